@@ -1,0 +1,77 @@
+//! What an operation can fail with.
+
+use std::fmt;
+
+use pmem::MediumError;
+
+/// The limits every engine keeps.
+pub struct Limits;
+
+impl Limits {
+    /// The longest key.
+    pub const KEY_BYTES_MAX: usize = 65_535;
+    /// The longest value: 1 GiB.
+    pub const VALUE_BYTES_MAX: u64 = 1 << 30;
+}
+
+/// Why an operation did not happen. Unless said otherwise nothing has changed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The key is longer than [`Limits::KEY_BYTES_MAX`].
+    KeyTooLong {
+        /// The key's length.
+        len_bytes: usize,
+    },
+    /// The value is longer than [`Limits::VALUE_BYTES_MAX`].
+    ValueTooLong {
+        /// The value's length.
+        len_bytes: u64,
+    },
+    /// A streamed value ended before its announced length, or its source failed.
+    Source(std::io::Error),
+    /// The medium failed: it is full, read-only, or the operating system refused.
+    Medium(MediumError),
+    /// The store's bytes contradict themselves.
+    Corrupt {
+        /// Where, as an offset into the region.
+        offset: u64,
+        /// What is wrong there.
+        what: &'static str,
+    },
+    /// The store was opened by this process' parent: a child of a fork may not touch it.
+    Forked,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::KeyTooLong { len_bytes } => {
+                write!(f, "the key has {len_bytes} bytes; the limit is {}", Limits::KEY_BYTES_MAX)
+            }
+            Error::ValueTooLong { len_bytes } => {
+                write!(f, "the value has {len_bytes} bytes; the limit is {}", Limits::VALUE_BYTES_MAX)
+            }
+            Error::Source(error) => write!(f, "the value could not be read: {error}"),
+            Error::Medium(error) => error.fmt(f),
+            Error::Corrupt { offset, what } => write!(f, "the store is damaged at offset {offset:#x}: {what}"),
+            Error::Forked => f.write_str("the store was opened before a fork: open it anew in the child process"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Source(error) => Some(error),
+            Error::Medium(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<MediumError> for Error {
+    fn from(error: MediumError) -> Error {
+        Error::Medium(error)
+    }
+}

@@ -1,0 +1,82 @@
+//! What differs from one processor to the next: write-back, fences, stores past the cache, and three small helpers.
+//!
+//! Each file offers the same functions. Features beyond the architecture's baseline are detected once, at run time; a
+//! build for the baseline is as fast as a native one.
+
+#[cfg(target_arch = "x86_64")]
+#[path = "x86_64.rs"]
+mod imp;
+
+#[cfg(target_arch = "aarch64")]
+#[path = "aarch64.rs"]
+mod imp;
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+compile_error!("hikv knows the write-back instructions of x86-64 and AArch64 only");
+
+pub use imp::{crc32c, fence, flush_instruction, match4, prefetch, stream, timestamp, write_back};
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// [`match4`] by four atomic loads, for any processor.
+///
+/// # Safety
+/// As for [`match4`].
+#[inline(always)]
+pub(crate) unsafe fn match4_scalar(words: *const u64, word: u64) -> u32 {
+    let hit = |i: usize| {
+        // SAFETY: the caller promises four aligned, readable words, shared only through atomics.
+        let found = unsafe { AtomicU64::from_ptr(words.add(i).cast_mut()) }.load(Ordering::Relaxed);
+        u32::from(found == word) << i
+    };
+    hit(0) | hit(1) | hit(2) | hit(3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[repr(align(64))]
+    struct Aligned<T>(T);
+
+    #[test]
+    fn match4_finds_every_combination() {
+        for mask in 0..16u32 {
+            let words =
+                Aligned::<[u64; 4]>(core::array::from_fn(|i| if mask >> i & 1 == 1 { 7 } else { 8 + i as u64 }));
+            // SAFETY: four aligned words of this thread.
+            let (fast, scalar) = unsafe { (match4(words.0.as_ptr(), 7), match4_scalar(words.0.as_ptr(), 7)) };
+            assert_eq!((fast, scalar), (mask, mask));
+        }
+    }
+
+    #[test]
+    fn stream_writes_the_parts_and_pads_to_16() {
+        let source: [u8; 200] = core::array::from_fn(|i| i as u8 + 1);
+        for cuts in [[0, 0], [1, 2], [16, 32], [15, 90], [3, 200], [200, 200], [64, 128]] {
+            for end in [cuts[1], 200] {
+                let mut target = Aligned([0xEEu8; 256]);
+                let parts = [&source[..cuts[0]], &source[cuts[0]..cuts[1]], &source[cuts[1]..end]];
+                // SAFETY: the target is ours, aligned, and longer than any rounded length.
+                unsafe { stream(target.0.as_mut_ptr(), &parts) };
+                fence();
+                let padded = end.next_multiple_of(16);
+                assert_eq!(target.0[..end], source[..end]);
+                assert!(target.0[end..padded].iter().all(|&byte| byte == 0));
+                assert!(target.0[padded..].iter().all(|&byte| byte == 0xEE));
+            }
+        }
+    }
+
+    #[test]
+    fn the_instructions_run_here() {
+        let line = Aligned([1u8; 64]);
+        prefetch(line.0.as_ptr());
+        // SAFETY: the line is ours.
+        unsafe { write_back(line.0.as_ptr()) };
+        fence();
+        assert!(!flush_instruction().is_empty());
+        let before = timestamp();
+        assert!(timestamp() >= before);
+    }
+}

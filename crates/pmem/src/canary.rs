@@ -1,0 +1,52 @@
+//! Broken twins: deliberate faults that the crash explorer must catch.
+//!
+//! A checker that has never caught anything proves nothing. Each canary removes one step of one protocol; a test runs
+//! the same script on the broken twin and demands that the explorer objects. Protocol code asks the medium
+//! ([`crate::Medium::breaks`]), whose answer is the constant `false` everywhere but on the crash medium, so that the
+//! twins vanish from every shipped build.
+
+/// A step that a broken twin leaves out or gets wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Canary {
+    /// The item is written but never flushed.
+    ItemNotFlushed,
+    /// The item is flushed, but nothing orders it before its entry.
+    ItemNotOrdered,
+    /// The entry is published before the item is written.
+    EntryBeforeItem,
+    /// The position is published in one line write without its signature, which follows later.
+    TornPair,
+    /// Delete stores a plain zero, unflushed, and hands the item out again.
+    PlainZeroDelete,
+    /// A reader returns what it saw without settling the mark.
+    UnsettledRead,
+    /// A writer that answers 'absent' or 'unchanged' does so without settling the mark.
+    UnsettledAbsent,
+    /// The replaced item is free before the new entry is durable.
+    FreeBeforeUnlink,
+    /// An entry outside its home line is published before the home line's overflow bit is durable.
+    OverflowBitLate,
+    /// A split is committed before the new segments are durable.
+    SplitBeforeSegments,
+    /// Recovery leaves the old segment of a committed split alive.
+    GhostSegment,
+    /// The split record is cleared before the states of the segments are durable.
+    RecordClearedEarly,
+    /// The sweep does not see what a split moved while it ran.
+    SweepMissesSplit,
+    /// Space below the high-water mark is handed out before the sweep has ended.
+    PutBelowMark,
+    /// A chunk is used before the high-water mark that covers it is durable.
+    ChunkBeforeMark,
+    /// Grown space is used before the superblock that covers it is durable.
+    GrowthBeforeSuperblock,
+    /// Both copies of the superblock are rewritten without an order between them.
+    SuperblockCopiesTogether,
+    /// Format clears its 'unfinished' mark before the superblock is durable.
+    FormatMarkEarly,
+    /// `clear` commits before the new segments are durable.
+    ClearBeforeSegments,
+    /// Index memory is linked without having been made durable.
+    StaleSegmentHeader,
+}

@@ -1,0 +1,60 @@
+//! Counts what a medium is asked to do.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::probed::{Probe, Probed};
+use crate::{Medium, Span, lines};
+
+/// A medium whose flushes and fences are counted (systems.md, H8: a put or update persists twice, a delete once).
+pub type Counted<M> = Probed<M, PersistCounts>;
+
+/// How often each kind of call was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Lines whose write-back was started, by `flush`, `publish` or `stream`.
+    pub flushed_line_count: u64,
+    /// Fences: `order` and `commit`.
+    pub fence_count: u64,
+    /// Bytes written past the cache.
+    pub streamed_bytes: u64,
+}
+
+/// The counters behind [`Counts`], shared by all threads.
+#[derive(Debug, Default)]
+pub struct PersistCounts {
+    flushed_line_count: AtomicU64,
+    fence_count: AtomicU64,
+    streamed_bytes: AtomicU64,
+}
+
+impl<M: Medium> Counted<M> {
+    /// Counts from zero what `inner` is asked to do.
+    pub fn new(inner: M) -> Counted<M> {
+        Probed::with_probe(inner, PersistCounts::default())
+    }
+
+    /// The counts so far.
+    pub fn counts(&self) -> Counts {
+        let counts = self.probe();
+        Counts {
+            flushed_line_count: counts.flushed_line_count.load(Ordering::Relaxed),
+            fence_count: counts.fence_count.load(Ordering::Relaxed),
+            streamed_bytes: counts.streamed_bytes.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Probe for PersistCounts {
+    fn flushed(&self, span: Span) {
+        self.flushed_line_count.fetch_add(lines(span).count() as u64, Ordering::Relaxed);
+    }
+
+    fn streamed(&self, span: Span) {
+        self.flushed(span);
+        self.streamed_bytes.fetch_add(span.len_bytes, Ordering::Relaxed);
+    }
+
+    fn fenced(&self) {
+        self.fence_count.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,31 @@
+//! The seam between hikv and byte-addressable persistent memory.
+//!
+//! Everything that becomes durable passes through a [`Medium`]: stores, write-backs, fences. What the medium does not
+//! see can be neither counted, delayed, journaled nor crashed, so no other crate stores to persistent memory.
+//!
+//! Vocabulary: a *region* is the whole persistent address range; a *line* is the 64 bytes that a cache writes back
+//! together; to *flush* is to start write-back; to *order* is to make what was flushed durable before what follows.
+//!
+//! This crate uses `core` alone: it links into a kernel module or a device's firmware as it is.
+#![no_std]
+
+pub mod arch;
+mod canary;
+mod checksum;
+mod counted;
+mod delayed;
+mod dram;
+mod medium;
+mod offset;
+mod probed;
+mod sealed;
+
+pub use canary::Canary;
+pub use checksum::{Checksum, crc32c};
+pub use counted::{Counted, Counts, PersistCounts};
+pub use delayed::{Delayed, Latency};
+pub use dram::Dram;
+pub use medium::{Durability, Level, Medium, MediumError, Slot, Ticket};
+pub use offset::{LINE_BYTES, Offset, Span, lines};
+pub use probed::{Probe, Probed};
+pub use sealed::{seal, unseal};

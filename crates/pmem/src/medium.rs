@@ -1,0 +1,270 @@
+//! The medium: every store to persistent memory, and what makes it durable.
+
+use core::fmt;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{Canary, Offset, Span, arch};
+
+/// What a medium's acknowledged writes survive.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Durability {
+    /// The death of the process, by whatever signal; not of the machine.
+    Process,
+    /// Loss of power.
+    Power,
+}
+
+impl Durability {
+    /// The name in stats, banners and options: `process` or `power`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Durability::Process => "process",
+            Durability::Power => "power",
+        }
+    }
+}
+
+impl fmt::Display for Durability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// When a commit counts as done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Level {
+    /// As durable as the medium can make it.
+    #[default]
+    Strongest,
+}
+
+/// A point in a medium's history that [`Medium::wait`] can wait for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Ticket(pub u64);
+
+/// Where an index entry lies: two words of one line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slot {
+    /// The word of the key's signature.
+    pub signature: Offset,
+    /// The word of the position, in the same line: the commit point.
+    pub position: Offset,
+}
+
+/// What a medium can fail with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum MediumError {
+    /// The region cannot grow to `wanted_bytes`: the file system or device is full.
+    Full {
+        /// The region's size that was asked for.
+        wanted_bytes: u64,
+    },
+    /// The region cannot grow beyond the address range that was reserved for it.
+    Limit {
+        /// The region's size that was asked for.
+        wanted_bytes: u64,
+        /// The largest it can get.
+        limit_bytes: u64,
+    },
+    /// A span that lies outside the region: an offset in the store is damaged.
+    OutOfBounds {
+        /// The span's first byte.
+        offset: u64,
+        /// The span's length.
+        len_bytes: u64,
+        /// The region's size.
+        region_bytes: u64,
+    },
+    /// The operating system refused; its error number.
+    Os {
+        /// The number as in `errno.h`.
+        errno: i32,
+    },
+    /// The medium was opened for reading.
+    ReadOnly,
+}
+
+impl fmt::Display for MediumError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            MediumError::Full { wanted_bytes } => {
+                write!(f, "no space left to grow the region to {wanted_bytes} bytes")
+            }
+            MediumError::Limit { wanted_bytes, limit_bytes } => {
+                write!(f, "the region cannot grow to {wanted_bytes} bytes: its limit is {limit_bytes}")
+            }
+            MediumError::OutOfBounds { offset, len_bytes, region_bytes } => {
+                write!(f, "{len_bytes} bytes at offset {offset:#x} lie outside the region of {region_bytes} bytes")
+            }
+            MediumError::Os { errno } => write!(f, "the operating system answered with error number {errno}"),
+            MediumError::ReadOnly => f.write_str("the store is open for reading only"),
+        }
+    }
+}
+
+impl core::error::Error for MediumError {}
+
+/// Persistent memory: a region of bytes, the stores to it, and their durability.
+///
+/// Order and commit are two things: [`Medium::order`] says what comes first, [`Medium::commit`] asks for durability. On
+/// memory both are a fence; on a log the first is free and the second is a sync that writers share.
+///
+/// Shared words are reached only through [`Medium::load`], [`Medium::store`], [`Medium::compare_exchange`] and
+/// [`Medium::publish`], so that a model checker's medium can stand in.
+///
+/// # Panics
+/// Every access is checked against the region's size; an access outside it is a bug of the caller and panics. Offsets
+/// read from the region, which damage can change, are checked by [`Medium::item`], which answers with an error.
+///
+/// # Safety
+/// `base()` points at `len_bytes()` readable bytes (writable unless the medium is read-only), aligned to 4096, which
+/// stay put while the medium lives; `len_bytes()` never shrinks. Stores take effect in that memory at once.
+pub unsafe trait Medium: Send + Sync + 'static {
+    /// The region's first byte.
+    fn base(&self) -> NonNull<u8>;
+
+    /// The region's present size.
+    fn len_bytes(&self) -> u64;
+
+    /// What acknowledged writes survive here.
+    fn durability(&self) -> Durability;
+
+    /// A short name for stats and banners, such as `tmpfs` or `dax`.
+    fn name(&self) -> &'static str;
+
+    /// False where nothing may be stored.
+    fn is_writable(&self) -> bool {
+        true
+    }
+
+    /// Stores one aligned word atomically.
+    fn store(&self, at: Offset, word: u64, ordering: Ordering);
+
+    /// Replaces one aligned word if it is `current`: (AcqRel, Acquire). The word found is returned.
+    fn compare_exchange(&self, at: Offset, current: u64, new: u64) -> Result<u64, u64>;
+
+    /// Copies `bytes` into the region through the cache.
+    ///
+    /// # Safety
+    /// The caller alone uses the span: no reference into it lives and no other thread touches it.
+    unsafe fn write(&self, at: Offset, bytes: &[u8]);
+
+    /// Writes the concatenation of `parts`, past the cache where the machine can, and flushes it. Up to 15 bytes after
+    /// the end, to the next multiple of 16, become zero.
+    ///
+    /// # Safety
+    /// As for [`Medium::write`], for the span rounded up to 16 bytes.
+    ///
+    /// # Panics
+    /// If `at` is not a multiple of 16.
+    unsafe fn stream(&self, at: Offset, parts: &[&[u8]]);
+
+    /// Starts write-back of exactly the bytes that their owner stored.
+    fn flush(&self, span: Span);
+
+    /// What was flushed before is durable before anything flushed after.
+    fn order(&self);
+
+    /// Makes an entry visible and starts making it durable: the signature (if it changes), then the position (Release),
+    /// then the write-back of their line. Stores to one line become durable in this order.
+    fn publish(&self, slot: Slot, signature: Option<u64>, position: u64) {
+        if let Some(signature) = signature {
+            self.store(slot.signature, signature, Ordering::Relaxed);
+        }
+        self.store(slot.position, position, Ordering::Release);
+        self.flush(slot.position.span(8));
+    }
+
+    /// Asks that everything flushed so far become durable.
+    fn commit(&self, level: Level) -> Ticket;
+
+    /// Returns once what [`Medium::commit`] asked for is durable.
+    fn wait(&self, ticket: Ticket) -> Result<(), MediumError>;
+
+    /// Makes the region at least `to_bytes` long; new bytes are zero. The region does not move.
+    ///
+    /// # Errors
+    /// [`MediumError::Full`] or [`MediumError::Limit`], and nothing has changed.
+    fn grow(&self, to_bytes: u64) -> Result<(), MediumError>;
+
+    /// Prepares pages so that later stores to `span` do not fault. A hint.
+    fn populate(&self, _span: Span) {}
+
+    /// True on a crash medium that was asked to break this step; see [`Canary`].
+    #[inline(always)]
+    fn breaks(&self, _canary: Canary) -> bool {
+        false
+    }
+
+    /// Loads one aligned word atomically.
+    #[inline(always)]
+    fn load(&self, at: Offset, ordering: Ordering) -> u64 {
+        self.word(at).load(ordering)
+    }
+
+    /// The bytes of `span`.
+    ///
+    /// # Errors
+    /// [`MediumError::OutOfBounds`] if the span does not lie in the region.
+    ///
+    /// # Safety
+    /// Nobody stores to the span while the slice lives: it is private to the caller, or published and pinned.
+    #[inline(always)]
+    unsafe fn item(&self, span: Span) -> Result<&[u8], MediumError> {
+        let region_bytes = self.len_bytes();
+        if span.end().is_none_or(|end| end > region_bytes) {
+            let Span { start, len_bytes } = span;
+            return Err(MediumError::OutOfBounds { offset: start.0, len_bytes, region_bytes });
+        }
+        // SAFETY: the span lies in the region (just checked), which stays put while `self` is borrowed; the caller
+        // promises that nobody stores to it meanwhile.
+        Ok(unsafe {
+            core::slice::from_raw_parts(self.base().as_ptr().add(span.start.0 as usize), span.len_bytes as usize)
+        })
+    }
+
+    /// Asks the cache for the line of `at`. Any offset will do: a wrong one costs time only.
+    #[inline(always)]
+    fn prefetch(&self, at: Offset) {
+        arch::prefetch(self.base().as_ptr().wrapping_add(at.0 as usize));
+    }
+
+    /// Which of the four words at `at` (32-byte aligned) equal `word`: bit i for word i. Each word is loaded atomically.
+    #[inline(always)]
+    fn match4(&self, at: Offset, word: u64) -> u32 {
+        self.check(at, 32);
+        assert!(at.0 & 31 == 0, "offset {:#x} is not aligned to 32 bytes", at.0);
+        // SAFETY: the 32 bytes lie in the region (just checked) and are aligned.
+        unsafe { arch::match4(self.base().as_ptr().add(at.0 as usize).cast(), word) }
+    }
+
+    /// The atomic word at `at`. For implementations of media only: a store through it is not seen.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn word(&self, at: Offset) -> &AtomicU64 {
+        self.check(at, 8);
+        assert!(at.0 & 7 == 0, "offset {:#x} is not aligned to 8 bytes", at.0);
+        // SAFETY: the word lies in the region (just checked), is aligned, and stays put while `self` is borrowed; words
+        // that several threads reach are only ever accessed atomically.
+        unsafe { AtomicU64::from_ptr(self.base().as_ptr().add(at.0 as usize).cast()) }
+    }
+
+    /// Panics unless `len_bytes` at `at` lie in the region.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn check(&self, at: Offset, len_bytes: u64) {
+        let region_bytes = self.len_bytes();
+        if at.span(len_bytes).end().is_none_or(|end| end > region_bytes) {
+            out_of_bounds(at, len_bytes, region_bytes);
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn out_of_bounds(at: Offset, len_bytes: u64, region_bytes: u64) -> ! {
+    panic!("{len_bytes} bytes at offset {:#x} lie outside the region of {region_bytes} bytes", at.0)
+}

@@ -1,0 +1,130 @@
+//! A medium with a probe: every call goes to the inner medium and is told to the probe.
+
+use core::ptr::NonNull;
+use core::sync::atomic::Ordering;
+
+use crate::{Canary, Durability, Level, Medium, MediumError, Offset, Slot, Span, Ticket};
+
+/// Is told what a medium is asked to do, after the inner medium has done it.
+pub trait Probe: Send + Sync + 'static {
+    /// `span` was flushed.
+    fn flushed(&self, _span: Span) {}
+    /// `span` was written past the cache, and so flushed.
+    fn streamed(&self, _span: Span) {}
+    /// A fence: `order` or `commit`.
+    fn fenced(&self) {}
+    /// An item's bytes are about to be read.
+    fn read(&self) {}
+}
+
+/// `M`, watched by `P`.
+#[derive(Debug)]
+pub struct Probed<M, P> {
+    inner: M,
+    probe: P,
+}
+
+impl<M: Medium, P: Probe> Probed<M, P> {
+    /// `inner`, watched by `probe`.
+    pub const fn with_probe(inner: M, probe: P) -> Probed<M, P> {
+        Probed { inner, probe }
+    }
+
+    /// The probe.
+    pub const fn probe(&self) -> &P {
+        &self.probe
+    }
+
+    /// The medium that is watched.
+    pub const fn inner(&self) -> &M {
+        &self.inner
+    }
+}
+
+// SAFETY: the memory is the inner medium's, and so is every promise about it.
+unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
+    #[inline(always)]
+    fn base(&self) -> NonNull<u8> {
+        self.inner.base()
+    }
+
+    #[inline(always)]
+    fn len_bytes(&self) -> u64 {
+        self.inner.len_bytes()
+    }
+
+    fn durability(&self) -> Durability {
+        self.inner.durability()
+    }
+
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn is_writable(&self) -> bool {
+        self.inner.is_writable()
+    }
+
+    fn store(&self, at: Offset, word: u64, ordering: Ordering) {
+        self.inner.store(at, word, ordering);
+    }
+
+    fn compare_exchange(&self, at: Offset, current: u64, new: u64) -> Result<u64, u64> {
+        self.inner.compare_exchange(at, current, new)
+    }
+
+    unsafe fn write(&self, at: Offset, bytes: &[u8]) {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { self.inner.write(at, bytes) }
+    }
+
+    unsafe fn stream(&self, at: Offset, parts: &[&[u8]]) {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { self.inner.stream(at, parts) }
+        self.probe.streamed(at.span(parts.iter().map(|part| part.len() as u64).sum()));
+    }
+
+    fn flush(&self, span: Span) {
+        self.inner.flush(span);
+        self.probe.flushed(span);
+    }
+
+    fn order(&self) {
+        self.inner.order();
+        self.probe.fenced();
+    }
+
+    fn publish(&self, slot: Slot, signature: Option<u64>, position: u64) {
+        self.inner.publish(slot, signature, position);
+        self.probe.flushed(slot.position.span(8));
+    }
+
+    fn commit(&self, level: Level) -> Ticket {
+        let ticket = self.inner.commit(level);
+        self.probe.fenced();
+        ticket
+    }
+
+    fn wait(&self, ticket: Ticket) -> Result<(), MediumError> {
+        self.inner.wait(ticket)
+    }
+
+    fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
+        self.inner.grow(to_bytes)
+    }
+
+    fn populate(&self, span: Span) {
+        self.inner.populate(span);
+    }
+
+    fn breaks(&self, canary: Canary) -> bool {
+        self.inner.breaks(canary)
+    }
+
+    #[inline(always)]
+    unsafe fn item(&self, span: Span) -> Result<&[u8], MediumError> {
+        self.probe.read();
+        // SAFETY: the caller's promise, passed on.
+        unsafe { self.inner.item(span) }
+    }
+}
