@@ -146,7 +146,11 @@ impl Cleared {
     /// Step 5. The caller waited until nobody who was pinned during `clear` is still pinned.
     pub fn free<M: Medium, D: Dram>(self, cx: Context<'_, M, D>) {
         for segment in self.0.segments() {
-            let places: Vec<_> = segment.entries(cx.medium).filter(|entry| entry.position.is_live()).filter_map(|entry| entry.position.place()).collect();
+            let places: Vec<_> = segment
+                .entries(cx.medium)
+                .filter(|entry| entry.position.is_live())
+                .filter_map(|entry| entry.position.place())
+                .collect();
             let chain: Vec<_> = segment.chain(cx.medium).collect();
             for &offset in &chain {
                 bury(cx.medium, offset);
@@ -192,7 +196,10 @@ fn settle_all<M: Medium, D: Dram>(cx: Context<'_, M, D>, segment: &Segment) -> R
 fn reach<M: Medium, D: Dram>(cx: Context<'_, M, D>, entry: Entry, misplaced: &mut dyn FnMut(Misplacement)) {
     match entry.position.place() {
         Some(place) if place.kind != PlaceKind::Segment => reach_place(cx, entry.slot.position, place, misplaced),
-        _ => misplaced((entry.slot.position, Misplaced { offset: entry.position.offset().0, what: "is of no size class" })),
+        _ => misplaced((
+            entry.slot.position,
+            Misplaced { offset: entry.position.offset().0, what: "is of no size class" },
+        )),
     }
 }
 
