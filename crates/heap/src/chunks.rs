@@ -134,7 +134,7 @@ impl<D: Dram> Heap<D> {
     }
 
     /// Bytes below the mark.
-    pub(crate) fn mark_bytes(&self) -> u64 {
+    pub fn mark_bytes(&self) -> u64 {
         unit_start(self.space.lock().mark).0
     }
 }
