@@ -16,7 +16,7 @@ use crate::place::{Place, PlaceKind, Reservation};
 use crate::region::Region;
 use crate::shape::Shape;
 use crate::slab::State;
-use crate::space::Space;
+use crate::space::{Figures, Space};
 use crate::superblock::Superblock;
 use crate::table::{Table, Tag};
 use crate::{HeapError, state};
@@ -28,6 +28,7 @@ pub struct Heap<D: Dram> {
     pub(crate) region: Region,
     pub(crate) lanes: Lanes,
     pub(crate) space: Spin<Space>,
+    pub(crate) figures: Figures,
     pub(crate) table: Table,
     /// The mark when the heap was opened: chunks below it are unswept until the sweep ends.
     pub(crate) unswept_past: u32,
@@ -79,10 +80,13 @@ impl<D: Dram> Heap<D> {
             // SAFETY: nobody has seen the table.
             unsafe { table.give_back(&lender) }
         })?;
+        let (space, figures) = (Space::new(mark), Figures::default());
+        figures.note(&space);
         Ok(Heap {
             region,
             lanes,
-            space: Spin::new(Space::new(mark)),
+            space: Spin::new(space),
+            figures,
             table,
             unswept_past: mark,
             is_sweep_ending: AtomicBool::new(false),

@@ -19,6 +19,7 @@ enum Fate {
     ReachedThenFreed,
     FreedUnreached,
     FreedAfterwards,
+    UnlinkedThenFreedAfterwards,
 }
 
 fn fates() -> impl Strategy<Value = Vec<Fate>> {
@@ -31,6 +32,7 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
         ReachedThenFreed,
         FreedUnreached,
         FreedAfterwards,
+        UnlinkedThenFreedAfterwards,
     ]);
     prop::collection::vec(fate, 400)
 }
@@ -40,6 +42,7 @@ fn meet(memory: &Memory, heap: &Heap<Host>, place: Place, fate: Fate) {
     match fate {
         Fate::Lost => {}
         Fate::Reached | Fate::FreedAfterwards => reach(),
+        Fate::UnlinkedThenFreedAfterwards => heap.mark_unlinked(place),
         Fate::FreedUnreached => heap.free(memory, place),
         Fate::FreedThenReached => {
             heap.free(memory, place);
@@ -69,10 +72,11 @@ proptest! {
         let mut later = vec![];
         for ((place, fate), step) in old.places().zip(fates).zip(during.iter().cycle()) {
             meet(&memory, &heap, place, fate);
-            if matches!(fate, Fate::Reached | Fate::FreedAfterwards) {
+            let is_late = matches!(fate, Fate::FreedAfterwards | Fate::UnlinkedThenFreedAfterwards);
+            if is_late || fate == Fate::Reached {
                 model.add(&heap, place, 0);
             }
-            later.extend((fate == Fate::FreedAfterwards).then_some(place));
+            later.extend(is_late.then_some(place));
             let known: BTreeSet<_> = model.places().map(|place| place.offset).collect();
             if !matches!(step, Step::Free { .. }) {
                 run(&memory, &heap, &mut model, step);
@@ -81,7 +85,7 @@ proptest! {
             prop_assert!(fresh.into_iter().all(|place| place.offset.0 >= old_mark_bytes));
         }
         prop_assert!(!heap.is_swept());
-        prop_assert_eq!(heap.stats().live_bytes >= model.live_bytes(), true);
+        prop_assert!(heap.stats().live_bytes >= model.live_bytes());
         heap.finish_sweep(&memory);
         prop_assert!(heap.is_swept());
         prop_assert_eq!(heap.stats().live_bytes, model.live_bytes());
