@@ -53,8 +53,11 @@ impl<D: Dram> Heap<D> {
     }
 
     /// Makes a new region, and what was flushed into it meanwhile, durable and whole.
-    pub fn finish_format<M: Medium>(&self, medium: &M) {
-        self.region.finish_format(medium);
+    ///
+    /// # Errors
+    /// [`HeapError::Medium`] if the medium fails; then the region is still fresh.
+    pub fn finish_format<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
+        self.region.finish_format(medium)
     }
 
     /// Opens a region and checks its superblock, its state words and the header of every chunk. On a medium for reading
@@ -131,7 +134,8 @@ impl<D: Dram> Heap<D> {
         self.region.generation()
     }
 
-    /// Makes a new generation durable, then current: one word, so that a crash leaves the old one or the new one.
+    /// Sets the generation: one word, so that a crash leaves the old one or the new one. It is ordered before whatever
+    /// follows; who must know it durable commits.
     pub fn set_generation<M: Medium>(&self, medium: &M, generation: u16) {
         self.region.set_generation(medium, generation);
     }

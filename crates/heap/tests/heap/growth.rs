@@ -97,7 +97,7 @@ fn memory_that_runs_out_is_an_error_and_nothing_is_lost() {
     let memory = Memory::new(0);
     let host = Host::with_bytes(300_000);
     let heap = Heap::format(&memory, &crate::memory::PARAMETERS, host.clone()).unwrap();
-    heap.finish_format(&memory);
+    heap.finish_format(&memory).unwrap();
     let mut places = vec![];
     let error = loop {
         match heap.reserve(&memory, 16 * (1 + places.len() as u64 % 1_000), 0) {

@@ -1,6 +1,7 @@
 //! The heap from outside: what it hands out, what it refuses, what it survives.
 
 mod allocation;
+mod crash;
 mod damage;
 mod growth;
 mod memory;

@@ -43,7 +43,7 @@ impl Memory {
     pub(crate) fn formatted() -> (Memory, Heap<Host>) {
         let memory = Memory::new(0);
         let heap = Heap::format(&memory, &PARAMETERS, Host::default()).unwrap();
-        heap.finish_format(&memory);
+        heap.finish_format(&memory).unwrap();
         (memory, heap)
     }
 

@@ -55,7 +55,7 @@ fn an_unfinished_format_is_fresh_and_can_be_done_again() {
     assert_eq!(Region::probe(&memory), Ok(Found::Fresh));
     assert_eq!(open_error(&memory), HeapError::Unformatted);
     let heap = Heap::format(&memory, &PARAMETERS, Host::default()).unwrap();
-    heap.finish_format(&memory);
+    heap.finish_format(&memory).unwrap();
     assert!(open(&memory).is_ok());
     assert_eq!(heap.stats().mark_bytes, UNIT_BYTES);
 }
