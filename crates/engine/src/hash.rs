@@ -38,5 +38,5 @@ mod tests {
         assert_ne!(Hasher::new(1).signature(b"a"), Hasher::new(2).signature(b"a"));
     }
 
-    const KNOWN: [u64; 4] = [0; 4];
+    const KNOWN: [u64; 4] = [4951591844479559172, 168561307621390020, 15858749570392682199, 7679006305464702921];
 }

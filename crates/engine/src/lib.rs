@@ -15,5 +15,5 @@ pub use error::{Error, Limits, OpenError};
 pub use hash::Hasher;
 pub use hikv::HiKv;
 pub use host_dram::HostDram;
-pub use index::partitioned_hash::Cursor;
+pub use index::partitioned_hash::{Cursor, layout::SEGMENT_ENTRY_COUNT};
 pub use worker::Worker;

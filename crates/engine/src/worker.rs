@@ -51,7 +51,10 @@ impl Shared {
             // A step that fails (a full disk) is tried again when somebody asks: writers get the error themselves.
             let progress = engine.step().unwrap_or(Progress::Idle);
             drop(engine);
-            while progress == Progress::Idle && !self.asked.load(Ordering::Acquire) && !self.stop.load(Ordering::Acquire) {
+            while progress == Progress::Idle
+                && !self.asked.load(Ordering::Acquire)
+                && !self.stop.load(Ordering::Acquire)
+            {
                 thread::park();
             }
         }

@@ -72,8 +72,11 @@ impl Position {
     /// Where the item lies, for the allocator; `None` if the word's class does not exist (damage).
     #[must_use]
     pub fn place(self) -> Option<Place> {
-        let kind =
-            if self.0 & EXTENT != 0 { PlaceKind::Extent } else { PlaceKind::Slot(Class::from_index(self.class_index())?) };
+        let kind = if self.0 & EXTENT != 0 {
+            PlaceKind::Extent
+        } else {
+            PlaceKind::Slot(Class::from_index(self.class_index())?)
+        };
         Some(Place { offset: self.offset(), kind })
     }
 

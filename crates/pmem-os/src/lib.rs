@@ -3,7 +3,7 @@
 //! [`Mapped`] is the direct medium: stores reach the mapped memory at once, and a fence is all that a commit needs. What
 //! such a commit survives depends on what is mapped; it is detected ([`pmem::Medium::durability`]) and told
 //! ([`Mapped::explain`]), never assumed. [`StoreLock`] keeps a second process away, [`ForkGuard`] tells a forked child
-//! from the process that opened the store, and [`probe`] measures the machine.
+//! from the process that opened the store, and [`probe()`] measures the machine.
 
 mod backing;
 mod device_dax;

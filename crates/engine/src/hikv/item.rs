@@ -132,5 +132,4 @@ pub(super) unsafe fn write_from<M: Medium>(
     Ok(())
 }
 
-
 const _: () = assert!(PIECE_BYTES.is_multiple_of(16) && HEADER_BYTES.is_multiple_of(16));

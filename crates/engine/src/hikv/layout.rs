@@ -88,7 +88,13 @@ mod tests {
 
     #[test]
     fn the_header_lies_as_drawn() {
-        let header = Header { value_bytes: 0x0403_0201, key_bytes: 0x0605, flags: 0x0807, checksum: 0x0C0B_0A09, epoch: 0x100F_0E0D };
+        let header = Header {
+            value_bytes: 0x0403_0201,
+            key_bytes: 0x0605,
+            flags: 0x0807,
+            checksum: 0x0C0B_0A09,
+            epoch: 0x100F_0E0D,
+        };
         assert_eq!(header.to_bytes(), core::array::from_fn(|i| i as u8 + 1));
         assert_eq!(Header::from_bytes(header.to_bytes()), header);
         assert_eq!(header.item_bytes(), 16 + 0x0605 + 0x0403_0201);

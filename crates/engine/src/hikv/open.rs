@@ -9,8 +9,8 @@ use pmem::{Dram, Medium};
 
 use super::HiKv;
 use super::background::Background;
-use heap::Parameters;
 use crate::{Hasher, OpenError};
+use heap::Parameters;
 
 impl<M: Medium, D: Dram> HiKv<M, D> {
     /// Makes a store in an empty region.

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use pmem::{Medium, Offset};
 
+use super::PartitionedHash;
 use super::layout::{Home, Way};
 use super::recover::header;
 use super::segment::{Entry, Segment};
 use super::sweep::Cursor;
-use super::PartitionedHash;
 use crate::Position;
 
 /// Something wrong in a segment.

@@ -104,7 +104,8 @@ impl Root {
     pub(super) fn dram_bytes(&self) -> u64 {
         let entry_bytes = mem::size_of::<AtomicU64>() + mem::size_of::<AtomicPtr<Segment>>();
         let directories = (0..self.directories.len()).map(|partition| self.directory(partition));
-        let tables: usize = directories.map(|directory| mem::size_of::<Directory>() + directory.offsets.len() * entry_bytes).sum();
+        let tables: usize =
+            directories.map(|directory| mem::size_of::<Directory>() + directory.offsets.len() * entry_bytes).sum();
         (tables + self.segments().count() * mem::size_of::<Segment>()) as u64
     }
 }
@@ -196,7 +197,6 @@ impl Directory {
         let start = (segment.prefix() << shift) as usize;
         start..start + (1 << shift)
     }
-
 }
 
 impl Drop for Directory {

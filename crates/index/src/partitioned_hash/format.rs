@@ -13,7 +13,11 @@ use super::{Context, PartitionedHash};
 impl PartitionedHash {
     /// Writes and flushes the first segments of a new store. They become durable, and the store a store, when the
     /// allocator's format is finished.
-    pub fn format<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>, geometry: Geometry) -> Result<PartitionedHash, HeapError> {
+    pub fn format<M: Medium, D: Dram>(
+        medium: &M,
+        heap: &Heap<D>,
+        geometry: Geometry,
+    ) -> Result<PartitionedHash, HeapError> {
         let limbo = Limbo::default();
         let root = empty_root(Context { medium, heap, limbo: &limbo }, geometry, heap.generation())?;
         Ok(PartitionedHash::new(geometry, root))
@@ -26,7 +30,8 @@ pub(super) fn empty_root<M: Medium, D: Dram>(
     geometry: Geometry,
     generation: u16,
 ) -> Result<Box<Root>, HeapError> {
-    let reserved = (0..geometry.partition_count()).map(|_| cx.heap.reserve_segment(cx.medium)).collect::<Result<Vec<_>, _>>()?;
+    let reserved =
+        (0..geometry.partition_count()).map(|_| cx.heap.reserve_segment(cx.medium)).collect::<Result<Vec<_>, _>>()?;
     let directories = reserved.into_iter().zip(0..).map(|(reservation, partition)| {
         let place = reservation.publish();
         debug_assert_eq!(place.kind, PlaceKind::Segment);

@@ -37,7 +37,8 @@ pub const STASH_LINE_COUNT: u64 = PAIR_LINE_COUNT - 1;
 /// Entries of a segment, the stash included.
 pub const SEGMENT_ENTRY_COUNT: u64 = (SEGMENT_LINE_COUNT - 1) * LINE_ENTRY_COUNT;
 
-const _: () = assert!(SEGMENT_BYTES == 16_384 && PAIR_COUNT == 31 && STASH_LINE_COUNT == 7 && SEGMENT_ENTRY_COUNT == 1020);
+const _: () =
+    assert!(SEGMENT_BYTES == 16_384 && PAIR_COUNT == 31 && STASH_LINE_COUNT == 7 && SEGMENT_ENTRY_COUNT == 1020);
 const _: () = assert!(LINE_ENTRY_COUNT * 16 == LINE_BYTES);
 
 /// Offset of the prefix word in the header line.
@@ -128,9 +129,7 @@ impl Home {
         let pair = segment.plus((self.pair + 1) * (PAIR_LINE_COUNT * LINE_BYTES));
         let (first, count, rotate) = match way {
             Way::Bucket => (self.line / BUCKET_LINE_COUNT * BUCKET_LINE_COUNT, BUCKET_LINE_COUNT - 1, self.line + 1),
-            Way::Partner => {
-                ((self.line / BUCKET_LINE_COUNT ^ 1) * BUCKET_LINE_COUNT, BUCKET_LINE_COUNT, self.line)
-            }
+            Way::Partner => ((self.line / BUCKET_LINE_COUNT ^ 1) * BUCKET_LINE_COUNT, BUCKET_LINE_COUNT, self.line),
             Way::Further => (0, STASH_LINE_COUNT, 0),
         };
         (0..count).map(move |i| match way {
@@ -198,10 +197,11 @@ impl Header {
         )
     }
 
-    /// The header in these two words; `None` if it is none.
+    /// State and generation in a state word; `None` if it is none. Of a segment that is not live nothing else counts: a
+    /// crash may have torn it while it was written.
     #[must_use]
-    pub fn from_words(state: u64, prefix: u64) -> Option<Header> {
-        let word = unseal(state)?;
+    pub fn state_in(word: u64) -> Option<(State, u16)> {
+        let word = unseal(word)?;
         let state = match word & 7 {
             1 => State::Pending,
             2 => State::Live,
@@ -209,10 +209,18 @@ impl Header {
             4 => State::Dead,
             _ => return None,
         };
+        Some((state, (word >> 17) as u16))
+    }
+
+    /// The header in these two words; `None` if it is none.
+    #[must_use]
+    pub fn from_words(state: u64, prefix: u64) -> Option<Header> {
+        let word = unseal(state)?;
+        let (state, generation) = Header::state_in(state)?;
         let (depth, partition) = ((word >> 3 & 0x1F) as u32, (word >> 8 & 0x1FF) as u32);
         let prefix = unseal(prefix)?;
         let fits = depth <= DEPTH_MAX && partition < PARTITION_COUNT_MAX && prefix >> depth == 0 && word >> 33 == 0;
-        fits.then_some(Header { state, partition, depth, prefix, generation: (word >> 17) as u16 })
+        fits.then_some(Header { state, partition, depth, prefix, generation })
     }
 
     /// The same segment in another state.
@@ -244,7 +252,8 @@ mod tests {
     fn a_home_and_its_ways_out_cover_pair_and_stash_once() {
         for signature in [0, 1, 7, u64::MAX, 0x1234_5678_9ABC_DEF0, 0xFFFF_FFFF_8000_0003] {
             let (home, segment) = (Home::of(signature), Offset(SEGMENT_BYTES));
-            let ways = [Way::Bucket, Way::Partner, Way::Further].map(|way| home.lines(way, segment).collect::<Vec<_>>());
+            let ways =
+                [Way::Bucket, Way::Partner, Way::Further].map(|way| home.lines(way, segment).collect::<Vec<_>>());
             assert_eq!(ways.each_ref().map(Vec::len), [3, 4, 7]);
             let all: HashSet<_> = ways.into_iter().flatten().chain([home.offset(segment)]).collect();
             assert_eq!(all.len(), 15);
@@ -256,7 +265,8 @@ mod tests {
     fn homes_are_spread_evenly() {
         let mut counts = [0u32; (PAIR_COUNT * PAIR_LINE_COUNT) as usize];
         for i in 0..248_000u64 {
-            let home = Home::of(i.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29).wrapping_mul(0xD6E8_FEB8_6659_FD93));
+            let home =
+                Home::of(i.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29).wrapping_mul(0xD6E8_FEB8_6659_FD93));
             counts[(home.pair * PAIR_LINE_COUNT + home.line) as usize] += 1;
         }
         assert!(counts.iter().all(|&count| (800..1200).contains(&count)), "{counts:?}");
@@ -264,7 +274,8 @@ mod tests {
 
     #[test]
     fn headers_round_trip_and_reject_what_is_no_header() {
-        let header = Header { state: State::Live, partition: 255, depth: 26, prefix: (1 << 26) - 1, generation: u16::MAX };
+        let header =
+            Header { state: State::Live, partition: 255, depth: 26, prefix: (1 << 26) - 1, generation: u16::MAX };
         assert_eq!(Header::from_words(header.state_word(), seal(header.prefix)), Some(header));
         assert_eq!(Header::from_words(0, 0), None);
         assert_eq!(Header::from_words(header.with(State::Dead).state_word() ^ 1, seal(0)), None);

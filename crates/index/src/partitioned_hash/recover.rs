@@ -31,7 +31,8 @@ pub(super) fn committed<M: Medium>(medium: &M, partition: u32) -> Result<Option<
         0 => Ok(None),
         commit if unseal(commit) == Some(1) => {
             let offset = |bytes| unseal(word(bytes)).map(Offset);
-            let [Some(old), Some(zero), Some(one)] = [record::OLD_BYTES, record::ZERO_BYTES, record::ONE_BYTES].map(offset)
+            let [Some(old), Some(zero), Some(one)] =
+                [record::OLD_BYTES, record::ZERO_BYTES, record::ONE_BYTES].map(offset)
             else {
                 return Err(IndexError::Damaged { offset: at, what: "a split record names no segments" });
             };

@@ -39,7 +39,12 @@ impl PartitionedHash {
     ///
     /// # Errors
     /// The allocator's, and nothing has changed.
-    pub fn split<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, signature: u64, full: Offset) -> Result<(), IndexError> {
+    pub fn split<M: Medium, D: Dram>(
+        &self,
+        cx: Context<'_, M, D>,
+        signature: u64,
+        full: Offset,
+    ) -> Result<(), IndexError> {
         let _pin = epoch::pin();
         let partition = self.geometry.partition(signature);
         let _partition = self.partitions[partition].lock();
@@ -99,7 +104,13 @@ impl PartitionedHash {
     }
 
     /// Step 6, but for the locks.
-    fn switch<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, old: &Segment, partition: usize, halves: [Box<Segment>; 2]) {
+    fn switch<M: Medium, D: Dram>(
+        &self,
+        cx: Context<'_, M, D>,
+        old: &Segment,
+        partition: usize,
+        halves: [Box<Segment>; 2],
+    ) {
         let root = self.root();
         if root.directory(partition).depth() == old.depth() {
             let doubled = root.directory(partition).doubled();
@@ -116,7 +127,12 @@ impl PartitionedHash {
 
     /// Adds an empty segment to the end of the chain: 1 the segment, CHAINED, ordered; 2 the last one's chain word,
     /// ordered. A crash between leaves free space.
-    fn chain<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, segment: &Segment, partition: usize) -> Result<(), HeapError> {
+    fn chain<M: Medium, D: Dram>(
+        &self,
+        cx: Context<'_, M, D>,
+        segment: &Segment,
+        partition: usize,
+    ) -> Result<(), HeapError> {
         let has_room = |entry: Entry| entry.position.is_empty() || entry.position.is_deleted();
         if segment.entries(cx.medium).skip(SEGMENT_ENTRY_COUNT as usize).any(has_room) {
             return Ok(());

@@ -104,7 +104,7 @@ impl PartitionedHash {
     /// |---|---|
     /// | 1 freeze: all partitions, all segments | everything |
     /// | 2 an empty segment a partition, of the next generation; ordered | everything, and free space |
-    /// | 3 the store's generation, one word; ordered | nothing: segments of another generation are free space |
+    /// | 3 the store's generation, one word; committed | nothing: segments of another generation are free space |
     /// | 4 the root is switched, the locks released | |
     /// | 5 old segments DEAD, ordered; when no reader is left, they and their items are freed | |
     pub fn clear<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>) -> Result<Cleared, HeapError> {
@@ -118,6 +118,7 @@ impl PartitionedHash {
             cx.medium.order();
         }
         cx.heap.set_generation(cx.medium, generation);
+        cx.medium.wait(cx.medium.commit(Level::Strongest))?;
         old.segments().for_each(Segment::kill);
         let old = self.root.swap(Box::into_raw(root), Ordering::AcqRel);
         drop(frozen);
@@ -146,7 +147,11 @@ impl Cleared {
     /// Step 5. The caller waited until nobody who was pinned during `clear` is still pinned.
     pub fn free<M: Medium, D: Dram>(self, cx: Context<'_, M, D>) {
         for segment in self.0.segments() {
-            let places: Vec<_> = segment.entries(cx.medium).filter(|entry| entry.position.is_live()).filter_map(|entry| entry.position.place()).collect();
+            let places: Vec<_> = segment
+                .entries(cx.medium)
+                .filter(|entry| entry.position.is_live())
+                .filter_map(|entry| entry.position.place())
+                .collect();
             let chain: Vec<_> = segment.chain(cx.medium).collect();
             for &offset in &chain {
                 bury(cx.medium, offset);
@@ -192,7 +197,10 @@ fn settle_all<M: Medium, D: Dram>(cx: Context<'_, M, D>, segment: &Segment) -> R
 fn reach<M: Medium, D: Dram>(cx: Context<'_, M, D>, entry: Entry, misplaced: &mut dyn FnMut(Misplacement)) {
     match entry.position.place() {
         Some(place) if place.kind != PlaceKind::Segment => reach_place(cx, entry.slot.position, place, misplaced),
-        _ => misplaced((entry.slot.position, Misplaced { offset: entry.position.offset().0, what: "is of no size class" })),
+        _ => misplaced((
+            entry.slot.position,
+            Misplaced { offset: entry.position.offset().0, what: "is of no size class" },
+        )),
     }
 }
 
