@@ -120,7 +120,7 @@ impl Lanes {
     /// Every lane's cursor of a shape, the preferred lane first.
     #[inline]
     fn from(&self, lane: usize, shape: Shape) -> [&Spin<Cursor>; LANE_COUNT] {
-        array::from_fn(|i| &self.all().0[(lane + i) % LANE_COUNT][shape.index()])
+        array::from_fn(|i| &self.all().0[(lane % LANE_COUNT + i) % LANE_COUNT][shape.index()])
     }
 
     /// The preferred lane's cursor, or the next that is not busy.
