@@ -43,6 +43,12 @@ impl PartitionedHash {
         medium.prefetch(Home::of(signature).offset(self.root().offset(self.geometry, signature)));
     }
 
+    /// Asks the cache for the locks of the segment of `signature`.
+    #[inline(always)]
+    pub fn prefetch_locks(&self, signature: u64) {
+        pmem::arch::prefetch(std::ptr::from_ref(self.root().segment(self.geometry, signature)).cast());
+    }
+
     /// The first entry of the home line that has `signature`: where an item probably lies, to be prefetched.
     #[inline(always)]
     pub fn hint<M: Medium>(&self, medium: &M, signature: u64) -> Option<Position> {
