@@ -1,6 +1,6 @@
 //! One thread's hand on the store: operations by record number, each result checked.
 
-use engine::Error;
+use hikv::Error;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 

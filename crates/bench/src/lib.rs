@@ -17,6 +17,6 @@ mod workload;
 
 pub use records::{KEY_BYTES_MIN, VALUE_BYTES_MIN};
 pub use report::Row;
-pub use run::{Config, Event, run};
+pub use run::{Config, Event, RECORDS_MAX, THREADS_MAX, run};
 pub use subject::{Persists, Subject};
 pub use workload::{UnknownWorkload, Workload};

@@ -2,12 +2,11 @@
 
 use std::panic::resume_unwind;
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::Error;
 use hdrhistogram::Histogram;
+use hikv::Error;
 use pmem::arch;
 
 use crate::streams::Stream;
@@ -22,12 +21,12 @@ const HISTOGRAM_FIGURES: u8 = 2;
 #[derive(Clone, Copy)]
 pub(crate) struct Until<'a> {
     pub(crate) limit: Duration,
-    pub(crate) stop: &'a AtomicBool,
+    pub(crate) stop: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl Until<'_> {
     fn is_over(&self, start: Instant) -> bool {
-        start.elapsed() >= self.limit || self.stop.load(Ordering::Relaxed)
+        start.elapsed() >= self.limit || (self.stop)()
     }
 }
 

@@ -1,9 +1,9 @@
 //! A run: load the records, then measure one workload after the other on them.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ops::ControlFlow;
 use std::time::Duration;
 
-use engine::Error;
+use hikv::Error;
 
 use crate::client::{Client, Shape};
 use crate::pass::{Pace, Until, latency, throughput, together};
@@ -12,16 +12,21 @@ use crate::streams::{Delete, Insert, Load, Mix, Seat, Steady, Stream, Ycsb, batc
 use crate::subject::{Persists, Subject};
 use crate::workload::Workload;
 
+/// The most records of a run: numbers above tell whose and of what kind a record is.
+pub const RECORDS_MAX: u64 = 1 << 40;
+/// The most threads of a run.
+pub const THREADS_MAX: usize = 1 << 16;
+
 /// What a run measures.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Measured in this order.
     pub workloads: Vec<Workload>,
-    /// Loaded before; at least one.
+    /// Loaded before; at least one, at most [`RECORDS_MAX`].
     pub records: u64,
     /// How long each pass lasts at most.
     pub pass: Duration,
-    /// Calling threads; at least one.
+    /// Calling threads; at least one, at most [`THREADS_MAX`].
     pub threads: usize,
     /// Length of each key, at least [`KEY_BYTES_MIN`](crate::KEY_BYTES_MIN).
     pub key_bytes: usize,
@@ -44,25 +49,28 @@ pub enum Event {
 }
 
 /// Loads the records of `config` into `subject`, which is empty, measures each workload, and removes what the
-/// workloads added; `stop` ends the run early, without the workload it interrupts.
+/// workloads added. The run ends early when `report` says so, or within a workload, which is then not reported, when
+/// `stop` becomes true.
 ///
 /// # Errors
 /// As the store says. Wrong values are no error here: they are counted in the rows.
 pub fn run<S: Subject>(
     subject: &S,
     config: &Config,
-    stop: &AtomicBool,
-    mut report: impl FnMut(Event),
+    stop: &(dyn Fn() -> bool + Sync),
+    mut report: impl FnMut(Event) -> ControlFlow<()>,
 ) -> Result<(), Error> {
     let run = Run { subject, config, stop };
     let loaded = run.load()?;
-    report(Event::Loaded { records: loaded.operations, elapsed: loaded.elapsed });
+    let mut flow = report(Event::Loaded { records: loaded.operations, elapsed: loaded.elapsed });
     for &workload in &config.workloads {
-        let measured = run.measure(workload)?;
-        if stop.load(Ordering::Relaxed) {
+        if flow.is_break() || stop() {
             break;
         }
-        report(Event::Measured(Row::of(workload, config.records, &measured)));
+        let measured = run.measure(workload)?;
+        if !stop() {
+            flow = report(Event::Measured(Row::of(workload, config.records, &measured)));
+        }
     }
     Ok(())
 }
@@ -70,7 +78,7 @@ pub fn run<S: Subject>(
 struct Run<'a, S> {
     subject: &'a S,
     config: &'a Config,
-    stop: &'a AtomicBool,
+    stop: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl<'a, S: Subject> Run<'a, S> {

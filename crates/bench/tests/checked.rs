@@ -1,12 +1,13 @@
 //! Every workload on a store that is right, and on twins each broken in one way: their wrong results must be counted.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bench::{Config, Event, Persists, Row, Subject, Workload, run};
-use engine::Error;
+use hikv::Error;
 
 /// How a twin is broken.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -76,22 +77,28 @@ impl Subject for Twin {
     }
 }
 
-fn rows(fault: Fault, workloads: &[Workload]) -> (Vec<Row>, Twin) {
-    let twin = Twin { items: Mutex::default(), fault };
-    let config = Config {
+fn config(workloads: &[Workload]) -> Config {
+    Config {
         workloads: workloads.to_vec(),
         records: 500,
         pass: Duration::from_millis(5),
         threads: 2,
         key_bytes: 16,
         value_bytes: 32,
-    };
+    }
+}
+
+fn rows(fault: Fault, workloads: &[Workload]) -> (Vec<Row>, Twin) {
+    let twin = Twin { items: Mutex::default(), fault };
     let mut rows = Vec::new();
-    let keep = |event| match event {
-        Event::Loaded { records, .. } => assert_eq!(records, 500),
-        Event::Measured(row) => rows.push(row),
+    let keep = |event| {
+        match event {
+            Event::Loaded { records, .. } => assert_eq!(records, 500),
+            Event::Measured(row) => rows.push(row),
+        }
+        ControlFlow::Continue(())
     };
-    run(&twin, &config, &AtomicBool::new(false), keep).unwrap();
+    run(&twin, &config(workloads), &|| false, keep).unwrap();
     (rows, twin)
 }
 
@@ -132,18 +139,28 @@ fn every_fault_is_counted() {
 }
 
 #[test]
-fn a_stop_ends_the_run() {
+fn a_stop_ends_a_pass_and_its_workload_is_not_reported() {
     let twin = Twin { items: Mutex::default(), fault: Fault::None };
-    let config = Config {
-        workloads: vec![Workload::Get],
-        records: 500,
-        pass: Duration::MAX,
-        threads: 1,
-        key_bytes: 16,
-        value_bytes: 32,
+    let config = Config { pass: Duration::MAX, ..config(&[Workload::Get]) };
+    let loaded = AtomicBool::new(false);
+    let mut events = 0;
+    let count = |_| {
+        events += 1;
+        loaded.store(true, Ordering::Relaxed);
+        ControlFlow::Continue(())
     };
-    let mut measured = 0;
-    run(&twin, &config, &AtomicBool::new(true), |event| measured += usize::from(matches!(event, Event::Measured(_))))
-        .unwrap();
-    assert_eq!(measured, 0);
+    run(&twin, &config, &|| loaded.load(Ordering::Relaxed), count).unwrap();
+    assert_eq!(events, 1);
+}
+
+#[test]
+fn the_reader_of_the_report_may_end_the_run() {
+    let twin = Twin { items: Mutex::default(), fault: Fault::None };
+    let mut events = 0;
+    let once = |_| {
+        events += 1;
+        if events == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    run(&twin, &config(&[Workload::Get, Workload::Miss]), &|| false, once).unwrap();
+    assert_eq!(events, 2);
 }

@@ -1,6 +1,6 @@
 //! Operations that use records up: loading, inserting, deleting. A pass ends when there are none left.
 
-use engine::Error;
+use hikv::Error;
 
 use super::{Seat, Stream};
 use crate::client::Client;

@@ -4,7 +4,7 @@ mod consuming;
 mod steady;
 mod ycsb;
 
-use engine::Error;
+use hikv::Error;
 
 use crate::client::{Client, Shape};
 use crate::subject::Subject;

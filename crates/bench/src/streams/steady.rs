@@ -1,6 +1,6 @@
 //! Operations that use no record up, so that a pass lasts as long as it may.
 
-use engine::Error;
+use hikv::Error;
 
 use super::{Seat, Stream};
 use crate::client::{BATCH_KEYS, Client};

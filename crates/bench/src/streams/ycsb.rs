@@ -1,6 +1,6 @@
 //! YCSB's core workloads over single keys.
 
-use engine::Error;
+use hikv::Error;
 use rand::RngExt;
 
 use super::{Seat, Stream};
