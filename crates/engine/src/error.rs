@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use heap::HeapError;
+use index::partitioned_hash::IndexError;
 use pmem::MediumError;
 
 /// The limits every engine keeps.
@@ -39,6 +41,11 @@ pub enum Error {
         /// What is wrong there.
         what: &'static str,
     },
+    /// The process has no memory left for the store's tables.
+    NoMemory {
+        /// How much was wanted.
+        wanted_bytes: usize,
+    },
     /// The store was opened by this process' parent: a child of a fork may not touch it.
     Forked,
 }
@@ -55,6 +62,7 @@ impl fmt::Display for Error {
             Error::Source(error) => write!(f, "the value could not be read: {error}"),
             Error::Medium(error) => error.fmt(f),
             Error::Corrupt { offset, what } => write!(f, "the store is damaged at offset {offset:#x}: {what}"),
+            Error::NoMemory { wanted_bytes } => write!(f, "no memory left: {wanted_bytes} bytes were wanted"),
             Error::Forked => f.write_str("the store was opened before a fork: open it anew in the child process"),
         }
     }
@@ -73,5 +81,67 @@ impl std::error::Error for Error {
 impl From<MediumError> for Error {
     fn from(error: MediumError) -> Error {
         Error::Medium(error)
+    }
+}
+
+impl From<HeapError> for Error {
+    fn from(error: HeapError) -> Error {
+        match error {
+            HeapError::Medium(error) => Error::Medium(error),
+            HeapError::NoDram { wanted_bytes } => Error::NoMemory { wanted_bytes },
+            HeapError::TooLong { len_bytes, .. } => Error::ValueTooLong { len_bytes },
+            HeapError::Damaged { offset, what } => Error::Corrupt { offset, what },
+            // The rest concerns format and open alone.
+            _ => Error::Corrupt { offset: 0, what: "the region's head changed while it was open" },
+        }
+    }
+}
+
+impl From<IndexError> for Error {
+    fn from(error: IndexError) -> Error {
+        match error {
+            IndexError::Heap(error) => error.into(),
+            IndexError::Damaged { offset, what } => Error::Corrupt { offset: offset.0, what },
+        }
+    }
+}
+
+/// Why a region does not open as a store.
+#[derive(Debug)]
+pub enum OpenError {
+    /// Its head, its chunks or its medium.
+    Heap(HeapError),
+    /// Its index.
+    Index {
+        /// Where, as an offset into the region.
+        offset: u64,
+        /// What is wrong there.
+        what: &'static str,
+    },
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Heap(error) => error.fmt(f),
+            OpenError::Index { offset, what } => write!(f, "the store is damaged at offset {offset:#x}: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl From<HeapError> for OpenError {
+    fn from(error: HeapError) -> OpenError {
+        OpenError::Heap(error)
+    }
+}
+
+impl From<IndexError> for OpenError {
+    fn from(error: IndexError) -> OpenError {
+        match error {
+            IndexError::Heap(error) => OpenError::Heap(error),
+            IndexError::Damaged { offset, what } => OpenError::Index { offset: offset.0, what },
+        }
     }
 }

@@ -3,6 +3,17 @@
 //! [`Engine`] is the object-safe seam between the fronts (library, command line, server) and the engines. Values are
 //! pushed into a callback: no copy is forced on anyone, and no lifetime crosses a lock.
 
+mod engine;
 mod error;
+mod hash;
+pub mod hikv;
+mod host_dram;
+mod worker;
 
-pub use error::{Error, Limits};
+pub use engine::{CheckStep, Damage, Engine, EngineStats, Progress, Version};
+pub use error::{Error, Limits, OpenError};
+pub use hash::Hasher;
+pub use hikv::HiKv;
+pub use host_dram::HostDram;
+pub use index::partitioned_hash::{Cursor, layout::SEGMENT_ENTRY_COUNT};
+pub use worker::Worker;

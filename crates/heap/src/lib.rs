@@ -1,1 +1,62 @@
-//! hikv.
+//! The persistent heap of hikv: a region's superblock, its chunks, who owns what, growth, and the sweep.
+//!
+//! # What is durable
+//! The superblock, the high-water mark, the generation, and one word for each chunk: its kind and length. Within a chunk
+//! nothing of the allocator is durable: *free is what nothing reaches*. So an allocation costs no persist, and a crash
+//! leaks nothing: after it, [`Heap::open`] knows the chunks, the index tells what it reaches, and
+//! [`Heap::finish_sweep`] frees the rest.
+//!
+//! # Invariants
+//! - Chunks lie end to end from unit 1 to the high-water mark, and the mark lies in the region.
+//! - A place is handed out only after the header of its chunk and a mark above it are durable.
+//! - A chunk changes kind or length with one store of its header, ordered before any use of what changed.
+//! - Nothing below the mark that [`Heap::open`] found is handed out before the sweep has ended.
+//!
+//! The write order of each protocol stands at the head of its module: `format` (a new region), `region` (growth,
+//! opening), `chunks` (new chunks, chunks given back), `sweep`.
+//!
+//! # Lock order
+//! A lane's cursor (`lane`), then either the superblock (`region`: growth) or the space lock (`space`): these two are
+//! never held together. Frees of slots take no lock unless their chunk becomes roomy or empty.
+//!
+//! This crate uses `core` alone; the host lends it memory through [`pmem::Dram`], which [`Heap`] gives back when it is
+//! dropped.
+#![no_std]
+
+#[cfg(test)]
+extern crate std;
+
+mod chunks;
+mod class;
+mod error;
+mod format;
+mod free;
+mod header;
+mod heap;
+mod lane;
+pub mod layout;
+mod lender;
+mod lock;
+mod place;
+mod prepare;
+mod region;
+mod runs;
+mod shape;
+mod slab;
+mod space;
+mod state;
+mod stats;
+mod steps;
+mod superblock;
+mod sweep;
+mod table;
+
+pub use class::Class;
+pub use error::{HeapError, Misplaced};
+pub use format::Parameters;
+pub use heap::Heap;
+pub use lane::LANE_COUNT;
+pub use place::{Place, PlaceKind, Reservation};
+pub use region::{Found, Region};
+pub use stats::HeapStats;
+pub use superblock::{ENGINE_HIKV, FORMAT_MAJOR, FORMAT_MINOR, MAGIC, Superblock};

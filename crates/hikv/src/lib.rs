@@ -1,1 +1,37 @@
-//! hikv.
+//! hikv: an embedded key-value store for byte-addressable memory.
+//!
+//! Keys and values are bytes. Every write is durable when it returns, as far as the medium goes ([`Stats::durability`]
+//! says how far); after a crash the store opens in milliseconds, whatever its size.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let path = dir.path().join("store");
+//! use hikv::Store;
+//!
+//! let store = Store::open(&path)?;
+//! store.put("answer", "42")?;
+//! assert_eq!(store.get("answer")?.as_deref(), Some(&b"42"[..]));
+//! assert!(store.delete("answer")?);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A [`Store`] is cheap to clone and may be used by any number of threads. One process at a time may write to a store;
+//! [`Store::open_read_only`] lets several read while nobody writes. A child of a fork gets [`Error::Forked`].
+
+mod error;
+mod files;
+mod options;
+mod reader;
+mod stats;
+mod store;
+mod verify;
+
+pub use engine::{Damage, Error, Limits};
+pub use error::OpenError;
+pub use options::Options;
+pub use reader::ValueReader;
+pub use stats::Stats;
+pub use store::Store;
+pub use verify::{Report, VerifyProgress};

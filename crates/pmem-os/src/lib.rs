@@ -1,1 +1,27 @@
-//! hikv.
+//! Persistent memory as Linux offers it: regions mapped from files and DAX devices, and what goes with them.
+//!
+//! [`Mapped`] is the direct medium: stores reach the mapped memory at once, and a fence is all that a commit needs. What
+//! such a commit survives depends on what is mapped; it is detected ([`pmem::Medium::durability`]) and told
+//! ([`Mapped::explain`]), never assumed. [`StoreLock`] keeps a second process away, [`ForkGuard`] tells a forked child
+//! from the process that opened the store, and [`probe()`] measures the machine.
+
+mod backing;
+mod device_dax;
+mod durability;
+mod error;
+mod fork;
+mod growth;
+mod holder;
+mod huge;
+mod lock;
+mod mapped;
+mod mapping;
+mod medium;
+mod probe;
+
+pub use backing::sync_dir;
+pub use error::MapError;
+pub use fork::ForkGuard;
+pub use lock::{LockError, StoreLock};
+pub use mapped::{MapOptions, Mapped};
+pub use probe::{MachineProbe, dependent_read_ns, persist_by_flush_ns, persist_by_stream_ns, probe};

@@ -21,8 +21,6 @@ pub enum Canary {
     PlainZeroDelete,
     /// A reader returns what it saw without settling the mark.
     UnsettledRead,
-    /// A writer that answers 'absent' or 'unchanged' does so without settling the mark.
-    UnsettledAbsent,
     /// The replaced item is free before the new entry is durable.
     FreeBeforeUnlink,
     /// An entry outside its home line is published before the home line's overflow bit is durable.

@@ -32,16 +32,6 @@ impl<M: Medium> Counted<M> {
     pub fn new(inner: M) -> Counted<M> {
         Probed::with_probe(inner, PersistCounts::default())
     }
-
-    /// The counts so far.
-    pub fn counts(&self) -> Counts {
-        let counts = self.probe();
-        Counts {
-            flushed_line_count: counts.flushed_line_count.load(Ordering::Relaxed),
-            fence_count: counts.fence_count.load(Ordering::Relaxed),
-            streamed_bytes: counts.streamed_bytes.load(Ordering::Relaxed),
-        }
-    }
 }
 
 impl Probe for PersistCounts {
@@ -56,5 +46,13 @@ impl Probe for PersistCounts {
 
     fn fenced(&self) {
         self.fence_count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        Some(Counts {
+            flushed_line_count: self.flushed_line_count.load(Ordering::Relaxed),
+            fence_count: self.fence_count.load(Ordering::Relaxed),
+            streamed_bytes: self.streamed_bytes.load(Ordering::Relaxed),
+        })
     }
 }

@@ -4,7 +4,7 @@ use core::fmt;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{Canary, Offset, Span, arch};
+use crate::{Canary, Counts, Offset, Span, arch};
 
 /// What a medium's acknowledged writes survive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -192,6 +192,11 @@ pub unsafe trait Medium: Send + Sync + 'static {
 
     /// Prepares pages so that later stores to `span` do not fault. A hint.
     fn populate(&self, _span: Span) {}
+
+    /// How often the medium flushed and fenced, if somebody counts.
+    fn counts(&self) -> Option<Counts> {
+        None
+    }
 
     /// True on a crash medium that was asked to break this step; see [`Canary`].
     #[inline(always)]

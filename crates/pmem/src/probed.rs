@@ -3,7 +3,7 @@
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
-use crate::{Canary, Durability, Level, Medium, MediumError, Offset, Slot, Span, Ticket};
+use crate::{Canary, Counts, Durability, Level, Medium, MediumError, Offset, Slot, Span, Ticket};
 
 /// Is told what a medium is asked to do, after the inner medium has done it.
 pub trait Probe: Send + Sync + 'static {
@@ -15,6 +15,10 @@ pub trait Probe: Send + Sync + 'static {
     fn fenced(&self) {}
     /// An item's bytes are about to be read.
     fn read(&self) {}
+    /// What was counted, if this probe counts.
+    fn counts(&self) -> Option<Counts> {
+        None
+    }
 }
 
 /// `M`, watched by `P`.
@@ -119,6 +123,10 @@ unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
 
     fn breaks(&self, canary: Canary) -> bool {
         self.inner.breaks(canary)
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        self.probe.counts().or_else(|| self.inner.counts())
     }
 
     #[inline(always)]

@@ -1,1 +1,35 @@
-//! hikv.
+//! What hikv's tests have in common: the crash explorer, and the suite that every store conforms to.
+//!
+//! **The explorer** ([`explore`]) runs a [`Script`] on the crash medium. After every step it takes the images that a loss
+//! of power might leave, lets the store's own code recover each, and compares with the [oracle](mod@oracle): what was
+//! acknowledged is there, the operation in flight is there whole or not at all, and what any reader saw is still there. It
+//! then crashes the recovery itself, and the recovered store, and demands the same again. Readers are interposed between
+//! the steps of an operation by further runs of the same script.
+//!
+//! **Canaries** ([`hunt`]): the same exploration of a deliberately broken twin must object. A checker that has never
+//! caught anything proves nothing, and an exploration that looked at nothing is an objection too.
+//!
+//! **Conformance** ([`conformance`]): without crashes, every store answers like a map.
+//!
+//! A store joins by implementing [`Operations`] and, for the explorer, [`Subject`].
+
+mod conformance;
+mod examine;
+mod explore;
+pub mod oracle;
+mod read;
+mod reservoir;
+mod script;
+mod shape;
+mod subject;
+mod violation;
+mod visitor;
+mod walk;
+
+pub use conformance::{Mismatch, conformance};
+pub use explore::{Counts, Settings, Verdict, explore, hunt};
+pub use script::{Op, Script};
+pub use shape::Shape;
+pub use subject::{Contents, Failure, Operations, Space, Subject};
+pub use violation::{Objection, Problem, Violation};
+pub use visitor::Visitor;

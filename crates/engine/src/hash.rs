@@ -1,0 +1,42 @@
+//! The hash of keys.
+//!
+//! Signatures are persisted, so the hash's definition is part of the format: rapidhash V3, whose output its crate
+//! promises never to change, keyed with secrets from the store's seed, since clients choose keys. The tests hold it to
+//! known answers.
+
+use rapidhash::v3::{RapidSecrets, rapidhash_v3_inline};
+
+/// The keyed hash of one store.
+#[derive(Clone, Debug)]
+pub struct Hasher(RapidSecrets);
+
+impl Hasher {
+    /// The hash of a store with this seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Hasher {
+        Hasher(RapidSecrets::seed(seed))
+    }
+
+    /// The signature of `key`.
+    #[inline(always)]
+    #[must_use]
+    pub fn signature(&self, key: &[u8]) -> u64 {
+        rapidhash_v3_inline::<true, false, false>(key, &self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_answers() {
+        let long: Vec<u8> = (0..=255).cycle().take(1000).collect();
+        let hasher = Hasher::new(0x5EED);
+        let answers = [&b""[..], b"a", b"0123456789abcdef", &long].map(|key| hasher.signature(key));
+        assert_eq!(answers, KNOWN);
+        assert_ne!(Hasher::new(1).signature(b"a"), Hasher::new(2).signature(b"a"));
+    }
+
+    const KNOWN: [u64; 4] = [4951591844479559172, 168561307621390020, 15858749570392682199, 7679006305464702921];
+}

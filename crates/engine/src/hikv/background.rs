@@ -1,0 +1,86 @@
+//! Background work, a bounded step at a time: the sweep after open, freeing, growth ahead of writers.
+
+use std::sync::atomic::Ordering;
+
+use index::partitioned_hash::Cursor;
+use pmem::{Dram, Medium};
+
+use super::HiKv;
+use crate::{Damage, Error, Progress};
+
+/// Space that is kept ready above the mark: a quarter of what is used, within these bounds. The lower one keeps small
+/// stores small, the upper one is a tenth of a second of the fastest writer.
+const AHEAD_BYTES_MIN: u64 = 1 << 20;
+const AHEAD_BYTES_MAX: u64 = 64 << 20;
+
+/// The state of the work; whoever holds it does the work.
+#[derive(Debug, Default)]
+pub(super) struct Background {
+    sweep: Cursor,
+    /// Entries that name no proper place. A store that has any never reuses space below the mark.
+    misplaced: Vec<Damage>,
+}
+
+impl<M: Medium, D: Dram> HiKv<M, D> {
+    pub(super) fn background_step(&self) -> Result<Progress, Error> {
+        let mut background = self.background.lock();
+        if !self.swept.load(Ordering::Acquire) {
+            self.sweep_step(&mut background)?;
+            return Ok(Progress::More);
+        }
+        let freed = self.collect();
+        if !self.medium.is_writable() {
+            return Ok(Progress::Idle);
+        }
+        let more = self.heap.prepare(&self.medium, self.ahead_bytes())? || freed;
+        Ok(if more { Progress::More } else { Progress::Idle })
+    }
+
+    /// True while a writer may soon meet the end of what is ready.
+    #[inline]
+    pub(super) fn runs_low(&self) -> bool {
+        self.heap.spare_bytes() < self.ahead_bytes() / 2
+    }
+
+    /// Sweeps one segment.
+    fn sweep_step(&self, background: &mut Background) -> Result<(), Error> {
+        let misplaced = &mut background.misplaced;
+        let mut note = |(at, wrong): (pmem::Offset, heap::Misplaced)| {
+            misplaced.push(Damage { offset: at.0, what: format!("the entry names a place that is none: {wrong}") });
+        };
+        background.sweep = self.index.sweep(self.cx(), background.sweep, &mut note)?;
+        if background.sweep.is_done() {
+            if background.misplaced.is_empty() && self.medium.is_writable() {
+                self.heap.finish_sweep(&self.medium);
+            }
+            self.swept.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Sweeps to the end; what others have swept need not be done again.
+    pub(super) fn finish_sweep(&self) -> Result<(), Error> {
+        while !self.swept.load(Ordering::Acquire) {
+            let mut background = self.background.lock();
+            if !self.swept.load(Ordering::Acquire) {
+                self.sweep_step(&mut background)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the sweep found wrong.
+    pub(super) fn sweep_damage(&self) -> Vec<Damage> {
+        self.background.lock().misplaced.clone()
+    }
+
+    /// Frees what no reader can reach any more; true if there was any.
+    pub(super) fn collect(&self) -> bool {
+        let cleared = self.cleared.collect(|cleared| cleared.free(self.cx()));
+        self.cx().collect() || cleared
+    }
+
+    fn ahead_bytes(&self) -> u64 {
+        (self.heap.mark_bytes() / 4).clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX)
+    }
+}

@@ -1,0 +1,135 @@
+//! Writing and reading items.
+//!
+//! An item is written whole, past the cache, into space that nobody else sees, and is never changed once an entry names
+//! it.
+
+use std::io::Read;
+
+use heap::PlaceKind;
+use index::Position;
+use pmem::{Canary, Medium, Offset};
+
+use super::layout::{HEADER_BYTES, Header};
+use crate::{Error, Version};
+
+/// A large value is written, and read from its source, in pieces of this length: a multiple of 16, within the L2 cache.
+const PIECE_BYTES: usize = 64 * 1024;
+/// Lines of an item that are asked for before its header has told how long it is.
+const PREFETCHED_LINE_COUNT_MAX: u64 = 16;
+
+/// An item as it lies in the region.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Item<'a> {
+    pub(super) header: Header,
+    pub(super) key: &'a [u8],
+    pub(super) value: &'a [u8],
+}
+
+impl<'a> Item<'a> {
+    /// Reads the item that `position` names.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] or [`Error::Medium`] if no item can lie there.
+    ///
+    /// # Safety
+    /// `position` was found in the index while the caller was pinned, or under its bucket's lock, and `'a` ends before
+    /// the pin or lock does: so nobody stores to the item.
+    #[inline(always)]
+    pub(super) unsafe fn read<M: Medium>(medium: &'a M, position: Position) -> Result<Item<'a>, Error> {
+        let at = position.offset();
+        // SAFETY: the caller's promise covers the header.
+        let head = unsafe { medium.item(at.span(HEADER_BYTES as u64)) }?;
+        let header = Header::from_bytes(*head.first_chunk().expect("the span has that length"));
+        if header.flags != 0 || header.item_bytes() > room_bytes(medium, position) {
+            return Err(Error::Corrupt { offset: at.0, what: "an item's header is damaged" });
+        }
+        // SAFETY: and the whole item.
+        let bytes = unsafe { medium.item(at.span(header.item_bytes())) }?;
+        let (key, value) = bytes[HEADER_BYTES..].split_at(usize::from(header.key_bytes));
+        Ok(Item { header, key, value })
+    }
+
+    /// True if the checksum fits.
+    pub(super) fn is_whole(&self) -> bool {
+        self.header.checksum_start().update(self.key).update(self.value).value() == self.header.checksum
+    }
+
+    pub(super) fn version(&self, position: Position) -> Version {
+        Version { item: position.item().word(), checksum: self.header.checksum }
+    }
+}
+
+/// The most an item at `position` can have.
+#[inline(always)]
+fn room_bytes<M: Medium>(medium: &M, position: Position) -> u64 {
+    match position.place().map(|place| place.kind) {
+        Some(PlaceKind::Slot(class)) => class.bytes(),
+        Some(PlaceKind::Extent) => medium.len_bytes() - position.offset().0,
+        _ => 0,
+    }
+}
+
+/// Asks the cache for all lines of a small item: its length is known from the size class long before its header arrives.
+#[inline(always)]
+pub(super) fn prefetch<M: Medium>(medium: &M, position: Position) {
+    let Some(place) = position.place() else { return };
+    let PlaceKind::Slot(class) = place.kind else {
+        medium.prefetch(place.offset);
+        return;
+    };
+    for line in pmem::lines(place.offset.span(class.bytes())).take(PREFETCHED_LINE_COUNT_MAX as usize) {
+        medium.prefetch(line);
+    }
+}
+
+/// Writes an item and flushes it.
+///
+/// # Safety
+/// The caller reserved room for it at `at`.
+#[inline]
+pub(super) unsafe fn write<M: Medium>(medium: &M, at: Offset, key: &[u8], value: &[u8]) {
+    let header = Header::new(key.len(), value.len() as u64);
+    let checksum = header.checksum_start().update(key).update(value).value();
+    let bytes = Header { checksum, ..header }.to_bytes();
+    let parts = [&bytes, key, value];
+    if medium.breaks(Canary::ItemNotFlushed) {
+        // SAFETY: the caller's promise.
+        return unsafe { medium.write(at, &parts.concat()) };
+    }
+    // SAFETY: the caller's promise; slots are multiples of 16 bytes, and so reach as far as the padding.
+    unsafe { medium.stream(at, &parts) }
+}
+
+/// Writes an item whose value comes from `source`, in pieces, and flushes it: the header last, when the checksum is
+/// known.
+///
+/// # Safety
+/// The caller reserved room for it at `at`.
+pub(super) unsafe fn write_from<M: Medium>(
+    medium: &M,
+    at: Offset,
+    key: &[u8],
+    value_bytes: u64,
+    source: &mut dyn Read,
+) -> Result<(), Error> {
+    let header = Header::new(key.len(), value_bytes);
+    let mut body = key.chain(source.take(value_bytes));
+    let mut piece = vec![0; PIECE_BYTES];
+    let mut checksum = header.checksum_start();
+    let mut written = 0;
+    let body_bytes = key.len() as u64 + value_bytes;
+    while written < body_bytes {
+        let wanted = PIECE_BYTES.min((body_bytes - written) as usize);
+        body.read_exact(&mut piece[..wanted]).map_err(Error::Source)?;
+        checksum = checksum.update(&piece[..wanted]);
+        // SAFETY: the caller's promise; every piece but the last is a multiple of 16 bytes.
+        unsafe { medium.stream(at.plus(HEADER_BYTES as u64 + written), &[&piece[..wanted]]) };
+        written += wanted as u64;
+    }
+    let header = Header { checksum: checksum.value(), ..header };
+    // SAFETY: the caller's promise.
+    unsafe { medium.stream(at, &[&header.to_bytes()]) };
+    Ok(())
+}
+
+const _: () = assert!(PIECE_BYTES.is_multiple_of(16) && HEADER_BYTES.is_multiple_of(16));

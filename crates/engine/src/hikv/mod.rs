@@ -1,0 +1,92 @@
+//! The HiKV engine (Xia et al., USENIX ATC 2017): a hash index in persistent memory serves single keys.
+//!
+//! A write costs two persists, the item's and the entry's; a delete one (paper, section 3.4.2). The commit point is the
+//! entry's position word; see `index::partitioned_hash::ops` for its steps and `docs/durability.md` for what a crash can
+//! and cannot take away.
+//!
+//! # Write order
+//! 1 reserve room; 2 write the item past the cache, order; 3 lock the bucket, look for the key; 4 publish, commit,
+//! unlock; 5 wait, take the FRESH mark away; 6 retire the item that was replaced. A crash before 4 leaves garbage that
+//! nothing reaches, which is free space.
+//!
+//! # Lock order
+//! background -> partition -> pairs -> stash -> allocator. Operations are pinned throughout; whoever waits for readers
+//! (`clear`) is not.
+
+mod background;
+mod check;
+mod item;
+pub mod layout;
+mod open;
+mod ops;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use epoch::Limbo;
+use heap::Heap;
+use index::PartitionedHash;
+use index::partitioned_hash::{Cleared, Context, Garbage, SplitStats, layout::SEGMENT_ENTRY_COUNT};
+use parking_lot::Mutex;
+use pmem::{Dram, Medium};
+
+use crate::{EngineStats, Hasher};
+use background::Background;
+
+pub use heap::Parameters;
+
+/// HiKV over a medium.
+pub struct HiKv<M, D: Dram> {
+    medium: M,
+    heap: Heap<D>,
+    index: PartitionedHash,
+    hasher: Hasher,
+    limbo: Limbo<Garbage>,
+    cleared: Limbo<Cleared>,
+    background: Mutex<Background>,
+    /// Every entry is counted, and free space is known unless the store is damaged or read-only.
+    swept: AtomicBool,
+    verify_values: bool,
+}
+
+impl<M: Medium, D: Dram> HiKv<M, D> {
+    #[inline(always)]
+    fn cx(&self) -> Context<'_, M, D> {
+        Context { medium: &self.medium, heap: &self.heap, limbo: &self.limbo }
+    }
+
+    /// The medium.
+    pub fn medium(&self) -> &M {
+        &self.medium
+    }
+
+    /// The store's identity, from its superblock.
+    pub fn uuid(&self) -> [u8; 16] {
+        self.heap.superblock().uuid
+    }
+
+    fn gather_stats(&self) -> EngineStats {
+        let (space, splits) = (self.heap.stats(), self.index.split_stats());
+        EngineStats {
+            items: self.index.len(),
+            region_bytes: space.region_bytes,
+            used_bytes: space.mark_bytes,
+            live_bytes: space.live_bytes,
+            free_bytes: space.free_bytes,
+            dram_bytes: space.dram_bytes + self.index.dram_bytes(),
+            swept: self.swept.load(Ordering::Acquire),
+            garbage_count: self.limbo.len(),
+            segment_count: self.index.segment_count(),
+            split_count: splits.split_count,
+            split_load: split_load(splits),
+            chained_count: splits.chained_count,
+            counts: self.medium.counts(),
+        }
+    }
+}
+
+fn split_load(splits: SplitStats) -> f64 {
+    let room = splits.split_count * SEGMENT_ENTRY_COUNT;
+    if room == 0 { 0.0 } else { splits.split_entry_count as f64 / room as f64 }
+}

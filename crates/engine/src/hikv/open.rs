@@ -1,0 +1,62 @@
+//! Making and opening a store in a region.
+
+use epoch::Limbo;
+use heap::Heap;
+use index::PartitionedHash;
+use index::partitioned_hash::{Context, layout::Geometry};
+use parking_lot::Mutex;
+use pmem::{Dram, Medium};
+
+use super::HiKv;
+use super::background::Background;
+use crate::{Hasher, OpenError};
+use heap::Parameters;
+
+impl<M: Medium, D: Dram> HiKv<M, D> {
+    /// Makes a store in an empty region.
+    ///
+    /// Allocator and index are written and flushed, then the superblock makes the region a store. A crash before that
+    /// leaves a region that is formatted anew.
+    pub fn format(medium: M, dram: D, parameters: &Parameters) -> Result<HiKv<M, D>, OpenError> {
+        let heap = Heap::format(&medium, parameters, dram)?;
+        let geometry = geometry(parameters.partition_count)?;
+        let index = PartitionedHash::format(&medium, &heap, geometry)?;
+        heap.finish_format(&medium);
+        Ok(HiKv::assemble(medium, heap, index, true))
+    }
+
+    /// Opens the store in a region, after a clean close or a crash alike: an interrupted split is finished, directories
+    /// are built, and keys are served; counting and free space follow in the background ([`crate::Engine::step`]).
+    pub fn open(medium: M, dram: D) -> Result<HiKv<M, D>, OpenError> {
+        let heap = Heap::open(&medium, dram)?;
+        let geometry = geometry(heap.superblock().partition_count)?;
+        let limbo = Limbo::default();
+        let index = PartitionedHash::open(Context { medium: &medium, heap: &heap, limbo: &limbo }, geometry)?;
+        Ok(HiKv::assemble(medium, heap, index, false))
+    }
+
+    fn assemble(medium: M, heap: Heap<D>, index: PartitionedHash, swept: bool) -> HiKv<M, D> {
+        HiKv {
+            hasher: Hasher::new(heap.superblock().hash_seed),
+            medium,
+            heap,
+            index,
+            limbo: Limbo::default(),
+            cleared: Limbo::default(),
+            background: Mutex::new(Background::default()),
+            swept: swept.into(),
+            verify_values: false,
+        }
+    }
+
+    /// The same store, verifying each value's checksum whenever it is read.
+    #[must_use]
+    pub fn verifying_values(mut self, verify: bool) -> HiKv<M, D> {
+        self.verify_values = verify;
+        self
+    }
+}
+
+fn geometry(partition_count: u32) -> Result<Geometry, OpenError> {
+    Geometry::new(partition_count).ok_or(OpenError::Index { offset: 0, what: "the number of partitions is impossible" })
+}

@@ -1,0 +1,288 @@
+//! Get, put, delete, clear, walk.
+
+use std::io::Read;
+use std::thread;
+
+use heap::{Place, Reservation};
+use index::Position;
+use index::partitioned_hash::{Cursor, Found, Garbage};
+use pmem::{Canary, Dram, Medium, MediumError};
+
+use super::HiKv;
+use super::item::{self, Item};
+use super::layout::HEADER_BYTES;
+use crate::{CheckStep, Damage, Engine, EngineStats, Error, Limits, Progress, Version};
+
+/// Keys of a batch whose memory accesses overlap: as many as a core has misses in flight, with some to spare.
+const GROUP_COUNT: usize = 16;
+
+impl<M: Medium, D: Dram> HiKv<M, D> {
+    /// The key's item, if `position` names it. The caller is pinned, or holds the bucket's lock.
+    #[inline(always)]
+    fn item_of(&self, position: Position, key: &[u8]) -> Result<Option<Item<'_>>, Error> {
+        // SAFETY: positions are shown by the index to pinned callers, and every caller here stays pinned until it is
+        // done with the item.
+        let item = unsafe { Item::read(&self.medium, position) }?;
+        if item.key == key {
+            if self.verify_values {
+                whole(&item, position)?;
+            }
+            return Ok(Some(item));
+        }
+        // Two keys of one signature are rare, damage is not to be mistaken for them.
+        whole(&item, position)?;
+        Ok(None)
+    }
+
+    #[inline(always)]
+    fn find(&self, signature: u64, key: &[u8]) -> Result<Option<(Position, Item<'_>)>, Error> {
+        self.index.find(&self.medium, signature, |position| {
+            item::prefetch(&self.medium, position);
+            Ok(self.item_of(position, key)?.map(|item| (position, item)))
+        })
+    }
+
+    fn check_put(&self, key: &[u8], value_bytes: u64) -> Result<(), Error> {
+        check_key(key)?;
+        if value_bytes > Limits::VALUE_BYTES_MAX {
+            return Err(Error::ValueTooLong { len_bytes: value_bytes });
+        }
+        self.check_writable()
+    }
+
+    fn check_writable(&self) -> Result<(), Error> {
+        if self.medium.is_writable() { Ok(()) } else { Err(MediumError::ReadOnly.into()) }
+    }
+
+    /// Room for an item. Where the region is full, free space may still turn up.
+    #[inline]
+    fn reserve(&self, item_bytes: u64) -> Result<Reservation<'_, D>, Error> {
+        match self.heap.reserve(&self.medium, item_bytes, epoch::thread_index()) {
+            Ok(reservation) => Ok(reservation),
+            Err(heap::HeapError::Medium(MediumError::Full { .. } | MediumError::Limit { .. })) => {
+                self.reserve_when_full(item_bytes)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The sweep may find free space, and so may readers that move on.
+    #[cold]
+    fn reserve_when_full(&self, item_bytes: u64) -> Result<Reservation<'_, D>, Error> {
+        self.finish_sweep()?;
+        // Three advances make everything free that was retired before, unless somebody stays pinned.
+        for _ in 0..3 {
+            self.collect();
+        }
+        Ok(self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?)
+    }
+
+    /// Steps 3 to 6 of a put: the item at the reservation is durable before what is flushed from now on.
+    #[inline]
+    fn publish(&self, signature: u64, key: &[u8], reservation: Reservation<'_, D>) -> Result<(), Error> {
+        let position = Position::of(reservation.place());
+        loop {
+            let bucket = self.index.lock(self.cx(), signature);
+            let found = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(drop)))?;
+            let published = match &found {
+                Some(found) => Ok(bucket.replace(found, position)),
+                None => bucket.insert(position),
+            };
+            match published {
+                Err(full) => self.index.split(self.cx(), signature, full)?,
+                Ok(published) => {
+                    reservation.publish();
+                    let crowded = published.crowded;
+                    published.settle(&self.medium)?;
+                    self.retire(found)?;
+                    if let Some(segment) = crowded {
+                        // The item is in; a split that finds no space now will be tried again by a later put.
+                        let _ = self.index.split(self.cx(), signature, segment);
+                    }
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn retire<R>(&self, found: Option<Found<R>>) -> Result<(), Error> {
+        if let Some(found) = found {
+            self.cx().retire(Garbage::Place(place_of(found.position)?));
+        }
+        Ok(())
+    }
+
+    /// The broken twin that reuses the old item's room before the new entry is durable.
+    fn free_before_unlink(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
+        if let Some((position, _)) = self.find(signature, key)? {
+            self.heap.free(&self.medium, place_of(position)?);
+        }
+        Ok(())
+    }
+
+    /// Starts the misses of a write: the home line, and the old item if there seems to be one.
+    #[inline(always)]
+    fn prefetch_old(&self, signature: u64) {
+        if let Some(position) = self.index.hint(&self.medium, signature) {
+            self.medium.prefetch(position.offset());
+        }
+    }
+}
+
+impl<M: Medium, D: Dram> Engine for HiKv<M, D> {
+    fn name(&self) -> &'static str {
+        "hikv"
+    }
+
+    fn get(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
+        check_key(key)?;
+        let _pin = epoch::pin();
+        let Some((position, item)) = self.find(self.hasher.signature(key), key)? else {
+            return Ok(false);
+        };
+        found(item.version(position), item.value);
+        Ok(true)
+    }
+
+    fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
+        keys.iter().try_for_each(|key| check_key(key))?;
+        for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
+            let _pin = epoch::pin();
+            let mut signatures = [0; GROUP_COUNT];
+            for (signature, key) in signatures.iter_mut().zip(keys) {
+                *signature = self.hasher.signature(key);
+                self.index.prefetch(&self.medium, *signature);
+            }
+            for &signature in &signatures[..keys.len()] {
+                if let Some(position) = self.index.hint(&self.medium, signature) {
+                    item::prefetch(&self.medium, position);
+                }
+            }
+            for (i, (key, signature)) in keys.iter().zip(signatures).enumerate() {
+                let item = self.index.find(&self.medium, signature, |position| self.item_of(position, key))?;
+                found(group * GROUP_COUNT + i, item.map(|item| item.value));
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.check_put(key, value.len() as u64)?;
+        let _pin = epoch::pin();
+        let signature = self.hasher.signature(key);
+        self.index.prefetch(&self.medium, signature);
+        if self.medium.breaks(Canary::FreeBeforeUnlink) {
+            self.free_before_unlink(signature, key)?;
+        }
+        let reservation = self.reserve((HEADER_BYTES + key.len() + value.len()) as u64)?;
+        let at = reservation.place().offset;
+        if self.medium.breaks(Canary::EntryBeforeItem) {
+            self.publish(signature, key, reservation)?;
+            // SAFETY: it is not: this twin is broken on purpose, and runs on the crash medium alone, with one thread.
+            unsafe { item::write(&self.medium, at, key, value) };
+            self.medium.order();
+            return Ok(());
+        }
+        // SAFETY: the room was just reserved.
+        unsafe { item::write(&self.medium, at, key, value) };
+        self.prefetch_old(signature);
+        if !self.medium.breaks(Canary::ItemNotOrdered) {
+            self.medium.order();
+        }
+        self.publish(signature, key, reservation)
+    }
+
+    fn put_from(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read) -> Result<(), Error> {
+        self.check_put(key, len_bytes)?;
+        let reservation = self.reserve(HEADER_BYTES as u64 + key.len() as u64 + len_bytes)?;
+        // The source may be slow: nobody is kept from freeing memory meanwhile.
+        // SAFETY: the room was just reserved.
+        unsafe { item::write_from(&self.medium, reservation.place().offset, key, len_bytes, source) }?;
+        self.medium.order();
+        let _pin = epoch::pin();
+        self.publish(self.hasher.signature(key), key, reservation)
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool, Error> {
+        check_key(key)?;
+        self.check_writable()?;
+        let _pin = epoch::pin();
+        let signature = self.hasher.signature(key);
+        let bucket = self.index.lock(self.cx(), signature);
+        let Some(found) = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(drop)))? else {
+            return Ok(false);
+        };
+        bucket.remove(&found).settle(&self.medium)?;
+        if self.medium.breaks(Canary::PlainZeroDelete) {
+            self.heap.free(&self.medium, place_of(found.position)?);
+            return Ok(true);
+        }
+        self.retire(Some(found))?;
+        Ok(true)
+    }
+
+    fn clear(&self) -> Result<(), Error> {
+        self.check_writable()?;
+        // Free space that is still unknown could not be told from what is freed now.
+        self.finish_sweep()?;
+        let cleared = self.index.clear(self.cx())?;
+        self.cleared.retire(cleared, |cleared| cleared.free(self.cx()));
+        // A caller that is pinned itself (it reads a value) leaves the freeing to the background.
+        while !epoch::is_pinned() && !self.cleared.is_empty() {
+            self.collect();
+            thread::yield_now();
+        }
+        Ok(())
+    }
+
+    fn len(&self) -> Result<u64, Error> {
+        self.finish_sweep()?;
+        Ok(self.index.len())
+    }
+
+    fn walk(&self, cursor: Cursor, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<Cursor, Error> {
+        let _pin = epoch::pin();
+        self.index.visit(&self.medium, cursor, |_, position| {
+            // SAFETY: pinned since before the walk's step.
+            let item = unsafe { Item::read(&self.medium, position) }?;
+            whole(&item, position)?;
+            each(item.key, item.value);
+            Ok(())
+        })
+    }
+
+    fn check(&self, cursor: Cursor, damaged: &mut dyn FnMut(Damage)) -> Result<CheckStep, Error> {
+        self.check_step(cursor, damaged)
+    }
+
+    fn step(&self) -> Result<Progress, Error> {
+        self.background_step()
+    }
+
+    fn wants_step(&self) -> bool {
+        self.medium.is_writable() && self.runs_low()
+    }
+
+    fn stats(&self) -> EngineStats {
+        self.gather_stats()
+    }
+}
+
+#[inline(always)]
+fn check_key(key: &[u8]) -> Result<(), Error> {
+    if key.len() > Limits::KEY_BYTES_MAX { Err(Error::KeyTooLong { len_bytes: key.len() }) } else { Ok(()) }
+}
+
+/// An error unless the item's checksum fits.
+#[inline(never)]
+pub(super) fn whole(item: &Item<'_>, position: Position) -> Result<(), Error> {
+    if item.is_whole() {
+        return Ok(());
+    }
+    Err(Error::Corrupt { offset: position.offset().0, what: "an item's checksum does not fit" })
+}
+
+fn place_of(position: Position) -> Result<Place, Error> {
+    let offset = position.offset().0;
+    position.place().ok_or(Error::Corrupt { offset, what: "an entry names an item of no size class" })
+}

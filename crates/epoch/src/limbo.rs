@@ -1,0 +1,170 @@
+//! Where retired things wait until no pin can reach them.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::pins::{advance, safe, tag, thread_index};
+
+/// Lanes, so that writers rarely meet at a lock.
+const LANE_COUNT: usize = 8;
+/// Retirements of one lane between two advances: an advance interrupts the other cores, about a microsecond each.
+const ADVANCE_EVERY: u64 = 512;
+/// Things freed per retirement. Two, so that a backlog shrinks; not more, since a long batch is somebody's tail latency.
+const FREED_PER_RETIREMENT: usize = 2;
+
+/// Retired things of one store, in order of retirement per lane.
+#[derive(Debug)]
+pub struct Limbo<T> {
+    lanes: [Lane<T>; LANE_COUNT],
+}
+
+#[derive(Debug)]
+#[repr(align(128))]
+struct Lane<T> {
+    waiting: Mutex<Waiting<T>>,
+    count: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Waiting<T> {
+    queue: VecDeque<(u64, T)>,
+    until_advance: u64,
+}
+
+impl<T> Default for Limbo<T> {
+    fn default() -> Limbo<T> {
+        let waiting = || Mutex::new(Waiting { queue: VecDeque::new(), until_advance: ADVANCE_EVERY });
+        Limbo { lanes: std::array::from_fn(|_| Lane { waiting: waiting(), count: AtomicU64::new(0) }) }
+    }
+}
+
+impl<T> Limbo<T> {
+    /// Takes `thing`, which was unlinked before this call, and hands at most two earlier ones, now free, to `free`.
+    #[inline]
+    pub fn retire(&self, thing: T, free: impl FnMut(T)) {
+        let lane = &self.lanes[thread_index() % LANE_COUNT];
+        let due = {
+            let mut waiting = lane.waiting.lock();
+            waiting.queue.push_back((tag(), thing));
+            waiting.until_advance -= 1;
+            let due = waiting.until_advance == 0;
+            if due {
+                waiting.until_advance = ADVANCE_EVERY;
+            }
+            due
+        };
+        lane.count.fetch_add(1, Ordering::Relaxed);
+        if due {
+            advance();
+        }
+        lane.release(FREED_PER_RETIREMENT, free);
+    }
+
+    /// Hands everything that is free by now to `free`; starts a new epoch first if anything waits. True if any was freed.
+    pub fn collect(&self, mut free: impl FnMut(T)) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        advance();
+        let mut freed = 0;
+        for lane in &self.lanes {
+            freed += lane.release(usize::MAX, &mut free);
+        }
+        freed > 0
+    }
+
+    /// How many things wait.
+    pub fn len(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.count.load(Ordering::Relaxed)).sum()
+    }
+
+    /// True if nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<T> Lane<T> {
+    fn release(&self, most: usize, mut free: impl FnMut(T)) -> usize {
+        let safe = safe();
+        let mut freed = 0;
+        while freed < most {
+            // The lock is not held while `free` runs: it takes locks of its own.
+            let Some(thing) = self.pop(safe) else { break };
+            free(thing);
+            freed += 1;
+        }
+        freed
+    }
+
+    fn pop(&self, safe: u64) -> Option<T> {
+        let mut waiting = self.waiting.lock();
+        let (tag, _) = waiting.queue.front()?;
+        if tag + 2 > safe {
+            return None;
+        }
+        self.count.fetch_sub(1, Ordering::Relaxed);
+        waiting.queue.pop_front().map(|(_, thing)| thing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicPtr};
+    use std::thread;
+
+    use super::*;
+    use crate::pin;
+
+    #[test]
+    fn nothing_is_freed_under_a_pin_and_everything_after_it() {
+        let limbo = Limbo::default();
+        let pin = pin();
+        for thing in 0..2 * ADVANCE_EVERY {
+            limbo.retire(thing, |_| panic!("freed under a pin"));
+        }
+        drop(pin);
+        let mut freed = Vec::new();
+        while !limbo.is_empty() {
+            limbo.collect(|thing| freed.push(thing));
+        }
+        assert_eq!(freed, (0..2 * ADVANCE_EVERY).collect::<Vec<_>>());
+    }
+
+    /// Readers follow a pointer that a writer replaces and frees; a freed cell is poisoned before its memory goes.
+    #[test]
+    fn readers_never_meet_freed_memory() {
+        const POISON: u64 = u64::MAX;
+        let cell = |value| Box::into_raw(Box::new(AtomicU64::new(value)));
+        let (shared, stop, limbo) = (AtomicPtr::new(cell(0)), AtomicBool::new(false), Limbo::default());
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        let _pin = pin();
+                        // SAFETY: pinned since before the load, so that the cell is not freed.
+                        let value = unsafe { &*shared.load(Ordering::Acquire) }.load(Ordering::Relaxed);
+                        assert_ne!(value, POISON);
+                    }
+                });
+            }
+            let free = |old: usize| {
+                // SAFETY: unlinked, and no pin can reach it.
+                let old = unsafe { Box::from_raw(old as *mut AtomicU64) };
+                old.store(POISON, Ordering::Relaxed);
+            };
+            for value in 1..100_000 {
+                let old = shared.swap(cell(value), Ordering::AcqRel);
+                limbo.retire(old as usize, free);
+            }
+            stop.store(true, Ordering::Relaxed);
+            while !limbo.is_empty() {
+                limbo.collect(free);
+            }
+        });
+        // SAFETY: the last cell was never retired, and all readers are gone.
+        drop(unsafe { Box::from_raw(shared.into_inner()) });
+    }
+}

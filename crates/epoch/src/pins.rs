@@ -1,0 +1,219 @@
+//! The threads' pins, the global epoch, and the barrier that lets pins be plain stores.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// The pin of a thread that reads nothing.
+const UNPINNED: u64 = 0;
+
+static EPOCH: AtomicU64 = AtomicU64::new(1);
+static SAFE: AtomicU64 = AtomicU64::new(0);
+static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
+static SLOT_COUNT: AtomicUsize = AtomicUsize::new(0);
+static ADVANCING: Mutex<()> = Mutex::new(());
+
+/// One thread's pin, alone in its lines. Slots are never freed: an ended thread's slot is taken over by a new one.
+#[repr(align(128))]
+struct Slot {
+    pin: AtomicU64,
+    taken: AtomicBool,
+    index: usize,
+    next: *const Slot,
+}
+
+// SAFETY: `index` and `next` are written before the slot is shared and never again; the rest is atomic.
+unsafe impl Sync for Slot {}
+
+thread_local! {
+    /// This thread's slot, or null before its first pin. Read on every pin, so it has no destructor.
+    static MINE: Cell<*const Slot> = const { Cell::new(ptr::null()) };
+    /// Gives the slot back when the thread ends.
+    static LEASE: Cell<Option<Lease>> = const { Cell::new(None) };
+}
+
+struct Lease(&'static Slot);
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        MINE.set(ptr::null());
+        self.0.taken.store(false, Ordering::Release);
+    }
+}
+
+/// Keeps everything that the thread can find from now on from being freed, until dropped. Pins nest.
+#[derive(Debug)]
+#[must_use]
+pub struct Pin {
+    slot: &'static Slot,
+    outer: u64,
+    /// A pin belongs to its thread.
+    _not_send: PhantomData<*const ()>,
+}
+
+impl std::fmt::Debug for Slot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Slot").field("index", &self.index).field("pin", &self.pin).finish_non_exhaustive()
+    }
+}
+
+/// Pins the calling thread.
+#[inline(always)]
+pub fn pin() -> Pin {
+    let slot = my_slot();
+    let outer = slot.pin.load(Ordering::Relaxed);
+    if outer == UNPINNED {
+        slot.pin.store(EPOCH.load(Ordering::Relaxed), Ordering::Relaxed);
+        if FENCE_FREE.load(Ordering::Relaxed) {
+            compiler_fence(Ordering::SeqCst);
+        } else {
+            fence(Ordering::SeqCst);
+        }
+    }
+    Pin { slot, outer, _not_send: PhantomData }
+}
+
+impl Drop for Pin {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.slot.pin.store(self.outer, Ordering::Release);
+    }
+}
+
+/// True while the calling thread holds a pin: it must not wait for a grace period.
+#[must_use]
+pub fn is_pinned() -> bool {
+    my_slot().pin.load(Ordering::Relaxed) != UNPINNED
+}
+
+/// A small number that no other live thread has, for choosing among lanes.
+#[inline(always)]
+#[must_use]
+pub fn thread_index() -> usize {
+    my_slot().index
+}
+
+/// The epoch that a thing unlinked before this call is tagged with.
+pub(crate) fn tag() -> u64 {
+    EPOCH.load(Ordering::Acquire)
+}
+
+/// What was retired with tag e is free if `e + 2 <= safe()`. Grows with [`advance`].
+#[inline(always)]
+#[must_use]
+pub fn safe() -> u64 {
+    SAFE.load(Ordering::Acquire)
+}
+
+/// Starts a new epoch and finds out how far every thread has come; returns the new [`safe`]. Costs a system call.
+pub fn advance() -> u64 {
+    let _one_at_a_time = ADVANCING.lock().unwrap_or_else(PoisonError::into_inner);
+    let epoch = EPOCH.fetch_add(1, Ordering::SeqCst) + 1;
+    barrier();
+    let oldest = slots().map(|slot| slot.pin.load(Ordering::Acquire)).filter(|&pin| pin != UNPINNED).min();
+    let safe = oldest.unwrap_or(epoch).min(epoch);
+    SAFE.fetch_max(safe, Ordering::AcqRel).max(safe)
+}
+
+#[inline(always)]
+fn my_slot() -> &'static Slot {
+    let mine = MINE.get();
+    if mine.is_null() {
+        return join();
+    }
+    // SAFETY: `MINE` is null or points at a slot, and slots are never freed.
+    unsafe { &*mine }
+}
+
+/// A thread's first pin: takes over a slot or adds one.
+#[cold]
+fn join() -> &'static Slot {
+    barriers_are_expedited();
+    let free = |slot: &&Slot| slot.taken.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+    let slot = slots().find(free).unwrap_or_else(add_slot);
+    MINE.set(slot);
+    // A thread that is past its destructors keeps the slot for good, which costs its 128 bytes.
+    let _ = LEASE.try_with(|lease| lease.set(Some(Lease(slot))));
+    slot
+}
+
+fn add_slot() -> &'static Slot {
+    let slot = Box::leak(Box::new(Slot {
+        pin: AtomicU64::new(UNPINNED),
+        taken: AtomicBool::new(true),
+        index: SLOT_COUNT.fetch_add(1, Ordering::Relaxed),
+        next: SLOTS.load(Ordering::Acquire),
+    }));
+    while let Err(head) = SLOTS.compare_exchange(slot.next.cast_mut(), slot, Ordering::AcqRel, Ordering::Acquire) {
+        slot.next = head;
+    }
+    slot
+}
+
+fn slots() -> impl Iterator<Item = &'static Slot> {
+    let mut next = SLOTS.load(Ordering::Acquire).cast_const();
+    std::iter::from_fn(move || {
+        // SAFETY: the list holds leaked slots only, and ends in null.
+        let slot = unsafe { next.as_ref() }?;
+        next = slot.next;
+        Some(slot)
+    })
+}
+
+/// The cached answer of [`barriers_are_expedited`], for the pin.
+static FENCE_FREE: AtomicBool = AtomicBool::new(false);
+
+/// Registers the process for expedited barriers, once; true if the kernel grants them.
+pub(crate) fn barriers_are_expedited() -> bool {
+    static GRANTED: OnceLock<bool> = OnceLock::new();
+    *GRANTED.get_or_init(|| {
+        let granted = membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+        FENCE_FREE.store(granted, Ordering::SeqCst);
+        granted
+    })
+}
+
+/// Every running thread of the process executes a barrier before this returns, or, where pins have fences, the caller.
+fn barrier() {
+    fence(Ordering::SeqCst);
+    if barriers_are_expedited() {
+        let done = membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+        assert!(done, "the kernel took back expedited barriers after it had granted them");
+    }
+}
+
+fn membarrier(command: libc::c_int) -> bool {
+    // SAFETY: the call takes two integers and touches no memory of ours.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pin_holds_the_epoch_back_and_nests() {
+        let outer = pin();
+        let held = outer.slot.pin.load(Ordering::Relaxed);
+        for _ in 0..3 {
+            assert!(advance() <= held);
+        }
+        drop(pin());
+        assert!(is_pinned(), "the inner pin must not unpin the outer one");
+        drop(outer);
+        assert!(!is_pinned());
+    }
+
+    #[test]
+    fn threads_that_ended_leave_their_slot_to_others() {
+        let index = || std::thread::spawn(|| drop(pin())).join();
+        index().unwrap();
+        let before = slots().count();
+        for _ in 0..50 {
+            index().unwrap();
+        }
+        assert!(slots().count() <= before + 8, "other tests may run threads, but not fifty");
+    }
+}

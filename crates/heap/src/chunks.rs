@@ -1,0 +1,146 @@
+//! Chunks: how they come to be and how they are given back, durably. Everything here happens under the space lock.
+//!
+//! # A chunk at the mark
+//! 1. Its header (and, of segments, zeroes over the first line of each), order. *Crash:* the old mark; what lies above
+//!    it is ignored.
+//! 2. The mark rises over it, order. *Crash:* the chunk is there, and nothing reaches it: the sweep frees it.
+//! 3. It is used.
+//!
+//! # A chunk of m units from a free run of n
+//! 1. The header of the remainder, Free of n - m, inside the run (and the zeroes of segments), order. *Crash:* the run
+//!    is whole; what lies in it is ignored.
+//! 2. The header at the start becomes the chunk's: one word, order. *Crash:* chunk and remainder are there.
+//! 3. It is used.
+//!
+//! # Giving a chunk back
+//! 1. Its header, or that of the free run before it, becomes Free and as long as chunk and free neighbours together: one
+//!    word, order. *Crash:* either the chunk, which nothing reaches, or the run.
+//! 2. The run is found by later chunks.
+
+use pmem::{Canary, Dram, Medium};
+
+use crate::header::{ChunkKind, Header, zero_segment_heads};
+use crate::heap::Heap;
+use crate::layout::{UNIT_BYTES, unit_start};
+use crate::shape::Shape;
+use crate::slab::{SlabRef, State};
+use crate::space::Space;
+use crate::{HeapError, state};
+use pmem::MediumError;
+
+impl<D: Dram> Heap<D> {
+    /// A new chunk: from a free run, at the mark, or after growth. Its first unit.
+    pub(crate) fn new_chunk<M: Medium>(&self, medium: &M, header: Header) -> Result<u32, HeapError> {
+        if !medium.is_writable() {
+            return Err(HeapError::Medium(MediumError::ReadOnly));
+        }
+        loop {
+            let past = {
+                let mut space = self.space.lock();
+                if let Some(unit) = self.carve(medium, &mut space, header) {
+                    return Ok(unit);
+                }
+                let past = u64::from(space.mark) + u64::from(header.units);
+                if past * UNIT_BYTES <= self.region.len_bytes() {
+                    return self.raise_mark(medium, &mut space, header);
+                }
+                past
+            };
+            self.region.grow(medium, past * UNIT_BYTES)?;
+        }
+    }
+
+    /// A new chunk of slots, all free, owned by the caller.
+    pub(crate) fn new_slab<M: Medium>(&self, medium: &M, shape: Shape) -> Result<SlabRef, HeapError> {
+        let slab = self.space.lock().record(&self.lender, shape)?;
+        match self.new_chunk(medium, Header::slots(shape)) {
+            Ok(unit) => {
+                slab.begin(unit, State::Owned);
+                self.table.enter_slab(slab);
+                Ok(slab)
+            }
+            Err(error) => {
+                self.space.lock().pool(slab);
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives up the ownership of a chunk of slots.
+    pub(crate) fn disown<M: Medium>(&self, medium: &M, slab: SlabRef) {
+        let mut space = self.space.lock();
+        slab.set_state(State::Idle);
+        self.file(medium, &mut space, slab);
+    }
+
+    /// Looks at a chunk of slots that has gained space, or at whatever its record stands for by now.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn review<M: Medium>(&self, medium: &M, slab: SlabRef) {
+        self.file(medium, &mut self.space.lock(), slab);
+    }
+
+    /// Makes units that hold nothing any more a free run, together with its free neighbours.
+    pub(crate) fn give_units_back<M: Medium>(&self, medium: &M, space: &mut Space, unit: u32, units: u32) {
+        let (start, total) = space.runs.absorb(&self.table, unit, units, space.mark);
+        Header::free(total).store(medium, start);
+        medium.order();
+        space.runs.insert(&self.table, start, total);
+    }
+
+    /// Puts an unowned chunk of slots where it belongs: among the free runs, the roomy ones, or nowhere. Chunks of
+    /// segments stay what they are, so that recovery may read every one of their slots.
+    fn file<M: Medium>(&self, medium: &M, space: &mut Space, slab: SlabRef) {
+        let is_unowned = matches!(slab.state(), State::Idle | State::Listed);
+        if is_unowned && slab.is_wholly_free() && slab.shape() != Shape::SEGMENTS {
+            space.unlist(slab);
+            self.table.leave_slab(slab);
+            let (unit, units) = (slab.start_unit(), slab.geometry().units);
+            space.pool(slab);
+            self.give_units_back(medium, space, unit, units);
+        } else {
+            space.list_if_roomy(slab);
+        }
+    }
+
+    /// Steps 1 and 2 of a chunk from a free run.
+    fn carve<M: Medium>(&self, medium: &M, space: &mut Space, header: Header) -> Option<u32> {
+        let (unit, units) = space.runs.take(&self.table, header.units)?;
+        let rest = units - header.units;
+        if rest > 0 {
+            Header::free(rest).store(medium, unit + header.units);
+            space.runs.insert(&self.table, unit + header.units, rest);
+        }
+        clear_segments(medium, unit, header);
+        medium.order();
+        header.store(medium, unit);
+        medium.order();
+        Some(unit)
+    }
+
+    /// Steps 1 and 2 of a chunk at the mark, for which the region has room.
+    fn raise_mark<M: Medium>(&self, medium: &M, space: &mut Space, header: Header) -> Result<u32, HeapError> {
+        let (unit, past) = (space.mark, space.mark + header.units);
+        self.table.cover(&self.lender, unit, past)?;
+        header.store(medium, unit);
+        clear_segments(medium, unit, header);
+        medium.order();
+        if !medium.breaks(Canary::ChunkBeforeMark) {
+            state::store_mark(medium, past);
+            medium.order();
+        }
+        space.mark = past;
+        Ok(unit)
+    }
+
+    /// Bytes below the mark.
+    pub fn mark_bytes(&self) -> u64 {
+        unit_start(self.space.lock().mark).0
+    }
+}
+
+fn clear_segments<M: Medium>(medium: &M, unit: u32, header: Header) {
+    if header.kind == ChunkKind::Slots(Shape::SEGMENTS) && !medium.breaks(Canary::StaleSegmentHeader) {
+        zero_segment_heads(medium, unit);
+    }
+}

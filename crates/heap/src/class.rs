@@ -1,0 +1,78 @@
+//! Size classes: 16 to 512 bytes by 16, then eight per doubling up to 256 KiB. Larger items are extents.
+
+use crate::steps::{step_at_least, step_size};
+
+/// Every slot's size and start is a multiple of this, so that items can be streamed past the cache.
+pub(crate) const GRAIN_BYTES: u64 = 16;
+
+/// A size class: its index, 0 to [`Class::COUNT`] - 1, is stored in chunk headers and in index entries.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Class(u8);
+
+impl Class {
+    /// How many classes there are.
+    pub const COUNT: usize = step_at_least((Class::BYTES_MAX / GRAIN_BYTES) as u32) + 1;
+    /// The slot size of the largest class.
+    pub const BYTES_MAX: u64 = 262_144;
+
+    /// The smallest class whose slots hold `len_bytes`, or `None` if that takes an extent.
+    #[inline]
+    #[must_use]
+    pub const fn for_bytes(len_bytes: u64) -> Option<Class> {
+        if len_bytes > Class::BYTES_MAX {
+            return None;
+        }
+        Some(Class(step_at_least(len_bytes.div_ceil(GRAIN_BYTES) as u32) as u8))
+    }
+
+    /// The class of this index, if there is one.
+    #[must_use]
+    pub const fn from_index(index: u8) -> Option<Class> {
+        if (index as usize) < Class::COUNT { Some(Class(index)) } else { None }
+    }
+
+    /// The index that is stored.
+    #[must_use]
+    pub const fn index(self) -> u8 {
+        self.0
+    }
+
+    /// The size of a slot.
+    #[must_use]
+    pub const fn bytes(self) -> u64 {
+        step_size(self.0 as usize) as u64 * GRAIN_BYTES
+    }
+}
+
+/// The classes, which the format fixes: their number fits the header's field and their ends are as stated.
+const _: () = {
+    assert!(Class::COUNT == 104);
+    assert!(Class(0).bytes() == 16 && Class(31).bytes() == 512 && Class(32).bytes() == 576);
+    assert!(Class(103).bytes() == Class::BYTES_MAX);
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_length_gets_the_smallest_class_that_holds_it() {
+        let sizes: [u64; Class::COUNT] = core::array::from_fn(|index| Class(index as u8).bytes());
+        assert!(sizes.is_sorted() && sizes.iter().all(|bytes| bytes % GRAIN_BYTES == 0));
+        let mut smallest = 0;
+        for len_bytes in 0..=Class::BYTES_MAX {
+            smallest += usize::from(sizes[smallest] < len_bytes);
+            assert_eq!(Class::for_bytes(len_bytes), Some(Class(smallest as u8)), "{len_bytes} bytes");
+        }
+        assert_eq!(Class::for_bytes(Class::BYTES_MAX + 1), None);
+        assert_eq!(Class::for_bytes(u64::MAX), None);
+    }
+
+    #[test]
+    fn indices_come_back() {
+        for index in 0..=u8::MAX {
+            let class = Class::from_index(index);
+            assert_eq!(class.map(Class::index), (usize::from(index) < Class::COUNT).then_some(index));
+        }
+    }
+}

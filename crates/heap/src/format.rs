@@ -1,0 +1,86 @@
+//! Making a region out of nothing.
+//!
+//! # Steps
+//! 1. The format mark says 'unfinished', order. *Crash from here to step 4:* the region is fresh, and formatted anew.
+//! 2. Everything else: state words, zeroed partition headers, and what the caller reserves and writes between
+//!    [`Heap::format`](crate::Heap::format) and [`Heap::finish_format`](crate::Heap::finish_format).
+//! 3. Order; superblock copy A, order, copy B, order.
+//! 4. The format mark becomes 0, order. *Crash after it:* the region is whole.
+
+use pmem::{Canary, Medium};
+
+use crate::layout::{
+    FIRST_CHUNK_UNIT, FORMAT_MARK, FORMAT_UNFINISHED, PARTITION_COUNT_MAX, PARTITION_HEADER_BYTES, PARTITION_HEADERS,
+    REGION_BYTES_MAX, UNIT_BYTES,
+};
+use crate::region::{Found, Region};
+use crate::superblock::{ENGINE_HIKV, FORMAT_MINOR, Superblock};
+use crate::{HeapError, header, state};
+
+/// What a new region is to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parameters {
+    /// The store's identity; random.
+    pub uuid: [u8; 16],
+    /// The key of the index's hash; random, since clients choose keys.
+    pub hash_seed: u64,
+    /// Partitions of the index: 1 to [`PARTITION_COUNT_MAX`].
+    pub partition_count: u32,
+    /// The initial length, rounded up to units. Growth takes care of the rest.
+    pub region_bytes: u64,
+}
+
+impl Parameters {
+    /// A usual initial length: 4 MiB.
+    pub const REGION_BYTES_DEFAULT: u64 = 4 << 20;
+
+    fn superblock(&self) -> Result<Superblock, HeapError> {
+        if self.partition_count == 0 || self.partition_count > PARTITION_COUNT_MAX {
+            return Err(HeapError::Parameter { what: "the partition count", value: self.partition_count.into() });
+        }
+        if self.region_bytes > REGION_BYTES_MAX {
+            return Err(HeapError::Parameter { what: "the region's length", value: self.region_bytes });
+        }
+        Ok(Superblock {
+            format_minor: FORMAT_MINOR,
+            engine: ENGINE_HIKV,
+            uuid: self.uuid,
+            hash_seed: self.hash_seed,
+            partition_count: self.partition_count,
+            region_bytes: self.region_bytes.next_multiple_of(UNIT_BYTES).max(UNIT_BYTES),
+            sequence: 1,
+        })
+    }
+}
+
+impl Region {
+    /// Steps 1 and 2.
+    pub(crate) fn format<M: Medium>(medium: &M, parameters: &Parameters) -> Result<Region, HeapError> {
+        let superblock = parameters.superblock()?;
+        if Region::probe(medium)? != Found::Fresh {
+            return Err(HeapError::AlreadyFormatted);
+        }
+        medium.grow(superblock.region_bytes)?;
+        state::store_word(medium, FORMAT_MARK, FORMAT_UNFINISHED);
+        medium.order();
+        state::store_mark(medium, FIRST_CHUNK_UNIT);
+        state::store_generation(medium, 0);
+        header::zero(medium, PARTITION_HEADERS, u64::from(PARTITION_COUNT_MAX) * PARTITION_HEADER_BYTES);
+        Ok(Region::new(superblock, 0))
+    }
+
+    /// Steps 3 and 4.
+    pub(crate) fn finish_format<M: Medium>(&self, medium: &M) {
+        medium.order();
+        if medium.breaks(Canary::FormatMarkEarly) {
+            clear_format_mark(medium);
+        }
+        self.store_superblock(medium);
+        clear_format_mark(medium);
+    }
+}
+
+fn clear_format_mark<M: Medium>(medium: &M) {
+    state::store_word(medium, FORMAT_MARK, 0);
+    medium.order();
+}

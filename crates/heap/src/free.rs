@@ -1,0 +1,140 @@
+//! Freeing: one bit of a slot, or a chunk that becomes a free run.
+
+use pmem::{Dram, Medium, Offset};
+
+use crate::heap::Heap;
+use crate::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, UNIT_BYTES, unit_of, unit_start};
+use crate::place::{Place, PlaceKind};
+use crate::shape::Shape;
+use crate::slab::SlabRef;
+use crate::table::{Entry, Tag};
+use crate::{HeapError, Misplaced};
+
+impl<D: Dram> Heap<D> {
+    /// Frees a place that no reader can reach any more and whose removal from the index is durable.
+    ///
+    /// While its chunk is unswept the place is only recorded, and freed when the sweep ends. A place that is free
+    /// already, or is none, is left alone.
+    #[inline]
+    pub fn free<M: Medium>(&self, medium: &M, place: Place) {
+        match place.kind.shape() {
+            Some(shape) => self.free_slot(medium, shape, place.offset),
+            None => self.free_extent(medium, place.offset),
+        }
+    }
+
+    /// Checks that a place is one: below the mark, in a chunk of its kind, exactly where a slot or an extent starts.
+    /// The bytes that it has room for.
+    ///
+    /// # Errors
+    /// [`Misplaced`]: whatever names the place is damaged.
+    pub fn check_place(&self, place: Place) -> Result<u64, Misplaced> {
+        match place.kind {
+            PlaceKind::Extent => self.extent(place.offset).map(|entry| extent_room_bytes(entry.units())),
+            PlaceKind::Segment => self.slot(Shape::SEGMENTS, place.offset).map(|_| SEGMENT_BYTES),
+            PlaceKind::Slot(class) => self.slot(Shape::of_class(class), place.offset).map(|_| class.bytes()),
+        }
+    }
+
+    /// Takes a reservation back. Nothing is stored: the chunk of an extent stays an extent in the medium, as long as the
+    /// run that it becomes, until it is carved, joined or swept; a chunk of slots is not given back.
+    pub(crate) fn cancel(&self, place: Place) {
+        if let Some(shape) = place.kind.shape() {
+            if let Ok((slab, slot)) = self.slot(shape, place.offset)
+                && slab.free_slot(slot) == Some(slab.geometry().roomy_count)
+            {
+                self.space.lock().list_if_roomy(slab);
+            }
+        } else if let Ok(entry) = self.extent(place.offset) {
+            let (unit, units) = ((place.offset.0 / UNIT_BYTES) as u32, entry.units());
+            self.space.lock().runs.insert(&self.table, unit, units);
+        }
+    }
+
+    /// The record and the number of the slot that starts at `offset`.
+    #[inline]
+    pub(crate) fn slot(&self, shape: Shape, offset: Offset) -> Result<(SlabRef, u32), Misplaced> {
+        let misplaced = |what| Misplaced { offset: offset.0, what };
+        let (unit, entry) = self.entry(offset)?;
+        let Some((found, within)) = entry.tag().shape() else {
+            return Err(misplaced("lies in no chunk of slots"));
+        };
+        if found != shape {
+            return Err(misplaced("lies in a chunk of other slots"));
+        }
+        let slot = shape.geometry().slot_at(offset.0 - unit_start(unit - within).0);
+        entry.slab().zip(slot).ok_or(misplaced("is not the start of a slot"))
+    }
+
+    /// The entry of the extent whose item starts at `offset`.
+    pub(crate) fn extent(&self, offset: Offset) -> Result<&Entry, Misplaced> {
+        let misplaced = |what| Misplaced { offset: offset.0, what };
+        let (_, entry) = self.entry(offset)?;
+        if !entry.tag().is_extent() {
+            return Err(misplaced("lies in no extent's first unit"));
+        }
+        if offset.0 % UNIT_BYTES != CHUNK_HEADER_BYTES {
+            return Err(misplaced("is not the start of an extent's item"));
+        }
+        Ok(entry)
+    }
+
+    #[inline]
+    fn entry(&self, offset: Offset) -> Result<(u32, &Entry), Misplaced> {
+        unit_of(offset)
+            .and_then(|unit| Some((unit, self.table.get(unit)?)))
+            .ok_or(Misplaced { offset: offset.0, what: "lies beyond the high-water mark" })
+    }
+
+    #[inline]
+    fn free_slot<M: Medium>(&self, medium: &M, shape: Shape, offset: Offset) {
+        let Ok((slab, slot)) = self.slot(shape, offset) else { return };
+        if slab.is_unswept() && !retire_unless_swept(slab, slot) {
+            return;
+        }
+        let Some(free_count) = slab.free_slot(slot) else { return };
+        let geometry = shape.geometry();
+        if free_count == geometry.roomy_count || free_count == geometry.slot_count as i32 {
+            self.review(medium, slab);
+        }
+    }
+
+    fn free_extent<M: Medium>(&self, medium: &M, offset: Offset) {
+        let Ok(entry) = self.extent(offset) else { return };
+        let is_first_free = entry.retire_extent().is_some_and(|before| !before.has(Tag::UNSWEPT));
+        if is_first_free {
+            self.give_extent_back(medium, (offset.0 / UNIT_BYTES) as u32);
+        }
+    }
+
+    /// Makes the extent at `unit` a free run.
+    pub(crate) fn give_extent_back<M: Medium>(&self, medium: &M, unit: u32) {
+        let mut space = self.space.lock();
+        let entry = self.table.at(unit);
+        let units = entry.units();
+        entry.set(Tag::NOTHING, 0);
+        self.give_units_back(medium, &mut space, unit, units);
+    }
+}
+
+/// Records the retirement of a slot whose chunk was unswept. True if the sweep has decided about the chunk since and has
+/// not seen the record: then the slot is the caller's to free.
+#[cold]
+fn retire_unless_swept(slab: SlabRef, slot: u32) -> bool {
+    slab.retire_slot(slot);
+    !slab.is_unswept() && slab.take_retired(slot)
+}
+
+/// Bytes of an item that an extent of `units` has room for.
+pub(crate) const fn extent_room_bytes(units: u32) -> u64 {
+    units as u64 * UNIT_BYTES - CHUNK_HEADER_BYTES
+}
+
+/// Units of an extent for an item of `len_bytes`.
+pub(crate) fn extent_units(len_bytes: u64) -> Result<u32, HeapError> {
+    let limit_bytes = crate::layout::REGION_BYTES_MAX - UNIT_BYTES - CHUNK_HEADER_BYTES;
+    if len_bytes > limit_bytes {
+        return Err(HeapError::TooLong { len_bytes, limit_bytes });
+    }
+    Ok((len_bytes + CHUNK_HEADER_BYTES).div_ceil(UNIT_BYTES) as u32)
+}

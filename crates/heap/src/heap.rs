@@ -1,0 +1,191 @@
+//! The heap: a region, and in DRAM what is free in it.
+
+use core::sync::atomic::{AtomicBool, AtomicU64};
+
+use pmem::{Canary, Dram, Medium};
+
+use crate::class::Class;
+use crate::format::Parameters;
+use crate::free::extent_units;
+use crate::header::{ChunkKind, Header};
+use crate::lane::Lanes;
+use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, unit_start};
+use crate::lender::Lender;
+use crate::lock::Spin;
+use crate::place::{Place, PlaceKind, Reservation};
+use crate::region::Region;
+use crate::shape::Shape;
+use crate::slab::State;
+use crate::space::Space;
+use crate::superblock::Superblock;
+use crate::table::{Table, Tag};
+use crate::{HeapError, state};
+
+/// A region's allocator. Threads reserve and free at once.
+///
+/// Every method that takes a medium must be given the one that the heap was opened on.
+pub struct Heap<D: Dram> {
+    pub(crate) region: Region,
+    pub(crate) lanes: Lanes,
+    pub(crate) space: Spin<Space>,
+    pub(crate) table: Table,
+    /// The mark when the heap was opened: chunks below it are unswept until the sweep ends.
+    pub(crate) unswept_past: u32,
+    pub(crate) is_sweep_ending: AtomicBool,
+    pub(crate) is_swept: AtomicBool,
+    /// Pages up to here have been prepared; see `prepare.rs`.
+    pub(crate) populated_bytes: AtomicU64,
+    pub(crate) lender: Lender<D>,
+}
+
+impl<D: Dram> Heap<D> {
+    /// Begins a new region on a fresh medium. It can be allocated from at once, and counts as a region once
+    /// [`Heap::finish_format`] has returned.
+    ///
+    /// # Errors
+    /// [`HeapError::AlreadyFormatted`] and whatever [`Region::probe`] finds; [`HeapError::Parameter`];
+    /// [`HeapError::Medium`] if the medium has no room; [`HeapError::NoDram`].
+    pub fn format<M: Medium>(medium: &M, parameters: &Parameters, dram: D) -> Result<Heap<D>, HeapError> {
+        let heap = Heap::new(Region::format(medium, parameters)?, FIRST_CHUNK_UNIT, dram)?;
+        heap.finish_sweep(medium);
+        Ok(heap)
+    }
+
+    /// Makes a new region, and what was flushed into it meanwhile, durable and whole.
+    pub fn finish_format<M: Medium>(&self, medium: &M) {
+        self.region.finish_format(medium);
+    }
+
+    /// Opens a region and checks its superblock, its state words and the header of every chunk. On a medium for reading
+    /// nothing is stored; elsewhere a bad copy of the superblock is rewritten.
+    ///
+    /// # Errors
+    /// What is wrong with the region and where; [`HeapError::NoDram`].
+    pub fn open<M: Medium>(medium: &M, dram: D) -> Result<Heap<D>, HeapError> {
+        let region = Region::open(medium)?;
+        let mark = state::load_mark(medium, region.len_bytes())?;
+        let heap = Heap::new(region, mark, dram)?;
+        heap.walk(medium)?;
+        if medium.breaks(Canary::PutBelowMark) {
+            heap.finish_sweep(medium);
+        }
+        Ok(heap)
+    }
+
+    fn new(region: Region, mark: u32, dram: D) -> Result<Heap<D>, HeapError> {
+        let lender = Lender::new(dram);
+        let table = Table::new(&lender)?;
+        let lanes = Lanes::new(&lender).inspect_err(|_| {
+            // SAFETY: nobody has seen the table.
+            unsafe { table.give_back(&lender) }
+        })?;
+        Ok(Heap {
+            region,
+            lanes,
+            space: Spin::new(Space::new(mark)),
+            table,
+            unswept_past: mark,
+            is_sweep_ending: AtomicBool::new(false),
+            is_swept: AtomicBool::new(false),
+            populated_bytes: AtomicU64::new(0),
+            lender,
+        })
+    }
+
+    /// Enters every chunk below the mark into the table, unswept.
+    fn walk<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
+        self.table.cover(&self.lender, FIRST_CHUNK_UNIT, self.unswept_past)?;
+        let mut unit = FIRST_CHUNK_UNIT;
+        while unit < self.unswept_past {
+            let header = Header::load(medium, unit, self.unswept_past)?;
+            self.enter(unit, header)?;
+            unit += header.units;
+        }
+        Ok(())
+    }
+
+    fn enter(&self, unit: u32, header: Header) -> Result<(), HeapError> {
+        match header.kind {
+            ChunkKind::Free => self.table.at(unit).set(Tag::FREE.with(Tag::UNSWEPT), header.units),
+            ChunkKind::Extent => self.table.at(unit).set(Tag::EXTENT.with(Tag::UNSWEPT), header.units),
+            ChunkKind::Slots(shape) => {
+                let slab = self.space.lock().record(&self.lender, shape)?;
+                slab.begin(unit, State::Unswept);
+                self.table.enter_slab(slab);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the region is.
+    pub fn superblock(&self) -> Superblock {
+        self.region.superblock()
+    }
+
+    /// The generation of the store: segments of another one are void.
+    pub fn generation(&self) -> u16 {
+        self.region.generation()
+    }
+
+    /// Makes a new generation durable, then current: one word, so that a crash leaves the old one or the new one.
+    pub fn set_generation<M: Medium>(&self, medium: &M, generation: u16) {
+        self.region.set_generation(medium, generation);
+    }
+
+    /// Reserves room for `len_bytes`: a slot, or an extent if no class is that large. Threads that prefer different
+    /// lanes do not meet.
+    ///
+    /// # Errors
+    /// [`HeapError::Medium`] if the region cannot grow; while the sweep runs there may be room again after it.
+    /// [`HeapError::NoDram`]; [`HeapError::TooLong`].
+    #[inline]
+    pub fn reserve<M: Medium>(&self, medium: &M, len_bytes: u64, lane: usize) -> Result<Reservation<'_, D>, HeapError> {
+        let Some(class) = Class::for_bytes(len_bytes) else {
+            return self.reserve_extent(medium, len_bytes);
+        };
+        let offset = self.take_slot(medium, Shape::of_class(class), lane)?;
+        Ok(Reservation::new(self, Place { offset, kind: PlaceKind::Slot(class) }))
+    }
+
+    /// Reserves a segment. Its first line is zero if it was never used, and otherwise what its last user left.
+    ///
+    /// # Errors
+    /// As for [`Heap::reserve`].
+    pub fn reserve_segment<M: Medium>(&self, medium: &M) -> Result<Reservation<'_, D>, HeapError> {
+        let offset = self.take_slot(medium, Shape::SEGMENTS, 0)?;
+        Ok(Reservation::new(self, Place { offset, kind: PlaceKind::Segment }))
+    }
+
+    #[cold]
+    fn reserve_extent<M: Medium>(&self, medium: &M, len_bytes: u64) -> Result<Reservation<'_, D>, HeapError> {
+        let units = extent_units(len_bytes)?;
+        let unit = self.new_chunk(medium, Header::extent(units))?;
+        self.table.at(unit).set(Tag::EXTENT, units);
+        let offset = unit_start(unit).plus(CHUNK_HEADER_BYTES);
+        Ok(Reservation::new(self, Place { offset, kind: PlaceKind::Extent }))
+    }
+}
+
+impl<D: Dram> Drop for Heap<D> {
+    fn drop(&mut self) {
+        let space = self.space.get_mut();
+        let past = space.mark;
+        for slab in space.drain_pool() {
+            // SAFETY: the heap goes, and with it every use of its records.
+            unsafe { slab.give_back(&self.lender) };
+        }
+        self.each_chunk(past, |unit, tag, _| {
+            if tag.shape().is_some()
+                && let Some(slab) = self.table.at(unit).slab()
+            {
+                // SAFETY: as above; each record is met once, at its chunk's first unit.
+                unsafe { slab.give_back(&self.lender) };
+            }
+        });
+        // SAFETY: as above.
+        unsafe {
+            self.lanes.give_back(&self.lender);
+            self.table.give_back(&self.lender);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Lanes: where slots are reserved. Each lane owns a chunk of every shape it uses and hands out its slots.
+//!
+//! A lane claims the free slots of a whole bitmap word at once; then a reservation is a lock that nobody contends, one
+//! bit and one multiplication. Threads name the lane they prefer and move on to the next if it is busy, so that a thread
+//! that is descheduled while it holds a lane stalls hardly anyone.
+//!
+//! A lane whose chunk is exhausted gives it up and takes a roomy one (an eighth of its slots is free), then a new one. So
+//! a region does not grow while chunks that no lane owns have an eighth of their slots free. Where it cannot grow, every
+//! free slot is found: in unowned chunks first, in other lanes last.
+
+use core::alloc::Layout;
+use core::array;
+use core::ptr::NonNull;
+
+use pmem::{Dram, Medium, MediumError, Offset};
+
+use crate::HeapError;
+use crate::heap::Heap;
+use crate::layout::{FIRST_CHUNK_UNIT, unit_start};
+use crate::lender::{Lender, Zeroed};
+use crate::lock::{Guard, Spin};
+use crate::shape::Shape;
+use crate::slab::{SlabRef, State};
+
+/// Lanes in a heap: more gain nothing on the machines we know, and each holds a chunk of every size in use.
+pub const LANE_COUNT: usize = 8;
+
+/// A lane's place in one shape: the chunk it owns, and the slots it has claimed of it.
+pub(crate) struct Cursor {
+    slab: Option<SlabRef>,
+    /// Slots claimed and not handed out, of 64 whose first starts at `claimed_start`.
+    claimed: u64,
+    claimed_start: Offset,
+    next_word: u32,
+}
+
+impl Cursor {
+    /// A claimed slot.
+    #[inline]
+    fn pop(&mut self, shape: Shape) -> Option<Offset> {
+        if self.claimed == 0 {
+            return None;
+        }
+        let slot = self.claimed.trailing_zeros();
+        self.claimed &= self.claimed - 1;
+        Some(self.claimed_start.plus(u64::from(slot) * shape.geometry().slot_bytes))
+    }
+
+    /// A slot of the chunk that the lane owns. Starts from the front again if the chunk has become roomy meanwhile.
+    fn pop_or_claim(&mut self, shape: Shape) -> Option<Offset> {
+        let slab = self.slab?;
+        if self.claimed == 0 && !self.claim_from(slab, self.next_word) && slab.is_roomy() {
+            self.claim_from(slab, 0);
+        }
+        self.pop(shape)
+    }
+
+    /// A slot of the chunk that the lane owns, however few are free.
+    fn pop_or_scrape(&mut self, shape: Shape) -> Option<Offset> {
+        let slab = self.slab?;
+        if self.claimed == 0 {
+            self.claim_from(slab, 0);
+        }
+        self.pop(shape)
+    }
+
+    fn claim_from(&mut self, slab: SlabRef, first_word: u32) -> bool {
+        for word in first_word..slab.geometry().word_count() {
+            self.claimed = slab.claim_word(word);
+            if self.claimed != 0 {
+                self.claimed_start = unit_start(slab.start_unit()).plus(slab.geometry().slot_start(word * 64));
+                self.next_word = word + 1;
+                return true;
+            }
+        }
+        self.next_word = slab.geometry().word_count();
+        false
+    }
+
+    fn adopt(&mut self, slab: SlabRef) {
+        *self = Cursor { slab: Some(slab), claimed: 0, claimed_start: Offset::NULL, next_word: 0 };
+    }
+
+    /// Bytes of slots that are claimed and not in use.
+    pub(crate) fn claimed_bytes(&self, shape: Shape) -> u64 {
+        u64::from(self.claimed.count_ones()) * shape.geometry().slot_bytes
+    }
+}
+
+type Lane = [Spin<Cursor>; Shape::COUNT];
+struct AllLanes([Lane; LANE_COUNT]);
+
+// SAFETY: zero bytes are an unlocked lock, no chunk (`SlabRef` is a transparent `NonNull`), and integers of 0.
+unsafe impl Zeroed for AllLanes {}
+
+/// The lanes of a heap.
+pub(crate) struct Lanes {
+    all: NonNull<AllLanes>,
+}
+
+// SAFETY: the lanes own what they point at: locks around values that may be sent.
+unsafe impl Send for Lanes {}
+// SAFETY: as above.
+unsafe impl Sync for Lanes {}
+
+impl Lanes {
+    pub(crate) fn new<D: Dram>(lender: &Lender<D>) -> Result<Lanes, HeapError> {
+        Ok(Lanes { all: lender.lend_zeroed()? })
+    }
+
+    /// Gives the memory back.
+    ///
+    /// # Safety
+    /// Nobody uses the lanes any more.
+    pub(crate) unsafe fn give_back<D: Dram>(&self, lender: &Lender<D>) {
+        // SAFETY: lent by `new` with this layout, and the caller gives up its use.
+        unsafe { lender.give_back(self.all.cast(), Layout::new::<AllLanes>()) };
+    }
+
+    /// Every lane's cursor of a shape, the preferred lane first.
+    #[inline]
+    fn from(&self, lane: usize, shape: Shape) -> [&Spin<Cursor>; LANE_COUNT] {
+        array::from_fn(|i| &self.all().0[(lane + i) % LANE_COUNT][shape.index()])
+    }
+
+    /// The preferred lane's cursor, or the next that is not busy.
+    #[inline]
+    fn lock(&self, lane: usize, shape: Shape) -> Guard<'_, Cursor> {
+        let lane = lane % LANE_COUNT;
+        let preferred = &self.all().0[lane][shape.index()];
+        preferred.try_lock().unwrap_or_else(|| self.lock_another(lane, shape))
+    }
+
+    #[cold]
+    fn lock_another(&self, lane: usize, shape: Shape) -> Guard<'_, Cursor> {
+        let cursors = self.from(lane, shape);
+        cursors.iter().find_map(|cursor| cursor.try_lock()).unwrap_or_else(|| cursors[0].lock())
+    }
+
+    /// Every cursor, with its shape.
+    pub(crate) fn cursors(&self) -> impl Iterator<Item = (Shape, &Spin<Cursor>)> {
+        let shaped = |(index, cursor)| (Shape::from_index(index as u8), cursor);
+        self.all().0.iter().flat_map(move |lane| lane.iter().enumerate().map(shaped))
+    }
+
+    #[inline]
+    fn all(&self) -> &AllLanes {
+        // SAFETY: lent by `new`, and given back only when nobody uses the lanes any more.
+        unsafe { self.all.as_ref() }
+    }
+}
+
+impl<D: Dram> Heap<D> {
+    /// Reserves a slot.
+    #[inline]
+    pub(crate) fn take_slot<M: Medium>(&self, medium: &M, shape: Shape, lane: usize) -> Result<Offset, HeapError> {
+        let mut cursor = self.lanes.lock(lane, shape);
+        if let Some(offset) = cursor.pop(shape) {
+            return Ok(offset);
+        }
+        let refilled = self.refill(medium, shape, &mut cursor);
+        drop(cursor);
+        refilled.or_else(|error| self.take_from_any_lane(shape, lane, error))
+    }
+
+    /// The next slot of a lane that has none claimed, from another chunk if need be.
+    #[cold]
+    #[inline(never)]
+    fn refill<M: Medium>(&self, medium: &M, shape: Shape, cursor: &mut Cursor) -> Result<Offset, HeapError> {
+        loop {
+            if let Some(offset) = cursor.pop_or_claim(shape) {
+                return Ok(offset);
+            }
+            if let Some(slab) = cursor.slab.take() {
+                self.disown(medium, slab);
+            }
+            cursor.adopt(self.owned_slab(medium, shape)?);
+        }
+    }
+
+    /// A chunk with free slots, for a lane to own.
+    fn owned_slab<M: Medium>(&self, medium: &M, shape: Shape) -> Result<SlabRef, HeapError> {
+        if let Some(slab) = self.space.lock().take_roomy(shape) {
+            return Ok(slab);
+        }
+        self.new_slab(medium, shape).or_else(|error| self.idle_slab(shape).ok_or(error))
+    }
+
+    /// An unowned chunk with any free slot, sought in the whole table: for a region that cannot grow.
+    fn idle_slab(&self, shape: Shape) -> Option<SlabRef> {
+        let space = self.space.lock();
+        let mut unit = FIRST_CHUNK_UNIT;
+        while unit < space.mark {
+            let slab = self.table.at(unit).slab().filter(|slab| slab.shape() == shape);
+            if let Some(slab) = slab.filter(|slab| slab.state() == State::Idle && slab.free_count() > 0) {
+                slab.set_state(State::Owned);
+                return Some(slab);
+            }
+            unit += self.table.chunk(unit).1;
+        }
+        None
+    }
+
+    /// A slot of any lane, where the region cannot grow: `error` says why.
+    fn take_from_any_lane(&self, shape: Shape, lane: usize, error: HeapError) -> Result<Offset, HeapError> {
+        if !matches!(error, HeapError::Medium(MediumError::Full { .. } | MediumError::Limit { .. })) {
+            return Err(error);
+        }
+        self.lanes.from(lane, shape).iter().find_map(|cursor| cursor.lock().pop_or_scrape(shape)).ok_or(error)
+    }
+}

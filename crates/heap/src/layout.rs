@@ -1,0 +1,101 @@
+//! Where everything lies in a region, apart from what the hash index and the engine put into their slots.
+//!
+//! All integers are little endian. A region is a run of units of 64 KiB: unit 0 is the head, chunks fill the rest.
+//!
+//! ```text
+//! unit 0: the head
+//!        0 ┌──────────────────────────────────────────┐
+//!          │ superblock, copy A   (see superblock.rs) │
+//!     4096 ├──────────────────────────────────────────┤
+//!          │ superblock, copy B                       │
+//!     8192 ├──────────────────────────────────────────┤
+//!          │ format mark      8   then zero to 64     │  one word a line, so that
+//!     8256 │ high-water mark  8   then zero to 64     │  each has a durability
+//!     8320 │ generation       8   then zero to 64     │  of its own
+//!     8384 │ zero: room for later words               │
+//!    12288 ├──────────────────────────────────────────┤
+//!          │ zero                                     │
+//!    16384 ├──────────────────────────────────────────┤
+//!          │ 256 partition headers of 64 bytes        │  contents: the index
+//!    32768 ├──────────────────────────────────────────┤
+//!          │ zero                                     │
+//!    65536 └──────────────────────────────────────────┘
+//! unit 1 and on: chunks, end to end, up to the high-water mark
+//!        0 ┌──────────────────────────────────────────┐
+//!          │ header word      8   then unused to 64   │
+//!       64 ├──────────────────────────────────────────┤
+//!          │ Slab:     slots of the class's size      │
+//!          │ Extent:   one item                       │
+//!          │ Free:     nothing                        │
+//!          │ Segments: unused up to 16384, then       │
+//!          │           63 slots of 16384              │
+//!          └──────────────────────────────────────────┘
+//! header word, sealed (pmem::seal)
+//!   63            48 47      36 35    32 31      24 23            0
+//!   ┌───────────────┬──────────┬────────┬──────────┬──────────────┐
+//!   │ check         │ zero     │ kind   │ class    │ units        │
+//!   └───────────────┴──────────┴────────┴──────────┴──────────────┘
+//! ```
+//!
+//! The high-water mark is a sealed count of units, the generation a sealed number of 16 bits.
+
+use pmem::{LINE_BYTES, Offset};
+
+/// What regions and chunks are counted in. The least that a leaf of the chunk table can tell apart.
+pub const UNIT_BYTES: u64 = 65_536;
+/// Chunk lengths have 24 bits: a region is at most 1 TiB.
+pub const REGION_UNITS_MAX: u64 = 1 << 24;
+/// The largest region.
+pub const REGION_BYTES_MAX: u64 = REGION_UNITS_MAX * UNIT_BYTES;
+
+/// The two copies of the superblock.
+pub const SUPERBLOCK_COPIES: [Offset; 2] = [Offset(0), Offset(4_096)];
+/// `FORMAT_UNFINISHED` while a region is being formatted, 0 afterwards.
+pub const FORMAT_MARK: Offset = Offset(8_192);
+/// The sealed count of units, the head included, that hold chunks.
+pub const HIGH_WATER_MARK: Offset = Offset(8_256);
+/// The sealed generation of the store, which clearing it changes.
+pub const GENERATION: Offset = Offset(8_320);
+/// The format mark of a region whose format has not finished: the bytes `hikv new`.
+pub const FORMAT_UNFINISHED: u64 = u64::from_le_bytes(*b"hikv new");
+
+/// The first partition header.
+pub const PARTITION_HEADERS: Offset = Offset(16_384);
+/// One partition header: a line.
+pub const PARTITION_HEADER_BYTES: u64 = LINE_BYTES;
+/// The most partitions a region has headers for.
+pub const PARTITION_COUNT_MAX: u32 = 256;
+
+/// The first unit that holds a chunk.
+pub const FIRST_CHUNK_UNIT: u32 = 1;
+/// A chunk's header: a line, of which the first word is used.
+pub const CHUNK_HEADER_BYTES: u64 = LINE_BYTES;
+/// A segment of the hash index: a split of it must fit a tail of 20 us.
+pub const SEGMENT_BYTES: u64 = 16_384;
+/// A chunk of segments: 1 MiB, of which the header wastes one part in 64.
+pub const SEGMENTS_CHUNK_UNITS: u32 = 16;
+/// Slots in a chunk of segments: one slot's place holds the header.
+pub const SEGMENTS_CHUNK_SLOTS: u32 = 63;
+
+/// The start of a unit.
+#[must_use]
+pub const fn unit_start(unit: u32) -> Offset {
+    Offset(unit as u64 * UNIT_BYTES)
+}
+
+/// The unit that holds a byte, or `None` beyond the largest region.
+#[must_use]
+pub const fn unit_of(offset: Offset) -> Option<u32> {
+    let unit = offset.0 / UNIT_BYTES;
+    if unit < REGION_UNITS_MAX { Some(unit as u32) } else { None }
+}
+
+const _: () = {
+    assert!(SUPERBLOCK_COPIES[0].0 + 4_096 == SUPERBLOCK_COPIES[1].0);
+    assert!(SUPERBLOCK_COPIES[1].0 + 4_096 == FORMAT_MARK.0);
+    assert!(FORMAT_MARK.0 + LINE_BYTES == HIGH_WATER_MARK.0);
+    assert!(HIGH_WATER_MARK.0 + LINE_BYTES == GENERATION.0);
+    assert!(GENERATION.0 + LINE_BYTES <= PARTITION_HEADERS.0);
+    assert!(PARTITION_HEADERS.0 + PARTITION_COUNT_MAX as u64 * PARTITION_HEADER_BYTES <= UNIT_BYTES);
+    assert!((SEGMENTS_CHUNK_SLOTS as u64 + 1) * SEGMENT_BYTES == SEGMENTS_CHUNK_UNITS as u64 * UNIT_BYTES);
+};

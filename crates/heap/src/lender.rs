@@ -1,0 +1,54 @@
+//! The heap's side of [`Dram`]: typed loans, counted.
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use pmem::Dram;
+
+use crate::HeapError;
+
+/// A type of which all-zero bytes are a valid value, so that lent memory holds it at once.
+///
+/// # Safety
+/// All-zero bytes are a valid value of the type.
+pub(crate) unsafe trait Zeroed {}
+
+/// The host's memory, and how much of it is out on loan.
+pub(crate) struct Lender<D> {
+    dram: D,
+    lent_bytes: AtomicU64,
+}
+
+impl<D: Dram> Lender<D> {
+    pub(crate) fn new(dram: D) -> Lender<D> {
+        Lender { dram, lent_bytes: AtomicU64::new(0) }
+    }
+
+    /// Bytes out on loan.
+    pub(crate) fn lent_bytes(&self) -> u64 {
+        self.lent_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Zeroed memory.
+    pub(crate) fn lend(&self, layout: Layout) -> Result<NonNull<u8>, HeapError> {
+        let memory = self.dram.lend(layout).ok_or(HeapError::NoDram { wanted_bytes: layout.size() })?;
+        self.lent_bytes.fetch_add(layout.size() as u64, Ordering::Relaxed);
+        Ok(memory)
+    }
+
+    /// A zeroed value.
+    pub(crate) fn lend_zeroed<T: Zeroed>(&self) -> Result<NonNull<T>, HeapError> {
+        Ok(self.lend(Layout::new::<T>())?.cast())
+    }
+
+    /// Takes memory back.
+    ///
+    /// # Safety
+    /// The memory came from [`Lender::lend`] with this layout, and nobody uses it any more.
+    pub(crate) unsafe fn give_back(&self, memory: NonNull<u8>, layout: Layout) {
+        self.lent_bytes.fetch_sub(layout.size() as u64, Ordering::Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { self.dram.give_back(memory, layout) }
+    }
+}

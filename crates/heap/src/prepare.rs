@@ -1,0 +1,46 @@
+//! Background work: space ahead of the mark, so that writers neither grow the region nor fault fresh pages.
+
+use core::sync::atomic::Ordering;
+
+use pmem::{Dram, Medium, Offset};
+
+use crate::HeapError;
+use crate::heap::Heap;
+use crate::layout::UNIT_BYTES;
+
+/// Pages prepared in one step: a huge page.
+const POPULATE_BYTES: u64 = 2 << 20;
+
+impl<D: Dram> Heap<D> {
+    /// Bytes that new chunks can have without growth: free runs, and what lies above the mark.
+    pub fn spare_bytes(&self) -> u64 {
+        let space = self.space.lock();
+        self.region.len_bytes() - u64::from(space.mark) * UNIT_BYTES + space.runs.free_units() * UNIT_BYTES
+    }
+
+    /// Takes one step towards `ahead_bytes` of spare space with pages that do not fault: growth, or up to 2 MiB of
+    /// pages. True while there is more to do.
+    ///
+    /// # Errors
+    /// [`HeapError::Medium`] if the region cannot grow.
+    pub fn prepare<M: Medium>(&self, medium: &M, ahead_bytes: u64) -> Result<bool, HeapError> {
+        let spare_bytes = self.spare_bytes();
+        if spare_bytes < ahead_bytes {
+            self.region.grow(medium, self.region.len_bytes() + (ahead_bytes - spare_bytes))?;
+            return Ok(true);
+        }
+        Ok(self.populate(medium, ahead_bytes))
+    }
+
+    fn populate<M: Medium>(&self, medium: &M, ahead_bytes: u64) -> bool {
+        let mark_bytes = self.mark_bytes();
+        let start = self.populated_bytes.load(Ordering::Relaxed).max(mark_bytes);
+        let past = (mark_bytes + ahead_bytes).min(self.region.len_bytes());
+        let end = past.min(start + POPULATE_BYTES);
+        if start < end {
+            medium.populate(Offset(start).span(end - start));
+            self.populated_bytes.fetch_max(end, Ordering::Relaxed);
+        }
+        end < past
+    }
+}

@@ -1,0 +1,161 @@
+//! The region as a whole: what it is, whether it is whole, how it grows.
+//!
+//! # Growth
+//! 1. The medium grows. *Crash:* bytes beyond the region, which nothing uses.
+//! 2. Superblock copy A states the new length, order; copy B, order. *Crash:* one copy is torn or older; the other is
+//!    used and the bad one rewritten. Either length is right, since the mark lies below both.
+//! 3. Only then does [`Region::len_bytes`] tell, and the mark may move past the old length.
+//!
+//! # Opening
+//! Two copies are read, the better one is used, and the other is rewritten if it differs and the medium is writable, once
+//! the medium's length has confirmed the better one. A crash in the rewriting leaves the better copy as it was.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use pmem::{Canary, Medium, MediumError};
+
+use crate::HeapError;
+use crate::layout::{FORMAT_MARK, FORMAT_UNFINISHED, REGION_BYTES_MAX, SUPERBLOCK_COPIES, UNIT_BYTES};
+use crate::lock::Spin;
+use crate::state;
+use crate::superblock::Superblock;
+
+/// A region grows by a sixteenth, so that growing stays rare and little is grown in vain ...
+const GROWTH_SHARE: u64 = 16;
+/// ... but at least by 4 MiB ...
+const GROWTH_BYTES_MIN: u64 = 4 << 20;
+/// ... and at most by 256 MiB, which bounds how long one growth takes.
+const GROWTH_BYTES_MAX: u64 = 256 << 20;
+
+/// What a medium holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// Nothing, or a format that did not finish: it may be formatted.
+    Fresh,
+    /// A region that can be opened, as far as its superblock tells.
+    Formatted,
+}
+
+/// The identity and the length of a region.
+pub struct Region {
+    /// Held while the region grows, which takes as long as the medium does.
+    superblock: Spin<Superblock>,
+    len_bytes: AtomicU64,
+    generation: AtomicU32,
+}
+
+impl Region {
+    /// Tells what a medium holds. Writes nothing.
+    ///
+    /// # Errors
+    /// Whatever speaks against opening and against formatting it.
+    pub fn probe<M: Medium>(medium: &M) -> Result<Found, HeapError> {
+        if is_fresh(medium) {
+            return Ok(Found::Fresh);
+        }
+        let superblock = Superblock::load(medium)?.superblock;
+        confirm_length(medium, &superblock)?;
+        if medium.load(FORMAT_MARK, Ordering::Acquire) != 0 {
+            return Err(HeapError::Damaged { offset: FORMAT_MARK.0, what: "the format mark is neither set nor clear" });
+        }
+        Ok(Found::Formatted)
+    }
+
+    /// A region of this superblock, which need not be stored yet.
+    pub(crate) fn new(superblock: Superblock, generation: u16) -> Region {
+        let len_bytes = AtomicU64::new(superblock.region_bytes);
+        Region { superblock: Spin::new(superblock), len_bytes, generation: AtomicU32::new(u32::from(generation)) }
+    }
+
+    pub(crate) fn open<M: Medium>(medium: &M) -> Result<Region, HeapError> {
+        if Region::probe(medium)? == Found::Fresh {
+            return Err(HeapError::Unformatted);
+        }
+        let chosen = Superblock::load(medium)?;
+        if let Some(stale) = chosen.stale.filter(|_| medium.is_writable()) {
+            chosen.superblock.store(medium, stale);
+            medium.order();
+        }
+        Ok(Region::new(chosen.superblock, state::load_generation(medium)?))
+    }
+
+    pub(crate) fn superblock(&self) -> Superblock {
+        *self.superblock.lock()
+    }
+
+    /// The length that the durable superblock states.
+    pub(crate) fn len_bytes(&self) -> u64 {
+        self.len_bytes.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn generation(&self) -> u16 {
+        self.generation.load(Ordering::Acquire) as u16
+    }
+
+    /// Makes a generation durable, then current.
+    pub(crate) fn set_generation<M: Medium>(&self, medium: &M, generation: u16) {
+        state::store_generation(medium, generation);
+        medium.order();
+        self.generation.store(u32::from(generation), Ordering::Release);
+    }
+
+    /// Stores both copies of the superblock, durable one after the other.
+    pub(crate) fn store_superblock<M: Medium>(&self, medium: &M) {
+        store_copies(medium, &self.superblock.lock());
+    }
+
+    /// Grows the region to `wanted_bytes` at least; by a step if the medium has room for it, or else to that.
+    pub(crate) fn grow<M: Medium>(&self, medium: &M, wanted_bytes: u64) -> Result<(), HeapError> {
+        let mut superblock = self.superblock.lock();
+        if superblock.region_bytes >= wanted_bytes {
+            return Ok(());
+        }
+        superblock.region_bytes = grow_medium(medium, superblock.region_bytes, wanted_bytes)?;
+        superblock.sequence += 1;
+        if !medium.breaks(Canary::GrowthBeforeSuperblock) {
+            store_copies(medium, &superblock);
+        }
+        self.len_bytes.store(superblock.region_bytes, Ordering::Release);
+        Ok(())
+    }
+}
+
+/// Step 1 of growth: the length reached.
+fn grow_medium<M: Medium>(medium: &M, present_bytes: u64, wanted_bytes: u64) -> Result<u64, MediumError> {
+    if wanted_bytes > REGION_BYTES_MAX {
+        return Err(MediumError::Limit { wanted_bytes, limit_bytes: REGION_BYTES_MAX });
+    }
+    let least_bytes = wanted_bytes.next_multiple_of(UNIT_BYTES);
+    let step_bytes = (present_bytes / GROWTH_SHARE).clamp(GROWTH_BYTES_MIN, GROWTH_BYTES_MAX);
+    let step_end = (present_bytes + step_bytes).next_multiple_of(UNIT_BYTES).min(REGION_BYTES_MAX);
+    let target_bytes = step_end.max(least_bytes);
+    match medium.grow(target_bytes) {
+        Ok(()) => Ok(target_bytes),
+        Err(_) if target_bytes > least_bytes => medium.grow(least_bytes).map(|()| least_bytes),
+        Err(error) => Err(error),
+    }
+}
+
+/// Step 2 of growth.
+fn store_copies<M: Medium>(medium: &M, superblock: &Superblock) {
+    let [a, b] = SUPERBLOCK_COPIES;
+    superblock.store(medium, a);
+    if !medium.breaks(Canary::SuperblockCopiesTogether) {
+        medium.order();
+    }
+    superblock.store(medium, b);
+    medium.order();
+}
+
+fn confirm_length<M: Medium>(medium: &M, superblock: &Superblock) -> Result<(), HeapError> {
+    let (region_bytes, file_bytes) = (superblock.region_bytes, medium.len_bytes());
+    if region_bytes > file_bytes { Err(HeapError::Truncated { region_bytes, file_bytes }) } else { Ok(()) }
+}
+
+/// True if a format began and did not finish, or nothing was ever written to the head.
+fn is_fresh<M: Medium>(medium: &M) -> bool {
+    let head_bytes = medium.len_bytes().min(UNIT_BYTES) & !7;
+    let mut words = (0..head_bytes).step_by(8).map(|at| medium.load(pmem::Offset(at), Ordering::Relaxed));
+    let unfinished = head_bytes > FORMAT_MARK.0 && medium.load(FORMAT_MARK, Ordering::Acquire) == FORMAT_UNFINISHED;
+    unfinished || words.all(|word| word == 0)
+}

@@ -1,0 +1,154 @@
+//! The shape of a chunk of slots: how long it is, where its slots start, how many there are.
+//!
+//! Slabs of a size class and chunks of segments differ in nothing else, so the allocator treats both alike.
+
+use crate::class::{Class, GRAIN_BYTES};
+use crate::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, SEGMENTS_CHUNK_SLOTS, SEGMENTS_CHUNK_UNITS, UNIT_BYTES};
+
+/// A slab is 256 KiB for slots up to [`SMALL_SLOT_BYTES_MAX`], so that a small store stays small.
+const SMALL_SLAB_UNITS: u32 = 4;
+/// Beyond, it is 2 MiB, so that at least seven slots fit.
+const LARGE_SLAB_UNITS: u32 = 32;
+const SMALL_SLOT_BYTES_MAX: u64 = 32_768;
+
+/// Enough fraction bits for an exact division: a chunk has fewer than 2^17 grains, a slot at most 2^14.
+const RECIPROCAL_BITS: u32 = 34;
+
+/// What a chunk's slots are: of a size class, or segments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Shape(u8);
+
+/// The measures of a shape.
+#[derive(Clone, Copy)]
+pub(crate) struct Geometry {
+    /// The chunk's length.
+    pub(crate) units: u32,
+    /// From the chunk's start to its first slot.
+    pub(crate) first_slot_bytes: u64,
+    pub(crate) slot_bytes: u64,
+    pub(crate) slot_count: u32,
+    /// A chunk with this many free slots is worth returning to: an eighth of them.
+    pub(crate) roomy_count: i32,
+    reciprocal: u64,
+}
+
+impl Shape {
+    pub(crate) const SEGMENTS: Shape = Shape(Class::COUNT as u8);
+    pub(crate) const COUNT: usize = Class::COUNT + 1;
+
+    pub(crate) const fn of_class(class: Class) -> Shape {
+        Shape(class.index())
+    }
+
+    /// The shape of this index.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub(crate) const fn from_index(index: u8) -> Shape {
+        assert!((index as usize) < Shape::COUNT);
+        Shape(index)
+    }
+
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The size class, or `None` for segments.
+    pub(crate) const fn class(self) -> Option<Class> {
+        Class::from_index(self.0)
+    }
+
+    #[inline]
+    pub(crate) fn geometry(self) -> &'static Geometry {
+        &GEOMETRIES[self.index()]
+    }
+}
+
+impl Geometry {
+    const fn new(units: u32, first_slot_bytes: u64, slot_bytes: u64) -> Geometry {
+        let slot_count = ((units as u64 * UNIT_BYTES - first_slot_bytes) / slot_bytes) as u32;
+        let roomy_count = if slot_count < 8 { 1 } else { slot_count as i32 / 8 };
+        let reciprocal = (1u64 << RECIPROCAL_BITS).div_ceil(slot_bytes / GRAIN_BYTES);
+        Geometry { units, first_slot_bytes, slot_bytes, slot_count, roomy_count, reciprocal }
+    }
+
+    const fn of(shape: Shape) -> Geometry {
+        match shape.class() {
+            None => Geometry::new(SEGMENTS_CHUNK_UNITS, SEGMENT_BYTES, SEGMENT_BYTES),
+            Some(class) if class.bytes() <= SMALL_SLOT_BYTES_MAX => {
+                Geometry::new(SMALL_SLAB_UNITS, CHUNK_HEADER_BYTES, class.bytes())
+            }
+            Some(class) => Geometry::new(LARGE_SLAB_UNITS, CHUNK_HEADER_BYTES, class.bytes()),
+        }
+    }
+
+    /// From the chunk's start to a slot.
+    #[inline]
+    pub(crate) const fn slot_start(&self, slot: u32) -> u64 {
+        self.first_slot_bytes + slot as u64 * self.slot_bytes
+    }
+
+    /// The slot that starts `bytes` after the chunk does, or `None` where none starts.
+    ///
+    /// `bytes` lie in the chunk: divided by multiplication, exact for every byte of it.
+    #[inline]
+    pub(crate) fn slot_at(&self, bytes: u64) -> Option<u32> {
+        let grains = bytes.checked_sub(self.first_slot_bytes)? / GRAIN_BYTES;
+        let slot = ((grains * self.reciprocal) >> RECIPROCAL_BITS) as u32;
+        (slot < self.slot_count && self.slot_start(slot) == bytes).then_some(slot)
+    }
+
+    /// Words of a bitmap with a bit for each slot.
+    #[inline]
+    pub(crate) const fn word_count(&self) -> u32 {
+        self.slot_count.div_ceil(64)
+    }
+
+    /// The bits of bitmap word `word` that stand for slots.
+    pub(crate) const fn word_mask(&self, word: u32) -> u64 {
+        let rest = self.slot_count - word * 64;
+        if rest >= 64 { u64::MAX } else { (1 << rest) - 1 }
+    }
+}
+
+static GEOMETRIES: [Geometry; Shape::COUNT] = {
+    let mut geometries = [Geometry::of(Shape(0)); Shape::COUNT];
+    let mut index = 0;
+    while index < Shape::COUNT {
+        geometries[index] = Geometry::of(Shape(index as u8));
+        index += 1;
+    }
+    geometries
+};
+
+const _: () = assert!(Geometry::of(Shape::SEGMENTS).slot_count == SEGMENTS_CHUNK_SLOTS);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_lie_in_their_chunk_and_nowhere_else() {
+        for index in 0..Shape::COUNT {
+            let geometry = Shape(index as u8).geometry();
+            let chunk_bytes = u64::from(geometry.units) * UNIT_BYTES;
+            let mut next = 0;
+            for bytes in (0..chunk_bytes).step_by(8) {
+                let expected = (next < geometry.slot_count && geometry.slot_start(next) == bytes).then_some(next);
+                assert_eq!(geometry.slot_at(bytes), expected, "shape {index}, byte {bytes}");
+                next += u32::from(expected.is_some());
+            }
+            assert_eq!(next, geometry.slot_count);
+            assert!(geometry.slot_start(next) <= chunk_bytes && geometry.slot_count >= 7);
+        }
+    }
+
+    #[test]
+    fn word_masks_count_every_slot_once() {
+        for index in 0..Shape::COUNT {
+            let geometry = Shape(index as u8).geometry();
+            let bits: u32 = (0..geometry.word_count()).map(|word| geometry.word_mask(word).count_ones()).sum();
+            assert_eq!(bits, geometry.slot_count);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What the space lock protects: the high-water mark, the free runs, and the chunks of slots that no lane owns.
+
+use pmem::Dram;
+
+use crate::HeapError;
+use crate::lender::Lender;
+use crate::runs::Runs;
+use crate::shape::Shape;
+use crate::slab::{Slab, SlabRef, State};
+
+/// Space that belongs to no lane.
+pub(crate) struct Space {
+    /// Units below the high-water mark, the head included.
+    pub(crate) mark: u32,
+    pub(crate) runs: Runs,
+    /// For each shape, the chunks worth taking: state Listed.
+    roomy: [Option<SlabRef>; Shape::COUNT],
+    /// For each shape, records without a chunk: state Pooled.
+    pool: [Option<SlabRef>; Shape::COUNT],
+}
+
+impl Space {
+    pub(crate) const fn new(mark: u32) -> Space {
+        Space { mark, runs: Runs::EMPTY, roomy: [None; Shape::COUNT], pool: [None; Shape::COUNT] }
+    }
+
+    /// A record for a chunk of `shape`.
+    pub(crate) fn record<D: Dram>(&mut self, lender: &Lender<D>, shape: Shape) -> Result<SlabRef, HeapError> {
+        pop(&mut self.pool[shape.index()]).map_or_else(|| Slab::lend(lender, shape), Ok)
+    }
+
+    /// Keeps a record whose chunk is gone, or never came.
+    pub(crate) fn pool(&mut self, slab: SlabRef) {
+        slab.set_state(State::Pooled);
+        push(&mut self.pool[slab.shape().index()], slab);
+    }
+
+    /// All records without a chunk, which are forgotten here.
+    pub(crate) fn drain_pool(&mut self) -> impl Iterator<Item = SlabRef> {
+        self.pool.iter_mut().flat_map(|list| core::iter::from_fn(move || pop(list)))
+    }
+
+    /// Lists an idle chunk if it is worth taking.
+    pub(crate) fn list_if_roomy(&mut self, slab: SlabRef) {
+        if slab.state() == State::Idle && slab.is_roomy() {
+            slab.set_state(State::Listed);
+            push(&mut self.roomy[slab.shape().index()], slab);
+        }
+    }
+
+    /// Takes a chunk of `shape` off its list, for an owner.
+    pub(crate) fn take_roomy(&mut self, shape: Shape) -> Option<SlabRef> {
+        let slab = pop(&mut self.roomy[shape.index()])?;
+        slab.set_state(State::Owned);
+        Some(slab)
+    }
+
+    /// Takes a listed chunk off its list.
+    pub(crate) fn unlist(&mut self, slab: SlabRef) {
+        if slab.state() == State::Listed {
+            remove(&mut self.roomy[slab.shape().index()], slab);
+            slab.set_state(State::Idle);
+        }
+    }
+}
+
+fn push(list: &mut Option<SlabRef>, slab: SlabRef) {
+    slab.set_previous(None);
+    slab.set_next(*list);
+    if let Some(head) = list {
+        head.set_previous(Some(slab));
+    }
+    *list = Some(slab);
+}
+
+fn pop(list: &mut Option<SlabRef>) -> Option<SlabRef> {
+    let head = (*list)?;
+    remove(list, head);
+    Some(head)
+}
+
+fn remove(list: &mut Option<SlabRef>, slab: SlabRef) {
+    if let Some(next) = slab.next() {
+        next.set_previous(slab.previous());
+    }
+    match slab.previous() {
+        Some(previous) => previous.set_next(slab.next()),
+        None => *list = slab.next(),
+    }
+}

@@ -1,0 +1,48 @@
+//! The state words of a region: each alone in its line, changed with one store.
+
+use core::sync::atomic::Ordering;
+
+use pmem::{Medium, Offset, seal, unseal};
+
+use crate::HeapError;
+use crate::layout::{FIRST_CHUNK_UNIT, GENERATION, HIGH_WATER_MARK, UNIT_BYTES};
+
+/// Stores and flushes a word; the order is the caller's.
+pub(crate) fn store_word<M: Medium>(medium: &M, at: Offset, word: u64) {
+    medium.store(at, word, Ordering::Release);
+    medium.flush(at.span(8));
+}
+
+/// Stores and flushes the high-water mark.
+pub(crate) fn store_mark<M: Medium>(medium: &M, units: u32) {
+    store_word(medium, HIGH_WATER_MARK, seal(u64::from(units)));
+}
+
+/// Stores and flushes the generation.
+pub(crate) fn store_generation<M: Medium>(medium: &M, generation: u16) {
+    store_word(medium, GENERATION, seal(u64::from(generation)));
+}
+
+/// The high-water mark, which lies in the region.
+pub(crate) fn load_mark<M: Medium>(medium: &M, region_bytes: u64) -> Result<u32, HeapError> {
+    let damaged = |what| HeapError::Damaged { offset: HIGH_WATER_MARK.0, what };
+    let units = load_sealed(medium, HIGH_WATER_MARK, "the high-water mark does not fit its check")?;
+    if units < u64::from(FIRST_CHUNK_UNIT) {
+        return Err(damaged("the high-water mark lies before the first chunk"));
+    }
+    if units > region_bytes / UNIT_BYTES {
+        return Err(damaged("the high-water mark lies beyond the region's end"));
+    }
+    Ok(units as u32)
+}
+
+/// The generation.
+pub(crate) fn load_generation<M: Medium>(medium: &M) -> Result<u16, HeapError> {
+    let generation = load_sealed(medium, GENERATION, "the generation does not fit its check")?;
+    u16::try_from(generation)
+        .map_err(|_| HeapError::Damaged { offset: GENERATION.0, what: "the generation is too large" })
+}
+
+fn load_sealed<M: Medium>(medium: &M, at: Offset, what: &'static str) -> Result<u64, HeapError> {
+    unseal(medium.load(at, Ordering::Acquire)).ok_or(HeapError::Damaged { offset: at.0, what })
+}

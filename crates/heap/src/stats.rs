@@ -1,0 +1,74 @@
+//! How a region is used.
+
+use pmem::Dram;
+
+use crate::free::extent_room_bytes;
+use crate::heap::Heap;
+use crate::layout::UNIT_BYTES;
+use crate::slab::SlabRef;
+use crate::table::Tag;
+
+/// How a region is used. Taken while others allocate, the figures are a little off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HeapStats {
+    /// The region's length.
+    pub region_bytes: u64,
+    /// What lies below the high-water mark.
+    pub mark_bytes: u64,
+    /// Slots in use, segments among them, and extents; before the sweep has ended, what it has reached.
+    pub live_bytes: u64,
+    /// What can be handed out without growth: free slots, free runs, and what lies above the mark. Nothing of an
+    /// unswept chunk.
+    pub free_bytes: u64,
+    /// DRAM that the heap has borrowed.
+    pub dram_bytes: u64,
+    /// Chunks that hold slots or an extent.
+    pub chunk_count: u64,
+}
+
+impl<D: Dram> Heap<D> {
+    /// Counts, chunk by chunk.
+    pub fn stats(&self) -> HeapStats {
+        let mut stats = HeapStats {
+            region_bytes: self.region.len_bytes(),
+            mark_bytes: self.mark_bytes(),
+            free_bytes: self.spare_bytes(),
+            dram_bytes: self.lender.lent_bytes(),
+            ..HeapStats::default()
+        };
+        let past = (stats.mark_bytes / UNIT_BYTES) as u32;
+        self.each_chunk(past, |unit, tag, units| match self.table.at(unit).slab() {
+            Some(slab) if tag.shape().is_some() => stats.count_slab(slab),
+            _ if tag.is_extent() => stats.count_extent(tag, units),
+            _ => {}
+        });
+        let claimed_bytes = self.claimed_bytes();
+        stats.live_bytes = stats.live_bytes.saturating_sub(claimed_bytes);
+        stats.free_bytes += claimed_bytes;
+        stats
+    }
+
+    /// Slots that lanes have claimed and not handed out.
+    fn claimed_bytes(&self) -> u64 {
+        self.lanes.cursors().map(|(shape, cursor)| cursor.lock().claimed_bytes(shape)).sum()
+    }
+}
+
+impl HeapStats {
+    fn count_slab(&mut self, slab: SlabRef) {
+        let geometry = slab.geometry();
+        let is_unswept = slab.is_unswept();
+        let counted = if is_unswept { slab.free_bit_count() } else { slab.free_count() };
+        let free_count = counted.clamp(0, geometry.slot_count as i32) as u64;
+        self.chunk_count += 1;
+        self.live_bytes += (u64::from(geometry.slot_count) - free_count) * geometry.slot_bytes;
+        self.free_bytes += if is_unswept { 0 } else { free_count * geometry.slot_bytes };
+    }
+
+    fn count_extent(&mut self, tag: Tag, units: u32) {
+        self.chunk_count += 1;
+        if !tag.has(Tag::UNSWEPT) || tag.has(Tag::REACHED) {
+            self.live_bytes += extent_room_bytes(units);
+        }
+    }
+}

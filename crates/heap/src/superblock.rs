@@ -1,0 +1,214 @@
+//! The superblock: what a region is, in two copies.
+//!
+//! ```text
+//!        0 ┌───────────────────────────────┬───────────────┬───────────────┬───────────────────────────────┐
+//!          │ magic                       8 │ major       2 │ minor       2 │ engine                      4 │
+//!       16 ├───────────────────────────────┴───────────────┴───────────────┴───────────────────────────────┤
+//!          │ uuid                                                                                       16 │
+//!       32 ├───────────────────────────────┬───────────────────────────────┬───────────────────────────────┤
+//!          │ hash seed                   8 │ partition count             4 │ segment bytes               4 │
+//!       48 ├───────────────────────────────┼───────────────────────────────┼───────────────────────────────┤
+//!          │ unit bytes  4 │ features    4 │ region bytes                8 │                               │
+//!       64 ├───────────────┴───────────────┼───────────────┬───────────────┘
+//!          │ sequence                    8 │ crc32c      4 │  over the 72 bytes before it; then zero to 4096
+//!       76 └───────────────────────────────┴───────────────┘
+//! ```
+//!
+//! Every version keeps magic, version, and the checksum's place, so that an older program tells a newer store from a
+//! damaged one. A newer minor version can be read and written by this program; what cannot sets a feature flag.
+
+use pmem::{Medium, Offset, crc32c};
+
+use core::sync::atomic::Ordering;
+
+use crate::HeapError;
+use crate::layout::{PARTITION_COUNT_MAX, REGION_BYTES_MAX, SEGMENT_BYTES, SUPERBLOCK_COPIES, UNIT_BYTES};
+
+/// The first bytes of a region. Neither text nor a name in any encoding; transfer in text mode damages it visibly.
+pub const MAGIC: [u8; 8] = *b"\x89hikv\r\n\x1a";
+/// The format this program writes; it reads no other major version.
+pub const FORMAT_MAJOR: u16 = 1;
+/// Additions that this major version has seen.
+pub const FORMAT_MINOR: u16 = 0;
+/// The engine's number of HiKV.
+pub const ENGINE_HIKV: u32 = 1;
+/// The feature flags this program knows: none.
+const FEATURES_KNOWN: u32 = 0;
+
+const CHECKED_BYTES: usize = 72;
+const WORD_COUNT: usize = 16;
+type Bytes = [u8; WORD_COUNT * 8];
+
+/// What a region is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Superblock {
+    /// Additions to the format that its writer knew.
+    pub format_minor: u16,
+    /// Whose region it is.
+    pub engine: u32,
+    /// The store's identity.
+    pub uuid: [u8; 16],
+    /// The key of the index's hash.
+    pub hash_seed: u64,
+    /// Partitions of the index.
+    pub partition_count: u32,
+    /// The region's length.
+    pub region_bytes: u64,
+    /// Increments on each rewrite: of two valid copies the higher is the newer.
+    pub sequence: u64,
+}
+
+/// Why a copy cannot be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Unusable {
+    NoMagic,
+    /// Damaged, or torn by a crash; the version it states.
+    BadChecksum {
+        major: u16,
+    },
+    /// Intact, but not for this program.
+    Refused(HeapError),
+}
+
+/// The usable copy, and the other one's offset if it must be rewritten.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Chosen {
+    pub(crate) superblock: Superblock,
+    pub(crate) stale: Option<Offset>,
+}
+
+impl Superblock {
+    /// Stores the copy at `at` and flushes it; the order is the caller's.
+    pub(crate) fn store<M: Medium>(&self, medium: &M, at: Offset) {
+        let bytes = self.encode();
+        for (word, chunk) in bytes.as_chunks::<8>().0.iter().enumerate() {
+            medium.store(at.plus(word as u64 * 8), u64::from_le_bytes(*chunk), Ordering::Relaxed);
+        }
+        medium.flush(at.span(bytes.len() as u64));
+    }
+
+    /// Reads both copies and chooses. Writes nothing.
+    pub(crate) fn load<M: Medium>(medium: &M) -> Result<Chosen, HeapError> {
+        choose(SUPERBLOCK_COPIES.map(|at| decode(&read(medium, at), at)))
+    }
+
+    fn encode(&self) -> Bytes {
+        let mut bytes = [0; WORD_COUNT * 8];
+        let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
+        put(0, &MAGIC);
+        put(8, &FORMAT_MAJOR.to_le_bytes());
+        put(10, &self.format_minor.to_le_bytes());
+        put(12, &self.engine.to_le_bytes());
+        put(16, &self.uuid);
+        put(32, &self.hash_seed.to_le_bytes());
+        put(40, &self.partition_count.to_le_bytes());
+        put(44, &(SEGMENT_BYTES as u32).to_le_bytes());
+        put(48, &(UNIT_BYTES as u32).to_le_bytes());
+        put(52, &FEATURES_KNOWN.to_le_bytes());
+        put(56, &self.region_bytes.to_le_bytes());
+        put(64, &self.sequence.to_le_bytes());
+        let checksum = crc32c(0, &bytes[..CHECKED_BYTES]);
+        bytes[CHECKED_BYTES..CHECKED_BYTES + 4].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    }
+}
+
+/// The bytes at `at`; what lies beyond the medium's end reads as zero.
+fn read<M: Medium>(medium: &M, at: Offset) -> Bytes {
+    let mut bytes = [0; WORD_COUNT * 8];
+    for (word, chunk) in bytes.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        let from = at.plus(word as u64 * 8);
+        if from.0 + 8 <= medium.len_bytes() {
+            *chunk = medium.load(from, Ordering::Relaxed).to_le_bytes();
+        }
+    }
+    bytes
+}
+
+fn field<const N: usize>(bytes: &Bytes, at: usize) -> [u8; N] {
+    core::array::from_fn(|i| bytes[at + i])
+}
+
+fn decode(bytes: &Bytes, at: Offset) -> Result<Superblock, Unusable> {
+    let u16_at = |at| u16::from_le_bytes(field(bytes, at));
+    let u32_at = |at| u32::from_le_bytes(field(bytes, at));
+    let u64_at = |at| u64::from_le_bytes(field(bytes, at));
+    if bytes[..8] != MAGIC {
+        return Err(Unusable::NoMagic);
+    }
+    if crc32c(0, &bytes[..CHECKED_BYTES]) != u32_at(CHECKED_BYTES) {
+        return Err(Unusable::BadChecksum { major: u16_at(8) });
+    }
+    refuse(u16_at(8), u32_at(12), u32_at(52))?;
+    let superblock = Superblock {
+        format_minor: u16_at(10),
+        engine: u32_at(12),
+        uuid: field(bytes, 16),
+        hash_seed: u64_at(32),
+        partition_count: u32_at(40),
+        region_bytes: u64_at(56),
+        sequence: u64_at(64),
+    };
+    let sizes = [u32_at(44), u32_at(48)];
+    superblock.implausible(sizes).map_or(Ok(superblock), |(field_at, what)| {
+        Err(Unusable::Refused(HeapError::Damaged { offset: at.0 + field_at, what }))
+    })
+}
+
+/// Refuses what this program cannot read.
+fn refuse(major: u16, engine: u32, features: u32) -> Result<(), Unusable> {
+    let refused = if major > FORMAT_MAJOR {
+        HeapError::Newer { found: major, supported: FORMAT_MAJOR }
+    } else if engine != ENGINE_HIKV {
+        HeapError::WrongEngine { found: engine, wanted: ENGINE_HIKV }
+    } else if features & !FEATURES_KNOWN != 0 {
+        HeapError::UnknownFeatures { flags: features & !FEATURES_KNOWN }
+    } else {
+        return Ok(());
+    };
+    Err(Unusable::Refused(refused))
+}
+
+impl Superblock {
+    /// The first field that no writer of this format sets so: its place in the superblock and what is wrong.
+    fn implausible(&self, [segment_bytes, unit_bytes]: [u32; 2]) -> Option<(u64, &'static str)> {
+        let checks = [
+            (self.partition_count == 0 || self.partition_count > PARTITION_COUNT_MAX, 40, "the partition count"),
+            (u64::from(segment_bytes) != SEGMENT_BYTES, 44, "the segment size"),
+            (u64::from(unit_bytes) != UNIT_BYTES, 48, "the unit size"),
+            (!is_region_length(self.region_bytes), 56, "the region's length"),
+        ];
+        checks.into_iter().find(|check| check.0).map(|(_, at, what)| (at, what))
+    }
+}
+
+/// True for whole units, at least the head, at most what chunk lengths can count.
+fn is_region_length(bytes: u64) -> bool {
+    bytes.is_multiple_of(UNIT_BYTES) && (UNIT_BYTES..=REGION_BYTES_MAX).contains(&bytes)
+}
+
+/// Of two valid copies the newer; a bad one is passed over, unless it is intact and forbids itself to this program.
+fn choose(copies: [Result<Superblock, Unusable>; 2]) -> Result<Chosen, HeapError> {
+    let [at_a, at_b] = SUPERBLOCK_COPIES;
+    match copies {
+        [Ok(a), Ok(b)] if b.sequence > a.sequence => Ok(Chosen { superblock: b, stale: Some(at_a) }),
+        [Ok(a), Ok(b)] => Ok(Chosen { superblock: a, stale: (a != b).then_some(at_b) }),
+        [Err(Unusable::Refused(error)), _] | [_, Err(Unusable::Refused(error))] => Err(error),
+        [Ok(a), Err(_)] => Ok(Chosen { superblock: a, stale: Some(at_b) }),
+        [Err(_), Ok(b)] => Ok(Chosen { superblock: b, stale: Some(at_a) }),
+        [Err(a), Err(b)] => Err(hopeless(a, b)),
+    }
+}
+
+/// What two bad copies amount to. Copies that agree on a newer version are one, whatever their checksum means there.
+fn hopeless(a: Unusable, b: Unusable) -> HeapError {
+    match (a, b) {
+        (Unusable::NoMagic, Unusable::NoMagic) => HeapError::Foreign,
+        (Unusable::BadChecksum { major }, Unusable::BadChecksum { major: other })
+            if major == other && major > FORMAT_MAJOR =>
+        {
+            HeapError::Newer { found: major, supported: FORMAT_MAJOR }
+        }
+        _ => HeapError::Damaged { offset: SUPERBLOCK_COPIES[0].0, what: "neither copy of the superblock is whole" },
+    }
+}

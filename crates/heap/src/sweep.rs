@@ -1,0 +1,111 @@
+//! The sweep: what nothing reaches is free.
+//!
+//! A heap that was opened knows its chunks and nothing of what is live in them: they are *unswept*, and no space below
+//! the mark of that moment is handed out. The caller walks its index and marks what it reaches, while stores and frees go
+//! on; [`Heap::finish_sweep`] frees the rest.
+//!
+//! # What may happen meanwhile
+//! - New places lie in chunks younger than the heap. They are never unswept and need no mark.
+//! - A place is freed: that is recorded, and applied after the marks, so it ends free whether it was marked before,
+//!   after, or not at all.
+//! - A free meets the end of its chunk's sweep: the record is taken by exactly one of both, whichever exchanges the
+//!   bitmap's word first; the free looks at the chunk's state again after it has left its record.
+//!
+//! # What the caller owes
+//! A place that was removed from the index before the walk came by is not marked, so the sweep frees it: its
+//! [`Heap::free`] must have returned before `finish_sweep` is called, or it would free a slot that has a new owner. The
+//! caller waits, between the end of its walk and `finish_sweep`, for everything retired until then.
+
+use core::sync::atomic::Ordering;
+
+use pmem::{Dram, Medium, Offset};
+
+use crate::Misplaced;
+use crate::heap::Heap;
+use crate::layout::{FIRST_CHUNK_UNIT, unit_start};
+use crate::place::Place;
+use crate::shape::Shape;
+use crate::slab::{SlabRef, State};
+use crate::table::Tag;
+
+impl<D: Dram> Heap<D> {
+    /// Calls `each` with every slot of every chunk of segments.
+    pub fn segments(&self, each: &mut dyn FnMut(Offset)) {
+        let geometry = Shape::SEGMENTS.geometry();
+        let past = self.space.lock().mark;
+        self.each_chunk(past, |unit, tag, _| {
+            if tag.shape() == Some((Shape::SEGMENTS, 0)) {
+                (0..geometry.slot_count).for_each(|slot| each(unit_start(unit).plus(geometry.slot_start(slot))));
+            }
+        });
+    }
+
+    /// Tells the sweep that something durable refers to `place`. False if it was told so before: two owners, which is
+    /// damage. Of places younger than the heap, and after the sweep, the answer is true.
+    ///
+    /// # Errors
+    /// [`Misplaced`]: whatever names the place is damaged.
+    pub fn mark_reached(&self, place: Place) -> Result<bool, Misplaced> {
+        match place.kind.shape() {
+            Some(shape) => {
+                let (slab, slot) = self.slot(shape, place.offset)?;
+                Ok(!slab.is_unswept() || slab.claim_slot(slot))
+            }
+            None => {
+                let entry = self.extent(place.offset)?;
+                Ok(!entry.tag().has(Tag::UNSWEPT) || !entry.raise(Tag::REACHED).has(Tag::REACHED))
+            }
+        }
+    }
+
+    /// Frees what was not reached: slots, extents, and chunks without a live slot, which become free runs. Does nothing
+    /// the second time, or where nothing may be stored.
+    ///
+    /// Every mark must have been made, and every place removed from the index before the walk ended must have been
+    /// freed: see the head of this module.
+    pub fn finish_sweep<M: Medium>(&self, medium: &M) {
+        if !medium.is_writable() || self.is_sweep_ending.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.each_chunk(self.unswept_past, |unit, tag, units| self.sweep_chunk(medium, unit, tag, units));
+        self.is_swept.store(true, Ordering::Release);
+    }
+
+    /// True once all free space is known.
+    pub fn is_swept(&self) -> bool {
+        self.is_swept.load(Ordering::Acquire)
+    }
+
+    /// Calls `each` with the first unit, the tag and the length of each chunk below `past`, and with units of nothing
+    /// one at a time where chunks are changing.
+    pub(crate) fn each_chunk(&self, past: u32, mut each: impl FnMut(u32, Tag, u32)) {
+        let mut unit = FIRST_CHUNK_UNIT;
+        while unit < past {
+            let (tag, units) = self.table.chunk(unit);
+            each(unit, tag, units);
+            unit += units;
+        }
+    }
+
+    fn sweep_chunk<M: Medium>(&self, medium: &M, unit: u32, tag: Tag, units: u32) {
+        if tag.is_extent() {
+            let before = self.table.at(unit).lower(Tag::UNSWEPT);
+            if !before.has(Tag::REACHED) || before.has(Tag::RETIRED) {
+                self.give_extent_back(medium, unit);
+            }
+        } else if tag.is_free() {
+            let mut space = self.space.lock();
+            self.table.at(unit).set(Tag::NOTHING, 0);
+            self.give_units_back(medium, &mut space, unit, units);
+        } else if let Some(slab) = self.table.at(unit).slab() {
+            self.sweep_slab(medium, slab);
+        }
+    }
+
+    fn sweep_slab<M: Medium>(&self, medium: &M, slab: SlabRef) {
+        slab.count_unclaimed();
+        slab.set_state(State::Owned);
+        slab.apply_retired();
+        self.disown(medium, slab);
+    }
+}

@@ -1,0 +1,228 @@
+//! Which chunk each unit belongs to: a table of two levels in DRAM, its leaves lent as the high-water mark rises.
+//!
+//! Every leaf below the mark exists. A unit of a slab knows its record; extents and free runs are known at their first
+//! unit, and free runs at their last too, so that a neighbour finds where they start.
+
+use core::alloc::Layout;
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use pmem::Dram;
+
+use crate::HeapError;
+use crate::layout::REGION_UNITS_MAX;
+use crate::lender::{Lender, Zeroed};
+use crate::shape::Shape;
+use crate::slab::{Slab, SlabRef};
+
+/// Units a leaf covers: 256 MiB of region.
+const LEAF_UNITS: usize = 4_096;
+const LEAF_COUNT: usize = REGION_UNITS_MAX as usize / LEAF_UNITS;
+
+/// What the table says of one unit.
+pub(crate) struct Entry {
+    tag: AtomicU32,
+    /// The chunk's length in units, at the ends of extents and free runs.
+    units: AtomicU32,
+    /// Neighbours of a free run in its list; see `runs.rs`.
+    pub(crate) next: AtomicU32,
+    pub(crate) previous: AtomicU32,
+    slab: AtomicPtr<Slab>,
+}
+
+/// What a unit is, and, of an extent or a free chunk that is older than the heap, what the sweep knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Tag(u32);
+
+impl Tag {
+    /// Inside an extent or a free run, or above the mark.
+    pub(crate) const NOTHING: Tag = Tag(0);
+    /// The first unit of a free run.
+    pub(crate) const FREE: Tag = Tag(1);
+    /// The last unit of a free run of more than one.
+    pub(crate) const FREE_END: Tag = Tag(2);
+    /// The first unit of an extent.
+    pub(crate) const EXTENT: Tag = Tag(3);
+    /// A unit of a chunk of slots; the bits from [`SHAPE_SHIFT`] and [`WITHIN_SHIFT`] say which.
+    const SLAB: u32 = 4;
+    const KIND: u32 = 7;
+    /// The sweep has not decided yet.
+    pub(crate) const UNSWEPT: Tag = Tag(1 << 3);
+    /// The sweep has met an owner.
+    pub(crate) const REACHED: Tag = Tag(1 << 4);
+    /// Freed; waits for the sweep, or is about to become a free run.
+    pub(crate) const RETIRED: Tag = Tag(1 << 5);
+
+    /// The tag of the unit `within` a chunk of slots.
+    fn slab(shape: Shape, within: u32) -> Tag {
+        Tag(Tag::SLAB | (shape.index() as u32) << SHAPE_SHIFT | within << WITHIN_SHIFT)
+    }
+
+    pub(crate) const fn with(self, flag: Tag) -> Tag {
+        Tag(self.0 | flag.0)
+    }
+
+    pub(crate) const fn has(self, flag: Tag) -> bool {
+        self.0 & flag.0 != 0
+    }
+
+    pub(crate) const fn is_extent(self) -> bool {
+        self.0 & Tag::KIND == Tag::EXTENT.0
+    }
+
+    pub(crate) const fn is_free(self) -> bool {
+        self.0 & Tag::KIND == Tag::FREE.0
+    }
+
+    /// The shape of the chunk of slots that the unit belongs to, and the unit's number within it.
+    pub(crate) const fn shape(self) -> Option<(Shape, u32)> {
+        if self.0 & Tag::KIND != Tag::SLAB {
+            return None;
+        }
+        Some((Shape::from_index((self.0 >> SHAPE_SHIFT) as u8), self.0 >> WITHIN_SHIFT))
+    }
+}
+
+const SHAPE_SHIFT: u32 = 8;
+const WITHIN_SHIFT: u32 = 16;
+
+impl Entry {
+    #[inline]
+    pub(crate) fn tag(&self) -> Tag {
+        Tag(self.tag.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn units(&self) -> u32 {
+        self.units.load(Ordering::Relaxed)
+    }
+
+    /// The record of the chunk of slots that the unit belongs to, or of one that it belonged to.
+    #[inline]
+    pub(crate) fn slab(&self) -> Option<SlabRef> {
+        // SAFETY: set from a record of this heap.
+        unsafe { SlabRef::from_ptr(self.slab.load(Ordering::Acquire)) }
+    }
+
+    pub(crate) fn set(&self, tag: Tag, units: u32) {
+        self.units.store(units, Ordering::Relaxed);
+        self.tag.store(tag.0, Ordering::Release);
+    }
+
+    /// Sets a flag; the tag before.
+    pub(crate) fn raise(&self, flag: Tag) -> Tag {
+        Tag(self.tag.fetch_or(flag.0, Ordering::AcqRel))
+    }
+
+    /// Raises RETIRED on an extent; the tag before, or `None` if it was retired, or is no extent any more.
+    pub(crate) fn retire_extent(&self) -> Option<Tag> {
+        let retired = |tag: u32| {
+            let is_live = Tag(tag).is_extent() && !Tag(tag).has(Tag::RETIRED);
+            is_live.then_some(tag | Tag::RETIRED.0)
+        };
+        self.tag.fetch_update(Ordering::AcqRel, Ordering::Acquire, retired).ok().map(Tag)
+    }
+
+    /// Clears a flag; the tag before.
+    pub(crate) fn lower(&self, flag: Tag) -> Tag {
+        Tag(self.tag.fetch_and(!flag.0, Ordering::AcqRel))
+    }
+}
+
+struct Leaf([Entry; LEAF_UNITS]);
+struct Top([AtomicPtr<Leaf>; LEAF_COUNT]);
+
+// SAFETY: both consist of atomic integers and pointers, for which zero bytes are 0 and null.
+unsafe impl Zeroed for Leaf {}
+// SAFETY: as above.
+unsafe impl Zeroed for Top {}
+
+/// The table.
+pub(crate) struct Table {
+    top: NonNull<Top>,
+}
+
+// SAFETY: the table owns what it points at, and that consists of atomics.
+unsafe impl Send for Table {}
+// SAFETY: as above.
+unsafe impl Sync for Table {}
+
+impl Table {
+    pub(crate) fn new<D: Dram>(lender: &Lender<D>) -> Result<Table, HeapError> {
+        Ok(Table { top: lender.lend_zeroed()? })
+    }
+
+    /// Lends the leaves that `first..past` lacks. Under the space lock.
+    pub(crate) fn cover<D: Dram>(&self, lender: &Lender<D>, first: u32, past: u32) -> Result<(), HeapError> {
+        for leaf in first as usize / LEAF_UNITS..(past as usize).div_ceil(LEAF_UNITS) {
+            let slot = &self.top().0[leaf];
+            if slot.load(Ordering::Relaxed).is_null() {
+                slot.store(lender.lend_zeroed::<Leaf>()?.as_ptr(), Ordering::Release);
+            }
+        }
+        Ok(())
+    }
+
+    /// The entry of a unit, if its leaf exists.
+    #[inline]
+    pub(crate) fn get(&self, unit: u32) -> Option<&Entry> {
+        let leaf = self.top().0.get(unit as usize / LEAF_UNITS)?.load(Ordering::Acquire);
+        // SAFETY: a leaf lives as long as the table does.
+        unsafe { leaf.as_ref() }.map(|leaf| &leaf.0[unit as usize % LEAF_UNITS])
+    }
+
+    /// The entry of a unit below the mark.
+    ///
+    /// # Panics
+    /// If its leaf was never lent: a bug.
+    pub(crate) fn at(&self, unit: u32) -> &Entry {
+        self.get(unit).expect("every leaf below the mark exists")
+    }
+
+    /// Names `slab` the owner of its chunk's units.
+    pub(crate) fn enter_slab(&self, slab: SlabRef) {
+        for within in 0..slab.geometry().units {
+            let entry = self.at(slab.start_unit() + within);
+            entry.slab.store(slab.as_ptr(), Ordering::Release);
+            entry.set(Tag::slab(slab.shape(), within), 0);
+        }
+    }
+
+    /// Forgets the chunk of `slab`.
+    pub(crate) fn leave_slab(&self, slab: SlabRef) {
+        for within in 0..slab.geometry().units {
+            let entry = self.at(slab.start_unit() + within);
+            entry.set(Tag::NOTHING, 0);
+            entry.slab.store(ptr::null_mut(), Ordering::Release);
+        }
+    }
+
+    /// The tag of `unit` and how many units of its chunk are left, for a walk from the first chunk. A unit whose chunk
+    /// is changing, or that was never entered, counts as one of nothing.
+    pub(crate) fn chunk(&self, unit: u32) -> (Tag, u32) {
+        let Some(entry) = self.get(unit) else { return (Tag::NOTHING, 1) };
+        let tag = entry.tag();
+        let units = tag.shape().map_or_else(|| entry.units(), |(shape, within)| shape.geometry().units - within);
+        (tag, units.max(1))
+    }
+
+    /// Gives the leaves and the table back.
+    ///
+    /// # Safety
+    /// Nobody uses the table any more.
+    pub(crate) unsafe fn give_back<D: Dram>(&self, lender: &Lender<D>) {
+        for leaf in &self.top().0 {
+            if let Some(leaf) = NonNull::new(leaf.load(Ordering::Relaxed)) {
+                // SAFETY: the leaf was lent with this layout, and its users are gone.
+                unsafe { lender.give_back(leaf.cast(), Layout::new::<Leaf>()) };
+            }
+        }
+        // SAFETY: as for the leaves.
+        unsafe { lender.give_back(self.top.cast(), Layout::new::<Top>()) };
+    }
+
+    #[inline]
+    fn top(&self) -> &Top {
+        // SAFETY: lent by `new`, and given back only when nobody uses the table any more.
+        unsafe { self.top.as_ref() }
+    }
+}

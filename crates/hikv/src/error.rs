@@ -1,0 +1,108 @@
+//! Why a store does not open.
+
+use std::path::{Path, PathBuf};
+use std::{fmt, io};
+
+use engine::OpenError as RegionError;
+use heap::HeapError;
+use pmem_os::{LockError, MapError};
+
+/// Why a store does not open. Nothing has changed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// There is no store, and none was to be created.
+    Missing {
+        /// The directory or device.
+        path: PathBuf,
+    },
+    /// The path is neither a directory nor a device.
+    NotADirectory {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Somebody else has the store.
+    Locked {
+        /// The directory or device.
+        path: PathBuf,
+        /// Who, as far as it can be told.
+        holder: String,
+    },
+    /// The file's contents are not a store, or a damaged, truncated, newer or other one.
+    Unusable {
+        /// The file or device.
+        path: PathBuf,
+        /// What is wrong, and where.
+        error: RegionError,
+    },
+    /// The file or device cannot be mapped: no space, no access.
+    Map(MapError),
+    /// An option is outside its range.
+    Option {
+        /// Which, and what is wrong.
+        what: String,
+    },
+    /// The operating system refused.
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried, as a verb.
+        doing: &'static str,
+        /// Its answer.
+        source: io::Error,
+    },
+}
+
+impl OpenError {
+    pub(crate) fn io(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> OpenError {
+        move |source| OpenError::Io { path: path.to_owned(), doing, source }
+    }
+
+    pub(crate) fn locked(path: &Path) -> impl FnOnce(LockError) -> OpenError {
+        move |error| match error {
+            LockError::Held { holder } => OpenError::Locked { path: path.to_owned(), holder },
+            LockError::Io { path, source, doing } => OpenError::Io { path, doing, source },
+            other => OpenError::Io { path: path.to_owned(), doing: "lock", source: io::Error::other(other) },
+        }
+    }
+
+    pub(crate) fn unusable(path: &Path) -> impl FnOnce(RegionError) -> OpenError {
+        move |error| OpenError::Unusable { path: path.to_owned(), error }
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Missing { path } => write!(f, "there is no store at {}", path.display()),
+            OpenError::NotADirectory { path } => {
+                write!(f, "{} is neither a directory nor a DAX device", path.display())
+            }
+            OpenError::Locked { path, holder } => write!(f, "the store at {} is in use by {holder}", path.display()),
+            OpenError::Unusable { path, error: RegionError::Heap(HeapError::Medium(error)) } => {
+                write!(f, "{}: {error}", path.display())
+            }
+            OpenError::Unusable { path, error } => write!(f, "{} cannot be opened: {error}", path.display()),
+            OpenError::Map(error) => error.fmt(f),
+            OpenError::Option { what } => f.write_str(what),
+            OpenError::Io { path, doing, source } => write!(f, "cannot {doing} {}: {source}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            OpenError::Unusable { error, .. } => Some(error),
+            OpenError::Map(error) => Some(error),
+            OpenError::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl From<MapError> for OpenError {
+    fn from(error: MapError) -> OpenError {
+        OpenError::Map(error)
+    }
+}

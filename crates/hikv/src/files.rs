@@ -1,0 +1,178 @@
+//! From a path to an engine: which file, locked how, created how.
+//!
+//! A store in a directory is two files: `store.hikv`, the region, and `lock`. A new region is made under another name,
+//! formatted, synced and then renamed, so that `store.hikv` is a whole store whenever it is there at all; what an
+//! interrupted creation left is removed by the next. A device holds the region itself, and has no other name to hide an
+//! unfinished format under: the region's format mark tells.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use engine::{Engine, HiKv, HostDram, hikv::Parameters};
+use heap::{Found, Region};
+use pmem::{Counted, Delayed, Latency, Medium, arch};
+use pmem_os::{MapOptions, Mapped, StoreLock, sync_dir};
+use uuid::Uuid;
+
+use crate::stats::Identity;
+use crate::{OpenError, Options};
+
+const REGION_NAME: &str = "store.hikv";
+const UNFINISHED_NAME: &str = "store.hikv.new";
+const LOCK_NAME: &str = "lock";
+
+/// An open region.
+pub(crate) struct Opened {
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) identity: Identity,
+    pub(crate) lock: StoreLock,
+}
+
+pub(crate) fn open(path: &Path, options: &Options) -> Result<Opened, OpenError> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => open_dir(path, options),
+        Ok(found) if found.file_type().is_char_device() => open_device(path, options),
+        Ok(_) => Err(OpenError::NotADirectory { path: path.to_owned() }),
+        Err(error) if error.kind() == ErrorKind::NotFound && options.create && !options.read_only => {
+            fs::create_dir_all(path).map_err(OpenError::io(path, "create"))?;
+            open_dir(path, options)
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(OpenError::Missing { path: path.to_owned() }),
+        Err(error) => Err(OpenError::io(path, "examine")(error)),
+    }
+}
+
+fn open_dir(dir: &Path, options: &Options) -> Result<Opened, OpenError> {
+    let file = dir.join(REGION_NAME);
+    let exists = |file: &Path| file.try_exists().map_err(OpenError::io(file, "examine"));
+    let may_create = options.create && !options.read_only;
+    if !may_create && !exists(&file)? {
+        return Err(OpenError::Missing { path: dir.to_owned() });
+    }
+    let lock = lock(&dir.join(LOCK_NAME), dir, options)?;
+    // Only now: another process may have created the store meanwhile.
+    if exists(&file)? {
+        return open_region(Mapped::open(&file, map_options(options))?, &file, options, lock);
+    }
+    if !may_create {
+        return Err(OpenError::Missing { path: dir.to_owned() });
+    }
+    create_region(dir, &file, options, lock)
+}
+
+fn create_region(dir: &Path, file: &Path, options: &Options, lock: StoreLock) -> Result<Opened, OpenError> {
+    let unfinished = dir.join(UNFINISHED_NAME);
+    match fs::remove_file(&unfinished) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(OpenError::io(&unfinished, "remove")(error)),
+        _ => {}
+    }
+    let medium = Mapped::create(&unfinished, Parameters::REGION_BYTES_DEFAULT, map_options(options))?;
+    let opened = format_region(medium, &unfinished, options, lock).inspect_err(|_| {
+        // It is in nobody's way; the next creation removes it, too.
+        let _ = fs::remove_file(&unfinished);
+    })?;
+    fs::rename(&unfinished, file).map_err(OpenError::io(file, "create"))?;
+    sync_dir(dir).map_err(OpenError::io(dir, "sync"))?;
+    Ok(opened)
+}
+
+fn open_device(path: &Path, options: &Options) -> Result<Opened, OpenError> {
+    let lock = lock(path, path, options)?;
+    let medium = Mapped::open_device(path, map_options(options))?;
+    let found = Region::probe(&medium).map_err(|error| OpenError::unusable(path)(error.into()))?;
+    match found {
+        Found::Formatted => open_region(medium, path, options, lock),
+        Found::Fresh if options.create && !options.read_only => format_region(medium, path, options, lock),
+        Found::Fresh => Err(OpenError::Missing { path: path.to_owned() }),
+    }
+}
+
+fn lock(file: &Path, store: &Path, options: &Options) -> Result<StoreLock, OpenError> {
+    let lock = if options.read_only { StoreLock::shared(file) } else { StoreLock::exclusive(file) };
+    lock.map_err(OpenError::locked(store))
+}
+
+fn map_options(options: &Options) -> MapOptions {
+    MapOptions { reserve_bytes: options.region_bytes_max, writable: !options.read_only, huge_pages: options.huge_pages }
+}
+
+fn format_region(medium: Mapped, file: &Path, options: &Options, lock: StoreLock) -> Result<Opened, OpenError> {
+    let parameters = Parameters {
+        uuid: Uuid::new_v4().into_bytes(),
+        hash_seed: Uuid::new_v4().as_u64_pair().0,
+        partition_count: options.partition_count,
+        region_bytes: Parameters::REGION_BYTES_DEFAULT,
+    };
+    start(medium, file, options, lock, Some(parameters))
+}
+
+fn open_region(medium: Mapped, file: &Path, options: &Options, lock: StoreLock) -> Result<Opened, OpenError> {
+    start(medium, file, options, lock, None)
+}
+
+/// Puts the probes that are asked for around the medium.
+fn start(
+    medium: Mapped,
+    file: &Path,
+    options: &Options,
+    lock: StoreLock,
+    format: Option<Parameters>,
+) -> Result<Opened, OpenError> {
+    let identity = Identity::of(&medium);
+    let latency = Latency { persist_ticks: ticks(options.persist_delay), read_ticks: ticks(options.read_delay) };
+    let is_delayed = latency != Latency { persist_ticks: 0, read_ticks: 0 };
+    let (engine, uuid) = match (is_delayed, options.count_persists) {
+        (false, false) => engine(medium, options, format),
+        (false, true) => engine(Counted::new(medium), options, format),
+        (true, false) => engine(Delayed::new(medium, latency), options, format),
+        (true, true) => engine(Counted::new(Delayed::new(medium, latency)), options, format),
+    }
+    .map_err(OpenError::unusable(file))?;
+    if format.is_some() {
+        sync_new(file)?;
+    }
+    Ok(Opened { engine, identity: identity.with_uuid(uuid), lock })
+}
+
+fn engine<M: Medium>(
+    medium: M,
+    options: &Options,
+    format: Option<Parameters>,
+) -> Result<(Arc<dyn Engine>, Uuid), engine::OpenError> {
+    let hikv = match format {
+        Some(parameters) => HiKv::format(medium, HostDram, &parameters)?,
+        None => HiKv::open(medium, HostDram)?,
+    };
+    let uuid = Uuid::from_bytes(hikv.uuid());
+    Ok((Arc::new(hikv.verifying_values(options.verify_values)), uuid))
+}
+
+/// A new region's bytes and length reach the disk, where there is one, before its name does.
+fn sync_new(file: &Path) -> Result<(), OpenError> {
+    let opened = fs::File::open(file).map_err(OpenError::io(file, "open"))?;
+    let is_file = opened.metadata().is_ok_and(|found| found.is_file());
+    if is_file { opened.sync_all().map_err(OpenError::io(file, "sync")) } else { Ok(()) }
+}
+
+/// A duration in ticks of the time-stamp counter, whose rate is measured when it is first asked for.
+fn ticks(duration: Duration) -> u64 {
+    const MEASURED: Duration = Duration::from_millis(5);
+    if duration.is_zero() {
+        return 0;
+    }
+    let (start, first) = (Instant::now(), arch::timestamp());
+    while start.elapsed() < MEASURED {
+        std::hint::spin_loop();
+    }
+    let rate = (arch::timestamp() - first) as f64 / start.elapsed().as_secs_f64();
+    (duration.as_secs_f64() * rate) as u64
+}
+
+/// The file that holds the region of the store at `path`.
+pub(crate) fn region_path(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(REGION_NAME) } else { path.to_owned() }
+}

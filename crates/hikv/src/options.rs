@@ -1,0 +1,145 @@
+//! How a store is opened.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::{OpenError, Store};
+
+/// How a store is opened. The defaults suit most: created if it is not there, read and written.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("store");
+/// use hikv::{OpenError, Options};
+///
+/// let missing = Options::new().create(false).open(&path);
+/// assert!(matches!(missing, Err(OpenError::Missing { .. })));
+/// let store = Options::new().region_bytes_max(1 << 30).open(&path)?;
+/// assert!(store.is_empty()?);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    pub(crate) create: bool,
+    pub(crate) read_only: bool,
+    pub(crate) huge_pages: bool,
+    pub(crate) background: bool,
+    pub(crate) count_persists: bool,
+    pub(crate) verify_values: bool,
+    pub(crate) region_bytes_max: u64,
+    pub(crate) partition_count: u32,
+    pub(crate) persist_delay: Duration,
+    pub(crate) read_delay: Duration,
+}
+
+/// The most a region can have, and the default: addresses cost nothing.
+const REGION_BYTES_MAX: u64 = 1 << 40;
+/// Enough that splits of many writers rarely wait for one another, few enough that an empty store is small.
+const PARTITION_COUNT: u32 = 32;
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            create: true,
+            read_only: false,
+            huge_pages: true,
+            background: true,
+            count_persists: false,
+            verify_values: false,
+            region_bytes_max: REGION_BYTES_MAX,
+            partition_count: PARTITION_COUNT,
+            persist_delay: Duration::ZERO,
+            read_delay: Duration::ZERO,
+        }
+    }
+}
+
+impl Options {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> Options {
+        Options::default()
+    }
+
+    /// Create the store if it is not there (default: yes).
+    #[must_use]
+    pub fn create(self, create: bool) -> Options {
+        Options { create, ..self }
+    }
+
+    /// Open for reading only: nothing is created, recovered or changed (default: no).
+    #[must_use]
+    pub fn read_only(self, read_only: bool) -> Options {
+        Options { read_only, ..self }
+    }
+
+    /// Ask the kernel for huge pages (default: yes). Whether there are any is in [`crate::Stats::huge_page_bytes`].
+    #[must_use]
+    pub fn huge_pages(self, huge_pages: bool) -> Options {
+        Options { huge_pages, ..self }
+    }
+
+    /// Run a background thread that grows and frees ahead of writers (default: yes). Without it they do so themselves.
+    #[must_use]
+    pub fn background(self, background: bool) -> Options {
+        Options { background, ..self }
+    }
+
+    /// Count flushes and fences, for [`crate::Stats::fences`]; a few nanoseconds an operation (default: no).
+    #[must_use]
+    pub fn count_persists(self, count_persists: bool) -> Options {
+        Options { count_persists, ..self }
+    }
+
+    /// Verify a value's checksum on every read of it (default: no; [`Store::verify`] does for all of them).
+    #[must_use]
+    pub fn verify_values(self, verify_values: bool) -> Options {
+        Options { verify_values, ..self }
+    }
+
+    /// The most that the region may grow to, in bytes (default and limit: 1 TiB).
+    #[must_use]
+    pub fn region_bytes_max(self, region_bytes_max: u64) -> Options {
+        Options { region_bytes_max, ..self }
+    }
+
+    /// Partitions of a new store's hash index, a power of two up to 256 (default: 32). An existing store keeps its own.
+    #[must_use]
+    pub fn partition_count(self, partition_count: u32) -> Options {
+        Options { partition_count, ..self }
+    }
+
+    /// Slow every persist down by this much, to emulate slower memory (HiKV paper, section 4.1: 600 ns).
+    #[must_use]
+    pub fn persist_delay(self, persist_delay: Duration) -> Options {
+        Options { persist_delay, ..self }
+    }
+
+    /// Slow every access to an item down by this much, to emulate slower memory (HiKV paper, section 4.6).
+    #[must_use]
+    pub fn read_delay(self, read_delay: Duration) -> Options {
+        Options { read_delay, ..self }
+    }
+
+    /// Opens the store at `path`, a directory or a DAX device.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Store, OpenError> {
+        self.check()?;
+        Store::with_options(path.as_ref(), self)
+    }
+
+    fn check(&self) -> Result<(), OpenError> {
+        let error = |what| Err(OpenError::Option { what });
+        if !self.partition_count.is_power_of_two() || self.partition_count > 256 {
+            return error(format!("{} partitions: a power of two up to 256 is wanted", self.partition_count));
+        }
+        if self.region_bytes_max > REGION_BYTES_MAX {
+            return error(format!("a region of {} bytes: the limit is {REGION_BYTES_MAX}", self.region_bytes_max));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! Reading a large value piece by piece.
+
+use std::io::{self, Read};
+
+use engine::Version;
+
+use crate::Store;
+
+/// A value that is read piece by piece. Nothing is held between two reads, so the value may be replaced meanwhile: the
+/// next read then fails, rather than mix two values.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// # let store = hikv::Store::open(dir.path())?;
+/// use std::io::Read;
+///
+/// store.put_from("film", 1 << 20, std::io::repeat(7))?;
+/// let mut reader = store.reader("film")?.expect("it was just put");
+/// let mut start = [0; 4];
+/// reader.read_exact(&mut start)?;
+/// assert_eq!((reader.len_bytes(), start), (1 << 20, [7; 4]));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ValueReader {
+    pub(crate) store: Store,
+    pub(crate) key: Vec<u8>,
+    pub(crate) version: Version,
+    pub(crate) len_bytes: u64,
+    pub(crate) read_bytes: u64,
+}
+
+impl ValueReader {
+    /// The value's length.
+    #[must_use]
+    pub fn len_bytes(&self) -> u64 {
+        self.len_bytes
+    }
+}
+
+impl Read for ValueReader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let mut copied = None;
+        let mut copy = |version: Version, value: &[u8]| {
+            if version == self.version {
+                let rest = &value[self.read_bytes as usize..];
+                let count = rest.len().min(into.len());
+                into[..count].copy_from_slice(&rest[..count]);
+                copied = Some(count);
+            }
+        };
+        self.store.engine().and_then(|engine| engine.get(&self.key, &mut copy)).map_err(io::Error::other)?;
+        let count = copied.ok_or_else(|| io::Error::other("the value was replaced while it was read"))?;
+        self.read_bytes += count as u64;
+        Ok(count)
+    }
+}

@@ -1,0 +1,113 @@
+//! What can be told about an open store.
+
+use pmem::{Durability, Medium, arch};
+use pmem_os::Mapped;
+use serde::Serialize;
+use uuid::Uuid;
+
+use engine::{Engine, EngineStats};
+
+/// What does not change while a store is open.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Identity {
+    uuid: Uuid,
+    medium: &'static str,
+    durability: Durability,
+    durability_why: &'static str,
+}
+
+impl Identity {
+    pub(crate) fn of(medium: &Mapped) -> Identity {
+        Identity {
+            uuid: Uuid::nil(),
+            medium: medium.name(),
+            durability: medium.durability(),
+            durability_why: medium.explain(),
+        }
+    }
+
+    pub(crate) fn with_uuid(self, uuid: Uuid) -> Identity {
+        Identity { uuid, ..self }
+    }
+}
+
+/// A store's figures at one moment.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Stats {
+    /// The engine's name.
+    pub engine: &'static str,
+    /// What the region lies on: `tmpfs`, `ext4`, `dax`, …
+    pub medium: &'static str,
+    /// What an acknowledged write survives: `process` or `power`.
+    pub durability: &'static str,
+    /// Why that is so.
+    pub durability_why: &'static str,
+    /// The store's identity.
+    pub uuid: String,
+    /// Keys.
+    pub items: u64,
+    /// Bytes of the region, which is the file's length.
+    pub region_bytes: u64,
+    /// Bytes of the region that were used at least once.
+    pub used_bytes: u64,
+    /// Bytes that items and index occupy.
+    pub live_bytes: u64,
+    /// Bytes of the region that are free.
+    pub free_bytes: u64,
+    /// Volatile memory of index and allocator.
+    pub dram_bytes: u64,
+    /// Items that were replaced or deleted and wait for readers to move on.
+    pub garbage_count: u64,
+    /// Segments of the hash index.
+    pub segment_count: u64,
+    /// How full they are, 0 to 1.
+    pub load: f64,
+    /// Segments that were split since open.
+    pub split_count: u64,
+    /// How full those were, 0 to 1.
+    pub split_load: f64,
+    /// Segments chained since open: keys whose hashes do not spread.
+    pub chained_count: u64,
+    /// Lines flushed since open, with [`crate::Options::count_persists`].
+    pub flushed_lines: Option<u64>,
+    /// Fences since open, with [`crate::Options::count_persists`].
+    pub fences: Option<u64>,
+    /// The instruction that writes lines back.
+    pub flush_instruction: &'static str,
+    /// True where readers execute no fence (`membarrier` was granted).
+    pub fence_free_readers: bool,
+}
+
+impl Stats {
+    pub(crate) fn gather(engine: &dyn Engine, identity: &Identity) -> Stats {
+        let figures = engine.stats();
+        Stats {
+            engine: engine.name(),
+            medium: identity.medium,
+            durability: identity.durability.name(),
+            durability_why: identity.durability_why,
+            uuid: identity.uuid.to_string(),
+            items: figures.items,
+            region_bytes: figures.region_bytes,
+            used_bytes: figures.used_bytes,
+            live_bytes: figures.live_bytes,
+            free_bytes: figures.free_bytes,
+            dram_bytes: figures.dram_bytes,
+            garbage_count: figures.garbage_count,
+            segment_count: figures.segment_count,
+            load: load(&figures),
+            split_count: figures.split_count,
+            split_load: figures.split_load,
+            chained_count: figures.chained_count,
+            flushed_lines: figures.counts.map(|counts| counts.flushed_line_count),
+            fences: figures.counts.map(|counts| counts.fence_count),
+            flush_instruction: arch::flush_instruction(),
+            fence_free_readers: epoch::readers_are_fence_free(),
+        }
+    }
+}
+
+fn load(figures: &EngineStats) -> f64 {
+    figures.items as f64 / (figures.segment_count.max(1) * engine::SEGMENT_ENTRY_COUNT) as f64
+}

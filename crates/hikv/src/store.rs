@@ -1,0 +1,289 @@
+//! The store that people use.
+
+use std::fmt;
+use std::io::Read;
+use std::mem;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use engine::{Cursor, Engine, Error, Worker};
+use pmem_os::{ForkGuard, StoreLock};
+
+use crate::files::{self, Opened};
+use crate::stats::{Identity, Stats};
+use crate::{OpenError, Options, ValueReader};
+
+/// Keys whose lookups overlap; an engine's own groups divide it.
+const BATCH_COUNT: usize = 64;
+
+/// An open store. Clones share it; the last one to go closes it.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+/// Dropped in this order: nobody works in the background any more when the region is unmapped, and nobody else gets the
+/// lock before it is.
+struct Inner {
+    worker: Option<Worker>,
+    engine: Arc<dyn Engine>,
+    guard: ForkGuard,
+    path: PathBuf,
+    identity: Identity,
+    _lock: StoreLock,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("path", &self.inner.path).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if !self.guard.in_owner() {
+            // The worker's thread stayed in the parent: there is nothing to stop or to wait for.
+            mem::forget(self.worker.take());
+        }
+    }
+}
+
+impl Store {
+    /// Opens the store at `path`, a directory or a DAX device, and creates it if there is none.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Store, OpenError> {
+        Options::new().open(path)
+    }
+
+    /// Opens an existing store for reading. Several processes can, while nobody has it open for writing.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Store, OpenError> {
+        Options::new().read_only(true).open(path)
+    }
+
+    pub(crate) fn with_options(path: &Path, options: &Options) -> Result<Store, OpenError> {
+        let guard = ForkGuard::new().map_err(OpenError::io(path, "watch for forks of"))?;
+        let Opened { engine, identity, lock } = files::open(path, options)?;
+        let worker = (options.background && !options.read_only)
+            .then(|| Worker::start(Arc::downgrade(&engine)))
+            .transpose()
+            .map_err(OpenError::io(path, "start the background thread of"))?;
+        Ok(Store { inner: Arc::new(Inner { worker, engine, guard, path: path.to_owned(), identity, _lock: lock }) })
+    }
+
+    /// The directory or device, as it was given.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// The file or device that holds the region.
+    #[must_use]
+    pub fn region_path(&self) -> PathBuf {
+        files::region_path(&self.inner.path)
+    }
+
+    /// A copy of the key's value.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>, Error> {
+        let mut copy = None;
+        self.engine()?.get(key.as_ref(), &mut |_, value| copy = Some(value.to_vec()))?;
+        Ok(copy)
+    }
+
+    /// Copies the key's value into `value`, in place of what was there; false, and an empty `value`, if there is none.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    #[inline]
+    pub fn get_into(&self, key: impl AsRef<[u8]>, value: &mut Vec<u8>) -> Result<bool, Error> {
+        value.clear();
+        self.engine()?.get(key.as_ref(), &mut |_, found| value.extend_from_slice(found))
+    }
+
+    /// Shows the key's value, where it lies, to `read`. `read` should be quick: space is not reused meanwhile.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.put("line", "to be or not to be")?;
+    /// let words = store.get_with("line", |value| value.split(|&byte| byte == b' ').count())?;
+    /// assert_eq!(words, Some(6));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`Error`].
+    #[inline]
+    pub fn get_with<R>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
+        let (mut read, mut result) = (Some(read), None);
+        self.engine()?.get(key.as_ref(), &mut |_, value| result = read.take().map(|read| read(value)))?;
+        Ok(result)
+    }
+
+    /// A reader of the key's value, for values too large to copy at once.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn reader(&self, key: impl AsRef<[u8]>) -> Result<Option<ValueReader>, Error> {
+        let (key, mut found) = (key.as_ref(), None);
+        self.engine()?.get(key, &mut |version, value| found = Some((version, value.len() as u64)))?;
+        let reader = |(version, len_bytes)| ValueReader {
+            store: self.clone(),
+            key: key.to_vec(),
+            version,
+            len_bytes,
+            read_bytes: 0,
+        };
+        Ok(found.map(reader))
+    }
+
+    /// Copies of several keys' values. Memory accesses overlap: several times as fast as one `get` after the other.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        let mut values = Vec::with_capacity(keys.len());
+        self.multi_get_with(keys, |_, value| values.push(value.map(<[u8]>::to_vec)))?;
+        Ok(values)
+    }
+
+    /// Shows several keys' values, in the order of the keys, to `found`, with the key's number.
+    ///
+    /// # Errors
+    /// See [`Error`]; values may have been shown by then.
+    pub fn multi_get_with<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        mut found: impl FnMut(usize, Option<&[u8]>),
+    ) -> Result<(), Error> {
+        let engine = self.engine()?;
+        for (batch, keys) in keys.chunks(BATCH_COUNT).enumerate() {
+            let mut slices = [&[][..]; BATCH_COUNT];
+            slices.iter_mut().zip(keys).for_each(|(slice, key)| *slice = key.as_ref());
+            engine.multi_get(&slices[..keys.len()], &mut |i, value| found(batch * BATCH_COUNT + i, value))?;
+        }
+        Ok(())
+    }
+
+    /// Puts or replaces the key's value. When this returns it is durable, as far as the medium goes.
+    ///
+    /// # Errors
+    /// See [`Error`]; nothing has changed.
+    #[inline]
+    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<(), Error> {
+        self.write(|engine| engine.put(key.as_ref(), value.as_ref()))
+    }
+
+    /// As [`Store::put`], for a value of `len_bytes` that is read from `source` piece by piece.
+    ///
+    /// # Errors
+    /// See [`Error`]; nothing has changed, whatever was read.
+    pub fn put_from(&self, key: impl AsRef<[u8]>, len_bytes: u64, mut source: impl Read) -> Result<(), Error> {
+        self.write(|engine| engine.put_from(key.as_ref(), len_bytes, &mut source))
+    }
+
+    /// Deletes the key; false if it was not there.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    #[inline]
+    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
+        self.write(|engine| engine.delete(key.as_ref()))
+    }
+
+    /// True if the key is there.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
+        self.engine()?.get(key.as_ref(), &mut |_, _| {})
+    }
+
+    /// How many keys there are. Just after open this waits until they are counted.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn len(&self) -> Result<u64, Error> {
+        self.engine()?.len()
+    }
+
+    /// True if there is no key.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn is_empty(&self) -> Result<bool, Error> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Deletes every key, as one step for readers and for a crash.
+    ///
+    /// # Errors
+    /// See [`Error`]; nothing has changed.
+    pub fn clear(&self) -> Result<(), Error> {
+        self.write(|engine| engine.clear())
+    }
+
+    /// Shows every item to `each`, in no order, until it says to stop. Not a snapshot: what is written meanwhile may be
+    /// shown or not.
+    ///
+    /// # Errors
+    /// See [`Error`]; a damaged item ends the walk.
+    pub fn for_each(&self, mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
+        let (mut cursor, mut flow) = (Cursor::default(), ControlFlow::Continue(()));
+        while !cursor.is_done() && flow.is_continue() {
+            cursor = self.engine()?.walk(cursor, &mut |key, value| {
+                if flow.is_continue() {
+                    flow = each(key, value);
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The store's figures. Just after open this waits until keys are counted.
+    ///
+    /// # Panics
+    /// In a child of the process that opened the store.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let engine = self.engine().expect("stats are for the process that opened the store");
+        // A sweep that fails leaves figures that are too small; whoever reads or writes gets the error.
+        let _ = engine.len();
+        Stats::gather(engine, &self.inner.identity)
+    }
+
+    /// Closes this handle. The store is closed when its last clone is; whatever was acknowledged is durable before that.
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    pub fn close(self) -> Result<(), Error> {
+        self.engine().map(drop)
+    }
+
+    #[inline(always)]
+    pub(crate) fn engine(&self) -> Result<&dyn Engine, Error> {
+        if self.inner.guard.in_owner() { Ok(&*self.inner.engine) } else { Err(Error::Forked) }
+    }
+
+    #[inline(always)]
+    fn write<R>(&self, write: impl FnOnce(&dyn Engine) -> Result<R, Error>) -> Result<R, Error> {
+        let engine = self.engine()?;
+        let result = write(engine);
+        if let Some(worker) = &self.inner.worker
+            && engine.wants_step()
+        {
+            worker.ask();
+        }
+        result
+    }
+}

@@ -1,0 +1,77 @@
+//! Verifying the index: every entry where a search finds it, no key twice.
+
+use std::collections::HashMap;
+
+use pmem::{Medium, Offset};
+
+use super::PartitionedHash;
+use super::layout::{Home, Way};
+use super::recover::header;
+use super::segment::{Entry, Segment};
+use super::sweep::Cursor;
+use crate::Position;
+
+/// Something wrong in a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentDamage {
+    /// The word that is wrong.
+    pub at: Offset,
+    /// What is wrong with it.
+    pub what: &'static str,
+}
+
+impl PartitionedHash {
+    /// Shows what is wrong with the segment at `cursor`, and every live entry to `each`, together with the others of the
+    /// segment that have the same signature and so might be of the same key. The caller is pinned; nobody writes to the
+    /// segment meanwhile, or damage may be reported that is none.
+    pub fn check_segment<M: Medium>(
+        &self,
+        medium: &M,
+        cursor: Cursor,
+        damaged: &mut dyn FnMut(SegmentDamage),
+        each: &mut dyn FnMut(u64, Offset, Position, &[Position]),
+    ) -> Cursor {
+        let segment = self.at_cursor(cursor);
+        if header(medium, segment.offset()).is_none() {
+            damaged(SegmentDamage { at: segment.offset(), what: "a segment's header is damaged" });
+        }
+        let live: Vec<Entry> = segment.entries(medium).filter(|entry| entry.position.is_live()).collect();
+        let mut twins: HashMap<u64, Vec<Position>> = HashMap::new();
+        for entry in &live {
+            let earlier = twins.entry(entry.signature).or_default();
+            self.check_entry(medium, segment, entry, damaged);
+            each(entry.signature, entry.slot.position, entry.position, earlier);
+            earlier.push(entry.position);
+        }
+        self.next_cursor(cursor, segment)
+    }
+
+    fn check_entry<M: Medium>(
+        &self,
+        medium: &M,
+        segment: &Segment,
+        entry: &Entry,
+        damaged: &mut dyn FnMut(SegmentDamage),
+    ) {
+        let mut wrong = |what| damaged(SegmentDamage { at: entry.slot.signature, what });
+        if self.geometry.prefix(entry.signature, segment.depth()) != segment.prefix() {
+            wrong("an entry's signature belongs to another segment");
+        } else if !is_reachable(medium, segment, entry) {
+            wrong("an entry lies where no search comes");
+        }
+    }
+}
+
+/// True if a search for the entry's signature comes to its line.
+fn is_reachable<M: Medium>(medium: &M, segment: &Segment, entry: &Entry) -> bool {
+    let (home, line) = (Home::of(entry.signature), entry.slot.position.line());
+    if line == home.offset(segment.offset()) {
+        return true;
+    }
+    let marked = |way| super::ops::has_way(medium, home, way, segment.offset());
+    let in_segment = [Way::Bucket, Way::Partner, Way::Further]
+        .into_iter()
+        .any(|way| marked(way) && home.lines(way, segment.offset()).any(|candidate| candidate == line));
+    let base = Offset(line.0 / heap::layout::SEGMENT_BYTES * heap::layout::SEGMENT_BYTES);
+    in_segment || marked(Way::Further) && segment.chain(medium).skip(1).any(|chained| chained == base)
+}

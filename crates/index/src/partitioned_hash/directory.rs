@@ -1,0 +1,217 @@
+//! The volatile directory: from a signature's prefix to a segment.
+//!
+//! A directory has one entry for each value of `depth` bits; a segment of lesser depth stands in several. Readers need
+//! only a segment's offset, writers its locks: two arrays, so that a reader's step costs one cache line.
+//!
+//! Directories own their segments' tables: dropping one drops each segment once. A directory that is replaced while
+//! readers run hands that ownership over and is retired.
+
+use std::mem;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+
+use pmem::Offset;
+
+use super::layout::Geometry;
+use super::segment::Segment;
+
+/// One directory a partition. Replaced whole by `clear`, which is what makes it one step for readers.
+#[derive(Debug)]
+pub(super) struct Root {
+    directories: Box<[AtomicPtr<Directory>]>,
+}
+
+#[derive(Debug)]
+pub(super) struct Directory {
+    depth: u32,
+    offsets: Box<[AtomicU64]>,
+    segments: Box<[AtomicPtr<Segment>]>,
+    owns_segments: AtomicBool,
+}
+
+/// Something that was boxed and shared, and is dropped with this handle: no box, since readers may still look at it.
+#[derive(Debug)]
+pub(super) struct Retired<T>(NonNull<T>);
+
+// SAFETY: the handle is the owner; what it owns may be sent and shared.
+unsafe impl<T: Send + Sync> Send for Retired<T> {}
+
+impl<T> Retired<T> {
+    /// # Safety
+    /// `boxed` came from [`Box::into_raw`] and nobody else will drop it.
+    pub(super) unsafe fn new(boxed: *mut T) -> Retired<T> {
+        Retired(NonNull::new(boxed).expect("boxes are never null"))
+    }
+}
+
+impl<T> std::ops::Deref for Retired<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: it lives until the handle is dropped.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl<T> Drop for Retired<T> {
+    fn drop(&mut self) {
+        // SAFETY: it came from a box, and whoever drops the handle knows that nobody looks at it any more.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+impl Root {
+    pub(super) fn new(directories: impl Iterator<Item = Directory>) -> Box<Root> {
+        let directories = directories.map(|directory| AtomicPtr::new(Box::into_raw(Box::new(directory)))).collect();
+        Box::new(Root { directories })
+    }
+
+    #[inline(always)]
+    pub(super) fn directory(&self, partition: usize) -> &Directory {
+        // SAFETY: never null; a replaced directory is retired, and whoever holds the root is pinned.
+        unsafe { &*self.directories[partition].load(Ordering::Acquire) }
+    }
+
+    /// Puts `directory` in place of the partition's, which is returned and no longer owns its segments.
+    pub(super) fn replace(&self, partition: usize, directory: Directory) -> Retired<Directory> {
+        let old = self.directories[partition].swap(Box::into_raw(Box::new(directory)), Ordering::AcqRel);
+        // SAFETY: it came from a box, and only one caller can have swapped it out.
+        let old = unsafe { Retired::new(old) };
+        old.owns_segments.store(false, Ordering::Relaxed);
+        old
+    }
+
+    /// The segment's offset that a reader of `signature` searches.
+    #[inline(always)]
+    pub(super) fn offset(&self, geometry: Geometry, signature: u64) -> Offset {
+        let directory = self.directory(geometry.partition(signature));
+        let i = geometry.prefix(signature, directory.depth) as usize;
+        Offset(directory.offsets[i].load(Ordering::Acquire))
+    }
+
+    /// The segment that a writer of `signature` locks.
+    #[inline(always)]
+    pub(super) fn segment(&self, geometry: Geometry, signature: u64) -> &Segment {
+        let directory = self.directory(geometry.partition(signature));
+        directory.segment(geometry.prefix(signature, directory.depth))
+    }
+
+    /// Every segment once.
+    pub(super) fn segments(&self) -> impl Iterator<Item = &Segment> {
+        (0..self.directories.len()).flat_map(|partition| self.directory(partition).segments())
+    }
+
+    pub(super) fn dram_bytes(&self) -> u64 {
+        let entry_bytes = mem::size_of::<AtomicU64>() + mem::size_of::<AtomicPtr<Segment>>();
+        let directories = (0..self.directories.len()).map(|partition| self.directory(partition));
+        let tables: usize =
+            directories.map(|directory| mem::size_of::<Directory>() + directory.offsets.len() * entry_bytes).sum();
+        (tables + self.segments().count() * mem::size_of::<Segment>()) as u64
+    }
+}
+
+impl Drop for Root {
+    fn drop(&mut self) {
+        for directory in &mut self.directories {
+            // SAFETY: it came from a box, and nobody else uses the root any more.
+            drop(unsafe { Box::from_raw(*directory.get_mut()) });
+        }
+    }
+}
+
+impl Directory {
+    /// The directory of a partition's live segments, which it owns; `Err` names a segment that overlaps another, or
+    /// `None` where some prefix has no segment.
+    pub(super) fn build(segments: Vec<Box<Segment>>) -> Result<Directory, Option<Offset>> {
+        let depth = segments.iter().map(|segment| segment.depth()).max().ok_or(None)?;
+        let count = 1usize << depth;
+        let directory = Directory {
+            depth,
+            offsets: (0..count).map(|_| AtomicU64::new(0)).collect(),
+            segments: (0..count).map(|_| AtomicPtr::new(ptr::null_mut())).collect(),
+            owns_segments: AtomicBool::new(true),
+        };
+        for segment in segments {
+            if directory.range(&segment).any(|i| !directory.segments[i].load(Ordering::Relaxed).is_null()) {
+                return Err(Some(segment.offset()));
+            }
+            directory.put(segment);
+        }
+        let complete = directory.segments.iter().all(|segment| !segment.load(Ordering::Relaxed).is_null());
+        if complete { Ok(directory) } else { Err(None) }
+    }
+
+    pub(super) fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// A directory of one bit more over the same segments. It owns them from now on: the old one must be replaced by it.
+    pub(super) fn doubled(&self) -> Directory {
+        let count = self.offsets.len() * 2;
+        Directory {
+            depth: self.depth + 1,
+            offsets: (0..count).map(|i| AtomicU64::new(self.offsets[i / 2].load(Ordering::Relaxed))).collect(),
+            segments: (0..count).map(|i| AtomicPtr::new(self.segments[i / 2].load(Ordering::Relaxed))).collect(),
+            owns_segments: AtomicBool::new(true),
+        }
+    }
+
+    /// Puts two halves in the place of `old`, which is returned.
+    pub(super) fn put_halves(&self, old: &Segment, halves: [Box<Segment>; 2]) -> Retired<Segment> {
+        let first = self.range(old).start;
+        let old = self.segments[first].load(Ordering::Relaxed);
+        for half in halves {
+            self.put(half);
+        }
+        // SAFETY: it came from a box, and no entry names it any more.
+        unsafe { Retired::new(old) }
+    }
+
+    #[inline(always)]
+    pub(super) fn segment(&self, prefix: u64) -> &Segment {
+        // SAFETY: never null once built; a replaced segment is retired, and whoever holds the directory is pinned.
+        unsafe { &*self.segments[prefix as usize].load(Ordering::Acquire) }
+    }
+
+    /// Every segment once, in the order of prefixes.
+    pub(super) fn segments(&self) -> impl Iterator<Item = &Segment> {
+        let mut next = 0;
+        std::iter::from_fn(move || {
+            let segment = (next < self.segments.len()).then(|| self.segment(next as u64))?;
+            next = self.range(segment).end;
+            Some(segment)
+        })
+    }
+
+    fn put(&self, segment: Box<Segment>) {
+        let (range, offset, table) = (self.range(&segment), segment.offset(), Box::into_raw(segment));
+        for i in range {
+            self.segments[i].store(table, Ordering::Release);
+            self.offsets[i].store(offset.0, Ordering::Release);
+        }
+    }
+
+    /// The entries that stand for `segment`.
+    fn range(&self, segment: &Segment) -> std::ops::Range<usize> {
+        let shift = self.depth - segment.depth();
+        let start = (segment.prefix() << shift) as usize;
+        start..start + (1 << shift)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        if !*self.owns_segments.get_mut() {
+            return;
+        }
+        let mut last = ptr::null_mut();
+        for entry in &mut self.segments {
+            let segment = mem::replace(entry.get_mut(), ptr::null_mut());
+            if segment != last && !segment.is_null() {
+                // SAFETY: it came from a box; entries of one segment are adjacent, so it is dropped once.
+                drop(unsafe { Box::from_raw(segment) });
+            }
+            last = segment;
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! A segment in the making: filled in DRAM, then streamed into the region as a whole.
+
+use heap::layout::SEGMENT_BYTES;
+use pmem::{LINE_BYTES, Medium, Offset, Slot, seal};
+
+use super::layout::{Header, Home, NEXT_BYTES, PREFIX_BYTES, State, Way, entry_lines, slot};
+use crate::Position;
+
+const WORD_COUNT: usize = SEGMENT_BYTES as usize / 8;
+
+/// The words of a segment that nobody else sees yet.
+pub(super) struct Image(Box<[u64; WORD_COUNT]>);
+
+impl Image {
+    /// An empty segment.
+    pub(super) fn new() -> Image {
+        Image(vec![0; WORD_COUNT].into_boxed_slice().try_into().expect("the vector has that length"))
+    }
+
+    pub(super) fn set_header(&mut self, header: Header) {
+        self.0[0] = header.state_word();
+        self.0[PREFIX_BYTES as usize / 8] = seal(header.prefix);
+    }
+
+    pub(super) fn set_next(&mut self, next: Offset) {
+        self.0[NEXT_BYTES as usize / 8] = seal(next.0);
+    }
+
+    /// Enters an entry where an insert would have put it; false if pair and stash are full.
+    pub(super) fn place(&mut self, signature: u64, position: Position) -> bool {
+        let (home, segment) = (Home::of(signature), Offset(0));
+        let Some(room) = room(home, segment, |slot| self.position(slot).is_empty()) else {
+            return false;
+        };
+        if let Some(way) = room.way {
+            self.set_overflow(home, way);
+        }
+        self.put(room.slot, signature, position);
+        true
+    }
+
+    /// Enters an entry into a chained segment, which is searched from end to end; false if it is full.
+    pub(super) fn place_anywhere(&mut self, signature: u64, position: Position) -> bool {
+        let mut slots = entry_lines(Offset(0)).flat_map(|line| (0..4).map(move |i| slot(line, i)));
+        let Some(slot) = slots.find(|&slot| self.position(slot).is_empty()) else {
+            return false;
+        };
+        self.put(slot, signature, position);
+        true
+    }
+
+    /// Sets the bit that sends a search of `home` on along `way`.
+    pub(super) fn set_overflow(&mut self, home: Home, way: Way) {
+        let word = &mut self.0[overflow_word(home, way, Offset(0)).0 as usize / 8];
+        *word = Position::from_word(*word).overflow().word();
+    }
+
+    /// Writes the image to `at` and flushes it. The segment is the caller's alone until it is linked.
+    pub(super) fn stream<M: Medium>(&self, medium: &M, at: Offset) {
+        const { assert!(cfg!(target_endian = "little"), "words are stored as they are") };
+        // SAFETY: any initialised words are readable as bytes, eight for each.
+        let bytes = unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast::<u8>(), SEGMENT_BYTES as usize) };
+        // SAFETY: the caller reserved the segment and has not linked it.
+        unsafe { medium.stream(at, &[bytes]) }
+    }
+
+    fn position(&self, slot: Slot) -> Position {
+        Position::from_word(self.0[slot.position.0 as usize / 8])
+    }
+
+    fn put(&mut self, slot: Slot, signature: u64, position: Position) {
+        let old = self.position(slot);
+        self.0[slot.signature.0 as usize / 8] = signature;
+        self.0[slot.position.0 as usize / 8] = position.settled().in_place_of(old).word();
+    }
+}
+
+/// A free entry, and the way out of the home line that leads to it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    pub(super) slot: Slot,
+    pub(super) way: Option<Way>,
+}
+
+/// The first free entry for `home` in pair and stash.
+pub(super) fn room(home: Home, segment: Offset, is_free: impl Fn(Slot) -> bool) -> Option<Room> {
+    let free = |line| (0..4).map(|i| slot(line, i)).find(|&slot| is_free(slot));
+    if let Some(slot) = free(home.offset(segment)) {
+        return Some(Room { slot, way: None });
+    }
+    [Way::Bucket, Way::Partner, Way::Further].into_iter().find_map(|way| {
+        let slot = home.lines(way, segment).find_map(free)?;
+        Some(Room { slot, way: Some(way) })
+    })
+}
+
+/// The position word whose overflow bit stands for `way`.
+pub(super) fn overflow_word(home: Home, way: Way, segment: Offset) -> Offset {
+    slot(home.offset(segment), way as u64).position
+}
+
+/// An empty live segment.
+pub(super) fn empty(header: Header) -> Image {
+    let mut image = Image::new();
+    image.set_header(header.with(State::Live));
+    image
+}
+
+const _: () = assert!(SEGMENT_BYTES.is_multiple_of(LINE_BYTES));

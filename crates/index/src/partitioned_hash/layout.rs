@@ -1,0 +1,285 @@
+//! The bytes of a segment, and how a signature finds its way.
+//!
+//! ```text
+//! segment, 16 KiB                       line, 64 bytes: four entries
+//! +0      header line                   +0  signature 0     +32 position 0 (overflow: same bucket)
+//! +64     7 stash lines                 +8  signature 1     +40 position 1 (overflow: partner bucket)
+//! +512    pair 0: 8 lines               +16 signature 2     +48 position 2 (overflow: stash or chain)
+//! +1024   pair 1                        +24 signature 3     +56 position 3
+//! ...     pair 30
+//!
+//! header line                           signature, 64 bits, from the top
+//! +0   state word, sealed               partition | directory index (depth bits) | … | pair (32 bits), home line (3)
+//! +8   prefix, sealed
+//! +16  next in the overflow chain, sealed, or 0
+//! ```
+//!
+//! A pair is two buckets of four lines; a bucket is 256 bytes, the unit in which persistent memory is written. A
+//! signature's *home* is one line; an entry that finds it full goes to the rest of the bucket, to the partner bucket, to
+//! the stash, or at last to a chained segment, and the home line keeps a sticky bit for each of these ways, so that a
+//! search that ends in the home line touches nothing else.
+
+use heap::layout::SEGMENT_BYTES;
+use pmem::{LINE_BYTES, Offset, Slot, seal, unseal};
+
+/// Entries of a line.
+pub const LINE_ENTRY_COUNT: u64 = 4;
+/// Lines of a bucket: 256 bytes.
+pub const BUCKET_LINE_COUNT: u64 = 4;
+/// Lines of a pair of buckets, which one lock guards.
+pub const PAIR_LINE_COUNT: u64 = 2 * BUCKET_LINE_COUNT;
+/// Lines of a segment.
+pub const SEGMENT_LINE_COUNT: u64 = SEGMENT_BYTES / LINE_BYTES;
+/// Pairs of a segment: all but the first, whose lines are the header and the stash.
+pub const PAIR_COUNT: u64 = SEGMENT_LINE_COUNT / PAIR_LINE_COUNT - 1;
+/// Lines of the stash.
+pub const STASH_LINE_COUNT: u64 = PAIR_LINE_COUNT - 1;
+/// Entries of a segment, the stash included.
+pub const SEGMENT_ENTRY_COUNT: u64 = (SEGMENT_LINE_COUNT - 1) * LINE_ENTRY_COUNT;
+
+const _: () =
+    assert!(SEGMENT_BYTES == 16_384 && PAIR_COUNT == 31 && STASH_LINE_COUNT == 7 && SEGMENT_ENTRY_COUNT == 1020);
+const _: () = assert!(LINE_ENTRY_COUNT * 16 == LINE_BYTES);
+
+/// Offset of the prefix word in the header line.
+pub const PREFIX_BYTES: u64 = 8;
+/// Offset of the chain word in the header line.
+pub const NEXT_BYTES: u64 = 16;
+
+/// Directory bits at the most. 2^26 segments a partition hold more than any region.
+pub const DEPTH_MAX: u32 = 26;
+
+/// Partitions at the most.
+pub const PARTITION_COUNT_MAX: u32 = 256;
+
+/// The ways out of a full home line; the number is that of the position word whose overflow bit stands for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// The other lines of the bucket.
+    Bucket = 0,
+    /// The lines of the partner bucket.
+    Partner = 1,
+    /// The stash, and the segments chained to this one.
+    Further = 2,
+}
+
+/// How signatures map to partitions and directory entries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Geometry {
+    partition_bits: u32,
+}
+
+impl Geometry {
+    /// The geometry of a store with this many partitions, a power of two up to 256; `None` for any other number.
+    #[must_use]
+    pub fn new(partition_count: u32) -> Option<Geometry> {
+        let fits = partition_count.is_power_of_two() && partition_count <= PARTITION_COUNT_MAX;
+        fits.then(|| Geometry { partition_bits: partition_count.trailing_zeros() })
+    }
+
+    /// How many partitions.
+    #[must_use]
+    pub fn partition_count(self) -> usize {
+        1 << self.partition_bits
+    }
+
+    /// The partition of a signature.
+    #[inline(always)]
+    #[must_use]
+    pub fn partition(self, signature: u64) -> usize {
+        // Two shifts, since one of 64 would overflow where there is one partition.
+        (signature >> 1 >> (63 - self.partition_bits)) as usize
+    }
+
+    /// The first `depth` bits after the partition's.
+    #[inline(always)]
+    #[must_use]
+    pub fn prefix(self, signature: u64, depth: u32) -> u64 {
+        (signature << self.partition_bits) >> 1 >> (63 - depth)
+    }
+}
+
+/// Where a signature's entry belongs in any segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Home {
+    /// The pair, below [`PAIR_COUNT`].
+    pub pair: u64,
+    /// The line in the pair, below [`PAIR_LINE_COUNT`].
+    pub line: u64,
+}
+
+impl Home {
+    /// The home of `signature`.
+    #[inline(always)]
+    #[must_use]
+    pub const fn of(signature: u64) -> Home {
+        Home { pair: (signature as u32 as u64 * PAIR_COUNT) >> 32, line: signature & (PAIR_LINE_COUNT - 1) }
+    }
+
+    /// The home line's offset in the segment at `segment`.
+    #[inline(always)]
+    #[must_use]
+    pub const fn offset(self, segment: Offset) -> Offset {
+        segment.plus((self.pair + 1) * (PAIR_LINE_COUNT * LINE_BYTES) + self.line * LINE_BYTES)
+    }
+
+    /// The lines of a way out, in the order in which they are filled and searched.
+    #[inline]
+    pub fn lines(self, way: Way, segment: Offset) -> impl Iterator<Item = Offset> {
+        let pair = segment.plus((self.pair + 1) * (PAIR_LINE_COUNT * LINE_BYTES));
+        let (first, count, rotate) = match way {
+            Way::Bucket => (self.line / BUCKET_LINE_COUNT * BUCKET_LINE_COUNT, BUCKET_LINE_COUNT - 1, self.line + 1),
+            Way::Partner => ((self.line / BUCKET_LINE_COUNT ^ 1) * BUCKET_LINE_COUNT, BUCKET_LINE_COUNT, self.line),
+            Way::Further => (0, STASH_LINE_COUNT, 0),
+        };
+        (0..count).map(move |i| match way {
+            Way::Further => stash_line(segment, i),
+            _ => pair.plus((first + (rotate + i) % BUCKET_LINE_COUNT) * LINE_BYTES),
+        })
+    }
+}
+
+/// Line `i` of the stash.
+#[must_use]
+pub const fn stash_line(segment: Offset, i: u64) -> Offset {
+    segment.plus((1 + i) * LINE_BYTES)
+}
+
+/// All lines that hold entries.
+pub fn entry_lines(segment: Offset) -> impl Iterator<Item = Offset> {
+    (1..SEGMENT_LINE_COUNT).map(move |i| segment.plus(i * LINE_BYTES))
+}
+
+/// The two words of entry `i` of a line.
+#[inline(always)]
+#[must_use]
+pub const fn slot(line: Offset, i: u64) -> Slot {
+    Slot { signature: line.plus(8 * i), position: line.plus(32 + 8 * i) }
+}
+
+/// What a segment is at present.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Made by a split that is not committed.
+    Pending = 1,
+    /// In the directory.
+    Live = 2,
+    /// Chained to another segment; reached through that one alone.
+    Chained = 3,
+    /// Split, or cleared: free.
+    Dead = 4,
+}
+
+/// The first two words of a segment's header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Header {
+    /// What it is.
+    pub state: State,
+    /// The partition it belongs to.
+    pub partition: u32,
+    /// How many directory bits its entries share.
+    pub depth: u32,
+    /// Those bits.
+    pub prefix: u64,
+    /// The store's generation; segments of another one were cleared away.
+    pub generation: u16,
+}
+
+impl Header {
+    /// The state word: `generation:16 | partition:9 | depth:5 | state:3`, sealed.
+    #[must_use]
+    pub fn state_word(self) -> u64 {
+        seal(
+            u64::from(self.generation) << 17
+                | u64::from(self.partition) << 8
+                | u64::from(self.depth) << 3
+                | self.state as u64,
+        )
+    }
+
+    /// The header in these two words; `None` if it is none.
+    #[must_use]
+    pub fn from_words(state: u64, prefix: u64) -> Option<Header> {
+        let word = unseal(state)?;
+        let state = match word & 7 {
+            1 => State::Pending,
+            2 => State::Live,
+            3 => State::Chained,
+            4 => State::Dead,
+            _ => return None,
+        };
+        let (depth, partition) = ((word >> 3 & 0x1F) as u32, (word >> 8 & 0x1FF) as u32);
+        let prefix = unseal(prefix)?;
+        let fits = depth <= DEPTH_MAX && partition < PARTITION_COUNT_MAX && prefix >> depth == 0 && word >> 33 == 0;
+        fits.then_some(Header { state, partition, depth, prefix, generation: (word >> 17) as u16 })
+    }
+
+    /// The same segment in another state.
+    #[must_use]
+    pub const fn with(self, state: State) -> Header {
+        Header { state, ..self }
+    }
+}
+
+/// The words of a partition's split record, one line: all become durable in this order.
+pub mod record {
+    /// Offset of the segment that is split.
+    pub const OLD_BYTES: u64 = 0;
+    /// Offset of the new segment of entries whose next bit is 0.
+    pub const ZERO_BYTES: u64 = 8;
+    /// Offset of the new segment of entries whose next bit is 1.
+    pub const ONE_BYTES: u64 = 16;
+    /// The commit word: sealed 1 makes the new segments live and the old one dead; 0 is no split.
+    pub const COMMIT_BYTES: u64 = 24;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn a_home_and_its_ways_out_cover_pair_and_stash_once() {
+        for signature in [0, 1, 7, u64::MAX, 0x1234_5678_9ABC_DEF0, 0xFFFF_FFFF_8000_0003] {
+            let (home, segment) = (Home::of(signature), Offset(SEGMENT_BYTES));
+            let ways =
+                [Way::Bucket, Way::Partner, Way::Further].map(|way| home.lines(way, segment).collect::<Vec<_>>());
+            assert_eq!(ways.each_ref().map(Vec::len), [3, 4, 7]);
+            let all: HashSet<_> = ways.into_iter().flatten().chain([home.offset(segment)]).collect();
+            assert_eq!(all.len(), 15);
+            assert!(all.iter().all(|line| entry_lines(segment).any(|entry| entry == *line)));
+        }
+    }
+
+    #[test]
+    fn homes_are_spread_evenly() {
+        let mut counts = [0u32; (PAIR_COUNT * PAIR_LINE_COUNT) as usize];
+        for i in 0..248_000u64 {
+            let home =
+                Home::of(i.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29).wrapping_mul(0xD6E8_FEB8_6659_FD93));
+            counts[(home.pair * PAIR_LINE_COUNT + home.line) as usize] += 1;
+        }
+        assert!(counts.iter().all(|&count| (800..1200).contains(&count)), "{counts:?}");
+    }
+
+    #[test]
+    fn headers_round_trip_and_reject_what_is_no_header() {
+        let header =
+            Header { state: State::Live, partition: 255, depth: 26, prefix: (1 << 26) - 1, generation: u16::MAX };
+        assert_eq!(Header::from_words(header.state_word(), seal(header.prefix)), Some(header));
+        assert_eq!(Header::from_words(0, 0), None);
+        assert_eq!(Header::from_words(header.with(State::Dead).state_word() ^ 1, seal(0)), None);
+        assert_eq!(Header::from_words(Header { depth: 3, ..header }.state_word(), seal(8)), None);
+    }
+
+    #[test]
+    fn geometry_handles_one_partition_and_depth_zero() {
+        let one = Geometry::new(1).unwrap();
+        assert_eq!((one.partition(u64::MAX), one.prefix(u64::MAX, 0), one.prefix(u64::MAX, 3)), (0, 0, 7));
+        let many = Geometry::new(32).unwrap();
+        assert_eq!((many.partition(u64::MAX), many.prefix(0x0400_0000_0000_0000, 1)), (31, 1));
+        assert_eq!(Geometry::new(33), None);
+        assert_eq!(Geometry::new(512), None);
+    }
+}

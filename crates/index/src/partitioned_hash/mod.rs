@@ -1,0 +1,209 @@
+//! HiKV's persistent hash index (paper, sections 3.1, 3.3 and 3.4.1), made to grow.
+//!
+//! Signatures are cut into partitions; each partition is an extendible directory, in DRAM, over durable segments. A
+//! segment that fills up is split in two; no item is touched and no entry moves within a segment.
+//!
+//! # Invariants
+//! - A key has one entry, reachable from its home line by the bits that [`layout`] describes.
+//! - An entry is committed by its position word alone. A word marked FRESH may not be durable yet: whoever acts on it
+//!   settles it first.
+//! - A live segment is in the directory, or chained to one that is; every directory entry names a live segment.
+//! - A segment's bytes change only under the lock of the pair that an entry belongs to (for the stash and the chain, the
+//!   stash lock as well, and only to fill a free entry), except that anyone may settle a word.
+//!
+//! # Write order
+//! Overflow bit before the entry that relies on it; new segments before the split's commit word; that before their
+//! states; those before the record is cleared; that before the old segment is free.
+//!
+//! # Lock order
+//! partition -> pairs of one segment in ascending order -> stash. An operation holds one pair. Everyone who looks into a
+//! segment is pinned (`epoch`), since splits retire segments.
+
+mod check;
+mod directory;
+mod format;
+mod image;
+pub mod layout;
+mod open;
+mod ops;
+mod recover;
+mod segment;
+mod split;
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use epoch::Limbo;
+use heap::{Heap, HeapError, Place};
+use parking_lot::Mutex;
+use pmem::{Dram, Medium, Offset};
+
+pub use check::SegmentDamage;
+pub use ops::{Bucket, Found, Published};
+pub use sweep::{Cleared, Cursor, Misplacement};
+
+use directory::{Directory, Retired, Root};
+use layout::Geometry;
+use segment::Segment;
+
+/// What the index works on: the region, its allocator, and where unlinked things wait.
+pub struct Context<'a, M, D: Dram> {
+    /// The region.
+    pub medium: &'a M,
+    /// Its allocator.
+    pub heap: &'a Heap<D>,
+    /// Where unlinked things wait.
+    pub limbo: &'a Limbo<Garbage>,
+}
+
+impl<M, D: Dram> Clone for Context<'_, M, D> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M, D: Dram> Copy for Context<'_, M, D> {}
+
+impl<M: Medium, D: Dram> Context<'_, M, D> {
+    /// Retires `garbage`, which was unlinked before, and frees what no reader can reach any more.
+    #[inline]
+    pub fn retire(&self, garbage: Garbage) {
+        self.limbo.retire(garbage, |free| self.free(free));
+    }
+
+    /// Frees everything that no reader can reach any more; true if there was any.
+    pub fn collect(&self) -> bool {
+        self.limbo.collect(|free| self.free(free))
+    }
+
+    fn free(&self, garbage: Garbage) {
+        match garbage {
+            Garbage::Place(place) => self.heap.free(self.medium, place),
+            Garbage::Table(table) => drop(table),
+        }
+    }
+}
+
+/// Something unlinked that a pinned reader may still look at.
+#[derive(Debug)]
+pub enum Garbage {
+    /// An item or a segment in the region.
+    Place(Place),
+    /// A volatile table of the index.
+    Table(Table),
+}
+
+/// A volatile table of the index, opaque to others.
+#[derive(Debug)]
+pub struct Table(#[expect(dead_code, reason = "kept for its destructor alone")] TableKind);
+
+#[derive(Debug)]
+#[expect(dead_code, reason = "kept for their destructors alone")]
+enum TableKind {
+    Segment(Retired<Segment>),
+    Directory(Retired<Directory>),
+    Root(Retired<Root>),
+}
+
+/// Why an index does not open.
+#[derive(Debug)]
+pub enum IndexError {
+    /// The allocator or the medium failed.
+    Heap(HeapError),
+    /// The index contradicts itself.
+    Damaged {
+        /// Where.
+        offset: Offset,
+        /// What is wrong there.
+        what: &'static str,
+    },
+}
+
+impl From<HeapError> for IndexError {
+    fn from(error: HeapError) -> IndexError {
+        IndexError::Heap(error)
+    }
+}
+
+/// What splits have done since the store was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SplitStats {
+    /// Segments that were split.
+    pub split_count: u64,
+    /// Entries they held, together. Over `split_count * SEGMENT_ENTRY_COUNT`: the mean load at a split.
+    pub split_entry_count: u64,
+    /// Segments that were chained because a split would not have made room.
+    pub chained_count: u64,
+}
+
+/// The index. Methods take a [`Context`]; callers are pinned.
+#[derive(Debug)]
+pub struct PartitionedHash {
+    geometry: Geometry,
+    root: AtomicPtr<Root>,
+    partitions: Box<[Mutex<()>]>,
+    split_count: AtomicU64,
+    split_entry_count: AtomicU64,
+    chained_count: AtomicU64,
+}
+
+impl PartitionedHash {
+    fn new(geometry: Geometry, root: Box<Root>) -> PartitionedHash {
+        PartitionedHash {
+            geometry,
+            root: AtomicPtr::new(Box::into_raw(root)),
+            partitions: (0..geometry.partition_count()).map(|_| Mutex::new(())).collect(),
+            split_count: AtomicU64::new(0),
+            split_entry_count: AtomicU64::new(0),
+            chained_count: AtomicU64::new(0),
+        }
+    }
+
+    /// How many entries there are. Exact once every segment has been swept, if nobody writes meanwhile.
+    pub fn len(&self) -> u64 {
+        let _pin = epoch::pin();
+        self.root().segments().map(Segment::entry_count).sum()
+    }
+
+    /// True if there is no entry; see [`PartitionedHash::len`].
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many segments are live, chained ones not counted.
+    pub fn segment_count(&self) -> u64 {
+        let _pin = epoch::pin();
+        self.root().segments().count() as u64
+    }
+
+    /// Volatile memory of directories and segment tables.
+    pub fn dram_bytes(&self) -> u64 {
+        let _pin = epoch::pin();
+        self.root().dram_bytes()
+    }
+
+    /// What splits have done since open.
+    pub fn split_stats(&self) -> SplitStats {
+        SplitStats {
+            split_count: self.split_count.load(Ordering::Relaxed),
+            split_entry_count: self.split_entry_count.load(Ordering::Relaxed),
+            chained_count: self.chained_count.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The root as it is now; it stays valid while the caller is pinned.
+    #[inline(always)]
+    fn root(&self) -> &Root {
+        // SAFETY: the root is never null; a replaced one is retired, and the caller is pinned.
+        unsafe { &*self.root.load(Ordering::Acquire) }
+    }
+}
+
+impl Drop for PartitionedHash {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from a box, and nobody else uses the index any more.
+        drop(unsafe { Box::from_raw(*self.root.get_mut()) });
+    }
+}

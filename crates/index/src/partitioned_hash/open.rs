@@ -1,0 +1,84 @@
+//! Opening: finish what a crash interrupted, find the live segments, build the directories.
+//!
+//! One header line is read per segment: tens of milliseconds for fifty million items. A medium opened for reading is not
+//! changed: a committed split is taken into account without being finished.
+
+use std::collections::HashMap;
+
+use pmem::{Dram, Medium, Offset};
+
+use super::directory::{Directory, Root};
+use super::layout::{Geometry, Header, State};
+use super::recover::{SplitRecord, committed, header};
+use super::segment::Segment;
+use super::{Context, IndexError, PartitionedHash};
+
+impl PartitionedHash {
+    /// Opens the index of a store.
+    ///
+    /// # Errors
+    /// [`IndexError::Damaged`] if a header is damaged, or the live segments do not cover every prefix exactly once.
+    pub fn open<M: Medium, D: Dram>(cx: Context<'_, M, D>, geometry: Geometry) -> Result<PartitionedHash, IndexError> {
+        let splits = finish_splits(cx, geometry)?;
+        let mut partitions: Vec<Vec<Box<Segment>>> = (0..geometry.partition_count()).map(|_| Vec::new()).collect();
+        let mut damaged = None;
+        cx.heap.segments(&mut |offset| match live_header(cx, &splits, offset) {
+            Ok(Some(header)) if (header.partition as usize) < partitions.len() => {
+                partitions[header.partition as usize].push(Segment::new(offset, header, !cx.medium.is_writable()));
+            }
+            Ok(None) => {}
+            _ => damaged = damaged.or(Some(offset)),
+        });
+        if let Some(offset) = damaged {
+            return Err(IndexError::Damaged { offset, what: "a segment's header is damaged" });
+        }
+        let directories = partitions.into_iter().zip(0..).map(|(segments, partition)| build(segments, partition));
+        Ok(PartitionedHash::new(geometry, Root::new(directories.collect::<Result<Vec<_>, _>>()?.into_iter())))
+    }
+}
+
+/// The states that committed splits give to segments; finished for good where the medium can be written.
+fn finish_splits<M: Medium, D: Dram>(
+    cx: Context<'_, M, D>,
+    geometry: Geometry,
+) -> Result<HashMap<Offset, State>, IndexError> {
+    let mut states = HashMap::new();
+    for partition in 0..geometry.partition_count() as u32 {
+        let Some(split) = committed(cx.medium, partition)? else { continue };
+        if cx.medium.is_writable() {
+            split.finish(cx)?;
+        } else {
+            states.extend(states_of(&split));
+        }
+    }
+    Ok(states)
+}
+
+fn states_of(split: &SplitRecord) -> impl Iterator<Item = (Offset, State)> {
+    let [zero, one] = split.halves;
+    [split.old, zero, one].into_iter().filter_map(|offset| Some((offset, split.state_of(offset)?)))
+}
+
+/// The header of a live segment, `None` for free space.
+fn live_header<M: Medium, D: Dram>(
+    cx: Context<'_, M, D>,
+    states: &HashMap<Offset, State>,
+    offset: Offset,
+) -> Result<Option<Header>, ()> {
+    if cx.medium.load(offset, std::sync::atomic::Ordering::Acquire) == 0 {
+        return Ok(None);
+    }
+    let header = header(cx.medium, offset).ok_or(())?;
+    let state = states.get(&offset).copied().unwrap_or(header.state);
+    Ok((state == State::Live && header.generation == cx.heap.generation()).then_some(header))
+}
+
+fn build(segments: Vec<Box<Segment>>, partition: u32) -> Result<Directory, IndexError> {
+    Directory::build(segments).map_err(|overlapping| match overlapping {
+        Some(offset) => IndexError::Damaged { offset, what: "two segments claim the same prefix" },
+        None => IndexError::Damaged {
+            offset: super::recover::record_of(partition),
+            what: "a part of this partition's keys has no segment",
+        },
+    })
+}

@@ -1,0 +1,82 @@
+//! Finishing a split that a crash interrupted.
+//!
+//! The record's commit word decides: without it the new segments are PENDING, which is free space; with it they are live
+//! and the old one is dead, whatever their state words say. Finishing is writing the states again, so that a crash in
+//! the midst of it changes nothing.
+
+use pmem::{Canary, Dram, Medium, Offset, unseal};
+use std::sync::atomic::Ordering;
+
+use super::layout::{Header, PREFIX_BYTES, State, record};
+use super::{Context, IndexError};
+
+/// A committed split.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SplitRecord {
+    pub(super) at: Offset,
+    pub(super) old: Offset,
+    pub(super) halves: [Offset; 2],
+}
+
+/// Where a partition's record lies.
+pub(super) fn record_of(partition: u32) -> Offset {
+    heap::layout::PARTITION_HEADERS.plus(u64::from(partition) * pmem::LINE_BYTES)
+}
+
+/// The partition's committed split, if a crash left one.
+pub(super) fn committed<M: Medium>(medium: &M, partition: u32) -> Result<Option<SplitRecord>, IndexError> {
+    let at = record_of(partition);
+    let word = |bytes| medium.load(at.plus(bytes), Ordering::Acquire);
+    match word(record::COMMIT_BYTES) {
+        0 => Ok(None),
+        commit if unseal(commit) == Some(1) => {
+            let offset = |bytes| unseal(word(bytes)).map(Offset);
+            let [Some(old), Some(zero), Some(one)] =
+                [record::OLD_BYTES, record::ZERO_BYTES, record::ONE_BYTES].map(offset)
+            else {
+                return Err(IndexError::Damaged { offset: at, what: "a split record names no segments" });
+            };
+            Ok(Some(SplitRecord { at, old, halves: [zero, one] }))
+        }
+        _ => Err(IndexError::Damaged { offset: at, what: "a split record's commit word is damaged" }),
+    }
+}
+
+/// The header of the segment at `offset`.
+pub(super) fn header<M: Medium>(medium: &M, offset: Offset) -> Option<Header> {
+    let word = |at: Offset| medium.load(at, Ordering::Acquire);
+    Header::from_words(word(offset), word(offset.plus(PREFIX_BYTES)))
+}
+
+impl SplitRecord {
+    /// The state that the split gives to the segment at `offset`, if it has a part in it.
+    pub(super) fn state_of(&self, offset: Offset) -> Option<State> {
+        if offset == self.old {
+            return Some(State::Dead);
+        }
+        self.halves.contains(&offset).then_some(State::Live)
+    }
+
+    /// Makes the states durable, then clears the record (steps 4 and 5 of a split).
+    pub(super) fn finish<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>) -> Result<(), IndexError> {
+        let medium = cx.medium;
+        for segment in [self.old, self.halves[0], self.halves[1]] {
+            let state = self.state_of(segment).expect("these are the split's own");
+            let damaged = IndexError::Damaged { offset: segment, what: "a split record names a segment that is none" };
+            let header = header(medium, segment).ok_or(damaged)?;
+            if state == State::Dead && medium.breaks(Canary::GhostSegment) {
+                continue;
+            }
+            medium.store(segment, header.with(state).state_word(), Ordering::Release);
+            if !medium.breaks(Canary::RecordClearedEarly) {
+                medium.flush(segment.span(8));
+            }
+        }
+        medium.order();
+        medium.store(self.at.plus(record::COMMIT_BYTES), 0, Ordering::Release);
+        medium.flush(self.at.span(pmem::LINE_BYTES));
+        // Before the old segment's space becomes something else.
+        medium.order();
+        Ok(())
+    }
+}

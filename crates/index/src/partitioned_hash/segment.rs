@@ -1,0 +1,174 @@
+//! A segment's volatile side: its locks and counts.
+
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+
+use parking_lot::RawMutex;
+use parking_lot::lock_api::RawMutex as _;
+use pmem::{Medium, Offset, Span};
+
+use super::layout::{Header, NEXT_BYTES, PAIR_COUNT, SEGMENT_LINE_COUNT, entry_lines, slot};
+use crate::Position;
+use heap::layout::SEGMENT_BYTES;
+use pmem::unseal;
+
+const _: () = assert!(SEGMENT_LINE_COUNT * 64 == SEGMENT_BYTES);
+
+/// Locks, counts and flags of one segment; two lines of DRAM.
+#[repr(align(64))]
+pub(super) struct Segment {
+    offset: Offset,
+    prefix: u64,
+    depth: u32,
+    /// Split or cleared: whoever gets a lock looks the segment up again.
+    dead: AtomicBool,
+    /// Everything in it is known to be durable, FRESH words aside. False after open: an earlier process may have been
+    /// killed between a store and its flush.
+    durable: AtomicBool,
+    stash: RawMutex,
+    pairs: [RawMutex; PAIR_COUNT as usize],
+    /// Entries whose home is the pair, wherever they lie. Changed under the pair's lock.
+    counts: [AtomicU16; PAIR_COUNT as usize],
+}
+
+impl std::fmt::Debug for Segment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Segment { offset, prefix, depth, dead, .. } = self;
+        write!(f, "Segment {{ offset: {:#x}, prefix: {prefix:#x}, depth: {depth}, dead: {dead:?} }}", offset.0)
+    }
+}
+
+/// A held lock.
+pub(super) struct RawLock<'a>(&'a RawMutex);
+
+impl<'a> RawLock<'a> {
+    #[inline(always)]
+    fn take(lock: &'a RawMutex) -> RawLock<'a> {
+        lock.lock();
+        RawLock(lock)
+    }
+}
+
+impl Drop for RawLock<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: `take` locked it, and this is the only guard.
+        unsafe { self.0.unlock() }
+    }
+}
+
+impl Segment {
+    /// The table of the segment at `offset`. `durable`: it was written by this process, and ordered.
+    pub(super) fn new(offset: Offset, header: Header, durable: bool) -> Box<Segment> {
+        Box::new(Segment {
+            offset,
+            prefix: header.prefix,
+            depth: header.depth,
+            dead: AtomicBool::new(false),
+            durable: AtomicBool::new(durable),
+            stash: RawMutex::INIT,
+            pairs: [const { RawMutex::INIT }; PAIR_COUNT as usize],
+            counts: [const { AtomicU16::new(0) }; PAIR_COUNT as usize],
+        })
+    }
+
+    pub(super) fn offset(&self) -> Offset {
+        self.offset
+    }
+
+    pub(super) fn prefix(&self) -> u64 {
+        self.prefix
+    }
+
+    pub(super) fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    #[inline(always)]
+    pub(super) fn lock_pair(&self, pair: u64) -> RawLock<'_> {
+        RawLock::take(&self.pairs[pair as usize])
+    }
+
+    pub(super) fn lock_stash(&self) -> RawLock<'_> {
+        RawLock::take(&self.stash)
+    }
+
+    /// Freezes the segment: all pairs in ascending order, then the stash.
+    pub(super) fn lock_all(&self) -> Vec<RawLock<'_>> {
+        self.pairs.iter().chain([&self.stash]).map(RawLock::take).collect()
+    }
+
+    #[inline(always)]
+    pub(super) fn is_dead(&self) -> bool {
+        self.dead.load(Ordering::Acquire)
+    }
+
+    /// Marks the segment dead; the caller holds all its locks.
+    pub(super) fn kill(&self) {
+        self.dead.store(true, Ordering::Release);
+    }
+
+    /// Changes the pair's count; the caller holds its lock.
+    #[inline(always)]
+    pub(super) fn count(&self, pair: u64, by: i16) {
+        let count = &self.counts[pair as usize];
+        count.store(count.load(Ordering::Relaxed).wrapping_add_signed(by), Ordering::Relaxed);
+    }
+
+    /// Sets every pair's count; the caller holds all locks.
+    pub(super) fn set_counts(&self, counts: &[u16; PAIR_COUNT as usize]) {
+        for (count, &value) in self.counts.iter().zip(counts) {
+            count.store(value, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn entry_count(&self) -> u64 {
+        self.counts.iter().map(|count| u64::from(count.load(Ordering::Relaxed))).sum()
+    }
+
+    /// Makes what an earlier process left in the segment durable as it stands, once. A word that is visible but not
+    /// durable could otherwise be relied on (an overflow bit, a chain) and then be lost.
+    #[inline(always)]
+    pub(super) fn make_durable<M: Medium>(&self, medium: &M) {
+        if !self.durable.load(Ordering::Acquire) {
+            self.flush_all(medium);
+        }
+    }
+
+    #[cold]
+    fn flush_all<M: Medium>(&self, medium: &M) {
+        for segment in self.chain(medium) {
+            medium.flush(Span { start: segment, len_bytes: SEGMENT_BYTES });
+        }
+        medium.order();
+        self.durable.store(true, Ordering::Release);
+    }
+
+    /// This segment's offset and those chained to it.
+    pub(super) fn chain<'a, M: Medium>(&'a self, medium: &'a M) -> impl Iterator<Item = Offset> + 'a {
+        std::iter::successors(Some(self.offset), |&segment| chained(medium, segment))
+    }
+
+    /// Every entry word of the segment and its chain, in their order.
+    pub(super) fn entries<'a, M: Medium>(&'a self, medium: &'a M) -> impl Iterator<Item = Entry> + 'a {
+        let lines = self.chain(medium).flat_map(entry_lines);
+        lines.flat_map(|line| (0..4).map(move |i| slot(line, i))).map(|slot| {
+            let position = Position::from_word(medium.load(slot.position, Ordering::Acquire));
+            Entry { slot, signature: medium.load(slot.signature, Ordering::Relaxed), position }
+        })
+    }
+}
+
+/// The segment that is chained to the one at `segment`.
+#[inline]
+pub(super) fn chained<M: Medium>(medium: &M, segment: Offset) -> Option<Offset> {
+    let next = unseal(medium.load(segment.plus(NEXT_BYTES), Ordering::Acquire))?;
+    (next != 0 && next + SEGMENT_BYTES <= medium.len_bytes()).then_some(Offset(next))
+}
+
+/// An entry as it was read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) slot: pmem::Slot,
+    pub(super) signature: u64,
+    pub(super) position: Position,
+}

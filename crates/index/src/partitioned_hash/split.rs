@@ -1,0 +1,221 @@
+//! Splitting a full segment in two, or chaining one to it where a split would make no room.
+//!
+//! | step | a crash after it leaves |
+//! |---|---|
+//! | 1 freeze: partition lock, then all locks of the segment | nothing |
+//! | 2 two new segments, PENDING, streamed, ordered | free space |
+//! | 3 the partition's split record, its commit word last in the line; ordered | a split that recovery finishes |
+//! | 4 states LIVE, LIVE, DEAD; ordered | the same |
+//! | 5 the record is cleared; ordered | the split, finished |
+//! | 6 the directory is switched, the locks released, the old segment retired | |
+//!
+//! Entries are moved, items are not touched. Readers are never stopped: the old segment's entries stay as they were when
+//! it was frozen, and stay true until step 6, since no writer can get in.
+
+use std::sync::atomic::Ordering;
+
+use heap::{HeapError, Place, PlaceKind};
+use pmem::{Canary, Dram, LINE_BYTES, Medium, Offset, seal};
+
+use super::image::Image;
+use super::layout::{DEPTH_MAX, Header, Home, NEXT_BYTES, PAIR_COUNT, SEGMENT_ENTRY_COUNT, State, Way, record};
+use super::ops::settle;
+use super::recover::{SplitRecord, record_of};
+use super::segment::{Entry, Segment};
+use super::{Context, Garbage, IndexError, PartitionedHash, Table, TableKind};
+
+/// The smaller half must get at least this part of the entries, else a split makes no room: equal signatures.
+const SMALLER_HALF_MIN: u64 = 8;
+
+/// One of the two new segments, with whatever has to be chained to it.
+struct Half {
+    header: Header,
+    images: Vec<Image>,
+    counts: [u16; PAIR_COUNT as usize],
+}
+
+impl PartitionedHash {
+    /// Makes room in the segment of `signature`, if that is still the one at `full`. The caller holds no bucket.
+    ///
+    /// # Errors
+    /// The allocator's, and nothing has changed.
+    pub fn split<M: Medium, D: Dram>(
+        &self,
+        cx: Context<'_, M, D>,
+        signature: u64,
+        full: Offset,
+    ) -> Result<(), IndexError> {
+        let _pin = epoch::pin();
+        let partition = self.geometry.partition(signature);
+        let _partition = self.partitions[partition].lock();
+        let segment = self.root().segment(self.geometry, signature);
+        if segment.offset() != full {
+            return Ok(());
+        }
+        let _frozen = segment.lock_all();
+        segment.make_durable(cx.medium);
+        let entries = live_entries(cx, segment)?;
+        let bit = |entry: &Entry| self.geometry.prefix(entry.signature, segment.depth() + 1) & 1;
+        let ones = entries.iter().filter(|entry| bit(entry) == 1).count() as u64;
+        let smaller = ones.min(entries.len() as u64 - ones);
+        if segment.depth() == DEPTH_MAX || smaller * SMALLER_HALF_MIN < entries.len() as u64 {
+            return Ok(self.chain(cx, segment, partition)?);
+        }
+        let (ones, zeros): (Vec<_>, Vec<_>) = entries.iter().partition(|entry| bit(entry) == 1);
+        let half = |entries: Vec<Entry>, bit| Half::new(&entries, self.child(cx, segment, partition, bit));
+        let mut halves = [half(zeros, 0), half(ones, 1)];
+        let tables = self.commit_split(cx, segment, partition, &mut halves)?;
+        self.switch(cx, segment, partition, tables);
+        self.split_count.fetch_add(1, Ordering::Relaxed);
+        self.split_entry_count.fetch_add(entries.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn child<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, parent: &Segment, partition: usize, bit: u64) -> Header {
+        Header {
+            state: State::Pending,
+            partition: partition as u32,
+            depth: parent.depth() + 1,
+            prefix: parent.prefix() << 1 | bit,
+            generation: cx.heap.generation(),
+        }
+    }
+
+    /// Steps 2 to 5.
+    fn commit_split<M: Medium, D: Dram>(
+        &self,
+        cx: Context<'_, M, D>,
+        old: &Segment,
+        partition: usize,
+        halves: &mut [Half; 2],
+    ) -> Result<[Box<Segment>; 2], IndexError> {
+        let offsets = [halves[0].stream(cx)?, halves[1].stream(cx)?];
+        if !cx.medium.breaks(Canary::SplitBeforeSegments) {
+            cx.medium.order();
+        }
+        let split = SplitRecord { at: record_of(partition as u32), old: old.offset(), halves: offsets };
+        split.commit(cx.medium);
+        split.finish(cx)?;
+        Ok([0, 1].map(|i| {
+            let table = Segment::new(offsets[i], halves[i].header, true);
+            table.set_counts(&halves[i].counts);
+            table
+        }))
+    }
+
+    /// Step 6, but for the locks.
+    fn switch<M: Medium, D: Dram>(
+        &self,
+        cx: Context<'_, M, D>,
+        old: &Segment,
+        partition: usize,
+        halves: [Box<Segment>; 2],
+    ) {
+        let root = self.root();
+        if root.directory(partition).depth() == old.depth() {
+            let doubled = root.directory(partition).doubled();
+            let directory = root.replace(partition, doubled);
+            cx.retire(Garbage::Table(Table(TableKind::Directory(directory))));
+        }
+        let places: Vec<_> = old.chain(cx.medium).map(segment_place).collect();
+        let table = root.directory(partition).put_halves(old, halves);
+        old.kill();
+        // The table goes last: its locks are still held by the caller, who is pinned.
+        places.into_iter().for_each(|place| cx.retire(Garbage::Place(place)));
+        cx.retire(Garbage::Table(Table(TableKind::Segment(table))));
+    }
+
+    /// Adds an empty segment to the end of the chain: 1 the segment, CHAINED, ordered; 2 the last one's chain word,
+    /// ordered. A crash between leaves free space.
+    fn chain<M: Medium, D: Dram>(
+        &self,
+        cx: Context<'_, M, D>,
+        segment: &Segment,
+        partition: usize,
+    ) -> Result<(), HeapError> {
+        let has_room = |entry: Entry| entry.position.is_empty() || entry.position.is_deleted();
+        if segment.entries(cx.medium).skip(SEGMENT_ENTRY_COUNT as usize).any(has_room) {
+            return Ok(());
+        }
+        let mut image = Image::new();
+        image.set_header(self.child(cx, segment, partition, 0).with(State::Chained));
+        let place = cx.heap.reserve_segment(cx.medium)?.publish();
+        image.stream(cx.medium, place.offset);
+        cx.medium.order();
+        let last = segment.chain(cx.medium).last().expect("a chain begins with the segment itself");
+        cx.medium.store(last.plus(NEXT_BYTES), seal(place.offset.0), Ordering::Release);
+        cx.medium.flush(last.plus(NEXT_BYTES).span(8));
+        cx.medium.order();
+        self.chained_count.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl SplitRecord {
+    /// Step 3: the words of one line become durable in the order of their stores.
+    fn commit<M: Medium>(&self, medium: &M) {
+        let word = |bytes, value| medium.store(self.at.plus(bytes), value, Ordering::Release);
+        word(record::OLD_BYTES, seal(self.old.0));
+        word(record::ZERO_BYTES, seal(self.halves[0].0));
+        word(record::ONE_BYTES, seal(self.halves[1].0));
+        word(record::COMMIT_BYTES, seal(1));
+        medium.flush(self.at.span(LINE_BYTES));
+        medium.order();
+    }
+}
+
+impl Half {
+    fn new(entries: &[Entry], header: Header) -> Half {
+        let mut half = Half { header, images: vec![Image::new()], counts: [0; PAIR_COUNT as usize] };
+        half.images[0].set_header(header);
+        for entry in entries {
+            half.counts[Home::of(entry.signature).pair as usize] += 1;
+            if !half.images[0].place(entry.signature, entry.position.item()) {
+                half.place_in_chain(*entry);
+            }
+        }
+        half
+    }
+
+    fn place_in_chain(&mut self, entry: Entry) {
+        self.images[0].set_overflow(Home::of(entry.signature), Way::Further);
+        let full = |image: &mut Image| !image.place_anywhere(entry.signature, entry.position.item());
+        if self.images.len() == 1 || self.images.last_mut().is_some_and(full) {
+            let mut image = Image::new();
+            image.set_header(self.header.with(State::Chained));
+            image.place_anywhere(entry.signature, entry.position.item());
+            self.images.push(image);
+        }
+    }
+
+    /// Writes the segments, each with the offset of the next; returns the first one's.
+    fn stream<M: Medium, D: Dram>(&mut self, cx: Context<'_, M, D>) -> Result<Offset, HeapError> {
+        let reserved = self.images.iter().map(|_| cx.heap.reserve_segment(cx.medium)).collect::<Result<Vec<_>, _>>()?;
+        let offsets: Vec<_> = reserved.into_iter().map(|reservation| reservation.publish().offset).collect();
+        for (i, image) in self.images.iter_mut().enumerate() {
+            if let Some(&next) = offsets.get(i + 1) {
+                image.set_next(next);
+            }
+            image.stream(cx.medium, offsets[i]);
+        }
+        Ok(offsets[0])
+    }
+}
+
+/// What has to move. A word that is not durable yet becomes so first: its copy will not say that it was FRESH.
+fn live_entries<M: Medium, D: Dram>(cx: Context<'_, M, D>, segment: &Segment) -> Result<Vec<Entry>, HeapError> {
+    let mut entries = Vec::with_capacity(SEGMENT_ENTRY_COUNT as usize);
+    for mut entry in segment.entries(cx.medium) {
+        if entry.position.is_fresh() {
+            entry.position = settle(cx.medium, entry.slot, entry.position).map_err(HeapError::from)?;
+        }
+        if entry.position.is_live() {
+            entries.push(entry);
+        }
+    }
+    Ok(entries)
+}
+
+pub(super) fn segment_place(offset: Offset) -> Place {
+    Place { offset, kind: PlaceKind::Segment }
+}

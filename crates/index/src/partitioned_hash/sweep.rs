@@ -1,0 +1,217 @@
+//! Walking all segments: the sweep after open, walks for readers, and `clear`.
+//!
+//! A walk holds nothing between two segments. It advances by prefix, so that a split behind it shows nothing twice and
+//! one before it hides nothing: the halves of a visited segment lie behind, those of an unvisited one ahead.
+
+use std::sync::atomic::Ordering;
+
+use heap::{HeapError, Misplaced, PlaceKind};
+use pmem::{Canary, Dram, Level, Medium, MediumError, Offset};
+
+use super::directory::{Retired, Root};
+use super::format::empty_root;
+use super::layout::{Home, PAIR_COUNT, State};
+use super::ops::settle;
+use super::recover::header;
+use super::segment::{Entry, Segment};
+use super::split::segment_place;
+use super::{Context, Garbage, IndexError, PartitionedHash, Table, TableKind};
+use crate::Position;
+
+/// How far a walk has come: a partition, and the first signature prefix in it that was not visited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Cursor {
+    partition: usize,
+    /// The prefix, aligned to the left of 64 bits.
+    prefix: u64,
+    done: bool,
+}
+
+impl Cursor {
+    /// True when every segment was visited.
+    #[must_use]
+    pub fn is_done(self) -> bool {
+        self.done
+    }
+
+    fn past(self, segment: &Segment, partition_count: usize) -> Cursor {
+        let step = 1u64.checked_shl(64 - segment.depth()).unwrap_or(0);
+        let start = (segment.prefix() << 1).checked_shl(63 - segment.depth()).unwrap_or(0);
+        let (prefix, wrapped) = if step == 0 { (0, true) } else { start.overflowing_add(step) };
+        let partition = self.partition + usize::from(wrapped);
+        Cursor { partition, prefix, done: partition == partition_count }
+    }
+}
+
+/// What the sweep found wrong in a segment.
+pub type Misplacement = (Offset, Misplaced);
+
+impl PartitionedHash {
+    /// Shows every live entry of the segment at `cursor` to `each` and returns the cursor of the next. Not a snapshot.
+    /// The caller is pinned while it uses the positions.
+    pub fn visit<M: Medium, E: From<MediumError>>(
+        &self,
+        medium: &M,
+        cursor: Cursor,
+        mut each: impl FnMut(u64, Position) -> Result<(), E>,
+    ) -> Result<Cursor, E> {
+        let segment = self.at_cursor(cursor);
+        for entry in segment.entries(medium) {
+            let position =
+                if entry.position.is_fresh() { settle(medium, entry.slot, entry.position)? } else { entry.position };
+            if position.is_live() {
+                each(entry.signature, position)?;
+            }
+        }
+        Ok(self.next_cursor(cursor, segment))
+    }
+
+    /// Sweeps the segment at `cursor`: makes durable what an earlier process left, counts entries, tells the allocator
+    /// what is reached, and shows what points nowhere to `misplaced`.
+    pub fn sweep<M: Medium, D: Dram>(
+        &self,
+        cx: Context<'_, M, D>,
+        cursor: Cursor,
+        misplaced: &mut dyn FnMut(Misplacement),
+    ) -> Result<Cursor, IndexError> {
+        let _pin = epoch::pin();
+        let _partition = self.partitions[cursor.partition].lock();
+        let segment = self.at_cursor(cursor);
+        let frozen = segment.lock_all();
+        if cx.medium.is_writable() {
+            settle_all(cx, segment)?;
+        }
+        segment.make_durable(cx.medium);
+        let missed = cx.medium.breaks(Canary::SweepMissesSplit) && segment.depth() > 0;
+        let mut counts = [0; PAIR_COUNT as usize];
+        for entry in segment.entries(cx.medium).filter(|entry| entry.position.is_live()) {
+            counts[Home::of(entry.signature).pair as usize] += 1;
+            if !missed {
+                reach(cx, entry, misplaced);
+            }
+        }
+        segment.set_counts(&counts);
+        for offset in segment.chain(cx.medium) {
+            reach_place(cx, offset, segment_place(offset), misplaced);
+        }
+        drop(frozen);
+        Ok(self.next_cursor(cursor, segment))
+    }
+
+    /// Removes every entry, as one step for readers and for a crash.
+    ///
+    /// | step | a crash after it leaves |
+    /// |---|---|
+    /// | 1 freeze: all partitions, all segments | everything |
+    /// | 2 an empty segment a partition, of the next generation; ordered | everything, and free space |
+    /// | 3 the store's generation, one word; ordered | nothing: segments of another generation are free space |
+    /// | 4 the root is switched, the locks released | |
+    /// | 5 old segments DEAD, ordered; when no reader is left, they and their items are freed | |
+    pub fn clear<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>) -> Result<Cleared, HeapError> {
+        let _pin = epoch::pin();
+        let _partitions: Vec<_> = self.partitions.iter().map(|partition| partition.lock()).collect();
+        let old = self.root();
+        let frozen: Vec<_> = old.segments().map(Segment::lock_all).collect();
+        let generation = cx.heap.generation().wrapping_add(1);
+        let root = empty_root(cx, self.geometry, generation)?;
+        if !cx.medium.breaks(Canary::ClearBeforeSegments) {
+            cx.medium.order();
+        }
+        cx.heap.set_generation(cx.medium, generation);
+        old.segments().for_each(Segment::kill);
+        let old = self.root.swap(Box::into_raw(root), Ordering::AcqRel);
+        drop(frozen);
+        // SAFETY: it came from a box, and only `clear` replaces the root, under all partition locks.
+        Ok(Cleared(unsafe { Retired::new(old) }))
+    }
+
+    /// The segment that `cursor` has come to.
+    pub(super) fn at_cursor(&self, cursor: Cursor) -> &Segment {
+        let directory = self.root().directory(cursor.partition);
+        directory.segment(cursor.prefix >> 1 >> (63 - directory.depth()))
+    }
+
+    /// The cursor past `segment`.
+    pub(super) fn next_cursor(&self, cursor: Cursor, segment: &Segment) -> Cursor {
+        cursor.past(segment, self.geometry.partition_count())
+    }
+}
+
+/// What `clear` unlinked: to be freed with [`Cleared::free`] once no reader is left.
+#[derive(Debug)]
+#[must_use]
+pub struct Cleared(Retired<Root>);
+
+impl Cleared {
+    /// Step 5. The caller waited until nobody who was pinned during `clear` is still pinned.
+    pub fn free<M: Medium, D: Dram>(self, cx: Context<'_, M, D>) {
+        for segment in self.0.segments() {
+            let places: Vec<_> = segment
+                .entries(cx.medium)
+                .filter(|entry| entry.position.is_live())
+                .filter_map(|entry| entry.position.place())
+                .collect();
+            let chain: Vec<_> = segment.chain(cx.medium).collect();
+            for &offset in &chain {
+                bury(cx.medium, offset);
+            }
+            cx.medium.order();
+            for place in places.into_iter().chain(chain.into_iter().map(segment_place)) {
+                cx.heap.free(cx.medium, place);
+            }
+        }
+        cx.retire(Garbage::Table(Table(TableKind::Root(self.0))));
+    }
+}
+
+/// Marks a segment's header DEAD, so that no later generation of the same number takes it for its own.
+fn bury<M: Medium>(medium: &M, segment: Offset) {
+    if let Some(header) = header(medium, segment) {
+        medium.store(segment, header.with(State::Dead).state_word(), Ordering::Release);
+        medium.flush(segment.span(8));
+    }
+}
+
+/// Settles what an earlier process left FRESH, and empties what it left DELETED. The caller holds all locks.
+fn settle_all<M: Medium, D: Dram>(cx: Context<'_, M, D>, segment: &Segment) -> Result<(), IndexError> {
+    let marked: Vec<_> = segment
+        .entries(cx.medium)
+        .filter(|entry| !entry.position.is_empty() && (entry.position.is_fresh() || entry.position.is_deleted()))
+        .collect();
+    for entry in &marked {
+        cx.medium.flush(entry.slot.position.span(8));
+    }
+    if !marked.is_empty() {
+        let ticket = cx.medium.commit(Level::Strongest);
+        cx.medium.wait(ticket).map_err(HeapError::from)?;
+    }
+    for entry in marked {
+        let settled = if entry.position.is_deleted() { entry.position.emptied() } else { entry.position.settled() };
+        // It fails only where a reader settled the word first, and then says the same.
+        let _ = cx.medium.compare_exchange(entry.slot.position, entry.position.word(), settled.word());
+    }
+    Ok(())
+}
+
+fn reach<M: Medium, D: Dram>(cx: Context<'_, M, D>, entry: Entry, misplaced: &mut dyn FnMut(Misplacement)) {
+    match entry.position.place() {
+        Some(place) if place.kind != PlaceKind::Segment => reach_place(cx, entry.slot.position, place, misplaced),
+        _ => misplaced((
+            entry.slot.position,
+            Misplaced { offset: entry.position.offset().0, what: "is of no size class" },
+        )),
+    }
+}
+
+fn reach_place<M: Medium, D: Dram>(
+    cx: Context<'_, M, D>,
+    named_at: Offset,
+    place: heap::Place,
+    misplaced: &mut dyn FnMut(Misplacement),
+) {
+    match cx.heap.mark_reached(place) {
+        Ok(true) => {}
+        Ok(false) => misplaced((named_at, Misplaced { offset: place.offset.0, what: "is named by two entries" })),
+        Err(wrong) => misplaced((named_at, wrong)),
+    }
+}

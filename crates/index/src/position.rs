@@ -1,0 +1,187 @@
+//! The position word: the one commit word of an index entry.
+
+use heap::{Class, Place, PlaceKind};
+use pmem::Offset;
+
+/// Where an item lies, and in what state its entry is: 48 bits of offset below 16 bits of marks.
+///
+/// ```text
+///  63    61 60      53  52  51  50  49  48 47                                0
+/// +--------+----------+---+---+---+---+---+-----------------------------------+
+/// |reserved|size class|OVF|EXT|BAT|DEL|FRE|          offset in bytes          |
+/// +--------+----------+---+---+---+---+---+-----------------------------------+
+/// ```
+///
+/// An entry is *empty* when its offset is 0, whatever its marks: the overflow bit belongs to the line and outlives the
+/// entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
+pub struct Position(u64);
+
+const OFFSET_BITS: u32 = 48;
+const OFFSET: u64 = (1 << OFFSET_BITS) - 1;
+const FRESH: u64 = 1 << 48;
+const DELETED: u64 = 1 << 49;
+const BATCH: u64 = 1 << 50;
+const EXTENT: u64 = 1 << 51;
+const OVERFLOW: u64 = 1 << 52;
+const CLASS_SHIFT: u32 = 53;
+const CLASS: u64 = 0xFF << CLASS_SHIFT;
+const RESERVED: u64 = 0b111 << 61;
+
+const _: () = assert!(OFFSET | FRESH | DELETED | BATCH | EXTENT | OVERFLOW | CLASS | RESERVED == u64::MAX);
+
+impl Position {
+    /// No item, and no mark.
+    pub const EMPTY: Position = Position(0);
+
+    /// The word for an item at `place`.
+    ///
+    /// # Panics
+    /// If the offset needs more than 48 bits, or the place is a segment.
+    #[must_use]
+    pub fn of(place: Place) -> Position {
+        assert!(place.offset.0 <= OFFSET, "offset {:#x} needs more than {OFFSET_BITS} bits", place.offset.0);
+        let kind = match place.kind {
+            PlaceKind::Slot(class) => u64::from(class.index()) << CLASS_SHIFT,
+            PlaceKind::Extent => EXTENT,
+            PlaceKind::Segment => panic!("a segment is not an item"),
+        };
+        Position(place.offset.0 | kind)
+    }
+
+    /// The word as it stands in an entry.
+    #[must_use]
+    pub const fn from_word(word: u64) -> Position {
+        Position(word)
+    }
+
+    /// The word to store.
+    #[must_use]
+    pub const fn word(self) -> u64 {
+        self.0
+    }
+
+    /// The item's first byte.
+    #[inline(always)]
+    #[must_use]
+    pub const fn offset(self) -> Offset {
+        Offset(self.0 & OFFSET)
+    }
+
+    /// Where the item lies, for the allocator; `None` if the word's class does not exist (damage).
+    #[must_use]
+    pub fn place(self) -> Option<Place> {
+        let kind = if self.0 & EXTENT != 0 {
+            PlaceKind::Extent
+        } else {
+            PlaceKind::Slot(Class::from_index(self.class_index())?)
+        };
+        Some(Place { offset: self.offset(), kind })
+    }
+
+    /// The size class as a number, 0 for an extent.
+    #[inline(always)]
+    #[must_use]
+    pub const fn class_index(self) -> u8 {
+        (self.0 >> CLASS_SHIFT) as u8
+    }
+
+    /// True if no item is named.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 & OFFSET == 0
+    }
+
+    /// True if an item is named that is not deleted.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_live(self) -> bool {
+        !self.is_empty() && self.0 & DELETED == 0
+    }
+
+    /// True while the word is visible but perhaps not durable.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_fresh(self) -> bool {
+        self.0 & FRESH != 0
+    }
+
+    /// True if the item was deleted; once the mark is durable the entry is as good as empty.
+    #[must_use]
+    pub const fn is_deleted(self) -> bool {
+        self.0 & DELETED != 0
+    }
+
+    /// True if entries overflowed out of this word's line in the way that this word stands for.
+    #[inline(always)]
+    #[must_use]
+    pub const fn has_overflow(self) -> bool {
+        self.0 & OVERFLOW != 0
+    }
+
+    /// With the mark 'visible, durability not yet known'.
+    #[must_use]
+    pub const fn fresh(self) -> Position {
+        Position(self.0 | FRESH)
+    }
+
+    /// Without that mark.
+    #[inline(always)]
+    #[must_use]
+    pub const fn settled(self) -> Position {
+        Position(self.0 & !FRESH)
+    }
+
+    /// With the mark 'deleted'.
+    #[must_use]
+    pub const fn deleted(self) -> Position {
+        Position(self.0 | DELETED)
+    }
+
+    /// With the line's overflow bit.
+    #[must_use]
+    pub const fn overflow(self) -> Position {
+        Position(self.0 | OVERFLOW)
+    }
+
+    /// With the overflow bit of the word that this one replaces, which belongs to the line.
+    #[must_use]
+    pub const fn in_place_of(self, old: Position) -> Position {
+        Position(self.0 & !OVERFLOW | old.0 & OVERFLOW)
+    }
+
+    /// The empty word that keeps the line's overflow bit.
+    #[must_use]
+    pub const fn emptied(self) -> Position {
+        Position(self.0 & OVERFLOW)
+    }
+
+    /// Item and kind without any mark: what identifies the item.
+    #[must_use]
+    pub const fn item(self) -> Position {
+        Position(self.0 & (OFFSET | EXTENT | CLASS))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_do_not_touch_the_item() {
+        let place = Place { offset: Offset(0x1234_5678_9AB0), kind: PlaceKind::Slot(Class::for_bytes(288).unwrap()) };
+        let position = Position::of(place);
+        let marked = position.fresh().deleted().overflow();
+        assert_eq!(marked.item(), position);
+        assert_eq!(marked.place(), Some(place));
+        assert!(marked.is_fresh() && marked.is_deleted() && marked.has_overflow() && !marked.is_live());
+        assert_eq!(marked.settled(), position.deleted().overflow());
+        assert!(marked.emptied().is_empty() && marked.emptied().has_overflow());
+        assert!(position.in_place_of(marked).has_overflow());
+        assert!(!marked.in_place_of(position).has_overflow());
+        let extent = Position::of(Place { offset: Offset(64), kind: PlaceKind::Extent });
+        assert_eq!(extent.place().map(|place| place.kind), Some(PlaceKind::Extent));
+    }
+}

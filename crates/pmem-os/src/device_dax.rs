@@ -1,0 +1,98 @@
+//! Device-DAX: what sysfs tells of a `/dev/dax*` character device.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A device-DAX character device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct DeviceDax {
+    /// Its size.
+    pub(crate) len_bytes: u64,
+    /// What mappings of it are aligned to.
+    pub(crate) align_bytes: u64,
+    /// Whether its region reports that fences make stores survive a loss of power.
+    pub(crate) survives_power_loss: bool,
+}
+
+impl DeviceDax {
+    /// The device with this number, or `None` where sysfs knows no such DAX device.
+    pub(crate) fn of_device_number(number: u64) -> Option<DeviceDax> {
+        let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+        DeviceDax::in_sysfs(&fs::canonicalize(format!("/sys/dev/char/{major}:{minor}")).ok()?)
+    }
+
+    /// The device whose directory in sysfs is `directory`, without symbolic links.
+    fn in_sysfs(directory: &Path) -> Option<DeviceDax> {
+        let len_bytes = number_in(&directory.join("size"))?;
+        let align_bytes = number_in(&directory.join("align")).unwrap_or(ALIGN_BYTES).max(1);
+        Some(DeviceDax {
+            len_bytes: len_bytes - len_bytes % align_bytes,
+            align_bytes,
+            survives_power_loss: survives_power_loss(directory),
+        })
+    }
+}
+
+/// The kernel's default alignment of a device, for kernels that do not tell.
+const ALIGN_BYTES: u64 = 2 << 20;
+
+/// The region that holds the device is one of its parent directories. With the domain `cpu_cache` a store is safe once
+/// it is visible, with `memory_controller` once it was flushed; without either nothing is known.
+fn survives_power_loss(directory: &Path) -> bool {
+    let domain = directory.ancestors().find_map(|parent| text_in(&parent.join("persistence_domain")));
+    matches!(domain.as_deref(), Some("cpu_cache" | "memory_controller"))
+}
+
+fn number_in(file: &PathBuf) -> Option<u64> {
+    text_in(file)?.parse().ok()
+}
+
+fn text_in(file: &PathBuf) -> Option<String> {
+    Some(fs::read_to_string(file).ok()?.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The directories that the kernel shows for a namespace in device-DAX mode.
+    fn sysfs(domain: Option<&str>, size: &str) -> (tempfile::TempDir, PathBuf) {
+        let root = tempfile::tempdir().unwrap();
+        let region = root.path().join("ndbus0/region0");
+        let device = region.join("dax0.0/dax/dax0.0");
+        fs::create_dir_all(&device).unwrap();
+        fs::write(device.join("size"), size).unwrap();
+        fs::write(device.join("align"), "2097152\n").unwrap();
+        if let Some(domain) = domain {
+            fs::write(region.join("persistence_domain"), domain).unwrap();
+        }
+        (root, device)
+    }
+
+    #[test]
+    fn the_size_is_read_and_cut_to_the_alignment() {
+        let (_root, device) = sysfs(None, "5000000\n");
+        let found = DeviceDax::in_sysfs(&device).unwrap();
+        assert_eq!((found.len_bytes, found.align_bytes), (4 << 20, 2 << 20));
+    }
+
+    #[test]
+    fn only_a_reported_persistence_domain_survives_power_loss() {
+        for (domain, survives) in [
+            (Some("cpu_cache\n"), true),
+            (Some("memory_controller\n"), true),
+            (Some("unknown\n"), false),
+            (Some("\n"), false),
+            (None, false),
+        ] {
+            let (_root, device) = sysfs(domain, "4194304\n");
+            assert_eq!(DeviceDax::in_sysfs(&device).unwrap().survives_power_loss, survives, "{domain:?}");
+        }
+    }
+
+    #[test]
+    fn a_character_device_without_a_size_is_not_dax() {
+        let null = fs::metadata("/dev/null").unwrap();
+        assert_eq!(DeviceDax::of_device_number(std::os::unix::fs::MetadataExt::rdev(&null)), None);
+    }
+}

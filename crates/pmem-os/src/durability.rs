@@ -1,0 +1,81 @@
+//! What is mapped, and what a commit to it survives.
+
+use std::os::fd::AsFd;
+
+use pmem::Durability;
+use rustix::fs::{AtFlags, StatxAttributes, StatxFlags, fstatfs, statx};
+use rustix::io::Errno;
+
+/// What a region is mapped from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Tmpfs,
+    Hugetlbfs,
+    Dax,
+    DeviceDax,
+    Ext4,
+    Xfs,
+    Btrfs,
+    Overlayfs,
+    OtherFile,
+}
+
+impl Kind {
+    /// The kind of the regular file behind `file`.
+    pub(crate) fn of_file(file: impl AsFd) -> Result<Kind, Errno> {
+        if has_dax_attribute(&file) {
+            return Ok(Kind::Dax);
+        }
+        Ok(match fstatfs(file)?.f_type {
+            libc::TMPFS_MAGIC => Kind::Tmpfs,
+            libc::HUGETLBFS_MAGIC => Kind::Hugetlbfs,
+            libc::EXT4_SUPER_MAGIC => Kind::Ext4,
+            libc::XFS_SUPER_MAGIC => Kind::Xfs,
+            libc::BTRFS_SUPER_MAGIC => Kind::Btrfs,
+            libc::OVERLAYFS_SUPER_MAGIC => Kind::Overlayfs,
+            _ => Kind::OtherFile,
+        })
+    }
+
+    /// The name in stats and banners.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Kind::Tmpfs => "tmpfs",
+            Kind::Hugetlbfs => "hugetlbfs",
+            Kind::Dax => "dax",
+            Kind::DeviceDax => "devdax",
+            Kind::Ext4 => "ext4",
+            Kind::Xfs => "xfs",
+            Kind::Btrfs => "btrfs",
+            Kind::Overlayfs => "overlayfs",
+            Kind::OtherFile => "file",
+        }
+    }
+
+    /// Why a region of this kind has this durability, as a clause without a full stop.
+    pub(crate) const fn explain(self, durability: Durability) -> &'static str {
+        match (self, durability) {
+            (Kind::Tmpfs, _) => "tmpfs: memory that outlives the process but not the machine",
+            (Kind::Hugetlbfs, _) => "hugetlbfs: memory that outlives the process but not the machine",
+            (Kind::DeviceDax, Durability::Power) => {
+                "device-DAX inside a persistence domain: what was flushed and fenced survives a power failure"
+            }
+            (Kind::DeviceDax, Durability::Process) => {
+                "device-DAX whose region reports no persistence domain: nothing is promised after a power failure"
+            }
+            (_, Durability::Power) => "DAX with MAP_SYNC granted: what was flushed and fenced survives a power failure",
+            (Kind::Dax, Durability::Process) => {
+                "DAX without MAP_SYNC: a fence does not reach the device, so nothing is promised after a power failure"
+            }
+            (_, Durability::Process) => {
+                "a file in the page cache: the kernel may write pages back in any order, so nothing is promised after \
+                 a power failure"
+            }
+        }
+    }
+}
+
+fn has_dax_attribute(file: impl AsFd) -> bool {
+    statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::empty())
+        .is_ok_and(|status| status.stx_attributes.contains(StatxAttributes::DAX))
+}

@@ -1,0 +1,128 @@
+//! Growth: a region gets longer without moving, and its new space is really there.
+//!
+//! New space is used by nobody until the region's length covers it, so every step can be undone:
+//! 1. the file gets its new length;
+//! 2. the new piece is mapped behind the old ones;
+//! 3. huge pages are put together, where they can be had;
+//! 4. space is taken for all of it, or the file system is full;
+//! 5. where stores survive a loss of power, the file's length is made durable;
+//! 6. the region's length is published.
+//!
+//! A crash before 6 leaves a longer file with holes at its end, which are filled when it is opened again.
+
+use std::ops::Range;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use pmem::{Durability, MediumError, Span};
+use rustix::io::Errno;
+use rustix::mm::Advice;
+
+use crate::error::growth_error;
+use crate::{Mapped, huge};
+
+impl Mapped {
+    /// See [`pmem::Medium::grow`].
+    pub(crate) fn grow_to(&self, to_bytes: u64) -> Result<(), MediumError> {
+        if !self.writable {
+            return Err(MediumError::ReadOnly);
+        }
+        // A forked child has neither the region nor the right to change the file.
+        if !self.in_owner() {
+            return Err(MediumError::Os { errno: Errno::CHILD.raw_os_error() });
+        }
+        let _alone = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let from_bytes = self.len_bytes.load(Ordering::Relaxed);
+        if to_bytes <= from_bytes {
+            return Ok(());
+        }
+        let limit_bytes = self.limit_bytes();
+        let len_bytes = to_bytes.checked_next_multiple_of(self.backing.page_bytes()).filter(|&len| len <= limit_bytes);
+        let len_bytes = len_bytes.ok_or(MediumError::Limit { wanted_bytes: to_bytes, limit_bytes })?;
+        self.extend(from_bytes..len_bytes).map_err(|errno| growth_error(errno, len_bytes))?;
+        self.len_bytes.store(len_bytes, Ordering::Release);
+        self.writable_bytes.store(len_bytes, Ordering::Release);
+        Ok(())
+    }
+
+    /// Steps 1 to 5 for `piece`; undone if one fails.
+    fn extend(&self, piece: Range<u64>) -> Result<(), Errno> {
+        let extended = self.backing.set_len(piece.end).and_then(|()| {
+            self.addresses.map(self.backing.fd(), piece.clone(), self.access, self.sharing)?;
+            self.take_space(piece.clone())
+        });
+        extended.inspect_err(|_| self.undo(piece))
+    }
+
+    /// Steps 3 to 5 for `piece`, which is mapped.
+    pub(crate) fn take_space(&self, piece: Range<u64>) -> Result<(), Errno> {
+        if let Some(page_bytes) = self.huge_page_bytes {
+            self.put_together(piece.clone(), page_bytes);
+        }
+        self.backing.allocate(piece)?;
+        match self.durability {
+            Durability::Power => self.backing.sync(),
+            Durability::Process => Ok(()),
+        }
+    }
+
+    /// Asks for huge pages, now and (by the kernel's own daemon) later. Refusal costs speed only, and lack of space
+    /// comes to light in step 4.
+    fn put_together(&self, piece: Range<u64>, page_bytes: u64) {
+        let _ = self.addresses.advise(piece.clone(), Advice::LinuxHugepage);
+        if self.backing.seed(piece.clone(), page_bytes).is_ok() {
+            self.addresses.collapse(huge::whole_pages(piece, page_bytes));
+        }
+    }
+
+    /// Takes `piece`, of which nobody knows yet, away again. Where even that fails the file stays longer, as after a
+    /// crash; the error that led here is the one to tell.
+    fn undo(&self, piece: Range<u64>) {
+        let from_bytes = piece.start;
+        // SAFETY: the region's length does not cover the piece, so nobody uses it.
+        let _ = unsafe { self.addresses.unmap(piece) };
+        let _ = self.backing.set_len(from_bytes);
+    }
+
+    /// See [`pmem::Medium::populate`]: asks for the pages that `span` touches inside the region. The kernel answers
+    /// with an error, never a signal, where there are none.
+    pub(crate) fn populate_pages(&self, span: Span) {
+        let region_bytes = self.len_bytes.load(Ordering::Acquire);
+        let pages = pages_touched(span, region_bytes, self.backing.page_bytes());
+        if self.writable && self.in_owner() && !pages.is_empty() {
+            let _ = self.addresses.advise(pages, Advice::LinuxPopulateWrite);
+        }
+    }
+}
+
+/// The pages that hold bytes of `span` and of the region; empty if there are none.
+fn pages_touched(span: Span, region_bytes: u64, page_bytes: u64) -> Range<u64> {
+    let end = span.end().unwrap_or(u64::MAX).min(region_bytes);
+    if span.start.0 >= end {
+        return 0..0;
+    }
+    span.start.0 - span.start.0 % page_bytes..end.next_multiple_of(page_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pmem::Offset;
+
+    #[test]
+    fn pages_are_exactly_those_touched() {
+        const PAGE: u64 = 4096;
+        const REGION: u64 = 4 * PAGE;
+        let edges = [0, 1, PAGE - 1, PAGE, PAGE + 1, REGION - 1, REGION, REGION + 1];
+        for start in edges {
+            for len_bytes in edges {
+                let pages = pages_touched(Offset(start).span(len_bytes), REGION, PAGE);
+                let touched = (start..(start + len_bytes).min(REGION)).map(|byte| byte / PAGE);
+                let mut expected: Vec<u64> = touched.collect();
+                expected.dedup();
+                assert!(pages.step_by(PAGE as usize).map(|at| at / PAGE).eq(expected), "{len_bytes} at {start}");
+            }
+        }
+        assert!(pages_touched(Offset(1).span(u64::MAX), REGION, PAGE) == (0..REGION));
+    }
+}

@@ -1,0 +1,86 @@
+//! Huge pages: how a region in tmpfs gets them, and how many it really has.
+//!
+//! An advice may succeed and map none, and where it does anything depends on the mount. Collapsing is surer: a range
+//! that holds one page is made a huge page at once, whatever the mount says, unless `shmem_enabled` is `deny`. Nothing
+//! is lost by it, for the whole range is allocated anyway. What came of it is read back from the kernel.
+
+use std::ops::Range;
+use std::{fs, io};
+
+/// The size of the huge pages that the kernel puts together itself, or `None` where it never does.
+pub(crate) fn page_bytes() -> Option<u64> {
+    let text = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size").ok()?;
+    text.trim().parse().ok().filter(|&bytes: &u64| bytes.is_power_of_two())
+}
+
+/// The largest range of whole pages of `page_bytes` inside `range`; may be empty.
+pub(crate) fn whole_pages(range: Range<u64>, page_bytes: u64) -> Range<u64> {
+    let start = range.start.next_multiple_of(page_bytes);
+    start..(range.end - range.end % page_bytes).max(start)
+}
+
+/// How many bytes of `addresses` this process has mapped by huge pages.
+pub(crate) fn mapped_bytes(addresses: Range<u64>) -> io::Result<u64> {
+    Ok(mapped_bytes_in(&fs::read_to_string("/proc/self/smaps")?, addresses))
+}
+
+fn mapped_bytes_in(smaps: &str, addresses: Range<u64>) -> u64 {
+    let mut inside = false;
+    let mut total_bytes = 0;
+    for line in smaps.lines() {
+        if let Some(area) = area_of(line) {
+            inside = addresses.start <= area.start && area.end <= addresses.end;
+        } else if inside {
+            total_bytes += huge_bytes_of(line).unwrap_or(0);
+        }
+    }
+    total_bytes
+}
+
+/// The addresses on the first line of an area: `7f0000000000-7f0000200000 rw-s ...`.
+fn area_of(line: &str) -> Option<Range<u64>> {
+    let (start, end) = line.split_whitespace().next()?.split_once('-')?;
+    Some(u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?)
+}
+
+/// The size on a line that counts huge pages: `ShmemPmdMapped:     2048 kB`.
+fn huge_bytes_of(line: &str) -> Option<u64> {
+    let (key, value) = line.split_once(':')?;
+    if !matches!(key, "ShmemPmdMapped" | "FilePmdMapped" | "Shared_Hugetlb" | "Private_Hugetlb") {
+        return None;
+    }
+    let kib: u64 = value.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kib << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMAPS: &str = "\
+7f0000000000-7f0000400000 rw-s 00000000 00:1a 2  /dev/shm/store.hikv
+Size:               4096 kB
+ShmemPmdMapped:     2048 kB
+FilePmdMapped:         0 kB
+Shared_Hugetlb:        0 kB
+VmFlags: rd wr sh
+7f0000400000-7f0000600000 rw-s 00400000 00:1a 2  /dev/shm/store.hikv
+Shared_Hugetlb:     2048 kB
+7f0100000000-7f0100400000 rw-s 00000000 00:1a 3  /dev/shm/other
+ShmemPmdMapped:     4096 kB
+";
+
+    #[test]
+    fn areas_inside_the_region_are_added_up() {
+        assert_eq!(mapped_bytes_in(SMAPS, 0x7f00_0000_0000..0x7f00_4000_0000), 4 << 20);
+        assert_eq!(mapped_bytes_in(SMAPS, 0x7f01_0000_0000..0x7f01_0040_0000), 4 << 20);
+        assert_eq!(mapped_bytes_in(SMAPS, 0..0x1000), 0);
+    }
+
+    #[test]
+    fn whole_pages_lie_inside() {
+        assert_eq!(whole_pages(0..10, 4), 0..8);
+        assert_eq!(whole_pages(1..12, 4), 4..12);
+        assert_eq!(whole_pages(5..7, 4), 8..8);
+    }
+}

@@ -1,0 +1,190 @@
+//! The direct medium: a file or device mapped into the address space, where stores take effect at once.
+//!
+//! Nobody else may shorten the file meanwhile; [`crate::StoreLock`] keeps well-behaved processes away. How a region
+//! grows is told in `growth`, what it does as a medium in `medium`.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::{fs, io};
+
+use pmem::Durability;
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags};
+
+use crate::backing::Backing;
+use crate::durability::Kind;
+use crate::mapping::AddressRange;
+use crate::{MapError, huge};
+
+/// How a file or device is mapped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MapOptions {
+    /// Address range to reserve, and so the largest that the region can get. Less is taken where the process's address
+    /// space is limited, and more where the file is longer.
+    pub reserve_bytes: u64,
+    /// False opens the file for reading and maps it without write access.
+    pub writable: bool,
+    /// Puts new space in tmpfs together into huge pages.
+    pub huge_pages: bool,
+}
+
+impl Default for MapOptions {
+    /// 1 TiB (addresses cost nothing), writable, with huge pages.
+    fn default() -> MapOptions {
+        MapOptions { reserve_bytes: 1 << 40, writable: true, huge_pages: true }
+    }
+}
+
+/// A region mapped from a file or a DAX device.
+#[derive(Debug)]
+pub struct Mapped {
+    pub(crate) addresses: AddressRange,
+    pub(crate) len_bytes: AtomicU64,
+    /// Equal to `len_bytes`, or 0 where nothing may be stored, so that one comparison refuses both.
+    pub(crate) writable_bytes: AtomicU64,
+    pub(crate) writable: bool,
+    pub(crate) backing: Backing,
+    pub(crate) durability: Durability,
+    pub(crate) kind: Kind,
+    pub(crate) access: ProtFlags,
+    pub(crate) sharing: MapFlags,
+    /// The size of the huge pages to put together in new space, if any.
+    pub(crate) huge_page_bytes: Option<u64>,
+    /// Held by whoever changes the length; no other lock is taken under it.
+    pub(crate) growing: Mutex<()>,
+}
+
+impl Mapped {
+    /// Creates the file `path`, which must not exist, with at least `bytes` zero bytes, and maps it. The medium stays
+    /// valid when the file is renamed.
+    ///
+    /// # Errors
+    /// [`MapError::Full`] or [`MapError::Limit`] if there is no such space, [`MapError::Io`] if the file exists or the
+    /// operating system refuses. The file is then gone again.
+    pub fn create(path: &Path, bytes: u64, options: MapOptions) -> Result<Mapped, MapError> {
+        let options = MapOptions { writable: true, ..options };
+        let backing = Backing::create(path)?;
+        Mapped::map_new(backing, bytes, path, options).inspect_err(|_| {
+            // What could not be made must not stay; that it cannot be removed either adds nothing to the error.
+            let _ = fs::remove_file(path);
+        })
+    }
+
+    /// Maps the file `path`. A tail shorter than a page is left out.
+    ///
+    /// # Errors
+    /// [`MapError::NotAFile`], [`MapError::TooSmall`] if it has less than a page, [`MapError::Full`] if it has holes
+    /// that cannot be filled, [`MapError::Io`] if the operating system refuses.
+    pub fn open(path: &Path, options: MapOptions) -> Result<Mapped, MapError> {
+        Mapped::map_whole(Backing::open(path, options.writable)?, path, options)
+    }
+
+    /// Maps the device-DAX device `path`.
+    ///
+    /// # Errors
+    /// [`MapError::NotADevice`], [`MapError::TooSmall`], or [`MapError::Io`] if the operating system refuses.
+    pub fn open_device(path: &Path, options: MapOptions) -> Result<Mapped, MapError> {
+        Mapped::map_whole(Backing::open_device(path, options.writable)?, path, options)
+    }
+
+    /// Makes every byte, and the file's length, durable by the file system's means.
+    ///
+    /// # Errors
+    /// What the operating system answers; the file's state is unknown then.
+    pub fn sync_file(&self) -> io::Result<()> {
+        Ok(self.backing.sync()?)
+    }
+
+    /// Why [`pmem::Medium::durability`] is what it is: a clause without a full stop.
+    #[must_use]
+    pub fn explain(&self) -> &'static str {
+        self.kind.explain(self.durability)
+    }
+
+    /// How much of the region is mapped by huge pages at this moment. Reads `/proc/self/smaps`, which takes time.
+    ///
+    /// # Errors
+    /// If that file cannot be read.
+    pub fn huge_page_bytes(&self) -> io::Result<u64> {
+        huge::mapped_bytes(self.addresses.addresses(0..self.addresses.len_bytes()))
+    }
+
+    /// False in a forked child, which must not touch the region: it is not there. One load.
+    #[inline(always)]
+    #[must_use]
+    pub fn in_owner(&self) -> bool {
+        self.addresses.in_owner()
+    }
+
+    /// The largest that the region can get.
+    #[must_use]
+    pub fn limit_bytes(&self) -> u64 {
+        self.addresses.len_bytes().min(self.backing.limit_bytes())
+    }
+
+    fn map_new(backing: Backing, bytes: u64, path: &Path, options: MapOptions) -> Result<Mapped, MapError> {
+        let limit_bytes = backing.limit_bytes();
+        let len_bytes = bytes.max(1).checked_next_multiple_of(backing.page_bytes()).filter(|&len| len <= limit_bytes);
+        let too_long = || MapError::Limit { path: path.to_owned(), wanted_bytes: bytes, limit_bytes };
+        let len_bytes = len_bytes.ok_or_else(too_long)?;
+        backing.set_len(len_bytes).map_err(MapError::space(path, "extend", len_bytes))?;
+        let mapped = Mapped::map(backing, len_bytes, path, options)?;
+        mapped.take_space(0..len_bytes).map_err(MapError::space(path, "allocate", len_bytes))?;
+        Ok(mapped)
+    }
+
+    fn map_whole(backing: Backing, path: &Path, options: MapOptions) -> Result<Mapped, MapError> {
+        let examined = backing.len_bytes();
+        let len_bytes = examined.map_err(|source| MapError::Io { path: path.to_owned(), source, doing: "examine" })?;
+        let page_bytes = backing.page_bytes();
+        if len_bytes < page_bytes {
+            return Err(MapError::TooSmall { path: path.to_owned(), len_bytes, page_bytes });
+        }
+        let len_bytes = len_bytes - len_bytes % page_bytes;
+        if options.writable {
+            backing.fill_holes(len_bytes).map_err(MapError::space(path, "allocate", len_bytes))?;
+        }
+        Mapped::map(backing, len_bytes, path, options)
+    }
+
+    /// Maps the first `len_bytes`, which the file has.
+    fn map(backing: Backing, len_bytes: u64, path: &Path, options: MapOptions) -> Result<Mapped, MapError> {
+        let access = if options.writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
+        let addresses = AddressRange::reserve(options.reserve_bytes, len_bytes)
+            .map_err(MapError::io(path, "reserve addresses for"))?;
+        let sharing =
+            map_first(&addresses, &backing, len_bytes, access).map_err(MapError::space(path, "map", len_bytes))?;
+        let map_sync = sharing.contains(MapFlags::SYNC);
+        let kind = backing.kind(map_sync);
+        let to_be_huge = options.huge_pages && kind == Kind::Tmpfs;
+        Ok(Mapped {
+            len_bytes: AtomicU64::new(len_bytes),
+            writable_bytes: AtomicU64::new(if options.writable { len_bytes } else { 0 }),
+            writable: options.writable,
+            durability: backing.durability(map_sync),
+            kind,
+            access,
+            sharing,
+            huge_page_bytes: to_be_huge.then(huge::page_bytes).flatten(),
+            growing: Mutex::new(()),
+            addresses,
+            backing,
+        })
+    }
+}
+
+/// Maps the first piece, and finds out by it how this file is to be mapped: with MAP_SYNC where that is granted, so that
+/// a page that was stored to is never lost with the file system's metadata.
+fn map_first(
+    addresses: &AddressRange,
+    backing: &Backing,
+    len_bytes: u64,
+    access: ProtFlags,
+) -> Result<MapFlags, Errno> {
+    let map = |sharing| addresses.map(backing.fd(), 0..len_bytes, access, sharing).map(|()| sharing);
+    match map(MapFlags::SHARED_VALIDATE | MapFlags::SYNC) {
+        Err(Errno::OPNOTSUPP | Errno::INVAL) => map(MapFlags::SHARED),
+        other => other,
+    }
+}

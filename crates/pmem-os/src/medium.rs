@@ -1,0 +1,129 @@
+//! What a mapped region does as a medium: the instructions of [`pmem::arch`], behind one comparison with its length.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pmem::{Durability, Level, Medium, MediumError, Offset, Span, Ticket, arch, lines};
+
+use crate::Mapped;
+
+impl Mapped {
+    /// The address of `at`, where `len_bytes` may be stored.
+    ///
+    /// # Panics
+    /// If they lie outside the region, or the region was opened for reading.
+    #[inline(always)]
+    fn target(&self, at: Offset, len_bytes: u64) -> *mut u8 {
+        let writable_bytes = self.writable_bytes.load(Ordering::Acquire);
+        if at.span(len_bytes).end().is_none_or(|end| end > writable_bytes) {
+            refuse(at, len_bytes, writable_bytes, self.writable);
+        }
+        // SAFETY: the bytes lie in the region (just checked), all of which is one mapping.
+        unsafe { self.addresses.base().as_ptr().add(at.0 as usize) }
+    }
+
+    /// The atomic word at `at`, which may be stored to.
+    #[inline(always)]
+    fn target_word(&self, at: Offset) -> &AtomicU64 {
+        let word = self.target(at, 8).cast::<u64>();
+        assert!(word.is_aligned(), "offset {:#x} is not aligned to 8 bytes", at.0);
+        // SAFETY: the word is aligned (just checked) and lies in the region, which stays put while `self` is borrowed;
+        // words that several threads reach are only ever accessed atomically.
+        unsafe { AtomicU64::from_ptr(word) }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn refuse(at: Offset, len_bytes: u64, writable_bytes: u64, writable: bool) -> ! {
+    assert!(writable, "a store of {len_bytes} bytes at offset {:#x} to a region opened for reading", at.0);
+    panic!("{len_bytes} bytes at offset {:#x} lie outside the region of {writable_bytes} bytes", at.0)
+}
+
+// SAFETY: the base is the start of a shared mapping of `len_bytes` bytes, aligned to 1 GiB, whose space has been taken
+// before the length covered it; the mapping stays put until the medium is dropped, and the length never shrinks.
+unsafe impl Medium for Mapped {
+    #[inline(always)]
+    fn base(&self) -> NonNull<u8> {
+        self.addresses.base()
+    }
+
+    #[inline(always)]
+    fn len_bytes(&self) -> u64 {
+        self.len_bytes.load(Ordering::Acquire)
+    }
+
+    fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    fn name(&self) -> &'static str {
+        self.kind.name()
+    }
+
+    #[inline(always)]
+    fn is_writable(&self) -> bool {
+        self.writable
+    }
+
+    #[inline(always)]
+    fn store(&self, at: Offset, word: u64, ordering: Ordering) {
+        self.target_word(at).store(word, ordering);
+    }
+
+    #[inline(always)]
+    fn compare_exchange(&self, at: Offset, current: u64, new: u64) -> Result<u64, u64> {
+        self.target_word(at).compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)
+    }
+
+    #[inline(always)]
+    unsafe fn write(&self, at: Offset, bytes: &[u8]) {
+        let target = self.target(at, bytes.len() as u64);
+        // SAFETY: the target is that long, and the caller alone uses it, so `bytes` lie elsewhere.
+        unsafe { target.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+    }
+
+    #[inline(always)]
+    unsafe fn stream(&self, at: Offset, parts: &[&[u8]]) {
+        let len_bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        let target = self.target(at, len_bytes.next_multiple_of(16));
+        assert!(at.0 & 15 == 0, "offset {:#x} is not aligned to 16 bytes", at.0);
+        // SAFETY: the target is aligned (the region is, and so is the offset) and as long as the padded parts; the
+        // caller alone uses it.
+        unsafe { arch::stream(target, parts) }
+    }
+
+    #[inline(always)]
+    fn flush(&self, span: Span) {
+        self.check(span.start, span.len_bytes);
+        for line in lines(span) {
+            // SAFETY: the line holds a byte of the region, whose length is a multiple of lines.
+            unsafe { arch::write_back(self.base().as_ptr().add(line.0 as usize)) }
+        }
+    }
+
+    #[inline(always)]
+    fn order(&self) {
+        arch::fence();
+    }
+
+    /// Durable when it returns: on memory a fence is all there is.
+    #[inline(always)]
+    fn commit(&self, _level: Level) -> Ticket {
+        arch::fence();
+        Ticket(0)
+    }
+
+    #[inline(always)]
+    fn wait(&self, _ticket: Ticket) -> Result<(), MediumError> {
+        Ok(())
+    }
+
+    fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
+        self.grow_to(to_bytes)
+    }
+
+    fn populate(&self, span: Span) {
+        self.populate_pages(span);
+    }
+}

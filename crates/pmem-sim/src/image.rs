@@ -1,0 +1,85 @@
+//! A crash image: what a loss of power left.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pmem::Offset;
+
+use crate::model::Part;
+use crate::pages::{Line, Pages, line_hash};
+
+/// The bytes of a region after a crash. Cheap: it shares the durable pages with its medium and owns the differences.
+#[derive(Clone)]
+pub struct Image {
+    durable: Arc<Pages>,
+    survivors: Vec<(Offset, Line)>,
+    choice: Vec<(Part, usize)>,
+    len_bytes: u64,
+    hash: u64,
+}
+
+impl Image {
+    pub(crate) fn new(
+        durable: &Arc<Pages>,
+        survivors: Vec<(Offset, Line)>,
+        choice: Vec<(Part, usize)>,
+        len_bytes: u64,
+    ) -> Image {
+        let change = |(at, content): &(Offset, Line)| line_hash(*at, &durable.line(*at)) ^ line_hash(*at, content);
+        let hash = survivors.iter().map(change).fold(durable.hash() ^ len_bytes, |hash, change| hash ^ change);
+        Image { durable: Arc::clone(durable), survivors, choice, len_bytes, hash }
+    }
+
+    /// A hash of all the image's bytes and its length: equal for equal images, and practically never for others.
+    #[must_use]
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// The region's size at the crash.
+    #[must_use]
+    pub fn len_bytes(&self) -> u64 {
+        self.len_bytes
+    }
+
+    /// The 64 bytes of the line that holds `at`, as words in memory order.
+    #[must_use]
+    pub fn line(&self, at: Offset) -> [u64; 8] {
+        let line = at.line();
+        let survivor = self.survivors.iter().find(|(survivor, _)| *survivor == line);
+        survivor.map_or_else(|| self.durable.line(line), |(_, content)| *content)
+    }
+
+    pub(crate) fn pages(&self) -> Pages {
+        let mut pages = Pages::clone(&self.durable);
+        for (line, content) in &self.survivors {
+            pages.set_line(*line, *content);
+        }
+        pages
+    }
+}
+
+/// Which pending parts survived: for each its place, and the outcome it got of how many. Long lists are cut.
+impl fmt::Display for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// As many as fit a line or two of a terminal.
+        const SHOWN_PARTS_MAX: usize = 12;
+        if self.choice.is_empty() {
+            return f.write_str("nothing was pending");
+        }
+        f.write_str("pending parts kept:")?;
+        for (part, outcome) in self.choice.iter().take(SHOWN_PARTS_MAX) {
+            write!(f, " {:#x} ({outcome}/{})", part.at.0, part.outcome_count - 1)?;
+        }
+        match self.choice.len().checked_sub(SHOWN_PARTS_MAX) {
+            Some(hidden) if hidden > 0 => write!(f, " and {hidden} more"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Image({self})")
+    }
+}

@@ -1,0 +1,201 @@
+//! The simulated region as a medium: each call changes memory and the pending state under one lock, then is a step.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pmem::{Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Slot, Span, Ticket, lines};
+
+use crate::agent::Agent;
+use crate::memory::REGION_BYTES_MAX;
+use crate::model::Model;
+use crate::pages::{Line, Pages, patched};
+use crate::sim::{Sim, State, StepKind};
+
+// SAFETY: the memory is reserved for `REGION_BYTES_MAX` bytes, aligned to pages, readable and writable, and lives as long
+// as any handle; `len_bytes` grows only, up to that limit; every store below goes to it at once.
+unsafe impl Medium for Sim {
+    fn base(&self) -> NonNull<u8> {
+        self.0.memory.base()
+    }
+
+    fn len_bytes(&self) -> u64 {
+        self.0.len_bytes.load(Ordering::Acquire)
+    }
+
+    fn durability(&self) -> Durability {
+        Durability::Power
+    }
+
+    fn name(&self) -> &'static str {
+        "sim"
+    }
+
+    fn store(&self, at: Offset, word: u64, _ordering: Ordering) {
+        self.store_step(at, word, StepKind::Store);
+    }
+
+    fn compare_exchange(&self, at: Offset, current: u64, new: u64) -> Result<u64, u64> {
+        let mut state = self.0.state.lock();
+        let found = self.word(at).load(Ordering::Acquire);
+        if found == current {
+            self.put_word(&mut state, at, new);
+        }
+        drop(state);
+        self.step(StepKind::CompareExchange);
+        if found == current { Ok(found) } else { Err(found) }
+    }
+
+    unsafe fn write(&self, at: Offset, bytes: &[u8]) {
+        self.copy(at, bytes);
+        self.step(StepKind::Write);
+    }
+
+    unsafe fn stream(&self, at: Offset, parts: &[&[u8]]) {
+        assert!(at.0.is_multiple_of(16), "offset {:#x} is not aligned to 16 bytes", at.0);
+        let mut bytes = parts.concat();
+        bytes.resize(bytes.len().next_multiple_of(16), 0);
+        self.copy(at, &bytes);
+        self.start_flush(at.span(bytes.len() as u64));
+        self.step(StepKind::Stream);
+    }
+
+    fn flush(&self, span: Span) {
+        self.start_flush(span);
+        self.step(StepKind::Flush);
+    }
+
+    fn order(&self) {
+        let mut state = self.0.state.lock();
+        let State { durable, pending, .. } = &mut *state;
+        pending.ordered(Agent::current(), durable_mut(durable));
+        drop(state);
+        self.step(StepKind::Order);
+    }
+
+    fn publish(&self, slot: Slot, signature: Option<u64>, position: u64) {
+        if self.model() == Model::Span {
+            self.log_publish(slot, signature, position);
+            self.step(StepKind::PublishLogged);
+        }
+        if let Some(signature) = signature {
+            self.store_step(slot.signature, signature, StepKind::PublishSignature);
+        }
+        self.store_step(slot.position, position, StepKind::PublishPosition);
+        if self.model() == Model::Line {
+            self.flush(slot.position.span(8));
+        }
+    }
+
+    fn commit(&self, _level: Level) -> Ticket {
+        let mut state = self.0.state.lock();
+        let State { durable, pending, .. } = &mut *state;
+        let ticket = pending.committed(Agent::current(), durable_mut(durable));
+        drop(state);
+        self.step(StepKind::Commit);
+        ticket
+    }
+
+    fn wait(&self, ticket: Ticket) -> Result<(), MediumError> {
+        self.step(StepKind::WaitBegin);
+        let mut state = self.0.state.lock();
+        let State { durable, pending, .. } = &mut *state;
+        pending.waited(ticket, durable_mut(durable));
+        drop(state);
+        self.step(StepKind::WaitEnd);
+        Ok(())
+    }
+
+    fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
+        let grown = self.try_grow(to_bytes);
+        self.step(StepKind::Grow);
+        grown
+    }
+
+    fn breaks(&self, canary: Canary) -> bool {
+        self.0.canary.get() == Some(&canary)
+    }
+}
+
+/// Images that share the durable pages keep theirs: what changes is copied.
+fn durable_mut(durable: &mut Arc<Pages>) -> &mut Pages {
+    Arc::make_mut(durable)
+}
+
+impl Sim {
+    fn store_step(&self, at: Offset, word: u64, kind: StepKind) {
+        self.put_word(&mut self.0.state.lock(), at, word);
+        self.step(kind);
+    }
+
+    fn put_word(&self, state: &mut State, at: Offset, word: u64) {
+        // The bounds and the alignment are checked before anything is recorded.
+        let before = self.word(at).load(Ordering::Relaxed);
+        if before != word {
+            let line = at.line();
+            let mut content = self.line_now(line);
+            content[((at.0 - line.0) / 8) as usize] = word;
+            self.put_line(state, line, content);
+        }
+    }
+
+    fn copy(&self, at: Offset, bytes: &[u8]) {
+        self.check(at, bytes.len() as u64);
+        let mut state = self.0.state.lock();
+        for line in lines(at.span(bytes.len() as u64)) {
+            let before = self.line_now(line);
+            let content = patched(before, line, at, bytes);
+            if before != content {
+                self.put_line(&mut state, line, content);
+            }
+        }
+    }
+
+    /// Stores the words of `content` that are new. A store of what is there already changes no crash image.
+    fn put_line(&self, state: &mut State, line: Offset, content: Line) {
+        let State { durable, pending, .. } = state;
+        pending.stored(line, content, durable);
+        for (unit, &word) in content.iter().enumerate() {
+            let place = self.word(line.plus(unit as u64 * 8));
+            if place.load(Ordering::Relaxed) != word {
+                place.store(word, Ordering::Release);
+            }
+        }
+    }
+
+    fn start_flush(&self, span: Span) {
+        let mut state = self.0.state.lock();
+        state.pending.flushed(Agent::current(), &[(span.start, &self.bytes_now(span))]);
+    }
+
+    fn log_publish(&self, slot: Slot, signature: Option<u64>, position: u64) {
+        let signature = signature.map(|word| (slot.signature, word.to_ne_bytes()));
+        let position = (slot.position, position.to_ne_bytes());
+        let words: Vec<(Offset, [u8; 8])> = signature.into_iter().chain([position]).collect();
+        let pieces: Vec<(Offset, &[u8])> = words.iter().map(|(at, bytes)| (*at, bytes.as_slice())).collect();
+        self.0.state.lock().pending.flushed(Agent::current(), &pieces);
+    }
+
+    /// A copy of the span's bytes, taken word by word, since other threads may store beside it.
+    fn bytes_now(&self, span: Span) -> Vec<u8> {
+        self.check(span.start, span.len_bytes);
+        let first_line = span.start.line();
+        let words = lines(span).flat_map(|line| self.line_now(line));
+        let bytes = words.flat_map(u64::to_ne_bytes).skip((span.start.0 - first_line.0) as usize);
+        bytes.take(span.len_bytes as usize).collect()
+    }
+
+    fn try_grow(&self, to_bytes: u64) -> Result<(), MediumError> {
+        let mut state = self.0.state.lock();
+        if to_bytes <= self.len_bytes() {
+            return Ok(());
+        }
+        if to_bytes > REGION_BYTES_MAX {
+            return Err(MediumError::Limit { wanted_bytes: to_bytes, limit_bytes: REGION_BYTES_MAX });
+        }
+        let left = state.growth_count_max.checked_sub(1).ok_or(MediumError::Full { wanted_bytes: to_bytes })?;
+        state.growth_count_max = left;
+        self.0.len_bytes.store(to_bytes.next_multiple_of(LINE_BYTES), Ordering::Release);
+        Ok(())
+    }
+}

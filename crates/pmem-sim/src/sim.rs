@@ -1,0 +1,193 @@
+//! The simulated region: steps, the observer, crash images, and faults on request.
+//!
+//! Lock order: the observer's lock and the state's lock are never held together, and neither while an observer runs.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use pmem::{Canary, LINE_BYTES, Medium, Offset};
+
+use crate::agent::Interposed;
+use crate::choice::choices;
+use crate::image::Image;
+use crate::memory::{Memory, REGION_BYTES_MAX};
+use crate::model::{CrashModel, Model};
+use crate::pages::{Page, Pages};
+
+/// Is called after each step, on the thread that made it.
+pub type Observer = Box<dyn FnMut(&Sim, StepKind) + Send>;
+
+/// What a medium did. Whatever can change the set of crash images, or what a reader sees, is a step.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum StepKind {
+    /// One word was stored.
+    Store,
+    /// A compare-exchange was tried.
+    CompareExchange,
+    /// Bytes were copied through the cache.
+    Write,
+    /// Bytes were copied past the cache.
+    Stream,
+    /// A span was flushed.
+    Flush,
+    /// A fence that is not a commit.
+    Order,
+    /// A publish put its words into the log, where the model has one.
+    PublishLogged,
+    /// A publish stored the signature.
+    PublishSignature,
+    /// A publish stored the position.
+    PublishPosition,
+    /// A commit was asked for.
+    Commit,
+    /// A wait begins: nothing has changed, and whoever waits holds no lock that others need.
+    WaitBegin,
+    /// A wait has ended.
+    WaitEnd,
+    /// The region grew, or refused to.
+    Grow,
+}
+
+/// A simulated region. Clones are handles to the same one.
+#[derive(Clone)]
+pub struct Sim(pub(crate) Arc<Region>);
+
+pub(crate) struct Region {
+    pub(crate) memory: Memory,
+    pub(crate) len_bytes: AtomicU64,
+    pub(crate) model: Model,
+    pub(crate) canary: OnceLock<Canary>,
+    pub(crate) state: Mutex<State>,
+    observer: Mutex<Option<Observer>>,
+    step_count: AtomicU64,
+}
+
+pub(crate) struct State {
+    /// What surely survives; images share it.
+    pub(crate) durable: Arc<Pages>,
+    /// What may.
+    pub(crate) pending: Box<dyn CrashModel>,
+    /// How many times the region may still grow before the medium is full.
+    pub(crate) growth_count_max: u64,
+}
+
+impl Sim {
+    /// A region of `len_bytes` zeroes, rounded up to whole lines.
+    ///
+    /// # Panics
+    /// If `len_bytes` is greater than [`REGION_BYTES_MAX`].
+    #[must_use]
+    pub fn new(len_bytes: u64, model: Model) -> Sim {
+        Sim::holding(Pages::default(), len_bytes, model)
+    }
+
+    /// The region that a crash left, as the next open finds it. Faults that were asked of the crashed region are not
+    /// passed on.
+    #[must_use]
+    pub fn from_image(image: &Image, model: Model) -> Sim {
+        Sim::holding(image.pages(), image.len_bytes(), model)
+    }
+
+    fn holding(pages: Pages, len_bytes: u64, model: Model) -> Sim {
+        assert!(len_bytes <= REGION_BYTES_MAX, "a region of {len_bytes} bytes; the limit is {REGION_BYTES_MAX}");
+        let memory = Memory::reserve();
+        for (start, page) in pages.present() {
+            // SAFETY: the page lies within the reserved range, since whatever is durable was stored below the region's
+            // length; it is aligned; the memory was made just now, so nobody else has it.
+            unsafe { memory.base().add(start.0 as usize).cast::<Page>().write(*page) };
+        }
+        Sim(Arc::new(Region {
+            memory,
+            len_bytes: AtomicU64::new(len_bytes.next_multiple_of(LINE_BYTES)),
+            model,
+            canary: OnceLock::new(),
+            state: Mutex::new(State { durable: Arc::new(pages), pending: model.start(), growth_count_max: u64::MAX }),
+            observer: Mutex::new(None),
+            step_count: AtomicU64::new(0),
+        }))
+    }
+
+    /// The same region, on which protocols leave out or break the step that `canary` names.
+    ///
+    /// # Panics
+    /// If it already has one.
+    #[must_use]
+    pub fn with_canary(self, canary: Canary) -> Sim {
+        assert!(self.0.canary.set(canary).is_ok(), "a broken twin is broken in one place");
+        self
+    }
+
+    /// The model of this region.
+    #[must_use]
+    pub fn model(&self) -> Model {
+        self.0.model
+    }
+
+    /// Calls `observer` after every step from now on, instead of the one before. Steps made while it runs are
+    /// simulated and counted as usual but are not observed. No lock is held meanwhile, so it may use this medium: what
+    /// it does counts as another thread's doing, whose fences complete nothing of the observed one.
+    ///
+    /// An observer that owns a handle to its own region keeps it alive until [`Sim::unobserve`].
+    pub fn observe(&self, observer: Observer) {
+        *self.0.observer.lock() = Some(observer);
+    }
+
+    /// Ends observation. Not for use inside an observer, which it would not end.
+    pub fn unobserve(&self) {
+        let observer = self.0.observer.lock().take();
+        drop(observer);
+    }
+
+    /// How many steps were made so far.
+    #[must_use]
+    pub fn step_count(&self) -> u64 {
+        self.0.step_count.load(Ordering::Relaxed)
+    }
+
+    /// After `growth_count` more growths every further one is refused as full.
+    pub fn fail_grow_after(&self, growth_count: u64) {
+        self.0.state.lock().growth_count_max = growth_count;
+    }
+
+    /// Crash images possible at this moment, all different, at most `budget` of them: all there are, if they are so few;
+    /// otherwise nothing pending survives, everything does, each part (the newest first) against the others, and random
+    /// mixes drawn from `seed`.
+    #[must_use]
+    pub fn images(&self, budget: usize, seed: u64) -> Vec<Image> {
+        let state = self.0.state.lock();
+        let parts = state.pending.parts();
+        let outcome_counts: Vec<usize> = parts.iter().map(|part| part.outcome_count).collect();
+        let image = |kept: Vec<usize>| {
+            let survivors = state.pending.survivors(&parts, &kept, &state.durable);
+            Image::new(&state.durable, survivors, parts.iter().copied().zip(kept).collect(), self.len_bytes())
+        };
+        let mut images: Vec<Image> = choices(&outcome_counts, budget, seed).into_iter().map(image).collect();
+        let mut known = HashSet::new();
+        images.retain(|image| known.insert(image.hash()));
+        images
+    }
+
+    /// Counts a step and shows it to the observer. The caller holds no lock.
+    pub(crate) fn step(&self, kind: StepKind) {
+        self.0.step_count.fetch_add(1, Ordering::Relaxed);
+        let Some(mut observer) = self.0.observer.lock().take() else { return };
+        let interposed = Interposed::enter();
+        observer(self, kind);
+        drop(interposed);
+        self.0.observer.lock().get_or_insert(observer);
+    }
+
+    /// The present content of the line at `line`, word by word.
+    pub(crate) fn line_now(&self, line: Offset) -> [u64; 8] {
+        std::array::from_fn(|unit| self.load(line.plus(unit as u64 * 8), Ordering::Relaxed))
+    }
+}
+
+impl fmt::Debug for Sim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sim({:?}, {} bytes, step {})", self.0.model, self.len_bytes(), self.step_count())
+    }
+}

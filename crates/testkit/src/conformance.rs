@@ -1,0 +1,93 @@
+//! The suite that every store conforms to, on every medium and behind every front: it answers like a map.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Range;
+
+use crate::oracle::Oracle;
+use crate::read::{check, read, refused};
+use crate::script::Op;
+use crate::shape::Shape;
+use crate::subject::{Contents, Operations};
+use crate::violation::Problem;
+
+/// The whole contents are compared after so many operations, and at the end.
+const OPS_BETWEEN_READS: usize = 16;
+
+/// Where a store did not answer like a map.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mismatch {
+    /// The seed of the operations.
+    pub seed: u64,
+    /// The last operation's place.
+    pub op_index: usize,
+    /// The last operation.
+    pub op: String,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Mismatch { seed, op_index, op, problem } = self;
+        write!(f, "seed {seed}, operation {op_index} ({op}): {problem}")
+    }
+}
+
+impl std::error::Error for Mismatch {}
+
+/// Draws operations of `shape` from each seed, applies them to an empty store that `open` gives and to a map, and compares
+/// every answer. Says how many operations it compared.
+///
+/// # Errors
+/// The first difference.
+///
+/// # Panics
+/// If the shape asks for what stores cannot do by themselves: to reopen, or to run on a full medium.
+pub fn conformance(open: impl Fn() -> Box<dyn Operations>, shape: &Shape, seeds: Range<u64>) -> Result<u64, Mismatch> {
+    assert!(!shape.reopens && !shape.fills, "an open store neither reopens itself nor fills its medium");
+    let compared = seeds.map(|seed| run(&*open(), shape, seed));
+    compared.sum()
+}
+
+fn run(store: &dyn Operations, shape: &Shape, seed: u64) -> Result<u64, Mismatch> {
+    let keys: BTreeSet<Vec<u8>> = shape.keys.iter().cloned().collect();
+    let mut oracle = Oracle::exactly(Some(Contents::new()));
+    let ops = shape.ops(seed);
+    for (op_index, op) in ops.iter().enumerate() {
+        let is_due = op_index % OPS_BETWEEN_READS == 0 || op_index + 1 == ops.len();
+        let compared =
+            apply(store, op, &mut oracle).and_then(|()| if is_due { compare(store, &keys, &oracle) } else { Ok(()) });
+        compared.map_err(|problem| Mismatch { seed, op_index, op: op.to_string(), problem })?;
+    }
+    Ok(ops.len() as u64)
+}
+
+fn apply(store: &dyn Operations, op: &Op, oracle: &mut Oracle) -> Result<(), Problem> {
+    let held = |oracle: &Oracle, key: &[u8]| oracle.acknowledged().as_ref().and_then(|held| held.get(key).cloned());
+    let before = op.key().and_then(|key| held(oracle, key));
+    match op {
+        Op::Put(key, value) => store.put(key, value).map_err(refused("put"))?,
+        Op::Delete(key) => {
+            let was_there = store.delete(key).map_err(refused("delete"))?;
+            expect(was_there == before.is_some(), "delete says whether the key was there")?;
+        }
+        Op::Clear => store.clear().map_err(refused("clear"))?,
+        Op::Format | Op::Reopen | Op::Full | Op::Room => unreachable!("the shape was checked"),
+    }
+    oracle.begin(op);
+    oracle.acknowledge();
+    op.key().map_or(Ok(()), |key| {
+        let found = store.get(key).map_err(refused("get"))?;
+        expect(found == held(oracle, key), "get finds what was put last")
+    })
+}
+
+fn compare(store: &dyn Operations, keys: &BTreeSet<Vec<u8>>, oracle: &Oracle) -> Result<(), Problem> {
+    oracle.judge(&Some(read(store, keys)?))?;
+    check(store)
+}
+
+fn expect(holds: bool, what: &str) -> Result<(), Problem> {
+    if holds { Ok(()) } else { Err(Problem::Answer(what.into())) }
+}

@@ -1,0 +1,209 @@
+//! The examination of one crash image: recovered by the store's own code, compared, used, and crashed again.
+
+use std::any::Any;
+use std::collections::{BTreeSet, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use pmem_sim::{Image, Model, Sim};
+
+use crate::explore::{Counts, Settings};
+use crate::oracle::{Oracle, State};
+use crate::read::{check, read, refused};
+use crate::reservoir::Reservoir;
+use crate::script::Op;
+use crate::subject::{Contents, Failure, Subject};
+use crate::violation::Problem;
+
+/// What is put into every recovered store and deleted again, to show that it is usable.
+const PROBE_VALUE: &[u8] = b"put after the crash";
+
+/// Crash images looked at after each operation on a recovered store: nothing pending survives, and everything.
+const IMAGES_AFTER_USE_MAX: usize = 2;
+
+/// A problem, and the crashes that led to it, outermost first.
+pub(crate) struct Fault {
+    pub(crate) images: Vec<String>,
+    pub(crate) problem: Problem,
+}
+
+impl From<Problem> for Fault {
+    fn from(problem: Problem) -> Fault {
+        Fault { images: Vec::new(), problem }
+    }
+}
+
+impl Fault {
+    fn behind(mut self, image: &Image) -> Fault {
+        self.images.insert(0, image.to_string());
+        self
+    }
+}
+
+/// How deep in crashes an image is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Depth {
+    /// A crash of the script.
+    Script,
+    /// A crash of a recovery, or of a recovered store.
+    Recovery,
+}
+
+impl Depth {
+    /// Put and deleted again in every store recovered at this depth. No script uses these keys.
+    const fn probe_key(self) -> &'static [u8] {
+        match self {
+            Depth::Script => b"\0probe",
+            Depth::Recovery => b"\0probe of a recovery",
+        }
+    }
+}
+
+/// Examines images, none twice against the same oracle.
+pub(crate) struct Examiner {
+    settings: Settings,
+    model: Model,
+    /// The keys to look up.
+    keys: BTreeSet<Vec<u8>>,
+    known: HashSet<(u64, u64, Depth)>,
+    pub(crate) counts: Counts,
+}
+
+impl Examiner {
+    pub(crate) fn new(settings: Settings, model: Model, mut keys: BTreeSet<Vec<u8>>) -> Examiner {
+        let probes = [Depth::Script, Depth::Recovery].map(|depth| depth.probe_key().to_vec());
+        assert!(probes.into_iter().all(|probe| keys.insert(probe)), "the probes' keys are not for scripts");
+        Examiner { settings, model, keys, known: HashSet::new(), counts: Counts::default() }
+    }
+
+    /// The keys that readers look up.
+    pub(crate) fn keys(&self) -> &BTreeSet<Vec<u8>> {
+        &self.keys
+    }
+
+    /// Examines an image of the script's own medium.
+    pub(crate) fn examine<S: Subject>(&mut self, image: &Image, oracle: &Oracle) -> Result<(), Fault> {
+        self.examine_at::<S>(image, oracle, Depth::Script)
+    }
+
+    fn examine_at<S: Subject>(&mut self, image: &Image, oracle: &Oracle, depth: Depth) -> Result<(), Fault> {
+        if !self.known.insert((image.hash(), oracle.fingerprint(), depth)) {
+            return Ok(());
+        }
+        match depth {
+            Depth::Script => self.counts.images += 1,
+            Depth::Recovery => self.counts.nested_images += 1,
+        }
+        let examined = catch_unwind(AssertUnwindSafe(|| self.recover_and_use::<S>(image, oracle, depth)));
+        examined.unwrap_or_else(|panic| Err(panicked(&*panic).into())).map_err(|fault| fault.behind(image))
+    }
+
+    fn recover_and_use<S: Subject>(&mut self, image: &Image, oracle: &Oracle, depth: Depth) -> Result<(), Fault> {
+        let sim = medium_on(image, self.model, &self.settings);
+        let (opened, crashes) = self.recording(&sim, depth, || S::open(sim.clone()));
+        let store = match opened {
+            Ok(store) => store,
+            Err(Failure::Unfinished) => {
+                oracle.judge(&None)?;
+                self.nested::<S>(&crashes, oracle, depth)?;
+                return self.format_again::<S>(&sim, depth);
+            }
+            Err(failure) => return Err(Problem::DoesNotOpen(failure).into()),
+        };
+        let contents = read(&store, &self.keys)?;
+        let found = Some(contents);
+        oracle.judge(&found)?;
+        self.nested::<S>(&crashes, oracle, depth)?;
+        self.use_it(&store, &sim, &found, depth)
+    }
+
+    /// Where format did not finish it must be possible, and may crash, again.
+    fn format_again<S: Subject>(&mut self, sim: &Sim, depth: Depth) -> Result<(), Fault> {
+        let (formatted, crashes) = self.recording(sim, depth, || S::format(sim.clone()));
+        let store = formatted.map_err(refused("format over an unfinished format"))?;
+        let mut oracle = Oracle::exactly(None);
+        oracle.begin(&Op::Format);
+        self.nested::<S>(&crashes, &oracle, depth)?;
+        self.use_it(&store, sim, &Some(Contents::new()), depth)
+    }
+
+    /// A recovered store was read, so a further crash may change nothing; it takes and loses a key; nothing is damaged
+    /// and nothing leaks.
+    fn use_it<S: Subject>(&mut self, store: &S, sim: &Sim, found: &State, depth: Depth) -> Result<(), Fault> {
+        self.crash_now::<S>(sim, found, depth)?;
+        check(store)?;
+        let probe = depth.probe_key();
+        store.put(probe, PROBE_VALUE).map_err(refused("put after recovery"))?;
+        let with_probe = found.clone().map(|mut contents| {
+            contents.insert(probe.to_vec(), PROBE_VALUE.to_vec());
+            contents
+        });
+        self.expect(store, &with_probe)?;
+        self.crash_now::<S>(sim, &with_probe, depth)?;
+        if !store.delete(probe).map_err(refused("delete after recovery"))? {
+            return Err(Problem::Answer("delete did not find what was put after recovery".into()).into());
+        }
+        self.crash_now::<S>(sim, found, depth)?;
+        store.settle().map_err(refused("settle"))?;
+        self.expect(store, found)?;
+        check(store)?;
+        account(store, found.as_ref().unwrap_or(&Contents::new()))?;
+        self.crash_now::<S>(sim, found, depth)
+    }
+
+    fn expect<S: Subject>(&self, store: &S, state: &State) -> Result<(), Problem> {
+        Oracle::exactly(state.clone()).judge(&Some(read(store, &self.keys)?))
+    }
+
+    /// The recovered store crashes at rest: exactly what it holds must come back.
+    fn crash_now<S: Subject>(&mut self, sim: &Sim, state: &State, depth: Depth) -> Result<(), Fault> {
+        if depth == Depth::Recovery {
+            return Ok(());
+        }
+        let images = sim.images(IMAGES_AFTER_USE_MAX, 0);
+        self.nested::<S>(&images, &Oracle::exactly(state.clone()), depth)
+    }
+
+    fn nested<S: Subject>(&mut self, images: &[Image], oracle: &Oracle, depth: Depth) -> Result<(), Fault> {
+        debug_assert!(depth == Depth::Script || images.is_empty(), "crashes nest once");
+        images.iter().try_for_each(|image| self.examine_at::<S>(image, oracle, Depth::Recovery))
+    }
+
+    /// Runs `act` on `sim` and samples the crashes at its steps.
+    fn recording<T>(&self, sim: &Sim, depth: Depth, act: impl FnOnce() -> T) -> (T, Vec<Image>) {
+        if depth == Depth::Recovery {
+            return (act(), Vec::new());
+        }
+        let Settings { nested_images_max, images_per_step_max, .. } = self.settings;
+        let seed = self.counts.images;
+        let reservoir = Arc::new(Mutex::new(Reservoir::new(nested_images_max, seed)));
+        let recorder = Arc::clone(&reservoir);
+        sim.observe(Box::new(move |sim, _| {
+            let mut reservoir = recorder.lock();
+            sim.images(images_per_step_max, seed).into_iter().for_each(|image| reservoir.offer(image));
+        }));
+        let done = act();
+        sim.unobserve();
+        let crashes = reservoir.lock().take();
+        (done, crashes)
+    }
+}
+
+fn medium_on(image: &Image, model: Model, settings: &Settings) -> Sim {
+    let sim = Sim::from_image(image, model);
+    settings.canary.map_or(sim.clone(), |canary| sim.with_canary(canary))
+}
+
+fn account<S: Subject>(store: &S, contents: &Contents) -> Result<(), Problem> {
+    match store.space(contents) {
+        Some(space) if space.live_bytes != space.needed_bytes => Err(Problem::Leak(space)),
+        _ => Ok(()),
+    }
+}
+
+/// What a caught panic said.
+pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Problem {
+    let message = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    Problem::Panicked(message.unwrap_or("without a message").to_owned())
+}

@@ -1,0 +1,101 @@
+//! Scripts: the operations of an exploration.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::shape::Shape;
+
+/// One operation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Op {
+    /// Format the medium: the first operation of every script.
+    Format,
+    /// Set a key's value.
+    Put(Vec<u8>, Vec<u8>),
+    /// Remove a key.
+    Delete(Vec<u8>),
+    /// Remove every key.
+    Clear,
+    /// Close the store and open it again, without a crash.
+    Reopen,
+    /// From now on the region cannot grow.
+    Full,
+    /// From now on it can again.
+    Room,
+}
+
+impl Op {
+    /// The key it is about, where it is about one.
+    #[must_use]
+    pub fn key(&self) -> Option<&[u8]> {
+        match self {
+            Op::Put(key, _) | Op::Delete(key) => Some(key),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Op::Format => f.write_str("format"),
+            Op::Put(key, value) => write!(f, "put {} ({} bytes)", Key(key), value.len()),
+            Op::Delete(key) => write!(f, "delete {}", Key(key)),
+            Op::Clear => f.write_str("clear"),
+            Op::Reopen => f.write_str("reopen"),
+            Op::Full => f.write_str("medium full"),
+            Op::Room => f.write_str("room again"),
+        }
+    }
+}
+
+/// A key as messages show it: escaped, and long ones cut.
+pub(crate) struct Key<'a>(pub(crate) &'a [u8]);
+
+impl fmt::Display for Key<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN_BYTES_MAX: usize = 24;
+        let shown = &self.0[..self.0.len().min(SHOWN_BYTES_MAX)];
+        write!(f, "\"{}\"", shown.escape_ascii())?;
+        if self.0.len() > SHOWN_BYTES_MAX { write!(f, "... of {} bytes", self.0.len()) } else { Ok(()) }
+    }
+}
+
+/// A list of operations, of which the first ones only set the scene.
+#[derive(Clone, Debug)]
+pub struct Script {
+    /// What it is told by: its seed, if it was generated. Choices of the exploration are drawn from it too.
+    pub seed: u64,
+    /// Executed, not explored.
+    pub setup: Vec<Op>,
+    /// Executed, and crashed at every step.
+    pub explored: Vec<Op>,
+}
+
+impl Script {
+    /// Explores format and then `ops`.
+    #[must_use]
+    pub fn fresh(seed: u64, ops: impl IntoIterator<Item = Op>) -> Script {
+        let explored = [Op::Format].into_iter().chain(ops).collect();
+        Script { seed, setup: Vec::new(), explored }
+    }
+
+    /// Explores `ops` on a store that was formatted and went through `setup`.
+    #[must_use]
+    pub fn after(seed: u64, setup: impl IntoIterator<Item = Op>, ops: impl IntoIterator<Item = Op>) -> Script {
+        let setup = [Op::Format].into_iter().chain(setup).collect();
+        Script { seed, setup, explored: ops.into_iter().collect() }
+    }
+
+    /// Format and then random operations of this shape, all explored.
+    #[must_use]
+    pub fn seeded(seed: u64, shape: &Shape) -> Script {
+        Script::fresh(seed, shape.ops(seed))
+    }
+
+    /// Every key that the script names.
+    #[must_use]
+    pub fn keys(&self) -> BTreeSet<Vec<u8>> {
+        self.setup.iter().chain(&self.explored).filter_map(Op::key).map(<[u8]>::to_vec).collect()
+    }
+}

@@ -1,0 +1,73 @@
+//! Random operations of a given shape: few keys, so that updates, deletes and re-inserts meet.
+
+use fastrand::Rng;
+
+use crate::script::Op;
+
+/// What random operations look like.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// The keys to draw from.
+    pub keys: Vec<Vec<u8>>,
+    /// The value lengths to draw from.
+    pub value_lens_bytes: Vec<usize>,
+    /// How many operations.
+    pub op_count: usize,
+    /// Whether some clear the store.
+    pub clears: bool,
+    /// Whether some close and open it again.
+    pub reopens: bool,
+    /// Whether the medium is full at times.
+    pub fills: bool,
+}
+
+impl Shape {
+    /// Puts and deletes of `op_count` operations on a few short keys, the empty one among them, with values of 0 to 100
+    /// bytes: word sizes, lines, and their neighbours.
+    #[must_use]
+    pub fn small(op_count: usize) -> Shape {
+        Shape {
+            keys: [
+                &b""[..],
+                b"a",
+                b"b",
+                b"a key of more than one line, so that its comparison and its copy cross an edge",
+            ]
+            .map(Vec::from)
+            .into(),
+            value_lens_bytes: vec![0, 1, 8, 63, 64, 65, 100],
+            op_count,
+            clears: false,
+            reopens: false,
+            fills: false,
+        }
+    }
+
+    /// The operations that `seed` draws.
+    #[must_use]
+    pub fn ops(&self, seed: u64) -> Vec<Op> {
+        let mut rng = Rng::with_seed(seed);
+        (0..self.op_count).map(|_| self.op(&mut rng)).collect()
+    }
+
+    fn op(&self, rng: &mut Rng) -> Op {
+        match rng.u8(..100) {
+            0..5 if self.clears => Op::Clear,
+            5..12 if self.reopens => Op::Reopen,
+            12..17 if self.fills => Op::Full,
+            17..22 if self.fills => Op::Room,
+            22..50 => Op::Delete(self.key(rng)),
+            _ => Op::Put(self.key(rng), self.value(rng)),
+        }
+    }
+
+    fn key(&self, rng: &mut Rng) -> Vec<u8> {
+        rng.choice(&self.keys).expect("a shape has keys").clone()
+    }
+
+    /// Random bytes, so that one put's value differs from the next one's.
+    fn value(&self, rng: &mut Rng) -> Vec<u8> {
+        let len_bytes = *rng.choice(&self.value_lens_bytes).expect("a shape has value lengths");
+        std::iter::repeat_with(|| rng.u8(..)).take(len_bytes).collect()
+    }
+}

@@ -1,0 +1,132 @@
+//! What the explorer and the conformance suite need of a store.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use pmem_sim::Sim;
+
+/// What a store holds: values by key.
+pub type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Why a store refused.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// The medium holds no store, or one whose format did not finish: formatting is in order.
+    Unfinished,
+    /// The medium is full. Nothing has changed.
+    Full,
+    /// Anything else, in the store's own words.
+    Other(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Unfinished => f.write_str("there is no finished store"),
+            Failure::Full => f.write_str("the medium is full"),
+            Failure::Other(what) => f.write_str(what),
+        }
+    }
+}
+
+/// A key-value store, as tests use it.
+pub trait Operations {
+    /// The key's value. Called by interposed readers while another operation is between two steps on the same thread,
+    /// so it may not wait for a lock that writers hold.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure>;
+
+    /// Sets the key's value.
+    ///
+    /// # Errors
+    /// [`Failure::Full`], or whatever the store says.
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure>;
+
+    /// Removes the key; says whether it was there.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn delete(&self, key: &[u8]) -> Result<bool, Failure>;
+
+    /// Removes every key.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn clear(&self) -> Result<(), Failure>;
+
+    /// How many keys there are.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn len(&self) -> Result<u64, Failure>;
+
+    /// True if there is no key.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn is_empty(&self) -> Result<bool, Failure> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Shows every key with its value, in any order.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn for_each(&self, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure>;
+
+    /// The damage that the store's own checker finds, each in its words; empty for a sound store.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn check(&self) -> Result<Vec<String>, Failure> {
+        Ok(Vec::new())
+    }
+}
+
+/// How a store's space is accounted for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Space {
+    /// What the store holds as used by items.
+    pub live_bytes: u64,
+    /// What its contents need.
+    pub needed_bytes: u64,
+}
+
+/// A store on the crash medium. It must be deterministic: the same calls make the same steps, so a random hash seed or
+/// identity is fixed here, and background work runs only in [`Subject::settle`].
+pub trait Subject: Operations + Sized + Send + Sync + 'static {
+    /// Makes an empty store, whatever the medium holds.
+    ///
+    /// # Errors
+    /// [`Failure::Full`], or whatever the store says.
+    fn format(medium: Sim) -> Result<Self, Failure>;
+
+    /// Opens and recovers a store.
+    ///
+    /// # Errors
+    /// [`Failure::Unfinished`] if the medium holds none; otherwise whatever the store says.
+    fn open(medium: Sim) -> Result<Self, Failure>;
+
+    /// Closes the store in an orderly way.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn close(self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Runs what the store leaves to the background (sweep, retirement) to its end.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn settle(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// The account of the settled store, if it keeps one, given what it holds. The two sums must agree, or space leaks.
+    fn space(&self, _contents: &Contents) -> Option<Space> {
+        None
+    }
+}

@@ -1,0 +1,41 @@
+//! Who comes by between two steps of an operation.
+//!
+//! A visitor runs on the same thread, inside the medium's observer, and stands for another thread. What it sees settles
+//! marks, and so changes what follows: each visitor has a run of the script of its own.
+
+use pmem_sim::{Model, StepKind};
+
+/// Who comes by, and when.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Visitor {
+    /// Nobody.
+    Nobody,
+    /// A reader of all keys, after every step.
+    ReaderAlways,
+    /// A reader of all keys, once an operation: after the step of this number, counted from 1.
+    ReaderAfter(u64),
+    /// Another thread deletes the key that is being deleted, while the first waits for durability and holds no lock.
+    Deleter,
+}
+
+impl Visitor {
+    /// Everybody worth a run on `model`. On memory a wait is empty, and deleters of one key exclude each other.
+    pub(crate) fn all(model: Model, reader_steps_max: u64) -> Vec<Visitor> {
+        let mut visitors = vec![Visitor::Nobody, Visitor::ReaderAlways];
+        visitors.extend((1..=reader_steps_max).map(Visitor::ReaderAfter));
+        if model == Model::Span {
+            visitors.push(Visitor::Deleter);
+        }
+        visitors
+    }
+
+    /// Whether it comes after the `op_step`th step of an operation, one of `kind`.
+    pub(crate) fn comes(self, op_step: u64, kind: StepKind) -> bool {
+        match self {
+            Visitor::Nobody => false,
+            Visitor::ReaderAlways => true,
+            Visitor::ReaderAfter(step) => step == op_step,
+            Visitor::Deleter => kind == StepKind::WaitBegin,
+        }
+    }
+}
