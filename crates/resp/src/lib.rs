@@ -1,1 +1,22 @@
-//! hikv.
+//! The Redis serialisation protocol, version 2 (RESP2), without I/O.
+//!
+//! A [`Parser`] is fed the bytes of a connection as they arrive and fills [`Requests`]: arguments are ranges of the
+//! input, so nothing is copied but inline commands, whose quoting must be undone. [`Reply`] writes answers.
+//!
+//! Limits and error texts are those of Redis 7, since clients match on them.
+
+mod error;
+mod inline;
+mod limits;
+mod number;
+mod parser;
+mod reply;
+mod request;
+
+pub use error::ProtocolError;
+pub use inline::split_line;
+pub use limits::Limits;
+pub use number::parse_integer;
+pub use parser::Parser;
+pub use reply::Reply;
+pub use request::{Request, Requests};

@@ -11,7 +11,7 @@ use crate::shape::Shape;
 use crate::subject::{Contents, Operations};
 use crate::violation::Problem;
 
-/// The whole contents are compared after so many operations, and at the end.
+/// The whole contents are compared after so many operations, after each clear, and at the end.
 const OPS_BETWEEN_READS: usize = 16;
 
 /// Where a store did not answer like a map.
@@ -55,7 +55,7 @@ fn run(store: &dyn Operations, shape: &Shape, seed: u64) -> Result<u64, Mismatch
     let mut oracle = Oracle::exactly(Some(Contents::new()));
     let ops = shape.ops(seed);
     for (op_index, op) in ops.iter().enumerate() {
-        let is_due = op_index % OPS_BETWEEN_READS == 0 || op_index + 1 == ops.len();
+        let is_due = op_index % OPS_BETWEEN_READS == 0 || op_index + 1 == ops.len() || *op == Op::Clear;
         let compared =
             apply(store, op, &mut oracle).and_then(|()| if is_due { compare(store, &keys, &oracle) } else { Ok(()) });
         compared.map_err(|problem| Mismatch { seed, op_index, op: op.to_string(), problem })?;

@@ -1,6 +1,8 @@
 //! The exploration of scripts: every script on every model, with every visitor.
 
+use std::collections::BTreeMap;
 use std::ops::AddAssign;
+use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -25,8 +27,8 @@ pub struct Settings {
     pub images_per_step_max: usize,
     /// Crashes inside the recovery of one image.
     pub nested_images_max: usize,
-    /// A reader comes by once an operation, after its first step, in one run; after its second in another; so many runs.
-    pub reader_steps_max: u64,
+    /// Who comes by between steps: for each a run of every script.
+    pub visitors: Vec<Visitor>,
     /// Threads that share the runs.
     pub thread_count: usize,
     /// The broken step, for hunts.
@@ -41,7 +43,7 @@ impl Default for Settings {
             region_bytes: 1 << 20,
             images_per_step_max: 24,
             nested_images_max: 4,
-            reader_steps_max: 10,
+            visitors: Visitor::all(10),
             thread_count: 2,
             canary: None,
         }
@@ -73,48 +75,58 @@ impl AddAssign for Counts {
 /// Explores every script.
 ///
 /// # Errors
-/// The first violation that was met, or that a script led to no image at all.
+/// The first violation in the order of scripts, models and visitors, or that a script led to no image at all.
 pub fn explore<S: Subject>(scripts: &[Script], settings: &Settings) -> Result<Counts, Objection> {
     let tasks: Vec<Task<'_>> = scripts.iter().flat_map(|script| tasks(script, settings)).collect();
-    let (next, total) = (AtomicUsize::new(0), Mutex::new(Ok(Counts::default())));
+    let (next, results) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     thread::scope(|scope| {
         for _ in 0..settings.thread_count {
-            scope.spawn(|| work::<S>(&tasks, &next, &total, settings));
+            scope.spawn(|| work::<S>(&tasks, &next, &results, settings));
         }
     });
-    let counts = total.into_inner()?;
-    if scripts.is_empty() { Err(Objection::Inconclusive { seed: 0 }) } else { Ok(counts) }
+    let results = results.into_inner();
+    let mut total = Counts::default();
+    for script in scripts {
+        let own = results.iter().filter(|&(&task, _)| ptr::eq(tasks[task].script, script));
+        total += sum(script, own.map(|(_, result)| result))?;
+    }
+    if scripts.is_empty() { Err(Objection::Inconclusive { seed: 0 }) } else { Ok(total) }
 }
 
 fn tasks<'a>(script: &'a Script, settings: &Settings) -> impl Iterator<Item = Task<'a>> {
-    let visitors = |&model: &Model| Visitor::all(model, settings.reader_steps_max).into_iter().map(move |v| (model, v));
-    let runs: Vec<_> = settings.models.iter().flat_map(visitors).collect();
-    runs.into_iter().map(move |(model, visitor)| Task { script, model, visitor })
+    let with_visitors =
+        move |&model: &Model| settings.visitors.iter().map(move |&visitor| Task { script, model, visitor });
+    let tasks = settings.models.iter().flat_map(with_visitors);
+    tasks.filter(|task| task.visitor.visits(task.model))
 }
 
-/// Takes tasks until there are none or somebody objects.
+type Walked = Result<Counts, Box<Violation>>;
+
+/// Takes tasks in their order until there are none or somebody objects. So all before the first objection are done.
 fn work<S: Subject>(
     tasks: &[Task<'_>],
     next: &AtomicUsize,
-    total: &Mutex<Result<Counts, Objection>>,
+    results: &Mutex<BTreeMap<usize, Walked>>,
     settings: &Settings,
 ) {
-    while let Some(&task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
-        let done = run::<S>(task, settings);
-        match (&mut *total.lock(), done) {
-            (Ok(total), Ok(counts)) => *total += counts,
-            (total @ Ok(_), Err(objection)) => *total = Err(objection),
-            (Err(_), _) => return,
+    loop {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        let Some(&task) = tasks.get(number) else { return };
+        let walked = walk::<S>(task, settings);
+        if walked.is_err() {
+            next.store(tasks.len(), Ordering::Relaxed);
         }
+        results.lock().insert(number, walked);
     }
 }
 
-fn run<S: Subject>(task: Task<'_>, settings: &Settings) -> Result<Counts, Objection> {
-    let counts = walk::<S>(task, settings).map_err(Objection::Violation)?;
-    if task.visitor == Visitor::Nobody && counts.images == 0 {
-        return Err(Objection::Inconclusive { seed: task.script.seed });
+/// What the runs of one script looked at together.
+fn sum<'a>(script: &Script, results: impl Iterator<Item = &'a Walked>) -> Result<Counts, Objection> {
+    let mut counts = Counts::default();
+    for walked in results {
+        counts += walked.clone().map_err(Objection::Violation)?;
     }
-    Ok(counts)
+    if counts.images == 0 { Err(Objection::Inconclusive { seed: script.seed }) } else { Ok(counts) }
 }
 
 /// What became of a hunt for a broken twin.

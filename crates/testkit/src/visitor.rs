@@ -14,19 +14,22 @@ pub enum Visitor {
     ReaderAlways,
     /// A reader of all keys, once an operation: after the step of this number, counted from 1.
     ReaderAfter(u64),
-    /// Another thread deletes the key that is being deleted, while the first waits for durability and holds no lock.
+    /// Another thread deletes the key that is being deleted, while the first waits for a log and so holds no lock.
     Deleter,
 }
 
 impl Visitor {
-    /// Everybody worth a run on `model`. On memory a wait is empty, and deleters of one key exclude each other.
-    pub(crate) fn all(model: Model, reader_steps_max: u64) -> Vec<Visitor> {
-        let mut visitors = vec![Visitor::Nobody, Visitor::ReaderAlways];
-        visitors.extend((1..=reader_steps_max).map(Visitor::ReaderAfter));
-        if model == Model::Span {
-            visitors.push(Visitor::Deleter);
-        }
-        visitors
+    /// Everybody: nobody, a reader after every step, one after each of the first `reader_steps_max` steps of an operation,
+    /// and a deleter.
+    #[must_use]
+    pub fn all(reader_steps_max: u64) -> Vec<Visitor> {
+        let readers = (1..=reader_steps_max).map(Visitor::ReaderAfter);
+        [Visitor::Nobody, Visitor::ReaderAlways, Visitor::Deleter].into_iter().chain(readers).collect()
+    }
+
+    /// Whether a run on `model` can show anything. On memory a wait is empty, and deleters of one key exclude each other.
+    pub(crate) fn visits(self, model: Model) -> bool {
+        self != Visitor::Deleter || model == Model::Span
     }
 
     /// Whether it comes after the `op_step`th step of an operation, one of `kind`.

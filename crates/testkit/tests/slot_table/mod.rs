@@ -156,8 +156,7 @@ impl SlotTable {
     /// The word without its mark, durable; that is what readers may go by.
     fn settled(&self, at: Offset) -> u64 {
         let word = self.word(at);
-        let careless = if word & DELETED == 0 { Canary::UnsettledRead } else { Canary::UnsettledAbsent };
-        if word & FRESH != 0 && !self.sim.breaks(careless) {
+        if word & FRESH != 0 && !self.sim.breaks(Canary::UnsettledRead) {
             self.sim.flush(at.span(8));
             self.sync();
             let _ = self.sim.compare_exchange(at, word, word & !FRESH);

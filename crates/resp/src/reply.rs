@@ -1,0 +1,97 @@
+/// Writes replies to the end of a buffer.
+///
+/// An array is its header followed by its elements, each written by one of the other methods.
+#[derive(Debug)]
+pub struct Reply<'a> {
+    output: &'a mut Vec<u8>,
+}
+
+impl<'a> Reply<'a> {
+    /// A writer that appends to `output`.
+    pub fn new(output: &'a mut Vec<u8>) -> Reply<'a> {
+        Reply { output }
+    }
+
+    /// A short text that holds no line end, such as `OK`.
+    pub fn simple(&mut self, text: &str) {
+        self.line(b'+', text.as_bytes());
+    }
+
+    /// An error: a code in capitals, a space and a sentence. Line ends in it become spaces.
+    pub fn error(&mut self, text: &[u8]) {
+        self.line(b'-', text);
+    }
+
+    /// An integer.
+    pub fn integer(&mut self, value: i64) {
+        self.number(b':', value);
+    }
+
+    /// A byte string of any content.
+    pub fn bulk(&mut self, bytes: &[u8]) {
+        self.output.reserve(bytes.len() + 32);
+        self.bulk_header(bytes.len() as u64);
+        self.output.extend_from_slice(bytes);
+        self.bulk_end();
+    }
+
+    /// The start of a byte string whose bytes the caller appends, followed by [`Reply::bulk_end`].
+    pub fn bulk_header(&mut self, len_bytes: u64) {
+        self.number(b'$', len_bytes);
+    }
+
+    /// The end of a byte string.
+    pub fn bulk_end(&mut self) {
+        self.output.extend_from_slice(b"\r\n");
+    }
+
+    /// Nothing, where a byte string could be.
+    pub fn null_bulk(&mut self) {
+        self.output.extend_from_slice(b"$-1\r\n");
+    }
+
+    /// Nothing, where an array could be.
+    pub fn null_array(&mut self) {
+        self.output.extend_from_slice(b"*-1\r\n");
+    }
+
+    /// The start of an array: the next `count` replies are its elements.
+    pub fn array(&mut self, count: usize) {
+        self.number(b'*', count as u64);
+    }
+
+    fn number(&mut self, kind: u8, value: impl itoa::Integer) {
+        self.output.push(kind);
+        self.output.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+        self.output.extend_from_slice(b"\r\n");
+    }
+
+    fn line(&mut self, kind: u8, text: &[u8]) {
+        self.output.push(kind);
+        self.output.extend(text.iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }));
+        self.output.extend_from_slice(b"\r\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(write: impl FnOnce(&mut Reply<'_>)) -> Vec<u8> {
+        let mut output = Vec::new();
+        write(&mut Reply::new(&mut output));
+        output
+    }
+
+    #[test]
+    fn every_kind() {
+        assert_eq!(written(|r| r.simple("OK")), b"+OK\r\n");
+        assert_eq!(written(|r| r.error(b"ERR two\r\nlines")), b"-ERR two  lines\r\n");
+        assert_eq!(written(|r| r.integer(i64::MIN)), b":-9223372036854775808\r\n");
+        assert_eq!(written(|r| r.bulk(b"a\r\nb")), b"$4\r\na\r\nb\r\n");
+        assert_eq!(written(|r| r.bulk(b"")), b"$0\r\n\r\n");
+        assert_eq!(written(|r| r.null_bulk()), b"$-1\r\n");
+        assert_eq!(written(|r| r.null_array()), b"*-1\r\n");
+        assert_eq!(written(|r| r.array(2)), b"*2\r\n");
+    }
+}

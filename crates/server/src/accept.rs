@@ -1,0 +1,69 @@
+//! Accepting connections and handing each to an event loop.
+
+use std::io::{self, ErrorKind, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mio::event::Source;
+use mio::net::{TcpListener, TcpStream};
+use mio::{Interest, Poll, Token};
+
+use crate::event_loop::Handoff;
+use crate::shared::{Admission, Shared};
+
+/// How long to leave the backlog alone after the operating system ran out of files or memory: it reports a waiting
+/// connection only once, and nothing tells when there is room again.
+const RETRY_AFTER: Duration = Duration::from_millis(100);
+
+pub(crate) struct Acceptor {
+    listener: TcpListener,
+    handoffs: Vec<Handoff>,
+    shared: Arc<Shared>,
+    /// Connections wait, as far as is known.
+    waiting: bool,
+}
+
+impl Acceptor {
+    pub(crate) fn new(listener: TcpListener, handoffs: Vec<Handoff>, shared: Arc<Shared>) -> Acceptor {
+        Acceptor { listener, handoffs, shared, waiting: false }
+    }
+
+    pub(crate) fn register(&mut self, poll: &Poll, token: Token) -> io::Result<()> {
+        self.listener.register(poll.registry(), token, Interest::READABLE)
+    }
+
+    /// Takes note that the poller reports a connection.
+    pub(crate) fn expect_some(&mut self) {
+        self.waiting = true;
+    }
+
+    /// When to call [`Acceptor::accept_waiting`] again though nothing is reported.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        self.waiting.then_some(RETRY_AFTER)
+    }
+
+    /// Accepts whoever waits.
+    pub(crate) fn accept_waiting(&mut self) {
+        while self.waiting {
+            match self.listener.accept() {
+                Ok((socket, _)) => self.admit(socket),
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => self.waiting = false,
+                    ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
+                    _ => break,
+                },
+            }
+        }
+    }
+
+    fn admit(&self, mut socket: TcpStream) {
+        let Some(admission) = Admission::try_new(&self.shared) else {
+            // A courtesy: the client may be gone, and is dropped in any case.
+            let _ = socket.write(b"-ERR max number of clients reached\r\n");
+            return;
+        };
+        // Without it replies wait for acknowledgements; it can only fail on a connection that is gone.
+        let _ = socket.set_nodelay(true);
+        self.handoffs[admission.loop_index].give(socket, admission);
+    }
+}

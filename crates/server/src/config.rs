@@ -1,0 +1,29 @@
+use std::time::Duration;
+
+/// How to serve.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// `HOST:PORT` to listen on; port 0 takes a free one.
+    pub addr: String,
+    /// Event loops, each a thread; at least one runs.
+    pub threads: usize,
+    /// The most clients at a time; fewer if the process may not open so many files.
+    pub max_clients: usize,
+    /// The longest argument of a request in bytes, at most 1 GiB.
+    pub bulk_bytes_max: usize,
+    /// How long a client may take to read the last replies when the server stops.
+    pub drain_max: Duration,
+}
+
+impl Default for Config {
+    /// Redis' defaults, on the loopback interface alone, with a thread for each core.
+    fn default() -> Config {
+        Config {
+            addr: "127.0.0.1:6379".into(),
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            max_clients: 10_000,
+            bulk_bytes_max: 512 << 20,
+            drain_max: Duration::from_secs(5),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! One client's connection.
+//!
+//! The poller reports a change of readiness once, so readiness is remembered here until the socket says otherwise. A
+//! turn is bounded, by one read and by what [`Output::send`] sends; who has more to do gets another turn after the
+//! others.
+
+use std::io;
+use std::mem;
+
+use mio::event::{Event, Source};
+use mio::net::TcpStream;
+use mio::{Interest, Poll, Token};
+use resp::{Limits, Parser};
+
+use crate::buffers::Buffers;
+use crate::input::{Arrived, Input};
+use crate::output::Output;
+use crate::pipeline::Pipeline;
+use crate::shared::{Admission, LoopCounters, Shared};
+
+/// What a connection needs of its event loop for a turn.
+pub(crate) struct Worker<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) counters: &'a LoopCounters,
+    pub(crate) buffers: &'a mut Buffers,
+}
+
+/// What is known of a client between its requests.
+#[derive(Default)]
+pub(crate) struct Session {
+    /// Nothing more is executed; the connection closes when its replies are sent.
+    pub(crate) closing: bool,
+}
+
+/// What a connection waits for after its turn.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// For nothing but the other connections.
+    Again,
+    /// For its socket.
+    Wait,
+    /// It is over.
+    Close,
+}
+
+pub(crate) struct Connection {
+    socket: TcpStream,
+    input: Input,
+    parser: Parser,
+    pipeline: Pipeline,
+    output: Output,
+    session: Session,
+    /// The socket has something to read, as far as is known.
+    readable: bool,
+    /// The client has closed its side: what it sent before must be read up to the end.
+    hung_up: bool,
+    /// Nothing more will be read.
+    ended: bool,
+    /// Nothing is read after the next read.
+    finishing: bool,
+    /// The input holds no complete request.
+    starved: bool,
+    _admission: Admission,
+}
+
+impl Connection {
+    pub(crate) fn new(socket: TcpStream, limits: Limits, admission: Admission) -> Connection {
+        Connection {
+            socket,
+            input: Input::default(),
+            parser: Parser::new(limits),
+            pipeline: Pipeline::default(),
+            output: Output::default(),
+            session: Session::default(),
+            readable: false,
+            hung_up: false,
+            ended: false,
+            finishing: false,
+            starved: true,
+            _admission: admission,
+        }
+    }
+
+    pub(crate) fn register(&mut self, poll: &Poll, token: Token) -> io::Result<()> {
+        self.socket.register(poll.registry(), token, Interest::READABLE | Interest::WRITABLE)
+    }
+
+    /// Takes note of what the poller reports.
+    pub(crate) fn note(&mut self, event: &Event) {
+        self.readable |= event.is_readable() || event.is_read_closed() || event.is_error();
+        self.hung_up |= event.is_read_closed();
+        self.output.writable |= event.is_writable();
+    }
+
+    /// Lets the connection end: it reads once more, answers what it has got and closes.
+    pub(crate) fn finish(&mut self) {
+        self.readable = !self.ended;
+        self.finishing = true;
+    }
+
+    /// Gets on as far as the socket and the bounds allow.
+    pub(crate) fn turn(&mut self, worker: &mut Worker<'_>) -> Turn {
+        self.input.borrow(worker.buffers);
+        self.output.borrow(worker.buffers);
+        self.pipeline.borrow(worker.buffers);
+        let outcome = self.advance(worker);
+        self.input.give_back(worker.buffers);
+        self.output.give_back(worker.buffers);
+        self.pipeline.give_back(worker.buffers);
+        match outcome {
+            Ok(()) => self.next_turn(),
+            Err(_) => Turn::Close,
+        }
+    }
+
+    fn advance(&mut self, worker: &mut Worker<'_>) -> io::Result<()> {
+        self.output.send(&self.socket)?;
+        self.execute(worker);
+        if self.wants_input() {
+            self.read()?;
+            self.execute(worker);
+        }
+        self.output.send(&self.socket)
+    }
+
+    fn next_turn(&self) -> Turn {
+        let over = self.session.closing || (self.ended && self.starved);
+        let sendable = !self.output.is_empty() && self.output.writable;
+        let executable = !over && !self.output.is_full() && !self.starved;
+        if over && self.output.is_empty() {
+            Turn::Close
+        } else if sendable || executable || self.wants_input() {
+            Turn::Again
+        } else {
+            Turn::Wait
+        }
+    }
+
+    fn wants_input(&self) -> bool {
+        self.readable && self.starved && !self.session.closing && !self.output.is_full()
+    }
+
+    /// Executes complete requests until none is left or the output is full.
+    fn execute(&mut self, worker: &Worker<'_>) {
+        while !self.session.closing && !self.output.is_full() && self.has_request() {
+            self.pipeline.run(self.input.pending(), &mut self.session, worker, &mut self.output);
+        }
+    }
+
+    fn has_request(&mut self) -> bool {
+        if self.pipeline.is_done() {
+            self.input.consume(self.pipeline.restart());
+            self.pipeline.parse(&mut self.parser, self.input.pending());
+        }
+        self.starved = self.pipeline.is_done();
+        !self.starved
+    }
+
+    fn read(&mut self) -> io::Result<()> {
+        match self.input.read(&self.socket, self.parser.wanted_bytes())? {
+            Arrived::Some => {}
+            // A read that leaves room has emptied the socket, and what comes later is reported, but an end that was
+            // reported with the data is not reported again.
+            Arrived::All => self.readable = self.hung_up,
+            Arrived::End => self.ended = true,
+        }
+        self.ended |= mem::take(&mut self.finishing);
+        self.readable &= !self.ended;
+        self.starved = false;
+        Ok(())
+    }
+}

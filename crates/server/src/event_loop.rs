@@ -1,0 +1,214 @@
+//! One thread's share of the connections.
+
+use std::io::{self, ErrorKind};
+use std::mem;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use mio::net::TcpStream;
+use mio::{Events, Poll, Token, Waker};
+use resp::Limits;
+use slab::Slab;
+
+use crate::StopHandle;
+use crate::accept::Acceptor;
+use crate::buffers::Buffers;
+use crate::connection::{Connection, Turn, Worker};
+use crate::shared::{Admission, Shared};
+
+/// Events taken from the poller at a time; more wait in the kernel.
+const EVENT_COUNT_MAX: usize = 1024;
+
+/// Connections have their number in `connections` as token.
+const LISTENER: Token = Token(usize::MAX);
+const WAKER: Token = Token(usize::MAX - 1);
+
+/// Gives new connections to an event loop.
+pub(crate) struct Handoff {
+    sender: Sender<(TcpStream, Admission)>,
+    waker: Arc<Waker>,
+}
+
+impl Handoff {
+    /// A loop that has stopped closes the connection.
+    pub(crate) fn give(&self, socket: TcpStream, admission: Admission) {
+        let _ = self.sender.send((socket, admission));
+        // The only failure is a loop that is gone.
+        let _ = self.waker.wake();
+    }
+}
+
+struct Slot {
+    connection: Connection,
+    /// It is in `ready`.
+    queued: bool,
+}
+
+pub(crate) struct EventLoop {
+    index: usize,
+    shared: Arc<Shared>,
+    poll: Poll,
+    waker: Arc<Waker>,
+    sender: Sender<(TcpStream, Admission)>,
+    arrivals: Receiver<(TcpStream, Admission)>,
+    acceptor: Option<Acceptor>,
+    connections: Slab<Slot>,
+    /// Connections that get a turn.
+    ready: Vec<usize>,
+    buffers: Buffers,
+    stop: StopHandle,
+    drain_max: Duration,
+    /// When to give up on clients that do not read their last replies; set once the server stops.
+    deadline: Option<Instant>,
+}
+
+impl EventLoop {
+    pub(crate) fn new(
+        index: usize,
+        shared: Arc<Shared>,
+        stop: StopHandle,
+        drain_max: Duration,
+    ) -> io::Result<EventLoop> {
+        let poll = Poll::new()?;
+        let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
+        stop.attach(Arc::clone(&waker));
+        let (sender, arrivals) = channel();
+        Ok(EventLoop {
+            index,
+            shared,
+            poll,
+            waker,
+            sender,
+            arrivals,
+            acceptor: None,
+            connections: Slab::new(),
+            ready: Vec::new(),
+            buffers: Buffers::default(),
+            stop,
+            drain_max,
+            deadline: None,
+        })
+    }
+
+    pub(crate) fn handoff(&self) -> Handoff {
+        Handoff { sender: self.sender.clone(), waker: Arc::clone(&self.waker) }
+    }
+
+    /// Makes this the loop that accepts.
+    pub(crate) fn accept_from(&mut self, mut acceptor: Acceptor) -> io::Result<()> {
+        acceptor.register(&self.poll, LISTENER)?;
+        self.acceptor = Some(acceptor);
+        Ok(())
+    }
+
+    /// Serves until the server stops. If the poller fails, stops the other loops as well.
+    pub(crate) fn run(mut self) -> io::Result<()> {
+        let outcome = self.serve();
+        if outcome.is_err() {
+            self.stop.stop();
+        }
+        outcome
+    }
+
+    fn serve(&mut self) -> io::Result<()> {
+        let mut events = Events::with_capacity(EVENT_COUNT_MAX);
+        while !self.is_finished() {
+            match self.poll.poll(&mut events, self.timeout()) {
+                Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
+                _ => self.note(&events),
+            }
+            self.accept();
+            self.adopt();
+            if self.stop.is_stopped() && self.deadline.is_none() {
+                self.begin_to_stop();
+            }
+            self.give_turns();
+        }
+        Ok(())
+    }
+
+    fn is_finished(&self) -> bool {
+        self.deadline.is_some_and(|deadline| self.connections.is_empty() || Instant::now() >= deadline)
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        if !self.ready.is_empty() {
+            return Some(Duration::ZERO);
+        }
+        let until_deadline = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        until_deadline.or_else(|| self.acceptor.as_ref()?.retry_after())
+    }
+
+    fn note(&mut self, events: &Events) {
+        for event in events {
+            let key = event.token().0;
+            if event.token() == LISTENER
+                && let Some(acceptor) = &mut self.acceptor
+            {
+                acceptor.expect_some();
+            } else if let Some(slot) = self.connections.get_mut(key) {
+                // It may be the successor of the one that the event is about, for which it is a false alarm.
+                slot.connection.note(event);
+                self.queue(key);
+            }
+        }
+    }
+
+    fn accept(&mut self) {
+        if let Some(acceptor) = &mut self.acceptor {
+            acceptor.accept_waiting();
+        }
+    }
+
+    /// Takes over the connections that were given to this loop.
+    fn adopt(&mut self) {
+        while let Ok((socket, admission)) = self.arrivals.try_recv() {
+            let limits = Limits::with_bulk_bytes_max(self.shared.bulk_bytes_max);
+            let mut connection = Connection::new(socket, limits, admission);
+            let entry = self.connections.vacant_entry();
+            let key = entry.key();
+            // A refusal leaves the connection to be dropped, which closes it.
+            if connection.register(&self.poll, Token(key)).is_ok() {
+                entry.insert(Slot { connection, queued: false });
+                self.finish_if_stopping(key);
+            }
+        }
+    }
+
+    /// Takes no more connections, and has those there are finish.
+    fn begin_to_stop(&mut self) {
+        self.deadline = Some(Instant::now() + self.drain_max);
+        self.acceptor = None;
+        let keys: Vec<usize> = self.connections.iter().map(|(key, _)| key).collect();
+        keys.into_iter().for_each(|key| self.finish_if_stopping(key));
+    }
+
+    fn finish_if_stopping(&mut self, key: usize) {
+        if self.deadline.is_some() {
+            self.connections[key].connection.finish();
+            self.queue(key);
+        }
+    }
+
+    fn queue(&mut self, key: usize) {
+        let slot = &mut self.connections[key];
+        if !mem::replace(&mut slot.queued, true) {
+            self.ready.push(key);
+        }
+    }
+
+    fn give_turns(&mut self) {
+        for key in mem::take(&mut self.ready) {
+            let slot = &mut self.connections[key];
+            slot.queued = false;
+            let counters = &self.shared.loops[self.index];
+            let mut worker = Worker { shared: &self.shared, counters, buffers: &mut self.buffers };
+            match slot.connection.turn(&mut worker) {
+                Turn::Again => self.queue(key),
+                Turn::Wait => {}
+                Turn::Close => drop(self.connections.remove(key)),
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What has been read from a connection and not yet been understood.
+
+use std::io;
+use std::mem;
+use std::os::fd::AsFd;
+
+use rustix::buffer::spare_capacity;
+
+use crate::buffers::{Buffers, keep};
+
+/// Room for one read: what a socket delivers at once to a busy server, and a bound on one connection's turn.
+const READ_BYTES: usize = 64 << 10;
+
+/// The longest part of a request that is moved out of the lent buffer, to be kept while the rest is on its way.
+const MOVED_BYTES_MAX: usize = 8 << 10;
+
+#[derive(Default)]
+pub(crate) struct Input {
+    bytes: Vec<u8>,
+    /// The bytes before it have been consumed.
+    start: usize,
+}
+
+/// What a read brought.
+pub(crate) enum Arrived {
+    /// As much as there was room for, or less: the socket may hold more.
+    Some,
+    /// All that the socket held.
+    All,
+    /// The client will send no more.
+    End,
+}
+
+impl Input {
+    /// Takes the loop's buffer for a turn, unless a long request is arriving in an own one.
+    pub(crate) fn borrow(&mut self, buffers: &mut Buffers) {
+        if self.bytes.capacity() <= MOVED_BYTES_MAX {
+            let mut lent = mem::take(&mut buffers.input);
+            lent.extend_from_slice(self.pending());
+            (self.bytes, self.start) = (lent, 0);
+        }
+    }
+
+    /// Gives the loop's buffer back after a turn, and keeps what is left of an own one.
+    pub(crate) fn give_back(&mut self, buffers: &mut Buffers) {
+        if self.pending().len() <= MOVED_BYTES_MAX {
+            let rest = self.pending().to_vec();
+            keep(&mut buffers.input, mem::replace(&mut self.bytes, rest));
+            self.start = 0;
+        }
+    }
+
+    pub(crate) fn pending(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+
+    pub(crate) fn consume(&mut self, len_bytes: usize) {
+        self.start += len_bytes;
+    }
+
+    /// Reads once. `wanted_bytes` is the length that would complete the request, or 0.
+    pub(crate) fn read(&mut self, socket: impl AsFd, wanted_bytes: usize) -> io::Result<Arrived> {
+        self.make_room(wanted_bytes);
+        let room_bytes = self.bytes.capacity() - self.bytes.len();
+        match rustix::io::retry_on_intr(|| rustix::io::read(&socket, spare_capacity(&mut self.bytes))) {
+            Ok(0) => Ok(Arrived::End),
+            Ok(read_bytes) if read_bytes == room_bytes => Ok(Arrived::Some),
+            Ok(_) => Ok(Arrived::All),
+            Err(rustix::io::Errno::AGAIN) => Ok(Arrived::All),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Makes room at the end. The buffer grows with what has arrived and not with what is announced, at most to twice
+    /// of it, and for a long argument exactly to its end.
+    fn make_room(&mut self, wanted_bytes: usize) {
+        self.bytes.drain(..mem::take(&mut self.start));
+        let len_bytes = self.bytes.len();
+        let missing_bytes = wanted_bytes.saturating_sub(len_bytes);
+        if missing_bytes == 0 || len_bytes < READ_BYTES {
+            self.bytes.reserve(READ_BYTES);
+        } else if self.bytes.capacity() == len_bytes {
+            self.bytes.reserve_exact(missing_bytes.min(len_bytes));
+        }
+    }
+}

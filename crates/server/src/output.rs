@@ -1,0 +1,125 @@
+//! Replies that have not been sent yet.
+//!
+//! At [`FULL_BYTES`] the connection stops executing and reading: a client that does not read its replies is not served,
+//! and holds no more than that and one group of small values. A large value is never held whole: it is read from the
+//! store in pieces as the client takes them, and nothing else is executed for the client meanwhile.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::mem;
+
+use hikv::ValueReader;
+use mio::net::TcpStream;
+use resp::Reply;
+
+use crate::buffers::{Buffers, keep};
+
+/// Unsent bytes that stop a connection's execution: several socket buffers' worth, few enough for ten thousand clients.
+const FULL_BYTES: usize = 256 << 10;
+
+/// A large value's piece: enough to make the system call cheap beside the copy.
+const PIECE_BYTES: u64 = 256 << 10;
+
+/// What one connection may send before others get their turn.
+const TURN_BYTES_MAX: usize = 1 << 20;
+
+#[derive(Default)]
+pub(crate) struct Output {
+    bytes: Vec<u8>,
+    /// The bytes before it have been sent.
+    sent: usize,
+    /// The value that follows the bytes.
+    value: Option<StreamedValue>,
+    /// The socket takes more, as far as is known.
+    pub(crate) writable: bool,
+}
+
+struct StreamedValue {
+    reader: ValueReader,
+    missing_bytes: u64,
+}
+
+impl Output {
+    /// Takes the loop's buffer for a turn, unless an own one holds unsent replies.
+    pub(crate) fn borrow(&mut self, buffers: &mut Buffers) {
+        if self.bytes.capacity() == 0 {
+            self.bytes = mem::take(&mut buffers.output);
+        }
+    }
+
+    /// Gives the loop's buffer back after a turn if all was sent.
+    pub(crate) fn give_back(&mut self, buffers: &mut Buffers) {
+        if self.unsent().is_empty() {
+            self.sent = 0;
+            keep(&mut buffers.output, mem::take(&mut self.bytes));
+        }
+    }
+
+    /// Where replies are written; not after [`Output::stream`] until that value has been sent.
+    pub(crate) fn reply(&mut self) -> Reply<'_> {
+        debug_assert!(self.value.is_none(), "a reply would overtake a value");
+        Reply::new(&mut self.bytes)
+    }
+
+    /// Replies with a value that is read as it is sent.
+    pub(crate) fn stream(&mut self, reader: ValueReader) {
+        let missing_bytes = reader.len_bytes();
+        self.reply().bulk_header(missing_bytes);
+        self.value = Some(StreamedValue { reader, missing_bytes });
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.value.is_some() || self.unsent().len() >= FULL_BYTES
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.value.is_none() && self.unsent().is_empty()
+    }
+
+    /// Sends until nothing is left, the socket takes no more, or others should have a turn.
+    pub(crate) fn send(&mut self, mut socket: &TcpStream) -> io::Result<()> {
+        let mut turn_bytes = 0;
+        while self.writable && turn_bytes < TURN_BYTES_MAX && self.load()? {
+            match socket.write(self.unsent()) {
+                Ok(sent_bytes) => {
+                    self.sent += sent_bytes;
+                    turn_bytes += sent_bytes;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.writable = false,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn unsent(&self) -> &[u8] {
+        &self.bytes[self.sent..]
+    }
+
+    /// Makes sure that there are bytes to send, if anything is left.
+    fn load(&mut self) -> io::Result<bool> {
+        if self.unsent().is_empty() {
+            self.bytes.clear();
+            self.sent = 0;
+            self.load_piece()?;
+        }
+        Ok(!self.unsent().is_empty())
+    }
+
+    /// Reads the next piece of the value. A value that fails midway, or ends early, fails the connection: its length
+    /// has been sent.
+    fn load_piece(&mut self) -> io::Result<()> {
+        let Some(value) = &mut self.value else { return Ok(()) };
+        let piece_bytes = value.missing_bytes.min(PIECE_BYTES);
+        let read_bytes = value.reader.by_ref().take(piece_bytes).read_to_end(&mut self.bytes)? as u64;
+        if read_bytes < piece_bytes {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        value.missing_bytes -= read_bytes;
+        if value.missing_bytes == 0 {
+            self.value = None;
+            self.reply().bulk_end();
+        }
+        Ok(())
+    }
+}

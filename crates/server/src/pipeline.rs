@@ -1,0 +1,119 @@
+//! The requests that one connection sent together.
+//!
+//! They are executed in order, and stop at the first that fills the output; the rest waits here until that is sent.
+
+use std::mem;
+
+use resp::{Parser, ProtocolError, Request, Requests};
+
+use crate::buffers::{Buffers, KEPT_BYTES_MAX};
+use crate::commands::{self, Action, Call};
+use crate::connection::{Session, Worker};
+use crate::errors::Refusal;
+use crate::output::Output;
+use crate::reads;
+use crate::shared::{Shared, Tally};
+
+/// Requests parsed at a time: several groups of reads, and little to hold for a client that does not read its replies.
+const REQUEST_COUNT_MAX: usize = 128;
+
+/// The next thing to execute.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cursor {
+    pub(crate) request: usize,
+    /// Keys of that request that have been answered, if it is a read.
+    pub(crate) key: usize,
+}
+
+#[derive(Default)]
+pub(crate) struct Pipeline {
+    requests: Requests,
+    cursor: Cursor,
+    /// What follows the requests and cannot be parsed.
+    breach: Option<ProtocolError>,
+    parsed_bytes: usize,
+}
+
+impl Pipeline {
+    /// Takes the loop's list of requests for a turn, if it has none that wait.
+    pub(crate) fn borrow(&mut self, buffers: &mut Buffers) {
+        if self.requests.is_empty() {
+            self.requests = mem::take(&mut buffers.requests);
+        }
+    }
+
+    /// Gives the loop's list back after a turn if nothing waits.
+    pub(crate) fn give_back(&mut self, buffers: &mut Buffers) {
+        if self.is_done() {
+            let mut requests = mem::take(&mut self.requests);
+            requests.clear();
+            self.cursor = Cursor::default();
+            if requests.capacity_bytes() <= KEPT_BYTES_MAX {
+                buffers.requests = requests;
+            }
+        }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.cursor.request == self.requests.len() && self.breach.is_none()
+    }
+
+    /// Forgets the requests that are done and returns how many bytes of input they were.
+    pub(crate) fn restart(&mut self) -> usize {
+        self.requests.clear();
+        self.cursor = Cursor::default();
+        mem::take(&mut self.parsed_bytes)
+    }
+
+    /// Finds the next requests in `input`.
+    pub(crate) fn parse(&mut self, parser: &mut Parser, input: &[u8]) {
+        match parser.parse(input, &mut self.requests, REQUEST_COUNT_MAX) {
+            Ok(parsed_bytes) => self.parsed_bytes = parsed_bytes,
+            Err(breach) => self.breach = Some(breach),
+        }
+    }
+
+    /// Executes requests until none is left or the output is full; `input` is what they were parsed from.
+    pub(crate) fn run(&mut self, input: &[u8], session: &mut Session, worker: &Worker<'_>, output: &mut Output) {
+        let first = self.cursor.request;
+        let mut tally = Tally::default();
+        while self.cursor.request < self.requests.len() && !output.is_full() && !session.closing {
+            self.step(input, session, worker.shared, output, &mut tally);
+        }
+        tally.commands = (self.cursor.request - first) as u64;
+        worker.counters.add(tally);
+        if self.cursor.request == self.requests.len() && !session.closing {
+            self.report_breach(session, output);
+        }
+    }
+
+    fn step(&mut self, input: &[u8], session: &mut Session, shared: &Shared, output: &mut Output, tally: &mut Tally) {
+        let request = self.requests.get(self.cursor.request, input);
+        match commands::find(&request).map(|command| command.action) {
+            Ok(Action::Read(_)) => {
+                let group = reads::gather(&self.requests, input, self.cursor);
+                self.cursor = reads::answer(&group, &shared.store, output, tally);
+                return;
+            }
+            Ok(Action::Apply(apply)) => execute(apply, request, session, shared, output),
+            Err(refusal) => output.reply().error(&refusal.text()),
+        }
+        self.cursor.request += 1;
+    }
+
+    fn report_breach(&mut self, session: &mut Session, output: &mut Output) {
+        if !output.is_full()
+            && let Some(breach) = self.breach.take()
+        {
+            output.reply().error(&Refusal::Protocol(breach).text());
+            session.closing = true;
+        }
+    }
+}
+
+fn execute(apply: commands::Apply, request: Request<'_>, session: &mut Session, shared: &Shared, output: &mut Output) {
+    let mut call = Call { shared, session, request, reply: output.reply() };
+    if let Err(refusal) = apply(&mut call) {
+        call.reply.error(&refusal.text());
+    }
+}

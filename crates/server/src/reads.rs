@@ -1,0 +1,117 @@
+//! Reads of values: GET and MGET, in groups.
+//!
+//! The keys of consecutive reads, whatever requests they come from, are looked up together, so that their memory
+//! accesses overlap. Replies keep the order of the requests.
+
+use hikv::Store;
+use resp::{Reply, Request, Requests};
+
+use crate::commands::{self, Action, ReadShape};
+use crate::errors::Refusal;
+use crate::output::Output;
+use crate::pipeline::Cursor;
+use crate::shared::Tally;
+
+/// Keys looked up at a time. The store overlaps about as many; more would only delay the first reply.
+const GROUP_COUNT_MAX: usize = 32;
+
+/// A value from this size on is not copied into the output but streamed. A group of smaller ones is 2 MiB at most.
+const STREAMED_BYTES_MIN: usize = 64 << 10;
+
+/// One key to be answered with its value.
+pub(crate) struct Wanted<'a> {
+    key: &'a [u8],
+    /// The length of the array that this value opens.
+    opens: Option<usize>,
+    /// The place after it.
+    after: Cursor,
+}
+
+impl AsRef<[u8]> for Wanted<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self.key
+    }
+}
+
+/// The keys of the reads at `cursor`, up to the first request that is none.
+pub(crate) fn gather<'a>(requests: &'a Requests, input: &'a [u8], mut cursor: Cursor) -> Vec<Wanted<'a>> {
+    let mut group = Vec::with_capacity(GROUP_COUNT_MAX.min(requests.len() - cursor.request));
+    while group.len() < GROUP_COUNT_MAX && cursor.request < requests.len() {
+        let request = requests.get(cursor.request, input);
+        let Ok(Action::Read(shape)) = commands::find(&request).map(|command| command.action) else { break };
+        cursor = gather_keys(&mut group, request, shape, cursor);
+    }
+    group
+}
+
+/// Adds the keys of one read as far as the group has room, and returns the place after them.
+fn gather_keys<'a>(group: &mut Vec<Wanted<'a>>, request: Request<'a>, shape: ReadShape, mut cursor: Cursor) -> Cursor {
+    let keys = request.arguments();
+    let count = keys.len();
+    for key in keys.skip(cursor.key).take(GROUP_COUNT_MAX - group.len()) {
+        let opens = (shape == ReadShape::Array && cursor.key == 0).then_some(count);
+        cursor.key += 1;
+        if cursor.key == count {
+            cursor = Cursor { request: cursor.request + 1, key: 0 };
+        }
+        group.push(Wanted { key, opens, after: cursor });
+    }
+    cursor
+}
+
+/// Answers a group, which is not empty, or its part up to a large value, and returns the place after what was answered.
+pub(crate) fn answer(group: &[Wanted<'_>], store: &Store, output: &mut Output, tally: &mut Tally) -> Cursor {
+    let mut reply = output.reply();
+    let mut answered = 0;
+    let mut stopped = false;
+    let outcome = store.multi_get_with(group, |index, value| {
+        stopped |= index != answered || value.is_some_and(|value| value.len() >= STREAMED_BYTES_MIN);
+        if !stopped {
+            group[index].write(value, &mut reply, tally);
+            answered += 1;
+        }
+    });
+    if stopped || outcome.is_err() {
+        group[answered].answer_alone(store, output, tally);
+        answered += 1;
+    }
+    group[answered - 1].after
+}
+
+impl Wanted<'_> {
+    fn open(&self, reply: &mut Reply<'_>) {
+        if let Some(count) = self.opens {
+            reply.array(count);
+        }
+    }
+
+    fn write(&self, value: Option<&[u8]>, reply: &mut Reply<'_>, tally: &mut Tally) {
+        self.open(reply);
+        match value {
+            Some(value) => {
+                tally.hits += 1;
+                reply.bulk(value);
+            }
+            None => {
+                tally.misses += 1;
+                reply.null_bulk();
+            }
+        }
+    }
+
+    /// Answers with a value that may be large, or with the error of this very key.
+    fn answer_alone(&self, store: &Store, output: &mut Output, tally: &mut Tally) {
+        match store.reader(self.key) {
+            Ok(Some(value)) => {
+                tally.hits += 1;
+                self.open(&mut output.reply());
+                output.stream(value);
+            }
+            Ok(None) => self.write(None, &mut output.reply(), tally),
+            Err(error) => {
+                self.open(&mut output.reply());
+                output.reply().error(&Refusal::Store(error).text());
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What all event loops share: the store, and counters, each on the cache lines of the loop that writes them.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use hikv::Store;
+
+/// The state of one server.
+pub(crate) struct Shared {
+    pub(crate) store: Store,
+    pub(crate) addr: SocketAddr,
+    pub(crate) started: Instant,
+    pub(crate) max_clients: usize,
+    pub(crate) bulk_bytes_max: usize,
+    pub(crate) loops: Box<[LoopCounters]>,
+}
+
+/// Two lines wide, since neighbouring lines are fetched in pairs.
+#[derive(Default)]
+#[repr(align(128))]
+pub(crate) struct LoopCounters {
+    clients: AtomicUsize,
+    connections: AtomicU64,
+    commands: AtomicU64,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+/// Events to be counted, or the sums over all loops.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Tally {
+    pub(crate) connections: u64,
+    pub(crate) commands: u64,
+    pub(crate) hits: u64,
+    pub(crate) misses: u64,
+}
+
+impl Shared {
+    pub(crate) fn clients(&self) -> usize {
+        self.loops.iter().map(|counters| counters.clients.load(Ordering::Relaxed)).sum()
+    }
+
+    pub(crate) fn totals(&self) -> Tally {
+        self.loops.iter().fold(Tally::default(), |sum, counters| Tally {
+            connections: sum.connections + counters.connections.load(Ordering::Relaxed),
+            commands: sum.commands + counters.commands.load(Ordering::Relaxed),
+            hits: sum.hits + counters.hits.load(Ordering::Relaxed),
+            misses: sum.misses + counters.misses.load(Ordering::Relaxed),
+        })
+    }
+
+    /// The loop with the fewest clients.
+    fn idlest_loop(&self) -> usize {
+        let clients = |index: &usize| self.loops[*index].clients.load(Ordering::Relaxed);
+        (0..self.loops.len()).min_by_key(clients).unwrap_or(0)
+    }
+}
+
+impl LoopCounters {
+    pub(crate) fn add(&self, tally: Tally) {
+        self.commands.fetch_add(tally.commands, Ordering::Relaxed);
+        self.hits.fetch_add(tally.hits, Ordering::Relaxed);
+        self.misses.fetch_add(tally.misses, Ordering::Relaxed);
+    }
+}
+
+/// A client's place among [`Shared::max_clients`], on one loop; dropping it frees the place.
+pub(crate) struct Admission {
+    shared: Arc<Shared>,
+    pub(crate) loop_index: usize,
+}
+
+impl Admission {
+    /// A place on the loop with the fewest clients; none if the server is full. Only the accepting loop calls it, so
+    /// the limit holds without a lock.
+    pub(crate) fn try_new(shared: &Arc<Shared>) -> Option<Admission> {
+        if shared.clients() >= shared.max_clients {
+            return None;
+        }
+        let loop_index = shared.idlest_loop();
+        let counters = &shared.loops[loop_index];
+        counters.clients.fetch_add(1, Ordering::Relaxed);
+        counters.connections.fetch_add(1, Ordering::Relaxed);
+        Some(Admission { shared: Arc::clone(shared), loop_index })
+    }
+}
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        self.shared.loops[self.loop_index].clients.fetch_sub(1, Ordering::Relaxed);
+    }
+}

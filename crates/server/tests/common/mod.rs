@@ -1,0 +1,174 @@
+//! A server on a free port of the loopback interface, and a client that sees every byte.
+
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use hikv::Store;
+use resp::Reply;
+use server::{Config, Server, StopHandle};
+use tempfile::TempDir;
+
+/// Longer than any reply takes: a test that would hang fails.
+const REPLY_MAX: Duration = Duration::from_secs(60);
+
+pub(crate) struct TestServer {
+    pub(crate) addr: SocketAddr,
+    pub(crate) stop: StopHandle,
+    pub(crate) store: Store,
+    thread: Option<JoinHandle<io::Result<()>>>,
+    _dir: TempDir,
+}
+
+impl TestServer {
+    /// A server with two event loops.
+    pub(crate) fn start() -> TestServer {
+        TestServer::with(Config { threads: 2, ..Config::default() })
+    }
+
+    /// A server whose connections all share one event loop.
+    pub(crate) fn single() -> TestServer {
+        TestServer::with(Config { threads: 1, ..Config::default() })
+    }
+
+    pub(crate) fn with(config: Config) -> TestServer {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let store = Store::open(dir.path()).expect("a new store opens");
+        let config = Config { addr: "127.0.0.1:0".into(), ..config };
+        let server = Server::bind(store.clone(), config).expect("a free port binds");
+        let (addr, stop) = (server.local_addr(), StopHandle::new());
+        let thread = thread::spawn({
+            let stop = stop.clone();
+            move || server.run(stop)
+        });
+        TestServer { addr, stop, store, thread: Some(thread), _dir: dir }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::connect(self.addr)
+    }
+
+    /// Waits until the server has ended, which something must have caused.
+    pub(crate) fn join(&mut self) -> io::Result<()> {
+        self.thread.take().map_or(Ok(()), |thread| thread.join().expect("the server does not panic"))
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        self.stop.stop();
+        let outcome = self.join();
+        if !thread::panicking() {
+            outcome.expect("the server ends without an error");
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value {
+    Simple(String),
+    Error(String),
+    Integer(i64),
+    Bulk(Vec<u8>),
+    Null,
+    Array(Vec<Value>),
+}
+
+pub(crate) fn ok() -> Value {
+    Value::Simple("OK".into())
+}
+
+pub(crate) fn bulk(bytes: impl AsRef<[u8]>) -> Value {
+    Value::Bulk(bytes.as_ref().to_vec())
+}
+
+pub(crate) fn error(text: &str) -> Value {
+    Value::Error(text.into())
+}
+
+/// A request as clients encode it.
+pub(crate) fn encode<A: AsRef<[u8]>>(arguments: &[A]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut reply = Reply::new(&mut bytes);
+    reply.array(arguments.len());
+    arguments.iter().for_each(|argument| reply.bulk(argument.as_ref()));
+    bytes
+}
+
+pub(crate) struct Client {
+    stream: BufReader<TcpStream>,
+}
+
+impl Client {
+    pub(crate) fn connect(addr: SocketAddr) -> Client {
+        let stream = TcpStream::connect(addr).expect("the server listens");
+        stream.set_read_timeout(Some(REPLY_MAX)).expect("a timeout is set");
+        stream.set_nodelay(true).expect("nodelay is set");
+        Client { stream: BufReader::new(stream) }
+    }
+
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
+        self.stream.get_mut().write_all(bytes).expect("the server takes what is sent");
+    }
+
+    /// Says that nothing more will be sent.
+    pub(crate) fn end(&mut self) {
+        self.stream.get_mut().shutdown(std::net::Shutdown::Write).expect("the connection is open");
+    }
+
+    pub(crate) fn call<A: AsRef<[u8]>>(&mut self, arguments: &[A]) -> Value {
+        self.send(&encode(arguments));
+        self.reply()
+    }
+
+    /// An inline command, for what has no unusual bytes.
+    pub(crate) fn say(&mut self, line: &str) -> Value {
+        self.send(format!("{line}\r\n").as_bytes());
+        self.reply()
+    }
+
+    pub(crate) fn reply(&mut self) -> Value {
+        let line = self.line();
+        let (kind, text) = line.split_at(1);
+        let number = || text.parse::<i64>().expect("a number");
+        match kind {
+            "+" => Value::Simple(text.into()),
+            "-" => Value::Error(text.into()),
+            ":" => Value::Integer(number()),
+            "$" | "*" if number() == -1 => Value::Null,
+            "$" => Value::Bulk(self.bulk(number() as usize)),
+            "*" => Value::Array((0..number()).map(|_| self.reply()).collect()),
+            _ => panic!("not a reply: {line:?}"),
+        }
+    }
+
+    /// Whether the server has closed the connection, all replies having been read.
+    pub(crate) fn is_at_end(&mut self) -> bool {
+        let mut rest = Vec::new();
+        match self.stream.read_to_end(&mut rest) {
+            Ok(_) => rest.is_empty(),
+            Err(error) => error.kind() == io::ErrorKind::ConnectionReset,
+        }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stream.read_line(&mut line).expect("a reply comes in time");
+        line.strip_suffix("\r\n").unwrap_or_else(|| panic!("the reply breaks off: {line:?}")).into()
+    }
+
+    fn bulk(&mut self, len_bytes: usize) -> Vec<u8> {
+        let mut bytes = vec![0; len_bytes + 2];
+        self.stream.read_exact(&mut bytes).expect("a value comes whole");
+        assert_eq!(bytes.split_off(len_bytes), b"\r\n");
+        bytes
+    }
+}
+
+/// Bytes that differ from place to place, so that a piece lost or swapped shows.
+pub(crate) fn patterned(len_bytes: usize) -> Vec<u8> {
+    (0..len_bytes as u64).map(|index| (index.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
+}

@@ -1,0 +1,29 @@
+//! The process runs out of files. The limit is the process' own, so this test has it for itself.
+
+mod common;
+
+use std::fs::File;
+
+use common::{TestServer, Value};
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+#[test]
+fn a_connection_waits_until_there_is_a_file_for_it() {
+    let server = TestServer::single();
+    let mut first = server.client();
+    assert_eq!(first.say("SET k v"), Value::Simple("OK".into()));
+
+    let before = getrlimit(Resource::Nofile);
+    let mut lowered = before;
+    lowered.current = Some(64);
+    setrlimit(Resource::Nofile, lowered).expect("a limit can be lowered");
+    let mut files: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
+    // One for the client's side; the server's side finds none.
+    files.pop();
+    let mut second = server.client();
+    second.send(b"GET k\r\n");
+    assert_eq!(first.say("GET k"), Value::Bulk(b"v".into()));
+    files.pop();
+    assert_eq!(second.reply(), Value::Bulk(b"v".into()));
+    setrlimit(Resource::Nofile, before).expect("the old limit can be had back");
+}

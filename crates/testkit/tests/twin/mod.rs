@@ -1,0 +1,112 @@
+//! Slot tables that are broken in ways for which protocols have no canary.
+
+use std::marker::PhantomData;
+use std::sync::atomic::Ordering;
+
+use pmem::{Level, Medium, Offset};
+use pmem_sim::Sim;
+use testkit::{Contents, Failure, Operations, Space, Subject};
+
+use crate::slot_table::SlotTable;
+
+/// What is wrong with a twin.
+pub(crate) trait Twist: Send + Sync + 'static {
+    /// Comes before recovery.
+    fn before_open(_medium: &Sim) {}
+
+    /// Comes between the table and its account.
+    fn account(space: Space) -> Space {
+        space
+    }
+
+    /// Comes between a reader and its answer.
+    fn answer(value: Option<Vec<u8>>) -> Option<Vec<u8>> {
+        value
+    }
+}
+
+/// A slot table with a twist.
+pub(crate) struct Twin<T>(SlotTable, PhantomData<T>);
+
+/// Recovery takes the root away for a moment: a crash there loses the store, though recovery that ends is right.
+pub(crate) struct RootTakenAway;
+
+impl Twist for RootTakenAway {
+    fn before_open(medium: &Sim) {
+        let root = medium.load(Offset(0), Ordering::Acquire);
+        for word in [0, root] {
+            medium.store(Offset(0), word, Ordering::Release);
+            medium.flush(Offset(0).span(8));
+            let ticket = medium.commit(Level::Strongest);
+            medium.wait(ticket).expect("a simulated wait succeeds");
+        }
+    }
+}
+
+/// Recovery counts one byte that no item needs.
+pub(crate) struct Leaky;
+
+impl Twist for Leaky {
+    fn account(space: Space) -> Space {
+        Space { live_bytes: space.live_bytes + 1, ..space }
+    }
+}
+
+/// Readers get a byte that nobody put.
+pub(crate) struct Embroidering;
+
+impl Twist for Embroidering {
+    fn answer(value: Option<Vec<u8>>) -> Option<Vec<u8>> {
+        value.map(|value| [&value[..], b"!"].concat())
+    }
+}
+
+/// Recovery panics at a store that was formatted.
+pub(crate) struct Panicking;
+
+impl Twist for Panicking {
+    fn before_open(medium: &Sim) {
+        assert_eq!(medium.load(Offset(0), Ordering::Acquire), 0, "this twin opens nothing");
+    }
+}
+
+impl<T: Twist> Operations for Twin<T> {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+        self.0.get(key).map(T::answer)
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+        self.0.put(key, value)
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool, Failure> {
+        self.0.delete(key)
+    }
+
+    fn clear(&self) -> Result<(), Failure> {
+        self.0.clear()
+    }
+
+    fn len(&self) -> Result<u64, Failure> {
+        self.0.len()
+    }
+
+    fn for_each(&self, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
+        self.0.for_each(each)
+    }
+}
+
+impl<T: Twist> Subject for Twin<T> {
+    fn format(medium: Sim) -> Result<Twin<T>, Failure> {
+        Ok(Twin(SlotTable::format(medium)?, PhantomData))
+    }
+
+    fn open(medium: Sim) -> Result<Twin<T>, Failure> {
+        T::before_open(&medium);
+        Ok(Twin(SlotTable::open(medium)?, PhantomData))
+    }
+
+    fn space(&self, contents: &Contents) -> Option<Space> {
+        self.0.space(contents).map(T::account)
+    }
+}
