@@ -31,6 +31,7 @@ mod verify;
 pub use engine::{Damage, Error, Limits};
 pub use error::OpenError;
 pub use options::Options;
+pub use pmem::MediumError;
 pub use reader::ValueReader;
 pub use stats::Stats;
 pub use store::Store;
