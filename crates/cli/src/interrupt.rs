@@ -6,6 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{flag, low_level::pipe};
 
@@ -25,6 +27,17 @@ impl Interrupt {
             pipe::register(number, woken.try_clone()?)?;
         }
         Ok(Interrupt { signal, wake })
+    }
+
+    /// Waits until a signal comes.
+    pub(crate) fn wait(&self) -> io::Result<()> {
+        while self.signal().is_none() {
+            match poll(&mut [PollFd::new(self, PollFlags::IN)], None) {
+                Err(Errno::INTR) | Ok(_) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     /// The signal that came.

@@ -7,6 +7,7 @@ mod dump;
 mod get;
 mod load;
 mod put;
+mod serve;
 mod stats;
 
 use std::path::Path;
@@ -28,6 +29,7 @@ pub(crate) enum Command {
     Check(check::Check),
     Stats(stats::Stats),
     Bench(bench::Bench),
+    Serve(serve::Serve),
 }
 
 impl Command {
@@ -42,6 +44,7 @@ impl Command {
             Command::Check(check) => check.run(),
             Command::Stats(stats) => stats.run(),
             Command::Bench(bench) => bench.run(),
+            Command::Serve(serve) => serve.run(),
         }
     }
 }
