@@ -2,7 +2,8 @@
 //!
 //! | operation | steps | a crash after each leaves |
 //! |---|---|---|
-//! | insert | 1 (a full home line only) overflow bit, flush, order | the bit: searches look further, find nothing |
+//! | insert | 1 (a full home line only) overflow bit, flush | nothing, or the bit: searches look further, find nothing |
+//! |        |   the item and the bit are ordered before the entry | |
 //! |        | 2 signature, position with FRESH, write-back | the entry or not; its item is durable either way |
 //! |        | 3 commit, unlock, wait | the entry |
 //! |        | 4 FRESH off, not flushed | the entry; recovery does not look at FRESH |
@@ -216,7 +217,7 @@ impl<'a, M: Medium> Bucket<'a, M> {
         search(self.medium, self.segment.offset(), self.signature, &mut visit)
     }
 
-    /// Enters `position`, whose item is durable before anything flushed from now on. The key has no entry yet.
+    /// Enters `position`, whose item was flushed. The key has no entry yet.
     ///
     /// # Errors
     /// The segment's offset if it has no room: split it and try again.
@@ -241,11 +242,13 @@ impl<'a, M: Medium> Bucket<'a, M> {
         };
         self.segment.count(self.home.pair, 1);
         let signature = Some(self.signature);
+        self.order_item();
         Ok(Published { crowded, ..self.publish(slot, signature, position) })
     }
 
-    /// Puts `position` in the place of what was found.
+    /// Puts `position`, whose item was flushed, in the place of what was found.
     pub fn replace<R>(self, found: &Found<R>, position: Position) -> Published {
+        self.order_item();
         self.publish(found.slot, None, position)
     }
 
@@ -258,6 +261,13 @@ impl<'a, M: Medium> Bucket<'a, M> {
             return Published { slot: found.slot, word, ticket: Ticket(0), crowded: None };
         }
         self.publish(found.slot, None, found.position.deleted())
+    }
+
+    /// What an entry relies on is durable before it. Only now, so that the write-back ran while the bucket was searched.
+    fn order_item(&self) {
+        if !self.medium.breaks(Canary::ItemNotOrdered) {
+            self.medium.order();
+        }
     }
 
     /// Steps 2 and 3 up to the unlock.
@@ -285,7 +295,7 @@ impl<'a, M: Medium> Bucket<'a, M> {
         self.segment.chain(self.medium).skip(1).flat_map(entry_lines).find_map(first_free).map(|slot| (slot, false))
     }
 
-    /// Step 1: the bit is durable before the entry that relies on it can be.
+    /// Step 1.
     fn mark_way(&self, way: Option<Way>) {
         let Some(way) = way else { return };
         let word = overflow_word(self.home, way, self.segment.offset());
@@ -299,7 +309,6 @@ impl<'a, M: Medium> Bucket<'a, M> {
         }
         if !self.medium.breaks(Canary::OverflowBitLate) {
             self.medium.flush(word.span(8));
-            self.medium.order();
         }
     }
 
