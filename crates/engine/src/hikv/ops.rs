@@ -15,6 +15,9 @@ use crate::{CheckStep, Damage, Engine, EngineStats, Error, Limits, Progress, Ver
 
 /// Keys of a batch whose memory accesses overlap: as many as a core has misses in flight, with some to spare.
 const GROUP_COUNT: usize = 16;
+/// How often a put on a full store yields to readers that keep retired items: some milliseconds, many times what a read
+/// takes.
+const READER_WAITS_MAX: usize = 1000;
 
 impl<M: Medium, D: Dram> HiKv<M, D> {
     /// The key's item, if `position` names it. The caller is pinned, or holds the bucket's lock.
@@ -66,13 +69,18 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
         }
     }
 
-    /// The sweep may find free space, and so may readers that move on.
+    /// The sweep may find free space, and so may readers that move on: they are given some time, unless the caller is
+    /// one of them.
     #[cold]
     fn reserve_when_full(&self, item_bytes: u64) -> Result<Reservation<'_, D>, Error> {
         self.finish_sweep()?;
-        // Three advances make everything free that was retired before, unless somebody stays pinned.
-        for _ in 0..3 {
+        for _ in 0..READER_WAITS_MAX {
             self.collect();
+            let reserved = self.heap.reserve(&self.medium, item_bytes, epoch::thread_index());
+            if reserved.is_ok() || self.limbo.is_empty() || epoch::is_pinned() {
+                return Ok(reserved?);
+            }
+            thread::yield_now();
         }
         Ok(self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?)
     }
@@ -112,6 +120,15 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
         Ok(())
     }
 
+    /// Starts a write's misses on entry and lock. Pinned no longer than that: a writer who is pinned while it reserves
+    /// room keeps what was retired just now from becoming room.
+    #[inline(always)]
+    fn prefetch_entry(&self, signature: u64) {
+        let _pin = epoch::pin();
+        self.index.prefetch(&self.medium, signature);
+        self.index.prefetch_locks(signature);
+    }
+
     /// Starts the miss of the old item, if there seems to be one: the bucket's lock waits for the new one's write-back.
     #[inline(always)]
     fn prefetch_old(&self, signature: u64) {
@@ -122,6 +139,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
 
     /// The broken twin that reuses the old item's room before the new entry is durable.
     fn free_before_unlink(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
+        let _pin = epoch::pin();
         if let Some((position, _)) = self.find(signature, key)? {
             self.heap.free(&self.medium, place_of(position)?);
         }
@@ -168,16 +186,15 @@ impl<M: Medium, D: Dram> Engine for HiKv<M, D> {
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         self.check_put(key, value.len() as u64)?;
-        let _pin = epoch::pin();
         let signature = self.hasher.signature(key);
-        self.index.prefetch(&self.medium, signature);
-        self.index.prefetch_locks(signature);
+        self.prefetch_entry(signature);
         if self.medium.breaks(Canary::FreeBeforeUnlink) {
             self.free_before_unlink(signature, key)?;
         }
         let reservation = self.reserve((HEADER_BYTES + key.len() + value.len()) as u64)?;
         let at = reservation.place().offset;
         if self.medium.breaks(Canary::EntryBeforeItem) {
+            let _pin = epoch::pin();
             self.publish(signature, key, reservation)?;
             // SAFETY: it is not: this twin is broken on purpose, and runs on the crash medium alone, with one thread.
             unsafe { item::write(&self.medium, at, key, value) };
@@ -186,6 +203,7 @@ impl<M: Medium, D: Dram> Engine for HiKv<M, D> {
         }
         // SAFETY: the room was just reserved.
         unsafe { item::write(&self.medium, at, key, value) };
+        let _pin = epoch::pin();
         self.prefetch_old(signature);
         self.publish(signature, key, reservation)
     }
