@@ -191,9 +191,11 @@ impl Script {
         });
     }
 
-    /// Grows the region, on a thread of its own.
+    /// Grows the region by steps, each on a thread of its own.
     fn grow_to_spare(&self, ahead_bytes: u64) {
-        thread::scope(|scope| scope.spawn(|| self.heap.prepare(&self.sim, ahead_bytes).unwrap()).join().unwrap());
+        while self.heap.spare_bytes() < ahead_bytes {
+            thread::scope(|scope| scope.spawn(|| self.heap.prepare(&self.sim, ahead_bytes).unwrap()).join().unwrap());
+        }
     }
 
     /// From here on the place must survive.
@@ -242,8 +244,7 @@ impl Script {
             self.segment();
         }
         slots[..7].iter().for_each(|slot| self.free(*slot));
-        self.grow_to_spare(8 << 20);
-        self.grow_to_spare(16 << 20);
+        self.grow_to_spare(24 << 20);
         self.reserve(30_000);
         self.reserve(700_000);
     }
