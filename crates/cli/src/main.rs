@@ -1,1 +1,33 @@
-fn main() {}
+//! The `hikv` program: a store's items, its state and its speed from a terminal, and a server for it.
+
+mod commands;
+mod failure;
+mod formats;
+mod input;
+mod interrupt;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use commands::Command;
+
+/// A key-value store for byte-addressable memory.
+#[derive(Parser)]
+#[command(name = "hikv", version, after_help = EXIT_CODES)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Keys and values are any bytes. After -- a word that begins with - is a key or a value, not an option.
+Exit codes: 0 done; 1 a key was not found, or the store is damaged; 2 an error; 130 interrupted.";
+
+fn main() -> ExitCode {
+    match Arguments::parse().command.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

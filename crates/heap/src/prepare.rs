@@ -14,8 +14,9 @@ const POPULATE_BYTES: u64 = 2 << 20;
 impl<D: Dram> Heap<D> {
     /// Bytes that new chunks can have without growth: free runs, and what lies above the mark.
     pub fn spare_bytes(&self) -> u64 {
-        let space = self.space.lock();
-        self.region.len_bytes() - u64::from(space.mark) * UNIT_BYTES + space.runs.free_units() * UNIT_BYTES
+        // The mark first: it never passes a length that is read after it.
+        let mark_bytes = self.mark_bytes();
+        self.region.len_bytes() - mark_bytes + self.figures.run_units() * UNIT_BYTES
     }
 
     /// Takes one step towards `ahead_bytes` of spare space with pages that do not fault: growth, or up to 2 MiB of

@@ -92,7 +92,7 @@ impl Region {
         self.generation.load(Ordering::Acquire) as u16
     }
 
-    /// Makes a generation durable, then current.
+    /// Stores a generation, ordered before whatever follows.
     pub(crate) fn set_generation<M: Medium>(&self, medium: &M, generation: u16) {
         state::store_generation(medium, generation);
         medium.order();

@@ -18,6 +18,7 @@ mod mapped;
 mod mapping;
 mod medium;
 mod probe;
+mod write_path;
 
 pub use backing::sync_dir;
 pub use error::MapError;

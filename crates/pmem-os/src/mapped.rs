@@ -15,7 +15,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 use crate::backing::Backing;
 use crate::durability::Kind;
 use crate::mapping::AddressRange;
-use crate::{MapError, huge};
+use crate::{MapError, huge, write_path};
 
 /// How a file or device is mapped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +45,8 @@ pub struct Mapped {
     pub(crate) writable_bytes: AtomicU64,
     pub(crate) writable: bool,
     pub(crate) backing: Backing,
+    /// Items are written past the cache.
+    pub(crate) past_cache: bool,
     pub(crate) durability: Durability,
     pub(crate) kind: Kind,
     pub(crate) access: ProtFlags,
@@ -100,6 +102,12 @@ impl Mapped {
     #[must_use]
     pub fn explain(&self) -> &'static str {
         self.kind.explain(self.durability)
+    }
+
+    /// How items are written, for stats: `non-temporal`, or through the cache by the instruction's name.
+    #[must_use]
+    pub fn write_path(&self) -> &'static str {
+        if self.past_cache { "non-temporal" } else { pmem::arch::flush_instruction() }
     }
 
     /// How much of the region is mapped by huge pages at this moment. Reads `/proc/self/smaps`, which takes time.
@@ -162,6 +170,7 @@ impl Mapped {
             len_bytes: AtomicU64::new(len_bytes),
             writable_bytes: AtomicU64::new(if options.writable { len_bytes } else { 0 }),
             writable: options.writable,
+            past_cache: write_path::is_past_cache(backing.durability(map_sync)),
             durability: backing.durability(map_sync),
             kind,
             access,

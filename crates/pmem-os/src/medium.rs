@@ -90,7 +90,13 @@ unsafe impl Medium for Mapped {
         assert!(at.0 & 15 == 0, "offset {:#x} is not aligned to 16 bytes", at.0);
         // SAFETY: the target is aligned (the region is, and so is the offset) and as long as the padded parts; the
         // caller alone uses it.
-        unsafe { arch::stream(target, parts) }
+        unsafe {
+            if self.past_cache {
+                arch::stream(target, parts);
+            } else {
+                arch::write_through(target, parts);
+            }
+        }
     }
 
     #[inline(always)]
@@ -117,6 +123,13 @@ unsafe impl Medium for Mapped {
     #[inline(always)]
     fn wait(&self, _ticket: Ticket) -> Result<(), MediumError> {
         Ok(())
+    }
+
+    #[inline(always)]
+    fn prefetch_for_stream(&self, span: Span) {
+        if !self.past_cache {
+            lines(span).for_each(|line| self.prefetch(line));
+        }
     }
 
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {

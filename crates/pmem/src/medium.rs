@@ -152,7 +152,7 @@ pub unsafe trait Medium: Send + Sync + 'static {
     /// The caller alone uses the span: no reference into it lives and no other thread touches it.
     unsafe fn write(&self, at: Offset, bytes: &[u8]);
 
-    /// Writes the concatenation of `parts`, past the cache where the machine can, and flushes it. Up to 15 bytes after
+    /// Writes the concatenation of `parts`, past the cache where that is faster, and flushes it. Up to 15 bytes after
     /// the end, to the next multiple of 16, become zero.
     ///
     /// # Safety
@@ -197,6 +197,10 @@ pub unsafe trait Medium: Send + Sync + 'static {
     fn counts(&self) -> Option<Counts> {
         None
     }
+
+    /// Asks the cache for lines that [`Medium::stream`] is going to write, if it writes through the cache. A hint.
+    #[inline(always)]
+    fn prefetch_for_stream(&self, _span: Span) {}
 
     /// True on a crash medium that was asked to break this step; see [`Canary`].
     #[inline(always)]

@@ -82,6 +82,11 @@ impl Examiner {
         &self.keys
     }
 
+    /// Whether this was examined already.
+    pub(crate) fn knows(&self, image: &Image, oracle: &Oracle) -> bool {
+        self.known.contains(&(image.hash(), oracle.fingerprint(), Depth::Script))
+    }
+
     /// Examines an image of the script's own medium.
     pub(crate) fn examine<S: Subject>(&mut self, image: &Image, oracle: &Oracle) -> Result<(), Fault> {
         self.examine_at::<S>(image, oracle, Depth::Script)
@@ -181,7 +186,7 @@ impl Examiner {
         let recorder = Arc::clone(&reservoir);
         sim.observe(Box::new(move |sim, _| {
             let mut reservoir = recorder.lock();
-            sim.images(images_per_step_max, seed).into_iter().for_each(|image| reservoir.offer(image));
+            sim.images(images_per_step_max, seed).into_iter().for_each(|image| reservoir.offer(image.hash(), image));
         }));
         let done = act();
         sim.unobserve();

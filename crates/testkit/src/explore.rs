@@ -25,6 +25,8 @@ pub struct Settings {
     pub region_bytes: u64,
     /// Crash images looked at after one step.
     pub images_per_step_max: usize,
+    /// Crash images looked at of one operation: a fair sample of all where there are more. Bounds memory, too.
+    pub images_per_op_max: usize,
     /// Crashes inside the recovery of one image.
     pub nested_images_max: usize,
     /// Who comes by between steps: for each a run of every script.
@@ -42,6 +44,7 @@ impl Default for Settings {
             models: vec![Model::Line, Model::Span],
             region_bytes: 1 << 20,
             images_per_step_max: 24,
+            images_per_op_max: 2000,
             nested_images_max: 4,
             visitors: Visitor::all(10),
             thread_count: 2,

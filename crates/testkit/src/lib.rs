@@ -1,7 +1,7 @@
 //! What hikv's tests have in common: the crash explorer, and the suite that every store conforms to.
 //!
-//! **The explorer** ([`explore`]) runs a [`Script`] on the crash medium. After every step it takes the images that a loss
-//! of power might leave, lets the store's own code recover each, and compares with the [oracle](mod@oracle): what was
+//! **The explorer** ([`explore`]) runs a [`Script`] on the crash medium. It notes, after every step, the images
+//! that a loss of power might leave, lets the store's own code recover each, and compares with the [oracle](mod@oracle): what was
 //! acknowledged is there, the operation in flight is there whole or not at all, and what any reader saw is still there. It
 //! then crashes the recovery itself, and the recovered store, and demands the same again. Readers are interposed between
 //! the steps of an operation by further runs of the same script.
@@ -19,6 +19,7 @@ mod explore;
 pub mod oracle;
 mod read;
 mod reservoir;
+mod scene;
 mod script;
 mod shape;
 mod subject;

@@ -1,39 +1,64 @@
-//! A fair sample of crash images out of a stream of unknown length.
+//! A fair sample out of a stream of unknown length.
 
 use std::collections::HashSet;
+use std::hash::Hash;
 
 use fastrand::Rng;
-use pmem_sim::Image;
 
-/// Keeps `capacity` of the different images offered, each with the same probability.
-pub(crate) struct Reservoir {
+/// Keeps `capacity` of the items offered under different keys, each with the same probability.
+pub(crate) struct Reservoir<K, T> {
     capacity: usize,
-    kept: Vec<Image>,
-    known: HashSet<u64>,
+    kept: Vec<T>,
+    known: HashSet<K>,
     rng: Rng,
 }
 
-impl Reservoir {
-    pub(crate) fn new(capacity: usize, seed: u64) -> Reservoir {
+impl<K: Eq + Hash, T> Reservoir<K, T> {
+    pub(crate) fn new(capacity: usize, seed: u64) -> Reservoir<K, T> {
         Reservoir { capacity, kept: Vec::new(), known: HashSet::new(), rng: Rng::with_seed(seed) }
     }
 
-    pub(crate) fn offer(&mut self, image: Image) {
-        if !self.known.insert(image.hash()) {
+    pub(crate) fn offer(&mut self, key: K, item: T) {
+        if !self.known.insert(key) {
             return;
         }
         if self.kept.len() < self.capacity {
-            self.kept.push(image);
+            self.kept.push(item);
             return;
         }
         let place = self.rng.usize(..self.known.len());
         if let Some(kept) = self.kept.get_mut(place) {
-            *kept = image;
+            *kept = item;
         }
     }
 
-    /// What was kept; the reservoir is empty then.
-    pub(crate) fn take(&mut self) -> Vec<Image> {
+    /// What was kept; the reservoir is as new then.
+    pub(crate) fn take(&mut self) -> Vec<T> {
+        self.known.clear();
         std::mem::take(&mut self.kept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_kept_while_there_is_room_and_nothing_twice() {
+        let mut reservoir = Reservoir::new(5, 1);
+        [3, 1, 3, 2, 1].into_iter().for_each(|item| reservoir.offer(item, item));
+        assert_eq!(reservoir.take(), [3, 1, 2]);
+        assert_eq!(reservoir.take(), []);
+    }
+
+    #[test]
+    fn the_late_are_kept_as_often_as_the_early() {
+        let mut late_count = 0;
+        for seed in 0..200 {
+            let mut reservoir = Reservoir::new(10, seed);
+            (0..100).for_each(|item| reservoir.offer(item, item));
+            late_count += reservoir.take().into_iter().filter(|&item| item >= 50).count();
+        }
+        assert!((900..1100).contains(&late_count), "{late_count} of 2000");
     }
 }

@@ -5,8 +5,7 @@
 //! and cannot take away.
 //!
 //! # Write order
-//! 1 reserve room; 2 write the item past the cache, order; 3 lock the bucket, look for the key; 4 publish, commit,
-//! unlock; 5 wait, take the FRESH mark away; 6 retire the item that was replaced. A crash before 4 leaves garbage that
+//! 1 reserve room; 2 write the item, flush; 3 lock the bucket, look for the key; 4 order, publish, commit, unlock; 5 wait, take the FRESH mark away; 6 retire the item that was replaced. A crash before 4 leaves garbage that
 //! nothing reaches, which is free space.
 //!
 //! # Lock order

@@ -77,7 +77,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
         Ok(self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?)
     }
 
-    /// Steps 3 to 6 of a put: the item at the reservation is durable before what is flushed from now on.
+    /// Steps 3 to 6 of a put: the item at the reservation was written and flushed.
     #[inline]
     fn publish(&self, signature: u64, key: &[u8], reservation: Reservation<'_, D>) -> Result<(), Error> {
         let position = Position::of(reservation.place());
@@ -112,20 +112,20 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
         Ok(())
     }
 
+    /// Starts the miss of the old item, if there seems to be one: the bucket's lock waits for the new one's write-back.
+    #[inline(always)]
+    fn prefetch_old(&self, signature: u64) {
+        if let Some(position) = self.index.hint(&self.medium, signature) {
+            self.medium.prefetch(position.offset());
+        }
+    }
+
     /// The broken twin that reuses the old item's room before the new entry is durable.
     fn free_before_unlink(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
         if let Some((position, _)) = self.find(signature, key)? {
             self.heap.free(&self.medium, place_of(position)?);
         }
         Ok(())
-    }
-
-    /// Starts the misses of a write: the home line, and the old item if there seems to be one.
-    #[inline(always)]
-    fn prefetch_old(&self, signature: u64) {
-        if let Some(position) = self.index.hint(&self.medium, signature) {
-            self.medium.prefetch(position.offset());
-        }
     }
 }
 
@@ -171,6 +171,7 @@ impl<M: Medium, D: Dram> Engine for HiKv<M, D> {
         let _pin = epoch::pin();
         let signature = self.hasher.signature(key);
         self.index.prefetch(&self.medium, signature);
+        self.index.prefetch_locks(signature);
         if self.medium.breaks(Canary::FreeBeforeUnlink) {
             self.free_before_unlink(signature, key)?;
         }
@@ -186,9 +187,6 @@ impl<M: Medium, D: Dram> Engine for HiKv<M, D> {
         // SAFETY: the room was just reserved.
         unsafe { item::write(&self.medium, at, key, value) };
         self.prefetch_old(signature);
-        if !self.medium.breaks(Canary::ItemNotOrdered) {
-            self.medium.order();
-        }
         self.publish(signature, key, reservation)
     }
 
@@ -198,7 +196,6 @@ impl<M: Medium, D: Dram> Engine for HiKv<M, D> {
         // The source may be slow: nobody is kept from freeing memory meanwhile.
         // SAFETY: the room was just reserved.
         unsafe { item::write_from(&self.medium, reservation.place().offset, key, len_bytes, source) }?;
-        self.medium.order();
         let _pin = epoch::pin();
         self.publish(self.hasher.signature(key), key, reservation)
     }

@@ -197,10 +197,11 @@ impl Header {
         )
     }
 
-    /// The header in these two words; `None` if it is none.
+    /// State and generation in a state word; `None` if it is none. Of a segment that is not live nothing else counts: a
+    /// crash may have torn it while it was written.
     #[must_use]
-    pub fn from_words(state: u64, prefix: u64) -> Option<Header> {
-        let word = unseal(state)?;
+    pub fn state_in(word: u64) -> Option<(State, u16)> {
+        let word = unseal(word)?;
         let state = match word & 7 {
             1 => State::Pending,
             2 => State::Live,
@@ -208,10 +209,18 @@ impl Header {
             4 => State::Dead,
             _ => return None,
         };
+        Some((state, (word >> 17) as u16))
+    }
+
+    /// The header in these two words; `None` if it is none.
+    #[must_use]
+    pub fn from_words(state: u64, prefix: u64) -> Option<Header> {
+        let word = unseal(state)?;
+        let (state, generation) = Header::state_in(state)?;
         let (depth, partition) = ((word >> 3 & 0x1F) as u32, (word >> 8 & 0x1FF) as u32);
         let prefix = unseal(prefix)?;
         let fits = depth <= DEPTH_MAX && partition < PARTITION_COUNT_MAX && prefix >> depth == 0 && word >> 33 == 0;
-        fits.then_some(Header { state, partition, depth, prefix, generation: (word >> 17) as u16 })
+        fits.then_some(Header { state, partition, depth, prefix, generation })
     }
 
     /// The same segment in another state.

@@ -4,6 +4,7 @@
 //! changed: a committed split is taken into account without being finished.
 
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 
 use pmem::{Dram, Medium, Offset};
 
@@ -65,12 +66,16 @@ fn live_header<M: Medium, D: Dram>(
     states: &HashMap<Offset, State>,
     offset: Offset,
 ) -> Result<Option<Header>, ()> {
-    if cx.medium.load(offset, std::sync::atomic::Ordering::Acquire) == 0 {
+    let word = cx.medium.load(offset, Ordering::Acquire);
+    if word == 0 {
         return Ok(None);
     }
-    let header = header(cx.medium, offset).ok_or(())?;
-    let state = states.get(&offset).copied().unwrap_or(header.state);
-    Ok((state == State::Live && header.generation == cx.heap.generation()).then_some(header))
+    let (stored, generation) = Header::state_in(word).ok_or(())?;
+    let state = states.get(&offset).copied().unwrap_or(stored);
+    if state != State::Live || generation != cx.heap.generation() {
+        return Ok(None);
+    }
+    header(cx.medium, offset).map(Some).ok_or(())
 }
 
 fn build(segments: Vec<Box<Segment>>, partition: u32) -> Result<Directory, IndexError> {

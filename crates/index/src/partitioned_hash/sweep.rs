@@ -104,7 +104,7 @@ impl PartitionedHash {
     /// |---|---|
     /// | 1 freeze: all partitions, all segments | everything |
     /// | 2 an empty segment a partition, of the next generation; ordered | everything, and free space |
-    /// | 3 the store's generation, one word; ordered | nothing: segments of another generation are free space |
+    /// | 3 the store's generation, one word; committed | nothing: segments of another generation are free space |
     /// | 4 the root is switched, the locks released | |
     /// | 5 old segments DEAD, ordered; when no reader is left, they and their items are freed | |
     pub fn clear<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>) -> Result<Cleared, HeapError> {
@@ -118,6 +118,7 @@ impl PartitionedHash {
             cx.medium.order();
         }
         cx.heap.set_generation(cx.medium, generation);
+        cx.medium.wait(cx.medium.commit(Level::Strongest))?;
         old.segments().for_each(Segment::kill);
         let old = self.root.swap(Box::into_raw(root), Ordering::AcqRel);
         drop(frozen);

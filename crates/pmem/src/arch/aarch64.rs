@@ -5,7 +5,6 @@ use core::arch::asm;
 
 use super::match4_scalar;
 use crate::checksum::crc32c_by_table;
-use crate::{LINE_BYTES, Offset, lines};
 
 /// The write-back instruction that is used, for stats.
 #[must_use]
@@ -33,27 +32,7 @@ pub fn fence() {
     unsafe { asm!("dsb ish", options(nostack, preserves_flags)) }
 }
 
-/// Writes the concatenation of `parts`, padded with zeros to a multiple of 16 bytes, and starts its write-back.
-///
-/// # Safety
-/// `target` is 16-byte aligned and writable for the padded length, and nobody else uses those bytes.
-pub unsafe fn stream(target: *mut u8, parts: &[&[u8]]) {
-    let mut len_bytes = 0;
-    for part in parts {
-        // SAFETY: the caller's target is long enough for all parts.
-        unsafe { target.add(len_bytes).copy_from_nonoverlapping(part.as_ptr(), part.len()) };
-        len_bytes += part.len();
-    }
-    let padded = len_bytes.next_multiple_of(16);
-    // SAFETY: the caller's target is long enough for the padded length.
-    unsafe { target.add(len_bytes).write_bytes(0, padded - len_bytes) };
-    let start = target as u64;
-    for line in lines(Offset(start).span(padded as u64)) {
-        // SAFETY: a byte of the caller's target.
-        unsafe { write_back(target.add((line.0.max(start) - start) as usize)) };
-    }
-    const { assert!(LINE_BYTES == 64) }
-}
+pub use super::write_through as stream;
 
 /// Asks the cache for the line of `byte`, which may be any address at all.
 #[inline(always)]
@@ -78,6 +57,15 @@ pub fn timestamp() -> u64 {
     let ticks: u64;
     // SAFETY: reading the counter has no effect.
     unsafe { asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nostack, nomem, preserves_flags)) }
+    ticks
+}
+
+/// [`timestamp`], read when everything before it is done and before anything after it starts: for timing one operation.
+#[inline(always)]
+pub fn timestamp_in_order() -> u64 {
+    let ticks: u64;
+    // SAFETY: barriers and reading the counter have no effect on memory.
+    unsafe { asm!("isb", "mrs {}, cntvct_el0", "isb", out(reg) ticks, options(nostack, preserves_flags)) }
     ticks
 }
 

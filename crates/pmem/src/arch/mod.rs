@@ -14,9 +14,34 @@ mod imp;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!("hikv knows the write-back instructions of x86-64 and AArch64 only");
 
-pub use imp::{crc32c, fence, flush_instruction, match4, prefetch, stream, timestamp, write_back};
+pub use imp::{crc32c, fence, flush_instruction, match4, prefetch, stream, timestamp, timestamp_in_order, write_back};
 
 use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{Offset, lines};
+
+/// Writes the concatenation of `parts` through the cache, padded with zeros to a multiple of 16 bytes, and starts its
+/// write-back.
+///
+/// # Safety
+/// `target` is writable for the padded length, and nobody else uses those bytes.
+#[inline]
+pub unsafe fn write_through(target: *mut u8, parts: &[&[u8]]) {
+    let mut len_bytes = 0;
+    for part in parts {
+        // SAFETY: the caller's target is long enough for all parts.
+        unsafe { target.add(len_bytes).copy_from_nonoverlapping(part.as_ptr(), part.len()) };
+        len_bytes += part.len();
+    }
+    let padded_bytes = len_bytes.next_multiple_of(16);
+    // SAFETY: and for the padding.
+    unsafe { target.add(len_bytes).write_bytes(0, padded_bytes - len_bytes) };
+    let start = target as u64;
+    for line in lines(Offset(start).span(padded_bytes as u64)) {
+        // SAFETY: a byte of the target in that line.
+        unsafe { write_back(target.add((line.0.max(start) - start) as usize)) };
+    }
+}
 
 /// [`match4`] by four atomic loads, for any processor.
 ///
@@ -51,19 +76,22 @@ mod tests {
     }
 
     #[test]
-    fn stream_writes_the_parts_and_pads_to_16() {
+    fn both_ways_write_the_parts_and_pad_to_16() {
         let source: [u8; 200] = core::array::from_fn(|i| i as u8 + 1);
         for cuts in [[0, 0], [1, 2], [16, 32], [15, 90], [3, 200], [200, 200], [64, 128]] {
             for end in [cuts[1], 200] {
                 let mut target = Aligned([0xEEu8; 256]);
                 let parts = [&source[..cuts[0]], &source[cuts[0]..cuts[1]], &source[cuts[1]..end]];
-                // SAFETY: the target is ours, aligned, and longer than any rounded length.
-                unsafe { stream(target.0.as_mut_ptr(), &parts) };
-                fence();
-                let padded = end.next_multiple_of(16);
-                assert_eq!(target.0[..end], source[..end]);
-                assert!(target.0[end..padded].iter().all(|&byte| byte == 0));
-                assert!(target.0[padded..].iter().all(|&byte| byte == 0xEE));
+                for write in [stream, write_through] {
+                    target.0.fill(0xEE);
+                    // SAFETY: the target is ours, aligned, and longer than any rounded length.
+                    unsafe { write(target.0.as_mut_ptr(), &parts) };
+                    fence();
+                    let padded = end.next_multiple_of(16);
+                    assert_eq!(target.0[..end], source[..end]);
+                    assert!(target.0[end..padded].iter().all(|&byte| byte == 0));
+                    assert!(target.0[padded..].iter().all(|&byte| byte == 0xEE));
+                }
             }
         }
     }

@@ -1,0 +1,128 @@
+//! The two passes over a workload's streams, one thread each, started together.
+
+use std::panic::resume_unwind;
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use hikv::Error;
+use pmem::arch;
+
+use crate::streams::Stream;
+
+/// Operations between two looks at the clock: some 50 us of reads, so that a pass is not noticeably too long, and so
+/// rare that a clock read costs nothing.
+const CLOCK_STEPS: u32 = 256;
+/// Two figures of a latency are exact: finer than two runs agree.
+const HISTOGRAM_FIGURES: u8 = 2;
+/// Latencies up to some minutes, in ticks; a longer one counts as this.
+const LATENCY_TICKS_MAX: u64 = 1 << 40;
+
+/// When a pass ends: after a time, or when somebody asks.
+#[derive(Clone, Copy)]
+pub(crate) struct Until<'a> {
+    pub(crate) limit: Duration,
+    pub(crate) stop: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl Until<'_> {
+    fn is_over(&self, start: Instant) -> bool {
+        start.elapsed() >= self.limit || (self.stop)()
+    }
+}
+
+/// What the throughput pass found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    pub(crate) operations: u64,
+    /// From the common start to the last thread's end.
+    pub(crate) elapsed: Duration,
+}
+
+/// Runs `streams` untimed but for the whole.
+pub(crate) fn throughput(streams: &mut [impl Stream], until: Until<'_>) -> Result<Pace, Error> {
+    let paces = together(streams, |stream| untimed(stream, until))?;
+    Ok(Pace {
+        operations: paces.iter().map(|pace| pace.operations).sum(),
+        elapsed: paces.iter().map(|pace| pace.elapsed).max().unwrap_or_default(),
+    })
+}
+
+fn untimed(stream: &mut impl Stream, until: Until<'_>) -> Result<Pace, Error> {
+    let start = Instant::now();
+    let operations = step_until(until, start, || stream.step())?;
+    Ok(Pace { operations, elapsed: start.elapsed() })
+}
+
+/// Latencies in ticks of the time-stamp counter, and how long a tick is.
+pub(crate) struct Latencies {
+    ticks: Histogram<u64>,
+    us_per_tick: f64,
+}
+
+impl Latencies {
+    /// The latency that `percent` of the operations do not exceed, in microseconds.
+    pub(crate) fn percentile_us(&self, percent: f64) -> f64 {
+        self.ticks.value_at_percentile(percent) as f64 * self.us_per_tick
+    }
+
+    fn merge(mut self, other: Latencies) -> Latencies {
+        self.ticks += other.ticks;
+        self
+    }
+}
+
+/// Runs `streams` with each step timed.
+pub(crate) fn latency(streams: &mut [impl Stream], until: Until<'_>) -> Result<Latencies, Error> {
+    let latencies = together(streams, |stream| timed(stream, until))?;
+    Ok(latencies.into_iter().reduce(Latencies::merge).expect("there is one thread at least"))
+}
+
+fn timed(stream: &mut impl Stream, until: Until<'_>) -> Result<Latencies, Error> {
+    let histogram = Histogram::new_with_max(LATENCY_TICKS_MAX, HISTOGRAM_FIGURES);
+    let mut ticks = histogram.expect("the bounds are within the histogram's limits");
+    let (start, start_ticks) = (Instant::now(), arch::timestamp());
+    step_until(until, start, || {
+        let before = arch::timestamp_in_order();
+        let done = stream.step()?;
+        if done > 0 {
+            ticks.saturating_record(arch::timestamp_in_order().wrapping_sub(before));
+        }
+        Ok(done)
+    })?;
+    let pass_ticks = arch::timestamp().wrapping_sub(start_ticks).max(1);
+    Ok(Latencies { ticks, us_per_tick: start.elapsed().as_secs_f64() * 1e6 / pass_ticks as f64 })
+}
+
+/// Calls `step` until the time is over or no operation is left; how many operations were done.
+fn step_until(until: Until<'_>, start: Instant, mut step: impl FnMut() -> Result<u64, Error>) -> Result<u64, Error> {
+    let mut operations = 0;
+    while !until.is_over(start) {
+        for _ in 0..CLOCK_STEPS {
+            match step()? {
+                0 => return Ok(operations),
+                done => operations += done,
+            }
+        }
+    }
+    Ok(operations)
+}
+
+/// Does `work` on every stream, each in its thread; all start at the same moment.
+pub(crate) fn together<T: Stream, R: Send>(
+    streams: &mut [T],
+    work: impl Fn(&mut T) -> Result<R, Error> + Sync,
+) -> Result<Vec<R>, Error> {
+    let barrier = Barrier::new(streams.len());
+    thread::scope(|scope| {
+        let start = |stream| {
+            scope.spawn(|| {
+                barrier.wait();
+                work(stream)
+            })
+        };
+        let threads: Vec<_> = streams.iter_mut().map(start).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
+}

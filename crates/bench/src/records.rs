@@ -1,0 +1,122 @@
+//! Records: a number stands for a key and a value, and nothing about them is kept in memory.
+//!
+//! A key is a bijective mix of its record's number, so keys are unique and in random order. A value carries a *stamp*
+//! (a tag of the record, and a version) in its first and its last eight bytes: a value of another record, a cut one
+//! and one torn between two versions are all told from the right one.
+
+/// The shortest key: the eight bytes that make it unique.
+pub const KEY_BYTES_MIN: usize = 8;
+/// The shortest value: a stamp at either end.
+pub const VALUE_BYTES_MIN: usize = 2 * STAMP_BYTES;
+
+const STAMP_BYTES: usize = 8;
+/// The stamp's low bits hold the version, the others the record's tag.
+const VERSION_BITS: u32 = 24;
+const VERSION_MASK: u64 = (1 << VERSION_BITS) - 1;
+/// Keeps stamps and keys apart, so that a key found in a value's place is not taken for its stamp.
+const STAMP_SALT: u64 = 0x5bd1_e995_9d1b_58d3;
+/// Odd, and far from any simple fraction of 2^64: the step of SplitMix64.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A record that is never stored.
+pub(crate) fn absent(number: u64) -> u64 {
+    1 << 63 | number
+}
+
+/// The `number`th record that `thread` adds to the loaded ones.
+pub(crate) fn fresh(thread: usize, number: u64) -> u64 {
+    1 << 62 | (thread as u64) << 40 | number
+}
+
+/// SplitMix64's finaliser: a bijection on 64 bits.
+fn mix(word: u64) -> u64 {
+    let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ word >> 31
+}
+
+/// Fills `key` (at least [`KEY_BYTES_MIN`] bytes) with the key of `record`.
+pub(crate) fn write_key(record: u64, key: &mut [u8]) {
+    let mut state = record;
+    for part in key.chunks_mut(8) {
+        state = state.wrapping_add(GOLDEN);
+        part.copy_from_slice(&mix(state).to_le_bytes()[..part.len()]);
+    }
+}
+
+/// Puts the stamp of `record` at `version` into both ends of `value` (at least [`VALUE_BYTES_MIN`] bytes).
+pub(crate) fn stamp(record: u64, version: u64, value: &mut [u8]) {
+    let stamp = (tag(record) | version & VERSION_MASK).to_le_bytes();
+    let last = value.len() - STAMP_BYTES;
+    value[..STAMP_BYTES].copy_from_slice(&stamp);
+    value[last..].copy_from_slice(&stamp);
+}
+
+/// Whether `value` is one whole value of `record`, of `len_bytes`, at whichever version.
+pub(crate) fn is_value_of(record: u64, value: &[u8], len_bytes: usize) -> bool {
+    let (Some(first), Some(last)) = (value.first_chunk::<STAMP_BYTES>(), value.last_chunk::<STAMP_BYTES>()) else {
+        return false;
+    };
+    value.len() == len_bytes && first == last && u64::from_le_bytes(*first) & !VERSION_MASK == tag(record)
+}
+
+fn tag(record: u64) -> u64 {
+    mix(record ^ STAMP_SALT) & !VERSION_MASK
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn key(record: u64, len_bytes: usize) -> Vec<u8> {
+        let mut key = vec![0; len_bytes];
+        write_key(record, &mut key);
+        key
+    }
+
+    #[test]
+    fn keys_are_unique_across_all_kinds_of_records() {
+        let records = (0..10_000).flat_map(|number| [number, absent(number), fresh(0, number), fresh(1, number)]);
+        let keys: HashSet<Vec<u8>> = records.map(|record| key(record, KEY_BYTES_MIN)).collect();
+        assert_eq!(keys.len(), 40_000);
+    }
+
+    #[test]
+    fn keys_are_in_random_order() {
+        let ascending = (0..10_000).filter(|&record| key(record, 16) < key(record + 1, 16)).count();
+        assert!((4_500..5_500).contains(&ascending), "{ascending} of 10,000 neighbours ascend");
+    }
+
+    #[test]
+    fn keys_of_any_length_are_filled_to_the_end() {
+        for len_bytes in KEY_BYTES_MIN..40 {
+            let last = (0..64).map(|record| key(record, len_bytes)[len_bytes - 1]);
+            assert!(last.collect::<HashSet<u8>>().len() > 16, "byte {len_bytes} hardly varies");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_value_is_known_by_its_record(record: u64, other: u64, version: u64, len_bytes in VALUE_BYTES_MIN..300) {
+            let mut value = vec![0; len_bytes];
+            stamp(record, version, &mut value);
+            prop_assert!(is_value_of(record, &value, len_bytes));
+            prop_assert!(record == other || !is_value_of(other, &value, len_bytes));
+        }
+
+        #[test]
+        fn a_cut_or_torn_value_is_caught(record: u64, version in 0..1_000_u64, len_bytes in VALUE_BYTES_MIN..300) {
+            let mut value = vec![0; len_bytes];
+            stamp(record, version, &mut value);
+            prop_assert!(!is_value_of(record, &value[..len_bytes - 1], len_bytes));
+            let mut newer = vec![0; len_bytes];
+            stamp(record, version + 1, &mut newer);
+            value[..8].copy_from_slice(&newer[..8]);
+            prop_assert!(!is_value_of(record, &value, len_bytes));
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What a run says about each workload.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::pass::{Latencies, Pace};
+use crate::subject::Persists;
+use crate::workload::Workload;
+
+/// One workload's result; as JSON one object, as text one line under [`Row::HEADER`].
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The workload's name.
+    pub workload: &'static str,
+    /// Calling threads.
+    pub threads: usize,
+    /// Records loaded before.
+    pub records: u64,
+    /// All threads together, untimed one by one; a batch of keys counts as that many.
+    pub ops_per_sec: f64,
+    /// Half of the operations took no longer.
+    pub p50_us: f64,
+    /// 99 % took no longer.
+    pub p99_us: f64,
+    /// 99.9 % took no longer.
+    pub p999_us: f64,
+    /// Results that were not the expected ones, in both passes.
+    pub errors: u64,
+    /// How long the throughput pass was: less than asked for when the records ran out.
+    pub seconds: f64,
+    /// Lines written back, where that is counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flushed_lines_per_op: Option<f64>,
+    /// Fences, where they are counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fences_per_op: Option<f64>,
+}
+
+impl Row {
+    /// The columns of the text form.
+    pub const HEADER: &'static str =
+        "workload  threads    records       ops/s    p50 us    p99 us  p99.9 us  errors   seconds  lines/op fences/op";
+
+    pub(crate) fn of(workload: Workload, records: u64, measured: &Measured) -> Row {
+        let Measured { threads, pace, latencies, errors, persists } = measured;
+        let per_operation = |count: u64| count as f64 / pace.operations.max(1) as f64;
+        Row {
+            workload: workload.name(),
+            threads: *threads,
+            records,
+            ops_per_sec: pace.operations as f64 / pace.elapsed.as_secs_f64(),
+            p50_us: latencies.percentile_us(50.0),
+            p99_us: latencies.percentile_us(99.0),
+            p999_us: latencies.percentile_us(99.9),
+            errors: *errors,
+            seconds: pace.elapsed.as_secs_f64(),
+            flushed_lines_per_op: persists.map(|persists| per_operation(persists.flushed_line_count)),
+            fences_per_op: persists.map(|persists| per_operation(persists.fence_count)),
+        }
+    }
+}
+
+/// The parts of a [`Row`] as the passes deliver them.
+pub(crate) struct Measured {
+    pub(crate) threads: usize,
+    pub(crate) pace: Pace,
+    pub(crate) latencies: Latencies,
+    pub(crate) errors: u64,
+    /// During the throughput pass.
+    pub(crate) persists: Option<Persists>,
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Row { workload, threads, records, ops_per_sec, p50_us, p99_us, p999_us, errors, seconds, .. } = self;
+        write!(f, "{workload:<9} {threads:>7} {records:>10} {ops_per_sec:>11.0} {p50_us:>9.2} {p99_us:>9.2} ")?;
+        write!(f, "{p999_us:>9.2} {errors:>7} {seconds:>9.2}")?;
+        for per_operation in [self.flushed_lines_per_op, self.fences_per_op] {
+            match per_operation {
+                Some(count) => write!(f, " {count:>9.2}")?,
+                None => write!(f, " {:>9}", "-")?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,137 @@
+//! A run: load the records, then measure one workload after the other on them.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use hikv::Error;
+
+use crate::client::{Client, Shape};
+use crate::pass::{Pace, Until, latency, throughput, together};
+use crate::report::{Measured, Row};
+use crate::streams::{Delete, Insert, Load, Mix, Seat, Steady, Stream, Ycsb, batch, on_any};
+use crate::subject::{Persists, Subject};
+use crate::workload::Workload;
+
+/// The most records of a run: numbers above tell whose and of what kind a record is.
+pub const RECORDS_MAX: u64 = 1 << 40;
+/// The most threads of a run.
+pub const THREADS_MAX: usize = 1 << 16;
+
+/// What a run measures.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Measured in this order.
+    pub workloads: Vec<Workload>,
+    /// Loaded before; at least one, at most [`RECORDS_MAX`].
+    pub records: u64,
+    /// How long each pass lasts at most.
+    pub pass: Duration,
+    /// Calling threads; at least one, at most [`THREADS_MAX`].
+    pub threads: usize,
+    /// Length of each key, at least [`KEY_BYTES_MIN`](crate::KEY_BYTES_MIN).
+    pub key_bytes: usize,
+    /// Length of each value, at least [`VALUE_BYTES_MIN`](crate::VALUE_BYTES_MIN).
+    pub value_bytes: usize,
+}
+
+/// What a run has to say while it goes on.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// All records are in the store.
+    Loaded {
+        /// How many there are.
+        records: u64,
+        /// How long it took.
+        elapsed: Duration,
+    },
+    /// A workload was measured.
+    Measured(Row),
+}
+
+/// Loads the records of `config` into `subject`, which is empty, measures each workload, and removes what the
+/// workloads added. The run ends early when `report` says so, or within a workload, which is then not reported, when
+/// `stop` becomes true.
+///
+/// # Errors
+/// As the store says. Wrong values are no error here: they are counted in the rows.
+pub fn run<S: Subject>(
+    subject: &S,
+    config: &Config,
+    stop: &(dyn Fn() -> bool + Sync),
+    mut report: impl FnMut(Event) -> ControlFlow<()>,
+) -> Result<(), Error> {
+    let run = Run { subject, config, stop };
+    let loaded = run.load()?;
+    let mut flow = report(Event::Loaded { records: loaded.operations, elapsed: loaded.elapsed });
+    for &workload in &config.workloads {
+        if flow.is_break() || stop() {
+            break;
+        }
+        let measured = run.measure(workload)?;
+        if !stop() {
+            flow = report(Event::Measured(Row::of(workload, config.records, &measured)));
+        }
+    }
+    Ok(())
+}
+
+struct Run<'a, S> {
+    subject: &'a S,
+    config: &'a Config,
+    stop: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl<'a, S: Subject> Run<'a, S> {
+    fn load(&self) -> Result<Pace, Error> {
+        throughput(&mut self.streams(Load::new), self.until(Duration::MAX))
+    }
+
+    fn measure(&self, workload: Workload) -> Result<Measured, Error> {
+        match workload {
+            Workload::Get => self.passes(|seat| Steady::new(&seat, on_any(Client::get_into))),
+            Workload::GetOwned => self.passes(|seat| Steady::new(&seat, on_any(Client::get_owned))),
+            Workload::GetWith => self.passes(|seat| Steady::new(&seat, on_any(Client::get_with))),
+            Workload::Miss => self.passes(|seat| Steady::new(&seat, on_any(Client::miss))),
+            Workload::MultiGet => self.passes(|seat| Steady::new(&seat, batch)),
+            Workload::Insert => self.passes(|seat| Insert::new(&seat)),
+            Workload::Update => self.passes(|seat| Steady::new(&seat, on_any(Client::put))),
+            Workload::Delete => self.passes(Delete::new),
+            Workload::A => self.passes(|seat| Ycsb::new(&seat, Mix::A)),
+            Workload::B => self.passes(|seat| Ycsb::new(&seat, Mix::B)),
+            Workload::C => self.passes(|seat| Ycsb::new(&seat, Mix::C)),
+            Workload::D => self.passes(|seat| Ycsb::new(&seat, Mix::D)),
+            Workload::F => self.passes(|seat| Ycsb::new(&seat, Mix::F)),
+        }
+    }
+
+    fn passes<T: Stream>(&self, stream: impl Fn(Seat<'a, S>) -> T) -> Result<Measured, Error> {
+        let mut streams = self.streams(stream);
+        let until = self.until(self.config.pass);
+        let before = self.subject.persists();
+        let pace = throughput(&mut streams, until)?;
+        let persists = self.persists_since(before);
+        together(&mut streams, Stream::rewind)?;
+        let latencies = latency(&mut streams, until)?;
+        together(&mut streams, Stream::restore)?;
+        let errors = streams.iter().map(Stream::errors).sum();
+        Ok(Measured { threads: streams.len(), pace, latencies, errors, persists })
+    }
+
+    fn persists_since(&self, before: Option<Persists>) -> Option<Persists> {
+        let (before, after) = (before?, self.subject.persists()?);
+        Some(Persists {
+            flushed_line_count: after.flushed_line_count - before.flushed_line_count,
+            fence_count: after.fence_count - before.fence_count,
+        })
+    }
+
+    fn streams<T: Stream>(&self, stream: impl Fn(Seat<'a, S>) -> T) -> Vec<T> {
+        let Config { records, key_bytes, value_bytes, threads, .. } = *self.config;
+        let shape = Shape { records, key_bytes, value_bytes };
+        (0..threads).map(|thread| stream(Seat { subject: self.subject, shape, thread, threads })).collect()
+    }
+
+    fn until(&self, limit: Duration) -> Until<'a> {
+        Until { limit, stop: self.stop }
+    }
+}

@@ -1,0 +1,148 @@
+//! `hikv bench`.
+
+use std::fs;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bench::{Config, Event, KEY_BYTES_MIN, RECORDS_MAX, Row, THREADS_MAX, VALUE_BYTES_MIN, Workload};
+use clap::builder::RangedU64ValueParser;
+use clap::{Args, value_parser};
+use hikv::{Limits, Options, Store};
+use tempfile::TempDir;
+
+use crate::failure::{Failure, complain};
+use crate::interrupt::Interrupt;
+
+/// Measure the speed of a fresh store, with every value checked
+///
+/// The store is a new directory under DIR, removed in the end. A workload runs twice: untimed one by one for the
+/// throughput, then with each operation timed for the percentiles. The exit code is 1 if any result was wrong.
+#[derive(Args)]
+pub(crate) struct Bench {
+    /// Where the store is made: its file system is the medium
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+    /// Of get get_owned get_with miss multiget insert update delete, and YCSB's a b c d f
+    #[arg(long, value_delimiter = ',', default_value = "get,miss,multiget,insert,update,delete")]
+    workloads: Vec<Workload>,
+    /// Items loaded before the first workload
+    #[arg(long, default_value_t = 1_000_000, value_parser = value_parser!(u64).range(1..=RECORDS_MAX))]
+    records: u64,
+    /// How long each of the two passes of a workload lasts at most
+    #[arg(long, default_value = "5", value_parser = parse_seconds)]
+    seconds: Duration,
+    /// Calling threads
+    #[arg(long, default_value_t = 1, value_parser = value_parser!(u64).range(1..=THREADS_MAX as u64))]
+    threads: u64,
+    /// Length of each key
+    #[arg(long, default_value_t = 16, value_parser = key_range())]
+    key_bytes: u64,
+    /// Length of each value
+    #[arg(long, default_value_t = 256, value_parser = value_range())]
+    value_bytes: u64,
+    /// Print an object a line
+    #[arg(long)]
+    json: bool,
+    /// Count flushed lines and fences, which costs some speed
+    #[arg(long)]
+    count: bool,
+    /// Nanoseconds added to each persist, to stand for slower memory
+    #[arg(long, default_value_t = 0)]
+    persist_ns: u64,
+    /// Nanoseconds added to each access to an item, to stand for slower memory
+    #[arg(long, default_value_t = 0)]
+    read_ns: u64,
+    /// Leave the store behind, and say where
+    #[arg(long)]
+    keep: bool,
+}
+
+impl Bench {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
+        let home = self.home().map_err(Failure::at_path(&self.dir))?;
+        let store = self.options().open(home.path())?;
+        let errors = self.measure(&store, &interrupt)?;
+        store.close().map_err(Failure::at_path(home.path()))?;
+        self.leave(home)?;
+        match (interrupt.signal(), errors) {
+            (Some(signal), _) => Err(Failure::Interrupted { signal, done: "the store is removed".to_owned() }),
+            (None, 0) => Ok(()),
+            (None, errors) => Err(Failure::Negative(format!("{errors} results were wrong"))),
+        }
+    }
+
+    /// A directory of its own, so that no store that is already there is touched.
+    fn home(&self) -> io::Result<TempDir> {
+        fs::create_dir_all(&self.dir)?;
+        tempfile::Builder::new().prefix("hikv-bench-").tempdir_in(&self.dir)
+    }
+
+    fn options(&self) -> Options {
+        Options::new()
+            .count_persists(self.count)
+            .persist_delay(Duration::from_nanos(self.persist_ns))
+            .read_delay(Duration::from_nanos(self.read_ns))
+    }
+
+    fn config(&self) -> Config {
+        Config {
+            workloads: self.workloads.clone(),
+            records: self.records,
+            pass: self.seconds,
+            threads: self.threads as usize,
+            key_bytes: self.key_bytes as usize,
+            value_bytes: self.value_bytes as usize,
+        }
+    }
+
+    fn leave(&self, home: TempDir) -> Result<(), Failure> {
+        if self.keep {
+            complain(&format!("the store stays in {}", home.keep().display()));
+            return Ok(());
+        }
+        home.close().map_err(Failure::at_path(&self.dir))
+    }
+
+    /// Runs all workloads; how many results were wrong.
+    fn measure(&self, store: &Store, interrupt: &Interrupt) -> Result<u64, Failure> {
+        let mut errors = 0;
+        let mut printed = Ok(());
+        bench::run(store, &self.config(), &|| interrupt.signal().is_some(), |event| {
+            if let Event::Measured(row) = &event {
+                errors += row.errors;
+            }
+            printed = self.print(&event);
+            if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })
+        .map_err(Failure::at_path(&self.dir))?;
+        printed.map(|()| errors).map_err(Failure::output("standard output"))
+    }
+
+    fn print(&self, event: &Event) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        match event {
+            Event::Loaded { records, elapsed } => {
+                complain(&format!("loaded {records} items in {elapsed:.2?}"));
+                if self.json { Ok(()) } else { writeln!(out, "{}", Row::HEADER) }
+            }
+            Event::Measured(row) if self.json => writeln!(out, "{}", serde_json::to_string(row)?),
+            Event::Measured(row) => writeln!(out, "{row}"),
+        }
+    }
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+fn key_range() -> RangedU64ValueParser {
+    RangedU64ValueParser::new().range(KEY_BYTES_MIN as u64..=Limits::KEY_BYTES_MAX as u64)
+}
+
+fn value_range() -> RangedU64ValueParser {
+    RangedU64ValueParser::new().range(VALUE_BYTES_MIN as u64..=Limits::VALUE_BYTES_MAX)
+}

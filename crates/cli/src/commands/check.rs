@@ -1,0 +1,48 @@
+//! `hikv check`.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use hikv::{Report, Store};
+
+use crate::failure::Failure;
+use crate::progress::Progress;
+
+/// Read everything, compare all checksums, and say where the store is damaged
+///
+/// Changes nothing. The exit code is 1 if there is damage.
+#[derive(Args)]
+pub(crate) struct Check {
+    /// The store: a directory, or a DAX device
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Seconds between two lines of progress, where stderr is no terminal
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    progress_every: u64,
+}
+
+impl Check {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let store = Store::open_read_only(&self.dir)?;
+        let total = store.len().map_err(Failure::at_path(&self.dir))?;
+        let mut progress = Progress::new("checked", Some(total), Duration::from_secs(self.progress_every));
+        let report = store.verify(|at| progress.set(at.items, at.items)).map_err(Failure::at_path(&self.dir))?;
+        progress.finish();
+        write_report(&report).map_err(Failure::output("standard output"))?;
+        match report.damage.len() {
+            0 => Ok(()),
+            places => Err(Failure::Negative(format!("{}: damaged in {places} places", self.dir.display()))),
+        }
+    }
+}
+
+fn write_report(report: &Report) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    for damage in &report.damage {
+        writeln!(out, "damage at offset {:#x}: {}", damage.offset, damage.what)?;
+    }
+    let verdict = if report.damage.is_empty() { "no damage" } else { "damaged" };
+    writeln!(out, "{} items, {verdict}", report.items)
+}

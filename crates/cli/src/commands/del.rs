@@ -1,0 +1,37 @@
+//! `hikv del`.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{not_found, open_existing};
+use crate::failure::{Failure, complain};
+
+/// Remove keys and their values
+#[derive(Args)]
+pub(crate) struct Del {
+    /// The store: a directory, or a DAX device
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Any bytes, also none
+    #[arg(required = true, value_name = "KEY")]
+    keys: Vec<OsString>,
+}
+
+impl Del {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let store = open_existing(&self.dir)?;
+        let mut missing = Vec::new();
+        for key in self.keys.iter().map(|key| key.as_bytes()) {
+            if !store.delete(key).map_err(Failure::at_path(&self.dir))? {
+                missing.push(not_found(&self.dir, key));
+            }
+        }
+        store.close().map_err(Failure::at_path(&self.dir))?;
+        let Some(last) = missing.pop() else { return Ok(()) };
+        missing.iter().for_each(|message| complain(message));
+        Err(Failure::Negative(last))
+    }
+}

@@ -1,0 +1,81 @@
+//! `hikv put`.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use hikv::{Limits, Store};
+
+use crate::failure::Failure;
+use crate::input::Input;
+
+/// Store a value under a key, in place of the one that was there
+///
+/// Makes the store if there is none.
+#[derive(Args)]
+pub(crate) struct Put {
+    /// The store: a directory, or a DAX device
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Any bytes, also none
+    key: OsString,
+    /// Any bytes, also none; - reads them from standard input
+    #[arg(required_unless_present = "value_file")]
+    value: Option<OsString>,
+    /// Read the value from FILE; - is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "value")]
+    value_file: Option<PathBuf>,
+}
+
+impl Put {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let source = match (&self.value, &self.value_file) {
+            (Some(value), _) if value != "-" => Source::Given(value.as_bytes()),
+            (_, Some(file)) => Source::open(file)?,
+            (_, None) => Source::open(Path::new("-"))?,
+        };
+        let store = Store::open(&self.dir)?;
+        source.put(&store, self.key.as_bytes()).map_err(Failure::at_path(&self.dir))?;
+        store.close().map_err(Failure::at_path(&self.dir))
+    }
+}
+
+/// Where the value comes from.
+enum Source<'a> {
+    Given(&'a [u8]),
+    File { file: Input, len_bytes: u64 },
+    Spooled { file: File, len_bytes: u64 },
+}
+
+impl<'a> Source<'a> {
+    /// A value's length goes before its bytes, so what has no known length is spooled to a file that has no name.
+    fn open(path: &Path) -> Result<Source<'a>, Failure> {
+        let open = || {
+            let mut file = Input::open(path)?;
+            match file.len_bytes()? {
+                Some(len_bytes) => Ok(Source::File { file, len_bytes }),
+                None => spool(file),
+            }
+        };
+        open().map_err(Failure::at_path(path))
+    }
+
+    fn put(self, store: &Store, key: &[u8]) -> Result<(), hikv::Error> {
+        match self {
+            Source::Given(value) => store.put(key, value),
+            Source::File { file, len_bytes } => store.put_from(key, len_bytes, file),
+            Source::Spooled { file, len_bytes } => store.put_from(key, len_bytes, file),
+        }
+    }
+}
+
+/// Reads one byte more than a value may have, which is enough to refuse it.
+fn spool<'a>(input: Input) -> io::Result<Source<'a>> {
+    let mut file = tempfile::tempfile()?;
+    let len_bytes = io::copy(&mut input.take(Limits::VALUE_BYTES_MAX + 1), &mut file)?;
+    file.rewind()?;
+    Ok(Source::Spooled { file, len_bytes })
+}

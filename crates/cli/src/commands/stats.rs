@@ -1,0 +1,54 @@
+//! `hikv stats`.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use hikv::Store;
+use indicatif::{HumanBytes, HumanCount};
+use serde_json::{Map, Value};
+
+use crate::failure::Failure;
+
+/// Show what the store holds, on what medium, and what it costs
+#[derive(Args)]
+pub(crate) struct Stats {
+    /// The store: a directory, or a DAX device
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Stats {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let stats = Store::open_read_only(&self.dir)?.stats();
+        let fields = serde_json::to_value(&stats).map_err(Failure::at_path(&self.dir))?;
+        let written = match &fields {
+            Value::Object(fields) if !self.json => write_table(fields),
+            _ => writeln!(io::stdout(), "{fields}"),
+        };
+        written.map_err(Failure::output("standard output"))
+    }
+}
+
+fn write_table(fields: &Map<String, Value>) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let width = fields.keys().map(String::len).max().unwrap_or_default();
+    for (name, value) in fields {
+        writeln!(out, "{name:width$}  {}", readable(name, value))?;
+    }
+    Ok(())
+}
+
+/// The unit is the last part of a field's name.
+fn readable(name: &str, value: &Value) -> String {
+    match (value, value.as_u64()) {
+        (_, Some(count)) if name.ends_with("_bytes") => format!("{} ({count} bytes)", HumanBytes(count)),
+        (_, Some(count)) => HumanCount(count).to_string(),
+        (Value::String(text), _) => text.clone(),
+        (Value::Null, _) => "not counted".to_owned(),
+        (other, _) => other.to_string(),
+    }
+}

@@ -1,0 +1,81 @@
+//! What a command ends with when it does not simply succeed: one line on stderr, and an exit code.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use hikv::OpenError;
+
+/// Not found, or damaged.
+const NEGATIVE_CODE: u8 = 1;
+/// Wrong arguments or failed operations; `clap` uses it as well.
+const ERROR_CODE: u8 = 2;
+/// Added to the number of the signal that ended a command, as shells do.
+const SIGNAL_CODE: u8 = 128;
+
+/// Why a command did not do all it was asked to.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The answer is no: a key is not there, the store is damaged.
+    Negative(String),
+    /// Something failed.
+    Error(String),
+    /// Ended by a signal, with everything closed.
+    Interrupted {
+        /// The signal's number.
+        signal: u8,
+        /// How far the command came.
+        done: String,
+    },
+    /// Nobody reads our output any more, which is no fault of ours.
+    OutputClosed,
+}
+
+impl Failure {
+    /// An error about the file, store or address `subject`.
+    pub(crate) fn at(subject: impl Display, error: impl Display) -> Failure {
+        Failure::Error(format!("{subject}: {error}"))
+    }
+
+    /// As [`Failure::at`], for a path.
+    pub(crate) fn at_path<E: Display>(path: &Path) -> impl FnOnce(E) -> Failure {
+        move |error| Failure::at(path.display(), error)
+    }
+
+    /// The signals could not be caught.
+    pub(crate) fn at_signals(error: io::Error) -> Failure {
+        Failure::at("signal handlers", error)
+    }
+
+    /// Writing to `subject` failed.
+    pub(crate) fn output(subject: impl Display) -> impl FnOnce(io::Error) -> Failure {
+        move |error| match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::OutputClosed,
+            _ => Failure::at(subject, error),
+        }
+    }
+
+    /// Says what happened on stderr, and what to exit with.
+    pub(crate) fn report(self) -> ExitCode {
+        let (message, code) = match self {
+            Failure::Negative(message) => (message, NEGATIVE_CODE),
+            Failure::Error(message) => (message, ERROR_CODE),
+            Failure::Interrupted { signal, done } => (format!("interrupted: {done}"), SIGNAL_CODE + signal),
+            Failure::OutputClosed => return ExitCode::SUCCESS,
+        };
+        complain(&message);
+        ExitCode::from(code)
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Failure {
+        Failure::Error(error.to_string())
+    }
+}
+
+/// Writes one line to stderr; if that fails there is nobody left to tell.
+pub(crate) fn complain(message: &str) {
+    let _ = writeln!(io::stderr(), "hikv: {message}");
+}

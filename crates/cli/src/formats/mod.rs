@@ -1,0 +1,117 @@
+//! The text forms of items that `load` reads and `dump` writes. Each of them carries any bytes.
+
+mod csv;
+mod jsonl;
+mod lines;
+#[cfg(test)]
+mod tests;
+mod tsv;
+
+use std::io::{self, BufRead, Write};
+use std::path::Path;
+
+use clap::ValueEnum;
+
+pub(crate) use tsv::Escaped;
+
+use lines::Lines;
+
+/// What to say of a file whose format [`Format::of_file`] does not know.
+pub(crate) const UNKNOWN_FORMAT: &str = "its name tells no format: give --format tsv, csv or jsonl";
+
+/// How items are written as text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Format {
+    /// Key, tab, value; \t \n \r \\ \0 and \xHH stand for bytes
+    Tsv,
+    /// Two columns after RFC 4180, without a header; bytes that are not UTF-8 stand as they are
+    Csv,
+    /// {"key":…,"value":…} a line; key_base64 and value_base64 for bytes that are not UTF-8
+    Jsonl,
+}
+
+impl Format {
+    /// The format that the extension of `file` names.
+    pub(crate) fn of_file(file: &Path) -> Option<Format> {
+        match file.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "tsv" => Some(Format::Tsv),
+            "csv" => Some(Format::Csv),
+            "jsonl" | "ndjson" => Some(Format::Jsonl),
+            _ => None,
+        }
+    }
+
+    /// Writes one item.
+    pub(crate) fn write(self, key: &[u8], value: &[u8], out: &mut impl Write) -> io::Result<()> {
+        match self {
+            Format::Tsv => tsv::write(key, value, out),
+            Format::Csv => csv::write(key, value, out),
+            Format::Jsonl => jsonl::write(key, value, out),
+        }
+    }
+}
+
+/// One item of a file, in memory that is used again.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Item {
+    pub(crate) key: Vec<u8>,
+    pub(crate) value: Vec<u8>,
+}
+
+/// Why an item could not be read.
+#[derive(Debug)]
+pub(crate) enum ReadError {
+    /// The input failed.
+    Input(io::Error),
+    /// The text is no item; reading goes on with the next line.
+    Malformed {
+        /// Where the item begins, from 1.
+        line: u64,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+/// Reads items one by one; blank lines are skipped.
+pub(crate) struct Reader<R> {
+    lines: Lines<R>,
+    format: Format,
+    item_line: u64,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads `input` as `format`.
+    pub(crate) fn new(input: R, format: Format) -> Reader<R> {
+        Reader { lines: Lines::new(input), format, item_line: 0 }
+    }
+
+    /// Reads the next item; false at the end of the input.
+    pub(crate) fn read(&mut self, item: &mut Item) -> Result<bool, ReadError> {
+        loop {
+            if !self.lines.advance().map_err(ReadError::Input)? {
+                return Ok(false);
+            }
+            if !self.lines.content().is_empty() {
+                break;
+            }
+        }
+        self.item_line = self.lines.number();
+        match self.format {
+            Format::Tsv => tsv::parse(self.lines.content(), item),
+            Format::Csv => csv::parse(&mut self.lines, item).map_err(ReadError::Input)?,
+            Format::Jsonl => jsonl::parse(self.lines.content(), item),
+        }
+        .map_err(|what| ReadError::Malformed { line: self.item_line, what })?;
+        Ok(true)
+    }
+
+    /// The line that the last item began in, from 1.
+    pub(crate) fn item_line(&self) -> u64 {
+        self.item_line
+    }
+
+    /// How much of the input has become items.
+    pub(crate) fn done_bytes(&self) -> u64 {
+        self.lines.done_bytes()
+    }
+}

@@ -1,0 +1,169 @@
+//! Any bytes go through every format and come back; what is no item is named by its line.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+
+const FORMATS: [Format; 3] = [Format::Tsv, Format::Csv, Format::Jsonl];
+
+fn write(format: Format, items: &[Item]) -> Vec<u8> {
+    let mut text = Vec::new();
+    items.iter().for_each(|item| format.write(&item.key, &item.value, &mut text).unwrap());
+    text
+}
+
+/// The items of `text`, and the lines that are none.
+fn read(format: Format, text: &[u8]) -> (Vec<Item>, Vec<(u64, String)>) {
+    let mut reader = Reader::new(text, format);
+    let (mut items, mut bad, mut item) = (Vec::new(), Vec::new(), Item::default());
+    loop {
+        match reader.read(&mut item) {
+            Ok(true) => items.push(item.clone()),
+            Ok(false) => return (items, bad),
+            Err(ReadError::Malformed { line, what }) => bad.push((line, what)),
+            Err(ReadError::Input(error)) => panic!("{error}"),
+        }
+    }
+}
+
+fn item(key: &[u8], value: &[u8]) -> Item {
+    Item { key: key.to_vec(), value: value.to_vec() }
+}
+
+/// Any bytes, with those that mean something to a format more often than chance has them.
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    let special = proptest::sample::select(b"\t\n\r\\\0\",x0{}:\x7f\xc3\xa9\xff".to_vec());
+    vec(prop_oneof![special, any::<u8>()], 0..24)
+}
+
+fn items() -> impl Strategy<Value = Vec<Item>> {
+    vec((bytes(), bytes()).prop_map(|(key, value)| Item { key, value }), 0..8)
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_come_back(items in items()) {
+        for format in FORMATS {
+            prop_assert_eq!(read(format, &write(format, &items)), (items.clone(), vec![]));
+        }
+    }
+
+    #[test]
+    fn any_input_is_read_to_its_end(text in vec(any::<u8>(), 0..200)) {
+        for format in FORMATS {
+            let (items, bad) = read(format, &text);
+            let line_count = text.split_inclusive(|&byte| byte == b'\n').count();
+            prop_assert!(items.len() + bad.len() <= line_count);
+        }
+    }
+
+    #[test]
+    fn tsv_and_jsonl_are_text(items in items()) {
+        prop_assert!(String::from_utf8(write(Format::Tsv, &items)).is_ok());
+        prop_assert!(String::from_utf8(write(Format::Jsonl, &items)).is_ok());
+    }
+
+    #[test]
+    fn the_csv_crate_reads_what_we_write(items in items()) {
+        let text = write(Format::Csv, &items);
+        let mut reader = ::csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_slice());
+        let read: Vec<Item> = reader.byte_records().map(|record| {
+            let record = record.unwrap();
+            item(&record[0], &record[1])
+        }).collect();
+        prop_assert_eq!(read, items);
+    }
+
+    #[test]
+    fn we_read_what_the_csv_crate_writes(items in items(), crlf: bool) {
+        let terminator = if crlf { ::csv::Terminator::CRLF } else { ::csv::Terminator::Any(b'\n') };
+        let mut writer = ::csv::WriterBuilder::new().terminator(terminator).from_writer(Vec::new());
+        items.iter().for_each(|item| writer.write_record([&item.key, &item.value]).unwrap());
+        prop_assert_eq!(read(Format::Csv, &writer.into_inner().unwrap()), (items, vec![]));
+    }
+
+    #[test]
+    fn a_bad_item_is_named_by_the_line_it_begins_in(before in items(), after in items()) {
+        for (format, bad) in [(Format::Tsv, "no tab\n"), (Format::Csv, "no comma\n"), (Format::Jsonl, "{}\n")] {
+            let mut text = write(format, &before);
+            let line = 1 + text.iter().filter(|&&byte| byte == b'\n').count() as u64;
+            text.extend_from_slice(bad.as_bytes());
+            text.extend(write(format, &after));
+            let (items, malformed) = read(format, &text);
+            prop_assert_eq!(items, [before.clone(), after.clone()].concat());
+            prop_assert_eq!(malformed.iter().map(|(line, _)| *line).collect::<Vec<_>>(), vec![line]);
+        }
+    }
+}
+
+#[test]
+fn golden_lines() {
+    let items = [item(b"k", b"v"), item(b"", b""), item(b"a\tb\0\x1b", "\u{e9}\n\"\\,".as_bytes()), item(b"\xff", b"")];
+    let golden = [
+        (Format::Tsv, "k\tv\n\t\na\\tb\\0\\x1b\t\u{e9}\\n\"\\\\,\n\\xff\t\n".as_bytes().to_vec()),
+        (Format::Csv, [b"k,v\n,\na\tb\0\x1b,\"", "\u{e9}\n\"\"\\,\"\n".as_bytes(), b"\xff,\n"].concat()),
+        (
+            Format::Jsonl,
+            "{\"key\":\"k\",\"value\":\"v\"}\n{\"key\":\"\",\"value\":\"\"}\n\
+             {\"key\":\"a\\tb\\u0000\\u001b\",\"value\":\"\u{e9}\\n\\\"\\\\,\"}\n\
+             {\"key_base64\":\"/w==\",\"value\":\"\"}\n"
+                .as_bytes()
+                .to_vec(),
+        ),
+    ];
+    for (format, text) in golden {
+        assert_eq!(write(format, &items), text, "{format:?}");
+        assert_eq!(read(format, &text), (items.to_vec(), vec![]), "{format:?}");
+    }
+}
+
+#[test]
+fn line_ends_and_blank_lines_do_not_matter() {
+    for (format, text) in [
+        (Format::Tsv, "\n\r\na\tb\r\n\nc\td"),
+        (Format::Csv, "\n\r\na,b\r\n\nc,d"),
+        (Format::Jsonl, "\n\r\n{\"key\":\"a\",\"value\":\"b\"}\r\n\n{\"value\":\"d\",\"key\":\"c\"}"),
+    ] {
+        assert_eq!(read(format, text.as_bytes()), (vec![item(b"a", b"b"), item(b"c", b"d")], vec![]), "{format:?}");
+    }
+}
+
+#[test]
+fn what_is_malformed_is_said() {
+    for (format, text, line, what) in [
+        (Format::Tsv, "a\tb\n\nc\n", 3, "found 0 tabs"),
+        (Format::Tsv, "a\tb\tc\n", 1, "found 2 tabs"),
+        (Format::Tsv, "a\\q\tb\n", 1, "\\q is no escape"),
+        (Format::Tsv, "a\tb\\x4\n", 1, "two hex digits"),
+        (Format::Tsv, "a\tb\\xg4\n", 1, "\\xg4 is no escape"),
+        (Format::Tsv, "a\tb\\\n", 1, "a backslash ends the column"),
+        (Format::Csv, "\"a\n\nb\",c\n\nd\n", 5, "found one"),
+        (Format::Csv, "a,b,c\n", 1, "found more"),
+        (Format::Csv, "a,\"b\"c\n", 1, "between a closing quote"),
+        (Format::Csv, "a,b\"c\n", 1, "a quote inside a field"),
+        (Format::Csv, "a,b\nc,\"d\ne\n", 2, "never closed"),
+        (Format::Jsonl, "{\"key\":\"a\"\n", 1, "column 10"),
+        (Format::Jsonl, "{\"key\":\"a\"}\n", 1, "neither value nor value_base64"),
+        (Format::Jsonl, "{\"key\":\"a\",\"key_base64\":\"\",\"value\":\"\"}\n", 1, "both key and key_base64"),
+        (Format::Jsonl, "{\"key\":\"a\",\"value\":\"\",\"ttl\":1}\n", 1, "unknown field `ttl`"),
+        (Format::Jsonl, "{\"key\":\"a\",\"value_base64\":\"=\"}\n", 1, "value_base64 is not base64"),
+        (Format::Jsonl, "{\"key\":1,\"value\":\"\"}\n", 1, "invalid type"),
+    ] {
+        let (_, malformed) = read(format, text.as_bytes());
+        let [(found_line, found)] = &malformed[..] else { panic!("{text:?}: {malformed:?}") };
+        assert_eq!(*found_line, line, "{text:?}: {found}");
+        assert!(found.contains(what), "{text:?}: {found}");
+    }
+}
+
+#[test]
+fn the_extension_names_the_format() {
+    for (file, format) in
+        [("a.tsv", Some(Format::Tsv)), ("b.CSV", Some(Format::Csv)), ("c.ndjson", Some(Format::Jsonl))]
+    {
+        assert_eq!(Format::of_file(Path::new(file)), format);
+    }
+    assert_eq!(Format::of_file(Path::new("tsv")), None);
+    assert_eq!(Format::of_file(Path::new("a.txt")), None);
+}

@@ -1,0 +1,61 @@
+//! `bench`: figures in the form that is promised, and nothing left behind.
+
+use serde_json::Value;
+
+use crate::support::{Ended, Place, program};
+
+fn bench(place: &Place, options: &[&str]) -> Ended {
+    let quick = ["--records", "300", "--seconds", "0.01"];
+    let dir = place.file("bench");
+    Ended(program().args(["bench", "--dir"]).arg(dir).args(quick).args(options).output().unwrap())
+}
+
+#[test]
+fn each_workload_is_an_object_a_line() {
+    let place = Place::new();
+    let workloads = "get,get_owned,get_with,miss,multiget,insert,update,delete,a,b,c,d,f";
+    let out = bench(&place, &["--json", "--threads", "2", "--workloads", workloads]).succeeded();
+    let lines = String::from_utf8(out).unwrap();
+    let objects = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let rows: Vec<Value> = objects.filter(|object| object.get("workload").is_some()).collect();
+    assert!(rows.iter().map(|row| row["workload"].as_str().unwrap()).eq(workloads.split(',')));
+    for row in rows {
+        assert_eq!(
+            (row["threads"].as_u64(), row["records"].as_u64(), row["errors"].as_u64()),
+            (Some(2), Some(300), Some(0))
+        );
+        for figure in ["ops_per_sec", "p50_us", "p99_us", "p999_us"] {
+            assert!(row[figure].as_f64().is_some_and(|figure| figure > 0.0), "{figure}: {row}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left_behind_unless_asked_for() {
+    let place = Place::new();
+    bench(&place, &["--workloads", "get"]).succeeded();
+    assert_eq!(std::fs::read_dir(place.file("bench")).unwrap().count(), 0);
+    bench(&place, &["--workloads", "get", "--keep"]).succeeded();
+    let kept = std::fs::read_dir(place.file("bench")).unwrap().next().unwrap().unwrap().path();
+    let stats = Ended(program().args(["stats", "--json"]).arg(kept).output().unwrap()).succeeded();
+    assert_eq!(serde_json::from_slice::<Value>(&stats).unwrap()["items"], 300);
+}
+
+#[test]
+fn a_store_in_the_directory_is_not_touched() {
+    let place = Place::new();
+    place.run("put", &["k", "v"]).succeeded();
+    let dir = place.store();
+    Ended(program().args(["bench", "--records", "10", "--seconds", "0", "--dir"]).arg(dir).output().unwrap())
+        .succeeded();
+    assert_eq!(place.run("dump", &[""; 0]).succeeded(), b"k\tv\n");
+}
+
+#[test]
+fn an_unknown_workload_is_refused() {
+    let place = Place::new();
+    let ended = bench(&place, &["--workloads", "get,guess"]);
+    assert_eq!(ended.0.status.code(), Some(2));
+    assert!(ended.messages().contains("there is no workload 'guess'"), "{}", ended.messages());
+    assert!(!place.file("bench").exists());
+}

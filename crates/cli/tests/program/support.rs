@@ -1,0 +1,93 @@
+//! Runs the program and looks at how it ended.
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// A directory for one test, with a place for a store in it.
+pub(crate) struct Place {
+    dir: TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Place {
+        Place { dir: tempfile::tempdir().unwrap() }
+    }
+
+    /// Where the store is, once something made it.
+    pub(crate) fn store(&self) -> PathBuf {
+        self.file("store")
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// A file that holds `bytes`.
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let file = self.file(name);
+        std::fs::write(&file, bytes).unwrap();
+        file
+    }
+
+    /// `hikv COMMAND STORE ARGUMENTS…`, run to its end with an empty standard input.
+    pub(crate) fn run<A: AsRef<OsStr>>(&self, command: &str, arguments: &[A]) -> Ended {
+        self.run_with_input(command, arguments, b"")
+    }
+
+    /// As [`Place::run`], with `input` through a pipe on standard input.
+    pub(crate) fn run_with_input<A: AsRef<OsStr>>(&self, command: &str, arguments: &[A], input: &[u8]) -> Ended {
+        let mut child = hikv(command, &self.store(), arguments).stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        std::thread::scope(|scope| {
+            // The program may end without reading all of it.
+            scope.spawn(move || stdin.write_all(input));
+            Ended(child.wait_with_output().unwrap())
+        })
+    }
+}
+
+/// `hikv COMMAND STORE ARGUMENTS…`, not started, with output and messages piped.
+pub(crate) fn hikv<A: AsRef<OsStr>>(command: &str, store: &Path, arguments: &[A]) -> Command {
+    let mut hikv = program();
+    hikv.arg(command).arg(store).args(arguments);
+    hikv
+}
+
+/// `hikv`, not started, with output and messages piped.
+pub(crate) fn program() -> Command {
+    let mut hikv = Command::new(env!("CARGO_BIN_EXE_hikv"));
+    hikv.stdout(Stdio::piped()).stderr(Stdio::piped());
+    hikv
+}
+
+/// How a process ended.
+pub(crate) struct Ended(pub(crate) Output);
+
+impl Ended {
+    #[track_caller]
+    pub(crate) fn succeeded(self) -> Vec<u8> {
+        assert_eq!(self.0.status.code(), Some(0), "{}", self.messages());
+        self.0.stdout
+    }
+
+    /// Ended with `code`, for a reason that is one line of `hikv: …` and holds each of `words`.
+    #[track_caller]
+    pub(crate) fn failed(self, code: i32, words: &[&str]) {
+        let messages = self.messages();
+        assert_eq!(self.0.status.code(), Some(code), "{messages}");
+        let reasons: Vec<&str> = messages.lines().filter(|line| line.starts_with("hikv: ")).collect();
+        let [reason] = reasons[..] else { panic!("not one reason: {messages}") };
+        for word in words {
+            assert!(reason.contains(word), "'{word}' is missing: {reason}");
+        }
+        assert!(!messages.contains("panicked"), "{messages}");
+    }
+
+    pub(crate) fn messages(&self) -> String {
+        String::from_utf8_lossy(&self.0.stderr).into_owned()
+    }
+}

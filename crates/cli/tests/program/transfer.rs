@@ -1,0 +1,145 @@
+//! `load` and `dump`: many items as text.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+use std::process::Stdio;
+
+use proptest::prelude::*;
+
+use crate::support::{Ended, Place, hikv};
+
+fn load(place: &Place, file: &Path, options: &[&str]) -> Ended {
+    place.run("load", &[&[file.to_str().unwrap()], options].concat())
+}
+
+/// The lines of a dump, in an order that does not depend on the store.
+fn sorted(text: &[u8]) -> Vec<&[u8]> {
+    let mut lines: Vec<&[u8]> = text.split_inclusive(|&byte| byte == b'\n').collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn each_format_is_loaded_and_dumped() {
+    let texts = [
+        ("items.tsv", "a\\0\t1\nb\t2\\n\n"),
+        ("items.csv", "a,1\n\"b,\",\"2\n\"\n"),
+        ("items.jsonl", "{\"key\":\"a\",\"value\":\"1\"}\n{\"key_base64\":\"/w==\",\"value\":\"2\"}\n"),
+    ];
+    for (name, text) in texts {
+        let place = Place::new();
+        let ended = load(&place, &place.write(name, text), &[]);
+        assert!(ended.messages().contains("loaded 2 items in "), "{}", ended.messages());
+        ended.succeeded();
+        let dumped = place.file(&format!("dumped-{name}"));
+        place.run("dump", &[&dumped]).succeeded();
+        assert_eq!(sorted(&std::fs::read(dumped).unwrap()), sorted(text.as_bytes()));
+    }
+}
+
+#[test]
+fn a_later_line_replaces_an_earlier_one() {
+    let place = Place::new();
+    place.run_with_input("load", &["-"], b"k\told\nk\tnew\n").succeeded();
+    assert_eq!(place.run("dump", &[""; 0]).succeeded(), b"k\tnew\n");
+}
+
+#[test]
+fn a_malformed_line_is_named_and_what_was_before_it_stays() {
+    let place = Place::new();
+    let file = place.write("items.csv", "a,1\n\"b\n\nc\",2\nbad\nd,4\n");
+    load(&place, &file, &[]).failed(2, &["items.csv:5: expected two columns"]);
+    assert_eq!(sorted(&place.run("dump", &["--format", "tsv"]).succeeded()), [&b"a\t1\n"[..], b"b\\n\\nc\t2\n"]);
+}
+
+#[test]
+fn malformed_lines_are_skipped_and_counted_on_request() {
+    let place = Place::new();
+    let file = place.write("items", "a\t1\nbad\nb\t2\n\\worse\t\n");
+    let ended = load(&place, &file, &["--format", "tsv", "--skip-bad"]);
+    let messages = ended.messages();
+    for said in ["items:2: ", "items:4: ", "skipped 2 items", "loaded 2 items"] {
+        assert!(messages.contains(said), "'{said}' is missing: {messages}");
+    }
+    ended.succeeded();
+    assert_eq!(place.run("get", &["b"]).succeeded(), b"2");
+}
+
+#[test]
+fn a_key_that_is_too_long_is_named_by_its_line() {
+    let place = Place::new();
+    let file = place.write("items.tsv", format!("a\t1\n{}\t2\nb\t3\n", "k".repeat(65_536)));
+    load(&place, &file, &[]).failed(2, &["items.tsv:2: ", "65536"]);
+    place.run("get", &["b"]).failed(1, &["'b'"]);
+    load(&place, &file, &["--skip-bad"]).succeeded();
+    assert_eq!(place.run("get", &["b"]).succeeded(), b"3");
+}
+
+#[test]
+fn a_file_of_no_known_format_is_refused_before_a_store_is_made() {
+    let place = Place::new();
+    load(&place, &place.write("items.txt", "a\t1\n"), &[]).failed(2, &["items.txt", "--format"]);
+    load(&place, &place.file("missing.tsv"), &[]).failed(2, &["missing.tsv", "No such file"]);
+    assert!(!place.store().exists());
+}
+
+#[test]
+fn progress_is_plain_lines_off_a_terminal() {
+    let place = Place::new();
+    let file = place.write("items.tsv", "a\t1\nb\t2\nc\t3\n");
+    let ended = load(&place, &file, &["--progress-every", "0"]);
+    let messages = ended.messages();
+    ended.succeeded();
+    let lines: Vec<&str> = messages.lines().collect();
+    assert_eq!(lines.len(), 4, "{messages}");
+    for (line, said) in
+        lines.iter().zip(["loaded 1 items, ", "loaded 2 items, ", "loaded 3 items, ", "loaded 3 items in "])
+    {
+        assert!(line.starts_with(said), "{messages}");
+    }
+    assert!(lines[1].contains("66 %") && lines[1].ends_with(" left"), "{messages}");
+}
+
+#[test]
+fn a_dump_whose_reader_goes_away_ends_quietly() {
+    let place = Place::new();
+    let text: String = (0..20_000).map(|number| format!("key-{number}\tvalue-{number}\n")).collect();
+    place.run_with_input("load", &["-"], text.as_bytes()).succeeded();
+    let mut dump = hikv("dump", &place.store(), &[""; 0]).stdin(Stdio::null()).spawn().unwrap();
+    let mut out = dump.stdout.take().unwrap();
+    out.read_exact(&mut [0; 100]).unwrap();
+    drop(out);
+    let ended = Ended(dump.wait_with_output().unwrap());
+    assert_eq!(ended.messages(), "");
+    ended.succeeded();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn a_dump_loads_back_whatever_the_bytes(
+        items in proptest::collection::btree_map(any::<Vec<u8>>(), any::<Vec<u8>>(), 0..20),
+        format in prop_oneof![Just("tsv"), Just("csv"), Just("jsonl")],
+    ) {
+        let (first, second) = (Place::new(), Place::new());
+        first.run_with_input("load", &["-", "--format", "jsonl"], &as_jsonl(&items)).succeeded();
+        let dumped = first.run("dump", &["--format", format]).succeeded();
+        second.run_with_input("load", &["-", "--format", format], &dumped).succeeded();
+        let text = second.run("dump", &["--format", "jsonl"]).succeeded();
+        let expected = as_jsonl(&items);
+        prop_assert_eq!(sorted(&text), sorted(&expected));
+    }
+}
+
+/// As `dump` writes them, but for the order.
+fn as_jsonl(items: &BTreeMap<Vec<u8>, Vec<u8>>) -> Vec<u8> {
+    use base64::Engine;
+    let field = |name: &str, bytes: &[u8]| match str::from_utf8(bytes) {
+        Ok(text) => format!("\"{name}\":{}", serde_json::Value::from(text)),
+        Err(_) => format!("\"{name}_base64\":\"{}\"", base64::prelude::BASE64_STANDARD.encode(bytes)),
+    };
+    let line = |(key, value): (&Vec<u8>, &Vec<u8>)| format!("{{{},{}}}\n", field("key", key), field("value", value));
+    items.iter().map(line).collect::<String>().into_bytes()
+}

@@ -1,0 +1,184 @@
+//! What a run and its medium's observer share: the oracle, the visitor, and the crashes to be examined.
+//!
+//! The observer only notes crash images. They are examined at rest, after the operation: during it, the thread is inside
+//! the store's code, and whatever that holds (a pin that keeps memory from being freed) would hold for recovered stores
+//! too.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pmem_sim::{Image, Sim, StepKind};
+
+use crate::examine::{Examiner, Fault};
+use crate::explore::{Counts, Settings};
+use crate::oracle::Oracle;
+use crate::read::refused;
+use crate::reservoir::Reservoir;
+use crate::script::Op;
+use crate::subject::Subject;
+use crate::violation::{Problem, Violation};
+use crate::visitor::Visitor;
+use crate::walk::Task;
+
+/// A crash that might have happened, and what would have been legal then.
+struct Crash {
+    image: Image,
+    oracle: Arc<Oracle>,
+    op_step: u64,
+    kind: Option<StepKind>,
+}
+
+/// See the module's head.
+pub(crate) struct Scene<S: Subject> {
+    examiner: Examiner,
+    /// Shared with the crashes.
+    oracle: Arc<Oracle>,
+    /// For visitors; none while it is formatted or reopened.
+    store: Option<Arc<S>>,
+    images_per_step_max: usize,
+    explores: bool,
+    /// Whether the visitor was there during the operation in flight: before that, the run shows nothing new.
+    visited: bool,
+    crashes: Reservoir<(u64, u64), Crash>,
+    /// Where the run is, without a problem yet.
+    place: Violation,
+    violation: Option<Box<Violation>>,
+}
+
+impl<S: Subject> Scene<S> {
+    pub(crate) fn new(task: Task<'_>, settings: &Settings) -> Scene<S> {
+        let Task { script, model, visitor } = task;
+        let place = Violation {
+            seed: script.seed,
+            model,
+            visitor,
+            op_index: 0,
+            op: Op::Format,
+            op_step: 0,
+            kind: None,
+            images: Vec::new(),
+            problem: Problem::Contents(String::new()),
+        };
+        Scene {
+            examiner: Examiner::new(settings.clone(), model, script.keys()),
+            oracle: Arc::new(Oracle::exactly(None)),
+            store: None,
+            images_per_step_max: settings.images_per_step_max,
+            explores: false,
+            visited: false,
+            crashes: Reservoir::new(settings.images_per_op_max, script.seed),
+            place,
+            violation: None,
+        }
+    }
+
+    pub(crate) fn oracle(&self) -> &Oracle {
+        &self.oracle
+    }
+
+    /// The keys to look up.
+    pub(crate) fn keys(&self) -> &BTreeSet<Vec<u8>> {
+        self.examiner.keys()
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.examiner.counts
+    }
+
+    /// The setup is over.
+    pub(crate) fn explore(&mut self) {
+        self.explores = true;
+    }
+
+    /// The store that visitors visit from now on.
+    pub(crate) fn receive(&mut self, store: Option<Arc<S>>) {
+        self.store = store;
+    }
+
+    /// An operation begins.
+    pub(crate) fn begin(&mut self, op_index: usize, op: &Op) {
+        Arc::make_mut(&mut self.oracle).begin(op);
+        self.visited = self.place.visitor == Visitor::Nobody;
+        self.place = Violation { op_index, op: op.clone(), op_step: 0, ..self.place.clone() };
+    }
+
+    /// The operation took place, or was refused, or failed. Its crashes are examined now.
+    pub(crate) fn end(&mut self, sim: &Sim, done: Result<bool, Problem>) -> Result<(), Box<Violation>> {
+        let oracle = Arc::make_mut(&mut self.oracle);
+        match done {
+            Ok(true) => oracle.acknowledge(),
+            Ok(false) => oracle.refuse(),
+            Err(problem) => self.object(problem.into(), None),
+        }
+        self.note_crashes(sim, None);
+        for Crash { image, oracle, op_step, kind } in self.crashes.take() {
+            if let Err(fault) = self.examiner.examine::<S>(&image, &oracle) {
+                self.place.op_step = op_step;
+                self.object(fault, kind);
+                break;
+            }
+        }
+        self.violation.take().map_or(Ok(()), Err)
+    }
+
+    /// The run is over, and so judged.
+    pub(crate) fn conclude(&mut self, judged: Result<(), Problem>) -> Result<(), Box<Violation>> {
+        judged.unwrap_or_else(|problem| self.object(problem.into(), None));
+        self.violation.take().map_or(Ok(()), Err)
+    }
+
+    /// After each step: first the visitor, then the crash.
+    pub(crate) fn stepped(&mut self, sim: &Sim, kind: StepKind) {
+        if self.violation.is_some() {
+            return;
+        }
+        self.place.op_step += 1;
+        self.examiner.counts.steps += 1;
+        if let Err(problem) = self.visit(kind) {
+            self.object(problem.into(), Some(kind));
+        }
+        self.note_crashes(sim, Some(kind));
+    }
+
+    fn visit(&mut self, kind: StepKind) -> Result<(), Problem> {
+        let Scene { place, store, oracle, examiner, .. } = self;
+        let Some(store) = store.as_ref().filter(|_| place.visitor.comes(place.op_step, kind)) else { return Ok(()) };
+        let oracle = Arc::make_mut(oracle);
+        match (place.visitor, &place.op) {
+            (Visitor::Deleter, Op::Delete(key)) => {
+                // Whichever of the two deletes is the first, both answers say that the key is gone.
+                store.delete(key).map_err(refused("delete by a visitor"))?;
+                oracle.saw(key, None)?;
+            }
+            (Visitor::Deleter, _) => return Ok(()),
+            _ => {
+                for key in examiner.keys() {
+                    oracle.saw(key, store.get(key).map_err(refused("get by a visitor"))?.as_deref())?;
+                }
+            }
+        }
+        self.visited = true;
+        self.examiner.counts.visits += 1;
+        Ok(())
+    }
+
+    fn note_crashes(&mut self, sim: &Sim, kind: Option<StepKind>) {
+        if !self.explores || !self.visited {
+            return;
+        }
+        let seed = self.place.seed ^ sim.step_count();
+        for image in sim.images(self.images_per_step_max, seed) {
+            let key = (image.hash(), self.oracle.fingerprint());
+            if !self.examiner.knows(&image, &self.oracle) {
+                let crash = Crash { image, oracle: Arc::clone(&self.oracle), op_step: self.place.op_step, kind };
+                self.crashes.offer(key, crash);
+            }
+        }
+    }
+
+    fn object(&mut self, fault: Fault, kind: Option<StepKind>) {
+        let Fault { images, problem } = fault;
+        let violation = Violation { kind, images, problem, ..self.place.clone() };
+        self.violation.get_or_insert_with(|| Box::new(violation));
+    }
+}

@@ -1,0 +1,108 @@
+//! What is done to HiKV while it is crashed.
+
+use engine::Engine;
+use pmem_sim::{Model, Sim};
+use testkit::{Op, Operations, Script, Shape, Subject};
+
+use crate::subject::{Crashed, REGION_BYTES};
+
+/// Larger than the largest size class: an extent.
+const EXTENT_BYTES: usize = 300_000;
+
+pub(crate) fn new_store() -> Crashed {
+    Crashed::format(Sim::new(REGION_BYTES, Model::Line)).expect("the region is large enough")
+}
+
+fn put(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Op {
+    Op::Put(key.as_ref().to_vec(), value.as_ref().to_vec())
+}
+
+fn delete(key: impl AsRef<[u8]>) -> Op {
+    Op::Delete(key.as_ref().to_vec())
+}
+
+/// Puts, updates, deletes and re-inserts on few keys; values of no, one and several lines.
+pub(crate) fn everyday() -> Vec<Script> {
+    let written = [
+        put("a", "1"),
+        put("a", "2"),
+        put("b", [7; 200]),
+        delete("a"),
+        put("a", "3"),
+        put("", "the empty key"),
+        put("b", ""),
+        delete("b"),
+        delete("b"),
+    ];
+    let seeded = (1..4).map(|seed| Script::seeded(seed, &Shape::small(10)));
+    [Script::fresh(0, written)].into_iter().chain(seeded).collect()
+}
+
+pub(crate) fn clears_and_reopens() -> Vec<Script> {
+    let written = [
+        put("a", "1"),
+        put("b", "2"),
+        Op::Reopen,
+        put("c", "3"),
+        put("a", "4"),
+        Op::Clear,
+        put("d", "5"),
+        Op::Reopen,
+        Op::Clear,
+        put("e", "6"),
+    ];
+    let shape = Shape { clears: true, reopens: true, ..Shape::small(12) };
+    [Script::fresh(10, written)].into_iter().chain((11..13).map(|seed| Script::seeded(seed, &shape))).collect()
+}
+
+/// Values that do not fit into the first region.
+pub(crate) fn growth() -> Script {
+    let large = |fill: u8| vec![fill; EXTENT_BYTES];
+    let ops = (0..6).map(|i| put([b'k', i], large(i)));
+    Script::after(20, [put("small", "1")], ops.chain([put("small", "2"), delete([b'k', 1]), put("last", large(9))]))
+}
+
+pub(crate) fn full_and_room_again() -> Vec<Script> {
+    let large = |fill: u8| vec![fill; EXTENT_BYTES];
+    let ops = (0..7).map(|i| put([b'k', i], large(i)));
+    let tail = [put("small", "1"), delete([b'k', 0]), put("again", large(8)), Op::Room, put("after", large(9))];
+    vec![Script::after(30, [Op::Full], ops.chain(tail))]
+}
+
+/// The puts that bring a new store to the point where the next one splits a segment.
+fn up_to_a_split() -> Vec<Op> {
+    let store = new_store();
+    let key = |i: u32| i.to_be_bytes();
+    let count = (0..2000)
+        .take_while(|&i| {
+            store.put(&key(i), b"v").expect("there is room");
+            store.0.stats().split_count == 0
+        })
+        .count() as u32;
+    assert!((400..1020).contains(&count), "a segment was split at {count} keys");
+    (0..count).map(|i| put(key(i), "v")).collect()
+}
+
+/// The puts before a split, the one that splits, and some after it.
+pub(crate) fn around_a_split() -> Script {
+    let setup = up_to_a_split();
+    let next = setup.len() as u32;
+    let tail =
+        [put(next.to_be_bytes(), "v"), put(0u32.to_be_bytes(), "w"), delete(1u32.to_be_bytes()), put("new", "1")];
+    Script::after(40, setup, tail)
+}
+
+/// The same, and a restart, after which free space is found again and used.
+pub(crate) fn reopened_after_a_split() -> Script {
+    let mut setup = up_to_a_split();
+    let next = setup.len() as u32;
+    setup.push(put(next.to_be_bytes(), "v"));
+    let tail = [
+        Op::Reopen,
+        put(0u32.to_be_bytes(), "w"),
+        delete(1u32.to_be_bytes()),
+        put(2u32.to_be_bytes(), "x"),
+        put("new", "1"),
+    ];
+    Script::after(41, setup, tail)
+}

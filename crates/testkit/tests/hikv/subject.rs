@@ -1,0 +1,100 @@
+//! HiKV on the crash medium.
+
+use engine::hikv::{Parameters, layout::HEADER_BYTES};
+use engine::{Cursor, Engine, Error, HiKv, HostDram, OpenError, Progress};
+use heap::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, UNIT_BYTES};
+use heap::{Class, HeapError};
+use pmem::MediumError;
+use pmem_sim::Sim;
+use testkit::{Contents, Failure, Operations, Space, Subject};
+
+/// Head, one chunk of segments, and room for a few chunks of items.
+pub(crate) const REGION_BYTES: u64 = (2 << 20) + (512 << 10);
+
+/// The store that is crashed. One partition, so that few keys fill a segment.
+pub(crate) struct Crashed(pub(crate) HiKv<Sim, HostDram>);
+
+fn failure(error: Error) -> Failure {
+    match error {
+        Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. }) => Failure::Full,
+        other => Failure::Other(other.to_string()),
+    }
+}
+
+fn open_failure(error: OpenError) -> Failure {
+    match error {
+        OpenError::Heap(HeapError::Unformatted) => Failure::Unfinished,
+        OpenError::Heap(HeapError::Medium(MediumError::Full { .. } | MediumError::Limit { .. })) => Failure::Full,
+        other => Failure::Other(other.to_string()),
+    }
+}
+
+impl Operations for Crashed {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+        let mut copy = None;
+        self.0.get(key, &mut |_, value| copy = Some(value.to_vec())).map_err(failure)?;
+        Ok(copy)
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+        self.0.put(key, value).map_err(failure)
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool, Failure> {
+        self.0.delete(key).map_err(failure)
+    }
+
+    fn clear(&self) -> Result<(), Failure> {
+        self.0.clear().map_err(failure)
+    }
+
+    fn len(&self) -> Result<u64, Failure> {
+        self.0.len().map_err(failure)
+    }
+
+    fn for_each(&self, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
+        let mut cursor = Cursor::default();
+        while !cursor.is_done() {
+            cursor = self.0.walk(cursor, each).map_err(failure)?;
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<Vec<String>, Failure> {
+        let (mut cursor, mut damage) = (Cursor::default(), Vec::new());
+        while !cursor.is_done() {
+            let step = self.0.check(cursor, &mut |found| damage.push(format!("{:#x}: {}", found.offset, found.what)));
+            cursor = step.map_err(failure)?.cursor;
+        }
+        Ok(damage)
+    }
+}
+
+impl Subject for Crashed {
+    fn format(medium: Sim) -> Result<Crashed, Failure> {
+        let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
+        HiKv::format(medium, HostDram, &parameters).map(Crashed).map_err(open_failure)
+    }
+
+    fn open(medium: Sim) -> Result<Crashed, Failure> {
+        HiKv::open(medium, HostDram).map(Crashed).map_err(open_failure)
+    }
+
+    fn settle(&self) -> Result<(), Failure> {
+        while self.0.step().map_err(failure)? == Progress::More || self.0.stats().garbage_count > 0 {}
+        Ok(())
+    }
+
+    fn space(&self, contents: &Contents) -> Option<Space> {
+        let stats = self.0.stats();
+        let items: u64 = contents.iter().map(|(key, value)| room_bytes(HEADER_BYTES + key.len() + value.len())).sum();
+        Some(Space { live_bytes: stats.live_bytes, needed_bytes: items + stats.segment_count * SEGMENT_BYTES })
+    }
+}
+
+fn room_bytes(item_bytes: usize) -> u64 {
+    match Class::for_bytes(item_bytes as u64) {
+        Some(class) => class.bytes(),
+        None => (item_bytes as u64 + CHUNK_HEADER_BYTES).next_multiple_of(UNIT_BYTES) - CHUNK_HEADER_BYTES,
+    }
+}
