@@ -21,7 +21,7 @@ fn delete(key: impl AsRef<[u8]>) -> Op {
     Op::Delete(key.as_ref().to_vec())
 }
 
-/// Puts, updates, deletes and re-inserts on few keys; values of no, one and several lines.
+/// Puts, updates, deletes and re-inserts on few keys; values of no, one and several lines, and of an extent.
 pub(crate) fn everyday() -> Vec<Script> {
     let written = [
         put("a", "1"),
@@ -35,7 +35,9 @@ pub(crate) fn everyday() -> Vec<Script> {
         delete("b"),
     ];
     let seeded = (1..4).map(|seed| Script::seeded(seed, &Shape::small(10)));
-    [Script::fresh(0, written)].into_iter().chain(seeded).collect()
+    // A freed extent is the next one's room at once, and no chunk of its own to whoever looks after a crash.
+    let replaced = [put("large", vec![1; EXTENT_BYTES]), put("large", vec![2; EXTENT_BYTES])];
+    [Script::fresh(0, written), Script::fresh(4, replaced)].into_iter().chain(seeded).collect()
 }
 
 pub(crate) fn clears_and_reopens() -> Vec<Script> {
