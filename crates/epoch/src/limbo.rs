@@ -1,7 +1,6 @@
 //! Where retired things wait until no pin can reach them.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
@@ -10,7 +9,7 @@ use crate::pins::{advance, safe, tag, thread_index};
 /// Lanes, so that writers rarely meet at a lock.
 const LANE_COUNT: usize = 8;
 /// Retirements of one lane between two advances: an advance interrupts the other cores, about a microsecond each.
-const ADVANCE_EVERY: u64 = 512;
+const ADVANCE_EVERY: u32 = 512;
 /// Things freed per retirement. Two, so that a backlog shrinks; not more, since a long batch is somebody's tail latency.
 const FREED_PER_RETIREMENT: usize = 2;
 
@@ -20,23 +19,21 @@ pub struct Limbo<T> {
     lanes: [Lane<T>; LANE_COUNT],
 }
 
+/// A lock is taken once a retirement, and never while something is freed: that takes locks of its own.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Lane<T> {
-    waiting: Mutex<Waiting<T>>,
-    count: AtomicU64,
-}
+struct Lane<T>(Mutex<Waiting<T>>);
 
 #[derive(Debug)]
 struct Waiting<T> {
     queue: VecDeque<(u64, T)>,
-    until_advance: u64,
+    until_advance: u32,
 }
 
 impl<T> Default for Limbo<T> {
     fn default() -> Limbo<T> {
-        let waiting = || Mutex::new(Waiting { queue: VecDeque::new(), until_advance: ADVANCE_EVERY });
-        Limbo { lanes: std::array::from_fn(|_| Lane { waiting: waiting(), count: AtomicU64::new(0) }) }
+        let waiting = || Waiting { queue: VecDeque::new(), until_advance: ADVANCE_EVERY };
+        Limbo { lanes: std::array::from_fn(|_| Lane(Mutex::new(waiting()))) }
     }
 }
 
@@ -44,22 +41,19 @@ impl<T> Limbo<T> {
     /// Takes `thing`, which was unlinked before this call, and hands at most two earlier ones, now free, to `free`.
     #[inline]
     pub fn retire(&self, thing: T, free: impl FnMut(T)) {
-        let lane = &self.lanes[thread_index() % LANE_COUNT];
-        let due = {
-            let mut waiting = lane.waiting.lock();
-            waiting.queue.push_back((tag(), thing));
-            waiting.until_advance -= 1;
-            let due = waiting.until_advance == 0;
-            if due {
-                waiting.until_advance = ADVANCE_EVERY;
-            }
-            due
-        };
-        lane.count.fetch_add(1, Ordering::Relaxed);
+        let mut waiting = self.lanes[thread_index() % LANE_COUNT].0.lock();
+        waiting.queue.push_back((tag(), thing));
+        let freed: [Option<T>; FREED_PER_RETIREMENT] = std::array::from_fn(|_| waiting.pop_free());
+        waiting.until_advance -= 1;
+        let due = waiting.until_advance == 0;
+        if due {
+            waiting.until_advance = ADVANCE_EVERY;
+        }
+        drop(waiting);
+        freed.into_iter().flatten().for_each(free);
         if due {
             advance();
         }
-        lane.release(FREED_PER_RETIREMENT, free);
     }
 
     /// Hands everything that is free by now to `free`; starts a new epoch first if anything waits. True if any was freed.
@@ -68,16 +62,20 @@ impl<T> Limbo<T> {
             return false;
         }
         advance();
-        let mut freed = 0;
+        let mut freed = false;
         for lane in &self.lanes {
-            freed += lane.release(usize::MAX, &mut free);
+            let pop = || lane.0.lock().pop_free();
+            for thing in std::iter::from_fn(pop) {
+                free(thing);
+                freed = true;
+            }
         }
-        freed > 0
+        freed
     }
 
     /// How many things wait.
     pub fn len(&self) -> u64 {
-        self.lanes.iter().map(|lane| lane.count.load(Ordering::Relaxed)).sum()
+        self.lanes.iter().map(|lane| lane.0.lock().queue.len() as u64).sum()
     }
 
     /// True if nothing waits.
@@ -86,33 +84,21 @@ impl<T> Limbo<T> {
     }
 }
 
-impl<T> Lane<T> {
-    fn release(&self, most: usize, mut free: impl FnMut(T)) -> usize {
-        let safe = safe();
-        let mut freed = 0;
-        while freed < most {
-            // The lock is not held while `free` runs: it takes locks of its own.
-            let Some(thing) = self.pop(safe) else { break };
-            free(thing);
-            freed += 1;
-        }
-        freed
-    }
-
-    fn pop(&self, safe: u64) -> Option<T> {
-        let mut waiting = self.waiting.lock();
-        let (tag, _) = waiting.queue.front()?;
-        if tag + 2 > safe {
+impl<T> Waiting<T> {
+    /// The oldest thing, if no pin can reach it any more.
+    #[inline]
+    fn pop_free(&mut self) -> Option<T> {
+        let (tag, _) = self.queue.front()?;
+        if tag + 2 > safe() {
             return None;
         }
-        self.count.fetch_sub(1, Ordering::Relaxed);
-        waiting.queue.pop_front().map(|(_, thing)| thing)
+        self.queue.pop_front().map(|(_, thing)| thing)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, AtomicPtr};
+    use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
     use std::thread;
 
     use super::*;
@@ -122,7 +108,7 @@ mod tests {
     fn nothing_is_freed_under_a_pin_and_everything_after_it() {
         let limbo = Limbo::default();
         let pin = pin();
-        for thing in 0..2 * ADVANCE_EVERY {
+        for thing in 0..2 * u64::from(ADVANCE_EVERY) {
             limbo.retire(thing, |_| panic!("freed under a pin"));
         }
         drop(pin);
@@ -130,7 +116,7 @@ mod tests {
         while !limbo.is_empty() {
             limbo.collect(|thing| freed.push(thing));
         }
-        assert_eq!(freed, (0..2 * ADVANCE_EVERY).collect::<Vec<_>>());
+        assert_eq!(freed, (0..2 * u64::from(ADVANCE_EVERY)).collect::<Vec<_>>());
     }
 
     /// Readers follow a pointer that a writer replaces and frees; a freed cell is poisoned before its memory goes.

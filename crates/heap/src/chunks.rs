@@ -21,7 +21,7 @@ use pmem::{Canary, Dram, Medium};
 
 use crate::header::{ChunkKind, Header, zero_segment_heads};
 use crate::heap::Heap;
-use crate::layout::{UNIT_BYTES, unit_start};
+use crate::layout::UNIT_BYTES;
 use crate::shape::Shape;
 use crate::slab::{SlabRef, State};
 use crate::space::Space;
@@ -86,6 +86,7 @@ impl<D: Dram> Heap<D> {
         Header::free(total).store(medium, start);
         medium.order();
         space.runs.insert(&self.table, start, total);
+        self.figures.note(space);
     }
 
     /// Puts an unowned chunk of slots where it belongs: among the free runs, the roomy ones, or nowhere. Chunks of
@@ -111,6 +112,7 @@ impl<D: Dram> Heap<D> {
             Header::free(rest).store(medium, unit + header.units);
             space.runs.insert(&self.table, unit + header.units, rest);
         }
+        self.figures.note(space);
         clear_segments(medium, unit, header);
         medium.order();
         header.store(medium, unit);
@@ -130,12 +132,8 @@ impl<D: Dram> Heap<D> {
             medium.order();
         }
         space.mark = past;
+        self.figures.note(space);
         Ok(unit)
-    }
-
-    /// Bytes below the mark.
-    pub fn mark_bytes(&self) -> u64 {
-        unit_start(self.space.lock().mark).0
     }
 }
 

@@ -5,9 +5,9 @@
 //! 2. Everything else: state words, zeroed partition headers, and what the caller reserves and writes between
 //!    [`Heap::format`](crate::Heap::format) and [`Heap::finish_format`](crate::Heap::finish_format).
 //! 3. Order; superblock copy A, order, copy B, order.
-//! 4. The format mark becomes 0, order. *Crash after it:* the region is whole.
+//! 4. The format mark becomes 0, order, commit. *Crash after it:* the region is whole.
 
-use pmem::{Canary, Medium};
+use pmem::{Canary, Level, Medium};
 
 use crate::layout::{
     FIRST_CHUNK_UNIT, FORMAT_MARK, FORMAT_UNFINISHED, PARTITION_COUNT_MAX, PARTITION_HEADER_BYTES, PARTITION_HEADERS,
@@ -69,14 +69,16 @@ impl Region {
         Ok(Region::new(superblock, 0))
     }
 
-    /// Steps 3 and 4.
-    pub(crate) fn finish_format<M: Medium>(&self, medium: &M) {
+    /// Steps 3 and 4; durable when it returns.
+    pub(crate) fn finish_format<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
         medium.order();
         if medium.breaks(Canary::FormatMarkEarly) {
             clear_format_mark(medium);
         }
         self.store_superblock(medium);
         clear_format_mark(medium);
+        medium.wait(medium.commit(Level::default()))?;
+        Ok(())
     }
 }
 

@@ -47,7 +47,9 @@ impl<D: Dram> Heap<D> {
             }
         } else if let Ok(entry) = self.extent(place.offset) {
             let (unit, units) = ((place.offset.0 / UNIT_BYTES) as u32, entry.units());
-            self.space.lock().runs.insert(&self.table, unit, units);
+            let mut space = self.space.lock();
+            space.runs.insert(&self.table, unit, units);
+            self.figures.note(&space);
         }
     }
 

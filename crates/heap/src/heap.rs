@@ -16,7 +16,7 @@ use crate::place::{Place, PlaceKind, Reservation};
 use crate::region::Region;
 use crate::shape::Shape;
 use crate::slab::State;
-use crate::space::Space;
+use crate::space::{Figures, Space};
 use crate::superblock::Superblock;
 use crate::table::{Table, Tag};
 use crate::{HeapError, state};
@@ -28,6 +28,7 @@ pub struct Heap<D: Dram> {
     pub(crate) region: Region,
     pub(crate) lanes: Lanes,
     pub(crate) space: Spin<Space>,
+    pub(crate) figures: Figures,
     pub(crate) table: Table,
     /// The mark when the heap was opened: chunks below it are unswept until the sweep ends.
     pub(crate) unswept_past: u32,
@@ -52,8 +53,11 @@ impl<D: Dram> Heap<D> {
     }
 
     /// Makes a new region, and what was flushed into it meanwhile, durable and whole.
-    pub fn finish_format<M: Medium>(&self, medium: &M) {
-        self.region.finish_format(medium);
+    ///
+    /// # Errors
+    /// [`HeapError::Medium`] if the medium fails; then the region is still fresh.
+    pub fn finish_format<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
+        self.region.finish_format(medium)
     }
 
     /// Opens a region and checks its superblock, its state words and the header of every chunk. On a medium for reading
@@ -79,10 +83,13 @@ impl<D: Dram> Heap<D> {
             // SAFETY: nobody has seen the table.
             unsafe { table.give_back(&lender) }
         })?;
+        let (space, figures) = (Space::new(mark), Figures::default());
+        figures.note(&space);
         Ok(Heap {
             region,
             lanes,
-            space: Spin::new(Space::new(mark)),
+            space: Spin::new(space),
+            figures,
             table,
             unswept_past: mark,
             is_sweep_ending: AtomicBool::new(false),
@@ -127,7 +134,8 @@ impl<D: Dram> Heap<D> {
         self.region.generation()
     }
 
-    /// Makes a new generation durable, then current: one word, so that a crash leaves the old one or the new one.
+    /// Sets the generation: one word, so that a crash leaves the old one or the new one. It is ordered before whatever
+    /// follows; who must know it durable commits.
     pub fn set_generation<M: Medium>(&self, medium: &M, generation: u16) {
         self.region.set_generation(medium, generation);
     }

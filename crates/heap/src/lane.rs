@@ -25,6 +25,9 @@ use crate::slab::{SlabRef, State};
 /// Lanes in a heap: more gain nothing on the machines we know, and each holds a chunk of every size in use.
 pub const LANE_COUNT: usize = 8;
 
+/// Of the slot that comes next, so much is fetched while this one is filled: a writer would wait for its lines.
+const PREFETCHED_BYTES_MAX: u64 = 1024;
+
 /// A lane's place in one shape: the chunk it owns, and the slots it has claimed of it.
 pub(crate) struct Cursor {
     slab: Option<SlabRef>,
@@ -38,12 +41,16 @@ impl Cursor {
     /// A claimed slot.
     #[inline]
     fn pop(&mut self, shape: Shape) -> Option<Offset> {
-        if self.claimed == 0 {
-            return None;
-        }
-        let slot = self.claimed.trailing_zeros();
+        let slot = self.peek(shape)?;
         self.claimed &= self.claimed - 1;
-        Some(self.claimed_start.plus(u64::from(slot) * shape.geometry().slot_bytes))
+        Some(slot)
+    }
+
+    /// The slot that the next [`Cursor::pop`] gives.
+    #[inline]
+    fn peek(&self, shape: Shape) -> Option<Offset> {
+        let slot = self.claimed.trailing_zeros();
+        (self.claimed != 0).then(|| self.claimed_start.plus(u64::from(slot) * shape.geometry().slot_bytes))
     }
 
     /// A slot of the chunk that the lane owns. Starts from the front again if the chunk has become roomy meanwhile.
@@ -120,7 +127,7 @@ impl Lanes {
     /// Every lane's cursor of a shape, the preferred lane first.
     #[inline]
     fn from(&self, lane: usize, shape: Shape) -> [&Spin<Cursor>; LANE_COUNT] {
-        array::from_fn(|i| &self.all().0[(lane + i) % LANE_COUNT][shape.index()])
+        array::from_fn(|i| &self.all().0[(lane % LANE_COUNT + i) % LANE_COUNT][shape.index()])
     }
 
     /// The preferred lane's cursor, or the next that is not busy.
@@ -156,6 +163,9 @@ impl<D: Dram> Heap<D> {
     pub(crate) fn take_slot<M: Medium>(&self, medium: &M, shape: Shape, lane: usize) -> Result<Offset, HeapError> {
         let mut cursor = self.lanes.lock(lane, shape);
         if let Some(offset) = cursor.pop(shape) {
+            if let Some(next) = cursor.peek(shape) {
+                medium.prefetch_for_stream(next.span(shape.geometry().slot_bytes.min(PREFETCHED_BYTES_MAX)));
+            }
             return Ok(offset);
         }
         let refilled = self.refill(medium, shape, &mut cursor);

@@ -1,5 +1,7 @@
 //! What the space lock protects: the high-water mark, the free runs, and the chunks of slots that no lane owns.
 
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
 use pmem::Dram;
 
 use crate::HeapError;
@@ -61,6 +63,30 @@ impl Space {
             remove(&mut self.roomy[slab.shape().index()], slab);
             slab.set_state(State::Idle);
         }
+    }
+}
+
+/// The lengths that are read without the lock; noted, under it, whenever they change.
+#[derive(Default)]
+pub(crate) struct Figures {
+    mark: AtomicU32,
+    run_units: AtomicU64,
+}
+
+impl Figures {
+    pub(crate) fn note(&self, space: &Space) {
+        self.mark.store(space.mark, Ordering::Release);
+        self.run_units.store(space.runs.free_units(), Ordering::Relaxed);
+    }
+
+    /// Units below the high-water mark.
+    pub(crate) fn mark(&self) -> u32 {
+        self.mark.load(Ordering::Acquire)
+    }
+
+    /// Units in free runs.
+    pub(crate) fn run_units(&self) -> u64 {
+        self.run_units.load(Ordering::Relaxed)
     }
 }
 

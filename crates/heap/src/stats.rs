@@ -4,7 +4,7 @@ use pmem::Dram;
 
 use crate::free::extent_room_bytes;
 use crate::heap::Heap;
-use crate::layout::UNIT_BYTES;
+use crate::layout::{UNIT_BYTES, unit_start};
 use crate::slab::SlabRef;
 use crate::table::Tag;
 
@@ -27,6 +27,11 @@ pub struct HeapStats {
 }
 
 impl<D: Dram> Heap<D> {
+    /// What lies below the high-water mark, in bytes.
+    pub fn mark_bytes(&self) -> u64 {
+        unit_start(self.figures.mark()).0
+    }
+
     /// Counts, chunk by chunk.
     pub fn stats(&self) -> HeapStats {
         let mut stats = HeapStats {

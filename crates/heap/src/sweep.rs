@@ -12,9 +12,10 @@
 //!   bitmap's word first; the free looks at the chunk's state again after it has left its record.
 //!
 //! # What the caller owes
-//! A place that was removed from the index before the walk came by is not marked, so the sweep frees it: its
-//! [`Heap::free`] must have returned before `finish_sweep` is called, or it would free a slot that has a new owner. The
-//! caller waits, between the end of its walk and `finish_sweep`, for everything retired until then.
+//! A place that is removed from the index before the walk came by is not met by it, so the sweep would free it, and its
+//! [`Heap::free`], which comes when no reader is left, would free it once more, from its next owner. So whoever removes a
+//! place calls [`Heap::mark_unlinked`] before the walk can have passed: in the critical section that keeps walk and
+//! removal apart.
 
 use core::sync::atomic::Ordering;
 
@@ -32,8 +33,7 @@ impl<D: Dram> Heap<D> {
     /// Calls `each` with every slot of every chunk of segments.
     pub fn segments(&self, each: &mut dyn FnMut(Offset)) {
         let geometry = Shape::SEGMENTS.geometry();
-        let past = self.space.lock().mark;
-        self.each_chunk(past, |unit, tag, _| {
+        self.each_chunk(self.figures.mark(), |unit, tag, _| {
             if tag.shape() == Some((Shape::SEGMENTS, 0)) {
                 (0..geometry.slot_count).for_each(|slot| each(unit_start(unit).plus(geometry.slot_start(slot))));
             }
@@ -58,11 +58,20 @@ impl<D: Dram> Heap<D> {
         }
     }
 
+    /// Tells the sweep that `place` was just removed from the index and will be freed later. Nothing after the sweep, or
+    /// if it is no place.
+    #[inline]
+    pub fn mark_unlinked(&self, place: Place) {
+        if !self.is_swept() {
+            // False if the walk came by before; both is fine.
+            let _ = self.mark_reached(place);
+        }
+    }
+
     /// Frees what was not reached: slots, extents, and chunks without a live slot, which become free runs. Does nothing
     /// the second time, or where nothing may be stored.
     ///
-    /// Every mark must have been made, and every place removed from the index before the walk ended must have been
-    /// freed: see the head of this module.
+    /// Every mark must have been made, those of removed places included: see the head of this module.
     pub fn finish_sweep<M: Medium>(&self, medium: &M) {
         if !medium.is_writable() || self.is_sweep_ending.swap(true, Ordering::AcqRel) {
             return;

@@ -125,6 +125,13 @@ unsafe impl Medium for Mapped {
         Ok(())
     }
 
+    #[inline(always)]
+    fn prefetch_for_stream(&self, span: Span) {
+        if !self.past_cache {
+            lines(span).for_each(|line| self.prefetch(line));
+        }
+    }
+
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
         self.grow_to(to_bytes)
     }

@@ -198,6 +198,10 @@ pub unsafe trait Medium: Send + Sync + 'static {
         None
     }
 
+    /// Asks the cache for lines that [`Medium::stream`] is going to write, if it writes through the cache. A hint.
+    #[inline(always)]
+    fn prefetch_for_stream(&self, _span: Span) {}
+
     /// True on a crash medium that was asked to break this step; see [`Canary`].
     #[inline(always)]
     fn breaks(&self, _canary: Canary) -> bool {

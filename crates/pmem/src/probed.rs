@@ -125,6 +125,11 @@ unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
         self.inner.breaks(canary)
     }
 
+    #[inline(always)]
+    fn prefetch_for_stream(&self, span: Span) {
+        self.inner.prefetch_for_stream(span);
+    }
+
     fn counts(&self) -> Option<Counts> {
         self.probe.counts().or_else(|| self.inner.counts())
     }

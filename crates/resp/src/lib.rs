@@ -1,4 +1,4 @@
-//! The Redis serialisation protocol, version 2 (RESP2), without I/O.
+//! The Redis serialisation protocol, without I/O: requests, and replies in its versions 2 and 3.
 //!
 //! A [`Parser`] is fed the bytes of a connection as they arrive and fills [`Requests`]: arguments are ranges of the
 //! input, so nothing is copied but inline commands, whose quoting must be undone. [`Reply`] writes answers.
@@ -18,5 +18,5 @@ pub use inline::split_line;
 pub use limits::Limits;
 pub use number::parse_integer;
 pub use parser::Parser;
-pub use reply::Reply;
+pub use reply::{Protocol, Reply};
 pub use request::{Request, Requests};

@@ -1,15 +1,31 @@
+/// The version of the protocol that replies are written in. Requests are the same in both.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// What every connection begins with.
+    #[default]
+    Resp2,
+    /// Has kinds of its own for nothing, maps, sets and texts, which in RESP2 are written as the nearest older kind.
+    Resp3,
+}
+
 /// Writes replies to the end of a buffer.
 ///
 /// An array is its header followed by its elements, each written by one of the other methods.
 #[derive(Debug)]
 pub struct Reply<'a> {
     output: &'a mut Vec<u8>,
+    protocol: Protocol,
 }
 
 impl<'a> Reply<'a> {
     /// A writer that appends to `output`.
-    pub fn new(output: &'a mut Vec<u8>) -> Reply<'a> {
-        Reply { output }
+    pub fn new(output: &'a mut Vec<u8>, protocol: Protocol) -> Reply<'a> {
+        Reply { output, protocol }
+    }
+
+    /// Writes in this version from now on.
+    pub fn switch_to(&mut self, protocol: Protocol) {
+        self.protocol = protocol;
     }
 
     /// A short text that holds no line end, such as `OK`.
@@ -47,17 +63,53 @@ impl<'a> Reply<'a> {
 
     /// Nothing, where a byte string could be.
     pub fn null_bulk(&mut self) {
-        self.output.extend_from_slice(b"$-1\r\n");
+        self.null(b"$-1\r\n");
     }
 
     /// Nothing, where an array could be.
     pub fn null_array(&mut self) {
-        self.output.extend_from_slice(b"*-1\r\n");
+        self.null(b"*-1\r\n");
     }
 
     /// The start of an array: the next `count` replies are its elements.
     pub fn array(&mut self, count: usize) {
         self.number(b'*', count as u64);
+    }
+
+    /// The start of a map: the next `count` pairs of replies are its keys and values.
+    pub fn map(&mut self, count: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.array(2 * count),
+            Protocol::Resp3 => self.number(b'%', count as u64),
+        }
+    }
+
+    /// The start of a set: the next `count` replies are its elements.
+    pub fn set(&mut self, count: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.array(count),
+            Protocol::Resp3 => self.number(b'~', count as u64),
+        }
+    }
+
+    /// A text for people.
+    pub fn text(&mut self, text: &str) {
+        match self.protocol {
+            Protocol::Resp2 => self.bulk(text.as_bytes()),
+            Protocol::Resp3 => {
+                self.number(b'=', text.len() as u64 + 4);
+                self.output.extend_from_slice(b"txt:");
+                self.output.extend_from_slice(text.as_bytes());
+                self.bulk_end();
+            }
+        }
+    }
+
+    fn null(&mut self, resp2: &[u8]) {
+        self.output.extend_from_slice(match self.protocol {
+            Protocol::Resp2 => resp2,
+            Protocol::Resp3 => b"_\r\n",
+        });
     }
 
     fn number(&mut self, kind: u8, value: impl itoa::Integer) {
@@ -77,10 +129,14 @@ impl<'a> Reply<'a> {
 mod tests {
     use super::*;
 
-    fn written(write: impl FnOnce(&mut Reply<'_>)) -> Vec<u8> {
+    fn written_in(protocol: Protocol, write: impl FnOnce(&mut Reply<'_>)) -> Vec<u8> {
         let mut output = Vec::new();
-        write(&mut Reply::new(&mut output));
+        write(&mut Reply::new(&mut output, protocol));
         output
+    }
+
+    fn written(write: impl FnOnce(&mut Reply<'_>)) -> Vec<u8> {
+        written_in(Protocol::Resp2, write)
     }
 
     #[test]
@@ -93,5 +149,19 @@ mod tests {
         assert_eq!(written(|r| r.null_bulk()), b"$-1\r\n");
         assert_eq!(written(|r| r.null_array()), b"*-1\r\n");
         assert_eq!(written(|r| r.array(2)), b"*2\r\n");
+        assert_eq!(written(|r| r.map(2)), b"*4\r\n");
+        assert_eq!(written(|r| r.set(2)), b"*2\r\n");
+        assert_eq!(written(|r| r.text("a b")), b"$3\r\na b\r\n");
+    }
+
+    #[test]
+    fn kinds_of_resp3() {
+        let written = |write: fn(&mut Reply<'_>)| written_in(Protocol::Resp3, write);
+        assert_eq!(written(|r| r.null_bulk()), b"_\r\n");
+        assert_eq!(written(|r| r.null_array()), b"_\r\n");
+        assert_eq!(written(|r| r.map(2)), b"%2\r\n");
+        assert_eq!(written(|r| r.set(2)), b"~2\r\n");
+        assert_eq!(written(|r| r.text("a b")), b"=7\r\ntxt:a b\r\n");
+        assert_eq!(written(|r| r.bulk(b"a b")), b"$3\r\na b\r\n");
     }
 }

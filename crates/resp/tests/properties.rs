@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use resp::{Limits, Parser, ProtocolError, Reply, Requests};
+use resp::{Limits, Parser, Protocol, ProtocolError, Reply, Requests};
 
 type Parsed = (Vec<Vec<Vec<u8>>>, Option<ProtocolError>);
 
@@ -33,7 +33,7 @@ fn parse_pieces<'a>(pieces: impl Iterator<Item = &'a [u8]>, count_max: usize) ->
 
 fn encode(requests: &[Vec<Vec<u8>>]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut reply = Reply::new(&mut bytes);
+    let mut reply = Reply::new(&mut bytes, Protocol::Resp2);
     for request in requests {
         reply.array(request.len());
         request.iter().for_each(|argument| reply.bulk(argument));

@@ -1,6 +1,6 @@
 //! What the parser makes of whole inputs: requests, errors and limits.
 
-use resp::{Limits, Parser, ProtocolError, Reply, Requests};
+use resp::{Limits, Parser, Protocol, ProtocolError, Reply, Requests};
 
 fn parse(input: &[u8]) -> (Vec<Vec<Vec<u8>>>, Result<usize, ProtocolError>) {
     let mut requests = Requests::default();
@@ -100,7 +100,7 @@ fn at_most_so_many_requests_are_taken() {
 #[test]
 fn the_most_arguments() {
     let mut input = Vec::new();
-    let mut reply = Reply::new(&mut input);
+    let mut reply = Reply::new(&mut input, Protocol::Resp2);
     reply.array(Limits::ARGUMENT_COUNT_MAX);
     (0..Limits::ARGUMENT_COUNT_MAX).for_each(|_| reply.bulk(b"x"));
     let mut requests = Requests::default();

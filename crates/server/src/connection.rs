@@ -10,7 +10,7 @@ use std::mem;
 use mio::event::{Event, Source};
 use mio::net::TcpStream;
 use mio::{Interest, Poll, Token};
-use resp::{Limits, Parser};
+use resp::{Limits, Parser, Protocol};
 
 use crate::buffers::Buffers;
 use crate::input::{Arrived, Input};
@@ -26,8 +26,10 @@ pub(crate) struct Worker<'a> {
 }
 
 /// What is known of a client between its requests.
-#[derive(Default)]
 pub(crate) struct Session {
+    /// The client's number, from 1.
+    pub(crate) id: u64,
+    pub(crate) protocol: Protocol,
     /// Nothing more is executed; the connection closes when its replies are sent.
     pub(crate) closing: bool,
 }
@@ -71,7 +73,7 @@ impl Connection {
             parser: Parser::new(limits),
             pipeline: Pipeline::default(),
             output: Output::default(),
-            session: Session::default(),
+            session: Session { id: admission.client_id, protocol: Protocol::default(), closing: false },
             readable: false,
             hung_up: false,
             ended: false,

@@ -23,6 +23,12 @@ pub(crate) enum Refusal {
     DbIndex,
     /// An option of Redis that this server does not have.
     Unsupported { command: &'static str, option: &'static str },
+    /// A version of the protocol that there is not.
+    NoProtocol,
+    /// The version of the protocol must be an integer.
+    ProtocolNotAnInteger,
+    /// An option that HELLO does not take.
+    HelloOption { option: Vec<u8> },
     /// The connection does not follow the protocol.
     Protocol(ProtocolError),
     /// The store failed.
@@ -48,6 +54,11 @@ impl Refusal {
         Refusal::UnknownSubcommand { command, name: cut(name) }
     }
 
+    /// The refusal of an option of HELLO.
+    pub(crate) fn hello_option(option: &[u8]) -> Refusal {
+        Refusal::HelloOption { option: cut(option) }
+    }
+
     /// The error reply, in the words of Redis 7 where it has them.
     pub(crate) fn text(&self) -> Vec<u8> {
         match self {
@@ -67,6 +78,9 @@ impl Refusal {
             Refusal::Unsupported { command, option } => {
                 format!("ERR the option {option} of {command} is not supported by this server").into()
             }
+            Refusal::NoProtocol => b"NOPROTO unsupported protocol version".into(),
+            Refusal::ProtocolNotAnInteger => b"ERR Protocol version is not an integer or out of range".into(),
+            Refusal::HelloOption { option } => [b"ERR Syntax error in HELLO option '", &option[..], b"'"].concat(),
             Refusal::Protocol(error) => format!("ERR {error}").into(),
             Refusal::Store(error) => store_text(error),
         }

@@ -1,23 +1,24 @@
 //! Replies that have not been sent yet.
 //!
 //! At [`FULL_BYTES`] the connection stops executing and reading: a client that does not read its replies is not served,
-//! and holds no more than that and one group of small values. A large value is never held whole: it is read from the
-//! store in pieces as the client takes them, and nothing else is executed for the client meanwhile.
+//! and holds no more than that and one reply. A large value is never held whole: it is read from the store in pieces as
+//! the client takes them, and nothing else is executed for the client meanwhile. Nothing keeps a large value in place
+//! that long; if it is replaced before the client has taken it, the connection is closed, since its length has been sent.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::mem;
 
 use hikv::ValueReader;
 use mio::net::TcpStream;
-use resp::Reply;
+use resp::{Protocol, Reply};
 
 use crate::buffers::{Buffers, keep};
 
 /// Unsent bytes that stop a connection's execution: several socket buffers' worth, few enough for ten thousand clients.
-const FULL_BYTES: usize = 256 << 10;
+pub(crate) const FULL_BYTES: usize = 256 << 10;
 
 /// A large value's piece: enough to make the system call cheap beside the copy.
-const PIECE_BYTES: u64 = 256 << 10;
+const PIECE_BYTES_MAX: u64 = 256 << 10;
 
 /// What one connection may send before others get their turn.
 const TURN_BYTES_MAX: usize = 1 << 20;
@@ -55,15 +56,15 @@ impl Output {
     }
 
     /// Where replies are written; not after [`Output::stream`] until that value has been sent.
-    pub(crate) fn reply(&mut self) -> Reply<'_> {
+    pub(crate) fn reply(&mut self, protocol: Protocol) -> Reply<'_> {
         debug_assert!(self.value.is_none(), "a reply would overtake a value");
-        Reply::new(&mut self.bytes)
+        Reply::new(&mut self.bytes, protocol)
     }
 
     /// Replies with a value that is read as it is sent.
     pub(crate) fn stream(&mut self, reader: ValueReader) {
         let missing_bytes = reader.len_bytes();
-        self.reply().bulk_header(missing_bytes);
+        self.reply(Protocol::default()).bulk_header(missing_bytes);
         self.value = Some(StreamedValue { reader, missing_bytes });
     }
 
@@ -110,15 +111,13 @@ impl Output {
     /// has been sent.
     fn load_piece(&mut self) -> io::Result<()> {
         let Some(value) = &mut self.value else { return Ok(()) };
-        let piece_bytes = value.missing_bytes.min(PIECE_BYTES);
-        let read_bytes = value.reader.by_ref().take(piece_bytes).read_to_end(&mut self.bytes)? as u64;
-        if read_bytes < piece_bytes {
-            return Err(ErrorKind::UnexpectedEof.into());
-        }
-        value.missing_bytes -= read_bytes;
+        let piece_bytes = value.missing_bytes.min(PIECE_BYTES_MAX);
+        self.bytes.resize(piece_bytes as usize, 0);
+        value.reader.read_exact(&mut self.bytes)?;
+        value.missing_bytes -= piece_bytes;
         if value.missing_bytes == 0 {
             self.value = None;
-            self.reply().bulk_end();
+            self.reply(Protocol::default()).bulk_end();
         }
         Ok(())
     }

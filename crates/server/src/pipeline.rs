@@ -92,11 +92,11 @@ impl Pipeline {
         match commands::find(&request).map(|command| command.action) {
             Ok(Action::Read(_)) => {
                 let group = reads::gather(&self.requests, input, self.cursor);
-                self.cursor = reads::answer(&group, &shared.store, output, tally);
+                self.cursor = reads::answer(&group, shared, session.protocol, output, tally);
                 return;
             }
             Ok(Action::Apply(apply)) => execute(apply, request, session, shared, output),
-            Err(refusal) => output.reply().error(&refusal.text()),
+            Err(refusal) => output.reply(session.protocol).error(&refusal.text()),
         }
         self.cursor.request += 1;
     }
@@ -105,14 +105,15 @@ impl Pipeline {
         if !output.is_full()
             && let Some(breach) = self.breach.take()
         {
-            output.reply().error(&Refusal::Protocol(breach).text());
+            output.reply(session.protocol).error(&Refusal::Protocol(breach).text());
             session.closing = true;
         }
     }
 }
 
 fn execute(apply: commands::Apply, request: Request<'_>, session: &mut Session, shared: &Shared, output: &mut Output) {
-    let mut call = Call { shared, session, request, reply: output.reply() };
+    let reply = output.reply(session.protocol);
+    let mut call = Call { shared, session, request, reply };
     if let Err(refusal) = apply(&mut call) {
         call.reply.error(&refusal.text());
     }

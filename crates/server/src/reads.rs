@@ -4,19 +4,19 @@
 //! accesses overlap. Replies keep the order of the requests.
 
 use hikv::Store;
-use resp::{Reply, Request, Requests};
+use resp::{Protocol, Reply, Request, Requests};
 
 use crate::commands::{self, Action, ReadShape};
 use crate::errors::Refusal;
-use crate::output::Output;
+use crate::output::{FULL_BYTES, Output};
 use crate::pipeline::Cursor;
-use crate::shared::Tally;
+use crate::shared::{Shared, Tally};
 
 /// Keys looked up at a time. The store overlaps about as many; more would only delay the first reply.
 const GROUP_COUNT_MAX: usize = 32;
 
-/// A value from this size on is not copied into the output but streamed. A group of smaller ones is 2 MiB at most.
-const STREAMED_BYTES_MIN: usize = 64 << 10;
+/// A value from this size on is not copied into the output but streamed: see [`crate::output`] for the price of either.
+const STREAMED_BYTES_MIN: usize = 16 << 20;
 
 /// One key to be answered with its value.
 pub(crate) struct Wanted<'a> {
@@ -59,23 +59,47 @@ fn gather_keys<'a>(group: &mut Vec<Wanted<'a>>, request: Request<'a>, shape: Rea
     cursor
 }
 
-/// Answers a group, which is not empty, or its part up to a large value, and returns the place after what was answered.
-pub(crate) fn answer(group: &[Wanted<'_>], store: &Store, output: &mut Output, tally: &mut Tally) -> Cursor {
-    let mut reply = output.reply();
-    let mut answered = 0;
-    let mut stopped = false;
+/// Answers the start of a group, which is not empty, up to a large value or a full output, and returns the place after
+/// what was answered.
+pub(crate) fn answer(
+    group: &[Wanted<'_>],
+    shared: &Shared,
+    protocol: Protocol,
+    output: &mut Output,
+    tally: &mut Tally,
+) -> Cursor {
+    let (answered, copied) = copy_values(group, &shared.store, &mut output.reply(protocol), tally);
+    let Some(next) = group.get(answered).filter(|_| copied == Copied::UpToLarge) else {
+        return group[answered - 1].after;
+    };
+    next.answer_alone(&shared.store, protocol, output, tally);
+    next.after
+}
+
+/// Where copying ended.
+#[derive(PartialEq, Eq)]
+enum Copied {
+    /// After the last value, or the one that filled the output.
+    Enough,
+    /// Before a value that is large, or that an error keeps from being read with the others.
+    UpToLarge,
+}
+
+/// Replies with the values, and returns the number of those done.
+fn copy_values(group: &[Wanted<'_>], store: &Store, reply: &mut Reply<'_>, tally: &mut Tally) -> (usize, Copied) {
+    let (mut answered, mut copied_bytes) = (0, 0);
+    let mut large = false;
     let outcome = store.multi_get_with(group, |index, value| {
-        stopped |= index != answered || value.is_some_and(|value| value.len() >= STREAMED_BYTES_MIN);
-        if !stopped {
-            group[index].write(value, &mut reply, tally);
+        let len_bytes = value.map_or(0, <[u8]>::len);
+        large |= len_bytes >= STREAMED_BYTES_MIN;
+        if !large && copied_bytes < FULL_BYTES {
+            group[index].write(value, reply, tally);
+            copied_bytes += len_bytes;
             answered += 1;
         }
     });
-    if stopped || outcome.is_err() {
-        group[answered].answer_alone(store, output, tally);
-        answered += 1;
-    }
-    group[answered - 1].after
+    let up_to_large = copied_bytes < FULL_BYTES && (large || outcome.is_err());
+    (answered, if up_to_large { Copied::UpToLarge } else { Copied::Enough })
 }
 
 impl Wanted<'_> {
@@ -99,18 +123,19 @@ impl Wanted<'_> {
         }
     }
 
-    /// Answers with a value that may be large, or with the error of this very key.
-    fn answer_alone(&self, store: &Store, output: &mut Output, tally: &mut Tally) {
+    /// Answers with a value that is large, or with the error of this very key.
+    fn answer_alone(&self, store: &Store, protocol: Protocol, output: &mut Output, tally: &mut Tally) {
         match store.reader(self.key) {
             Ok(Some(value)) => {
                 tally.hits += 1;
-                self.open(&mut output.reply());
+                self.open(&mut output.reply(protocol));
                 output.stream(value);
             }
-            Ok(None) => self.write(None, &mut output.reply(), tally),
+            Ok(None) => self.write(None, &mut output.reply(protocol), tally),
             Err(error) => {
-                self.open(&mut output.reply());
-                output.reply().error(&Refusal::Store(error).text());
+                let mut reply = output.reply(protocol);
+                self.open(&mut reply);
+                reply.error(&Refusal::Store(error).text());
             }
         }
     }

@@ -70,6 +70,8 @@ impl LoopCounters {
 pub(crate) struct Admission {
     shared: Arc<Shared>,
     pub(crate) loop_index: usize,
+    /// Clients are numbered in the order they came.
+    pub(crate) client_id: u64,
 }
 
 impl Admission {
@@ -83,7 +85,7 @@ impl Admission {
         let counters = &shared.loops[loop_index];
         counters.clients.fetch_add(1, Ordering::Relaxed);
         counters.connections.fetch_add(1, Ordering::Relaxed);
-        Some(Admission { shared: Arc::clone(shared), loop_index })
+        Some(Admission { shared: Arc::clone(shared), loop_index, client_id: shared.totals().connections })
     }
 }
 

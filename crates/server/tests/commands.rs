@@ -79,6 +79,47 @@ fn select_knows_one_database() {
     assert_eq!(client.say("SELECT x"), error("ERR value is not an integer or out of range"));
 }
 
+/// The names and values of a HELLO reply, but the client's number.
+fn greeting(protocol: i64) -> Vec<Value> {
+    let texts = ["server", "redis", "version", "7.0.0", "mode", "standalone", "role", "master", "proto"];
+    texts.iter().map(bulk).chain([Value::Integer(protocol), bulk("id"), Value::Integer(1)]).collect()
+}
+
+#[test]
+fn hello_chooses_the_protocol() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    let modules = [bulk("modules"), Value::Array(vec![])];
+    assert_eq!(client.say("HELLO"), Value::Array([&greeting(2), &modules[..]].concat()));
+    assert_eq!(client.say("HELLO 3"), Value::Map([&greeting(3), &modules[..]].concat()));
+    client.send(b"GET absent\r\nMGET absent\r\n");
+    assert_eq!(client.line(), "_");
+    assert_eq!(client.reply(), Value::Array(vec![Value::Null]));
+    assert_eq!(client.say("INFO keyspace"), Value::Text("txt:# Keyspace\r\n".into()));
+    assert!(matches!(client.say("COMMAND DOCS"), Value::Map(_)));
+    let Value::Array(commands) = client.say("COMMAND INFO echo nothing") else { panic!("not an array") };
+    let Value::Array(echo) = &commands[0] else { panic!("not an array") };
+    assert_eq!((&echo[2], &commands[1]), (&Value::Set(flags(&["loading", "stale", "fast"])), &Value::Null));
+    assert_eq!(client.say("HELLO 2"), Value::Array([&greeting(2), &modules[..]].concat()));
+    client.send(b"GET absent\r\n");
+    assert_eq!(client.line(), "$-1");
+}
+
+#[test]
+fn hello_refuses_what_it_does_not_know() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    assert_eq!(client.say("HELLO 4"), error("NOPROTO unsupported protocol version"));
+    assert_eq!(client.say("HELLO x"), error("ERR Protocol version is not an integer or out of range"));
+    assert_eq!(client.say("HELLO 3 SETNAME me"), error("ERR Syntax error in HELLO option 'SETNAME'"));
+    client.send(b"GET absent\r\n");
+    assert_eq!(client.line(), "$-1");
+}
+
+fn flags(names: &[&str]) -> Vec<Value> {
+    names.iter().map(|name| Value::Simple((*name).into())).collect()
+}
+
 #[test]
 fn quit_answers_and_closes() {
     let server = TestServer::start();
@@ -110,7 +151,7 @@ fn command_describes_the_table() {
     let get = Value::Array(vec![
         bulk("get"),
         Value::Integer(2),
-        Value::Array(vec![Value::Simple("readonly".into()), Value::Simple("fast".into())]),
+        Value::Array(flags(&["readonly", "fast"])),
         Value::Integer(1),
         Value::Integer(1),
         Value::Integer(1),
@@ -150,6 +191,7 @@ fn info_tells_of_server_and_store() {
         "connected_clients:1".to_owned(),
         format!("medium:{}", stats.medium),
         format!("durability:{}", stats.durability),
+        format!("durability_why:{}", stats.durability_why),
         "total_connections_received:1".to_owned(),
         "total_commands_processed:3".to_owned(),
         "keyspace_hits:2".to_owned(),

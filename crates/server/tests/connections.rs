@@ -77,6 +77,21 @@ fn who_does_not_read_stalls_nobody_else() {
 }
 
 #[test]
+fn a_value_replaced_while_it_is_sent_ends_the_connection() {
+    let server = TestServer::single();
+    let (mut slow, mut other) = (server.client(), server.client());
+    let large = patterned(64 << 20);
+    other.call(&[b"SET", &b"large"[..], &large]);
+    slow.send(b"PING\r\nGET large\r\n");
+    assert_eq!(slow.reply(), pong());
+    assert_eq!(other.say("SET large small"), ok());
+    assert_eq!(slow.line(), format!("${}", large.len()));
+    let received = slow.rest();
+    assert!(received.len() < large.len() && large.starts_with(&received));
+    assert_eq!(other.say("GET large"), bulk("small"));
+}
+
+#[test]
 fn one_client_too_many() {
     let server = TestServer::with(Config { threads: 1, max_clients: 2, ..Config::default() });
     let (mut first, mut second) = (server.client(), server.client());

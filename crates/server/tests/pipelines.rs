@@ -87,22 +87,38 @@ fn a_value_of_64_mib() {
     assert_eq!(client.reply(), Value::Simple("PONG".into()));
 }
 
+/// Of the two large values one is just copied and one just streamed.
 #[test]
 fn large_values_among_small_ones() {
     let server = TestServer::start();
     let mut client = server.client();
-    let large = patterned(3 << 20);
-    let border = patterned(64 << 10);
+    let (copied, streamed) = (patterned((16 << 20) - 1), patterned(16 << 20));
     client.say("SET small s");
-    client.call(&[b"SET", &b"large"[..], &large]);
-    client.call(&[b"SET", &b"border"[..], &border]);
-    client.send(b"GET large\r\nMGET large small absent border large\r\nGET small\r\nGET large\r\nMGET small\r\n");
-    assert_eq!(client.reply(), bulk(&large));
-    let all = vec![bulk(&large), bulk("s"), Value::Null, bulk(&border), bulk(&large)];
-    assert_eq!(client.reply(), Value::Array(all));
+    client.call(&[b"SET", &b"copied"[..], &copied]);
+    client.call(&[b"SET", &b"streamed"[..], &streamed]);
+    client.send(b"GET streamed\r\nMGET streamed small absent copied small streamed\r\nGET small\r\n");
+    client.send(b"GET copied\r\nGET copied\r\nGET streamed\r\nMGET small\r\n");
+    let all = [bulk(&streamed), bulk("s"), Value::Null, bulk(&copied), bulk("s"), bulk(&streamed)];
+    assert_eq!(client.reply(), bulk(&streamed));
+    assert_eq!(client.reply(), Value::Array(all.into()));
     assert_eq!(client.reply(), bulk("s"));
-    assert_eq!(client.reply(), bulk(&large));
+    assert_eq!(client.reply(), bulk(&copied));
+    assert_eq!(client.reply(), bulk(&copied));
+    assert_eq!(client.reply(), bulk(&streamed));
     assert_eq!(client.reply(), Value::Array(vec![bulk("s")]));
+}
+
+#[test]
+fn a_key_too_long_spoils_no_other_read() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.say("SET k v");
+    let long = "x".repeat(65_536);
+    let refusal = error("ERR the key has 65536 bytes; the limit is 65535");
+    client.send(&[encode(&["GET", "k"]), encode(&["GET", &long]), encode(&["MGET", "k", &long, "k"])].concat());
+    assert_eq!(client.reply(), bulk("v"));
+    assert_eq!(client.reply(), refusal);
+    assert_eq!(client.reply(), Value::Array(vec![bulk("v"), refusal, bulk("v")]));
 }
 
 #[test]
@@ -123,7 +139,7 @@ fn a_pipeline_larger_than_all_buffers() {
 fn what_was_sent_before_the_end_is_answered() {
     let server = TestServer::start();
     let mut client = server.client();
-    let large = patterned(3 << 20);
+    let large = patterned(20 << 20);
     client.call(&[b"SET", &b"large"[..], &large]);
     client.send(b"GET large\r\nPING\r\nGET large\r\n*1\r\n$4\r\nPI");
     client.end();

@@ -13,7 +13,7 @@ fn what_arrived_is_answered() {
     let mut idle = server.client();
     assert_eq!(idle.say("SET kept yes"), ok());
     let mut busy = server.client();
-    let large = patterned(8 << 20);
+    let large = patterned(20 << 20);
     busy.call(&[b"SET", &b"large"[..], &large]);
     busy.send(b"PING\r\nGET large\r\nGET large\r\nSET last 1\r\nPING end\r\n");
     assert_eq!(busy.reply(), Value::Simple("PONG".into()));

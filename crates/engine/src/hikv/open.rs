@@ -21,7 +21,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
         let heap = Heap::format(&medium, parameters, dram)?;
         let geometry = geometry(parameters.partition_count)?;
         let index = PartitionedHash::format(&medium, &heap, geometry)?;
-        heap.finish_format(&medium);
+        heap.finish_format(&medium)?;
         Ok(HiKv::assemble(medium, heap, index, true))
     }
 

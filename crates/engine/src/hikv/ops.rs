@@ -112,6 +112,14 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
         Ok(())
     }
 
+    /// Starts the miss of the old item, if there seems to be one: the bucket's lock waits for the new one's write-back.
+    #[inline(always)]
+    fn prefetch_old(&self, signature: u64) {
+        if let Some(position) = self.index.hint(&self.medium, signature) {
+            self.medium.prefetch(position.offset());
+        }
+    }
+
     /// The broken twin that reuses the old item's room before the new entry is durable.
     fn free_before_unlink(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
         if let Some((position, _)) = self.find(signature, key)? {
@@ -163,6 +171,7 @@ impl<M: Medium, D: Dram> Engine for HiKv<M, D> {
         let _pin = epoch::pin();
         let signature = self.hasher.signature(key);
         self.index.prefetch(&self.medium, signature);
+        self.index.prefetch_locks(signature);
         if self.medium.breaks(Canary::FreeBeforeUnlink) {
             self.free_before_unlink(signature, key)?;
         }
@@ -177,6 +186,7 @@ impl<M: Medium, D: Dram> Engine for HiKv<M, D> {
         }
         // SAFETY: the room was just reserved.
         unsafe { item::write(&self.medium, at, key, value) };
+        self.prefetch_old(signature);
         self.publish(signature, key, reservation)
     }
 

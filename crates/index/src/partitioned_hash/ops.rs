@@ -11,8 +11,8 @@
 //! | remove | 2 to 4, with the old position marked DELETED | the item, or a mark that reads as absent |
 //! |        | 5 position 0, not flushed | as before; only now may the slot be filled again |
 //!
-//! A word that was settled by someone else no longer has FRESH, and a compare-exchange that fails in step 4 or 5 has
-//! nothing left to do.
+//! Readers may settle a word first, and a neighbour's insert may add its line's overflow bit to it: steps 4 and 5 go by
+//! the item that the word names. A word that names another one, or has lost the mark, leaves them nothing to do.
 
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -41,6 +41,12 @@ impl PartitionedHash {
     #[inline(always)]
     pub fn prefetch<M: Medium>(&self, medium: &M, signature: u64) {
         medium.prefetch(Home::of(signature).offset(self.root().offset(self.geometry, signature)));
+    }
+
+    /// Asks the cache for the locks of the segment of `signature`.
+    #[inline(always)]
+    pub fn prefetch_locks(&self, signature: u64) {
+        pmem::arch::prefetch(std::ptr::from_ref(self.root().segment(self.geometry, signature)).cast());
     }
 
     /// The first entry of the home line that has `signature`: where an item probably lies, to be prefetched.
@@ -323,16 +329,26 @@ impl<'a, M: Medium> Bucket<'a, M> {
 }
 
 impl Published {
-    /// Waits until the entry is durable, then takes its FRESH mark away (steps 3 to 5).
+    /// Waits until the entry is durable, then takes its FRESH mark away (steps 3 to 5). The caller is pinned since before
+    /// it published, so that a word that names the same item is the same entry.
     pub fn settle<M: Medium>(self, medium: &M) -> Result<(), MediumError> {
         medium.wait(self.ticket)?;
-        let done = if self.word.is_deleted() { self.word.emptied() } else { self.word.settled() };
-        let exchange = |from: Position| medium.compare_exchange(self.slot.position, from.word(), done.word());
-        if exchange(self.word).is_err() && self.word.is_deleted() {
-            // A reader settled the mark first; if that is not it, the slot has a new owner.
-            let _ = exchange(self.word.settled());
+        let mut seen = self.word;
+        // The word may have changed meanwhile: a reader settled it, or its line got an overflow bit.
+        while self.is_unfinished(seen) {
+            let done = if seen.is_deleted() { seen.emptied() } else { seen.settled() };
+            match medium.compare_exchange(self.slot.position, seen.word(), done.word()) {
+                Ok(_) => break,
+                Err(now) => seen = Position::from_word(now),
+            }
         }
         Ok(())
+    }
+
+    /// True if `seen` is still what was published, and has a mark to lose.
+    fn is_unfinished(&self, seen: Position) -> bool {
+        let is_mine = seen.item() == self.word.item() && seen.is_deleted() == self.word.is_deleted();
+        is_mine && (seen.is_fresh() || seen.is_deleted())
     }
 }
 

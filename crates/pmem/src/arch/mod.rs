@@ -14,7 +14,7 @@ mod imp;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!("hikv knows the write-back instructions of x86-64 and AArch64 only");
 
-pub use imp::{crc32c, fence, flush_instruction, match4, prefetch, stream, timestamp, write_back};
+pub use imp::{crc32c, fence, flush_instruction, match4, prefetch, stream, timestamp, timestamp_in_order, write_back};
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

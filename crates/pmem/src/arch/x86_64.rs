@@ -2,8 +2,8 @@
 
 use core::arch::asm;
 use core::arch::x86_64::{
-    __cpuid, __cpuid_count, __m128i, _MM_HINT_T0, _mm_clflush, _mm_crc32_u8, _mm_crc32_u64, _mm_loadu_si128,
-    _mm_prefetch, _mm_sfence, _mm_stream_si128, _rdtsc, _xgetbv,
+    __cpuid, __cpuid_count, __m128i, _MM_HINT_T0, _mm_clflush, _mm_crc32_u8, _mm_crc32_u64, _mm_lfence,
+    _mm_loadu_si128, _mm_prefetch, _mm_sfence, _mm_stream_si128, _rdtsc, _xgetbv,
 };
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -179,6 +179,18 @@ pub unsafe fn match4(words: *const u64, word: u64) -> u32 {
 pub fn timestamp() -> u64 {
     // SAFETY: RDTSC is part of the baseline.
     unsafe { _rdtsc() }
+}
+
+/// [`timestamp`], read when everything before it is done and before anything after it starts: for timing one operation.
+#[inline(always)]
+pub fn timestamp_in_order() -> u64 {
+    // SAFETY: LFENCE and RDTSC are part of the baseline.
+    unsafe {
+        _mm_lfence();
+        let ticks = _rdtsc();
+        _mm_lfence();
+        ticks
+    }
 }
 
 /// Continues an inverted CRC-32C remainder over `bytes`.

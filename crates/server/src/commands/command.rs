@@ -44,7 +44,7 @@ fn docs(call: &mut Call<'_>) -> Result<(), Refusal> {
         2 => TABLE.to_vec(),
         _ => call.request.arguments().skip(1).filter_map(by_name).collect(),
     };
-    call.reply.array(commands.len() * 2);
+    call.reply.map(commands.len());
     for command in commands {
         call.reply.bulk(command.name.as_bytes());
         command.write_docs(&mut call.reply);
@@ -77,7 +77,7 @@ impl Command {
     fn write_docs(&self, reply: &mut Reply<'_>) {
         let docs =
             [("summary", self.summary), ("since", self.since), ("group", self.group), ("complexity", self.complexity)];
-        reply.array(docs.len() * 2);
+        reply.map(docs.len());
         for text in docs.iter().flat_map(|(name, text)| [name, text]) {
             reply.bulk(text.as_bytes());
         }
@@ -87,12 +87,13 @@ impl Command {
         reply.array(10);
         reply.bulk(self.name.as_bytes());
         reply.integer(self.arity);
-        reply.array(self.flags.len());
+        reply.set(self.flags.len());
         self.flags.iter().for_each(|flag| reply.simple(flag));
         for position in [self.keys.first, self.keys.last, self.keys.step] {
             reply.integer(position);
         }
         // Access categories, tips, key specifications and subcommands, none of which is kept.
-        (0..4).for_each(|_| reply.array(0));
+        reply.set(0);
+        (0..3).for_each(|_| reply.array(0));
     }
 }

@@ -1,5 +1,8 @@
-//! ECHO, PING, QUIT, SELECT.
+//! ECHO, HELLO, PING, QUIT, SELECT.
 
+use resp::{Protocol, Reply};
+
+use super::info::REDIS_VERSION;
 use super::{Action, Call, Command, Keys};
 use crate::errors::Refusal;
 
@@ -13,6 +16,18 @@ pub(super) static ECHO: Command = Command {
     complexity: "O(1)",
     since: "1.0.0",
     action: Action::Apply(echo),
+};
+
+pub(super) static HELLO: Command = Command {
+    name: "hello",
+    arity: -1,
+    flags: &["noscript", "loading", "stale", "fast", "no_auth", "allow_busy"],
+    keys: Keys::NONE,
+    group: "connection",
+    summary: "Handshake with Redis",
+    complexity: "O(1)",
+    since: "6.0.0",
+    action: Action::Apply(hello),
 };
 
 pub(super) static PING: Command = Command {
@@ -54,6 +69,48 @@ pub(super) static SELECT: Command = Command {
 fn echo(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.bulk(call.request.argument(1));
     Ok(())
+}
+
+/// Chooses the protocol's version, if one is given, and tells of the server. There is nobody to authenticate and no
+/// name to set, so neither option is taken.
+fn hello(call: &mut Call<'_>) -> Result<(), Refusal> {
+    if call.request.len() > 1 {
+        let protocol = protocol_of(call.request.argument(1))?;
+        if call.request.len() > 2 {
+            return Err(Refusal::hello_option(call.request.argument(2)));
+        }
+        call.session.protocol = protocol;
+        call.reply.switch_to(protocol);
+    }
+    greet(&mut call.reply, call.session.protocol, call.session.id);
+    Ok(())
+}
+
+fn protocol_of(version: &[u8]) -> Result<Protocol, Refusal> {
+    match resp::parse_integer(version) {
+        Some(2) => Ok(Protocol::Resp2),
+        Some(3) => Ok(Protocol::Resp3),
+        Some(_) => Err(Refusal::NoProtocol),
+        None => Err(Refusal::ProtocolNotAnInteger),
+    }
+}
+
+fn greet(reply: &mut Reply<'_>, protocol: Protocol, client_id: u64) {
+    let version = match protocol {
+        Protocol::Resp2 => 2,
+        Protocol::Resp3 => 3,
+    };
+    reply.map(7);
+    for (name, text) in [("server", "redis"), ("version", REDIS_VERSION), ("mode", "standalone"), ("role", "master")] {
+        reply.bulk(name.as_bytes());
+        reply.bulk(text.as_bytes());
+    }
+    for (name, number) in [("proto", version), ("id", client_id as i64)] {
+        reply.bulk(name.as_bytes());
+        reply.integer(number);
+    }
+    reply.bulk(b"modules");
+    reply.array(0);
 }
 
 fn ping(call: &mut Call<'_>) -> Result<(), Refusal> {

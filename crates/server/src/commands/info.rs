@@ -19,7 +19,7 @@ pub(super) static INFO: Command = Command {
 };
 
 /// The version of Redis whose replies are given; clients choose by it what to send.
-const REDIS_VERSION: &str = "7.0.0";
+pub(super) const REDIS_VERSION: &str = "7.0.0";
 
 type Lines = Vec<(&'static str, String)>;
 
@@ -46,7 +46,7 @@ fn info(call: &mut Call<'_>) -> Result<(), Refusal> {
         }
         section.write(call.shared, &mut text)?;
     }
-    call.reply.bulk(text.as_bytes());
+    call.reply.text(&text);
     Ok(())
 }
 
@@ -100,6 +100,7 @@ fn persistence(shared: &Shared) -> Result<Lines, Refusal> {
         ("engine", stats.engine.into()),
         ("medium", stats.medium.into()),
         ("durability", stats.durability.into()),
+        ("durability_why", stats.durability_why.into()),
     ])
 }
 

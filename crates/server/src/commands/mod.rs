@@ -26,6 +26,7 @@ static TABLE: &[&Command] = &[
     &keyspace::FLUSHALL,
     &keyspace::FLUSHDB,
     &strings::GET,
+    &connection::HELLO,
     &info::INFO,
     &strings::MGET,
     &connection::PING,

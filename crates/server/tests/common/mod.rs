@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use hikv::Store;
-use resp::Reply;
+use resp::{Protocol, Reply};
 use server::{Config, Server, StopHandle};
 use tempfile::TempDir;
 
@@ -75,6 +75,12 @@ pub(crate) enum Value {
     Bulk(Vec<u8>),
     Null,
     Array(Vec<Value>),
+    /// Names and values in turn (RESP3).
+    Map(Vec<Value>),
+    /// RESP3.
+    Set(Vec<Value>),
+    /// A text for people, with its kind (RESP3).
+    Text(String),
 }
 
 pub(crate) fn ok() -> Value {
@@ -92,7 +98,7 @@ pub(crate) fn error(text: &str) -> Value {
 /// A request as clients encode it.
 pub(crate) fn encode<A: AsRef<[u8]>>(arguments: &[A]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut reply = Reply::new(&mut bytes);
+    let mut reply = Reply::new(&mut bytes, Protocol::Resp2);
     reply.array(arguments.len());
     arguments.iter().for_each(|argument| reply.bulk(argument.as_ref()));
     bytes
@@ -140,21 +146,35 @@ impl Client {
             ":" => Value::Integer(number()),
             "$" | "*" if number() == -1 => Value::Null,
             "$" => Value::Bulk(self.bulk(number() as usize)),
-            "*" => Value::Array((0..number()).map(|_| self.reply()).collect()),
+            "*" => Value::Array(self.replies(number())),
+            "%" => Value::Map(self.replies(2 * number())),
+            "~" => Value::Set(self.replies(number())),
+            "=" => Value::Text(String::from_utf8(self.bulk(number() as usize)).expect("a text")),
+            "_" => Value::Null,
             _ => panic!("not a reply: {line:?}"),
         }
     }
 
-    /// Whether the server has closed the connection, all replies having been read.
-    pub(crate) fn is_at_end(&mut self) -> bool {
-        let mut rest = Vec::new();
-        match self.stream.read_to_end(&mut rest) {
-            Ok(_) => rest.is_empty(),
-            Err(error) => error.kind() == io::ErrorKind::ConnectionReset,
-        }
+    fn replies(&mut self, count: i64) -> Vec<Value> {
+        (0..count).map(|_| self.reply()).collect()
     }
 
-    fn line(&mut self) -> String {
+    /// Whether the server has closed the connection, all replies having been read.
+    pub(crate) fn is_at_end(&mut self) -> bool {
+        self.rest().is_empty()
+    }
+
+    /// What is received until the server closes the connection.
+    pub(crate) fn rest(&mut self) -> Vec<u8> {
+        let mut rest = Vec::new();
+        if let Err(error) = self.stream.read_to_end(&mut rest) {
+            assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+        }
+        rest
+    }
+
+    /// The first line of a reply.
+    pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.stream.read_line(&mut line).expect("a reply comes in time");
         line.strip_suffix("\r\n").unwrap_or_else(|| panic!("the reply breaks off: {line:?}")).into()

@@ -1,0 +1,200 @@
+//! What is handed out: no byte twice, and freed bytes again.
+
+use std::collections::BTreeMap;
+
+use heap::layout::{SEGMENT_BYTES, UNIT_BYTES};
+use heap::{Class, Heap, Place, PlaceKind};
+use proptest::prelude::*;
+
+use crate::memory::{Host, Memory};
+
+/// The places in use, by offset.
+#[derive(Default)]
+pub(crate) struct Model {
+    rooms: BTreeMap<u64, (Place, u64)>,
+}
+
+impl Model {
+    /// Adds a place that has room for `len_bytes` and overlaps no other.
+    pub(crate) fn add(&mut self, heap: &Heap<Host>, place: Place, len_bytes: u64) {
+        let (start, room_bytes) = (place.offset.0, heap.check_place(place).expect("a place"));
+        assert!(room_bytes >= len_bytes && start % 16 == 0 && start >= UNIT_BYTES);
+        let before = self.rooms.range(..=start).next_back();
+        assert!(before.is_none_or(|(at, (_, bytes))| at + bytes <= start), "{place:?} overlaps {before:?}");
+        let after = self.rooms.range(start..).next();
+        assert!(after.is_none_or(|(at, _)| start + room_bytes <= *at), "{place:?} overlaps {after:?}");
+        self.rooms.insert(start, (place, room_bytes));
+    }
+
+    /// Removes some place.
+    pub(crate) fn remove(&mut self, pick: usize) -> Option<Place> {
+        let start = *self.rooms.keys().nth(pick % self.rooms.len().max(1))?;
+        self.rooms.remove(&start).map(|(place, _)| place)
+    }
+
+    pub(crate) fn places(&self) -> impl Iterator<Item = Place> {
+        self.rooms.values().map(|(place, _)| *place)
+    }
+
+    pub(crate) fn live_bytes(&self) -> u64 {
+        self.rooms.values().map(|(_, bytes)| bytes).sum()
+    }
+}
+
+/// What a script does.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    Reserve { len_bytes: u64, lane: usize },
+    Cancel { len_bytes: u64 },
+    Segment,
+    Free { pick: usize },
+}
+
+pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let len_bytes = prop_oneof![8 => 0..1_000u64, 2 => 0..300_000u64, 1 => 260_000..3_000_000u64];
+    let step = prop_oneof![
+        6 => (len_bytes.clone(), 0..3usize).prop_map(|(len_bytes, lane)| Step::Reserve { len_bytes, lane }),
+        1 => len_bytes.prop_map(|len_bytes| Step::Cancel { len_bytes }),
+        1 => Just(Step::Segment),
+        5 => any::<usize>().prop_map(|pick| Step::Free { pick }),
+    ];
+    prop::collection::vec(step, 1..400)
+}
+
+/// Does a step to heap and model alike.
+pub(crate) fn run(memory: &Memory, heap: &Heap<Host>, model: &mut Model, step: &Step) {
+    match *step {
+        Step::Reserve { len_bytes, lane } => {
+            model.add(heap, heap.reserve(memory, len_bytes, lane).unwrap().publish(), len_bytes);
+        }
+        Step::Cancel { len_bytes } => drop(heap.reserve(memory, len_bytes, 0).unwrap()),
+        Step::Segment => model.add(heap, heap.reserve_segment(memory).unwrap().publish(), SEGMENT_BYTES),
+        Step::Free { pick } => model.remove(pick).into_iter().for_each(|place| heap.free(memory, place)),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn places_never_overlap_and_figures_add_up(steps in steps()) {
+        let (memory, heap) = Memory::formatted();
+        let mut model = Model::default();
+        for step in &steps {
+            run(&memory, &heap, &mut model, step);
+            prop_assert_eq!(heap.stats().live_bytes, model.live_bytes());
+        }
+        while let Some(place) = model.remove(0) {
+            heap.free(&memory, place);
+        }
+        let stats = heap.stats();
+        prop_assert_eq!(stats.live_bytes, 0);
+        prop_assert!(stats.free_bytes <= stats.region_bytes - UNIT_BYTES);
+    }
+}
+
+#[test]
+fn every_length_up_to_an_extent_gets_room_for_it() {
+    let (memory, heap) = Memory::formatted();
+    let mut model = Model::default();
+    for len_bytes in (0..300_000).step_by(509) {
+        model.add(&heap, heap.reserve(&memory, len_bytes, 0).unwrap().publish(), len_bytes);
+    }
+}
+
+#[test]
+fn a_region_does_not_grow_while_sizes_come_and_go() {
+    let (memory, heap) = Memory::formatted();
+    let mut seed = 7u64;
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % below
+    };
+    let lengths = [20, 100, 272, 1_000, 4_000, 40_000, 500_000];
+    let mut places: Vec<Place> = (0..20_000)
+        .map(|i| heap.reserve(&memory, lengths[i % if i < 200 { 7 } else { 4 }], 0).unwrap().publish())
+        .collect();
+    let mut churn = |count| {
+        for _ in 0..count {
+            let place = &mut places[random(20_000)];
+            let len_bytes = heap.check_place(*place).unwrap();
+            heap.free(&memory, *place);
+            *place = heap.reserve(&memory, len_bytes, random(2)).unwrap().publish();
+        }
+    };
+    churn(20_000);
+    let mark_bytes = heap.stats().mark_bytes;
+    churn(400_000);
+    assert_eq!(heap.stats().mark_bytes, mark_bytes);
+}
+
+#[test]
+fn half_free_chunks_are_used_before_the_region_grows() {
+    for len_bytes in [16, 272, 4_000, 30_000, 250_000] {
+        let (memory, heap) = Memory::formatted();
+        let reserve = || heap.reserve(&memory, len_bytes, 0).unwrap().publish();
+        let places: Vec<Place> = (0..(64 << 20) / len_bytes).map(|_| reserve()).collect();
+        let mark_bytes = heap.stats().mark_bytes;
+        places.iter().step_by(2).for_each(|place| heap.free(&memory, *place));
+        for _ in 0..places.len() / 2 {
+            reserve();
+        }
+        assert_eq!(heap.stats().mark_bytes, mark_bytes, "items of {len_bytes} bytes");
+    }
+}
+
+#[test]
+fn empty_chunks_serve_every_size() {
+    let (memory, heap) = Memory::formatted();
+    let fill = |len_bytes: u64| -> Vec<Place> {
+        (0..(48 << 20) / len_bytes).map(|_| heap.reserve(&memory, len_bytes, 0).unwrap().publish()).collect()
+    };
+    fill(100).iter().for_each(|place| heap.free(&memory, *place));
+    let mark_bytes = heap.stats().mark_bytes;
+    for len_bytes in [3_000, 100_000, 700_000, 20 << 20, 500] {
+        fill(len_bytes).iter().for_each(|place| heap.free(&memory, *place));
+    }
+    let held_bytes = 8 * (2 << 20);
+    assert!(heap.stats().mark_bytes <= mark_bytes + held_bytes, "lanes hold a chunk of each size, no more");
+}
+
+#[test]
+fn a_second_free_of_a_place_changes_nothing() {
+    let (memory, heap) = Memory::formatted();
+    for len_bytes in [100, 300_000] {
+        let place = heap.reserve(&memory, len_bytes, 0).unwrap().publish();
+        heap.free(&memory, place);
+        let stats = heap.stats();
+        heap.free(&memory, place);
+        assert_eq!(heap.stats(), stats);
+    }
+}
+
+#[test]
+fn a_segment_comes_with_its_first_line_zero_even_from_used_units() {
+    let (memory, heap) = Memory::formatted();
+    let dirty = heap.reserve(&memory, (1 << 20) - 64, 0).unwrap().publish();
+    (0..1 << 20).step_by(8).skip(8).for_each(|at| memory.set_word(dirty.offset.0 - 64 + at, u64::MAX));
+    heap.free(&memory, dirty);
+    let segment = heap.reserve_segment(&memory).unwrap().publish();
+    assert_eq!(segment.kind, PlaceKind::Segment);
+    assert_eq!(segment.offset.0, dirty.offset.0 - 64 + SEGMENT_BYTES);
+    let mut found = vec![];
+    heap.segments(&mut |offset| found.push(offset));
+    assert_eq!(found.len(), 63);
+    assert!(found.iter().all(|offset| memory.bytes(offset.0, 64) == [0; 64]));
+}
+
+#[test]
+fn a_cancelled_place_is_the_next_one_handed_out_in_time() {
+    let (memory, heap) = Memory::formatted();
+    let class = Class::for_bytes(5_000).unwrap();
+    let mark_bytes = {
+        drop(heap.reserve(&memory, 5_000, 0).unwrap());
+        heap.stats().mark_bytes
+    };
+    (0..10 * 262_144 / class.bytes()).for_each(|_| drop(heap.reserve(&memory, 5_000, 0).unwrap()));
+    assert_eq!((heap.stats().mark_bytes, heap.stats().live_bytes), (mark_bytes, 0));
+    (0..100).for_each(|_| drop(heap.reserve(&memory, 900_000, 0).unwrap()));
+    assert!(heap.stats().mark_bytes <= mark_bytes + 900_000 + UNIT_BYTES);
+}

@@ -1,0 +1,276 @@
+//! Crashes at every step: of format, new chunks, growth, chunks given back, and of the recovery from each.
+//!
+//! The index is played by a list: places that are published and not freed are what an index would reach. Whatever a crash
+//! leaves, recovery must find a region in which all of them are places, hand out none of them again, and meet no segment
+//! slot that was never reserved and yet is not zero.
+
+use std::collections::BTreeSet;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
+use heap::layout::SEGMENT_BYTES;
+use heap::{Found, Heap, HeapError, Parameters, Place, PlaceKind, Region};
+use pmem::{Canary, Level, Medium, Offset};
+use pmem_sim::{Image, Model, Sim};
+
+use crate::memory::{Host, PARAMETERS};
+
+/// Images tried at each step: every one where a protocol keeps its promises, for few lines are pending then.
+const IMAGE_COUNT_MAX: usize = 24;
+/// Recoveries that are crashed in turn: one in this many.
+const NESTED_SHARE: usize = 32;
+
+/// What an index would know.
+#[derive(Clone, Default)]
+struct Index {
+    is_finished: bool,
+    /// The store's generation, or the one that is being set.
+    generations: Vec<u16>,
+    live: Vec<Place>,
+    used_segments: BTreeSet<u64>,
+}
+
+/// Explores the crashes of everything done to a medium; the first objection stays.
+struct Explorer {
+    canary: Option<Canary>,
+    index: Mutex<Index>,
+    known: Mutex<HashSet<u64>>,
+    objection: Mutex<Option<String>>,
+}
+
+fn twin(sim: Sim, canary: Option<Canary>) -> Sim {
+    canary.into_iter().fold(sim, Sim::with_canary)
+}
+
+impl Explorer {
+    fn new(canary: Option<Canary>) -> Arc<Explorer> {
+        let (index, known, objection) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Arc::new(Explorer { canary, index, known, objection })
+    }
+
+    /// Looks at the crashes of `sim` from now on.
+    fn watch(self: &Arc<Explorer>, sim: &Sim, is_nested: bool) {
+        let explorer = Arc::clone(self);
+        sim.observe(Box::new(move |sim, _| explorer.look(sim, is_nested)));
+    }
+
+    fn look(self: &Arc<Explorer>, sim: &Sim, is_nested: bool) {
+        if self.objection().is_some() {
+            return;
+        }
+        let index = self.index.lock().unwrap().clone();
+        for image in sim.images(IMAGE_COUNT_MAX, sim.step_count()) {
+            let number = {
+                let mut known = self.known.lock().unwrap();
+                let is_new = known.insert(image.hash() ^ index.live.len() as u64);
+                if is_new { known.len() } else { continue }
+            };
+            let is_crashed_again = !is_nested && number.is_multiple_of(NESTED_SHARE);
+            if let Err(objection) = self.recover(&image, sim.model(), &index, is_crashed_again) {
+                self.objection.lock().unwrap().get_or_insert(format!("step {}: {objection}", sim.step_count()));
+            }
+        }
+    }
+
+    fn recover(
+        self: &Arc<Explorer>,
+        image: &Image,
+        model: Model,
+        index: &Index,
+        is_crashed_again: bool,
+    ) -> Result<(), String> {
+        let sim = twin(Sim::from_image(image, model), self.canary);
+        if Region::probe(&sim).map_err(|error| error.to_string())? == Found::Fresh {
+            return if index.is_finished { Err("the region is gone".into()) } else { format_again(&sim) };
+        }
+        if is_crashed_again {
+            self.watch(&sim, true);
+        }
+        let recovered = use_again(&sim, index).map_err(|error| format!("{image:?}: {error}"));
+        sim.unobserve();
+        recovered
+    }
+
+    fn objection(&self) -> Option<String> {
+        self.objection.lock().unwrap().clone()
+    }
+}
+
+fn format_again(sim: &Sim) -> Result<(), String> {
+    let heap = Heap::format(sim, &small(), Host::default()).map_err(|error| error.to_string())?;
+    heap.finish_format(sim).map_err(|error| error.to_string())?;
+    Heap::open(sim, Host::default()).map(drop).map_err(|error| error.to_string())
+}
+
+/// Recovers, allocates before and after the sweep, and recovers once more.
+fn use_again(sim: &Sim, index: &Index) -> Result<(), String> {
+    let heap = open(sim, index)?;
+    reserve_some(sim, &heap, index)?;
+    for place in &index.live {
+        match heap.mark_reached(*place) {
+            Ok(true) => {}
+            other => return Err(format!("{place:?} is live: {other:?}")),
+        }
+    }
+    heap.finish_sweep(sim);
+    reserve_some(sim, &heap, index)?;
+    open(sim, index).map(drop)
+}
+
+fn open(sim: &Sim, index: &Index) -> Result<Heap<Host>, String> {
+    let heap = Heap::open(sim, Host::default()).map_err(|error| error.to_string())?;
+    if !index.generations.contains(&heap.generation()) {
+        return Err(format!("generation {} was never set", heap.generation()));
+    }
+    for place in &index.live {
+        heap.check_place(*place).map_err(|wrong| format!("{place:?}: {wrong}"))?;
+    }
+    let mut stale = None;
+    heap.segments(&mut |at| {
+        let head = sim.load(at, std::sync::atomic::Ordering::Relaxed);
+        stale = stale.or((head == STALE && !index.used_segments.contains(&at.0)).then_some(at));
+    });
+    stale.map_or(Ok(heap), |at| Err(format!("the segment at {:#x} was never written and is not zero", at.0)))
+}
+
+/// Reserves a few places, none of which may be live.
+fn reserve_some(sim: &Sim, heap: &Heap<Host>, index: &Index) -> Result<(), String> {
+    let lengths = [100, 100, 40_000, 300_000];
+    let reservations = lengths.map(|len_bytes| heap.reserve(sim, len_bytes, 0));
+    for reservation in reservations.iter().chain([&heap.reserve_segment(sim)]) {
+        match reservation {
+            Ok(reservation) if index.live.contains(&reservation.place()) => {
+                return Err(format!("{:?} is live and was handed out", reservation.place()));
+            }
+            Ok(_) | Err(HeapError::Medium(_)) => {}
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+    Ok(())
+}
+
+/// What used units hold.
+const STALE: u64 = 0x57A1_E57A_1E57_A1E5;
+
+fn small() -> Parameters {
+    Parameters { region_bytes: 2 << 20, ..PARAMETERS }
+}
+
+/// A heap on a watched medium, and the list that plays its index.
+struct Script {
+    sim: Sim,
+    heap: Heap<Host>,
+    explorer: Arc<Explorer>,
+}
+
+impl Script {
+    fn format(sim: Sim, explorer: &Arc<Explorer>) -> Script {
+        explorer.index.lock().unwrap().generations = vec![0];
+        explorer.watch(&sim, false);
+        let heap = Heap::format(&sim, &small(), Host::default()).unwrap();
+        let script = Script { sim, heap, explorer: Arc::clone(explorer) };
+        script.segment();
+        script.heap.finish_format(&script.sim).unwrap();
+        script.explorer.index.lock().unwrap().is_finished = true;
+        script
+    }
+
+    fn reserve(&self, len_bytes: u64) -> Place {
+        self.keep(self.heap.reserve(&self.sim, len_bytes, 0).unwrap().publish())
+    }
+
+    fn segment(&self) -> Place {
+        self.keep(self.heap.reserve_segment(&self.sim).unwrap().publish())
+    }
+
+    fn commit(&self) {
+        self.sim.wait(self.sim.commit(Level::default())).unwrap();
+    }
+
+    /// From here on the place must survive.
+    fn keep(&self, place: Place) -> Place {
+        self.commit();
+        let mut index = self.explorer.index.lock().unwrap();
+        index.live.push(place);
+        if place.kind == PlaceKind::Segment {
+            index.used_segments.insert(place.offset.0);
+        }
+        place
+    }
+
+    fn free(&self, place: Place) {
+        self.explorer.index.lock().unwrap().live.retain(|live| *live != place);
+        self.heap.free(&self.sim, place);
+    }
+
+    /// Writes something into an extent wherever a segment might start later.
+    fn soil(&self, place: Place, len_bytes: u64) {
+        for at in (place.offset.0..place.offset.0 + len_bytes).filter(|at| at.is_multiple_of(SEGMENT_BYTES)) {
+            self.sim.store(Offset(at), STALE, std::sync::atomic::Ordering::Relaxed);
+            self.sim.flush(Offset(at).span(8));
+        }
+        self.sim.order();
+    }
+
+    fn set_generation(&self, generation: u16) {
+        self.explorer.index.lock().unwrap().generations.push(generation);
+        self.heap.set_generation(&self.sim, generation);
+        self.commit();
+        self.explorer.index.lock().unwrap().generations = vec![generation];
+    }
+
+    /// Slots, growth, extents given back and joined, chunks emptied, segments in used units.
+    fn run(&self) {
+        self.reserve(100);
+        let extents = [600_000, 600_000, 600_000].map(|len_bytes| self.reserve(len_bytes));
+        extents.iter().for_each(|extent| self.soil(*extent, 600_000));
+        self.set_generation(1);
+        self.free(extents[0]);
+        self.free(extents[2]);
+        self.free(extents[1]);
+        let slots: Vec<Place> = (0..8).map(|_| self.reserve(250_000)).collect();
+        for _ in 0..64 {
+            self.segment();
+        }
+        slots[..7].iter().for_each(|slot| self.free(*slot));
+        self.reserve(30_000);
+        self.reserve(700_000);
+    }
+}
+
+/// Runs the script on a medium of this model; the first objection.
+fn explore(model: Model, canary: Option<Canary>) -> Option<String> {
+    let explorer = Explorer::new(canary);
+    let script = Script::format(twin(Sim::new(0, model), canary), &explorer);
+    script.run();
+    script.sim.unobserve();
+    let objection = explorer.objection();
+    let image_count = explorer.known.lock().unwrap().len();
+    assert!(objection.is_some() || image_count > 500, "an exploration of {image_count} images shows nothing");
+    objection
+}
+
+#[test]
+fn every_crash_of_memory_behind_a_cache_is_recovered() {
+    assert_eq!(explore(Model::Line, None), None);
+}
+
+#[test]
+fn every_crash_of_a_log_is_recovered() {
+    assert_eq!(explore(Model::Span, None), None);
+}
+
+#[test]
+fn broken_twins_are_caught() {
+    let canaries = [
+        Canary::ChunkBeforeMark,
+        Canary::GrowthBeforeSuperblock,
+        Canary::SuperblockCopiesTogether,
+        Canary::FormatMarkEarly,
+        Canary::PutBelowMark,
+        Canary::StaleSegmentHeader,
+    ];
+    for canary in canaries {
+        assert!(explore(Model::Line, Some(canary)).is_some(), "{canary:?} went unnoticed");
+    }
+}

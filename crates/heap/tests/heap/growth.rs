@@ -1,0 +1,115 @@
+//! Growth, and what happens where there is none.
+
+use heap::layout::UNIT_BYTES;
+use heap::{Class, Heap, HeapError, LANE_COUNT};
+use pmem::{Medium, MediumError};
+
+use crate::memory::{Host, Memory};
+
+#[test]
+fn a_region_grows_by_steps_and_opens_with_its_new_length() {
+    let (memory, heap) = Memory::formatted();
+    let mut lengths = vec![];
+    for _ in 0..100 {
+        heap.reserve(&memory, 500_000, 0).unwrap().publish();
+        lengths.push(heap.stats().region_bytes);
+    }
+    lengths.dedup();
+    assert!(lengths.windows(2).all(|pair| pair[1] - pair[0] == 4 << 20), "{lengths:?}");
+    drop(heap);
+    let heap = Heap::open(&memory, Host::default()).unwrap();
+    assert_eq!(heap.superblock().region_bytes, *lengths.last().unwrap());
+}
+
+#[test]
+fn a_large_extent_grows_the_region_by_what_it_needs() {
+    let (memory, heap) = Memory::formatted();
+    heap.reserve(&memory, 100 << 20, 0).unwrap().publish();
+    let region_bytes = heap.stats().region_bytes;
+    assert!((100 << 20..106 << 20).contains(&region_bytes), "{region_bytes}");
+}
+
+#[test]
+fn where_a_step_does_not_fit_the_least_does() {
+    let (memory, heap) = Memory::formatted();
+    memory.set_limit_bytes((4 << 20) + UNIT_BYTES);
+    heap.reserve(&memory, (4 << 20) - UNIT_BYTES - 64, 0).unwrap().publish();
+    assert_eq!(memory.len_bytes(), 4 << 20);
+    heap.reserve(&memory, 0, 0).err().expect("a slab does not fit");
+    assert_eq!(heap.stats().region_bytes, 4 << 20);
+}
+
+#[test]
+fn a_full_medium_is_an_error_and_every_slot_freed_is_found_again() {
+    let (memory, heap) = Memory::formatted();
+    memory.set_limit_bytes(8 << 20);
+    let mut places = vec![];
+    let error = loop {
+        match heap.reserve(&memory, 1_000, places.len()) {
+            Ok(reservation) => places.push(reservation.publish()),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, HeapError::Medium(MediumError::Full { .. })));
+    let slots_per_slab = (262_144 - 64) / Class::for_bytes(1_000).unwrap().bytes();
+    assert_eq!(places.len() as u64, slots_per_slab * (((8 << 20) - UNIT_BYTES) / 262_144));
+    for step in [1, 7, places.len() / 2, places.len()] {
+        let mut freed: Vec<_> = places.drain(..step).collect();
+        freed.iter().for_each(|place| heap.free(&memory, *place));
+        let mut found: Vec<_> =
+            (0..step).map(|i| heap.reserve(&memory, 1_000, i % LANE_COUNT).unwrap().publish()).collect();
+        places.extend(&found);
+        freed.sort_by_key(|place| place.offset);
+        found.sort_by_key(|place| place.offset);
+        assert_eq!(found.len(), freed.len());
+        assert!(step == places.len() || found == freed);
+    }
+    assert!(heap.reserve(&memory, 1_000, 0).is_err());
+}
+
+#[test]
+fn an_item_that_no_region_holds_is_too_long() {
+    let (memory, heap) = Memory::formatted();
+    for len_bytes in [1 << 40, u64::MAX] {
+        let error = heap.reserve(&memory, len_bytes, 0).err();
+        assert!(matches!(error, Some(HeapError::TooLong { len_bytes: found, .. }) if found == len_bytes));
+    }
+    let error = heap.reserve(&memory, (1 << 40) - (1 << 20), 0).err();
+    assert!(matches!(error, Some(HeapError::Medium(MediumError::Full { .. } | MediumError::Limit { .. }))));
+}
+
+#[test]
+fn preparation_ends_with_the_space_it_was_asked_for() {
+    let (memory, heap) = Memory::formatted();
+    let mut step_count = 0;
+    while heap.prepare(&memory, 20 << 20).unwrap() {
+        step_count += 1;
+    }
+    assert!(heap.spare_bytes() >= 20 << 20);
+    assert!((10..=12).contains(&step_count), "20 MiB by 2 MiB, after growth: {step_count}");
+    assert!(!heap.prepare(&memory, 20 << 20).unwrap());
+    memory.set_limit_bytes(0);
+    assert!(heap.prepare(&memory, 200 << 20).is_err());
+}
+
+#[test]
+fn memory_that_runs_out_is_an_error_and_nothing_is_lost() {
+    let memory = Memory::new(0);
+    let host = Host::with_bytes(300_000);
+    let heap = Heap::format(&memory, &crate::memory::PARAMETERS, host.clone()).unwrap();
+    heap.finish_format(&memory).unwrap();
+    let mut places = vec![];
+    let error = loop {
+        match heap.reserve(&memory, 16 * (1 + places.len() as u64 % 1_000), 0) {
+            Ok(reservation) => places.push(reservation.publish()),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, HeapError::NoDram { .. }));
+    assert!(places.len() > 100);
+    places.iter().for_each(|place| heap.free(&memory, *place));
+    assert!(heap.reserve(&memory, 16, 0).is_ok());
+    drop(heap);
+    assert_eq!(host.left_bytes(), 300_000);
+    assert!(Heap::open(&memory, Host::default()).is_ok());
+}

@@ -1,0 +1,10 @@
+//! The heap from outside: what it hands out, what it refuses, what it survives.
+
+mod allocation;
+mod crash;
+mod damage;
+mod growth;
+mod memory;
+mod superblock;
+mod sweep;
+mod threads;

@@ -1,0 +1,202 @@
+//! A medium in plain memory, and a host that counts what it lends.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+
+use heap::{Heap, Parameters};
+use pmem::{Dram, Durability, Level, Medium, MediumError, Offset, Span, Ticket};
+
+/// Address space of a medium; pages cost nothing until they are touched.
+const RESERVED_BYTES: usize = 1 << 30;
+
+/// A region in memory that can be looked into, made read-only, and filled up.
+pub(crate) struct Memory {
+    allocation: NonNull<u8>,
+    len_bytes: AtomicU64,
+    limit_bytes: AtomicU64,
+    is_writable: AtomicBool,
+}
+
+// SAFETY: the memory belongs to the value and is reached as atomic words.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+/// A medium's base is aligned to this. Allocators zero lazily only what is not aligned, so it is done by hand.
+const ALIGNMENT: usize = 4_096;
+
+fn layout() -> Layout {
+    Layout::from_size_align(RESERVED_BYTES + ALIGNMENT, 16).unwrap()
+}
+
+impl Memory {
+    pub(crate) fn new(len_bytes: u64) -> Memory {
+        // SAFETY: the layout is not of size 0.
+        let allocation = NonNull::new(unsafe { alloc_zeroed(layout()) }).expect("address space");
+        let limit_bytes = AtomicU64::new(RESERVED_BYTES as u64);
+        Memory { allocation, len_bytes: AtomicU64::new(len_bytes), limit_bytes, is_writable: AtomicBool::new(true) }
+    }
+
+    /// A region with nothing in it but a finished format.
+    pub(crate) fn formatted() -> (Memory, Heap<Host>) {
+        let memory = Memory::new(0);
+        let heap = Heap::format(&memory, &PARAMETERS, Host::default()).unwrap();
+        heap.finish_format(&memory).unwrap();
+        (memory, heap)
+    }
+
+    pub(crate) fn set_limit_bytes(&self, limit_bytes: u64) {
+        self.limit_bytes.store(limit_bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_writable(&self, is_writable: bool) {
+        self.is_writable.store(is_writable, Ordering::Relaxed);
+    }
+
+    /// Cuts the medium off, as a truncated file is.
+    pub(crate) fn truncate(&self, len_bytes: u64) {
+        self.len_bytes.store(len_bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn word_at(&self, at: u64) -> u64 {
+        self.load(Offset(at), Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_word(&self, at: u64, word: u64) {
+        self.word(Offset(at)).store(word, Ordering::Relaxed);
+    }
+
+    /// Flips a bit, counted from the medium's start.
+    pub(crate) fn flip(&self, bit: u64) {
+        self.word(Offset(bit / 64 * 8)).fetch_xor(1 << (bit % 64), Ordering::Relaxed);
+    }
+
+    /// The bytes of a span, copied.
+    pub(crate) fn bytes(&self, at: u64, len_bytes: u64) -> Vec<u8> {
+        (at..at + len_bytes).step_by(8).flat_map(|at| self.word_at(at).to_le_bytes()).collect()
+    }
+
+    pub(crate) fn set_bytes(&self, at: u64, bytes: &[u8]) {
+        for (i, chunk) in bytes.chunks_exact(8).enumerate() {
+            self.set_word(at + i as u64 * 8, u64::from_le_bytes(chunk.try_into().unwrap()));
+        }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout.
+        unsafe { dealloc(self.allocation.as_ptr(), layout()) }
+    }
+}
+
+// SAFETY: the base is reserved for `RESERVED_BYTES`, aligned, and does not move.
+unsafe impl Medium for Memory {
+    fn base(&self) -> NonNull<u8> {
+        // SAFETY: the allocation is longer than `RESERVED_BYTES` by one alignment.
+        unsafe { self.allocation.add(self.allocation.align_offset(ALIGNMENT)) }
+    }
+
+    fn len_bytes(&self) -> u64 {
+        self.len_bytes.load(Ordering::Acquire)
+    }
+
+    fn durability(&self) -> Durability {
+        Durability::Process
+    }
+
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    fn is_writable(&self) -> bool {
+        self.is_writable.load(Ordering::Relaxed)
+    }
+
+    fn store(&self, at: Offset, word: u64, ordering: Ordering) {
+        assert!(self.is_writable(), "a store to a read-only medium");
+        self.word(at).store(word, ordering);
+    }
+
+    fn compare_exchange(&self, at: Offset, current: u64, new: u64) -> Result<u64, u64> {
+        self.word(at).compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)
+    }
+
+    unsafe fn write(&self, at: Offset, bytes: &[u8]) {
+        self.check(at, bytes.len() as u64);
+        // SAFETY: in the region (checked), and the caller's alone.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.base().as_ptr().add(at.0 as usize), bytes.len()) }
+    }
+
+    unsafe fn stream(&self, at: Offset, parts: &[&[u8]]) {
+        // SAFETY: as the caller promises.
+        unsafe { self.write(at, &parts.concat()) }
+    }
+
+    fn flush(&self, _span: Span) {}
+
+    fn order(&self) {}
+
+    fn commit(&self, _level: Level) -> Ticket {
+        Ticket(0)
+    }
+
+    fn wait(&self, _ticket: Ticket) -> Result<(), MediumError> {
+        Ok(())
+    }
+
+    fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
+        if to_bytes > self.limit_bytes.load(Ordering::Relaxed) {
+            return Err(MediumError::Full { wanted_bytes: to_bytes });
+        }
+        self.len_bytes.fetch_max(to_bytes, Ordering::AcqRel);
+        Ok(())
+    }
+}
+
+/// Lends the process' heap, up to a limit; clones share the account.
+#[derive(Clone)]
+pub(crate) struct Host {
+    left_bytes: Arc<AtomicI64>,
+}
+
+/// What a [`Host`] can lend unless told otherwise.
+const HOST_BYTES: i64 = 1 << 30;
+
+impl Default for Host {
+    fn default() -> Host {
+        Host::with_bytes(HOST_BYTES)
+    }
+}
+
+impl Host {
+    pub(crate) fn with_bytes(bytes: i64) -> Host {
+        Host { left_bytes: Arc::new(AtomicI64::new(bytes)) }
+    }
+
+    pub(crate) fn left_bytes(&self) -> i64 {
+        self.left_bytes.load(Ordering::Relaxed)
+    }
+}
+
+// SAFETY: the global allocator's promises.
+unsafe impl Dram for Host {
+    fn lend(&self, layout: Layout) -> Option<NonNull<u8>> {
+        let bytes = layout.size() as i64;
+        let take = |left: i64| (left >= bytes).then_some(left - bytes);
+        self.left_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
+        // SAFETY: the heap asks for no layout of size 0.
+        NonNull::new(unsafe { alloc_zeroed(layout) })
+    }
+
+    unsafe fn give_back(&self, memory: NonNull<u8>, layout: Layout) {
+        self.left_bytes.fetch_add(layout.size() as i64, Ordering::Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { dealloc(memory.as_ptr(), layout) }
+    }
+}
+
+pub(crate) const PARAMETERS: Parameters =
+    Parameters { uuid: *b"0123456789abcdef", hash_seed: 0x5EED, partition_count: 16, region_bytes: 4 << 20 };

@@ -1,0 +1,150 @@
+//! The sweep against a model: what was reached and not freed lives, everything else is free.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use heap::layout::UNIT_BYTES;
+use heap::{Heap, Place};
+use proptest::prelude::*;
+
+use crate::allocation::{Model, Step, run, steps};
+use crate::memory::{Host, Memory};
+
+/// What happens to a place that was there at the open.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Fate {
+    Lost,
+    Reached,
+    FreedThenReached,
+    ReachedThenFreed,
+    FreedUnreached,
+    FreedAfterwards,
+    UnlinkedThenFreedAfterwards,
+}
+
+fn fates() -> impl Strategy<Value = Vec<Fate>> {
+    use Fate::*;
+    let fate = prop::sample::select(vec![
+        Lost,
+        Reached,
+        Reached,
+        FreedThenReached,
+        ReachedThenFreed,
+        FreedUnreached,
+        FreedAfterwards,
+        UnlinkedThenFreedAfterwards,
+    ]);
+    prop::collection::vec(fate, 400)
+}
+
+fn meet(memory: &Memory, heap: &Heap<Host>, place: Place, fate: Fate) {
+    let reach = || assert_eq!(heap.mark_reached(place), Ok(true));
+    match fate {
+        Fate::Lost => {}
+        Fate::Reached | Fate::FreedAfterwards => reach(),
+        Fate::UnlinkedThenFreedAfterwards => heap.mark_unlinked(place),
+        Fate::FreedUnreached => heap.free(memory, place),
+        Fate::FreedThenReached => {
+            heap.free(memory, place);
+            reach();
+        }
+        Fate::ReachedThenFreed => {
+            reach();
+            heap.free(memory, place);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_sweep_equals_the_model(before in steps(), fates in fates(), during in steps(), after in steps()) {
+        let (memory, heap) = Memory::formatted();
+        let mut old = Model::default();
+        before.iter().for_each(|step| run(&memory, &heap, &mut old, step));
+        drop(heap);
+
+        let host = Host::default();
+        let heap = Heap::open(&memory, host.clone()).unwrap();
+        let old_mark_bytes = heap.stats().mark_bytes;
+        let mut model = Model::default();
+        let mut later = vec![];
+        for ((place, fate), step) in old.places().zip(fates).zip(during.iter().cycle()) {
+            meet(&memory, &heap, place, fate);
+            let is_late = matches!(fate, Fate::FreedAfterwards | Fate::UnlinkedThenFreedAfterwards);
+            if is_late || fate == Fate::Reached {
+                model.add(&heap, place, 0);
+            }
+            later.extend(is_late.then_some(place));
+            let known: BTreeSet<_> = model.places().map(|place| place.offset).collect();
+            if !matches!(step, Step::Free { .. }) {
+                run(&memory, &heap, &mut model, step);
+            }
+            let fresh = model.places().filter(|place| !known.contains(&place.offset));
+            prop_assert!(fresh.into_iter().all(|place| place.offset.0 >= old_mark_bytes));
+        }
+        prop_assert!(!heap.is_swept());
+        prop_assert!(heap.stats().live_bytes >= model.live_bytes());
+        heap.finish_sweep(&memory);
+        prop_assert!(heap.is_swept());
+        prop_assert_eq!(heap.stats().live_bytes, model.live_bytes());
+        let mut swept = Model::default();
+        for place in model.places().filter(|place| !later.contains(place)) {
+            prop_assert_eq!(heap.mark_reached(place), Ok(true));
+            swept.add(&heap, place, 0);
+        }
+        later.iter().for_each(|place| heap.free(&memory, *place));
+        after.iter().for_each(|step| run(&memory, &heap, &mut swept, step));
+        prop_assert_eq!(heap.stats().live_bytes, swept.live_bytes());
+        drop(heap);
+        prop_assert_eq!(host.left_bytes(), Host::default().left_bytes());
+    }
+}
+
+#[test]
+fn a_place_reached_twice_has_two_owners() {
+    let (memory, heap) = Memory::formatted();
+    let places = [100, 300_000].map(|len_bytes| heap.reserve(&memory, len_bytes, 0).unwrap().publish());
+    let segment = heap.reserve_segment(&memory).unwrap().publish();
+    drop(heap);
+    let heap = Heap::open(&memory, Host::default()).unwrap();
+    for place in places.into_iter().chain([segment]) {
+        assert_eq!(heap.mark_reached(place), Ok(true));
+        assert_eq!(heap.mark_reached(place), Ok(false));
+    }
+    let young = heap.reserve(&memory, 100, 0).unwrap().publish();
+    assert_eq!(heap.mark_reached(young), Ok(true));
+    assert_eq!(heap.mark_reached(young), Ok(true));
+}
+
+#[test]
+fn a_region_of_which_nothing_is_reached_is_one_free_run_after_the_sweep() {
+    let (memory, heap) = Memory::formatted();
+    for i in 0..20_000 {
+        heap.reserve(&memory, [50, 500, 5_000, 300_000][i % if i < 100 { 4 } else { 3 }], i).unwrap().publish();
+    }
+    drop(heap);
+    let heap = Heap::open(&memory, Host::default()).unwrap();
+    heap.finish_sweep(&memory);
+    let stats = heap.stats();
+    assert_eq!((stats.live_bytes, stats.chunk_count), (0, 0));
+    let below_mark_bytes = stats.mark_bytes - UNIT_BYTES;
+    let place = heap.reserve(&memory, below_mark_bytes - 64, 0).unwrap().publish();
+    assert_eq!(place.offset.0, UNIT_BYTES + 64);
+    assert_eq!(heap.stats().mark_bytes, stats.mark_bytes);
+    drop(heap);
+    assert!(Heap::open(&memory, Host::default()).unwrap().check_place(place).is_ok());
+}
+
+#[test]
+fn recovery_meets_every_segment_slot() {
+    let (memory, heap) = Memory::formatted();
+    let reserved: BTreeSet<_> = (0..100).map(|_| heap.reserve_segment(&memory).unwrap().publish().offset).collect();
+    drop(heap);
+    let heap = Heap::open(&memory, Host::default()).unwrap();
+    let found = RefCell::new(BTreeSet::new());
+    heap.segments(&mut |offset| assert!(found.borrow_mut().insert(offset)));
+    assert_eq!(found.borrow().len(), 126);
+    assert!(found.borrow().is_superset(&reserved));
+}

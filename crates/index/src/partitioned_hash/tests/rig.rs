@@ -1,0 +1,239 @@
+//! An index over a simulated region, and items for it: a key's number and a value, a word each.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+
+use epoch::Limbo;
+use heap::{Heap, Parameters};
+use pmem::{Dram, Level, Medium, MediumError, Offset, Slot};
+use pmem_sim::{Model, Sim};
+
+use super::super::layout::Geometry;
+use super::super::{Context, Cursor, Found, Garbage, PartitionedHash, Published};
+use crate::Position;
+
+/// A key: its signature, and what tells it from others of that signature.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Key {
+    pub(super) signature: u64,
+    pub(super) number: u64,
+}
+
+pub(super) fn key(signature: u64, number: u64) -> Key {
+    Key { signature, number }
+}
+
+/// A well-mixed signature for each number.
+pub(super) fn mixed(number: u64) -> u64 {
+    let mixed = (number ^ number >> 31).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB) ^ mixed >> 32
+}
+
+pub(super) type Contents = BTreeMap<Key, u64>;
+
+/// Lends the process' heap.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Host;
+
+// SAFETY: the global allocator's promises.
+unsafe impl Dram for Host {
+    fn lend(&self, layout: Layout) -> Option<NonNull<u8>> {
+        // SAFETY: the heap asks for no layout of size 0.
+        NonNull::new(unsafe { alloc_zeroed(layout) })
+    }
+
+    unsafe fn give_back(&self, memory: NonNull<u8>, layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { dealloc(memory.as_ptr(), layout) }
+    }
+}
+
+/// An index and all it works on.
+pub(super) struct Rig<M: Medium> {
+    pub(super) medium: M,
+    pub(super) heap: Heap<Host>,
+    pub(super) index: PartitionedHash,
+    limbo: Limbo<Garbage>,
+}
+
+impl Rig<Sim> {
+    pub(super) fn new(partition_count: u32) -> Rig<Sim> {
+        Rig::format(Sim::new(0, Model::Line), partition_count)
+    }
+
+    /// The same region, opened by another process.
+    pub(super) fn reopened(self) -> Rig<Sim> {
+        let medium = self.medium.clone();
+        let geometry = Geometry::new(self.index.geometry.partition_count() as u32).unwrap();
+        drop(self);
+        let heap = Heap::open(&medium, Host).unwrap();
+        let limbo = Limbo::default();
+        let index = PartitionedHash::open(Context { medium: &medium, heap: &heap, limbo: &limbo }, geometry).unwrap();
+        Rig { medium, heap, index, limbo }
+    }
+}
+
+impl<M: Medium> Rig<M> {
+    pub(super) fn format(medium: M, partition_count: u32) -> Rig<M> {
+        let parameters = Parameters { uuid: [1; 16], hash_seed: 1, partition_count, region_bytes: 2 << 20 };
+        let heap = Heap::format(&medium, &parameters, Host).unwrap();
+        let index = PartitionedHash::format(&medium, &heap, Geometry::new(partition_count).unwrap()).unwrap();
+        heap.finish_format(&medium);
+        Rig { medium, heap, index, limbo: Limbo::default() }
+    }
+
+    pub(super) fn cx(&self) -> Context<'_, M, Host> {
+        Context { medium: &self.medium, heap: &self.heap, limbo: &self.limbo }
+    }
+
+    /// Puts or replaces; the value before.
+    pub(super) fn put(&self, key: Key, value: u64) -> Option<u64> {
+        let _pin = epoch::pin();
+        let position = self.write_item(key, value);
+        loop {
+            match self.publish(key, position) {
+                Ok((published, found)) => return self.finish(published, found),
+                Err(full) => self.index.split(self.cx(), key.signature, full).unwrap(),
+            }
+        }
+    }
+
+    /// Removes; the value before.
+    pub(super) fn remove(&self, key: Key) -> Option<u64> {
+        let _pin = epoch::pin();
+        let (published, found) = self.publish_removal(key)?;
+        self.finish(published, Some(found))
+    }
+
+    /// Puts or replaces up to the unlock; the offset of a segment that has no room.
+    pub(super) fn publish(&self, key: Key, position: Position) -> Result<(Published, Option<Found<u64>>), Offset> {
+        let bucket = self.index.lock(self.cx(), key.signature);
+        let found = bucket.find(|position| self.matching(position, key)).unwrap();
+        let published = match &found {
+            Some(found) => bucket.replace(found, position),
+            None => bucket.insert(position)?,
+        };
+        Ok((published, found))
+    }
+
+    /// Removes up to the unlock.
+    pub(super) fn publish_removal(&self, key: Key) -> Option<(Published, Found<u64>)> {
+        let bucket = self.index.lock(self.cx(), key.signature);
+        let found = bucket.find(|position| self.matching(position, key)).unwrap()?;
+        Some((bucket.remove(&found), found))
+    }
+
+    /// Settles what was published, and retires what it replaced.
+    fn finish(&self, published: Published, replaced: Option<Found<u64>>) -> Option<u64> {
+        published.settle(&self.medium).unwrap();
+        let replaced = replaced?;
+        self.cx().retire(Garbage::Place(replaced.position.place().unwrap()));
+        Some(replaced.value)
+    }
+
+    pub(super) fn get(&self, key: Key) -> Option<u64> {
+        let _pin = epoch::pin();
+        self.index.find(&self.medium, key.signature, |position| self.matching(position, key)).unwrap()
+    }
+
+    /// Where the key's entry lies.
+    pub(super) fn slot(&self, key: Key) -> Option<Slot> {
+        let _pin = epoch::pin();
+        let bucket = self.index.lock(self.cx(), key.signature);
+        bucket.find(|position| self.matching(position, key)).unwrap().map(|found| found.slot)
+    }
+
+    /// Splits the segment of `signature`, or chains one to it.
+    pub(super) fn split(&self, signature: u64) {
+        let _pin = epoch::pin();
+        let segment = self.index.root().offset(self.index.geometry, signature);
+        self.index.split(self.cx(), signature, segment).unwrap();
+    }
+
+    /// Removes everything, and frees it.
+    pub(super) fn clear(&self) {
+        let cleared = self.index.clear(self.cx()).unwrap();
+        cleared.free(self.cx());
+    }
+
+    /// Frees what was retired, once the other tests' threads have moved on.
+    pub(super) fn free_garbage(&self) {
+        while !self.limbo.is_empty() {
+            self.cx().collect();
+        }
+    }
+
+    /// Sweeps everything.
+    pub(super) fn sweep(&self) {
+        let mut cursor = Cursor::default();
+        while !cursor.is_done() {
+            cursor = self.sweep_step(cursor);
+        }
+        self.heap.finish_sweep(&self.medium);
+    }
+
+    /// Sweeps one segment.
+    pub(super) fn sweep_step(&self, cursor: Cursor) -> Cursor {
+        self.index.sweep(self.cx(), cursor, &mut |misplaced| panic!("{misplaced:?}")).unwrap()
+    }
+
+    /// One step of a walk: the items of one segment go to `into`, each for the first time.
+    pub(super) fn visit_step(&self, cursor: Cursor, into: &mut Contents) -> Cursor {
+        let _pin = epoch::pin();
+        let next = self.index.visit(&self.medium, cursor, |signature, position| {
+            let (number, value) = self.item(position);
+            assert_eq!(into.insert(key(signature, number), value), None, "an entry was shown twice");
+            Ok::<_, MediumError>(())
+        });
+        next.unwrap()
+    }
+
+    pub(super) fn contents(&self) -> Contents {
+        let (mut cursor, mut contents) = (Cursor::default(), Contents::new());
+        while !cursor.is_done() {
+            cursor = self.visit_step(cursor, &mut contents);
+        }
+        contents
+    }
+
+    /// What the index's own check says.
+    pub(super) fn damage(&self) -> Vec<String> {
+        let _pin = epoch::pin();
+        let (mut cursor, mut damage) = (Cursor::default(), Vec::new());
+        while !cursor.is_done() {
+            let mut damaged = |found| damage.push(format!("{found:?}"));
+            cursor = self.index.check_segment(&self.medium, cursor, &mut damaged, &mut |_, _, _, _| {});
+        }
+        damage
+    }
+
+    /// An item that is durable before what is flushed from now on.
+    pub(super) fn write_item(&self, key: Key, value: u64) -> Position {
+        let place = self.heap.reserve(&self.medium, 16, 0).unwrap().publish();
+        let bytes = [key.number.to_le_bytes(), value.to_le_bytes()].concat();
+        // SAFETY: the place was just reserved.
+        unsafe { self.medium.stream(place.offset, &[&bytes]) };
+        self.medium.wait(self.medium.commit(Level::Strongest)).unwrap();
+        Position::of(place)
+    }
+
+    fn matching(&self, position: Position, key: Key) -> Result<Option<u64>, MediumError> {
+        let (number, value) = self.item(position);
+        Ok((number == key.number).then_some(value))
+    }
+
+    fn item(&self, position: Position) -> (u64, u64) {
+        // SAFETY: items do not change, and the tests free none that they read.
+        let bytes = unsafe { self.medium.item(position.offset().span(16)) }.unwrap();
+        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+        (word(0), word(8))
+    }
+}
+
+/// Two contents, compared so that a failure is readable.
+pub(super) fn assert_same(found: &Contents, wanted: &Contents) {
+    let lost: Vec<_> = wanted.iter().filter(|(key, value)| found.get(key) != Some(value)).take(5).collect();
+    let foreign: Vec<_> = found.iter().filter(|(key, _)| !wanted.contains_key(key)).take(5).collect();
+    assert!(lost.is_empty() && foreign.is_empty(), "lost or wrong: {lost:?}; foreign: {foreign:?}");
+}

@@ -1,0 +1,140 @@
+//! One slot's life: what a deletion leaves, who may use it again, and the bits that outlive it.
+
+use std::sync::atomic::Ordering;
+
+use pmem::{Medium, Slot};
+use pmem_sim::Sim;
+
+use super::super::image::overflow_word;
+use super::super::layout::{Home, LINE_ENTRY_COUNT, Way};
+use super::rig::{Key, Rig, key};
+use crate::Position;
+
+/// Keys of different signatures and one home line.
+fn neighbour(number: u64) -> Key {
+    key(0x77 + (number << 40), number)
+}
+
+fn word(rig: &Rig<Sim>, slot: Slot) -> Position {
+    Position::from_word(rig.medium.load(slot.position, Ordering::Acquire))
+}
+
+fn has_way(rig: &Rig<Sim>, way: Way) -> bool {
+    let home = Home::of(neighbour(0).signature);
+    let segment = rig.index.root().offset(rig.index.geometry, neighbour(0).signature);
+    Position::from_word(rig.medium.load(overflow_word(home, way, segment), Ordering::Acquire)).has_overflow()
+}
+
+#[test]
+fn a_removed_entry_leaves_an_empty_slot_that_the_next_one_fills() {
+    let rig = Rig::new(1);
+    rig.put(neighbour(0), 1);
+    let slot = rig.slot(neighbour(0)).unwrap();
+    rig.remove(neighbour(0));
+    assert_eq!(word(&rig, slot), Position::EMPTY);
+    rig.put(neighbour(1), 2);
+    assert_eq!(rig.slot(neighbour(1)), Some(slot));
+    assert_eq!(rig.get(neighbour(0)), None);
+}
+
+/// A deletion that was published, and whose process then died.
+fn with_deleted_leftover() -> (Rig<Sim>, Slot) {
+    let rig = Rig::new(1);
+    rig.put(neighbour(0), 1);
+    let slot = rig.slot(neighbour(0)).unwrap();
+    let pin = epoch::pin();
+    let _never_settled = rig.publish_removal(neighbour(0)).unwrap();
+    drop(pin);
+    assert!(word(&rig, slot).is_deleted() && word(&rig, slot).is_fresh());
+    (rig.reopened(), slot)
+}
+
+#[test]
+fn a_deleted_mark_left_by_a_crash_reads_as_absent_and_is_swept_away() {
+    let (rig, slot) = with_deleted_leftover();
+    assert_eq!((rig.get(neighbour(0)), rig.contents().len()), (None, 0));
+    rig.sweep();
+    assert_eq!((word(&rig, slot), rig.index.len()), (Position::EMPTY, 0));
+}
+
+#[test]
+fn a_deleted_mark_left_by_a_crash_is_not_in_the_way_before_the_sweep() {
+    let (rig, slot) = with_deleted_leftover();
+    assert_eq!(rig.put(neighbour(0), 5), None);
+    assert_eq!(rig.slot(neighbour(0)), Some(slot), "whoever looked for the key has settled the mark");
+    rig.sweep();
+    assert_eq!((rig.get(neighbour(0)), rig.index.len()), (Some(5), 1));
+}
+
+#[test]
+fn the_slot_of_a_removal_in_flight_is_not_given_away() {
+    let rig = Rig::new(1);
+    let _pin = epoch::pin();
+    rig.put(neighbour(0), 1);
+    let slot = rig.slot(neighbour(0)).unwrap();
+    let (removal, _) = rig.publish_removal(neighbour(0)).unwrap();
+    rig.put(neighbour(1), 2);
+    assert_ne!(rig.slot(neighbour(1)), Some(slot));
+    removal.settle(&rig.medium).unwrap();
+    rig.put(neighbour(2), 3);
+    assert_eq!(rig.slot(neighbour(2)), Some(slot));
+}
+
+/// A reader settles the mark, a writer takes the slot, and only then the remover comes back to empty it.
+#[test]
+fn a_late_remover_does_not_empty_the_slot_of_another_key() {
+    let rig = Rig::new(1);
+    let _pin = epoch::pin();
+    rig.put(neighbour(0), 1);
+    let slot = rig.slot(neighbour(0)).unwrap();
+    let (removal, _) = rig.publish_removal(neighbour(0)).unwrap();
+    assert_eq!(rig.get(neighbour(0)), None);
+    let (put, _) = rig.publish(neighbour(1), rig.write_item(neighbour(1), 2)).unwrap();
+    assert_eq!(rig.slot(neighbour(1)), Some(slot));
+    removal.settle(&rig.medium).unwrap();
+    assert_eq!(rig.get(neighbour(1)), Some(2));
+    put.settle(&rig.medium).unwrap();
+    assert_eq!(rig.get(neighbour(1)), Some(2));
+}
+
+#[test]
+fn overflow_bits_outlive_the_entries_of_their_line() {
+    let rig = Rig::new(1);
+    let count = LINE_ENTRY_COUNT * 8 + 3;
+    (0..count).for_each(|number| assert_eq!(rig.put(neighbour(number), number), None));
+    let ways = [Way::Bucket, Way::Partner, Way::Further];
+    assert!(ways.iter().all(|&way| has_way(&rig, way)));
+    (0..LINE_ENTRY_COUNT).for_each(|number| assert_eq!(rig.remove(neighbour(number)), Some(number)));
+    assert!(ways.iter().all(|&way| has_way(&rig, way)));
+    (LINE_ENTRY_COUNT..count).for_each(|number| assert_eq!(rig.get(neighbour(number)), Some(number)));
+    (0..LINE_ENTRY_COUNT).for_each(|number| assert_eq!(rig.put(neighbour(number), 100), None));
+    assert!(ways.iter().all(|&way| has_way(&rig, way)));
+    assert_eq!(rig.damage(), Vec::<String>::new());
+}
+
+/// The bit comes into a word that is published and not yet settled: the settling must neither lose it nor be lost.
+#[test]
+fn an_overflow_bit_set_meanwhile_does_not_keep_a_word_from_being_settled() {
+    let rig = Rig::new(1);
+    let _pin = epoch::pin();
+    let (first, _) = rig.publish(neighbour(0), rig.write_item(neighbour(0), 0)).unwrap();
+    (1..=LINE_ENTRY_COUNT).for_each(|number| assert_eq!(rig.put(neighbour(number), number), None));
+    assert!(has_way(&rig, Way::Bucket));
+    first.settle(&rig.medium).unwrap();
+    let home = Home::of(neighbour(0).signature);
+    let segment = rig.index.root().offset(rig.index.geometry, neighbour(0).signature);
+    let settled = Position::from_word(rig.medium.load(overflow_word(home, Way::Bucket, segment), Ordering::Acquire));
+    assert!(settled.has_overflow() && !settled.is_fresh() && settled.is_live(), "{settled:?}");
+}
+
+#[test]
+fn an_overflow_bit_set_meanwhile_does_not_keep_a_removed_slot_from_being_emptied() {
+    let rig = Rig::new(1);
+    let _pin = epoch::pin();
+    (0..LINE_ENTRY_COUNT).for_each(|number| assert_eq!(rig.put(neighbour(number), number), None));
+    let (removal, found) = rig.publish_removal(neighbour(0)).unwrap();
+    rig.put(neighbour(LINE_ENTRY_COUNT), 9);
+    assert!(has_way(&rig, Way::Bucket));
+    removal.settle(&rig.medium).unwrap();
+    assert_eq!(word(&rig, found.slot), Position::EMPTY.overflow());
+}

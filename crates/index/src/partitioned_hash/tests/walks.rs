@@ -1,0 +1,102 @@
+//! Walks in steps, while segments are split between them; and `clear`.
+
+use heap::layout::SEGMENT_BYTES;
+use pmem_sim::Sim;
+
+use super::super::Cursor;
+use super::rig::{Contents, Rig, assert_same, key, mixed};
+
+const COUNT: u64 = 6000;
+
+fn filled() -> (Rig<Sim>, Contents) {
+    let (rig, mut contents) = (Rig::new(2), Contents::new());
+    for number in 0..COUNT {
+        rig.put(key(mixed(number), number), number);
+        contents.insert(key(mixed(number), number), number);
+    }
+    (rig, contents)
+}
+
+/// Runs a walk; `between` is called with the number of the step before each of them.
+fn walk(mut step: impl FnMut(Cursor) -> Cursor, mut between: impl FnMut(u64)) -> u64 {
+    let (mut cursor, mut step_count) = (Cursor::default(), 0);
+    while !cursor.is_done() {
+        between(step_count);
+        cursor = step(cursor);
+        step_count += 1;
+    }
+    step_count
+}
+
+#[test]
+fn a_walk_shows_every_entry_once_while_segments_split() {
+    for seed in 0..6 {
+        let (rig, contents) = filled();
+        let (mut shown, mut rng) = (Contents::new(), fastrand::Rng::with_seed(seed));
+        let before = rig.index.split_stats().split_count;
+        // `visit_step` objects to what is shown twice.
+        let step_count = walk(|cursor| rig.visit_step(cursor, &mut shown), |_| rig.split(rng.u64(..)));
+        assert!(step_count > 8 && rig.index.split_stats().split_count > before);
+        assert_same(&shown, &contents);
+    }
+}
+
+#[test]
+fn a_walk_shows_what_is_there_throughout_while_others_come_and_go() {
+    let (rig, contents) = filled();
+    let mut shown = Contents::new();
+    let others = |step: u64| (0..300).map(move |number| key(mixed(COUNT + step * 300 + number), COUNT + number));
+    walk(
+        |cursor| rig.visit_step(cursor, &mut shown),
+        |step| {
+            others(step).for_each(|key| assert_eq!(rig.put(key, 0), None));
+            step.checked_sub(1).into_iter().flat_map(others).for_each(|key| assert_eq!(rig.remove(key), Some(0)));
+        },
+    );
+    shown.retain(|key, _| key.number < COUNT);
+    assert_same(&shown, &contents);
+}
+
+#[test]
+fn the_sweep_counts_every_entry_once_while_segments_split() {
+    for seed in 0..6 {
+        let (rig, contents) = filled();
+        let rig = rig.reopened();
+        let mut rng = fastrand::Rng::with_seed(seed);
+        walk(|cursor| rig.sweep_step(cursor), |_| rig.split(rng.u64(..)));
+        rig.heap.finish_sweep(&rig.medium);
+        rig.free_garbage();
+        assert_eq!(rig.index.len(), COUNT);
+        assert_eq!(rig.heap.stats().live_bytes, COUNT * 16 + rig.index.segment_count() * SEGMENT_BYTES);
+        assert_same(&rig.contents(), &contents);
+    }
+}
+
+#[test]
+fn clear_leaves_nothing_and_frees_everything() {
+    let (rig, mut contents) = filled();
+    rig.clear();
+    rig.free_garbage();
+    assert_eq!((rig.contents().len(), rig.index.len(), rig.index.segment_count()), (0, 0, 2));
+    assert_eq!(rig.heap.stats().live_bytes, 2 * SEGMENT_BYTES);
+    let rig = rig.reopened();
+    assert_eq!(rig.contents().len(), 0);
+    rig.sweep();
+    contents.clear();
+    for number in 0..COUNT {
+        assert_eq!(rig.put(key(mixed(number), number), number + 1), None);
+        contents.insert(key(mixed(number), number), number + 1);
+    }
+    let rig = rig.reopened();
+    assert_same(&rig.contents(), &contents);
+}
+
+#[test]
+fn clear_takes_a_chain_along() {
+    let rig = Rig::new(1);
+    (0..700).for_each(|number| assert_eq!(rig.put(key(5, number), number), None));
+    assert!(rig.index.split_stats().chained_count > 0);
+    rig.clear();
+    rig.free_garbage();
+    assert_eq!((rig.get(key(5, 0)), rig.heap.stats().live_bytes), (None, SEGMENT_BYTES));
+}

@@ -1,0 +1,9 @@
+//! `docs/format` held against the program: every table is compared with the constants and encoders of the code and with
+//! the bytes of a store, so that neither can change alone.
+
+mod fields;
+mod item;
+mod pages;
+mod region;
+mod segment;
+mod store;
