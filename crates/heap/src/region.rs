@@ -3,7 +3,8 @@
 //! # Growth
 //! 1. The medium grows. *Crash:* bytes beyond the region, which nothing uses.
 //! 2. Superblock copy A states the new length, order; copy B, order. *Crash:* one copy is torn or older; the other is
-//!    used and the bad one rewritten. Either length is right, since the mark lies below both.
+//!    used and the bad one rewritten. Either length is right, since the mark lies below both. The second order is for
+//!    the next growth, which must not find both copies torn.
 //! 3. Only then does [`Region::len_bytes`] tell, and the mark may move past the old length.
 //!
 //! # Opening

@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
     /// The lines that may hold an entry, in their order.
     fn lines(&self, signature: u64) -> Vec<u64> {
         let (segment, parts) = (self.segment(signature), segment::segment());
-        let pair = segment + parts.start("pairs") + ((signature & 0xFFFF_FFFF) * 31 >> 32) * 512;
+        let pair = segment + parts.start("pairs") + (((signature & 0xFFFF_FFFF) * 31) >> 32) * 512;
         let home = signature & 7;
         let ring = |first: u64, from: u64, count: u64| (0..count).map(move |i| pair + (first + (from + i) % 4) * 64);
         let overflow = |i: u64| {
