@@ -62,6 +62,14 @@ pub(crate) fn growth() -> Script {
     Script::after(20, [put("small", "1")], ops.chain([put("small", "2"), delete([b'k', 1]), put("last", large(9))]))
 }
 
+/// The key's old item fills the only free place that is left in its chunk once it is free: a put that frees it too early
+/// writes over it.
+pub(crate) fn crowded_chunk() -> Script {
+    const LARGE_SLOT_BYTES: usize = 200_000;
+    let setup = (0..9).map(|i| put([b'k', i], [1; LARGE_SLOT_BYTES]));
+    Script::after(50, setup, [put([b'k', 8], [2; LARGE_SLOT_BYTES])])
+}
+
 pub(crate) fn full_and_room_again() -> Vec<Script> {
     let large = |fill: u8| vec![fill; EXTENT_BYTES];
     let ops = (0..7).map(|i| put([b'k', i], large(i)));
