@@ -16,7 +16,7 @@ use crate::streams::Stream;
 const CLOCK_STEPS: u32 = 256;
 /// Two figures of a latency are exact: finer than two runs agree.
 const HISTOGRAM_FIGURES: u8 = 2;
-/// Latencies up to some minutes, in ticks; a longer one counts as this.
+/// Some minutes; what takes longer counts as this. A fixed limit keeps the histogram from growing within a pass.
 const LATENCY_TICKS_MAX: u64 = 1 << 40;
 
 /// When a pass ends: after a time, or when somebody asks.
@@ -80,8 +80,7 @@ pub(crate) fn latency(streams: &mut [impl Stream], until: Until<'_>) -> Result<L
 }
 
 fn timed(stream: &mut impl Stream, until: Until<'_>) -> Result<Latencies, Error> {
-    let histogram = Histogram::new_with_max(LATENCY_TICKS_MAX, HISTOGRAM_FIGURES);
-    let mut ticks = histogram.expect("the bounds are within the histogram's limits");
+    let mut ticks = Histogram::new_with_max(LATENCY_TICKS_MAX, HISTOGRAM_FIGURES).expect("the limits are the crate's");
     let (start, start_ticks) = (Instant::now(), arch::timestamp());
     step_until(until, start, || {
         let before = arch::timestamp_in_order();
@@ -125,4 +124,47 @@ pub(crate) fn together<T: Stream, R: Send>(
         let threads: Vec<_> = streams.iter_mut().map(start).collect();
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    const STEP: Duration = Duration::from_micros(300);
+
+    /// Each step takes a known time.
+    struct Slow;
+
+    impl Stream for Slow {
+        fn step(&mut self) -> Result<u64, Error> {
+            let start = Instant::now();
+            while start.elapsed() < STEP {}
+            Ok(1)
+        }
+
+        fn errors(&self) -> u64 {
+            0
+        }
+    }
+
+    #[test]
+    fn percentiles_are_the_time_that_steps_take() {
+        let until = Until { limit: Duration::from_millis(50), stop: &|| false };
+        let latencies = latency(&mut [Slow, Slow], until).unwrap();
+        let step_us = STEP.as_secs_f64() * 1e6;
+        assert!(latencies.percentile_us(1.0) > 0.95 * step_us, "{}", latencies.percentile_us(1.0));
+        assert!(latencies.percentile_us(50.0) < 20.0 * step_us, "{}", latencies.percentile_us(50.0));
+        assert!(latencies.percentile_us(50.0) <= latencies.percentile_us(99.9));
+    }
+
+    #[test]
+    fn the_pace_counts_what_all_threads_did() {
+        let looks = AtomicU32::new(0);
+        let until = Until { limit: Duration::MAX, stop: &|| looks.fetch_add(1, Ordering::Relaxed) >= 2 };
+        let pace = throughput(&mut [Slow, Slow], until).unwrap();
+        assert_eq!(pace.operations, 2 * u64::from(CLOCK_STEPS), "a burst for each look that said to go on");
+        assert!(pace.elapsed >= CLOCK_STEPS * STEP);
+    }
 }

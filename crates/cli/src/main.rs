@@ -23,11 +23,38 @@ struct Arguments {
 
 const EXIT_CODES: &str = "\
 Keys and values are any bytes. After -- a word that begins with - is a key or a value, not an option.
-Exit codes: 0 done; 1 a key was not found, or the store is damaged; 2 an error; 130 interrupted.";
+Exit codes: 0 done; 1 a key was not found, or something is damaged or wrong; 2 an error; 130 interrupted.";
 
 fn main() -> ExitCode {
     match Arguments::parse().command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    const MANUAL: &str = include_str!("../../../docs/cli.md");
+
+    #[test]
+    fn the_manual_names_every_command_and_option() {
+        for command in Arguments::command().get_subcommands() {
+            assert!(MANUAL.contains(&format!("| `{} ", command.get_name())), "{} is missing", command.get_name());
+            for option in command.get_arguments().filter_map(|argument| argument.get_long()) {
+                assert!(
+                    MANUAL.contains(&format!("`--{option}")) || MANUAL.contains(&format!(" --{option} ")),
+                    "--{option} is missing"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_arguments_do_not_contradict_each_other() {
+        Arguments::command().debug_assert();
     }
 }

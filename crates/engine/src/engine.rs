@@ -101,6 +101,11 @@ pub trait Engine: Send + Sync {
     /// How many keys there are. Waits for the sweep after open, and helps it.
     fn len(&self) -> Result<u64, Error>;
 
+    /// True if there is no key; see [`Engine::len`].
+    fn is_empty(&self) -> Result<bool, Error> {
+        Ok(self.len()? == 0)
+    }
+
     /// Shows the items of the next part of the store to `each`, in no order, and returns where to go on. Each key that
     /// is there from the first step to the last is shown exactly once; not a snapshot.
     fn walk(&self, cursor: Cursor, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<Cursor, Error>;

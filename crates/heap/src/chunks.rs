@@ -14,16 +14,18 @@
 //!
 //! # Giving a chunk back
 //! 1. Its header, or that of the free run before it, becomes Free and as long as chunk and free neighbours together: one
-//!    word, order. *Crash:* either the chunk, which nothing reaches, or the run.
-//! 2. The run is found by later chunks.
+//!    word. *Crash:* either the chunk, which nothing reaches, or the run.
+//! 2. The run is found by later chunks. This needs no order: whoever carves the run stores the same word again, and the
+//!    headers inside the run stay as they are until that store is durable.
 
 use pmem::{Canary, Dram, Medium};
 
 use crate::header::{ChunkKind, Header, zero_segment_heads};
 use crate::heap::Heap;
 use crate::layout::UNIT_BYTES;
+use crate::record::SlabRef;
 use crate::shape::Shape;
-use crate::slab::{SlabRef, State};
+use crate::slab::State;
 use crate::space::Space;
 use crate::{HeapError, state};
 use pmem::MediumError;
@@ -84,7 +86,6 @@ impl<D: Dram> Heap<D> {
     pub(crate) fn give_units_back<M: Medium>(&self, medium: &M, space: &mut Space, unit: u32, units: u32) {
         let (start, total) = space.runs.absorb(&self.table, unit, units, space.mark);
         Header::free(total).store(medium, start);
-        medium.order();
         space.runs.insert(&self.table, start, total);
         self.figures.note(space);
     }

@@ -4,7 +4,7 @@
 //! 1. The format mark says 'unfinished', order. *Crash from here to step 4:* the region is fresh, and formatted anew.
 //! 2. Everything else: state words, zeroed partition headers, and what the caller reserves and writes between
 //!    [`Heap::format`](crate::Heap::format) and [`Heap::finish_format`](crate::Heap::finish_format).
-//! 3. Order; superblock copy A, order, copy B, order.
+//! 3. Superblock copy A, order (of step 2 as well), copy B, order.
 //! 4. The format mark becomes 0, order, commit. *Crash after it:* the region is whole.
 
 use pmem::{Canary, Level, Medium};
@@ -71,7 +71,6 @@ impl Region {
 
     /// Steps 3 and 4; durable when it returns.
     pub(crate) fn finish_format<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
-        medium.order();
         if medium.breaks(Canary::FormatMarkEarly) {
             clear_format_mark(medium);
         }

@@ -5,8 +5,8 @@ use pmem::{Dram, Medium, Offset};
 use crate::heap::Heap;
 use crate::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, UNIT_BYTES, unit_of, unit_start};
 use crate::place::{Place, PlaceKind};
+use crate::record::SlabRef;
 use crate::shape::Shape;
-use crate::slab::SlabRef;
 use crate::table::{Entry, Tag};
 use crate::{HeapError, Misplaced};
 
@@ -91,7 +91,7 @@ impl<D: Dram> Heap<D> {
     #[inline]
     fn free_slot<M: Medium>(&self, medium: &M, shape: Shape, offset: Offset) {
         let Ok((slab, slot)) = self.slot(shape, offset) else { return };
-        if slab.is_unswept() && !retire_unless_swept(slab, slot) {
+        if slab.is_unswept() && !slab.retire_unless_swept(slot) {
             return;
         }
         let Some(free_count) = slab.free_slot(slot) else { return };
@@ -117,14 +117,6 @@ impl<D: Dram> Heap<D> {
         entry.set(Tag::NOTHING, 0);
         self.give_units_back(medium, &mut space, unit, units);
     }
-}
-
-/// Records the retirement of a slot whose chunk was unswept. True if the sweep has decided about the chunk since and has
-/// not seen the record: then the slot is the caller's to free.
-#[cold]
-fn retire_unless_swept(slab: SlabRef, slot: u32) -> bool {
-    slab.retire_slot(slot);
-    !slab.is_unswept() && slab.take_retired(slot)
 }
 
 /// Bytes of an item that an extent of `units` has room for.

@@ -19,8 +19,9 @@ use crate::heap::Heap;
 use crate::layout::{FIRST_CHUNK_UNIT, unit_start};
 use crate::lender::{Lender, Zeroed};
 use crate::lock::{Guard, Spin};
+use crate::record::SlabRef;
 use crate::shape::Shape;
-use crate::slab::{SlabRef, State};
+use crate::slab::State;
 
 /// Lanes in a heap: more gain nothing on the machines we know, and each holds a chunk of every size in use.
 pub const LANE_COUNT: usize = 8;

@@ -39,6 +39,7 @@ mod lender;
 mod lock;
 mod place;
 mod prepare;
+mod record;
 mod region;
 mod runs;
 mod shape;

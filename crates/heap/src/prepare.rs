@@ -19,20 +19,23 @@ impl<D: Dram> Heap<D> {
         self.region.len_bytes() - mark_bytes + self.figures.run_units() * UNIT_BYTES
     }
 
-    /// Takes one step towards `ahead_bytes` of spare space with pages that do not fault: growth, or up to 2 MiB of
-    /// pages. True while there is more to do.
+    /// Takes one step towards `ahead_bytes` of spare space with pages that do not fault: up to 2 MiB of pages, or, when
+    /// all there are can be used, growth. True while there is more to do.
     ///
     /// # Errors
     /// [`HeapError::Medium`] if the region cannot grow.
     pub fn prepare<M: Medium>(&self, medium: &M, ahead_bytes: u64) -> Result<bool, HeapError> {
-        let spare_bytes = self.spare_bytes();
-        if spare_bytes < ahead_bytes {
-            self.region.grow(medium, self.region.len_bytes() + (ahead_bytes - spare_bytes))?;
+        if self.populate(medium, ahead_bytes) {
             return Ok(true);
         }
-        Ok(self.populate(medium, ahead_bytes))
+        let is_short = self.spare_bytes() < ahead_bytes;
+        if is_short {
+            self.region.grow(medium, self.region.len_bytes() + UNIT_BYTES)?;
+        }
+        Ok(is_short)
     }
 
+    /// True if there were pages to prepare.
     fn populate<M: Medium>(&self, medium: &M, ahead_bytes: u64) -> bool {
         let mark_bytes = self.mark_bytes();
         let start = self.populated_bytes.load(Ordering::Relaxed).max(mark_bytes);
@@ -42,6 +45,6 @@ impl<D: Dram> Heap<D> {
             medium.populate(Offset(start).span(end - start));
             self.populated_bytes.fetch_max(end, Ordering::Relaxed);
         }
-        end < past
+        start < end
     }
 }

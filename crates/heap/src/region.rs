@@ -3,7 +3,8 @@
 //! # Growth
 //! 1. The medium grows. *Crash:* bytes beyond the region, which nothing uses.
 //! 2. Superblock copy A states the new length, order; copy B, order. *Crash:* one copy is torn or older; the other is
-//!    used and the bad one rewritten. Either length is right, since the mark lies below both.
+//!    used and the bad one rewritten. Either length is right, since the mark lies below both. The second order is for
+//!    the next growth, which must not find both copies torn.
 //! 3. Only then does [`Region::len_bytes`] tell, and the mark may move past the old length.
 //!
 //! # Opening
@@ -20,12 +21,9 @@ use crate::lock::Spin;
 use crate::state;
 use crate::superblock::Superblock;
 
-/// A region grows by a sixteenth, so that growing stays rare and little is grown in vain ...
-const GROWTH_SHARE: u64 = 16;
-/// ... but at least by 4 MiB ...
-const GROWTH_BYTES_MIN: u64 = 4 << 20;
-/// ... and at most by 256 MiB, which bounds how long one growth takes.
-const GROWTH_BYTES_MAX: u64 = 256 << 20;
+/// A region grows by two huge pages at a time, if no more is wanted: a writer who has to wait for fresh memory waits a few
+/// milliseconds, and little is grown in vain.
+const GROWTH_BYTES: u64 = 4 << 20;
 
 /// What a medium holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -126,8 +124,7 @@ fn grow_medium<M: Medium>(medium: &M, present_bytes: u64, wanted_bytes: u64) -> 
         return Err(MediumError::Limit { wanted_bytes, limit_bytes: REGION_BYTES_MAX });
     }
     let least_bytes = wanted_bytes.next_multiple_of(UNIT_BYTES);
-    let step_bytes = (present_bytes / GROWTH_SHARE).clamp(GROWTH_BYTES_MIN, GROWTH_BYTES_MAX);
-    let step_end = (present_bytes + step_bytes).next_multiple_of(UNIT_BYTES).min(REGION_BYTES_MAX);
+    let step_end = (present_bytes + GROWTH_BYTES).next_multiple_of(UNIT_BYTES).min(REGION_BYTES_MAX);
     let target_bytes = step_end.max(least_bytes);
     match medium.grow(target_bytes) {
         Ok(()) => Ok(target_bytes),

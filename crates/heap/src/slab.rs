@@ -20,16 +20,11 @@
 //! gives the chunk up. So the count of an unowned chunk never exceeds its free bits, and a count of all slots means that
 //! no free is under way.
 
-use core::alloc::Layout;
-use core::ops::Deref;
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
 use core::slice;
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use pmem::Dram;
-
-use crate::HeapError;
-use crate::lender::Lender;
+use crate::record::Link;
 use crate::shape::{Geometry, Shape};
 
 /// Who may claim slots of a chunk.
@@ -48,58 +43,12 @@ pub(crate) enum State {
     Unswept,
 }
 
-/// A record of this heap. It stays valid while the heap lives, and never leaves the heap's own methods.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(transparent)]
-pub(crate) struct SlabRef(NonNull<Slab>);
-
-// SAFETY: a record is shared by all threads: atomics, and fields that never change.
-unsafe impl Send for SlabRef {}
-
-impl Deref for SlabRef {
-    type Target = Slab;
-
-    #[inline]
-    fn deref(&self) -> &Slab {
-        // SAFETY: records are given back only when the heap is dropped, and no `SlabRef` outlives its heap's methods.
-        unsafe { self.0.as_ref() }
-    }
-}
-
-impl SlabRef {
-    /// The record that a link or a table entry holds.
-    ///
-    /// # Safety
-    /// The pointer is null or came from [`SlabRef::as_ptr`] in this heap.
-    #[inline]
-    pub(crate) unsafe fn from_ptr(record: *mut Slab) -> Option<SlabRef> {
-        NonNull::new(record).map(SlabRef)
-    }
-
-    /// What a link to this record holds.
-    pub(crate) fn as_ptr(self) -> *mut Slab {
-        self.0.as_ptr()
-    }
-
-    /// Gives the record back.
-    ///
-    /// # Safety
-    /// It was lent by this lender, and nobody uses it any more.
-    pub(crate) unsafe fn give_back<D: Dram>(self, lender: &Lender<D>) {
-        if let Ok((layout, _)) = Slab::layout(self.shape) {
-            // SAFETY: lent with this layout, and the caller gives up its use.
-            unsafe { lender.give_back(self.0.cast(), layout) };
-        }
-    }
-}
-
 /// The record, with its two bitmaps behind it.
-#[repr(C)]
 pub(crate) struct Slab {
     words: NonNull<AtomicU64>,
     /// Neighbours in the list of roomy chunks, or in the pool.
-    next: AtomicPtr<Slab>,
-    previous: AtomicPtr<Slab>,
+    pub(crate) next: Link,
+    pub(crate) previous: Link,
     start_unit: AtomicU32,
     free_count: AtomicI32,
     state: AtomicU8,
@@ -107,31 +56,19 @@ pub(crate) struct Slab {
 }
 
 impl Slab {
-    fn layout(shape: Shape) -> Result<(Layout, usize), HeapError> {
-        let words = 2 * shape.geometry().word_count() as usize;
-        let bitmaps = Layout::array::<AtomicU64>(words);
-        bitmaps
-            .and_then(|bitmaps| Layout::new::<Slab>().extend(bitmaps))
-            .map_err(|_| HeapError::NoDram { wanted_bytes: usize::MAX })
-    }
-
-    /// A pooled record for chunks of `shape`.
-    pub(crate) fn lend<D: Dram>(lender: &Lender<D>, shape: Shape) -> Result<SlabRef, HeapError> {
-        let (layout, words_at) = Slab::layout(shape)?;
-        let memory = lender.lend(layout)?;
-        // SAFETY: the loan fits the record and, from `words_at`, its bitmaps, which zero bytes make valid.
-        unsafe {
-            let record = memory.cast::<Slab>();
-            record.write(Slab {
-                words: memory.add(words_at).cast(),
-                next: AtomicPtr::new(ptr::null_mut()),
-                previous: AtomicPtr::new(ptr::null_mut()),
-                start_unit: AtomicU32::new(0),
-                free_count: AtomicI32::new(0),
-                state: AtomicU8::new(State::Pooled as u8),
-                shape,
-            });
-            Ok(SlabRef(record))
+    /// A pooled record, with zeroed bitmaps at `words`.
+    ///
+    /// # Safety
+    /// `words` points at both bitmaps, which live as long as the record.
+    pub(crate) unsafe fn new(words: NonNull<AtomicU64>, shape: Shape) -> Slab {
+        Slab {
+            words,
+            next: Link::default(),
+            previous: Link::default(),
+            start_unit: AtomicU32::new(0),
+            free_count: AtomicI32::new(0),
+            state: AtomicU8::new(State::Pooled as u8),
+            shape,
         }
     }
 
@@ -156,26 +93,6 @@ impl Slab {
     #[inline]
     pub(crate) fn geometry(&self) -> &'static Geometry {
         self.shape.geometry()
-    }
-
-    /// The next record in the list.
-    pub(crate) fn next(&self) -> Option<SlabRef> {
-        // SAFETY: set from a record of this heap.
-        unsafe { SlabRef::from_ptr(self.next.load(Ordering::Relaxed)) }
-    }
-
-    /// The record before in the list.
-    pub(crate) fn previous(&self) -> Option<SlabRef> {
-        // SAFETY: set from a record of this heap.
-        unsafe { SlabRef::from_ptr(self.previous.load(Ordering::Relaxed)) }
-    }
-
-    pub(crate) fn set_next(&self, next: Option<SlabRef>) {
-        self.next.store(next.map_or(ptr::null_mut(), SlabRef::as_ptr), Ordering::Relaxed);
-    }
-
-    pub(crate) fn set_previous(&self, previous: Option<SlabRef>) {
-        self.previous.store(previous.map_or(ptr::null_mut(), SlabRef::as_ptr), Ordering::Relaxed);
     }
 
     pub(crate) fn start_unit(&self) -> u32 {
@@ -242,25 +159,35 @@ impl Slab {
         (!was_free).then(|| self.free_count.fetch_add(1, Ordering::AcqRel) + 1)
     }
 
-    /// Records that a slot of an unswept chunk is to be freed.
-    pub(crate) fn retire_slot(&self, slot: u32) {
+    /// Records that a slot of a chunk that was unswept is to be freed. True if the sweep has decided about the chunk
+    /// since and has not seen the record: then the slot is the caller's to free.
+    #[cold]
+    pub(crate) fn retire_unless_swept(&self, slot: u32) -> bool {
+        self.retire_slot(slot);
+        self.take_back_if_swept(slot)
+    }
+
+    /// Ends the chunk's sweep: the slots that no mark has claimed are free, and those recorded as retired. The sweep owns
+    /// the chunk now.
+    pub(crate) fn end_sweep(&self) {
+        self.free_count.store(self.free_bit_count(), Ordering::Release);
+        self.set_state(State::Owned);
+        self.apply_retired();
+    }
+
+    fn retire_slot(&self, slot: u32) {
         let (word, bit) = position(slot);
         self.retired_words()[word].fetch_or(bit, Ordering::AcqRel);
     }
 
-    /// Takes the record of a retirement back. False if the sweep has taken it already.
-    pub(crate) fn take_retired(&self, slot: u32) -> bool {
+    /// Takes the record of a retirement back. False if the sweep will take it, or has taken it.
+    fn take_back_if_swept(&self, slot: u32) -> bool {
         let (word, bit) = position(slot);
-        self.retired_words()[word].fetch_and(!bit, Ordering::AcqRel) & bit != 0
+        !self.is_unswept() && self.retired_words()[word].fetch_and(!bit, Ordering::AcqRel) & bit != 0
     }
 
-    /// Counts the slots that no mark has claimed, for the sweep of an unswept chunk.
-    pub(crate) fn count_unclaimed(&self) {
-        self.free_count.store(self.free_bit_count(), Ordering::Release);
-    }
-
-    /// Frees every slot recorded as retired, each once however many threads try.
-    pub(crate) fn apply_retired(&self) {
+    /// Frees every slot recorded as retired.
+    fn apply_retired(&self) {
         for (free, retired) in self.free_words().iter().zip(self.retired_words()) {
             let retired = retired.swap(0, Ordering::AcqRel);
             let freed = retired & !free.fetch_or(retired, Ordering::AcqRel);
@@ -291,4 +218,58 @@ impl Slab {
 #[inline]
 fn position(slot: u32) -> (usize, u64) {
     (slot as usize / 64, 1 << (slot % 64))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use super::*;
+    use crate::class::Class;
+
+    /// The record of an unswept chunk whose slot 0 is marked.
+    fn with_unswept(test: impl FnOnce(&Slab)) {
+        let shape = Shape::of_class(Class::for_bytes(1_000).expect("a class"));
+        let words: Vec<AtomicU64> = (0..2 * shape.geometry().word_count()).map(|_| AtomicU64::new(0)).collect();
+        // SAFETY: the vector outlives the record.
+        let slab = unsafe { Slab::new(NonNull::from(&words[..]).cast(), shape) };
+        slab.begin(1, State::Unswept);
+        assert!(slab.claim_slot(0));
+        test(&slab);
+    }
+
+    fn has_free_slots_but(slab: &Slab, live_count: i32) -> bool {
+        let free_count = slab.geometry().slot_count as i32 - live_count;
+        (slab.free_count(), slab.free_bit_count()) == (free_count, free_count)
+    }
+
+    #[test]
+    fn a_retirement_before_the_end_of_the_sweep_is_the_sweeps_to_free() {
+        with_unswept(|slab| {
+            assert!(!slab.retire_unless_swept(0));
+            slab.end_sweep();
+            assert!(has_free_slots_but(slab, 0));
+        });
+    }
+
+    #[test]
+    fn a_retirement_recorded_after_the_end_of_the_sweep_is_the_retirers_to_free() {
+        with_unswept(|slab| {
+            slab.end_sweep();
+            assert!(slab.retire_unless_swept(0));
+            assert!(has_free_slots_but(slab, 1));
+            assert_eq!(slab.free_slot(0), Some(slab.geometry().slot_count as i32));
+        });
+    }
+
+    /// The sweep comes between the record and the second look at the state.
+    #[test]
+    fn a_retirement_that_the_sweep_has_taken_is_not_freed_again() {
+        with_unswept(|slab| {
+            slab.retire_slot(0);
+            slab.end_sweep();
+            assert!(!slab.take_back_if_swept(0));
+            assert!(has_free_slots_but(slab, 0));
+        });
+    }
 }

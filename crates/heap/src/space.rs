@@ -6,9 +6,10 @@ use pmem::Dram;
 
 use crate::HeapError;
 use crate::lender::Lender;
+use crate::record::SlabRef;
 use crate::runs::Runs;
 use crate::shape::Shape;
-use crate::slab::{Slab, SlabRef, State};
+use crate::slab::State;
 
 /// Space that belongs to no lane.
 pub(crate) struct Space {
@@ -28,7 +29,7 @@ impl Space {
 
     /// A record for a chunk of `shape`.
     pub(crate) fn record<D: Dram>(&mut self, lender: &Lender<D>, shape: Shape) -> Result<SlabRef, HeapError> {
-        pop(&mut self.pool[shape.index()]).map_or_else(|| Slab::lend(lender, shape), Ok)
+        pop(&mut self.pool[shape.index()]).map_or_else(|| SlabRef::lend(lender, shape), Ok)
     }
 
     /// Keeps a record whose chunk is gone, or never came.
@@ -91,10 +92,10 @@ impl Figures {
 }
 
 fn push(list: &mut Option<SlabRef>, slab: SlabRef) {
-    slab.set_previous(None);
-    slab.set_next(*list);
+    slab.previous.set(None);
+    slab.next.set(*list);
     if let Some(head) = list {
-        head.set_previous(Some(slab));
+        head.previous.set(Some(slab));
     }
     *list = Some(slab);
 }
@@ -106,11 +107,11 @@ fn pop(list: &mut Option<SlabRef>) -> Option<SlabRef> {
 }
 
 fn remove(list: &mut Option<SlabRef>, slab: SlabRef) {
-    if let Some(next) = slab.next() {
-        next.set_previous(slab.previous());
+    if let Some(next) = slab.next.get() {
+        next.previous.set(slab.previous.get());
     }
-    match slab.previous() {
-        Some(previous) => previous.set_next(slab.next()),
-        None => *list = slab.next(),
+    match slab.previous.get() {
+        Some(previous) => previous.next.set(slab.next.get()),
+        None => *list = slab.next.get(),
     }
 }

@@ -5,7 +5,7 @@ use pmem::Dram;
 use crate::free::extent_room_bytes;
 use crate::heap::Heap;
 use crate::layout::{UNIT_BYTES, unit_start};
-use crate::slab::SlabRef;
+use crate::record::SlabRef;
 use crate::table::Tag;
 
 /// How a region is used. Taken while others allocate, the figures are a little off.

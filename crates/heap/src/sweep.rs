@@ -26,7 +26,6 @@ use crate::heap::Heap;
 use crate::layout::{FIRST_CHUNK_UNIT, unit_start};
 use crate::place::Place;
 use crate::shape::Shape;
-use crate::slab::{SlabRef, State};
 use crate::table::Tag;
 
 impl<D: Dram> Heap<D> {
@@ -107,14 +106,8 @@ impl<D: Dram> Heap<D> {
             self.table.at(unit).set(Tag::NOTHING, 0);
             self.give_units_back(medium, &mut space, unit, units);
         } else if let Some(slab) = self.table.at(unit).slab() {
-            self.sweep_slab(medium, slab);
+            slab.end_sweep();
+            self.disown(medium, slab);
         }
-    }
-
-    fn sweep_slab<M: Medium>(&self, medium: &M, slab: SlabRef) {
-        slab.count_unclaimed();
-        slab.set_state(State::Owned);
-        slab.apply_retired();
-        self.disown(medium, slab);
     }
 }

@@ -4,7 +4,7 @@
 //! unit, and free runs at their last too, so that a neighbour finds where they start.
 
 use core::alloc::Layout;
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use pmem::Dram;
@@ -12,8 +12,8 @@ use pmem::Dram;
 use crate::HeapError;
 use crate::layout::REGION_UNITS_MAX;
 use crate::lender::{Lender, Zeroed};
+use crate::record::{Link, SlabRef};
 use crate::shape::Shape;
-use crate::slab::{Slab, SlabRef};
 
 /// Units a leaf covers: 256 MiB of region.
 const LEAF_UNITS: usize = 4_096;
@@ -27,7 +27,7 @@ pub(crate) struct Entry {
     /// Neighbours of a free run in its list; see `runs.rs`.
     pub(crate) next: AtomicU32,
     pub(crate) previous: AtomicU32,
-    slab: AtomicPtr<Slab>,
+    slab: Link,
 }
 
 /// What a unit is, and, of an extent or a free chunk that is older than the heap, what the sweep knows.
@@ -99,8 +99,7 @@ impl Entry {
     /// The record of the chunk of slots that the unit belongs to, or of one that it belonged to.
     #[inline]
     pub(crate) fn slab(&self) -> Option<SlabRef> {
-        // SAFETY: set from a record of this heap.
-        unsafe { SlabRef::from_ptr(self.slab.load(Ordering::Acquire)) }
+        self.slab.get()
     }
 
     pub(crate) fn set(&self, tag: Tag, units: u32) {
@@ -182,7 +181,7 @@ impl Table {
     pub(crate) fn enter_slab(&self, slab: SlabRef) {
         for within in 0..slab.geometry().units {
             let entry = self.at(slab.start_unit() + within);
-            entry.slab.store(slab.as_ptr(), Ordering::Release);
+            entry.slab.set(Some(slab));
             entry.set(Tag::slab(slab.shape(), within), 0);
         }
     }
@@ -192,7 +191,7 @@ impl Table {
         for within in 0..slab.geometry().units {
             let entry = self.at(slab.start_unit() + within);
             entry.set(Tag::NOTHING, 0);
-            entry.slab.store(ptr::null_mut(), Ordering::Release);
+            entry.slab.set(None);
         }
     }
 

@@ -139,7 +139,7 @@ impl Connection {
     }
 
     fn wants_input(&self) -> bool {
-        self.readable && self.starved && !self.session.closing && !self.output.is_full()
+        self.readable && !self.session.closing && !self.output.is_full()
     }
 
     /// Executes complete requests until none is left or the output is full.

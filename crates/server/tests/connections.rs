@@ -76,6 +76,26 @@ fn who_does_not_read_stalls_nobody_else() {
     (0..small_count).for_each(|_| assert_eq!(slow.reply(), bulk(&small)));
 }
 
+/// More than the kernel's buffers hold; the replies to as much have fifteen times its size.
+const UNREAD_BYTES_MAX: usize = 32 << 20;
+
+#[test]
+fn who_does_not_read_is_not_read_from() {
+    let server = TestServer::single();
+    let (mut slow, mut other) = (server.client(), server.client());
+    other.call(&[b"SET", &b"k"[..], &patterned(100)]);
+    let requests = b"GET k\r\n".repeat(1_000);
+    let (mut sent_bytes, mut refused_count) = (0, 0);
+    while refused_count < 10 {
+        let taken_bytes = slow.send_some(&requests[sent_bytes % requests.len()..]);
+        sent_bytes += taken_bytes;
+        assert!(sent_bytes < UNREAD_BYTES_MAX, "the server takes requests without end");
+        // On one event loop, this reply comes after the server has read what it wants to.
+        other.say("PING");
+        refused_count = if taken_bytes == 0 { refused_count + 1 } else { 0 };
+    }
+}
+
 #[test]
 fn a_value_replaced_while_it_is_sent_ends_the_connection() {
     let server = TestServer::single();

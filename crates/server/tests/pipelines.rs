@@ -148,3 +148,19 @@ fn what_was_sent_before_the_end_is_answered() {
     assert_eq!(client.reply(), bulk(&large));
     assert!(client.is_at_end());
 }
+
+#[test]
+fn an_end_that_comes_with_data_is_seen() {
+    let server = TestServer::single();
+    let (mut client, mut other) = (server.client(), server.client());
+    let large = patterned(20 << 20);
+    client.call(&[b"SET", &b"large"[..], &large]);
+    client.send(b"GET large\r\n");
+    // On one event loop, this reply comes after the server has stopped reading from the client.
+    other.say("PING");
+    client.send(b"PING\r\n");
+    client.end();
+    assert_eq!(client.reply(), bulk(&large));
+    assert_eq!(client.reply(), Value::Simple("PONG".into()));
+    assert!(client.is_at_end());
+}

@@ -9,7 +9,8 @@ use server::Config;
 
 #[test]
 fn what_arrived_is_answered() {
-    let mut server = TestServer::start();
+    let drain_max = Duration::from_secs(3_600);
+    let mut server = TestServer::with(Config { drain_max, ..Config::default() });
     let mut idle = server.client();
     assert_eq!(idle.say("SET kept yes"), ok());
     let mut busy = server.client();

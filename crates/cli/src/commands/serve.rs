@@ -1,11 +1,13 @@
 //! `hikv serve`.
 
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::thread;
 
 use clap::Args;
 use hikv::Store;
+use indicatif::HumanCount;
 use server::{Config, Server, StopHandle};
 
 use crate::failure::Failure;
@@ -24,7 +26,7 @@ pub(crate) struct Serve {
     addr: String,
     /// Threads that serve; by default one a core
     #[arg(long, value_name = "COUNT")]
-    threads: Option<usize>,
+    threads: Option<NonZeroUsize>,
 }
 
 impl Serve {
@@ -39,13 +41,17 @@ impl Serve {
         server.run(stop).map_err(|error| Failure::at(&self.addr, error))?;
         let items = store.len().map_err(Failure::at_path(&self.dir))?;
         store.close().map_err(Failure::at_path(&self.dir))?;
-        writeln!(io::stdout(), "stopped; {} holds {items} items", self.dir.display())
+        writeln!(io::stdout(), "stopped; {} holds {} items", self.dir.display(), HumanCount(items))
             .map_err(Failure::output("standard output"))
     }
 
     fn bind(&self, store: Store) -> Result<Server, Failure> {
         let default = Config::default();
-        let config = Config { addr: self.addr.clone(), threads: self.threads.unwrap_or(default.threads), ..default };
+        let config = Config {
+            addr: self.addr.clone(),
+            threads: self.threads.map_or(default.threads, NonZeroUsize::get),
+            ..default
+        };
         Server::bind(store, config).map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => Failure::at(&self.addr, "another program listens there; give another --addr"),
             _ => Failure::at(&self.addr, error),
@@ -55,9 +61,10 @@ impl Serve {
     fn announce(&self, store: &Store, server: &Server) -> io::Result<()> {
         let stats = store.stats();
         let mut out = io::stdout().lock();
-        writeln!(out, "serving {} ({} items)", self.dir.display(), stats.items)?;
-        writeln!(out, "on {}, Redis protocol", server.local_addr())?;
-        writeln!(out, "medium {}, durability {}", stats.medium, stats.durability)?;
+        writeln!(out, "serving {}, {} items", self.dir.display(), HumanCount(stats.items))?;
+        writeln!(out, "  address     {}, Redis protocol", server.local_addr())?;
+        writeln!(out, "  medium      {}", stats.medium)?;
+        writeln!(out, "  durability  {}: {}", stats.durability, stats.durability_why)?;
         out.flush()
     }
 }

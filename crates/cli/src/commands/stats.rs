@@ -47,6 +47,7 @@ fn readable(name: &str, value: &Value) -> String {
     match (value, value.as_u64()) {
         (_, Some(count)) if name.ends_with("_bytes") => format!("{} ({count} bytes)", HumanBytes(count)),
         (_, Some(count)) => HumanCount(count).to_string(),
+        (Value::Number(share), None) => format!("{:.2}", share.as_f64().unwrap_or_default()),
         (Value::String(text), _) => text.clone(),
         (Value::Null, _) => "not counted".to_owned(),
         (other, _) => other.to_string(),

@@ -1,9 +1,12 @@
 //! The program as its users run it: real processes, real files, exit codes and what is said.
 
 mod bad_input;
+mod bad_store;
 mod bench;
 mod interrupted;
 mod items;
+mod medium;
+mod serve;
 mod state;
 mod support;
 mod transfer;

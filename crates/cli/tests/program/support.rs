@@ -1,10 +1,14 @@
 //! Runs the program and looks at how it ended.
 
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr};
 use std::io::Write;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::thread;
 
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 use tempfile::TempDir;
 
 /// A directory for one test, with a place for a store in it.
@@ -15,6 +19,20 @@ pub(crate) struct Place {
 impl Place {
     pub(crate) fn new() -> Place {
         Place { dir: tempfile::tempdir().unwrap() }
+    }
+
+    /// Runs `test` in a directory that is a file system of its own, in memory, of `size_mib`. Only this test sees it.
+    /// Where mounting is refused the test is left out, and says so.
+    pub(crate) fn on_tmpfs(size_mib: u32, test: impl FnOnce(&Place) + Send) {
+        let place = Place::new();
+        let options = CString::new(format!("size={size_mib}m")).unwrap();
+        let outcome = thread::scope(|scope| {
+            let run = || mount_privately(place.dir.path(), &options).map(|()| test(&place));
+            scope.spawn(run).join().unwrap_or_else(|panic| resume_unwind(panic))
+        });
+        if let Err(error) = outcome {
+            left_out(&format!("a tmpfs cannot be mounted here: {error}"));
+        }
     }
 
     /// Where the store is, once something made it.
@@ -42,7 +60,7 @@ impl Place {
     pub(crate) fn run_with_input<A: AsRef<OsStr>>(&self, command: &str, arguments: &[A], input: &[u8]) -> Ended {
         let mut child = hikv(command, &self.store(), arguments).stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             // The program may end without reading all of it.
             scope.spawn(move || stdin.write_all(input));
             Ended(child.wait_with_output().unwrap())
@@ -90,4 +108,17 @@ impl Ended {
     pub(crate) fn messages(&self) -> String {
         String::from_utf8_lossy(&self.0.stderr).into_owned()
     }
+}
+
+/// Mounts a tmpfs that the calling thread and its children see, and that ends with them.
+fn mount_privately(at: &Path, options: &CString) -> rustix::io::Result<()> {
+    // SAFETY: a mount namespace of its own changes no file descriptor and no memory.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS)? };
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    mount("tmpfs", at, "tmpfs", MountFlags::empty(), options.as_c_str())
+}
+
+#[expect(clippy::print_stderr, reason = "a test that is left out must say so")]
+fn left_out(why: &str) {
+    eprintln!("left out: {why}");
 }

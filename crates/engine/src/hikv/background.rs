@@ -8,8 +8,9 @@ use pmem::{Dram, Medium};
 use super::HiKv;
 use crate::{Damage, Error, Progress};
 
-/// Space that is kept ready above the mark: a quarter of what is used, within these bounds. The lower one keeps small
+/// Space that is kept ready above the mark, as a part of what is used, within these bounds: the lower one keeps small
 /// stores small, the upper one is a tenth of a second of the fastest writer.
+const AHEAD_SHARE: u64 = 32;
 const AHEAD_BYTES_MIN: u64 = 1 << 20;
 const AHEAD_BYTES_MAX: u64 = 64 << 20;
 
@@ -28,18 +29,18 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             self.sweep_step(&mut background)?;
             return Ok(Progress::More);
         }
-        let freed = self.collect();
-        if !self.medium.is_writable() {
-            return Ok(Progress::Idle);
+        if self.medium.is_writable() && self.heap.prepare(&self.medium, self.ahead_bytes())? {
+            return Ok(Progress::More);
         }
-        let more = self.heap.prepare(&self.medium, self.ahead_bytes())? || freed;
-        Ok(if more { Progress::More } else { Progress::Idle })
+        // Writers free as they go; what they leave behind when they stop is freed here, or by the next of them.
+        self.collect();
+        Ok(Progress::Idle)
     }
 
     /// True while a writer may soon meet the end of what is ready.
     #[inline]
     pub(super) fn runs_low(&self) -> bool {
-        self.heap.spare_bytes() < self.ahead_bytes() / 2
+        self.heap.spare_bytes() < self.ahead_bytes() / 4 * 3
     }
 
     /// Sweeps one segment.
@@ -81,6 +82,6 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
     }
 
     fn ahead_bytes(&self) -> u64 {
-        (self.heap.mark_bytes() / 4).clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX)
+        (self.heap.mark_bytes() / AHEAD_SHARE).clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX)
     }
 }

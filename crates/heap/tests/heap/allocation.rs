@@ -196,5 +196,9 @@ fn a_cancelled_place_is_the_next_one_handed_out_in_time() {
     (0..10 * 262_144 / class.bytes()).for_each(|_| drop(heap.reserve(&memory, 5_000, 0).unwrap()));
     assert_eq!((heap.stats().mark_bytes, heap.stats().live_bytes), (mark_bytes, 0));
     (0..100).for_each(|_| drop(heap.reserve(&memory, 900_000, 0).unwrap()));
+    let reservation = heap.reserve(&memory, 900_000, 0).unwrap();
+    let spare_bytes = heap.spare_bytes();
+    drop(reservation);
+    assert_eq!(heap.spare_bytes(), spare_bytes + 14 * UNIT_BYTES);
     assert!(heap.stats().mark_bytes <= mark_bytes + 900_000 + UNIT_BYTES);
 }

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
+use std::thread;
 
 use heap::layout::SEGMENT_BYTES;
 use heap::{Found, Heap, HeapError, Parameters, Place, PlaceKind, Region};
@@ -183,8 +184,18 @@ impl Script {
         self.keep(self.heap.reserve_segment(&self.sim).unwrap().publish())
     }
 
+    /// Makes durable what needs no fence of this thread: another one uses what this one has reserved.
     fn commit(&self) {
-        self.sim.wait(self.sim.commit(Level::default())).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| self.sim.wait(self.sim.commit(Level::default()))).join().unwrap().unwrap()
+        });
+    }
+
+    /// Grows the region by steps, each on a thread of its own.
+    fn grow_to_spare(&self, ahead_bytes: u64) {
+        while self.heap.spare_bytes() < ahead_bytes {
+            thread::scope(|scope| scope.spawn(|| self.heap.prepare(&self.sim, ahead_bytes).unwrap()).join().unwrap());
+        }
     }
 
     /// From here on the place must survive.
@@ -233,6 +244,7 @@ impl Script {
             self.segment();
         }
         slots[..7].iter().for_each(|slot| self.free(*slot));
+        self.grow_to_spare(24 << 20);
         self.reserve(30_000);
         self.reserve(700_000);
     }

@@ -16,6 +16,7 @@ pub(crate) struct Memory {
     allocation: NonNull<u8>,
     len_bytes: AtomicU64,
     limit_bytes: AtomicU64,
+    populated_bytes: AtomicU64,
     is_writable: AtomicBool,
 }
 
@@ -36,7 +37,8 @@ impl Memory {
         // SAFETY: the layout is not of size 0.
         let allocation = NonNull::new(unsafe { alloc_zeroed(layout()) }).expect("address space");
         let limit_bytes = AtomicU64::new(RESERVED_BYTES as u64);
-        Memory { allocation, len_bytes: AtomicU64::new(len_bytes), limit_bytes, is_writable: AtomicBool::new(true) }
+        let (len_bytes, populated_bytes) = (AtomicU64::new(len_bytes), AtomicU64::new(0));
+        Memory { allocation, len_bytes, limit_bytes, populated_bytes, is_writable: AtomicBool::new(true) }
     }
 
     /// A region with nothing in it but a finished format.
@@ -49,6 +51,11 @@ impl Memory {
 
     pub(crate) fn set_limit_bytes(&self, limit_bytes: u64) {
         self.limit_bytes.store(limit_bytes, Ordering::Relaxed);
+    }
+
+    /// How many bytes were prepared, those twice counted twice.
+    pub(crate) fn populated_bytes(&self) -> u64 {
+        self.populated_bytes.load(Ordering::Relaxed)
     }
 
     pub(crate) fn set_writable(&self, is_writable: bool) {
@@ -153,6 +160,11 @@ unsafe impl Medium for Memory {
         }
         self.len_bytes.fetch_max(to_bytes, Ordering::AcqRel);
         Ok(())
+    }
+
+    fn populate(&self, span: Span) {
+        self.check(span.start, span.len_bytes);
+        self.populated_bytes.fetch_add(span.len_bytes, Ordering::Relaxed);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Many threads at once: no place has two owners, and in the end everything is free.
 
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 
@@ -129,4 +130,30 @@ fn frees_that_meet_the_end_of_the_sweep_are_neither_lost_nor_doubled() {
         heap.free(&memory, place);
     }
     assert_eq!(heap.stats().live_bytes, 0);
+}
+
+/// Chunks of seven slots: the sweep passes thousands of them while two threads free a slot in each, in the same order.
+#[test]
+fn a_free_at_the_very_moment_its_chunk_is_swept_is_not_lost() {
+    const ROUND_COUNT: usize = 5;
+    for _ in 0..ROUND_COUNT {
+        let (memory, heap) = Memory::formatted();
+        let old: Vec<Place> = (0..14_000).map(|_| heap.reserve(&memory, 32_768, 0).unwrap().publish()).collect();
+        drop(heap);
+        let heap = Heap::open(&memory, Host::default()).unwrap();
+        old.iter().for_each(|place| assert_eq!(heap.mark_reached(*place), Ok(true)));
+        let start = Barrier::new(3);
+        let free_seventh = |first: usize| {
+            start.wait();
+            old[first..].iter().step_by(7).for_each(|place| heap.free(&memory, *place));
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| free_seventh(0));
+            scope.spawn(|| free_seventh(1));
+            start.wait();
+            heap.finish_sweep(&memory);
+        });
+        (2..7).for_each(|first| old[first..].iter().step_by(7).for_each(|place| heap.free(&memory, *place)));
+        assert_eq!(heap.stats().live_bytes, 0);
+    }
 }

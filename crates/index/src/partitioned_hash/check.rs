@@ -20,6 +20,9 @@ pub struct SegmentDamage {
     pub what: &'static str,
 }
 
+/// Is shown a live entry: its signature, where it is, its word, and the words of earlier entries of the same signature.
+pub type EachEntry<'a> = dyn FnMut(u64, Offset, Position, &[Position]) + 'a;
+
 impl PartitionedHash {
     /// Shows what is wrong with the segment at `cursor`, and every live entry to `each`, together with the others of the
     /// segment that have the same signature and so might be of the same key. The caller is pinned; nobody writes to the
@@ -29,7 +32,7 @@ impl PartitionedHash {
         medium: &M,
         cursor: Cursor,
         damaged: &mut dyn FnMut(SegmentDamage),
-        each: &mut dyn FnMut(u64, Offset, Position, &[Position]),
+        each: &mut EachEntry<'_>,
     ) -> Cursor {
         let segment = self.at_cursor(cursor);
         if header(medium, segment.offset()).is_none() {

@@ -122,6 +122,7 @@ impl Drop for Root {
 impl Directory {
     /// The directory of a partition's live segments, which it owns; `Err` names a segment that overlaps another, or
     /// `None` where some prefix has no segment.
+    #[expect(clippy::vec_box, reason = "a table stays where it is: its locks are shared by address")]
     pub(super) fn build(segments: Vec<Box<Segment>>) -> Result<Directory, Option<Offset>> {
         let depth = segments.iter().map(|segment| segment.depth()).max().ok_or(None)?;
         let count = 1usize << depth;

@@ -129,7 +129,7 @@ impl Home {
         let pair = segment.plus((self.pair + 1) * (PAIR_LINE_COUNT * LINE_BYTES));
         let (first, count, rotate) = match way {
             Way::Bucket => (self.line / BUCKET_LINE_COUNT * BUCKET_LINE_COUNT, BUCKET_LINE_COUNT - 1, self.line + 1),
-            Way::Partner => ((self.line / BUCKET_LINE_COUNT ^ 1) * BUCKET_LINE_COUNT, BUCKET_LINE_COUNT, self.line),
+            Way::Partner => (((self.line / BUCKET_LINE_COUNT) ^ 1) * BUCKET_LINE_COUNT, BUCKET_LINE_COUNT, self.line),
             Way::Further => (0, STASH_LINE_COUNT, 0),
         };
         (0..count).map(move |i| match way {

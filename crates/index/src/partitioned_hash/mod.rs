@@ -40,7 +40,7 @@ use heap::{Heap, HeapError, Place};
 use parking_lot::Mutex;
 use pmem::{Dram, Medium, Offset};
 
-pub use check::SegmentDamage;
+pub use check::{EachEntry, SegmentDamage};
 pub use ops::{Bucket, Found, Published};
 pub use sweep::{Cleared, Cursor, Misplacement};
 

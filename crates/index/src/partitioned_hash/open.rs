@@ -78,6 +78,7 @@ fn live_header<M: Medium, D: Dram>(
     header(cx.medium, offset).map(Some).ok_or(())
 }
 
+#[expect(clippy::vec_box, reason = "a table stays where it is: its locks are shared by address")]
 fn build(segments: Vec<Box<Segment>>, partition: u32) -> Result<Directory, IndexError> {
     Directory::build(segments).map_err(|overlapping| match overlapping {
         Some(offset) => IndexError::Damaged { offset, what: "two segments claim the same prefix" },

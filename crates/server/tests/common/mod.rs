@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::thread::{self, JoinHandle};
@@ -67,7 +68,7 @@ impl Drop for TestServer {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(crate) enum Value {
     Simple(String),
     Error(String),
@@ -81,6 +82,21 @@ pub(crate) enum Value {
     Set(Vec<Value>),
     /// A text for people, with its kind (RESP3).
     Text(String),
+}
+
+/// Shows the start of a long value only.
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Simple(text) => write!(f, "+{text}"),
+            Value::Error(text) => write!(f, "-{text}"),
+            Value::Integer(number) => write!(f, ":{number}"),
+            Value::Bulk(bytes) => write!(f, "${}:{}", bytes.len(), bytes[..bytes.len().min(32)].escape_ascii()),
+            Value::Null => f.write_str("null"),
+            Value::Array(values) | Value::Map(values) | Value::Set(values) => f.debug_list().entries(values).finish(),
+            Value::Text(text) => write!(f, "={text}"),
+        }
+    }
 }
 
 pub(crate) fn ok() -> Value {
@@ -118,6 +134,19 @@ impl Client {
 
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         self.stream.get_mut().write_all(bytes).expect("the server takes what is sent");
+    }
+
+    /// Sends as much as the socket takes at once, and returns how much that was.
+    pub(crate) fn send_some(&mut self, bytes: &[u8]) -> usize {
+        let stream = self.stream.get_mut();
+        stream.set_nonblocking(true).expect("the mode is set");
+        let outcome = stream.write(bytes);
+        stream.set_nonblocking(false).expect("the mode is set");
+        match outcome {
+            Ok(sent_bytes) => sent_bytes,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(error) => panic!("the connection failed: {error}"),
+        }
     }
 
     /// Says that nothing more will be sent.

@@ -5,7 +5,9 @@ mod subject;
 
 use pmem::Canary;
 use pmem_sim::Model;
-use scripts::{around_a_split, clears_and_reopens, everyday, full_and_room_again, growth, reopened_after_a_split};
+use scripts::{
+    around_a_split, clears_and_reopens, crowded_chunk, everyday, full_and_room_again, growth, reopened_after_a_split,
+};
 use subject::{Crashed, REGION_BYTES};
 use testkit::{Counts, Script, Settings, Shape, Verdict, Visitor, conformance, explore, hunt};
 
@@ -79,7 +81,6 @@ fn broken_writes_are_caught() {
         Canary::TornPair,
         Canary::PlainZeroDelete,
         Canary::UnsettledRead,
-        Canary::FreeBeforeUnlink,
         Canary::FormatMarkEarly,
         Canary::ClearBeforeSegments,
         Canary::PutBelowMark,
@@ -87,6 +88,12 @@ fn broken_writes_are_caught() {
     ] {
         caught(canary, Model::Line, &scripts, settings());
     }
+}
+
+#[test]
+fn an_item_freed_too_early_is_caught() {
+    passes(&[crowded_chunk()], &sparing());
+    caught(Canary::FreeBeforeUnlink, Model::Line, &[crowded_chunk()], sparing());
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn delete(key: impl AsRef<[u8]>) -> Op {
     Op::Delete(key.as_ref().to_vec())
 }
 
-/// Puts, updates, deletes and re-inserts on few keys; values of no, one and several lines.
+/// Puts, updates, deletes and re-inserts on few keys; values of no, one and several lines, and of an extent.
 pub(crate) fn everyday() -> Vec<Script> {
     let written = [
         put("a", "1"),
@@ -35,7 +35,9 @@ pub(crate) fn everyday() -> Vec<Script> {
         delete("b"),
     ];
     let seeded = (1..4).map(|seed| Script::seeded(seed, &Shape::small(10)));
-    [Script::fresh(0, written)].into_iter().chain(seeded).collect()
+    // A freed extent is the next one's room at once, and no chunk of its own to whoever looks after a crash.
+    let replaced = [put("large", vec![1; EXTENT_BYTES]), put("large", vec![2; EXTENT_BYTES])];
+    [Script::fresh(0, written), Script::fresh(4, replaced)].into_iter().chain(seeded).collect()
 }
 
 pub(crate) fn clears_and_reopens() -> Vec<Script> {
@@ -60,6 +62,14 @@ pub(crate) fn growth() -> Script {
     let large = |fill: u8| vec![fill; EXTENT_BYTES];
     let ops = (0..6).map(|i| put([b'k', i], large(i)));
     Script::after(20, [put("small", "1")], ops.chain([put("small", "2"), delete([b'k', 1]), put("last", large(9))]))
+}
+
+/// The key's old item fills the only free place that is left in its chunk once it is free: a put that frees it too early
+/// writes over it.
+pub(crate) fn crowded_chunk() -> Script {
+    const LARGE_SLOT_BYTES: usize = 200_000;
+    let setup = (0..9).map(|i| put([b'k', i], [1; LARGE_SLOT_BYTES]));
+    Script::after(50, setup, [put([b'k', 8], [2; LARGE_SLOT_BYTES])])
 }
 
 pub(crate) fn full_and_room_again() -> Vec<Script> {

@@ -79,7 +79,7 @@ impl<M: Medium> Rig<M> {
         let parameters = Parameters { uuid: [1; 16], hash_seed: 1, partition_count, region_bytes: 2 << 20 };
         let heap = Heap::format(&medium, &parameters, Host).unwrap();
         let index = PartitionedHash::format(&medium, &heap, Geometry::new(partition_count).unwrap()).unwrap();
-        heap.finish_format(&medium);
+        heap.finish_format(&medium).expect("the medium does not fail");
         Rig { medium, heap, index, limbo: Limbo::default() }
     }
 

@@ -1,12 +1,14 @@
 //! `hikv bench`.
 
+mod print;
+
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bench::{Config, Event, KEY_BYTES_MIN, RECORDS_MAX, Row, THREADS_MAX, VALUE_BYTES_MIN, Workload};
+use bench::{Config, Event, KEY_BYTES_MIN, RECORDS_MAX, THREADS_MAX, VALUE_BYTES_MIN, Workload};
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, value_parser};
 use hikv::{Limits, Options, Store};
@@ -63,6 +65,8 @@ impl Bench {
     pub(super) fn run(self) -> Result<(), Failure> {
         let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
         let home = self.home().map_err(Failure::at_path(&self.dir))?;
+        let machine = pmem_os::probe(home.path()).map_err(Failure::at_path(&self.dir))?;
+        print::machine(&machine, self.json).map_err(Failure::output("standard output"))?;
         let store = self.options().open(home.path())?;
         let errors = self.measure(&store, &interrupt)?;
         store.close().map_err(Failure::at_path(home.path()))?;
@@ -114,23 +118,11 @@ impl Bench {
             if let Event::Measured(row) = &event {
                 errors += row.errors;
             }
-            printed = self.print(&event);
+            printed = print::event(&event, self.json);
             if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })
         .map_err(Failure::at_path(&self.dir))?;
         printed.map(|()| errors).map_err(Failure::output("standard output"))
-    }
-
-    fn print(&self, event: &Event) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        match event {
-            Event::Loaded { records, elapsed } => {
-                complain(&format!("loaded {records} items in {elapsed:.2?}"));
-                if self.json { Ok(()) } else { writeln!(out, "{}", Row::HEADER) }
-            }
-            Event::Measured(row) if self.json => writeln!(out, "{}", serde_json::to_string(row)?),
-            Event::Measured(row) => writeln!(out, "{row}"),
-        }
     }
 }
 

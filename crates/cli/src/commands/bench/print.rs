@@ -1,0 +1,47 @@
+//! What a benchmark writes to standard output: JSON, an object a line, or a table.
+
+use std::io::{self, Write};
+
+use bench::{Event, Row};
+use indicatif::HumanBytes;
+use pmem_os::MachineProbe;
+use serde_json::json;
+
+use crate::failure::complain;
+
+/// The machine and the medium, without which the figures say little.
+pub(super) fn machine(machine: &MachineProbe, as_json: bool) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let MachineProbe { dependent_read_ns: read, persist_256_ns: stream, persist_by_flush_256_ns: flush, .. } = machine;
+    if as_json {
+        let probe = json!({
+            "dependent_read_ns": read,
+            "persist_256_ns": stream,
+            "persist_by_flush_256_ns": flush,
+            "flush_instruction": machine.flush_instruction,
+            "huge_page_bytes": machine.huge_page_bytes,
+            "scratch_bytes": machine.scratch_bytes,
+        });
+        return writeln!(out, "{}", json!({ "probe": probe }));
+    }
+    let instruction = machine.flush_instruction;
+    write!(
+        out,
+        "dependent read {read:.0} ns; persist of 256 bytes {stream:.0} ns past the cache, {flush:.0} ns by {instruction}; "
+    )?;
+    let (huge, scratch) = (HumanBytes(machine.huge_page_bytes), HumanBytes(machine.scratch_bytes));
+    writeln!(out, "{huge} of {scratch} in huge pages")
+}
+
+/// What the run has to say.
+pub(super) fn event(event: &Event, as_json: bool) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match event {
+        Event::Loaded { records, elapsed } => {
+            complain(&format!("loaded {records} items in {elapsed:.2?}"));
+            if as_json { Ok(()) } else { writeln!(out, "{}", Row::HEADER) }
+        }
+        Event::Measured(row) if as_json => writeln!(out, "{}", serde_json::to_string(row)?),
+        Event::Measured(row) => writeln!(out, "{row}"),
+    }
+}

@@ -1,0 +1,95 @@
+//! `serve`: what it says, and how it stops.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, ChildStdout, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::{Ended, Place, hikv};
+
+/// A server on a port of its own.
+struct Serving {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    banner: String,
+    address: String,
+}
+
+impl Serving {
+    fn start(place: &Place) -> Serving {
+        let arguments = ["--addr", "127.0.0.1:0", "--threads", "2"];
+        let mut child = hikv("serve", &place.store(), &arguments).stdin(Stdio::null()).spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut banner = String::new();
+        while !banner.contains("durability") {
+            assert_ne!(out.read_line(&mut banner).unwrap(), 0, "{banner}");
+        }
+        let address = banner.split_once("127.0.0.1:").unwrap().1.split(',').next().unwrap();
+        let address = format!("127.0.0.1:{address}");
+        Serving { child, out, banner, address }
+    }
+
+    /// The first `len_bytes` of the answer to `request`.
+    fn ask(&self, request: &[u8], len_bytes: usize) -> Vec<u8> {
+        let mut socket = TcpStream::connect(&self.address).unwrap();
+        socket.write_all(request).unwrap();
+        let mut answer = vec![0; len_bytes];
+        socket.read_exact(&mut answer).unwrap();
+        answer
+    }
+
+    /// What is said after the banner, once the process has ended well.
+    fn stop(mut self, signal: Signal) -> String {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        let mut words = String::new();
+        self.out.read_to_string(&mut words).unwrap();
+        Ended(self.child.wait_with_output().unwrap()).succeeded();
+        words
+    }
+}
+
+#[test]
+fn the_banner_says_what_is_served_where_and_how_durably() {
+    let place = Place::new();
+    place.run_with_input("load", &["-"], b"a\t1\nb\t2\n").succeeded();
+    let serving = Serving::start(&place);
+    for said in [place.store().to_str().unwrap(), "2 items", "medium", "durability", "process: ", &serving.address] {
+        assert!(serving.banner.contains(said), "'{said}' is missing: {}", serving.banner);
+    }
+    serving.stop(Signal::INT);
+}
+
+#[test]
+fn a_client_and_the_program_see_the_same_items() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let place = Place::new();
+        place.run("put", &["from", "terminal"]).succeeded();
+        let serving = Serving::start(&place);
+        assert_eq!(serving.ask(b"GET from\r\n", 14), b"$8\r\nterminal\r\n");
+        assert_eq!(serving.ask(b"*3\r\n$3\r\nSET\r\n$4\r\n\0\xff\r\n\r\n$6\r\nclient\r\n", 5), b"+OK\r\n");
+        assert!(serving.stop(signal).contains("2 items"));
+        let dumped = String::from_utf8(place.run("dump", &[""; 0]).succeeded()).unwrap();
+        assert!(dumped.lines().any(|line| line == "\\0\\xff\\r\\n\tclient"), "{dumped}");
+    }
+}
+
+#[test]
+fn the_holder_is_named_while_it_serves() {
+    let place = Place::new();
+    let serving = Serving::start(&place);
+    let holder = serving.child.id().to_string();
+    place.run("get", &["k"]).failed(2, &["store", &holder]);
+    place.run("serve", &["--addr", "127.0.0.1:0"]).failed(2, &["store", &holder]);
+    serving.stop(Signal::TERM);
+    place.run("get", &["k"]).failed(1, &["'k'"]);
+}
+
+#[test]
+fn an_address_that_cannot_be_had_is_named() {
+    let place = Place::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = listener.local_addr().unwrap().to_string();
+    place.run("serve", &["--addr", &taken]).failed(2, &[&taken, "another program listens there"]);
+    place.run("serve", &["--addr", "nowhere"]).failed(2, &["nowhere"]);
+}
