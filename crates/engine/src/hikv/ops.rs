@@ -15,6 +15,9 @@ use crate::{CheckStep, Damage, Engine, EngineStats, Error, Limits, Progress, Ver
 
 /// Keys of a batch whose memory accesses overlap: as many as a core has misses in flight, with some to spare.
 const GROUP_COUNT: usize = 16;
+/// How often a writer on a full store yields to readers who keep retired items: some milliseconds, many times what a
+/// read takes.
+const READER_WAITS_MAX: usize = 1000;
 
 impl<M: Medium, D: Dram> HiKv<M, D> {
     /// The key's item, if `position` names it. The caller is pinned, or holds the bucket's lock.
@@ -75,13 +78,17 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
         }
     }
 
-    /// The sweep may find free space, and so may readers that move on.
+    /// The sweep may find free space, and so may readers that move on: they are given some time, unless the caller is
+    /// one of them.
     #[cold]
     fn make_room(&self) -> Result<(), Error> {
         self.finish_sweep()?;
-        // Three advances make everything free that was retired before, unless somebody stays pinned.
-        for _ in 0..3 {
+        for _ in 0..READER_WAITS_MAX {
             self.collect();
+            if self.limbo.is_empty() || epoch::is_pinned() {
+                break;
+            }
+            thread::yield_now();
         }
         Ok(())
     }

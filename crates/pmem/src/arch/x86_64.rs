@@ -1,14 +1,25 @@
 //! x86-64: CLWB, CLFLUSHOPT or CLFLUSH; SFENCE; MOVNTDQ; SSE4.2's CRC32; AVX's compare.
 
+// Kernels and firmware are built without vector registers.
+#[cfg(target_feature = "sse2")]
+#[path = "x86_64_vectors.rs"]
+mod registers;
+#[cfg(not(target_feature = "sse2"))]
+#[path = "x86_64_words.rs"]
+mod registers;
+#[cfg(all(test, target_feature = "sse2"))]
+#[path = "x86_64_words.rs"]
+mod words;
+
 use core::arch::asm;
 use core::arch::x86_64::{
-    __cpuid, __cpuid_count, __m128i, _MM_HINT_T0, _mm_clflush, _mm_crc32_u8, _mm_crc32_u64, _mm_lfence,
-    _mm_loadu_si128, _mm_prefetch, _mm_sfence, _mm_stream_si128, _rdtsc, _xgetbv,
+    __cpuid, __cpuid_count, _MM_HINT_T0, _mm_clflush, _mm_lfence, _mm_prefetch, _mm_sfence, _rdtsc, _xgetbv,
 };
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::match4_scalar;
 use crate::checksum::crc32c_by_table;
+use registers::{crc32c_by_instruction, match4_at_once, put16};
 
 const DETECTED: u32 = 1;
 const CLWB: u32 = 2;
@@ -92,7 +103,7 @@ pub fn fence() {
 /// to other threads only after [`fence`].
 #[inline]
 pub unsafe fn stream(target: *mut u8, parts: &[&[u8]]) {
-    let mut out = target.cast::<__m128i>();
+    let mut out = target;
     let mut carry = [0u8; 16];
     let mut carried = 0;
     for part in parts {
@@ -124,17 +135,6 @@ pub unsafe fn stream(target: *mut u8, parts: &[&[u8]]) {
     }
 }
 
-/// # Safety
-/// `out` is an aligned, writable 16 bytes and `from` a readable 16 bytes.
-#[inline(always)]
-unsafe fn put16(out: *mut __m128i, from: *const u8) -> *mut __m128i {
-    // SAFETY: the caller's promise.
-    unsafe {
-        _mm_stream_si128(out, _mm_loadu_si128(from.cast()));
-        out.add(1)
-    }
-}
-
 /// Asks the cache for the line of `byte`, which may be any address at all.
 #[inline(always)]
 pub fn prefetch(byte: *const u8) {
@@ -152,26 +152,8 @@ pub unsafe fn match4(words: *const u64, word: u64) -> u32 {
         // SAFETY: the caller's promise.
         return unsafe { match4_scalar(words, word) };
     }
-    let mask: u32;
-    // SAFETY: AVX exists (just checked) and the 32 bytes are readable and aligned. Other threads may store to them
-    // meanwhile, which a Rust load of that width would not allow; the instruction loads each aligned word atomically.
-    unsafe {
-        asm!(
-            "vmovq {wanted}, {word}",
-            "vmovddup {wanted}, {wanted}",
-            "vpcmpeqq {low}, {wanted}, [{words}]",
-            "vpcmpeqq {wanted}, {wanted}, [{words} + 16]",
-            "vshufps {low}, {low}, {wanted}, 0x88",
-            "vmovmskps {mask:e}, {low}",
-            word = in(reg) word,
-            words = in(reg) words,
-            wanted = out(xmm_reg) _,
-            low = out(xmm_reg) _,
-            mask = out(reg) mask,
-            options(nostack, readonly, preserves_flags),
-        );
-    }
-    mask
+    // SAFETY: AVX exists (just checked), and the caller's promise.
+    unsafe { match4_at_once(words, word) }
 }
 
 /// The processor's time-stamp counter: constant rate, not serialising.
@@ -204,9 +186,34 @@ pub fn crc32c(remainder: u32, bytes: &[u8]) -> u32 {
     }
 }
 
-#[target_feature(enable = "sse4.2")]
-fn crc32c_by_instruction(remainder: u32, bytes: &[u8]) -> u32 {
-    let (words, tail) = bytes.as_chunks::<8>();
-    let crc = words.iter().fold(u64::from(remainder), |crc, word| _mm_crc32_u64(crc, u64::from_le_bytes(*word)));
-    tail.iter().fold(crc as u32, |crc, &byte| _mm_crc32_u8(crc, byte))
+#[cfg(all(test, target_feature = "sse2"))]
+mod tests {
+    use super::*;
+
+    #[repr(align(16))]
+    struct Aligned([u8; 16]);
+
+    /// What kernels and firmware use is run here, where it can be.
+    #[test]
+    fn general_registers_do_what_vector_registers_do() {
+        let source: [u8; 101] = core::array::from_fn(|i| i as u8 * 3 + 1);
+        for start in 0..source.len() - 16 {
+            let mut target = Aligned([0; 16]);
+            // SAFETY: 16 aligned bytes of ours, and 16 bytes of the source.
+            let next = unsafe { words::put16(target.0.as_mut_ptr(), source[start..].as_ptr()) };
+            fence();
+            assert_eq!(
+                (target.0.as_slice(), next.cast_const()),
+                (&source[start..start + 16], target.0.as_ptr_range().end)
+            );
+        }
+        let words = [7u64, 8, 7, 9];
+        // SAFETY: four aligned words of this thread.
+        assert_eq!(unsafe { words::match4_at_once(words.as_ptr(), 7) }, 0b0101);
+        for end in (0..source.len()).filter(|_| has(CRC32)) {
+            // SAFETY: the instruction exists (just checked).
+            let found = unsafe { words::crc32c_by_instruction(!9, &source[..end]) };
+            assert_eq!(found, crc32c_by_table(!9, &source[..end]));
+        }
+    }
 }

@@ -1,0 +1,58 @@
+//! x86-64 with general registers alone: kernels and firmware, whose vector registers belong to somebody else.
+
+use core::arch::asm;
+
+/// Copies 16 bytes past the cache; returns where the next ones go.
+///
+/// # Safety
+/// `out` is an aligned, writable 16 bytes and `from` a readable 16 bytes.
+#[inline(always)]
+pub(super) unsafe fn put16(out: *mut u8, from: *const u8) -> *mut u8 {
+    // SAFETY: the caller's promise; MOVNTI is part of the baseline.
+    unsafe {
+        let [low, high] = from.cast::<[u64; 2]>().read_unaligned();
+        asm!(
+            "movnti [{out}], {low}",
+            "movnti [{out} + 8], {high}",
+            out = in(reg) out,
+            low = in(reg) low,
+            high = in(reg) high,
+            options(nostack, preserves_flags),
+        );
+        out.add(16)
+    }
+}
+
+/// [`super::match4`], a word at a time.
+///
+/// # Safety
+/// As for [`super::match4`].
+#[inline(always)]
+pub(super) unsafe fn match4_at_once(words: *const u64, word: u64) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe { super::match4_scalar(words, word) }
+}
+
+/// Continues an inverted CRC-32C remainder over `bytes`.
+///
+/// # Safety
+/// The CRC32 instruction exists.
+pub(super) unsafe fn crc32c_by_instruction(remainder: u32, bytes: &[u8]) -> u32 {
+    let (words, tail) = bytes.as_chunks::<8>();
+    let mut crc = u64::from(remainder);
+    for word in words {
+        // SAFETY: the caller vouches for the instruction, which touches two registers.
+        unsafe {
+            asm!("crc32 {crc}, {word}", crc = inout(reg) crc, word = in(reg) u64::from_le_bytes(*word),
+                options(pure, nomem, nostack, preserves_flags));
+        }
+    }
+    for &byte in tail {
+        // SAFETY: as above.
+        unsafe {
+            asm!("crc32 {crc:e}, {byte}", crc = inout(reg) crc, byte = in(reg_byte) byte,
+                options(pure, nomem, nostack, preserves_flags));
+        }
+    }
+    crc as u32
+}
