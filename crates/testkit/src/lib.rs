@@ -11,26 +11,37 @@
 //!
 //! **Conformance** ([`conformance`]): without crashes, every store answers like a map.
 //!
+//! **Contention** ([`contend`]): threads work on the same keys at once, and the [history](History) of each key is judged:
+//! is there an order of its operations, one after the other, that explains every answer?
+//!
 //! A store joins by implementing [`Operations`] and, for the explorer, [`Subject`].
 
 mod conformance;
+mod contend;
 mod examine;
 mod explore;
+mod history;
+mod linearize;
 pub mod oracle;
 mod read;
 mod reservoir;
 mod scene;
 mod script;
 mod shape;
+mod stamped;
 mod subject;
 mod violation;
 mod visitor;
 mod walk;
 
 pub use conformance::{Mismatch, conformance};
+pub use contend::{Contention, Disorder, contend};
 pub use explore::{Counts, Settings, Verdict, explore, hunt};
+pub use history::{Call, Clock, Event, History, Recorder};
+pub use linearize::Anomaly;
 pub use script::{Op, Script};
 pub use shape::Shape;
+pub use stamped::Stamped;
 pub use subject::{Contents, Failure, Operations, Space, Subject};
 pub use violation::{Objection, Problem, Violation};
 pub use visitor::Visitor;

@@ -38,6 +38,14 @@ pub trait Operations {
     /// Whatever the store says.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure>;
 
+    /// The keys' values.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn multi_get(&self, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>, Failure> {
+        keys.iter().map(|key| self.get(key)).collect()
+    }
+
     /// Sets the key's value.
     ///
     /// # Errors

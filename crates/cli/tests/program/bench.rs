@@ -1,5 +1,8 @@
 //! `bench`: figures in the form that is promised, and nothing left behind.
 
+use std::io::{BufRead, BufReader};
+
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::support::{Ended, Place, program};
@@ -49,6 +52,21 @@ fn a_store_in_the_directory_is_not_touched() {
     Ended(program().args(["bench", "--records", "10", "--seconds", "0", "--dir"]).arg(dir).output().unwrap())
         .succeeded();
     assert_eq!(place.run("dump", &[""; 0]).succeeded(), b"k\tv\n");
+}
+
+#[test]
+fn an_interrupted_benchmark_leaves_nothing_behind() {
+    let place = Place::new();
+    let dir = place.file("bench");
+    let endless = ["--records", "300", "--seconds", "100000", "--workloads", "get"];
+    let mut child = program().args(["bench", "--dir"]).arg(&dir).args(endless).spawn().unwrap();
+    let messages = BufReader::new(child.stderr.take().unwrap());
+    let loaded = messages.lines().map(Result::unwrap).find(|line| line.contains("loaded 300 items"));
+    assert!(loaded.is_some(), "the workload never began");
+    assert_ne!(std::fs::read_dir(&dir).unwrap().count(), 0);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(std::fs::read_dir(dir).unwrap().count(), 0);
 }
 
 #[test]

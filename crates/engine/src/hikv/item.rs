@@ -3,7 +3,7 @@
 //! An item is written whole, past the cache, into space that nobody else sees, and is never changed once an entry names
 //! it.
 
-use std::io::Read;
+use std::io::{Chain, Read, Take};
 
 use heap::PlaceKind;
 use index::Position;
@@ -100,36 +100,60 @@ pub(super) unsafe fn write<M: Medium>(medium: &M, at: Offset, key: &[u8], value:
     unsafe { medium.stream(at, &parts) }
 }
 
-/// Writes an item whose value comes from `source`, in pieces, and flushes it: the header last, when the checksum is
-/// known.
-///
-/// # Safety
-/// The caller reserved room for it at `at`.
-pub(super) unsafe fn write_from<M: Medium>(
-    medium: &M,
-    at: Offset,
-    key: &[u8],
-    value_bytes: u64,
-    source: &mut dyn Read,
-) -> Result<(), Error> {
-    let header = Header::new(key.len(), value_bytes);
-    let mut body = key.chain(source.take(value_bytes));
-    let mut piece = vec![0; PIECE_BYTES];
-    let mut checksum = header.checksum_start();
-    let mut written = 0;
-    let body_bytes = key.len() as u64 + value_bytes;
-    while written < body_bytes {
-        let wanted = PIECE_BYTES.min((body_bytes - written) as usize);
-        body.read_exact(&mut piece[..wanted]).map_err(Error::Source)?;
-        checksum = checksum.update(&piece[..wanted]);
-        // SAFETY: the caller's promise; every piece but the last is a multiple of 16 bytes.
-        unsafe { medium.stream(at.plus(HEADER_BYTES as u64 + written), &[&piece[..wanted]]) };
-        written += wanted as u64;
+/// An item whose value comes from a source, in pieces.
+pub(super) struct Streamed<'a> {
+    header: Header,
+    /// Key and value, as far as they are still to be read.
+    body: Chain<&'a [u8], Take<&'a mut dyn Read>>,
+    unread_bytes: u64,
+    piece: Vec<u8>,
+}
+
+impl<'a> Streamed<'a> {
+    /// Reads the first piece, so that a source that holds nothing takes no room.
+    ///
+    /// # Errors
+    /// [`Error::Source`].
+    pub(super) fn start(key: &'a [u8], value_bytes: u64, source: &'a mut dyn Read) -> Result<Streamed<'a>, Error> {
+        let header = Header::new(key.len(), value_bytes);
+        let unread_bytes = key.len() as u64 + value_bytes;
+        let mut item = Streamed { header, body: key.chain(source.take(value_bytes)), unread_bytes, piece: Vec::new() };
+        item.read_piece()?;
+        Ok(item)
     }
-    let header = Header { checksum: checksum.value(), ..header };
-    // SAFETY: the caller's promise.
-    unsafe { medium.stream(at, &[&header.to_bytes()]) };
-    Ok(())
+
+    pub(super) fn item_bytes(&self) -> u64 {
+        self.header.item_bytes()
+    }
+
+    /// Writes the item and flushes it: the header last, when the checksum is known.
+    ///
+    /// # Errors
+    /// [`Error::Source`].
+    ///
+    /// # Safety
+    /// The caller reserved room for it at `at`.
+    pub(super) unsafe fn write<M: Medium>(mut self, medium: &M, at: Offset) -> Result<(), Error> {
+        let (mut checksum, mut end) = (self.header.checksum_start(), at.plus(HEADER_BYTES as u64));
+        while !self.piece.is_empty() {
+            checksum = checksum.update(&self.piece);
+            // SAFETY: the caller's promise; every piece but the last is a multiple of 16 bytes.
+            unsafe { medium.stream(end, &[&self.piece]) };
+            end = end.plus(self.piece.len() as u64);
+            self.read_piece()?;
+        }
+        let header = Header { checksum: checksum.value(), ..self.header };
+        // SAFETY: the caller's promise.
+        unsafe { medium.stream(at, &[&header.to_bytes()]) };
+        Ok(())
+    }
+
+    fn read_piece(&mut self) -> Result<(), Error> {
+        self.piece.resize(self.unread_bytes.min(PIECE_BYTES as u64) as usize, 0);
+        self.body.read_exact(&mut self.piece).map_err(Error::Source)?;
+        self.unread_bytes -= self.piece.len() as u64;
+        Ok(())
+    }
 }
 
 const _: () = assert!(PIECE_BYTES.is_multiple_of(16) && HEADER_BYTES.is_multiple_of(16));

@@ -9,7 +9,7 @@ use index::partitioned_hash::{Cursor, Found, Garbage};
 use pmem::{Canary, Dram, Medium, MediumError};
 
 use super::HiKv;
-use super::item::{self, Item};
+use super::item::{self, Item, Streamed};
 use super::layout::HEADER_BYTES;
 use crate::{CheckStep, Damage, Engine, EngineStats, Error, Limits, Progress, Version};
 
@@ -54,27 +54,61 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
         if self.medium.is_writable() { Ok(()) } else { Err(MediumError::ReadOnly.into()) }
     }
 
-    /// Room for an item. Where the region is full, free space may still turn up.
     #[inline]
     fn reserve(&self, item_bytes: u64) -> Result<Reservation<'_, D>, Error> {
-        match self.heap.reserve(&self.medium, item_bytes, epoch::thread_index()) {
-            Ok(reservation) => Ok(reservation),
-            Err(heap::HeapError::Medium(MediumError::Full { .. } | MediumError::Limit { .. })) => {
-                self.reserve_when_full(item_bytes)
+        Ok(self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?)
+    }
+
+    /// Tries a second time what found the region full: free space may turn up. The caller is not pinned, or what waits for
+    /// it would not be freed.
+    #[inline(always)]
+    fn with_room<R>(&self, mut attempt: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
+        let mut is_first = true;
+        loop {
+            match attempt() {
+                Err(Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. })) if is_first => {
+                    self.make_room()?;
+                    is_first = false;
+                }
+                result => return result,
             }
-            Err(error) => Err(error.into()),
         }
     }
 
     /// The sweep may find free space, and so may readers that move on.
     #[cold]
-    fn reserve_when_full(&self, item_bytes: u64) -> Result<Reservation<'_, D>, Error> {
+    fn make_room(&self) -> Result<(), Error> {
         self.finish_sweep()?;
         // Three advances make everything free that was retired before, unless somebody stays pinned.
         for _ in 0..3 {
             self.collect();
         }
-        Ok(self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?)
+        Ok(())
+    }
+
+    /// A put, unless the region is full.
+    #[inline(always)]
+    fn try_put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        let _pin = epoch::pin();
+        let signature = self.hasher.signature(key);
+        self.index.prefetch(&self.medium, signature);
+        self.index.prefetch_locks(signature);
+        if self.medium.breaks(Canary::FreeBeforeUnlink) {
+            self.free_before_unlink(signature, key)?;
+        }
+        let reservation = self.reserve((HEADER_BYTES + key.len() + value.len()) as u64)?;
+        let at = reservation.place().offset;
+        if self.medium.breaks(Canary::EntryBeforeItem) {
+            self.publish(signature, key, reservation)?;
+            // SAFETY: it is not: this twin is broken on purpose, and runs on the crash medium alone, with one thread.
+            unsafe { item::write(&self.medium, at, key, value) };
+            self.medium.order();
+            return Ok(());
+        }
+        // SAFETY: the room was just reserved.
+        unsafe { item::write(&self.medium, at, key, value) };
+        self.prefetch_old(signature);
+        self.publish(signature, key, reservation)
     }
 
     /// Steps 3 to 6 of a put: the item at the reservation was written and flushed.
@@ -168,34 +202,16 @@ impl<M: Medium, D: Dram> Engine for HiKv<M, D> {
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         self.check_put(key, value.len() as u64)?;
-        let _pin = epoch::pin();
-        let signature = self.hasher.signature(key);
-        self.index.prefetch(&self.medium, signature);
-        self.index.prefetch_locks(signature);
-        if self.medium.breaks(Canary::FreeBeforeUnlink) {
-            self.free_before_unlink(signature, key)?;
-        }
-        let reservation = self.reserve((HEADER_BYTES + key.len() + value.len()) as u64)?;
-        let at = reservation.place().offset;
-        if self.medium.breaks(Canary::EntryBeforeItem) {
-            self.publish(signature, key, reservation)?;
-            // SAFETY: it is not: this twin is broken on purpose, and runs on the crash medium alone, with one thread.
-            unsafe { item::write(&self.medium, at, key, value) };
-            self.medium.order();
-            return Ok(());
-        }
-        // SAFETY: the room was just reserved.
-        unsafe { item::write(&self.medium, at, key, value) };
-        self.prefetch_old(signature);
-        self.publish(signature, key, reservation)
+        self.with_room(|| self.try_put(key, value))
     }
 
     fn put_from(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read) -> Result<(), Error> {
         self.check_put(key, len_bytes)?;
-        let reservation = self.reserve(HEADER_BYTES as u64 + key.len() as u64 + len_bytes)?;
         // The source may be slow: nobody is kept from freeing memory meanwhile.
+        let item = Streamed::start(key, len_bytes, source)?;
+        let reservation = self.with_room(|| self.reserve(item.item_bytes()))?;
         // SAFETY: the room was just reserved.
-        unsafe { item::write_from(&self.medium, reservation.place().offset, key, len_bytes, source) }?;
+        unsafe { item.write(&self.medium, reservation.place().offset) }?;
         let _pin = epoch::pin();
         self.publish(self.hasher.signature(key), key, reservation)
     }
@@ -222,7 +238,7 @@ impl<M: Medium, D: Dram> Engine for HiKv<M, D> {
         self.check_writable()?;
         // Free space that is still unknown could not be told from what is freed now.
         self.finish_sweep()?;
-        let cleared = self.index.clear(self.cx())?;
+        let cleared = self.with_room(|| Ok(self.index.clear(self.cx())?))?;
         self.cleared.retire(cleared, |cleared| cleared.free(self.cx()));
         // A caller that is pinned itself (it reads a value) leaves the freeing to the background.
         while !epoch::is_pinned() && !self.cleared.is_empty() {

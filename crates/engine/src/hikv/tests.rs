@@ -1,1 +1,7 @@
+//! HiKV on a simulated region: what it costs, what it does at its limits, and what it says about damage.
 
+mod damage;
+mod full;
+mod limits;
+mod persists;
+mod rig;

@@ -1,0 +1,102 @@
+//! Histories of gets, multi-gets, puts, deletes and clears, judged key by key.
+
+use std::time::Duration;
+
+use hikv::{Options, Stats};
+use testkit::{Contention, contend};
+
+use crate::place::Placed;
+
+fn options() -> Options {
+    Options::new().partition_count(1)
+}
+
+/// Persists take as long as on slow memory, so that readers meet entries that are not durable yet.
+fn slow() -> Options {
+    options().persist_delay(Duration::from_micros(2))
+}
+
+const FEW_KEYS: Contention = Contention { thread_count: 4, call_count: 20_000, key_count: 4, clear_every: 0, seed: 1 };
+const ONE_KEY: Contention = Contention { thread_count: 3, call_count: 10_000, key_count: 1, ..FEW_KEYS };
+const CLEARED: Contention = Contention { key_count: 20, clear_every: 200, ..FEW_KEYS };
+const MANY_KEYS: Contention = Contention { call_count: 40_000, key_count: 20_000, ..FEW_KEYS };
+const MANY_KEYS_CLEARED: Contention = Contention { clear_every: 20_000, ..MANY_KEYS };
+
+/// How many times as many calls a long test makes.
+const LONG: u64 = 50;
+
+fn judge(options: &Options, contention: &Contention) -> Stats {
+    let placed = Placed::open(options);
+    let event_count = contend(&placed, contention).unwrap_or_else(|disorder| panic!("{disorder}"));
+    assert!(event_count >= contention.thread_count * contention.call_count);
+    placed.assert_sound();
+    placed.store.stats()
+}
+
+fn judge_long(options: &Options, contention: &Contention) {
+    for seed in 0..LONG {
+        judge(options, &Contention { seed, ..*contention });
+    }
+}
+
+#[test]
+fn one_key_is_a_register() {
+    judge(&options(), &ONE_KEY);
+    judge(&slow(), &ONE_KEY);
+}
+
+#[test]
+fn few_keys_are_registers() {
+    judge(&options(), &FEW_KEYS);
+    judge(&slow(), &FEW_KEYS);
+}
+
+#[test]
+fn keys_are_registers_while_the_store_is_cleared() {
+    judge(&options(), &CLEARED);
+    judge(&slow(), &CLEARED);
+}
+
+#[test]
+fn keys_are_registers_while_segments_split() {
+    let stats = judge(&options(), &MANY_KEYS);
+    assert!(stats.split_count > 5, "{stats:?}");
+}
+
+#[test]
+fn keys_are_registers_while_segments_split_and_are_cleared() {
+    judge(&options(), &MANY_KEYS_CLEARED);
+}
+
+#[test]
+fn keys_are_registers_without_a_background_thread() {
+    judge(&options().background(false), &CLEARED);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn one_key_is_a_register_for_long() {
+    judge_long(&options(), &ONE_KEY);
+    judge_long(&slow(), &ONE_KEY);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn few_keys_are_registers_for_long() {
+    judge_long(&options(), &FEW_KEYS);
+    judge_long(&slow(), &FEW_KEYS);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn keys_are_registers_while_the_store_is_cleared_for_long() {
+    judge_long(&options(), &CLEARED);
+    judge_long(&slow(), &CLEARED);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn keys_are_registers_while_segments_split_for_long() {
+    judge_long(&options(), &MANY_KEYS);
+    judge_long(&options(), &MANY_KEYS_CLEARED);
+}

@@ -1,0 +1,69 @@
+//! Where the stores of these tests lie, and the store as the testkit sees it.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use hikv::{Error, MediumError, Options, Store};
+use tempfile::TempDir;
+use testkit::{Failure, Operations};
+
+/// A store in a directory of its own, on memory where there is such a file system.
+pub(crate) struct Placed {
+    pub(crate) store: Store,
+    _dir: TempDir,
+}
+
+impl Placed {
+    pub(crate) fn open(options: &Options) -> Placed {
+        let memory = Path::new("/dev/shm");
+        let dir = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+        let dir = dir.expect("a directory for a store");
+        Placed { store: options.open(dir.path()).expect("a new store"), _dir: dir }
+    }
+
+    /// The store contradicts itself nowhere.
+    pub(crate) fn assert_sound(&self) {
+        assert_eq!(self.store.verify(|_| {}).expect("a check").damage, []);
+    }
+}
+
+fn failure(error: Error) -> Failure {
+    match error {
+        Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. }) => Failure::Full,
+        other => Failure::Other(other.to_string()),
+    }
+}
+
+impl Operations for Placed {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+        self.store.get(key).map_err(failure)
+    }
+
+    fn multi_get(&self, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>, Failure> {
+        self.store.multi_get(keys).map_err(failure)
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+        self.store.put(key, value).map_err(failure)
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool, Failure> {
+        self.store.delete(key).map_err(failure)
+    }
+
+    fn clear(&self) -> Result<(), Failure> {
+        self.store.clear().map_err(failure)
+    }
+
+    fn len(&self) -> Result<u64, Failure> {
+        self.store.len().map_err(failure)
+    }
+
+    fn for_each(&self, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
+        let each = |key: &[u8], value: &[u8]| {
+            each(key, value);
+            ControlFlow::Continue(())
+        };
+        self.store.for_each(each).map_err(failure)
+    }
+}

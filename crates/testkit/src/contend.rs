@@ -1,0 +1,175 @@
+//! Threads that work on the same keys of one store at once.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use fastrand::Rng;
+
+use crate::history::{Call, Clock, History, Recorder};
+use crate::linearize::Anomaly;
+use crate::stamped::Stamped;
+use crate::subject::{Failure, Operations};
+
+/// How threads contend.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Contention {
+    /// How many threads.
+    pub thread_count: u64,
+    /// How many calls each of them makes.
+    pub call_count: u64,
+    /// Over how many keys, all equally likely.
+    pub key_count: u64,
+    /// One call in so many clears the store; 0 for never.
+    pub clear_every: u64,
+    /// What the threads draw from.
+    pub seed: u64,
+}
+
+/// What is wrong with what happened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Disorder {
+    /// A call failed.
+    Refused(Failure),
+    /// A key had a value that is nobody's: torn.
+    Torn {
+        /// The number of the key.
+        key: u64,
+    },
+    /// A key had another key's value.
+    Foreign {
+        /// The number of the key.
+        key: u64,
+        /// Whose value it was.
+        value: Stamped,
+    },
+    /// Answers that no order of the calls explains.
+    Anomaly(Anomaly),
+}
+
+impl fmt::Display for Disorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Disorder::Refused(failure) => write!(f, "a call failed: {failure}"),
+            Disorder::Torn { key } => write!(f, "key {key} had a value that nobody put"),
+            Disorder::Foreign { key, value } => write!(f, "key {key} had the value of key {}", value.key),
+            Disorder::Anomaly(anomaly) => anomaly.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Disorder {}
+
+/// Keys that a thread reads at once where it reads several.
+const BATCH_COUNT: usize = 5;
+/// Bytes of values beyond their stamp, by how many of a thousand puts have no more: within a line, a few lines, a page, an
+/// extent.
+const FILLER_LENS_BYTES: [(usize, u32); 5] = [(0, 400), (30, 700), (250, 950), (4_000, 998), (300_000, 1000)];
+
+/// Lets threads work on a store that is empty at first, and judges what they saw. Says how many events were judged.
+///
+/// # Errors
+/// What the store did wrong.
+pub fn contend<S: Operations + Sync>(store: &S, contention: &Contention) -> Result<u64, Disorder> {
+    let (clock, put_count) = (Clock::default(), AtomicU64::new(0));
+    let history: Result<History, Disorder> = thread::scope(|scope| {
+        let worker = |thread| {
+            let rng = Rng::with_seed(contention.seed << 8 | thread);
+            Worker { store, contention, put_count: &put_count, rng, recorder: Recorder::new(&clock) }
+        };
+        let threads: Vec<_> = (0..contention.thread_count).map(|i| scope.spawn(move || worker(i).run())).collect();
+        threads.into_iter().map(|thread| thread.join().expect("the store does not panic")).collect()
+    });
+    history?.judge().map_err(Disorder::Anomaly)
+}
+
+struct Worker<'a, S> {
+    store: &'a S,
+    contention: &'a Contention,
+    /// Numbers each put of all threads.
+    put_count: &'a AtomicU64,
+    rng: Rng,
+    recorder: Recorder<'a>,
+}
+
+impl<'a, S: Operations> Worker<'a, S> {
+    fn run(mut self) -> Result<Recorder<'a>, Disorder> {
+        for _ in 0..self.contention.call_count {
+            self.call()?;
+        }
+        Ok(self.recorder)
+    }
+
+    fn call(&mut self) -> Result<(), Disorder> {
+        let Contention { key_count, clear_every, .. } = *self.contention;
+        let key = self.rng.u64(..key_count);
+        if clear_every > 0 && self.rng.u64(..clear_every) == 0 {
+            return self.clear();
+        }
+        match self.rng.u8(..100) {
+            0..35 => self.put(key),
+            35..50 => self.delete(key),
+            50..60 => self.multi_get(),
+            _ => self.get(key),
+        }
+    }
+
+    fn put(&mut self, key: u64) -> Result<(), Disorder> {
+        let put = self.put_count.fetch_add(1, Ordering::Relaxed);
+        let drawn = self.rng.u32(..1000);
+        let (filler_bytes, _) =
+            FILLER_LENS_BYTES.into_iter().find(|&(_, per_mille)| drawn < per_mille).expect("all are");
+        let value = Stamped { key, put }.value(filler_bytes);
+        let store = self.store;
+        self.recorder.record(|| {
+            store.put(&key_bytes(key), &value).map_err(Disorder::Refused)?;
+            Ok([(key, Call::Put(put))])
+        })
+    }
+
+    fn delete(&mut self, key: u64) -> Result<(), Disorder> {
+        let store = self.store;
+        self.recorder.record(|| {
+            let was_there = store.delete(&key_bytes(key)).map_err(Disorder::Refused)?;
+            Ok([(key, Call::Delete(was_there))])
+        })
+    }
+
+    fn get(&mut self, key: u64) -> Result<(), Disorder> {
+        let store = self.store;
+        self.recorder.record(|| {
+            let value = store.get(&key_bytes(key)).map_err(Disorder::Refused)?;
+            Ok([(key, Call::Get(put_of(key, value)?))])
+        })
+    }
+
+    fn multi_get(&mut self) -> Result<(), Disorder> {
+        let numbers: [u64; BATCH_COUNT] = std::array::from_fn(|_| self.rng.u64(..self.contention.key_count));
+        let keys = numbers.map(key_bytes);
+        let store = self.store;
+        self.recorder.record(|| {
+            let values = store.multi_get(&keys.each_ref().map(|key| &key[..])).map_err(Disorder::Refused)?;
+            let reads = numbers.into_iter().zip(values);
+            reads.map(|(key, value)| Ok((key, Call::Get(put_of(key, value)?)))).collect::<Result<Vec<_>, _>>()
+        })
+    }
+
+    fn clear(&mut self) -> Result<(), Disorder> {
+        let (store, key_count) = (self.store, self.contention.key_count);
+        self.recorder.record(|| {
+            store.clear().map_err(Disorder::Refused)?;
+            Ok((0..key_count).map(|key| (key, Call::Clear)))
+        })
+    }
+}
+
+fn key_bytes(key: u64) -> [u8; 8] {
+    key.to_be_bytes()
+}
+
+/// The put that a key's value comes from.
+fn put_of(key: u64, value: Option<Vec<u8>>) -> Result<Option<u64>, Disorder> {
+    let Some(value) = value else { return Ok(None) };
+    let value = Stamped::read(&value).ok_or(Disorder::Torn { key })?;
+    if value.key == key { Ok(Some(value.put)) } else { Err(Disorder::Foreign { key, value }) }
+}

@@ -1,0 +1,129 @@
+//! The history judge's own test: an honest store passes under contention, and each broken twin is caught.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use testkit::{Contention, Contents, Disorder, Failure, Operations, Stamped, contend};
+
+/// How a map misbehaves, once in a while.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Habit {
+    Honest,
+    /// Answers with the value before.
+    ReadsStale,
+    /// Acknowledges a put that it forgets.
+    LosesUpdates,
+    /// Says that it deleted what stays.
+    KeepsDeleted,
+    /// Looks whether the key is there first, and deletes it later.
+    DeletesInTwoSteps,
+    /// Clears all but one key.
+    ClearsNearlyAll,
+    /// Answers with the head of one value and the tail of another.
+    Tears,
+    /// Answers with another key's value.
+    MixesKeysUp,
+}
+
+struct Map {
+    contents: Mutex<Contents>,
+    /// What was replaced last.
+    replaced: Mutex<Vec<u8>>,
+    call_count: AtomicU64,
+    habit: Habit,
+}
+
+/// A twin misbehaves in one of so many calls.
+const RARELY: u64 = 50;
+
+impl Map {
+    fn new(habit: Habit) -> Map {
+        let (contents, replaced, call_count) = Default::default();
+        Map { contents, replaced, call_count, habit }
+    }
+
+    /// True if this is the moment for a bad habit.
+    fn gives_in_to(&self, habit: Habit) -> bool {
+        self.habit == habit && self.call_count.fetch_add(1, Ordering::Relaxed) % RARELY == RARELY - 1
+    }
+}
+
+impl Operations for Map {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+        let value = self.contents.lock().unwrap().get(key).cloned();
+        let Some(mut value) = value else { return Ok(None) };
+        if self.gives_in_to(Habit::Tears) {
+            let last = value.len() - 1;
+            value[last] ^= 1;
+        }
+        if self.gives_in_to(Habit::MixesKeysUp) {
+            value = Stamped { key: u64::MAX, put: 0 }.value(0);
+        }
+        if self.gives_in_to(Habit::ReadsStale) {
+            let replaced = self.replaced.lock().unwrap().clone();
+            let is_of_this_key =
+                |value: &Vec<u8>| Stamped::read(value).is_some_and(|old| old.key.to_be_bytes() == *key);
+            return Ok(Some(replaced).filter(is_of_this_key).or(Some(value)));
+        }
+        Ok(Some(value))
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+        if self.gives_in_to(Habit::LosesUpdates) {
+            return Ok(());
+        }
+        let before = self.contents.lock().unwrap().insert(key.to_vec(), value.to_vec());
+        *self.replaced.lock().unwrap() = before.unwrap_or_default();
+        Ok(())
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool, Failure> {
+        if self.gives_in_to(Habit::KeepsDeleted) {
+            return Ok(self.contents.lock().unwrap().contains_key(key));
+        }
+        if self.habit == Habit::DeletesInTwoSteps {
+            let was_there = self.contents.lock().unwrap().contains_key(key);
+            std::thread::yield_now();
+            self.contents.lock().unwrap().remove(key);
+            return Ok(was_there);
+        }
+        Ok(self.contents.lock().unwrap().remove(key).is_some())
+    }
+
+    fn clear(&self) -> Result<(), Failure> {
+        let mut contents = self.contents.lock().unwrap();
+        let kept = contents.pop_first().filter(|_| self.habit == Habit::ClearsNearlyAll);
+        contents.clear();
+        contents.extend(kept);
+        Ok(())
+    }
+
+    fn len(&self) -> Result<u64, Failure> {
+        Ok(self.contents.lock().unwrap().len() as u64)
+    }
+
+    fn for_each(&self, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
+        self.contents.lock().unwrap().iter().for_each(|(key, value)| each(key, value));
+        Ok(())
+    }
+}
+
+const HEAVY: Contention = Contention { thread_count: 4, call_count: 10_000, key_count: 3, clear_every: 500, seed: 1 };
+
+#[test]
+fn an_honest_store_passes() {
+    let event_count = contend(&Map::new(Habit::Honest), &HEAVY).unwrap_or_else(|disorder| panic!("{disorder}"));
+    assert!(event_count > 40_000);
+}
+
+#[test]
+fn every_broken_twin_is_caught() {
+    for habit in
+        [Habit::ReadsStale, Habit::LosesUpdates, Habit::KeepsDeleted, Habit::DeletesInTwoSteps, Habit::ClearsNearlyAll]
+    {
+        let caught = contend(&Map::new(habit), &HEAVY);
+        assert!(matches!(caught, Err(Disorder::Anomaly(_))), "{habit:?}: {caught:?}");
+    }
+    assert!(matches!(contend(&Map::new(Habit::Tears), &HEAVY), Err(Disorder::Torn { .. })));
+    assert!(matches!(contend(&Map::new(Habit::MixesKeysUp), &HEAVY), Err(Disorder::Foreign { .. })));
+}
