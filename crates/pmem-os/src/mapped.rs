@@ -20,7 +20,7 @@ use crate::{MapError, huge, write_path};
 /// How a file or device is mapped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MapOptions {
-    /// Address range to reserve, and so the largest that the region can get. Less is taken where the process's address
+    /// Address range to reserve, and the largest that the region can get. Less is taken where the process's address
     /// space is limited, and more where the file is longer.
     pub reserve_bytes: u64,
     /// False opens the file for reading and maps it without write access.
@@ -44,6 +44,8 @@ pub struct Mapped {
     /// Equal to `len_bytes`, or 0 where nothing may be stored, so that one comparison refuses both.
     pub(crate) writable_bytes: AtomicU64,
     pub(crate) writable: bool,
+    /// What the region was allowed to get when it was mapped.
+    pub(crate) allowed_bytes: u64,
     pub(crate) backing: Backing,
     /// Items are written past the cache.
     pub(crate) past_cache: bool,
@@ -128,7 +130,7 @@ impl Mapped {
     /// The largest that the region can get.
     #[must_use]
     pub fn limit_bytes(&self) -> u64 {
-        self.addresses.len_bytes().min(self.backing.limit_bytes())
+        self.allowed_bytes.min(self.addresses.len_bytes()).min(self.backing.limit_bytes())
     }
 
     fn map_new(backing: Backing, bytes: u64, path: &Path, options: MapOptions) -> Result<Mapped, MapError> {
@@ -170,6 +172,7 @@ impl Mapped {
             len_bytes: AtomicU64::new(len_bytes),
             writable_bytes: AtomicU64::new(if options.writable { len_bytes } else { 0 }),
             writable: options.writable,
+            allowed_bytes: options.reserve_bytes.max(len_bytes),
             past_cache: write_path::is_past_cache(backing.durability(map_sync)),
             durability: backing.durability(map_sync),
             kind,

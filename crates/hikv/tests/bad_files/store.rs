@@ -1,0 +1,111 @@
+//! A small store to do damage to.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hikv::{OpenError, Options, Report, Store};
+use tempfile::TempDir;
+
+pub(crate) const ITEM_COUNT: usize = 200;
+
+/// A closed store in a directory of its own.
+pub(crate) struct Closed {
+    home: TempDir,
+}
+
+pub(crate) fn key(i: usize) -> Vec<u8> {
+    format!("the key of item {i:04}").into_bytes()
+}
+
+pub(crate) fn value(i: usize) -> Vec<u8> {
+    format!("the value of item {i:04}").repeat(3).into_bytes()
+}
+
+impl Closed {
+    /// A store with [`ITEM_COUNT`] items.
+    pub(crate) fn new() -> Closed {
+        let home = tempfile::tempdir().unwrap();
+        let store = Options::new().partition_count(1).open(home.path().join("store")).unwrap();
+        (0..ITEM_COUNT).for_each(|i| store.put(key(i), value(i)).unwrap());
+        drop(store);
+        Closed { home }
+    }
+
+    /// The store's directory.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.home.path().join("store")
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.path().join("store.hikv")
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        fs::read(self.file()).unwrap()
+    }
+
+    /// Changes the region's bytes.
+    pub(crate) fn alter(&self, change: impl FnOnce(&mut Vec<u8>)) {
+        let mut bytes = self.bytes();
+        change(&mut bytes);
+        fs::write(self.file(), bytes).unwrap();
+    }
+
+    /// Flips the lowest bit of the byte at `at`.
+    pub(crate) fn flip(&self, at: usize) {
+        self.alter(|bytes| bytes[at] ^= 1);
+    }
+
+    /// Where a text lies in the region, which holds it once.
+    pub(crate) fn find(&self, text: &[u8]) -> usize {
+        let bytes = self.bytes();
+        let mut found = bytes.windows(text.len()).enumerate().filter(|(_, window)| *window == text);
+        let at = found.next().expect("the region holds the text").0;
+        assert!(found.next().is_none(), "the region holds the text twice");
+        at
+    }
+
+    /// The error of opening, to write and to read alike; the file stays as it was. Its text is a plain sentence that
+    /// names the store's path and holds each of `parts`.
+    pub(crate) fn assert_refused(&self, parts: &[&str]) {
+        let before = self.bytes();
+        for error in [Store::open(self.path()).unwrap_err(), Store::open_read_only(self.path()).unwrap_err()] {
+            assert_names(&error, &self.path(), parts);
+        }
+        assert!(self.bytes() == before, "the refused file was changed");
+    }
+
+    /// The store opens, is sound, and holds every item.
+    pub(crate) fn assert_whole(&self) {
+        for options in [Options::new().read_only(true), Options::new()] {
+            let store = options.open(self.path()).unwrap();
+            assert_holds(&store, 0..ITEM_COUNT);
+            assert_eq!(verify(&store), Report { items: ITEM_COUNT as u64, damage: vec![] });
+        }
+    }
+}
+
+/// The error's text is a plain sentence that names `path` and holds each of `parts`.
+pub(crate) fn assert_names(error: &OpenError, path: &Path, parts: &[&str]) {
+    let text = error.to_string();
+    assert_plain(&text);
+    for part in [path.to_str().unwrap()].iter().chain(parts) {
+        assert!(text.contains(part), "'{part}' is not in: {text}");
+    }
+}
+
+/// One line, no debug output, no full stop at its end.
+pub(crate) fn assert_plain(text: &str) {
+    let is_plain = !text.is_empty() && !text.contains(['\n', '{', '}', '"']) && !text.ends_with('.');
+    assert!(is_plain, "not a plain sentence: {text}");
+}
+
+pub(crate) fn assert_holds(store: &Store, items: impl IntoIterator<Item = usize>) {
+    for i in items {
+        assert_eq!(store.get(key(i)).unwrap(), Some(value(i)), "item {i}");
+    }
+}
+
+pub(crate) fn verify(store: &Store) -> Report {
+    store.verify(|_| {}).unwrap()
+}
