@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use parking_lot::Mutex;
 
 use crate::pins::{advance, safe, tag, thread_index};
+use crate::protocol::is_free;
 
 /// Lanes, so that writers rarely meet at a lock.
 const LANE_COUNT: usize = 8;
@@ -89,7 +90,7 @@ impl<T> Waiting<T> {
     #[inline]
     fn pop_free(&mut self) -> Option<T> {
         let (tag, _) = self.queue.front()?;
-        if tag + 2 > safe() {
+        if !is_free(*tag, safe()) {
             return None;
         }
         self.queue.pop_front().map(|(_, thing)| thing)

@@ -6,10 +6,9 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// The pin of a thread that reads nothing.
-const UNPINNED: u64 = 0;
+use crate::protocol::{self, UNPINNED};
 
-static EPOCH: AtomicU64 = AtomicU64::new(1);
+static EPOCH: AtomicU64 = AtomicU64::new(protocol::FIRST_EPOCH);
 static SAFE: AtomicU64 = AtomicU64::new(0);
 static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
 static SLOT_COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -65,12 +64,7 @@ pub fn pin() -> Pin {
     let slot = my_slot();
     let outer = slot.pin.load(Ordering::Relaxed);
     if outer == UNPINNED {
-        slot.pin.store(EPOCH.load(Ordering::Relaxed), Ordering::Relaxed);
-        if FENCE_FREE.load(Ordering::Relaxed) {
-            compiler_fence(Ordering::SeqCst);
-        } else {
-            fence(Ordering::SeqCst);
-        }
+        protocol::enter(&slot.pin, &EPOCH, light_barrier);
     }
     Pin { slot, outer, _not_send: PhantomData }
 }
@@ -78,7 +72,7 @@ pub fn pin() -> Pin {
 impl Drop for Pin {
     #[inline(always)]
     fn drop(&mut self) {
-        self.slot.pin.store(self.outer, Ordering::Release);
+        protocol::leave(&self.slot.pin, self.outer);
     }
 }
 
@@ -97,10 +91,10 @@ pub fn thread_index() -> usize {
 
 /// The epoch that a thing unlinked before this call is tagged with.
 pub(crate) fn tag() -> u64 {
-    EPOCH.load(Ordering::Acquire)
+    protocol::tag(&EPOCH, light_barrier)
 }
 
-/// What was retired with tag e is free if `e + 2 <= safe()`. Grows with [`advance`].
+/// How far every thread has come; see [`protocol::is_free`]. Grows with [`advance`].
 #[inline(always)]
 #[must_use]
 pub fn safe() -> u64 {
@@ -110,11 +104,7 @@ pub fn safe() -> u64 {
 /// Starts a new epoch and finds out how far every thread has come; returns the new [`safe`]. Costs a system call.
 pub fn advance() -> u64 {
     let _one_at_a_time = ADVANCING.lock().unwrap_or_else(PoisonError::into_inner);
-    let epoch = EPOCH.fetch_add(1, Ordering::SeqCst) + 1;
-    barrier();
-    let oldest = slots().map(|slot| slot.pin.load(Ordering::Acquire)).filter(|&pin| pin != UNPINNED).min();
-    let safe = oldest.unwrap_or(epoch).min(epoch);
-    SAFE.fetch_max(safe, Ordering::AcqRel).max(safe)
+    protocol::advance(&EPOCH, &SAFE, slots().map(|slot| &slot.pin), heavy_barrier)
 }
 
 #[inline(always)]
@@ -175,12 +165,23 @@ pub(crate) fn barriers_are_expedited() -> bool {
     })
 }
 
-/// Every running thread of the process executes a barrier before this returns, or, where pins have fences, the caller.
-fn barrier() {
+/// Every running thread of the process executes a barrier before this returns, or, where light barriers are fences, the
+/// caller.
+fn heavy_barrier() {
     fence(Ordering::SeqCst);
     if barriers_are_expedited() {
         let done = membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED);
         assert!(done, "the kernel took back expedited barriers after it had granted them");
+    }
+}
+
+/// A barrier towards heavy ones: for the compiler alone where those reach every thread.
+#[inline(always)]
+fn light_barrier() {
+    if FENCE_FREE.load(Ordering::Relaxed) {
+        compiler_fence(Ordering::SeqCst);
+    } else {
+        fence(Ordering::SeqCst);
     }
 }
 

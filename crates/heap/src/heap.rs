@@ -2,14 +2,14 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64};
 
-use pmem::{Canary, Dram, Medium};
+use pmem::{Canary, Dram, Medium, Offset};
 
 use crate::class::Class;
 use crate::format::Parameters;
 use crate::free::extent_units;
 use crate::header::{ChunkKind, Header};
 use crate::lane::Lanes;
-use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, unit_start};
+use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, UNIT_BYTES, unit_start};
 use crate::lender::Lender;
 use crate::lock::Spin;
 use crate::place::{Place, PlaceKind, Reservation};
@@ -63,6 +63,9 @@ impl<D: Dram> Heap<D> {
     /// Opens a region and checks its superblock, its state words and the header of every chunk. On a medium for reading
     /// nothing is stored; elsewhere a bad copy of the superblock is rewritten.
     ///
+    /// An earlier process may have been killed between a store and its flush. What it stored is seen, and relied on from
+    /// now on, so the region's head and every chunk's header are made durable as they stand.
+    ///
     /// # Errors
     /// What is wrong with the region and where; [`HeapError::NoDram`].
     pub fn open<M: Medium>(medium: &M, dram: D) -> Result<Heap<D>, HeapError> {
@@ -70,6 +73,10 @@ impl<D: Dram> Heap<D> {
         let mark = state::load_mark(medium, region.len_bytes())?;
         let heap = Heap::new(region, mark, dram)?;
         heap.walk(medium)?;
+        if medium.is_writable() {
+            medium.flush(Offset(0).span(UNIT_BYTES));
+            medium.order();
+        }
         if medium.breaks(Canary::PutBelowMark) {
             heap.finish_sweep(medium);
         }
@@ -106,6 +113,9 @@ impl<D: Dram> Heap<D> {
         while unit < self.unswept_past {
             let header = Header::load(medium, unit, self.unswept_past)?;
             self.enter(unit, header)?;
+            if medium.is_writable() {
+                medium.flush(unit_start(unit).span(CHUNK_HEADER_BYTES));
+            }
             unit += header.units;
         }
         Ok(())

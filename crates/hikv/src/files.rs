@@ -29,7 +29,8 @@ const LOCK_NAME: &str = "lock";
 pub(crate) struct Opened {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) identity: Identity,
-    pub(crate) lock: StoreLock,
+    /// None where the store is read on a file system that cannot be written: nobody writes there.
+    pub(crate) lock: Option<StoreLock>,
 }
 
 pub(crate) fn open(path: &Path, options: &Options) -> Result<Opened, OpenError> {
@@ -53,7 +54,7 @@ fn open_dir(dir: &Path, options: &Options) -> Result<Opened, OpenError> {
     if !may_create && !exists(&file)? {
         return Err(OpenError::Missing { path: dir.to_owned() });
     }
-    let lock = lock(&dir.join(LOCK_NAME), dir, options)?;
+    let lock = lock_dir(dir, options)?;
     // Only now: another process may have created the store meanwhile.
     if exists(&file)? {
         return open_region(Mapped::open(&file, map_options(options))?, &file, options, lock);
@@ -64,7 +65,7 @@ fn open_dir(dir: &Path, options: &Options) -> Result<Opened, OpenError> {
     create_region(dir, &file, options, lock)
 }
 
-fn create_region(dir: &Path, file: &Path, options: &Options, lock: StoreLock) -> Result<Opened, OpenError> {
+fn create_region(dir: &Path, file: &Path, options: &Options, lock: Option<StoreLock>) -> Result<Opened, OpenError> {
     let unfinished = dir.join(UNFINISHED_NAME);
     match fs::remove_file(&unfinished) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(OpenError::io(&unfinished, "remove")(error)),
@@ -81,7 +82,7 @@ fn create_region(dir: &Path, file: &Path, options: &Options, lock: StoreLock) ->
 }
 
 fn open_device(path: &Path, options: &Options) -> Result<Opened, OpenError> {
-    let lock = lock(path, path, options)?;
+    let lock = Some(lock(path, path, options)?);
     let medium = Mapped::open_device(path, map_options(options))?;
     let found = Region::probe(&medium).map_err(|error| OpenError::unusable(path)(error.into()))?;
     match found {
@@ -89,6 +90,20 @@ fn open_device(path: &Path, options: &Options) -> Result<Opened, OpenError> {
         Found::Fresh if options.create && !options.read_only => format_region(medium, path, options, lock),
         Found::Fresh => Err(OpenError::Missing { path: path.to_owned() }),
     }
+}
+
+/// Locks the store in `dir`. A copy of a store may lack the lock file: a reader makes it, too, if it can.
+fn lock_dir(dir: &Path, options: &Options) -> Result<Option<StoreLock>, OpenError> {
+    let file = dir.join(LOCK_NAME);
+    if options.read_only && !file.try_exists().map_err(OpenError::io(&file, "examine"))? {
+        match fs::OpenOptions::new().append(true).create(true).open(&file) {
+            Err(error) if matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied) => {
+                return Ok(None);
+            }
+            made => drop(made.map_err(OpenError::io(&file, "create"))?),
+        }
+    }
+    lock(&file, dir, options).map(Some)
 }
 
 fn lock(file: &Path, store: &Path, options: &Options) -> Result<StoreLock, OpenError> {
@@ -100,7 +115,7 @@ fn map_options(options: &Options) -> MapOptions {
     MapOptions { reserve_bytes: options.region_bytes_max, writable: !options.read_only, huge_pages: options.huge_pages }
 }
 
-fn format_region(medium: Mapped, file: &Path, options: &Options, lock: StoreLock) -> Result<Opened, OpenError> {
+fn format_region(medium: Mapped, file: &Path, options: &Options, lock: Option<StoreLock>) -> Result<Opened, OpenError> {
     let parameters = Parameters {
         uuid: Uuid::new_v4().into_bytes(),
         hash_seed: Uuid::new_v4().as_u64_pair().0,
@@ -110,7 +125,7 @@ fn format_region(medium: Mapped, file: &Path, options: &Options, lock: StoreLock
     start(medium, file, options, lock, Some(parameters))
 }
 
-fn open_region(medium: Mapped, file: &Path, options: &Options, lock: StoreLock) -> Result<Opened, OpenError> {
+fn open_region(medium: Mapped, file: &Path, options: &Options, lock: Option<StoreLock>) -> Result<Opened, OpenError> {
     start(medium, file, options, lock, None)
 }
 
@@ -119,7 +134,7 @@ fn start(
     medium: Mapped,
     file: &Path,
     options: &Options,
-    lock: StoreLock,
+    lock: Option<StoreLock>,
     format: Option<Parameters>,
 ) -> Result<Opened, OpenError> {
     let identity = Identity::of(&medium);

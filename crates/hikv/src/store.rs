@@ -31,7 +31,7 @@ struct Inner {
     guard: ForkGuard,
     path: PathBuf,
     identity: Identity,
-    _lock: StoreLock,
+    _lock: Option<StoreLock>,
 }
 
 impl fmt::Debug for Store {

@@ -17,6 +17,7 @@
 use std::sync::atomic::Ordering;
 use std::thread;
 
+use heap::Heap;
 use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Slot, Ticket};
 
 use super::image::{overflow_word, room};
@@ -84,14 +85,14 @@ impl PartitionedHash {
 
     /// Locks the pair of `signature` for a writer, who is pinned until the bucket is dropped.
     #[inline]
-    pub fn lock<'a, M: Medium, D: Dram>(&'a self, cx: Context<'a, M, D>, signature: u64) -> Bucket<'a, M> {
+    pub fn lock<'a, M: Medium, D: Dram>(&'a self, cx: Context<'a, M, D>, signature: u64) -> Bucket<'a, M, D> {
         let home = Home::of(signature);
         loop {
             let segment = self.root().segment(self.geometry, signature);
             let lock = segment.lock_pair(home.pair);
             if !segment.is_dead() {
                 segment.make_durable(cx.medium);
-                return Bucket { medium: cx.medium, segment, signature, home, _lock: lock };
+                return Bucket { medium: cx.medium, heap: cx.heap, segment, signature, home, _lock: lock };
             }
             drop(lock);
             thread::yield_now();
@@ -195,8 +196,9 @@ pub(super) fn settle<M: Medium>(medium: &M, slot: Slot, seen: Position) -> Resul
 }
 
 /// A pair of buckets, locked: what a writer of one key works in.
-pub struct Bucket<'a, M> {
+pub struct Bucket<'a, M, D: Dram> {
     medium: &'a M,
+    heap: &'a Heap<D>,
     segment: &'a Segment,
     signature: u64,
     home: Home,
@@ -214,7 +216,7 @@ pub struct Published {
     pub crowded: Option<Offset>,
 }
 
-impl<'a, M: Medium> Bucket<'a, M> {
+impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
     /// As [`PartitionedHash::find`], under the lock.
     pub fn find<R, E: From<MediumError>>(
         &self,
@@ -255,18 +257,29 @@ impl<'a, M: Medium> Bucket<'a, M> {
     /// Puts `position`, whose item was flushed, in the place of what was found.
     pub fn replace<R>(self, found: &Found<R>, position: Position) -> Published {
         self.order_item();
+        self.mark_unlinked(found.position);
         self.publish(found.slot, None, position)
     }
 
     /// Marks what was found as deleted.
     pub fn remove<R>(self, found: &Found<R>) -> Published {
         self.segment.count(self.home.pair, -1);
+        self.mark_unlinked(found.position);
         if self.medium.breaks(Canary::PlainZeroDelete) {
             let word = self.now(found.slot).emptied();
             self.medium.store(found.slot.position, word.word(), Ordering::Release);
             return Published { slot: found.slot, word, ticket: Ticket(0), crowded: None };
         }
         self.publish(found.slot, None, found.position.deleted())
+    }
+
+    /// The sweep, which the bucket's lock keeps away, will not meet the item any more, and yet must not free it: that is
+    /// the retirement's to do.
+    #[inline(always)]
+    fn mark_unlinked(&self, position: Position) {
+        if let Some(place) = position.place() {
+            self.heap.mark_unlinked(place);
+        }
     }
 
     /// What an entry relies on is durable before it. Only now, so that the write-back ran while the bucket was searched.

@@ -121,7 +121,11 @@ impl PartitionedHash {
         let table = root.directory(partition).put_halves(old, halves);
         old.kill();
         // The table goes last: its locks are still held by the caller, who is pinned.
-        places.into_iter().for_each(|place| cx.retire(Garbage::Place(place)));
+        for place in places {
+            // The sweep, which the partition's lock keeps away, will not meet the segment any more.
+            cx.heap.mark_unlinked(place);
+            cx.retire(Garbage::Place(place));
+        }
         cx.retire(Garbage::Table(Table(TableKind::Segment(table))));
     }
 

@@ -72,6 +72,33 @@ fn the_sweep_counts_every_entry_once_while_segments_split() {
     }
 }
 
+/// A reader keeps what is removed during the sweep from being freed before its end: those slots have no second owner.
+#[test]
+fn what_is_removed_before_the_sweep_comes_by_is_freed_once() {
+    let (rig, mut contents) = filled();
+    let rig = rig.reopened();
+    let reader = epoch::pin();
+    for number in 0..COUNT / 2 {
+        assert_eq!(rig.remove(key(mixed(number), number)), Some(number));
+        contents.remove(&key(mixed(number), number));
+    }
+    rig.split(0);
+    rig.sweep();
+    let mut put = |number: u64| {
+        rig.put(key(mixed(number), number), number);
+        contents.insert(key(mixed(number), number), number);
+    };
+    // More than one chunk holds, so that slots of the old one are used again.
+    (COUNT..4 * COUNT).for_each(&mut put);
+    drop(reader);
+    rig.free_garbage();
+    (4 * COUNT..5 * COUNT).for_each(&mut put);
+    rig.free_garbage();
+    assert_same(&rig.contents(), &contents);
+    let live_bytes = contents.len() as u64 * 16 + rig.index.segment_count() * SEGMENT_BYTES;
+    assert_eq!(rig.heap.stats().live_bytes, live_bytes);
+}
+
 #[test]
 fn clear_leaves_nothing_and_frees_everything() {
     let (rig, mut contents) = filled();
