@@ -196,7 +196,7 @@ mod tests {
     /// What kernels and firmware use is run here, where it can be.
     #[test]
     fn general_registers_do_what_vector_registers_do() {
-        let source: [u8; 101] = core::array::from_fn(|i| i as u8 * 3 + 1);
+        let source: [u8; 101] = core::array::from_fn(|i| (i * 7) as u8);
         for start in 0..source.len() - 16 {
             let mut target = Aligned([0; 16]);
             // SAFETY: 16 aligned bytes of ours, and 16 bytes of the source.
