@@ -212,6 +212,12 @@ impl Header {
         Some((state, (word >> 17) as u16))
     }
 
+    /// A state word made dead; `None` if it is none.
+    #[must_use]
+    pub fn dead(word: u64) -> Option<u64> {
+        Some(seal(unseal(word)? & !7 | State::Dead as u64))
+    }
+
     /// The header in these two words; `None` if it is none.
     #[must_use]
     pub fn from_words(state: u64, prefix: u64) -> Option<Header> {
@@ -277,6 +283,7 @@ mod tests {
         let header =
             Header { state: State::Live, partition: 255, depth: 26, prefix: (1 << 26) - 1, generation: u16::MAX };
         assert_eq!(Header::from_words(header.state_word(), seal(header.prefix)), Some(header));
+        assert_eq!(Header::dead(header.state_word()), Some(header.with(State::Dead).state_word()));
         assert_eq!(Header::from_words(0, 0), None);
         assert_eq!(Header::from_words(header.with(State::Dead).state_word() ^ 1, seal(0)), None);
         assert_eq!(Header::from_words(Header { depth: 3, ..header }.state_word(), seal(8)), None);
