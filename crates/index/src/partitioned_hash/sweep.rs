@@ -1,4 +1,5 @@
-//! Walking all segments: the sweep after open, walks for readers, and `clear`.
+//! Walking all segments: the sweep after open, walks for readers, and `clear`
+//! (`docs/decisions/0008-clear-by-generation.md`).
 //!
 //! A walk holds nothing between two segments. It advances by prefix, so that a split behind it shows nothing twice and
 //! one before it hides nothing: the halves of a visited segment lie behind, those of an unvisited one ahead.
