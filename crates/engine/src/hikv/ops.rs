@@ -5,13 +5,14 @@ use std::thread;
 
 use heap::{Place, Reservation};
 use index::Position;
-use index::partitioned_hash::{Cursor, Found, Garbage};
+use index::partitioned_hash::Cursor;
 use pmem::{Canary, Dram, Medium, MediumError};
 
 use super::HiKv;
 use super::item::{self, Item, Streamed};
 use super::layout::HEADER_BYTES;
-use crate::{CheckStep, Damage, Engine, EngineStats, Error, Limits, Progress, Version};
+use super::order::{Order, Written};
+use crate::{CheckStep, Damage, Engine, EngineStats, Error, Limits, OrderedEngine, Progress, Version};
 
 /// Keys of a batch whose memory accesses overlap: as many as a core has misses in flight, with some to spare.
 const GROUP_COUNT: usize = 16;
@@ -19,7 +20,7 @@ const GROUP_COUNT: usize = 16;
 /// read takes.
 const READER_WAITS_MAX: usize = 1000;
 
-impl<M: Medium, D: Dram> HiKv<M, D> {
+impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// The key's item, if `position` names it. The caller is pinned, or holds the bucket's lock.
     #[inline(always)]
     fn item_of(&self, position: Position, key: &[u8]) -> Result<Option<Item<'_>>, Error> {
@@ -122,20 +123,30 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
     #[inline]
     fn publish(&self, signature: u64, key: &[u8], reservation: Reservation<'_, D>) -> Result<(), Error> {
         let position = Position::of(reservation.place());
+        let partition = self.index.partition(signature);
         loop {
             let bucket = self.index.lock(self.cx(), signature);
             let found = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(drop)))?;
+            let Some(ticket) = self.order.take(partition) else {
+                drop(bucket);
+                self.order.make_room(self.cx(), partition)?;
+                continue;
+            };
             let published = match &found {
                 Some(found) => Ok(bucket.replace(found, position)),
                 None => bucket.insert(position),
             };
             match published {
-                Err(full) => self.index.split(self.cx(), signature, full)?,
+                Err(full) => {
+                    drop(ticket);
+                    self.index.split(self.cx(), signature, full)?;
+                }
                 Ok(published) => {
                     reservation.publish();
                     let crowded = published.crowded;
                     published.settle(&self.medium)?;
-                    self.retire(found)?;
+                    let old = found.map(|found| found.position);
+                    self.order.tell(self.cx(), ticket, Written { key, old, new: Some(position) })?;
                     if let Some(segment) = crowded {
                         // The item is in; a split that finds no space now will be tried again by a later put.
                         let _ = self.index.split(self.cx(), signature, segment);
@@ -146,11 +157,23 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
         }
     }
 
-    fn retire<R>(&self, found: Option<Found<R>>) -> Result<(), Error> {
-        if let Some(found) = found {
-            self.cx().retire(Garbage::Place(place_of(found.position)?));
+    /// A delete, unless the key's queue is full.
+    #[inline]
+    fn try_delete(&self, signature: u64, key: &[u8]) -> Result<Option<bool>, Error> {
+        let bucket = self.index.lock(self.cx(), signature);
+        let Some(found) = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(drop)))? else {
+            return Ok(Some(false));
+        };
+        let Some(ticket) = self.order.take(self.index.partition(signature)) else {
+            return Ok(None);
+        };
+        bucket.remove(&found).settle(&self.medium)?;
+        if self.medium.breaks(Canary::PlainZeroDelete) {
+            self.heap.free(&self.medium, place_of(found.position)?);
+            return Ok(Some(true));
         }
-        Ok(())
+        self.order.tell(self.cx(), ticket, Written { key, old: Some(found.position), new: None })?;
+        Ok(Some(true))
     }
 
     /// Starts the miss of the old item, if there seems to be one: the bucket's lock waits for the new one's write-back.
@@ -170,7 +193,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
     }
 }
 
-impl<M: Medium, D: Dram> Engine for HiKv<M, D> {
+impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     fn name(&self) -> &'static str {
         "hikv"
     }
@@ -228,24 +251,22 @@ impl<M: Medium, D: Dram> Engine for HiKv<M, D> {
         self.check_writable()?;
         let _pin = epoch::pin();
         let signature = self.hasher.signature(key);
-        let bucket = self.index.lock(self.cx(), signature);
-        let Some(found) = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(drop)))? else {
-            return Ok(false);
-        };
-        bucket.remove(&found).settle(&self.medium)?;
-        if self.medium.breaks(Canary::PlainZeroDelete) {
-            self.heap.free(&self.medium, place_of(found.position)?);
-            return Ok(true);
+        loop {
+            if let Some(deleted) = self.try_delete(signature, key)? {
+                return Ok(deleted);
+            }
+            self.order.make_room(self.cx(), self.index.partition(signature))?;
         }
-        self.retire(Some(found))?;
-        Ok(true)
     }
 
     fn clear(&self) -> Result<(), Error> {
         self.check_writable()?;
         // Free space that is still unknown could not be told from what is freed now.
         self.finish_sweep()?;
-        let cleared = self.with_room(|| Ok(self.index.clear(self.cx())?))?;
+        self.order.suspend(self.cx())?;
+        let cleared = self.with_room(|| Ok(self.index.clear(self.cx())?));
+        self.order.resume();
+        let cleared = cleared?;
         self.cleared.retire(cleared, |cleared| cleared.free(self.cx()));
         // A caller that is pinned itself (it reads a value) leaves the freeing to the background.
         while !epoch::is_pinned() && !self.cleared.is_empty() {
@@ -280,7 +301,11 @@ impl<M: Medium, D: Dram> Engine for HiKv<M, D> {
     }
 
     fn wants_step(&self) -> bool {
-        self.medium.is_writable() && self.runs_low()
+        self.medium.is_writable() && (self.runs_low() || self.order.wants_step())
+    }
+
+    fn ordered(&self) -> Option<&dyn OrderedEngine> {
+        O::operations(self)
     }
 
     fn stats(&self) -> EngineStats {
@@ -302,7 +327,7 @@ pub(super) fn whole(item: &Item<'_>, position: Position) -> Result<(), Error> {
     Err(Error::Corrupt { offset: position.offset().0, what: "an item's checksum does not fit" })
 }
 
-fn place_of(position: Position) -> Result<Place, Error> {
+pub(super) fn place_of(position: Position) -> Result<Place, Error> {
     let offset = position.offset().0;
     position.place().ok_or(Error::Corrupt { offset, what: "an entry names an item of no size class" })
 }
