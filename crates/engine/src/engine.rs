@@ -5,7 +5,7 @@ use std::io::Read;
 use index::partitioned_hash::Cursor;
 use pmem::Counts;
 
-use crate::Error;
+use crate::{Error, OrderStats, OrderedEngine};
 
 /// Which of a key's values was seen: equal for equal values that were put once, different after any later put.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +70,8 @@ pub struct EngineStats {
     pub chained_count: u64,
     /// Flushes and fences, where they are counted.
     pub counts: Option<Counts>,
+    /// The ordered index, where the engine can keep one.
+    pub order: Option<OrderStats>,
 }
 
 /// What every engine can do. All methods may be called by many threads at once; a write is durable, as far as the
@@ -118,6 +120,9 @@ pub trait Engine: Send + Sync {
 
     /// True if [`Engine::step`] would have something to do that writers may soon wait for.
     fn wants_step(&self) -> bool;
+
+    /// The ordered operations, if the engine can keep keys in order.
+    fn ordered(&self) -> Option<&dyn OrderedEngine>;
 
     /// The figures.
     fn stats(&self) -> EngineStats;

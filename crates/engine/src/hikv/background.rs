@@ -25,7 +25,15 @@ pub(super) struct Background {
 
 impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     pub(super) fn background_step(&self) -> Result<Progress, Error> {
-        let mut background = self.background.lock();
+        let (order, space) = (O::step(self)?, self.space_step()?);
+        Ok(if order == Progress::More { Progress::More } else { space })
+    }
+
+    /// Sweep, growth, freeing: one thread at a time.
+    fn space_step(&self) -> Result<Progress, Error> {
+        let Some(mut background) = self.background.try_lock() else {
+            return Ok(Progress::Idle);
+        };
         if !self.swept.load(Ordering::Acquire) {
             self.sweep_step(&mut background)?;
             return Ok(Progress::More);

@@ -84,6 +84,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     #[cold]
     fn make_room(&self) -> Result<(), Error> {
         self.finish_sweep()?;
+        // Changes that wait in queues keep what they replaced.
+        while !epoch::is_pinned() && O::step(self)? == Progress::More {}
         for _ in 0..READER_WAITS_MAX {
             self.collect();
             if self.limbo.is_empty() || epoch::is_pinned() {
@@ -97,7 +99,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// A put, unless the region is full.
     #[inline(always)]
     fn try_put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        let _pin = epoch::pin();
+        let pin = epoch::pin();
         let signature = self.hasher.signature(key);
         self.index.prefetch(&self.medium, signature);
         self.index.prefetch_locks(signature);
@@ -116,21 +118,30 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         // SAFETY: the room was just reserved.
         unsafe { item::write(&self.medium, at, key, value) };
         self.prefetch_old(signature);
-        self.publish(signature, key, reservation)
+        match self.publish(signature, key, reservation)? {
+            None => Ok(()),
+            Some(reservation) => {
+                drop(pin);
+                self.publish_later(signature, key, reservation)
+            }
+        }
     }
 
-    /// Steps 3 to 6 of a put: the item at the reservation was written and flushed.
+    /// Steps 3 to 6 of a put: the item at the reservation was written and flushed. The reservation comes back if the
+    /// queue is full. The caller is pinned.
     #[inline]
-    fn publish(&self, signature: u64, key: &[u8], reservation: Reservation<'_, D>) -> Result<(), Error> {
+    fn publish<'r>(
+        &self,
+        signature: u64,
+        key: &[u8],
+        reservation: Reservation<'r, D>,
+    ) -> Result<Option<Reservation<'r, D>>, Error> {
         let position = Position::of(reservation.place());
-        let partition = self.index.partition(signature);
         loop {
             let bucket = self.index.lock(self.cx(), signature);
             let found = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(drop)))?;
-            let Some(ticket) = self.order.take(partition) else {
-                drop(bucket);
-                self.order.make_room(self.cx(), partition)?;
-                continue;
+            let Some(ticket) = self.order.take(self.index.partition(signature)) else {
+                return Ok(Some(reservation));
             };
             let published = match &found {
                 Some(found) => Ok(bucket.replace(found, position)),
@@ -146,20 +157,32 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
                     let crowded = published.crowded;
                     published.settle(&self.medium)?;
                     let old = found.map(|found| found.position);
-                    self.order.tell(self.cx(), ticket, Written { key, old, new: Some(position) })?;
+                    self.order.tell(self.cx(), ticket, Written { key, old, new: Some(position) });
                     if let Some(segment) = crowded {
                         // The item is in; a split that finds no space now will be tried again by a later put.
                         let _ = self.index.split(self.cx(), signature, segment);
                     }
-                    return Ok(());
+                    return Ok(None);
                 }
             }
         }
     }
 
+    /// Publishes where queues may be full: whoever waits is not pinned.
+    fn publish_later(&self, signature: u64, key: &[u8], reservation: Reservation<'_, D>) -> Result<(), Error> {
+        let mut waiting = Some(reservation);
+        while let Some(reservation) = waiting {
+            O::make_room(self, self.index.partition(signature))?;
+            let _pin = epoch::pin();
+            waiting = self.publish(signature, key, reservation)?;
+        }
+        Ok(())
+    }
+
     /// A delete, unless the key's queue is full.
     #[inline]
     fn try_delete(&self, signature: u64, key: &[u8]) -> Result<Option<bool>, Error> {
+        let _pin = epoch::pin();
         let bucket = self.index.lock(self.cx(), signature);
         let Some(found) = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(drop)))? else {
             return Ok(Some(false));
@@ -172,7 +195,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             self.heap.free(&self.medium, place_of(found.position)?);
             return Ok(Some(true));
         }
-        self.order.tell(self.cx(), ticket, Written { key, old: Some(found.position), new: None })?;
+        self.order.tell(self.cx(), ticket, Written { key, old: Some(found.position), new: None });
         Ok(Some(true))
     }
 
@@ -242,20 +265,22 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         let reservation = self.with_room(|| self.reserve(item.item_bytes()))?;
         // SAFETY: the room was just reserved.
         unsafe { item.write(&self.medium, reservation.place().offset) }?;
-        let _pin = epoch::pin();
-        self.publish(self.hasher.signature(key), key, reservation)
+        let signature = self.hasher.signature(key);
+        let pin = epoch::pin();
+        let waiting = self.publish(signature, key, reservation)?;
+        drop(pin);
+        waiting.map_or(Ok(()), |reservation| self.publish_later(signature, key, reservation))
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
         check_key(key)?;
         self.check_writable()?;
-        let _pin = epoch::pin();
         let signature = self.hasher.signature(key);
         loop {
             if let Some(deleted) = self.try_delete(signature, key)? {
                 return Ok(deleted);
             }
-            self.order.make_room(self.cx(), self.index.partition(signature))?;
+            O::make_room(self, self.index.partition(signature))?;
         }
     }
 
@@ -263,7 +288,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         self.check_writable()?;
         // Free space that is still unknown could not be told from what is freed now.
         self.finish_sweep()?;
-        self.order.suspend(self.cx())?;
+        self.order.suspend(self.cx());
         let cleared = self.with_room(|| Ok(self.index.clear(self.cx())?));
         self.order.resume();
         let cleared = cleared?;

@@ -41,6 +41,11 @@ impl Change {
         self.head.get(..usize::from(self.len))
     }
 
+    /// The key's first bytes.
+    pub(super) fn head(&self) -> &[u8; INLINE_BYTES] {
+        &self.head
+    }
+
     #[inline]
     pub(super) fn to_words(self) -> [u64; CHANGE_WORDS] {
         let mut bytes = [0; 8 * (CHANGE_WORDS - 2)];

@@ -1,11 +1,10 @@
 //! A store without order.
 
-use index::partitioned_hash::{Context, Garbage};
+use index::partitioned_hash::Context;
 use pmem::{Dram, Medium};
 
-use super::{Order, Written};
+use super::{Order, Written, retire};
 use crate::hikv::HiKv;
-use crate::hikv::ops::place_of;
 use crate::{Error, OrderStats, OrderedEngine, Progress};
 
 /// No order: writers retire what they replace, and that is all.
@@ -21,20 +20,15 @@ impl<M: Medium, D: Dram> Order<M, D> for HashOnly {
     }
 
     #[inline(always)]
-    fn tell(&self, cx: Context<'_, M, D>, (): (), written: Written<'_>) -> Result<(), Error> {
-        if let Some(old) = written.old {
-            cx.retire(Garbage::Place(place_of(old)?));
-        }
+    fn tell(&self, cx: Context<'_, M, D>, (): (), written: Written<'_>) {
+        retire(cx, written.old);
+    }
+
+    fn make_room(_: &HiKv<M, D, HashOnly>, _: usize) -> Result<(), Error> {
         Ok(())
     }
 
-    fn make_room(&self, _: Context<'_, M, D>, _: usize) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn suspend(&self, _: Context<'_, M, D>) -> Result<(), Error> {
-        Ok(())
-    }
+    fn suspend(&self, _: Context<'_, M, D>) {}
 
     fn resume(&self) {}
 

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) const CHANGE_WORDS: usize = 7;
 
 /// A shared word: an atomic, or what a model checker puts in its place.
-pub(super) trait Word {
+pub trait Word {
     fn new(word: u64) -> Self;
     fn load(&self, ordering: Ordering) -> u64;
     fn store(&self, word: u64, ordering: Ordering);
@@ -50,7 +50,7 @@ pub(super) struct Ring<W = AtomicU64> {
 /// for no change.
 #[derive(Debug)]
 #[must_use]
-pub(super) struct Ticket<'a, W: Word = AtomicU64> {
+pub struct Ticket<'a, W: Word = AtomicU64> {
     ring: &'a Ring<W>,
     number: u64,
 }
@@ -99,13 +99,10 @@ impl<W: Word> Ring<W> {
     /// Copies the next filled places into `changes`; returns how many. The caller is the drainer.
     pub(super) fn peek(&self, changes: &mut [[u64; CHANGE_WORDS]]) -> usize {
         let head = self.head();
-        let filled = (head..).zip(changes.iter_mut()).take_while(|(number, change)| {
-            let place = self.place(*number);
-            let is_filled = place.sequence.load(Ordering::Acquire) == number + 1;
-            if is_filled {
-                **change = std::array::from_fn(|i| place.words[i].load(Ordering::Relaxed));
-            }
-            is_filled
+        let filled = (head..).zip(changes).map_while(|(number, change)| {
+            let place = self.place(number);
+            (place.sequence.load(Ordering::Acquire) == number + 1)
+                .then(|| *change = std::array::from_fn(|i| place.words[i].load(Ordering::Relaxed)))
         });
         filled.count()
     }
@@ -121,6 +118,11 @@ impl<W: Word> Ring<W> {
 }
 
 impl<W: Word> Ticket<'_, W> {
+    /// How many tickets were taken before it.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Fills the place.
     #[inline]
     pub(super) fn fill(self, change: [u64; CHANGE_WORDS]) {
@@ -213,52 +215,44 @@ mod tests {
         }
     }
 
-    const CHANGES: u64 = 2;
-
+    /// Puts two changes in, or as many as there is room for.
     fn write<W: Word>(ring: &Ring<W>, writer: u64) {
-        for i in 1..=CHANGES {
-            loop {
-                if let Some(ticket) = ring.take() {
-                    ticket.fill([writer * 10 + i; CHANGE_WORDS]);
-                    break;
-                }
-                thread::yield_now();
+        for i in 1..=2 {
+            if let Some(ticket) = ring.take() {
+                ticket.fill([writer * 10 + i; CHANGE_WORDS]);
             }
         }
     }
 
     /// What comes out is what went in: whole, and in each writer's order.
-    fn drain<W: Word>(ring: &Ring<W>, total: u64) {
-        let mut last = [0; 3];
-        while ring.head() < total {
-            let mut changes = [[0; CHANGE_WORDS]; 2];
-            let count = ring.peek(&mut changes);
-            for change in &changes[..count] {
-                assert_eq!(*change, [change[0]; CHANGE_WORDS], "a torn change");
-                let (writer, number) = ((change[0] / 10) as usize, change[0] % 10);
-                assert_eq!(number, last[writer] + 1, "out of order");
-                last[writer] = number;
-            }
-            ring.advance(count);
-            if count == 0 {
-                thread::yield_now();
-            }
+    fn drain<W: Word>(ring: &Ring<W>, last: &mut [u64; 3]) {
+        let mut changes = [[0; CHANGE_WORDS]; 2];
+        let count = ring.peek(&mut changes);
+        for change in &changes[..count] {
+            assert_eq!(*change, [change[0]; CHANGE_WORDS], "torn or out of order");
+            let (writer, number) = ((change[0] / 10) as usize, change[0] % 10);
+            assert!(number > last[writer], "torn or out of order");
+            last[writer] = number;
         }
+        ring.advance(count);
     }
 
+    /// Two places, so that the third change takes one anew.
     fn model<W: Word + Send + Sync + 'static>(writers: u64) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(2);
         model.check(move || {
             let ring = Arc::new(Ring::<W>::new(2));
-            let threads: Vec<_> = (1..=writers)
-                .map(|writer| {
-                    let ring = Arc::clone(&ring);
-                    thread::spawn(move || write(&ring, writer))
-                })
-                .collect();
-            drain(&ring, writers * CHANGES);
+            let spawn = |writer| {
+                let ring = Arc::clone(&ring);
+                thread::spawn(move || write(&ring, writer))
+            };
+            let threads: Vec<_> = (1..=writers).map(spawn).collect();
+            let mut last = [0; 3];
+            (0..2).for_each(|_| drain(&ring, &mut last));
             threads.into_iter().for_each(|thread| thread.join().unwrap());
+            (0..2).for_each(|_| drain(&ring, &mut last));
+            assert_eq!(ring.len(), 0);
         });
     }
 
@@ -268,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "a torn change")]
+    #[should_panic(expected = "torn or out of order")]
     fn words_without_an_order_are_caught() {
         model::<Relaxed>(1);
     }
