@@ -23,6 +23,18 @@ pub enum Progress {
     Idle,
 }
 
+/// How many background threads have something to do.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Wanted {
+    /// None.
+    Nobody,
+    /// One suffices.
+    One,
+    /// As many as there are.
+    All,
+}
+
 /// Something in a store that contradicts something else.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Damage {
@@ -118,8 +130,8 @@ pub trait Engine: Send + Sync {
     /// Does a bounded piece of background work: the sweep after open, growth ahead of writers, freeing.
     fn step(&self) -> Result<Progress, Error>;
 
-    /// True if [`Engine::step`] would have something to do that writers may soon wait for.
-    fn wants_step(&self) -> bool;
+    /// Who should call [`Engine::step`]: there is something to do that others may soon wait for.
+    fn wanted(&self) -> Wanted;
 
     /// The ordered operations, if the engine can keep keys in order.
     fn ordered(&self) -> Option<&dyn OrderedEngine>;

@@ -12,7 +12,7 @@ use super::HiKv;
 use super::item::{self, Item, Streamed};
 use super::layout::HEADER_BYTES;
 use super::order::{Order, Written};
-use crate::{CheckStep, Damage, Engine, EngineStats, Error, Limits, OrderedEngine, Progress, Version};
+use crate::{CheckStep, Damage, Engine, EngineStats, Error, Limits, OrderedEngine, Progress, Version, Wanted};
 
 /// Keys of a batch whose memory accesses overlap: as many as a core has misses in flight, with some to spare.
 const GROUP_COUNT: usize = 16;
@@ -325,8 +325,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         self.background_step()
     }
 
-    fn wants_step(&self) -> bool {
-        self.medium.is_writable() && (self.runs_low() || self.order.wants_step())
+    fn wanted(&self) -> Wanted {
+        let space = if self.medium.is_writable() && self.runs_low() { Wanted::One } else { Wanted::Nobody };
+        space.max(self.order.wanted())
     }
 
     fn ordered(&self) -> Option<&dyn OrderedEngine> {

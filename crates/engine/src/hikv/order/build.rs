@@ -30,7 +30,7 @@ use super::collect::{Collected, Plan};
 use super::merge;
 use super::ordered::{Ordered, Phase};
 use crate::hikv::HiKv;
-use crate::{Error, Progress};
+use crate::{Error, Progress, Wanted};
 
 /// How the tree comes about, and how far it is.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
         }
         if matches!(build.stage, Stage::Idle) && self.phase() == Phase::Off {
             build.abandon(Stage::Settling(Grace::start()));
-            self.ask();
+            self.ask(Wanted::All);
         }
         Ok(())
     }
@@ -293,7 +293,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
             Stage::Suspended(count, resumes) => Stage::Suspended(count - 1, resumes),
             _ => unreachable!("only a suspended build is resumed"),
         };
-        self.ask();
+        self.ask(Wanted::All);
     }
 }
 

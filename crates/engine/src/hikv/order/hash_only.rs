@@ -5,7 +5,7 @@ use pmem::{Dram, Medium};
 
 use super::{Order, Written, retire};
 use crate::hikv::HiKv;
-use crate::{Error, OrderStats, OrderedEngine, Progress};
+use crate::{Error, OrderStats, OrderedEngine, Progress, Wanted};
 
 /// No order: writers retire what they replace, and that is all.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,8 +36,8 @@ impl<M: Medium, D: Dram> Order<M, D> for HashOnly {
         Ok(Progress::Idle)
     }
 
-    fn wants_step(&self) -> bool {
-        false
+    fn wanted(&self) -> Wanted {
+        Wanted::Nobody
     }
 
     fn operations(_: &HiKv<M, D, HashOnly>) -> Option<&dyn OrderedEngine> {

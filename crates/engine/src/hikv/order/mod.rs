@@ -29,7 +29,7 @@ use index::partitioned_hash::{Context, Garbage};
 use pmem::{Dram, Medium};
 
 use super::HiKv;
-use crate::{Error, OrderStats, OrderedEngine, Progress};
+use crate::{Error, OrderStats, OrderedEngine, Progress, Wanted};
 
 pub use hash_only::HashOnly;
 pub use ordered::Ordered;
@@ -68,8 +68,8 @@ pub trait Order<M: Medium, D: Dram>: Sized + Send + Sync + 'static {
     /// Does a bounded piece of the work.
     fn step(engine: &HiKv<M, D, Self>) -> Result<Progress, Error>;
 
-    /// True if a step would have something to do that others may wait for.
-    fn wants_step(&self) -> bool;
+    /// Who should step.
+    fn wanted(&self) -> Wanted;
 
     /// The ordered operations, where there are any.
     fn operations(engine: &HiKv<M, D, Self>) -> Option<&dyn OrderedEngine>;

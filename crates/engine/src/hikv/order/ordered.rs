@@ -13,7 +13,7 @@
 //! - While the phase is building no item that was in the index at its beginning, or came later, is retired: so positions
 //!   stay good from when the build collects them until it has merged the delta.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::thread;
 
 use index::Position;
@@ -29,7 +29,7 @@ use super::ring::{self, Ring};
 use super::{Order, Written, retire};
 use crate::hikv::HiKv;
 use crate::hikv::item::Item;
-use crate::{Error, OrderState, OrderStats, OrderedEngine, Progress};
+use crate::{Error, OrderState, OrderStats, OrderedEngine, Progress, Wanted};
 
 /// Changes that a queue holds (paper, section 4.1).
 const QUEUE_COUNT: usize = 4096;
@@ -62,7 +62,8 @@ pub struct Ordered<D: Dram> {
     pub(super) build: Mutex<Build<D>>,
     pub(super) built_count: AtomicU64,
     pub(super) build_total: AtomicU64,
-    wants_step: AtomicBool,
+    /// Who should look.
+    wanted: AtomicU8,
     pub(super) dram: D,
 }
 
@@ -82,7 +83,7 @@ impl<D: Dram + Clone> Ordered<D> {
             build: Mutex::new(Build::default()),
             built_count: AtomicU64::new(0),
             build_total: AtomicU64::new(0),
-            wants_step: AtomicBool::new(false),
+            wanted: AtomicU8::new(Wanted::Nobody as u8),
             dram,
         }
     }
@@ -103,9 +104,9 @@ impl<D: Dram> Ordered<D> {
         self.phase.store(phase as u8, Ordering::Release);
     }
 
-    /// A worker should look.
-    pub(super) fn ask(&self) {
-        self.wants_step.store(true, Ordering::Release);
+    /// Workers should look.
+    pub(super) fn ask(&self, wanted: Wanted) {
+        self.wanted.store(wanted as u8, Ordering::Release);
     }
 
     #[inline(always)]
@@ -140,7 +141,7 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
             return retire(cx, written.old);
         };
         if ticket.number() % ASK_EVERY == ASK_EVERY - 1 {
-            self.ask();
+            self.ask(if ticket.is_crowded() { Wanted::All } else { Wanted::One });
         }
         ticket.fill(Change::of(written.key, written.old, written.new).to_words());
         if cx.medium.breaks(Canary::RetireBeforeTree) {
@@ -150,7 +151,7 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
 
     fn make_room(engine: &HiKv<M, D, Self>, partition: usize) -> Result<(), Error> {
         let order = &engine.order;
-        order.ask();
+        order.ask(Wanted::All);
         if order.drain(engine.cx(), order.queue(partition))? == 0 && order.build_step(engine)? == Progress::Idle {
             // Somebody else drains, or the next ticket's writer is not done yet.
             thread::yield_now();
@@ -168,7 +169,7 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
 
     fn step(engine: &HiKv<M, D, Self>) -> Result<Progress, Error> {
         let order = &engine.order;
-        order.wants_step.store(false, Ordering::Release);
+        order.wanted.store(Wanted::Nobody as u8, Ordering::Release);
         if order.build_step(engine)? == Progress::More {
             return Ok(Progress::More);
         }
@@ -177,8 +178,12 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
     }
 
     #[inline(always)]
-    fn wants_step(&self) -> bool {
-        self.wants_step.load(Ordering::Relaxed)
+    fn wanted(&self) -> Wanted {
+        match self.wanted.load(Ordering::Relaxed) {
+            0 => Wanted::Nobody,
+            1 => Wanted::One,
+            _ => Wanted::All,
+        }
     }
 
     fn operations(engine: &HiKv<M, D, Self>) -> Option<&dyn OrderedEngine> {

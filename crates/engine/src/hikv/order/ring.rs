@@ -123,6 +123,11 @@ impl<W: Word> Ticket<'_, W> {
         self.number
     }
 
+    /// True if the queue is more than half full.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.ring.len() > self.ring.places.len() as u64 / 2
+    }
+
     /// Fills the place.
     #[inline]
     pub(super) fn fill(self, change: [u64; CHANGE_WORDS]) {
