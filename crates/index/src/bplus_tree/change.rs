@@ -23,12 +23,12 @@ pub trait Keys {
 /// A key of which perhaps only the first bytes are at hand. The rest is read from the item when it matters.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyStart<'k> {
-    bytes: &'k [u8],
-    is_whole: bool,
+    pub(super) bytes: &'k [u8],
+    pub(super) key_bytes: usize,
 }
 
 impl<'k> KeyStart<'k> {
-    /// The first bytes of a key of `key_bytes`.
+    /// The first bytes of a key of `key_bytes`, which are at most 65,535.
     ///
     /// # Panics
     /// If there are more bytes than that.
@@ -36,14 +36,14 @@ impl<'k> KeyStart<'k> {
     #[must_use]
     pub fn new(bytes: &'k [u8], key_bytes: usize) -> KeyStart<'k> {
         assert!(bytes.len() <= key_bytes, "a key's start is longer than the key");
-        KeyStart { bytes, is_whole: bytes.len() == key_bytes }
+        KeyStart { bytes, key_bytes }
     }
 
     /// A whole key.
     #[inline]
     #[must_use]
     pub fn whole(key: &'k [u8]) -> KeyStart<'k> {
-        KeyStart { bytes: key, is_whole: true }
+        KeyStart { bytes: key, key_bytes: key.len() }
     }
 }
 
@@ -70,6 +70,25 @@ pub enum Edit {
     },
     /// It was removed; this was its item.
     Remove(Position),
+}
+
+impl Edit {
+    /// The item that the key can be read from while the change is applied.
+    pub(super) fn item(self) -> Position {
+        match self {
+            Edit::Insert(new) | Edit::Replace { new, .. } => new,
+            Edit::Remove(old) => old,
+        }
+    }
+
+    /// How many items it adds.
+    pub(super) fn growth(self) -> i64 {
+        match self {
+            Edit::Insert(_) => 1,
+            Edit::Replace { .. } => 0,
+            Edit::Remove(_) => -1,
+        }
+    }
 }
 
 /// Why a change was not applied; the tree is as it was before it.

@@ -1,37 +1,70 @@
-//! HiKV's ordered index (paper, section 3.2): a B+tree in DRAM that refers to items in persistent memory.
+//! HiKV's ordered index (paper, section 3.2): a B+tree in DRAM that refers to items in persistent memory by position.
+//!
+//! It owns no keys but separators and the first eight bytes of each, after what a leaf's keys share: 16 bytes of key
+//! and position for each item. Whole keys are read from the items ([`Keys`]), and only where those bytes tie.
+//!
+//! # Invariants
+//! - A node's separators ascend; child `i` holds the keys from separator `i - 1` on, below separator `i`.
+//! - A leaf's keys ascend. All keys of its range share its prefix, whose length never exceeds what its fences (the
+//!   separators on either side) share: a search need not compare it. An inner node's prefix is what its separators share,
+//!   and a search does compare it.
+//! - Separators own their bytes and never change. They need not be keys that are there.
+//! - A node's range changes only under the node's lock and its parent's.
+//!
+//! # Concurrency
+//! Optimistic lock coupling. Readers lock nothing: they note a node's version, read, and check it ([`version`]). Going
+//! down, they note the child's version and then check the parent's ([`descent`]). A writer locks a leaf from the version
+//! that its descent noted, which proves that the leaf is still the one for its key; then only the leaf is locked. Splits
+//! and merges lock the parent too. Every lock but a leaf's first is only tried: whoever fails lets go and starts again.
+//! Unlinked nodes and separators are obsolete and wait in a limbo (`epoch`) for pinned readers, and every operation is
+//! pinned: so what was read from a node, once checked, may be followed.
+//!
+//! # Lock order
+//! Parent -> left node -> right node -> the arena, the limbo. All but the last two are tried, never waited for.
+//!
+//! Items are alive for as long as the tree refers to them, and until whoever was pinned when it ceased to is no more: the
+//! caller of [`BPlusTree::apply`] retires a replaced item after the change was applied.
 
+mod apply;
+mod arena;
+mod bulk;
 mod change;
+mod check;
+mod descent;
+mod inner;
+mod layout;
+mod leaf;
+mod memory;
+mod merge;
+mod ops;
 mod page;
+mod scan;
+mod search;
+mod separator;
+mod split;
+#[cfg(test)]
+mod tests;
+mod version;
 
-use std::collections::BTreeMap;
-use std::marker::PhantomData;
-use std::ops::Bound;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use parking_lot::RwLock;
 use pmem::Dram;
 
-use crate::Position;
-
+pub use bulk::{Loader, Part};
 pub use change::{Change, ChangeError, Edit, KeyStart, Keys, LoadError, NoDram};
+pub use check::TreeDamage;
 pub use page::{Direction, Page};
 
-/// Items of a page at most.
-const PAGE_COUNT_MAX: usize = 34;
+use descent::Root;
+use memory::Memory;
 
-/// Something that [`BPlusTree::check`] found wrong.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct TreeDamage {
-    /// What is wrong.
-    pub what: &'static str,
-    /// The item that it was noticed at, if there is one.
-    pub position: Option<Position>,
-}
-
-/// The tree. Callers of its methods are pinned (`epoch`), unless a method says otherwise.
+/// The tree.
 #[derive(Debug)]
 pub struct BPlusTree<D: Dram> {
-    map: RwLock<BTreeMap<Vec<u8>, Position>>,
-    dram: PhantomData<D>,
+    /// See [`Root`].
+    root: AtomicPtr<u8>,
+    memory: Memory<D>,
+    item_count: AtomicU64,
 }
 
 impl<D: Dram> BPlusTree<D> {
@@ -39,88 +72,11 @@ impl<D: Dram> BPlusTree<D> {
     ///
     /// # Errors
     /// If the host lends no memory.
-    pub fn new(_dram: D) -> Result<BPlusTree<D>, NoDram> {
-        Ok(BPlusTree { map: RwLock::default(), dram: PhantomData })
-    }
-
-    /// Applies `changes` in their order; `done` hears of each, by its number, when it is applied or has failed. One that
-    /// failed does not keep the others from being applied. Any number; groups of 16 are quickest.
-    pub fn apply<K: Keys>(
-        &self,
-        keys: &K,
-        changes: &[Change<'_>],
-        mut done: impl FnMut(usize, Result<(), ChangeError<K::Error>>),
-    ) {
-        for (number, change) in changes.iter().enumerate() {
-            done(number, self.apply_one(keys, change));
-        }
-    }
-
-    fn apply_one<K: Keys>(&self, keys: &K, change: &Change<'_>) -> Result<(), ChangeError<K::Error>> {
-        let (Edit::Insert(at) | Edit::Replace { old: at, .. } | Edit::Remove(at)) = change.edit;
-        let key = keys.key(at).map_err(ChangeError::Keys)?;
-        let mut map = self.map.write();
-        match (change.edit, map.get(key).copied()) {
-            (Edit::Insert(_), Some(there)) => return Err(ChangeError::Exists(there)),
-            (Edit::Insert(new), None) => drop(map.insert(key.to_vec(), new)),
-            (Edit::Replace { old, new }, Some(there)) if there == old => drop(map.insert(key.to_vec(), new)),
-            (Edit::Remove(old), Some(there)) if there == old => drop(map.remove(key)),
-            _ => return Err(ChangeError::Missing(at)),
-        }
-        Ok(())
-    }
-
-    /// Reads one leaf's items from `from` on, in `direction`: [`Page::next`] says where to go on.
-    ///
-    /// A scan that reads page after page shows ascending (or descending) keys, none twice, and every key that is there
-    /// from its beginning to its end.
-    ///
-    /// # Errors
-    /// If an item's key cannot be read.
-    pub fn read_page<K: Keys>(
-        &self,
-        _keys: &K,
-        from: Bound<&[u8]>,
-        direction: Direction,
-        page: &mut Page,
-    ) -> Result<(), K::Error> {
-        let map = self.map.read();
-        page.positions.clear();
-        page.has_more = false;
-        page.is_backward = direction == Direction::Backward;
-        let range = match direction {
-            Direction::Forward => (from, Bound::Unbounded),
-            Direction::Backward => (Bound::Unbounded, from),
-        };
-        let mut items = map.range::<[u8], _>(range);
-        for _ in 0..PAGE_COUNT_MAX {
-            let Some((key, position)) = (if page.is_backward { items.next_back() } else { items.next() }) else {
-                return Ok(());
-            };
-            page.positions.push(*position);
-            page.fence.clone_from(key);
-        }
-        if !page.is_backward {
-            page.fence.push(0);
-        }
-        page.has_more = true;
-        Ok(())
-    }
-
-    /// The item of the least key.
-    ///
-    /// # Errors
-    /// If an item's key cannot be read.
-    pub fn first<K: Keys>(&self, _keys: &K) -> Result<Option<Position>, K::Error> {
-        Ok(self.map.read().values().next().copied())
-    }
-
-    /// The item of the greatest key.
-    ///
-    /// # Errors
-    /// If an item's key cannot be read.
-    pub fn last<K: Keys>(&self, _keys: &K) -> Result<Option<Position>, K::Error> {
-        Ok(self.map.read().values().next_back().copied())
+    pub fn new(dram: D) -> Result<BPlusTree<D>, NoDram> {
+        let memory = Memory::new(dram);
+        let leaf = memory.new_leaf()?.link();
+        let root = AtomicPtr::new(Root::new(leaf.cast(), 0).word());
+        Ok(BPlusTree { root, memory, item_count: AtomicU64::new(0) })
     }
 
     /// Forgets every item. Nobody applies changes meanwhile; readers may read on.
@@ -128,13 +84,29 @@ impl<D: Dram> BPlusTree<D> {
     /// # Errors
     /// If the host lends no memory.
     pub fn clear(&self) -> Result<(), NoDram> {
-        self.map.write().clear();
+        let _pin = epoch::pin();
+        let leaf = self.memory.new_leaf()?.link();
+        let old = Root::from_word(self.root.swap(Root::new(leaf.cast(), 0).word(), Ordering::AcqRel));
+        self.item_count.store(0, Ordering::Relaxed);
+        self.retire_all(old.node(), old.height());
         Ok(())
+    }
+
+    /// Retires a node, and all below it, that nobody can find any more.
+    fn retire_all(&self, node: *mut u8, level: usize) {
+        if level == 0 {
+            return self.memory.retire(self.leaf(node));
+        }
+        let inner = self.inner(node);
+        let (separators, children) = inner.contents();
+        children.into_iter().for_each(|child| self.retire_all(child, level - 1));
+        separators.into_iter().for_each(|separator| self.memory.retire_separator(separator));
+        self.memory.retire(inner);
     }
 
     /// How many items the tree refers to.
     pub fn len(&self) -> u64 {
-        self.map.read().len() as u64
+        self.item_count.load(Ordering::Relaxed)
     }
 
     /// True if it refers to none.
@@ -144,90 +116,18 @@ impl<D: Dram> BPlusTree<D> {
 
     /// Volatile memory lent to the tree.
     pub fn dram_bytes(&self) -> u64 {
-        0
+        self.memory.arena.lent_bytes()
     }
 
-    /// Frees nodes that no reader can reach any more; true if there were any. For idle times: changes do it as they go.
-    /// The caller need not be pinned, and nothing is freed that it could see if it is.
+    /// Makes nodes that no reader can reach any more free for use; true if there were any. For idle times: changes do it
+    /// as they go.
     pub fn collect(&self) -> bool {
-        false
+        self.memory.collect()
     }
 
-    /// Shows everything that is wrong: order, structure, fences, heads that are not their keys'. Nobody applies changes
-    /// meanwhile.
-    ///
-    /// # Errors
-    /// If an item's key cannot be read.
-    pub fn check<K: Keys>(&self, keys: &K, damaged: &mut dyn FnMut(TreeDamage)) -> Result<(), K::Error> {
-        for (key, &position) in &*self.map.read() {
-            if keys.key(position)? != key {
-                damaged(TreeDamage { what: "an item has another key", position: Some(position) });
-            }
+    fn grow(&self, by: i64) {
+        if by != 0 {
+            self.item_count.fetch_add(by as u64, Ordering::Relaxed);
         }
-        Ok(())
-    }
-}
-
-/// Loads a tree from sorted items, in parts that several threads may build at once.
-#[derive(Debug)]
-pub struct Loader<D: Dram> {
-    dram: D,
-}
-
-/// The items of one range of keys, loaded.
-#[derive(Debug)]
-pub struct Part {
-    low: Vec<u8>,
-    high: Option<Vec<u8>>,
-    items: Vec<(Vec<u8>, Position)>,
-}
-
-impl<D: Dram> Loader<D> {
-    /// A loader that has loaded nothing.
-    pub fn new(dram: D) -> Loader<D> {
-        Loader { dram }
-    }
-
-    /// Loads the items of `low..high` (to the end for `None`), which come in ascending order of their keys. Parts may
-    /// be loaded at the same time.
-    ///
-    /// # Errors
-    /// Those of [`LoadError`]; the iterator's own are [`LoadError::Keys`].
-    pub fn part<'k, E>(
-        &self,
-        low: &[u8],
-        high: Option<&[u8]>,
-        sorted: impl Iterator<Item = Result<(Position, &'k [u8]), E>>,
-    ) -> Result<Part, LoadError<E>> {
-        let mut items: Vec<(Vec<u8>, Position)> = Vec::new();
-        for item in sorted {
-            let (position, key) = item.map_err(LoadError::Keys)?;
-            let follows = items.last().is_none_or(|(before, _)| before.as_slice() < key);
-            if !follows || key < low || high.is_some_and(|high| key >= high) {
-                return Err(LoadError::Unsorted(position));
-            }
-            items.push((key.to_vec(), position));
-        }
-        Ok(Part { low: low.to_vec(), high: high.map(<[u8]>::to_vec), items })
-    }
-
-    /// Joins parts, which come in the order of their ranges and leave no gap: the first from the empty key on, the last
-    /// without an end.
-    ///
-    /// # Errors
-    /// If the host lends no memory.
-    ///
-    /// # Panics
-    /// If the ranges leave gaps.
-    pub fn finish(self, parts: Vec<Part>) -> Result<BPlusTree<D>, NoDram> {
-        let mut low = Some(Vec::new());
-        let tree = BPlusTree::new(self.dram)?;
-        for part in parts {
-            assert_eq!(low, Some(part.low), "parts leave a gap");
-            low = part.high;
-            tree.map.write().extend(part.items);
-        }
-        assert_eq!(low, None, "parts leave a gap");
-        Ok(tree)
     }
 }
