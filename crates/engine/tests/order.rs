@@ -153,9 +153,10 @@ fn writers_help_where_queues_are_full() {
     }
     assert!(store.stats().order.unwrap().queued_count > 0, "nobody drains what is not full");
     while store.step().unwrap() == Progress::More {}
-    let stats = store.stats();
-    assert_eq!(stats.order.unwrap().queued_count, 0);
-    assert!(stats.garbage_count < 1_000, "{} items wait", stats.garbage_count);
+    assert_eq!(store.stats().order.unwrap().queued_count, 0);
+    // Other tests' threads read, and move on.
+    let is_freed = |_: &u32| store.step().unwrap() == Progress::Idle && store.stats().garbage_count == 0;
+    assert!((0..1_000_000).find(is_freed).is_some(), "{} items wait", store.stats().garbage_count);
     assert_in_order(&store, &contents);
 }
 
@@ -184,17 +185,20 @@ fn a_range_is_counted_without_reading_it_all() {
 /// changes are compared with them.
 fn replaced_items_are_compared_with(medium: Sim) -> Result<(), Error> {
     let store = store_on(medium);
-    let key = |number: u32| format!("the same first bytes {number:06}").into_bytes();
+    // Ten keys each share more than a leaf's heads tell.
+    let key = |number: u32| format!("{:02} the same bytes {}", number / 10, number % 10).into_bytes();
     store.catch_up(Early::Wait)?;
     let mut rng = Rng::with_seed(4);
     let mut contents = Contents::new();
-    for round in 0..200u32 {
-        for _ in 0..50 {
-            let key = key(rng.u32(..400));
+    // Queues stay full: writers make room in one of them when they must, and what they free is used again at once.
+    for round in 0..100_000u32 {
+        let key = key(rng.u32(..400));
+        if rng.bool() {
+            assert_eq!(store.delete(&key)?, contents.remove(&key).is_some());
+        } else {
             store.put(&key, &round.to_le_bytes())?;
             contents.insert(key, round.to_le_bytes().to_vec());
         }
-        store.step()?;
     }
     store.catch_up(Early::Wait)?;
     let order = store.stats().order.unwrap();
