@@ -84,7 +84,7 @@ impl Options {
         Options { read_only, ..self }
     }
 
-    /// Ask the kernel for huge pages (default: yes). Whether there are any is in [`crate::Stats::huge_page_bytes`].
+    /// Ask the kernel for huge pages if the region lies in tmpfs (default: yes). A refusal costs speed only.
     #[must_use]
     pub fn huge_pages(self, huge_pages: bool) -> Options {
         Options { huge_pages, ..self }

@@ -64,9 +64,13 @@ impl Rig<Sim> {
 
     /// The same region, opened by another process.
     pub(super) fn reopened(self) -> Rig<Sim> {
-        let medium = self.medium.clone();
-        let geometry = Geometry::new(self.index.geometry.partition_count() as u32).unwrap();
+        let (medium, partition_count) = (self.medium.clone(), self.index.geometry.partition_count());
         drop(self);
+        Rig::opened(medium, partition_count as u32)
+    }
+
+    pub(super) fn opened(medium: Sim, partition_count: u32) -> Rig<Sim> {
+        let geometry = Geometry::new(partition_count).unwrap();
         let heap = Heap::open(&medium, Host).unwrap();
         let limbo = Limbo::default();
         let index = PartitionedHash::open(Context { medium: &medium, heap: &heap, limbo: &limbo }, geometry).unwrap();
