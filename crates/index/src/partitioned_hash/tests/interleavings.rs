@@ -6,7 +6,7 @@
 //! again, a counter of its own stands for the pins, and the model of `epoch` shows that those do what it does. Not covered:
 //! two buckets at once, and reorderings of the directory's words.
 //!
-//! A run is cut at two preemptions. A longer campaign, of hours, allows more:
+//! A run is cut at two preemptions. A longer campaign allows more (three: five minutes):
 //!
 //! ```text
 //! LOOM_MAX_PREEMPTIONS=3 cargo test -p hikv-index interleavings
