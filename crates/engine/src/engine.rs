@@ -5,7 +5,7 @@ use std::io::Read;
 use index::partitioned_hash::Cursor;
 use pmem::Counts;
 
-use crate::Error;
+use crate::{Error, OrderStats, OrderedEngine};
 
 /// Which of a key's values was seen: equal for equal values that were put once, different after any later put.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +21,18 @@ pub enum Progress {
     More,
     /// Nothing, until somebody writes.
     Idle,
+}
+
+/// How many background threads have something to do.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Wanted {
+    /// None.
+    Nobody,
+    /// One suffices.
+    One,
+    /// As many as there are.
+    All,
 }
 
 /// Something in a store that contradicts something else.
@@ -70,6 +82,8 @@ pub struct EngineStats {
     pub chained_count: u64,
     /// Flushes and fences, where they are counted.
     pub counts: Option<Counts>,
+    /// The ordered index, where the engine can keep one.
+    pub order: Option<OrderStats>,
 }
 
 /// What every engine can do. All methods may be called by many threads at once; a write is durable, as far as the
@@ -116,8 +130,11 @@ pub trait Engine: Send + Sync {
     /// Does a bounded piece of background work: the sweep after open, growth ahead of writers, freeing.
     fn step(&self) -> Result<Progress, Error>;
 
-    /// True if [`Engine::step`] would have something to do that writers may soon wait for.
-    fn wants_step(&self) -> bool;
+    /// Who should call [`Engine::step`]: there is something to do that others may soon wait for.
+    fn wanted(&self) -> Wanted;
+
+    /// The ordered operations, if the engine can keep keys in order.
+    fn ordered(&self) -> Option<&dyn OrderedEngine>;
 
     /// The figures.
     fn stats(&self) -> EngineStats;

@@ -14,10 +14,12 @@
 //! # Lock order
 //! An operation may hold bucket locks of an index when it retires; a limbo lane's lock and the advance lock are leaves.
 
+mod grace;
 mod limbo;
 mod pins;
 mod protocol;
 
+pub use grace::Grace;
 pub use limbo::Limbo;
 pub use pins::{Pin, advance, is_pinned, pin, safe, thread_index};
 

@@ -1,5 +1,6 @@
 //! The position word: the one commit word of an index entry (`docs/decisions/0001-one-commit-word.md`).
 
+use heap::layout::REGION_BYTES_MAX;
 use heap::{Class, Place, PlaceKind};
 use pmem::Offset;
 
@@ -14,7 +15,7 @@ use pmem::Offset;
 ///
 /// An entry is *empty* when its offset is 0, whatever its marks: the overflow bit belongs to the line and outlives the
 /// entry.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(transparent)]
 pub struct Position(u64);
 
@@ -30,6 +31,17 @@ const CLASS: u64 = 0xFF << CLASS_SHIFT;
 const RESERVED: u64 = 0b111 << 61;
 
 const _: () = assert!(OFFSET | FRESH | DELETED | BATCH | EXTENT | OVERFLOW | CLASS | RESERVED == u64::MAX);
+
+/// Items start at multiples of this many bytes.
+const GRAIN_BITS: u32 = 4;
+/// What is left of an offset in [`Position::to_48_bits`]; the size class goes above.
+const SHORT_OFFSET_BITS: u32 = 40;
+const SHORT_EXTENT: u64 = 0xFF;
+
+const _: () = {
+    assert!(REGION_BYTES_MAX <= 1 << (SHORT_OFFSET_BITS + GRAIN_BITS));
+    assert!((Class::COUNT as u64) < SHORT_EXTENT);
+};
 
 impl Position {
     /// No item, and no mark.
@@ -163,6 +175,21 @@ impl Position {
     pub const fn item(self) -> Position {
         Position(self.0 & (OFFSET | EXTENT | CLASS))
     }
+
+    /// Item and kind in 48 bits: regions are shorter than offsets can tell, and items start at multiples of 16.
+    #[inline(always)]
+    pub(crate) const fn to_48_bits(self) -> u64 {
+        let kind = if self.0 & EXTENT != 0 { SHORT_EXTENT } else { self.class_index() as u64 };
+        (self.0 & OFFSET) >> GRAIN_BITS | kind << SHORT_OFFSET_BITS
+    }
+
+    /// What [`Position::to_48_bits`] was made of.
+    #[inline(always)]
+    pub(crate) const fn from_48_bits(bits: u64) -> Position {
+        let offset = (bits & ((1 << SHORT_OFFSET_BITS) - 1)) << GRAIN_BITS;
+        let kind = bits >> SHORT_OFFSET_BITS;
+        Position(offset | if kind == SHORT_EXTENT { EXTENT } else { kind << CLASS_SHIFT })
+    }
 }
 
 #[cfg(test)]
@@ -183,5 +210,17 @@ mod tests {
         assert!(!marked.in_place_of(position).has_overflow());
         let extent = Position::of(Place { offset: Offset(64), kind: PlaceKind::Extent });
         assert_eq!(extent.place().map(|place| place.kind), Some(PlaceKind::Extent));
+    }
+
+    #[test]
+    fn item_and_kind_fit_48_bits() {
+        let classes = (0..Class::COUNT as u8).filter_map(Class::from_index).map(PlaceKind::Slot);
+        for kind in classes.chain([PlaceKind::Extent]) {
+            for offset in [16, 0x1234_5670, REGION_BYTES_MAX - 16] {
+                let position = Position::of(Place { offset: Offset(offset), kind });
+                assert!(position.to_48_bits() < 1 << 48);
+                assert_eq!(Position::from_48_bits(position.fresh().overflow().to_48_bits()), position);
+            }
+        }
     }
 }

@@ -47,4 +47,6 @@ pub enum Canary {
     ClearBeforeSegments,
     /// Index memory is linked without having been made durable.
     StaleSegmentHeader,
+    /// A replaced item is free before the ordered index has let go of it.
+    RetireBeforeTree,
 }

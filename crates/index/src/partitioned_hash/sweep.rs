@@ -28,6 +28,18 @@ pub struct Cursor {
 }
 
 impl Cursor {
+    /// A walk that begins with this partition.
+    #[must_use]
+    pub fn of_partition(partition: usize) -> Cursor {
+        Cursor { partition, ..Cursor::default() }
+    }
+
+    /// True until every segment of the partition was visited, for a walk that began with it.
+    #[must_use]
+    pub fn is_in(self, partition: usize) -> bool {
+        self.partition == partition
+    }
+
     /// True when every segment was visited.
     #[must_use]
     pub fn is_done(self) -> bool {

@@ -1,0 +1,161 @@
+//! Many changes at once: their descents are interleaved, so that their cache misses overlap.
+//!
+//! A group goes down level by level, each change asking for its next node before the others take their step. Then the
+//! changes are applied in the order in which they came; one whose leaf has changed since goes on its own.
+
+use pmem::{Dram, LINE_BYTES, arch};
+
+use super::descent::{At, Root};
+use super::inner::Seek;
+use super::layout::{HEAD_BYTES, Inner, Leaf, SEPARATOR_COUNT_MAX};
+use super::ops::{Outcome, edit_leaf};
+use super::search::{Stop, Target};
+use super::{BPlusTree, Change, ChangeError, Edit, Keys};
+
+/// Changes of a group: as many as a core has misses in flight.
+pub(super) const GROUP_COUNT: usize = 16;
+
+/// The bytes of an inner node that a step reads whatever the key: all heads.
+const INNER_PREFETCHED_BYTES: usize = std::mem::offset_of!(Inner, heads) + SEPARATOR_COUNT_MAX * HEAD_BYTES;
+
+/// One change on its way down.
+struct Traveller<'t, 'k, K> {
+    seek: Seek<'k, K>,
+    from: Option<At<'t, Inner>>,
+    node: *mut u8,
+    /// Where it came to; `None` if it lost its way.
+    leaf: Option<At<'t, Leaf>>,
+    is_lost: bool,
+}
+
+impl<D: Dram> BPlusTree<D> {
+    /// Applies `changes` in their order; `done` hears of each, by its number, when it is applied or has failed. One that
+    /// failed does not keep the others from being applied. Any number; from 16 on they are quickest.
+    pub fn apply<K: Keys>(
+        &self,
+        keys: &K,
+        changes: &[Change<'_>],
+        mut done: impl FnMut(usize, Result<(), ChangeError<K::Error>>),
+    ) {
+        let _pin = epoch::pin();
+        for (group, changes) in changes.chunks(GROUP_COUNT).enumerate() {
+            let mut growth = 0;
+            self.apply_group(keys, changes, |number, result| {
+                growth += if result.is_ok() { changes[number].edit.growth() } else { 0 };
+                done(group * GROUP_COUNT + number, result);
+            });
+            self.grow(growth);
+        }
+    }
+
+    fn apply_group<K: Keys>(
+        &self,
+        keys: &K,
+        changes: &[Change<'_>],
+        mut done: impl FnMut(usize, Result<(), ChangeError<K::Error>>),
+    ) {
+        if let [change] = changes {
+            return done(0, self.apply_one(keys, change));
+        }
+        let mut travellers = self.descend_together(keys, changes);
+        for number in 0..changes.len() {
+            let outcome = travellers[number].as_mut().map_or(Err(Stop::Again), |it| it.edit_leaf(changes[number].edit));
+            let result = match outcome {
+                Ok((before, outcome)) => {
+                    self.after_edit(&mut travellers[number..], before, outcome);
+                    Ok(())
+                }
+                Err(Stop::Failed(error)) => Err(error),
+                Err(Stop::Again | Stop::Full) => self.apply_one(keys, &changes[number]),
+            };
+            done(number, result);
+        }
+    }
+
+    /// Tells those who come to the same leaf, or merges it.
+    #[inline(always)]
+    fn after_edit<'t, K: Keys>(
+        &'t self,
+        travellers: &mut [Option<Traveller<'t, '_, K>>],
+        before: At<'t, Leaf>,
+        outcome: Outcome,
+    ) {
+        let Some((Some(first), others)) = travellers.split_first_mut() else { return };
+        if outcome.is_sparse {
+            return self.merge_around(&mut first.seek);
+        }
+        for leaf in others.iter_mut().flatten().filter_map(|other| other.leaf.as_mut()) {
+            if std::ptr::eq(leaf.node, before.node) && leaf.seen == before.seen {
+                leaf.seen = outcome.seen;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn descend_together<'t, 'k, K: Keys>(
+        &'t self,
+        keys: &'k K,
+        changes: &[Change<'k>],
+    ) -> [Option<Traveller<'t, 'k, K>>; GROUP_COUNT] {
+        let root = self.root();
+        let mut travellers = std::array::from_fn(|number| {
+            let change = changes.get(number)?;
+            let target = Target::of_item(keys, change.key, change.edit.item());
+            target.prefetch();
+            Some(Traveller { seek: Seek::At(target), from: None, node: root.node(), leaf: None, is_lost: false })
+        });
+        for level in (1..=root.height()).rev() {
+            for traveller in travellers.iter_mut().flatten() {
+                let moved = traveller.step(self, root, level);
+                traveller.is_lost |= moved.is_err();
+            }
+        }
+        for traveller in travellers.iter_mut().flatten() {
+            traveller.leaf = traveller.land(self, root).ok();
+        }
+        travellers
+    }
+}
+
+impl<'t, K: Keys> Traveller<'t, '_, K> {
+    #[inline(always)]
+    fn step<D: Dram>(&mut self, tree: &'t BPlusTree<D>, root: Root, level: usize) -> Result<(), Stop<K::Error>> {
+        self.check()?;
+        let inner = tree.inner(self.node);
+        let at = tree.arrive(root, self.from, inner, inner.version.try_read())?;
+        let index = inner.child_index(at.seen, &mut self.seek)?;
+        (self.node, self.from) = (inner.child(index), Some(at));
+        prefetch(self.node, if level == 1 { size_of::<Leaf>() } else { INNER_PREFETCHED_BYTES });
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn land<D: Dram>(&self, tree: &'t BPlusTree<D>, root: Root) -> Result<At<'t, Leaf>, Stop<K::Error>> {
+        self.check()?;
+        let leaf = tree.leaf(self.node);
+        tree.arrive(root, self.from, leaf, leaf.version.try_read())
+    }
+
+    /// The node's address is one only if the node that it was read from has not changed.
+    #[inline(always)]
+    fn check(&self) -> Result<(), Stop<K::Error>> {
+        if self.is_lost {
+            return Err(Stop::Again);
+        }
+        self.from.map_or(Ok(()), |from| from.node.check(from.seen))
+    }
+
+    #[inline(always)]
+    fn edit_leaf(&mut self, edit: Edit) -> Result<(At<'t, Leaf>, Outcome), Stop<K::Error>> {
+        let (Seek::At(target), Some(at)) = (&mut self.seek, self.leaf) else { return Err(Stop::Again) };
+        Ok((at, edit_leaf(at, target, edit)?))
+    }
+}
+
+/// Asks the cache for the first `len_bytes` of a node.
+#[inline(always)]
+pub(super) fn prefetch(node: *mut u8, len_bytes: usize) {
+    for line in (0..len_bytes).step_by(LINE_BYTES as usize) {
+        arch::prefetch(node.wrapping_add(line));
+    }
+}

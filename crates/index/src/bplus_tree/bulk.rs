@@ -1,0 +1,171 @@
+//! Loading a tree from sorted items: leaves from left to right, then the levels above them.
+//!
+//! Nobody sees the tree before it is whole, so nothing here is locked.
+
+use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::Ordering::Relaxed;
+
+use pmem::Dram;
+
+use super::descent::Root;
+use super::layout::{LEAF_COUNT_MAX, Leaf, SEPARATOR_COUNT_MAX};
+use super::leaf::Entry;
+use super::memory::Memory;
+use super::search::{common_bytes, head_of, shortest_between};
+use super::separator::Separator;
+use super::{BPlusTree, LoadError, NoDram};
+use crate::Position;
+
+/// Loaded nodes are left some room, or the first inserts would split them all.
+const FILL_PERCENT: usize = 94;
+const LEAF_COUNT_LOADED: usize = (LEAF_COUNT_MAX * FILL_PERCENT).div_ceil(100);
+const CHILD_COUNT_LOADED: usize = ((SEPARATOR_COUNT_MAX + 1) * FILL_PERCENT).div_ceil(100);
+
+/// Loads a tree from sorted items, in parts that several threads may build at once.
+#[derive(Debug)]
+pub struct Loader<D: Dram> {
+    memory: Memory<D>,
+}
+
+/// The items of one range of keys, loaded.
+#[derive(Debug)]
+pub struct Part {
+    low: Vec<u8>,
+    high: Option<Vec<u8>>,
+    /// Leaves and their lower fences.
+    leaves: Vec<Child>,
+    item_count: u64,
+}
+
+/// A node, and the separator to its left.
+#[derive(Clone, Copy, Debug)]
+struct Child {
+    separator: Separator,
+    node: *mut u8,
+}
+
+// SAFETY: a node that nobody else knows.
+unsafe impl Send for Child {}
+
+impl<D: Dram> Loader<D> {
+    /// A loader that has loaded nothing.
+    pub fn new(dram: D) -> Loader<D> {
+        Loader { memory: Memory::new(dram) }
+    }
+
+    /// Loads the items of `low..high` (to the end for `None`), which come in ascending order of their keys. Parts may
+    /// be loaded at the same time.
+    ///
+    /// # Errors
+    /// Those of [`LoadError`]; the iterator's own are [`LoadError::Keys`].
+    pub fn part<'k, E>(
+        &self,
+        low: &[u8],
+        high: Option<&[u8]>,
+        sorted: impl Iterator<Item = Result<(Position, &'k [u8]), E>>,
+    ) -> Result<Part, LoadError<E>> {
+        let part = Part { low: low.to_vec(), high: high.map(<[u8]>::to_vec), leaves: Vec::new(), item_count: 0 };
+        let mut writer = LeafWriter { memory: &self.memory, part, low: low.to_vec(), items: Vec::new() };
+        for item in sorted {
+            let (position, key) = item.map_err(LoadError::Keys)?;
+            let is_after = writer.items.last().map_or(low <= key, |&(_, last)| last < key);
+            if !is_after || high.is_some_and(|high| high <= key) {
+                return Err(LoadError::Unsorted(position));
+            }
+            writer.push(position, key)?;
+        }
+        writer.finish_leaf(high)?;
+        Ok(writer.part)
+    }
+
+    /// Joins parts, which come in the order of their ranges and leave no gap: the first from the empty key on, the last
+    /// without an end.
+    ///
+    /// # Errors
+    /// If the host lends no memory.
+    ///
+    /// # Panics
+    /// If the ranges leave gaps.
+    pub fn finish(self, parts: Vec<Part>) -> Result<BPlusTree<D>, NoDram> {
+        let (mut end, mut children, mut item_count) = (Some(Vec::new()), Vec::new(), 0);
+        for part in parts {
+            assert_eq!(end, Some(part.low), "parts leave a gap");
+            end = part.high;
+            children.extend(part.leaves);
+            item_count += part.item_count;
+        }
+        assert_eq!(end, None, "parts leave a gap");
+        link_leaves(&children);
+        let mut height = 0;
+        while children.len() > 1 {
+            children = self.level_above(&children)?;
+            height += 1;
+        }
+        let root = AtomicPtr::new(Root::new(children[0].node, height).word());
+        Ok(BPlusTree { root, memory: self.memory, item_count: item_count.into() })
+    }
+
+    /// The level above, whose nodes get as equal shares as can be.
+    fn level_above(&self, children: &[Child]) -> Result<Vec<Child>, NoDram> {
+        let node_count = children.len().div_ceil(CHILD_COUNT_LOADED);
+        let start = |number: usize| children.len() * number / node_count;
+        (0..node_count).map(|number| self.inner_above(&children[start(number)..start(number + 1)])).collect()
+    }
+
+    fn inner_above(&self, children: &[Child]) -> Result<Child, NoDram> {
+        let separators: Vec<Separator> = children[1..].iter().map(|child| child.separator).collect();
+        let nodes: Vec<*mut u8> = children.iter().map(|child| child.node).collect();
+        let inner = self.memory.new_inner()?;
+        inner.node().fill(&separators, &nodes);
+        Ok(Child { separator: children[0].separator, node: inner.link().cast() })
+    }
+}
+
+fn link_leaves(leaves: &[Child]) {
+    for pair in leaves.windows(2) {
+        // SAFETY: leaves of the loader's memory, which nobody else knows.
+        let left = unsafe { &*pair[0].node.cast::<Leaf>() };
+        left.next.store(pair[1].node.cast(), Relaxed);
+    }
+}
+
+/// Gathers items until they fill a leaf and the key after them tells its upper fence.
+struct LeafWriter<'a, 'k, D: Dram> {
+    memory: &'a Memory<D>,
+    part: Part,
+    /// The lower fence of the leaf to write.
+    low: Vec<u8>,
+    items: Vec<(Position, &'k [u8])>,
+}
+
+impl<'k, D: Dram> LeafWriter<'_, 'k, D> {
+    fn push(&mut self, position: Position, key: &'k [u8]) -> Result<(), NoDram> {
+        if let (LEAF_COUNT_LOADED, Some(&(_, last))) = (self.items.len(), self.items.last()) {
+            let high = shortest_between(last, key);
+            self.finish_leaf(Some(high))?;
+            self.low.clear();
+            self.low.extend_from_slice(high);
+        }
+        self.items.push((position, key));
+        Ok(())
+    }
+
+    fn finish_leaf(&mut self, high: Option<&[u8]>) -> Result<(), NoDram> {
+        let prefix_bytes = high.map_or(0, |high| common_bytes(&self.low, high));
+        let entry = |&(position, key): &(Position, &[u8])| Entry { head: head_of(key, prefix_bytes), position };
+        let entries: Vec<Entry> = self.items.iter().map(entry).collect();
+        let leaf = self.memory.new_leaf()?;
+        leaf.node().fill(prefix_bytes, &entries);
+        let separator = Separator::new(&self.memory.arena, &self.low)?;
+        self.part.leaves.push(Child { separator, node: leaf.link().cast() });
+        self.part.item_count += entries.len() as u64;
+        self.items.clear();
+        Ok(())
+    }
+}
+
+impl<E> From<NoDram> for LoadError<E> {
+    fn from(error: NoDram) -> LoadError<E> {
+        LoadError::NoDram { wanted_bytes: error.wanted_bytes }
+    }
+}

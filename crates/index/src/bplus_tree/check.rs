@@ -1,0 +1,138 @@
+//! Verifying the tree: structure, order, fences, heads, sibling links.
+
+use std::ptr;
+use std::sync::atomic::Ordering::Relaxed;
+
+use pmem::Dram;
+
+use super::layout::{Inner, Leaf, UNUSED_HEAD};
+use super::search::{common_bytes, head_of};
+use super::{BPlusTree, Keys};
+use crate::Position;
+
+/// Something that [`BPlusTree::check`] found wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TreeDamage {
+    /// What is wrong.
+    pub what: &'static str,
+    /// The item that it was noticed at, if there is one.
+    pub position: Option<Position>,
+}
+
+/// The separators on either side of a node.
+#[derive(Clone, Copy)]
+struct Fences<'f> {
+    low: Option<&'f [u8]>,
+    high: Option<&'f [u8]>,
+}
+
+impl Fences<'_> {
+    fn hold(&self, key: &[u8]) -> bool {
+        self.low.is_none_or(|low| low <= key) && self.high.is_none_or(|high| key < high)
+    }
+
+    fn shared_bytes(&self) -> usize {
+        self.low.zip(self.high).map_or(0, |(low, high)| common_bytes(low, high))
+    }
+}
+
+struct Checker<'c, K, D: Dram> {
+    tree: &'c BPlusTree<D>,
+    keys: &'c K,
+    damaged: &'c mut dyn FnMut(TreeDamage),
+    /// The leaf to the left of the next one.
+    last_leaf: *const Leaf,
+    item_count: u64,
+}
+
+impl<D: Dram> BPlusTree<D> {
+    /// Shows everything that is wrong: order, structure, fences, heads that are not their keys', items whose keys cannot
+    /// be read. Nobody applies changes meanwhile.
+    pub fn check<K: Keys>(&self, keys: &K, damaged: &mut dyn FnMut(TreeDamage)) {
+        let _pin = epoch::pin();
+        let mut checker = Checker { tree: self, keys, damaged, last_leaf: ptr::null(), item_count: 0 };
+        let root = self.root();
+        checker.check_node(root.node(), root.height(), Fences { low: None, high: None });
+        checker.check_end();
+    }
+}
+
+impl<K: Keys, D: Dram> Checker<'_, K, D> {
+    fn expect(&mut self, is_right: bool, what: &'static str, position: Option<Position>) {
+        if !is_right {
+            (self.damaged)(TreeDamage { what, position });
+        }
+    }
+
+    fn check_node(&mut self, node: *mut u8, level: usize, fences: Fences<'_>) {
+        if node.is_null() {
+            self.expect(false, "a child is missing", None);
+        } else if level == 0 {
+            self.check_leaf(self.tree.leaf(node), fences);
+        } else {
+            self.check_inner(self.tree.inner(node), level, fences);
+        }
+    }
+
+    fn check_inner(&mut self, inner: &Inner, level: usize, fences: Fences<'_>) {
+        self.expect(inner.version.try_read().is_some(), "an inner node is locked or obsolete", None);
+        let separators: Vec<Vec<u8>> = inner.contents().0.iter().map(|separator| separator.to_vec()).collect();
+        self.expect(separators.is_sorted_by(|one, next| one < next), "separators do not ascend", None);
+        for (separator, head) in separators.iter().zip(&inner.heads) {
+            self.expect(fences.hold(separator), "a separator is outside of its node's fences", None);
+            self.expect(
+                separator.starts_with(&separators[0][..inner.prefix_bytes()]),
+                "a separator lacks the prefix",
+                None,
+            );
+            let is_right = head.load(Relaxed) == head_of(separator, inner.prefix_bytes());
+            self.expect(is_right, "a separator's head is not its own", None);
+        }
+        let unused = inner.heads[separators.len()..].iter().all(|head| head.load(Relaxed) == UNUSED_HEAD);
+        self.expect(unused, "an unused head is in use", None);
+        for index in 0..=separators.len() {
+            let low = index.checked_sub(1).map_or(fences.low, |left| Some(&separators[left]));
+            let high = separators.get(index).map_or(fences.high, |right| Some(right));
+            self.check_node(inner.child(index), level - 1, Fences { low, high });
+        }
+    }
+
+    fn check_leaf(&mut self, leaf: &Leaf, fences: Fences<'_>) {
+        self.expect(leaf.version.try_read().is_some(), "a leaf is locked or obsolete", None);
+        self.expect(
+            leaf.prefix_bytes() <= fences.shared_bytes(),
+            "a leaf's prefix is longer than its fences share",
+            None,
+        );
+        // SAFETY: null, or a leaf that was just visited.
+        let is_linked = unsafe { self.last_leaf.as_ref() }.is_none_or(|last| ptr::eq(last.next.load(Relaxed), leaf));
+        self.expect(is_linked, "a leaf is not linked from the one to its left", None);
+        self.last_leaf = leaf;
+        let unused = leaf.heads[leaf.count()..].iter().all(|head| head.load(Relaxed) == UNUSED_HEAD);
+        self.expect(unused, "an unused head is in use", None);
+        self.item_count += leaf.count() as u64;
+        self.check_entries(leaf, fences);
+    }
+
+    fn check_entries(&mut self, leaf: &Leaf, fences: Fences<'_>) {
+        let mut last: Option<&[u8]> = None;
+        for entry in leaf.entries() {
+            let position = Some(entry.position);
+            let Ok(key) = self.keys.key(entry.position) else {
+                self.expect(false, "an item's key cannot be read", position);
+                continue;
+            };
+            self.expect(last.is_none_or(|last| last < key), "keys do not ascend", position);
+            self.expect(fences.hold(key), "a key is outside of its leaf's fences", position);
+            self.expect(entry.head == head_of(key, leaf.prefix_bytes()), "a head is not its key's", position);
+            last = Some(key);
+        }
+    }
+
+    fn check_end(&mut self) {
+        // SAFETY: null, or a leaf that was visited.
+        let is_last = unsafe { self.last_leaf.as_ref() }.is_none_or(|last| last.next.load(Relaxed).is_null());
+        self.expect(is_last, "a leaf follows the last one", None);
+        self.expect(self.item_count == self.tree.len(), "items are miscounted", None);
+    }
+}

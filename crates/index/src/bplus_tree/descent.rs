@@ -1,0 +1,162 @@
+//! From the root to a leaf, without a lock.
+//!
+//! Each step notes the child's version and then checks the parent's: so the child, as it was when its version was noted,
+//! was the child that the parent's separators say, and its range of keys lay between them. A node's range changes only
+//! under its own lock (a split or a merge locks the node as well as its parent), so for as long as the leaf has the noted
+//! version, the range is the one that was found: the fences below are the leaf's.
+
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+
+use pmem::Dram;
+
+use super::inner::Seek;
+use super::layout::{Inner, Leaf};
+use super::search::Stop;
+use super::version::Seen;
+use super::{BPlusTree, Keys};
+
+/// A node as it was when its version was noted.
+pub(super) struct At<'t, N> {
+    pub(super) node: &'t N,
+    pub(super) seen: Seen,
+}
+
+impl<N> Clone for At<'_, N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<N> Copy for At<'_, N> {}
+
+impl At<'_, Leaf> {
+    #[inline(always)]
+    pub(super) fn check<E>(&self) -> Result<(), Stop<E>> {
+        if self.node.version.is(self.seen) { Ok(()) } else { Err(Stop::Again) }
+    }
+}
+
+/// An inner node, and the number of one of its children or separators.
+#[derive(Clone, Copy)]
+pub(super) struct Step<'t> {
+    pub(super) inner: At<'t, Inner>,
+    pub(super) index: usize,
+}
+
+impl Step<'_> {
+    /// The separator of that number, if the node is still what it was.
+    pub(super) fn separator_bytes<E>(&self) -> Result<Vec<u8>, Stop<E>> {
+        Ok(self.inner.node.separator(self.inner.seen, self.index)?.to_vec())
+    }
+}
+
+/// How a node was reached.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Path<'t> {
+    /// The parent, and which child of it the node is; none for the root.
+    pub(super) parent: Option<Step<'t>>,
+    /// The separator that the node's keys are not below; none if it is the leftmost of its level.
+    pub(super) low: Option<Step<'t>>,
+    /// The separator that they are all below; none if it is the rightmost.
+    pub(super) high: Option<Step<'t>>,
+}
+
+/// The root: a pointer whose low bits, free by alignment, hold the height: how many levels of inner nodes there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Root(*mut u8);
+
+const HEIGHT_BITS: usize = 6;
+const HEIGHT: usize = (1 << HEIGHT_BITS) - 1;
+
+impl Root {
+    pub(super) fn new(node: *mut u8, height: usize) -> Root {
+        assert!(height <= HEIGHT && node.addr() & HEIGHT == 0, "nodes are aligned, and no tree is so high");
+        Root(node.map_addr(|address| address | height))
+    }
+
+    pub(super) fn from_word(word: *mut u8) -> Root {
+        Root(word)
+    }
+
+    pub(super) fn word(self) -> *mut u8 {
+        self.0
+    }
+
+    pub(super) fn height(self) -> usize {
+        self.0.addr() & HEIGHT
+    }
+
+    pub(super) fn node(self) -> *mut u8 {
+        self.0.map_addr(|address| address & !HEIGHT)
+    }
+}
+
+const _: () = assert!(align_of::<Leaf>() == 1 << HEIGHT_BITS && align_of::<Inner>() == 1 << HEIGHT_BITS);
+
+impl<D: Dram> BPlusTree<D> {
+    #[inline(always)]
+    pub(super) fn root(&self) -> Root {
+        Root(self.root.load(Ordering::Acquire))
+    }
+
+    /// The leaf at an address that was read from a node, or from the root word, by a caller who is pinned since before.
+    #[inline(always)]
+    pub(super) fn leaf(&self, node: *mut u8) -> &Leaf {
+        // SAFETY: such addresses are those of the arena's pieces, which last as long as the tree and are not used for
+        // anything else while somebody is pinned who may have found them.
+        unsafe { NonNull::new_unchecked(node).cast().as_ref() }
+    }
+
+    /// As [`BPlusTree::leaf`].
+    #[inline(always)]
+    pub(super) fn inner(&self, node: *mut u8) -> &Inner {
+        // SAFETY: as above.
+        unsafe { NonNull::new_unchecked(node).cast().as_ref() }
+    }
+
+    /// The node at the version that was just noted, if the node that its address was read from is still what it was.
+    #[inline(always)]
+    pub(super) fn arrive<'t, N, E>(
+        &self,
+        root: Root,
+        from: Option<At<'t, Inner>>,
+        node: &'t N,
+        seen: Option<Seen>,
+    ) -> Result<At<'t, N>, Stop<E>> {
+        let seen = seen.ok_or(Stop::Again)?;
+        let is_linked = from.map_or_else(|| self.root() == root, |from| from.node.version.is(from.seen));
+        if is_linked { Ok(At { node, seen }) } else { Err(Stop::Again) }
+    }
+
+    /// Goes down to a leaf; `pass` is shown each inner node on the way, and how it was reached.
+    #[inline(always)]
+    pub(super) fn descend<'t, K: Keys>(
+        &'t self,
+        seek: &mut Seek<'_, K>,
+        mut pass: impl FnMut(At<'t, Inner>, &Path<'t>, usize) -> Result<(), Stop<K::Error>>,
+    ) -> Result<(At<'t, Leaf>, Path<'t>), Stop<K::Error>> {
+        let root = self.root();
+        let (mut node, mut path) = (root.node(), Path::default());
+        for level in (1..=root.height()).rev() {
+            let inner = self.inner(node);
+            let at = self.arrive(root, path.parent.map(|step| step.inner), inner, inner.version.read())?;
+            pass(at, &path, level)?;
+            let index = inner.child_index(at.seen, seek)?;
+            let step = Step { inner: at, index };
+            path.parent = Some(step);
+            if index > 0 {
+                path.low = Some(Step { index: index - 1, ..step });
+            }
+            if index < inner.count() {
+                path.high = Some(step);
+            }
+            node = inner.child(index);
+            // It is a node's address only if the parent has not changed.
+            inner.check(at.seen)?;
+        }
+        let leaf = self.leaf(node);
+        let from = path.parent.map(|step| step.inner);
+        Ok((self.arrive(root, from, leaf, leaf.version.read())?, path))
+    }
+}

@@ -1,0 +1,72 @@
+//! What nodes look like. All of it is atomic: readers look while writers write, and check versions afterwards.
+//!
+//! ```text
+//! leaf, 512 bytes
+//! +---------+---------+-------+--------+--------+------------------+---------------+----------------+
+//! | version | next    | count | prefix | -      | heads            | low words     | high words     |
+//! | 8 bytes | 8       | 2     | bytes 2| 12     | 34 x 8           | 34 x 4        | 34 x 2         |
+//! +---------+---------+-------+--------+--------+------------------+---------------+----------------+
+//! inner node, 1024 bytes
+//! +---------+---------+-------+--------+--------+------------------+---------------+----------------+
+//! | version | -       | count | prefix | -      | heads            | children      | separators     |
+//! | 8 bytes | 8       | 2     | bytes 2| 12     | 41 x 8           | 42 x 8        | 41 x 8         |
+//! +---------+---------+-------+--------+--------+------------------+---------------+----------------+
+//! ```
+//!
+//! A *head* is eight bytes of a key (or separator) after the node's prefix, big-endian, padded with zeros: heads sort as
+//! keys do, but for ties, which the whole keys decide. Unused heads are all ones, so that none is below any other.
+
+use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64};
+
+use super::version::Version;
+
+/// Items of a leaf at most.
+pub(super) const LEAF_COUNT_MAX: usize = 34;
+/// Separators of an inner node at most; it has one more child.
+pub(super) const SEPARATOR_COUNT_MAX: usize = 41;
+
+/// Bytes of a head.
+pub(super) const HEAD_BYTES: usize = 8;
+/// Fills unused heads.
+pub(super) const UNUSED_HEAD: u64 = u64::MAX;
+
+/// Heads in ascending order, the first `count` of which are used.
+pub(super) type Heads<const N: usize> = [AtomicU64; N];
+
+/// A leaf.
+#[repr(C, align(64))]
+pub(super) struct Leaf {
+    pub(super) version: Version,
+    /// The leaf to the right.
+    pub(super) next: AtomicPtr<Leaf>,
+    pub(super) count: AtomicU16,
+    /// Every key of the leaf's range starts with the same so many bytes, which heads leave out.
+    pub(super) prefix_bytes: AtomicU16,
+    pub(super) unused: [u8; 12],
+    pub(super) heads: Heads<LEAF_COUNT_MAX>,
+    /// The low 32 of the 48 bits of positions.
+    pub(super) low_words: [AtomicU32; LEAF_COUNT_MAX],
+    /// The high 16.
+    pub(super) high_words: [AtomicU16; LEAF_COUNT_MAX],
+}
+
+/// An inner node.
+#[repr(C, align(64))]
+pub(super) struct Inner {
+    pub(super) version: Version,
+    pub(super) unused: u64,
+    /// Separators.
+    pub(super) count: AtomicU16,
+    /// Every separator starts with the same so many bytes, which heads leave out. Keys need not: a search compares them.
+    pub(super) prefix_bytes: AtomicU16,
+    pub(super) unused_too: [u8; 12],
+    pub(super) heads: Heads<SEPARATOR_COUNT_MAX>,
+    /// Leaves, or inner nodes; the level tells.
+    pub(super) children: [AtomicPtr<u8>; SEPARATOR_COUNT_MAX + 1],
+    pub(super) separators: [AtomicPtr<u8>; SEPARATOR_COUNT_MAX],
+}
+
+const _: () = {
+    assert!(size_of::<Leaf>() == 512 && size_of::<Inner>() == 1024);
+    assert!(std::mem::offset_of!(Leaf, heads) == 32 && std::mem::offset_of!(Inner, heads) == 32);
+};

@@ -1,0 +1,96 @@
+//! Where nodes and separators come from, and where they wait once they are unlinked.
+
+use std::mem;
+use std::ptr::NonNull;
+
+use epoch::Limbo;
+use pmem::Dram;
+
+use super::NoDram;
+use super::arena::{Arena, Piece};
+use super::layout::{Inner, Leaf};
+use super::separator::Separator;
+
+/// A leaf or an inner node: any bytes are one.
+pub(super) trait Node {}
+
+impl Node for Leaf {}
+impl Node for Inner {}
+
+/// A node that nobody knows yet; dropped, its memory is free again.
+pub(super) struct Unlinked<'a, N: Node, D: Dram> {
+    node: NonNull<N>,
+    arena: &'a Arena<D>,
+}
+
+impl<N: Node, D: Dram> Unlinked<'_, N, D> {
+    pub(super) fn node(&self) -> &N {
+        // SAFETY: the piece is as long as a node and aligned to its length; nodes are atomics, so any bytes are one.
+        unsafe { self.node.as_ref() }
+    }
+
+    /// The address to link the node by; from now on it belongs to the tree.
+    pub(super) fn link(self) -> *mut N {
+        let node = self.node.as_ptr();
+        mem::forget(self);
+        node
+    }
+}
+
+impl<N: Node, D: Dram> Drop for Unlinked<'_, N, D> {
+    fn drop(&mut self) {
+        self.arena.take_back(Piece::at(self.node.cast(), size_of::<N>()));
+    }
+}
+
+/// The arena, and the pieces of it that pinned readers may still look at.
+#[derive(Debug)]
+pub(super) struct Memory<D: Dram> {
+    pub(super) arena: Arena<D>,
+    limbo: Limbo<Piece>,
+}
+
+impl<D: Dram> Memory<D> {
+    pub(super) fn new(dram: D) -> Memory<D> {
+        Memory { arena: Arena::new(dram), limbo: Limbo::default() }
+    }
+
+    /// An empty leaf that nobody knows yet.
+    pub(super) fn new_leaf(&self) -> Result<Unlinked<'_, Leaf, D>, NoDram> {
+        let leaf = self.unlinked::<Leaf>()?;
+        leaf.node().reset();
+        Ok(leaf)
+    }
+
+    /// An inner node that nobody knows yet, to be filled.
+    pub(super) fn new_inner(&self) -> Result<Unlinked<'_, Inner, D>, NoDram> {
+        let inner = self.unlinked::<Inner>()?;
+        inner.node().version.reset();
+        Ok(inner)
+    }
+
+    fn unlinked<N: Node>(&self) -> Result<Unlinked<'_, N, D>, NoDram> {
+        Ok(Unlinked { node: self.arena.lend(size_of::<N>())?.start().cast(), arena: &self.arena })
+    }
+
+    /// Takes a node that was unlinked and is obsolete.
+    pub(super) fn retire<N>(&self, node: &N) {
+        self.retire_piece(Piece::at(NonNull::from(node).cast(), size_of::<N>()));
+    }
+
+    /// Takes a separator that was unlinked.
+    pub(super) fn retire_separator(&self, separator: Separator) {
+        if let Some(piece) = separator.piece() {
+            self.retire_piece(piece);
+        }
+    }
+
+    /// Frees what no reader can reach any more; true if there was any.
+    pub(super) fn collect(&self) -> bool {
+        self.limbo.collect(|piece| self.arena.take_back(piece))
+    }
+
+    fn retire_piece(&self, piece: Piece) {
+        self.limbo.retire(piece, |free| self.arena.take_back(free));
+    }
+}

@@ -1,0 +1,146 @@
+//! Giving room back: sparse nodes are merged with a neighbour, one pair at a time, from the root down.
+//!
+//! Merging is a kindness: what somebody else's locks keep from happening now is left to a later removal.
+//!
+//! # Lock order
+//! Parent, left node, right node; each only if it has not changed since it was looked at, or nothing is done. The right
+//! node ends up obsolete.
+
+use std::sync::atomic::Ordering::{Relaxed, Release};
+
+use pmem::Dram;
+
+use super::descent::{At, Path, Root, Step};
+use super::inner::Seek;
+use super::layout::{HEAD_BYTES, Inner, LEAF_COUNT_MAX, Leaf, SEPARATOR_COUNT_MAX};
+use super::leaf::Entry;
+use super::ops::LEAF_COUNT_SPARSE;
+use super::search::{Stop, head_of};
+use super::split::lock_parent;
+use super::version::{Lock, Version};
+use super::{BPlusTree, Keys};
+
+/// A merged leaf has room for some inserts before it is split again.
+const LEAF_COUNT_MERGED_MAX: usize = LEAF_COUNT_MAX * 3 / 4;
+const SEPARATOR_COUNT_SPARSE: usize = SEPARATOR_COUNT_MAX / 4;
+const SEPARATOR_COUNT_MERGED_MAX: usize = SEPARATOR_COUNT_MAX * 3 / 4;
+
+/// Two neighbours under one parent.
+struct Pair<'t, N> {
+    /// The parent, and the separator between the two.
+    between: Step<'t>,
+    left: &'t N,
+    right: &'t N,
+}
+
+impl<D: Dram> BPlusTree<D> {
+    /// Merges the sparse nodes on the way to the target with neighbours, as far as nobody is in the way.
+    pub(super) fn merge_around<K: Keys>(&self, seek: &mut Seek<'_, K>) {
+        loop {
+            let mut merged = false;
+            let descent = self.descend(seek, |inner, path, level| {
+                merged = self.merge_inner(inner, path, level);
+                if merged { Err(Stop::Again) } else { Ok(()) }
+            });
+            if let Ok((leaf, path)) = descent {
+                merged = self.merge_leaf(leaf, &path);
+            }
+            if !merged {
+                return;
+            }
+        }
+    }
+
+    fn merge_leaf(&self, at: At<'_, Leaf>, path: &Path<'_>) -> bool {
+        if at.node.count() > LEAF_COUNT_SPARSE {
+            return false;
+        }
+        let Some(pair) = self.pair(at.node, path, |node| self.leaf(node)) else { return false };
+        let Some([parent, left_lock, right_lock]) = lock_pair(&pair, |leaf| &leaf.version) else { return false };
+        let (left, right) = (pair.left, pair.right);
+        if left.count() + right.count() > LEAF_COUNT_MERGED_MAX && left.count().min(right.count()) > 0 {
+            [parent, left_lock, right_lock].into_iter().for_each(Lock::release_unchanged);
+            return false;
+        }
+        let separator = pair.between.inner.node.own_separator(pair.between.index);
+        let prefix_bytes = left.prefix_bytes().min(right.prefix_bytes());
+        let entries = separator.with(|separator| {
+            let shorter = |leaf: &Leaf| shorter_prefix(leaf, separator, prefix_bytes);
+            [shorter(left), shorter(right)].concat()
+        });
+        left.fill(prefix_bytes, &entries);
+        left.next.store(right.next.load(Relaxed), Relaxed);
+        self.unlink(&pair, parent, right_lock, 0);
+        self.memory.retire_separator(separator);
+        true
+    }
+
+    fn merge_inner(&self, at: At<'_, Inner>, path: &Path<'_>, level: usize) -> bool {
+        if at.node.count() > SEPARATOR_COUNT_SPARSE {
+            return false;
+        }
+        let Some(pair) = self.pair(at.node, path, |node| self.inner(node)) else { return false };
+        let Some([parent, left_lock, right_lock]) = lock_pair(&pair, |inner| &inner.version) else { return false };
+        let (left, right) = (pair.left, pair.right);
+        if left.count() + right.count() >= SEPARATOR_COUNT_MERGED_MAX {
+            [parent, left_lock, right_lock].into_iter().for_each(Lock::release_unchanged);
+            return false;
+        }
+        let (lower, upper) = (left.contents(), right.contents());
+        let between = pair.between.inner.node.own_separator(pair.between.index);
+        left.fill(&[lower.0, vec![between], upper.0].concat(), &[lower.1, upper.1].concat());
+        self.unlink(&pair, parent, right_lock, level);
+        true
+    }
+
+    /// A node of a descent and its neighbour to the right, or to the left if there is none.
+    fn pair<'t, N>(&'t self, node: &'t N, path: &Path<'t>, cast: impl Fn(*mut u8) -> &'t N) -> Option<Pair<'t, N>> {
+        let step = path.parent?;
+        let parent = step.inner.node;
+        let index = if step.index < parent.count() { step.index } else { step.index.checked_sub(1)? };
+        let other = parent.child(if index == step.index { index + 1 } else { index });
+        if !parent.version.is(step.inner.seen) {
+            return None;
+        }
+        let (left, right) = if index == step.index { (node, cast(other)) } else { (cast(other), node) };
+        Some(Pair { between: Step { index, ..step }, left, right })
+    }
+
+    /// Takes the right node, which is of `level` and whose contents are in the left one, out of the tree. A root that has
+    /// one child left makes way for it.
+    fn unlink<N>(&self, pair: &Pair<'_, N>, parent_lock: Lock<'_>, right_lock: Lock<'_>, level: usize) {
+        let parent = pair.between.inner.node;
+        parent.remove(pair.between.index);
+        let old_root = Root::new((&raw const *parent).cast_mut().cast(), level + 1);
+        if parent.count() == 0 && self.root() == old_root {
+            self.root.store(Root::new((&raw const *pair.left).cast_mut().cast(), level).word(), Release);
+            parent_lock.release_obsolete();
+            self.memory.retire(parent);
+        } else {
+            drop(parent_lock);
+        }
+        right_lock.release_obsolete();
+        self.memory.retire(pair.right);
+    }
+}
+
+/// Locks the parent as it was seen, and the two as they are now.
+fn lock_pair<'t, N>(pair: &Pair<'t, N>, version: impl Fn(&'t N) -> &'t Version) -> Option<[Lock<'t>; 3]> {
+    let parent = lock_parent::<()>(Some(pair.between)).ok()??;
+    // The parent's lock keeps both from being unlinked, and so their ranges from changing.
+    let lock = |node| {
+        let version = version(node);
+        version.try_lock(version.try_read()?)
+    };
+    Some([parent, lock(pair.left)?, lock(pair.right)?])
+}
+
+/// A locked leaf's entries with a shorter prefix. Its keys start as `separator` does, which is one of its fences.
+fn shorter_prefix(leaf: &Leaf, separator: &[u8], prefix_bytes: usize) -> Vec<Entry> {
+    let longer = leaf.prefix_bytes();
+    let head = |head: u64| {
+        let key_part = [&separator[prefix_bytes..longer], &head.to_be_bytes()].concat();
+        head_of(&key_part[..HEAD_BYTES], 0)
+    };
+    leaf.entries().map(|entry| Entry { head: head(entry.head), ..entry }).collect()
+}

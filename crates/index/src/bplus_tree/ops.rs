@@ -1,0 +1,104 @@
+//! One change to one leaf.
+//!
+//! A change locks the leaf from the version that its descent noted, and nothing else. What finds the leaf full, or leaves
+//! it sparse, asks for a split or a merge, which locks more (`split`, `merge`), and tries again.
+
+use pmem::Dram;
+
+use super::descent::At;
+use super::inner::Seek;
+use super::layout::{LEAF_COUNT_MAX, Leaf};
+use super::leaf::Entry;
+use super::search::{Stop, Target};
+use super::version::Seen;
+use super::{BPlusTree, Change, ChangeError, Edit, Keys};
+use crate::Position;
+
+/// A leaf with no more items than this is merged with a neighbour if they fit together.
+pub(super) const LEAF_COUNT_SPARSE: usize = LEAF_COUNT_MAX / 4;
+
+/// How a change left its leaf.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Outcome {
+    /// The leaf's version now.
+    pub(super) seen: Seen,
+    /// It should be merged with a neighbour.
+    pub(super) is_sparse: bool,
+}
+
+impl<D: Dram> BPlusTree<D> {
+    /// Applies one change, however often it takes.
+    pub(super) fn apply_one<K: Keys>(&self, keys: &K, change: &Change<'_>) -> Result<(), ChangeError<K::Error>> {
+        loop {
+            let mut seek = Seek::At(Target::of_item(keys, change.key, change.edit.item()));
+            match self.attempt(&mut seek, change.edit) {
+                Ok(()) => return Ok(()),
+                Err(Stop::Failed(error)) => return Err(error),
+                Err(Stop::Again | Stop::Full) => {}
+            }
+        }
+    }
+
+    fn attempt<K: Keys>(&self, seek: &mut Seek<'_, K>, edit: Edit) -> Result<(), Stop<K::Error>> {
+        let (at, _) = self.descend(seek, |_, _, _| Ok(()))?;
+        let Seek::At(target) = &mut *seek else { unreachable!("changes seek their key") };
+        match edit_leaf(at, target, edit) {
+            Ok(outcome) => {
+                if outcome.is_sparse {
+                    self.merge_around(seek);
+                }
+                Ok(())
+            }
+            Err(Stop::Full) => {
+                self.make_room(seek)?;
+                Err(Stop::Again)
+            }
+            Err(stop) => Err(stop),
+        }
+    }
+}
+
+/// Applies an edit to the leaf that its key belongs to.
+#[inline(always)]
+pub(super) fn edit_leaf<K: Keys>(
+    at: At<'_, Leaf>,
+    target: &mut Target<'_, K>,
+    edit: Edit,
+) -> Result<Outcome, Stop<K::Error>> {
+    let leaf = at.node;
+    let lock = leaf.version.try_lock(at.seen).ok_or(Stop::Again)?;
+    let result = match edit {
+        Edit::Insert(new) => insert(leaf, target, new),
+        Edit::Replace { old, new } => find_item(leaf, target, old).map(|index| leaf.set_position(index, new)),
+        Edit::Remove(old) => find_item(leaf, target, old).map(|index| leaf.remove(index)),
+    };
+    match result {
+        Ok(()) => {
+            let is_sparse = matches!(edit, Edit::Remove(_)) && leaf.count() <= LEAF_COUNT_SPARSE;
+            Ok(Outcome { seen: at.seen.next(), is_sparse })
+        }
+        Err(stop) => {
+            lock.release_unchanged();
+            Err(stop)
+        }
+    }
+}
+
+#[inline(always)]
+fn insert<K: Keys>(leaf: &Leaf, target: &mut Target<'_, K>, new: Position) -> Result<(), Stop<K::Error>> {
+    let spot = leaf.find(target, || Ok(()))?;
+    if spot.is_there {
+        return Err(Stop::Failed(ChangeError::Exists(leaf.position(spot.index))));
+    }
+    if leaf.count() == LEAF_COUNT_MAX {
+        return Err(Stop::Full);
+    }
+    leaf.insert(spot.index, Entry { head: target.head(leaf.prefix_bytes())?, position: new });
+    Ok(())
+}
+
+#[inline(always)]
+fn find_item<K: Keys>(leaf: &Leaf, target: &mut Target<'_, K>, old: Position) -> Result<usize, Stop<K::Error>> {
+    let head = target.head(leaf.prefix_bytes())?;
+    leaf.find_item(head, old).ok_or(Stop::Failed(ChangeError::Missing(old)))
+}

@@ -1,0 +1,146 @@
+//! Keys that are searched for, and how they compare.
+
+use std::cmp::Ordering;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::layout::{HEAD_BYTES, Heads};
+use super::{ChangeError, KeyStart, Keys};
+use crate::Position;
+
+/// Why an attempt ended before its time.
+#[derive(Debug)]
+pub(super) enum Stop<E> {
+    /// Somebody changed what was read: again from the root.
+    Again,
+    /// The leaf has no room for another key.
+    Full,
+    /// There is no use in trying again.
+    Failed(ChangeError<E>),
+}
+
+impl<E> From<super::NoDram> for Stop<E> {
+    fn from(error: super::NoDram) -> Stop<E> {
+        Stop::Failed(ChangeError::NoDram { wanted_bytes: error.wanted_bytes })
+    }
+}
+
+/// A key that is searched for. Its item is read only when the bytes at hand do not decide.
+pub(super) struct Target<'a, K> {
+    pub(super) keys: &'a K,
+    bytes: &'a [u8],
+    key_bytes: usize,
+    /// The item to read the whole key from; `None` where it is at hand.
+    item: Option<Position>,
+}
+
+impl<'a, K: Keys> Target<'a, K> {
+    #[inline(always)]
+    pub(super) fn of_item(keys: &'a K, start: KeyStart<'a>, item: Position) -> Target<'a, K> {
+        let KeyStart { bytes, key_bytes } = start;
+        Target { keys, bytes, key_bytes, item: (bytes.len() < key_bytes).then_some(item) }
+    }
+
+    pub(super) fn whole(keys: &'a K, key: &'a [u8]) -> Target<'a, K> {
+        Target { keys, bytes: key, key_bytes: key.len(), item: None }
+    }
+
+    /// Asks the cache for the item if it may be read.
+    #[inline(always)]
+    pub(super) fn prefetch(&self) {
+        if let Some(item) = self.item {
+            self.keys.prefetch(item);
+        }
+    }
+
+    /// At least the first `len_bytes` of the key, or all of it.
+    #[inline(always)]
+    fn at_least(&mut self, len_bytes: usize) -> Result<&'a [u8], Stop<K::Error>> {
+        if self.bytes.len() < len_bytes.min(self.key_bytes) {
+            self.read_item()?;
+        }
+        Ok(self.bytes)
+    }
+
+    #[cold]
+    fn read_item(&mut self) -> Result<(), Stop<K::Error>> {
+        if let Some(item) = self.item.take() {
+            self.bytes = key_of(self.keys, item)?;
+            self.key_bytes = self.bytes.len();
+        }
+        Ok(())
+    }
+
+    /// The first `len_bytes` of the key, or all of it if it is shorter.
+    pub(super) fn start(&mut self, len_bytes: usize) -> Result<&'a [u8], Stop<K::Error>> {
+        let bytes = self.at_least(len_bytes)?;
+        Ok(&bytes[..bytes.len().min(len_bytes)])
+    }
+
+    /// The key's head after `prefix_bytes`.
+    #[inline(always)]
+    pub(super) fn head(&mut self, prefix_bytes: usize) -> Result<u64, Stop<K::Error>> {
+        Ok(head_of(self.at_least(prefix_bytes + HEAD_BYTES)?, prefix_bytes))
+    }
+
+    /// The key compared with `other`.
+    pub(super) fn compare(&mut self, other: &[u8]) -> Result<Ordering, Stop<K::Error>> {
+        let at_hand = self.bytes.len().min(other.len());
+        let decided = self.bytes[..at_hand].cmp(&other[..at_hand]);
+        if decided != Ordering::Equal {
+            return Ok(decided);
+        }
+        // All that is at hand is the same: lengths decide, unless bytes of both are left.
+        Ok(self.at_least(other.len())?.cmp(other).then(self.key_bytes.cmp(&other.len())))
+    }
+}
+
+/// The whole key of an item.
+pub(super) fn key_of<K: Keys>(keys: &K, item: Position) -> Result<&[u8], Stop<K::Error>> {
+    keys.key(item).map_err(|error| Stop::Failed(ChangeError::Keys(error)))
+}
+
+/// The head of `key` after `prefix_bytes`.
+#[inline(always)]
+pub(super) fn head_of(key: &[u8], prefix_bytes: usize) -> u64 {
+    let rest = key.get(prefix_bytes..).unwrap_or_default();
+    if let Some(head) = rest.first_chunk::<HEAD_BYTES>() {
+        return u64::from_be_bytes(*head);
+    }
+    let mut head = [0; HEAD_BYTES];
+    head[..rest.len()].copy_from_slice(rest);
+    u64::from_be_bytes(head)
+}
+
+/// How many first bytes two strings share.
+pub(super) fn common_bytes(one: &[u8], other: &[u8]) -> usize {
+    one.iter().zip(other).take_while(|(one, other)| one == other).count()
+}
+
+/// The shortest string that is above `below` and not above `key`, which is above `below`.
+pub(super) fn shortest_between<'k>(below: &[u8], key: &'k [u8]) -> &'k [u8] {
+    &key[..common_bytes(below, key) + 1]
+}
+
+/// Where heads equal to `head` start, and where they end, among the first `count`.
+#[inline(always)]
+pub(super) fn equal_heads<const N: usize>(heads: &Heads<N>, count: usize, head: u64) -> (usize, usize) {
+    let below = heads.iter().filter(|other| other.load(Relaxed) < head).count().min(count);
+    let equal = heads[below..count].iter().take_while(|other| other.load(Relaxed) == head).count();
+    (below, below + equal)
+}
+
+/// The first number in `from..past` for which `is_before` is false; it is true for those before that.
+pub(super) fn first_not_before<E>(
+    (mut from, mut past): (usize, usize),
+    mut is_before: impl FnMut(usize) -> Result<bool, E>,
+) -> Result<usize, E> {
+    while from < past {
+        let middle = from.midpoint(past);
+        if is_before(middle)? {
+            from = middle + 1;
+        } else {
+            past = middle;
+        }
+    }
+    Ok(from)
+}

@@ -1,0 +1,9 @@
+//! What the tree does, beside a map.
+
+mod churn;
+mod errors;
+mod keys;
+mod model;
+mod rig;
+mod stress;
+mod version_model;

@@ -1,0 +1,67 @@
+//! Trees that grow and shrink.
+
+use super::keys::{FAMILY_COUNT, FAMILY_KEY_COUNT, key};
+use super::rig::Rig;
+
+/// Sixteen hex digits, so many keys that the tree has several levels.
+fn many(count: usize) -> Vec<&'static [u8]> {
+    let key = |number: usize| format!("{:016x}", (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    (0..count).map(|number| &*key(number).into_bytes().leak()).collect()
+}
+
+#[test]
+fn a_tree_of_several_levels_grows_and_goes_away() {
+    let (mut rig, keys) = (Rig::new(40), many(40_000));
+    for keys in keys.chunks(1000) {
+        rig.put(keys);
+    }
+    rig.check();
+    assert!(rig.tree.root().height() >= 3);
+    for keys in keys.chunks(997).rev() {
+        rig.remove(keys);
+    }
+    rig.check();
+    assert_eq!(rig.tree.root().height(), 0, "an empty tree is one leaf");
+}
+
+#[test]
+fn what_is_freed_is_used_again() {
+    let (mut rig, keys) = (Rig::new(40), many(20_000));
+    let mut first_bytes = None;
+    for _ in 0..5 {
+        rig.put(&keys);
+        rig.remove(&keys);
+        // Other tests' threads may be pinned.
+        while rig.tree.collect() {}
+        let first_bytes = *first_bytes.get_or_insert(rig.tree.dram_bytes());
+        assert!(rig.tree.dram_bytes() <= 2 * first_bytes, "a lap took as much again");
+    }
+    rig.check();
+}
+
+#[test]
+fn ascending_keys_fill_their_leaves() {
+    for shared in ["", "a prefix that all keys share "] {
+        let mut rig = Rig::new(40);
+        let key = |number: usize| &*format!("{shared}{number:012}").into_bytes().leak();
+        let keys: Vec<&'static [u8]> = (0..30_000).map(key).collect();
+        rig.put(&keys);
+        rig.check();
+        assert!(rig.tree.dram_bytes() < 22 * 30_000 + (1 << 19), "{} bytes", rig.tree.dram_bytes());
+    }
+}
+
+#[test]
+fn every_family_comes_and_goes_beside_the_others() {
+    let mut rig = Rig::new(40);
+    for step in [1, 7, 509] {
+        for family in 0..FAMILY_COUNT {
+            rig.put(&(0..FAMILY_KEY_COUNT).map(|number| key(family, number * step)).collect::<Vec<_>>());
+        }
+        rig.check();
+        for family in 0..FAMILY_COUNT {
+            rig.remove(&(0..FAMILY_KEY_COUNT - 100).map(|number| key(family, number * step)).collect::<Vec<_>>());
+        }
+        rig.check();
+    }
+}

@@ -1,0 +1,189 @@
+//! Every interleaving of readers and writers of a version, with the reorderings that the memory model allows; and the
+//! twins that lack a fence, or check in the wrong order, which must be caught.
+
+use std::marker::PhantomData;
+use std::sync::atomic::Ordering;
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU64, fence};
+use loom::thread;
+
+use super::super::version::{Version, Word};
+
+/// Which fences a model executes.
+trait Fences: 'static {
+    const READER: bool = true;
+    const WRITER: bool = true;
+}
+
+struct All;
+struct NoReader;
+struct NoWriter;
+
+impl Fences for All {}
+
+impl Fences for NoReader {
+    const READER: bool = false;
+}
+
+impl Fences for NoWriter {
+    const WRITER: bool = false;
+}
+
+/// A model's word.
+struct Modelled<F>(AtomicU64, PhantomData<fn() -> F>);
+
+impl<F: Fences> Word for Modelled<F> {
+    fn load(&self, ordering: Ordering) -> u64 {
+        self.0.load(ordering)
+    }
+
+    fn store(&self, word: u64, ordering: Ordering) {
+        self.0.store(word, ordering);
+    }
+
+    fn replace(&self, old: u64, new: u64) -> bool {
+        self.0.compare_exchange(old, new, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    fn fence(ordering: Ordering) {
+        let is_there = if ordering == Ordering::Acquire { F::READER } else { F::WRITER };
+        if is_there {
+            fence(ordering);
+        }
+    }
+}
+
+fn version<F: Fences>() -> Version<Modelled<F>> {
+    Version::new(Modelled(AtomicU64::new(0), PhantomData))
+}
+
+/// Two words that are always the same when nobody holds the lock.
+struct Node<F> {
+    version: Version<Modelled<F>>,
+    words: [AtomicU64; 2],
+}
+
+impl<F: Fences> Node<F> {
+    fn new() -> Arc<Node<F>> {
+        Arc::new(Node { version: version(), words: [AtomicU64::new(0), AtomicU64::new(0)] })
+    }
+
+    fn read(&self) {
+        let Some(seen) = self.version.try_read() else { return };
+        let [one, other] = [0, 1].map(|word: usize| self.words[word].load(Ordering::Relaxed));
+        if self.version.is(seen) {
+            assert_eq!(one, other, "a torn read passed its check");
+        }
+    }
+
+    /// Adds one, from what was read before the lock; true if nobody was in the way.
+    fn write(&self) -> bool {
+        let Some(seen) = self.version.try_read() else { return false };
+        let before = self.words[0].load(Ordering::Relaxed);
+        let Some(_lock) = self.version.try_lock(seen) else { return false };
+        self.words.iter().for_each(|word| word.store(before + 1, Ordering::Relaxed));
+        true
+    }
+}
+
+fn reader_beside_writer<F: Fences>() {
+    loom::model(|| {
+        let node = Node::<F>::new();
+        let writer = Arc::clone(&node);
+        let writer = thread::spawn(move || writer.write());
+        node.read();
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+fn what_passes_its_check_belongs_together() {
+    reader_beside_writer::<All>();
+}
+
+#[test]
+#[should_panic(expected = "a torn read passed its check")]
+fn a_check_without_a_fence_is_caught() {
+    reader_beside_writer::<NoReader>();
+}
+
+#[test]
+#[should_panic(expected = "a torn read passed its check")]
+fn a_lock_without_a_fence_is_caught() {
+    reader_beside_writer::<NoWriter>();
+}
+
+#[test]
+fn a_lock_from_a_version_proves_that_nothing_changed() {
+    loom::model(|| {
+        let node = Node::<All>::new();
+        let others = [Arc::clone(&node), Arc::clone(&node)].map(|node| thread::spawn(move || node.write()));
+        let written = others.map(|other| u64::from(other.join().unwrap())).iter().sum::<u64>();
+        assert_eq!(node.words[0].load(Ordering::Relaxed), written, "a write was lost");
+    });
+}
+
+/// A parent that says from which key on its right child is to be searched, and two children. A split moves key 1 from
+/// the left child to the right one.
+struct Family {
+    parent: Version<Modelled<All>>,
+    first_of_right: AtomicU64,
+    left: Version<Modelled<All>>,
+    left_has_key: AtomicU64,
+    right_has_key: AtomicU64,
+}
+
+impl Family {
+    fn split(&self) {
+        let parent = self.parent.try_lock(self.parent.try_read().unwrap()).unwrap();
+        let left = self.left.try_lock(self.left.try_read().unwrap()).unwrap();
+        self.right_has_key.store(1, Ordering::Relaxed);
+        self.first_of_right.store(1, Ordering::Relaxed);
+        self.left_has_key.store(0, Ordering::Relaxed);
+        drop((left, parent));
+    }
+
+    /// Looks for key 1. The twin checks the parent before it notes the child's version.
+    fn find(&self, checks_too_early: bool) -> Option<bool> {
+        let seen = self.parent.try_read()?;
+        if self.first_of_right.load(Ordering::Relaxed) <= 1 {
+            return self.parent.is(seen).then(|| self.right_has_key.load(Ordering::Relaxed) == 1);
+        }
+        let is_early_right = self.parent.is(seen);
+        let child = self.left.try_read()?;
+        if !(if checks_too_early { is_early_right } else { self.parent.is(seen) }) {
+            return None;
+        }
+        let has_key = self.left_has_key.load(Ordering::Relaxed) == 1;
+        self.left.is(child).then_some(has_key)
+    }
+}
+
+fn search_beside_split(checks_too_early: bool) {
+    loom::model(move || {
+        let word = AtomicU64::new;
+        let family = Arc::new(Family {
+            parent: version(),
+            first_of_right: word(2),
+            left: version(),
+            left_has_key: word(1),
+            right_has_key: word(0),
+        });
+        let splitter = Arc::clone(&family);
+        let splitter = thread::spawn(move || splitter.split());
+        assert_ne!(family.find(checks_too_early), Some(false), "a key got lost on its way");
+        splitter.join().unwrap();
+    });
+}
+
+#[test]
+fn a_search_meets_a_key_that_moves() {
+    search_beside_split(false);
+}
+
+#[test]
+#[should_panic(expected = "a key got lost on its way")]
+fn a_parent_checked_too_early_is_caught() {
+    search_beside_split(true);
+}
