@@ -223,6 +223,9 @@ mod tests {
         let words = [7u64, 8, 7, 9];
         // SAFETY: four aligned words of this thread.
         assert_eq!(unsafe { words::match4_at_once(words.as_ptr(), 7) }, 0b0101);
+        let fours = [7u64, 8, 7, 9].map(AtomicU64::new);
+        // SAFETY: this one needs nothing.
+        assert_eq!(unsafe { words::count_fours_below(&[fours], 8) }, 2);
         for end in (0..source.len()).filter(|_| has(CRC32)) {
             // SAFETY: the instruction exists (just checked).
             let found = unsafe { words::crc32c_by_instruction(!9, &source[..end]) };
