@@ -107,8 +107,8 @@ impl Inner {
         if prefix_bytes > HEAD_BYTES {
             return self.compare_long_prefix(seen, target, prefix_bytes);
         }
-        // A key shorter than the prefix may have met it by its padding; it is below all that start with the prefix.
-        Ok(if target.key_bytes() < prefix_bytes { Ordering::Less } else { Ordering::Equal })
+        // A shorter key may have met the prefix by its padding. Nothing is left of it, so it comes before all separators.
+        Ok(Ordering::Equal)
     }
 
     /// As above, for a prefix that is longer than a head: the first separator knows it.

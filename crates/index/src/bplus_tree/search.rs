@@ -46,11 +46,6 @@ impl<'a, K: Keys> Target<'a, K> {
         Target { keys, bytes: key, key_bytes: key.len(), item: None }
     }
 
-    #[inline(always)]
-    pub(super) fn key_bytes(&self) -> usize {
-        self.key_bytes
-    }
-
     /// Asks the cache for the item if it may be read.
     #[inline(always)]
     pub(super) fn prefetch(&self) {
