@@ -127,8 +127,11 @@ pub trait Engine: Send + Sync {
     /// Checks the next part of the store: every header, checksum and reference. Damage is shown to `damaged`.
     fn check(&self, cursor: Cursor, damaged: &mut dyn FnMut(Damage)) -> Result<CheckStep, Error>;
 
-    /// Does a bounded piece of background work: the sweep after open, growth ahead of writers, freeing.
+    /// Does a bounded piece of background work: the sweep after open, growth ahead of writers, what the order needs.
     fn step(&self) -> Result<Progress, Error>;
+
+    /// Frees what writers left behind when they stopped. For idle times: every core passes a barrier.
+    fn tidy(&self);
 
     /// Who should call [`Engine::step`]: there is something to do that others may soon wait for.
     fn wanted(&self) -> Wanted;

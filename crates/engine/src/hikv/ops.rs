@@ -325,6 +325,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         self.background_step()
     }
 
+    fn tidy(&self) {
+        self.collect();
+    }
+
     fn wanted(&self) -> Wanted {
         let space = if self.medium.is_writable() && self.runs_low() { Wanted::One } else { Wanted::Nobody };
         space.max(self.order.wanted())
