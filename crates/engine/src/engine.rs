@@ -5,7 +5,7 @@ use std::io::Read;
 use index::partitioned_hash::Cursor;
 use pmem::Counts;
 
-use crate::Error;
+use crate::{Error, OrderStats, OrderedEngine};
 
 /// Which of a key's values was seen: equal for equal values that were put once, different after any later put.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +21,18 @@ pub enum Progress {
     More,
     /// Nothing, until somebody writes.
     Idle,
+}
+
+/// How many background threads have something to do.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Wanted {
+    /// None.
+    Nobody,
+    /// One suffices.
+    One,
+    /// As many as there are.
+    All,
 }
 
 /// Something in a store that contradicts something else.
@@ -70,6 +82,8 @@ pub struct EngineStats {
     pub chained_count: u64,
     /// Flushes and fences, where they are counted.
     pub counts: Option<Counts>,
+    /// The ordered index, where the engine can keep one.
+    pub order: Option<OrderStats>,
 }
 
 /// What every engine can do. All methods may be called by many threads at once; a write is durable, as far as the
@@ -88,6 +102,10 @@ pub trait Engine: Send + Sync {
 
     /// Puts or replaces.
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error>;
+
+    /// Puts or replaces several: as [`Engine::put`] for one after the other, but faster (HiKV paper, section 6: future
+    /// work). Not one step: an error, or a crash, may leave some of them done.
+    fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error>;
 
     /// Puts or replaces a value of `len_bytes`, read from `source`; nothing changes if the source ends early.
     fn put_from(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read) -> Result<(), Error>;
@@ -113,11 +131,17 @@ pub trait Engine: Send + Sync {
     /// Checks the next part of the store: every header, checksum and reference. Damage is shown to `damaged`.
     fn check(&self, cursor: Cursor, damaged: &mut dyn FnMut(Damage)) -> Result<CheckStep, Error>;
 
-    /// Does a bounded piece of background work: the sweep after open, growth ahead of writers, freeing.
+    /// Does a bounded piece of background work: the sweep after open, growth ahead of writers, what the order needs.
     fn step(&self) -> Result<Progress, Error>;
 
-    /// True if [`Engine::step`] would have something to do that writers may soon wait for.
-    fn wants_step(&self) -> bool;
+    /// Frees what writers left behind when they stopped. For idle times: every core passes a barrier.
+    fn tidy(&self);
+
+    /// Who should call [`Engine::step`]: there is something to do that others may soon wait for.
+    fn wanted(&self) -> Wanted;
+
+    /// The ordered operations, if the engine can keep keys in order.
+    fn ordered(&self) -> Option<&dyn OrderedEngine>;
 
     /// The figures.
     fn stats(&self) -> EngineStats;

@@ -46,6 +46,15 @@ pub enum Error {
         /// How much was wanted.
         wanted_bytes: usize,
     },
+    /// The ordered index is still being built, and the caller did not want to wait.
+    NotOrderedYet {
+        /// Steps that are done.
+        done: u64,
+        /// Steps in all, as far as is known.
+        total: u64,
+    },
+    /// The store was opened without order.
+    HashOnly,
     /// The store was opened by this process' parent: a child of a fork may not touch it.
     Forked,
 }
@@ -63,6 +72,10 @@ impl fmt::Display for Error {
             Error::Medium(error) => error.fmt(f),
             Error::Corrupt { offset, what } => write!(f, "the store is damaged at offset {offset:#x}: {what}"),
             Error::NoMemory { wanted_bytes } => write!(f, "no memory left: {wanted_bytes} bytes were wanted"),
+            Error::NotOrderedYet { done, total } => {
+                write!(f, "keys are not in order yet: {done} of {total} steps are done; ask again later, or wait")
+            }
+            Error::HashOnly => f.write_str("the store was opened without order: there are no ranges"),
             Error::Forked => f.write_str("the store was opened before a fork: open it anew in the child process"),
         }
     }

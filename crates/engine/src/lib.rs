@@ -8,12 +8,16 @@ mod error;
 mod hash;
 pub mod hikv;
 mod host_dram;
+mod ordered_engine;
 mod worker;
 
-pub use engine::{CheckStep, Damage, Engine, EngineStats, Progress, Version};
+pub use engine::{CheckStep, Damage, Engine, EngineStats, Progress, Version, Wanted};
 pub use error::{Error, Limits, OpenError};
 pub use hash::Hasher;
 pub use hikv::HiKv;
+pub use hikv::order::{HashOnly, Ordered};
 pub use host_dram::HostDram;
+pub use index::bplus_tree::Direction;
 pub use index::partitioned_hash::{Cursor, layout::SEGMENT_ENTRY_COUNT};
+pub use ordered_engine::{Early, OrderState, OrderStats, OrderedEngine, ScanCursor};
 pub use worker::Worker;

@@ -8,15 +8,18 @@
 //! overlap in the processor. The price is paid by the reclaimer, which makes every running thread of the process execute
 //! a barrier (`membarrier`) before it looks at the pins. Where the kernel refuses that call a pin has a fence after all.
 //!
-//! Why that is sound stands, with the steps themselves, in `protocol`, which a model checker runs.
+//! Why that is sound stands, with the steps themselves, in `protocol`, which a model checker runs; why it is worth it, in
+//! `docs/decisions/0002-pins-without-fences.md`.
 //!
 //! # Lock order
 //! An operation may hold bucket locks of an index when it retires; a limbo lane's lock and the advance lock are leaves.
 
+mod grace;
 mod limbo;
 mod pins;
 mod protocol;
 
+pub use grace::Grace;
 pub use limbo::Limbo;
 pub use pins::{Pin, advance, is_pinned, pin, safe, thread_index};
 

@@ -94,7 +94,7 @@ pub(crate) fn tag() -> u64 {
     protocol::tag(&EPOCH, light_barrier)
 }
 
-/// How far every thread has come; see [`protocol::is_free`]. Grows with [`advance`].
+/// How far every thread has come; see `protocol::is_free`. Grows with [`advance`].
 #[inline(always)]
 #[must_use]
 pub fn safe() -> u64 {

@@ -7,6 +7,8 @@
 //!    the next growth, which must not find both copies torn.
 //! 3. Only then does [`Region::len_bytes`] tell, and the mark may move past the old length.
 //!
+//! The step is 4 MiB: `docs/decisions/0011-growth-by-two-huge-pages.md`.
+//!
 //! # Opening
 //! Two copies are read, the better one is used, and the other is rewritten if it differs and the medium is writable, once
 //! the medium's length has confirmed the better one. A crash in the rewriting leaves the better copy as it was.

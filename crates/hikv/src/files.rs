@@ -162,8 +162,13 @@ fn engine<M: Medium>(
         Some(parameters) => HiKv::format(medium, HostDram, &parameters)?,
         None => HiKv::open(medium, HostDram)?,
     };
+    let hikv = hikv.verifying_values(options.verify_values);
     let uuid = Uuid::from_bytes(hikv.uuid());
-    Ok((Arc::new(hikv.verifying_values(options.verify_values)), uuid))
+    if !options.ordered {
+        return Ok((Arc::new(hikv), uuid));
+    }
+    let queue_count = options.worker_count().max(1);
+    Ok((Arc::new(hikv.ordered(engine::Ordered::new(queue_count, HostDram))), uuid))
 }
 
 /// A new region's bytes and length reach the disk, where there is one, before its name does.

@@ -23,6 +23,7 @@
 mod error;
 mod files;
 mod options;
+mod ordered;
 mod reader;
 mod stats;
 mod store;
@@ -31,6 +32,7 @@ mod verify;
 pub use engine::{Damage, Error, Limits};
 pub use error::OpenError;
 pub use options::Options;
+pub use ordered::{Item, OrderProgress, Ordered, Range};
 pub use pmem::MediumError;
 pub use reader::ValueReader;
 pub use stats::Stats;

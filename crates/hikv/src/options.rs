@@ -1,6 +1,8 @@
 //! How a store is opened.
 
+use std::num::NonZero;
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
 use crate::{OpenError, Store};
@@ -26,6 +28,8 @@ pub struct Options {
     pub(crate) read_only: bool,
     pub(crate) huge_pages: bool,
     pub(crate) background: bool,
+    pub(crate) background_threads: Option<usize>,
+    pub(crate) ordered: bool,
     pub(crate) count_persists: bool,
     pub(crate) verify_values: bool,
     pub(crate) region_bytes_max: u64,
@@ -39,6 +43,9 @@ const REGION_BYTES_MAX: u64 = 1 << 40;
 /// Enough that splits of many writers rarely wait for one another, few enough that an empty store is small.
 const PARTITION_COUNT: u32 = 32;
 
+/// Enough to keep up with any number of writers that one memory serves.
+const BACKGROUND_THREADS_MAX: usize = 8;
+
 impl Default for Options {
     fn default() -> Options {
         Options {
@@ -46,6 +53,8 @@ impl Default for Options {
             read_only: false,
             huge_pages: true,
             background: true,
+            background_threads: None,
+            ordered: true,
             count_persists: false,
             verify_values: false,
             region_bytes_max: REGION_BYTES_MAX,
@@ -75,16 +84,31 @@ impl Options {
         Options { read_only, ..self }
     }
 
-    /// Ask the kernel for huge pages (default: yes). Whether there are any is in [`crate::Stats::huge_page_bytes`].
+    /// Ask the kernel for huge pages if the region lies in tmpfs (default: yes). A refusal costs speed only.
     #[must_use]
     pub fn huge_pages(self, huge_pages: bool) -> Options {
         Options { huge_pages, ..self }
     }
 
-    /// Run a background thread that grows and frees ahead of writers (default: yes). Without it they do so themselves.
+    /// Run background threads, which grow and free ahead of writers and keep the order (default: yes). Without them writers
+    /// and scans do so themselves.
     #[must_use]
     pub fn background(self, background: bool) -> Options {
         Options { background, ..self }
+    }
+
+    /// How many background threads (default: one for each core, up to 8). All of them build the ordered index; then they
+    /// sleep but for one, or more where many write.
+    #[must_use]
+    pub fn background_threads(self, background_threads: usize) -> Options {
+        Options { background_threads: Some(background_threads), ..self }
+    }
+
+    /// Able to keep keys in order (default: yes), which costs nothing until [`Store::ordered`] is asked for. A store without
+    /// order has nothing of it.
+    #[must_use]
+    pub fn ordered(self, ordered: bool) -> Options {
+        Options { ordered, ..self }
     }
 
     /// Count flushes and fences, for [`crate::Stats::fences`]; a few nanoseconds an operation (default: no).
@@ -130,6 +154,14 @@ impl Options {
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Store, OpenError> {
         self.check()?;
         Store::with_options(path.as_ref(), self)
+    }
+
+    pub(crate) fn worker_count(&self) -> usize {
+        if !self.background || self.read_only {
+            return 0;
+        }
+        let core_count = || thread::available_parallelism().map_or(1, NonZero::get).min(BACKGROUND_THREADS_MAX);
+        self.background_threads.unwrap_or_else(if self.ordered { core_count } else { || 1 })
     }
 
     fn check(&self) -> Result<(), OpenError> {

@@ -73,6 +73,19 @@ pub struct Stats {
     pub flushed_lines: Option<u64>,
     /// Fences since open, with [`crate::Options::count_persists`].
     pub fences: Option<u64>,
+    /// The ordered index: `none` where the store was opened without, else `off` until somebody asks for order, `building`,
+    /// `ready`.
+    pub order: &'static str,
+    /// Steps of its last build that are done, two for each key.
+    pub order_done: u64,
+    /// Steps of its last build.
+    pub order_total: u64,
+    /// Volatile memory of the ordered index; part of `dram_bytes`.
+    pub order_dram_bytes: u64,
+    /// Changes that wait in queues for the ordered index.
+    pub queued_count: u64,
+    /// Changes that wait until the ordered index is built.
+    pub delta_count: u64,
     /// The instruction that writes lines back.
     pub flush_instruction: &'static str,
     /// True where readers execute no fence (`membarrier` was granted).
@@ -82,6 +95,7 @@ pub struct Stats {
 impl Stats {
     pub(crate) fn gather(engine: &dyn Engine, identity: &Identity) -> Stats {
         let figures = engine.stats();
+        let order = figures.order;
         Stats {
             engine: engine.name(),
             medium: identity.medium,
@@ -93,7 +107,7 @@ impl Stats {
             used_bytes: figures.used_bytes,
             live_bytes: figures.live_bytes,
             free_bytes: figures.free_bytes,
-            dram_bytes: figures.dram_bytes,
+            dram_bytes: figures.dram_bytes + figures.order.map_or(0, |order| order.dram_bytes),
             garbage_count: figures.garbage_count,
             segment_count: figures.segment_count,
             load: load(&figures),
@@ -102,6 +116,12 @@ impl Stats {
             chained_count: figures.chained_count,
             flushed_lines: figures.counts.map(|counts| counts.flushed_line_count),
             fences: figures.counts.map(|counts| counts.fence_count),
+            order: order.map_or("none", |order| order.state.name()),
+            order_done: order.map_or(0, |order| order.done),
+            order_total: order.map_or(0, |order| order.total),
+            order_dram_bytes: order.map_or(0, |order| order.dram_bytes),
+            queued_count: order.map_or(0, |order| order.queued_count),
+            delta_count: order.map_or(0, |order| order.delta_count),
             flush_instruction: arch::flush_instruction(),
             fence_free_readers: epoch::readers_are_fence_free(),
         }

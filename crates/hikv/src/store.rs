@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use engine::{Cursor, Engine, Error, Worker};
+use engine::{Cursor, Engine, Error, OrderedEngine, Wanted, Worker};
 use pmem_os::{ForkGuard, StoreLock};
 
 use crate::files::{self, Opened};
@@ -26,7 +26,7 @@ pub struct Store {
 /// Dropped in this order: nobody works in the background any more when the region is unmapped, and nobody else gets the
 /// lock before it is.
 struct Inner {
-    worker: Option<Worker>,
+    workers: Vec<Worker>,
     engine: Arc<dyn Engine>,
     guard: ForkGuard,
     path: PathBuf,
@@ -43,8 +43,8 @@ impl fmt::Debug for Store {
 impl Drop for Inner {
     fn drop(&mut self) {
         if !self.guard.in_owner() {
-            // The worker's thread stayed in the parent: there is nothing to stop or to wait for.
-            mem::forget(self.worker.take());
+            // The workers' threads stayed in the parent: there is nothing to stop or to wait for.
+            mem::forget(mem::take(&mut self.workers));
         }
     }
 }
@@ -69,11 +69,11 @@ impl Store {
     pub(crate) fn with_options(path: &Path, options: &Options) -> Result<Store, OpenError> {
         let guard = ForkGuard::new().map_err(OpenError::io(path, "watch for forks of"))?;
         let Opened { engine, identity, lock } = files::open(path, options)?;
-        let worker = (options.background && !options.read_only)
-            .then(|| Worker::start(Arc::downgrade(&engine)))
-            .transpose()
-            .map_err(OpenError::io(path, "start the background thread of"))?;
-        Ok(Store { inner: Arc::new(Inner { worker, engine, guard, path: path.to_owned(), identity, _lock: lock }) })
+        let workers = (0..options.worker_count())
+            .map(|_| Worker::start(Arc::downgrade(&engine)))
+            .collect::<Result<_, _>>()
+            .map_err(OpenError::io(path, "start a background thread of"))?;
+        Ok(Store { inner: Arc::new(Inner { workers, engine, guard, path: path.to_owned(), identity, _lock: lock }) })
     }
 
     /// The directory or device, as it was given.
@@ -184,6 +184,31 @@ impl Store {
         self.write(|engine| engine.put(key.as_ref(), value.as_ref()))
     }
 
+    /// Puts or replaces several keys' values, the last one where a key comes twice: faster than one `put` after the other,
+    /// since they share what makes them durable. Not one step: readers, and a crash, may come in between.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.multi_put(&[("one", "eins"), ("two", "zwei")])?;
+    /// assert_eq!(store.get("two")?.as_deref(), Some(&b"zwei"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`Error`]; some may have been put.
+    pub fn multi_put<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, items: &[(K, V)]) -> Result<(), Error> {
+        for batch in items.chunks(BATCH_COUNT) {
+            let mut slices = [(&[][..], &[][..]); BATCH_COUNT];
+            let pairs = batch.iter().map(|(key, value)| (key.as_ref(), value.as_ref()));
+            slices.iter_mut().zip(pairs).for_each(|(slice, pair)| *slice = pair);
+            self.write(|engine| engine.multi_put(&slices[..batch.len()]))?;
+        }
+        Ok(())
+    }
+
     /// As [`Store::put`], for a value of `len_bytes` that is read from `source` piece by piece.
     ///
     /// # Errors
@@ -279,11 +304,19 @@ impl Store {
     fn write<R>(&self, write: impl FnOnce(&dyn Engine) -> Result<R, Error>) -> Result<R, Error> {
         let engine = self.engine()?;
         let result = write(engine);
-        if let Some(worker) = &self.inner.worker
-            && engine.wants_step()
-        {
-            worker.ask();
+        match engine.wanted() {
+            Wanted::Nobody => {}
+            Wanted::One => self.inner.workers.iter().take(1).for_each(Worker::ask),
+            Wanted::All => self.ask_workers(),
         }
         result
+    }
+
+    pub(crate) fn ask_workers(&self) {
+        self.inner.workers.iter().for_each(Worker::ask);
+    }
+
+    pub(crate) fn ordered_engine(&self) -> Result<&dyn OrderedEngine, Error> {
+        self.engine()?.ordered().ok_or(Error::HashOnly)
     }
 }

@@ -1,4 +1,4 @@
-//! The position word: the one commit word of an index entry.
+//! The position word: the one commit word of an index entry (`docs/decisions/0001-one-commit-word.md`).
 
 use heap::layout::REGION_BYTES_MAX;
 use heap::{Class, Place, PlaceKind};

@@ -14,7 +14,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::backing::Backing;
 use crate::durability::Kind;
-use crate::mapping::AddressRange;
+use crate::mapping::{self, AddressRange};
 use crate::{MapError, huge, write_path};
 
 /// How a file or device is mapped.
@@ -194,9 +194,51 @@ fn map_first(
     len_bytes: u64,
     access: ProtFlags,
 ) -> Result<MapFlags, Errno> {
-    let map = |sharing| addresses.map(backing.fd(), 0..len_bytes, access, sharing).map(|()| sharing);
-    match map(MapFlags::SHARED_VALIDATE | MapFlags::SYNC) {
-        Err(Errno::OPNOTSUPP | Errno::INVAL) => map(MapFlags::SHARED),
-        other => other,
+    let synchronous = MapFlags::SHARED_VALIDATE | MapFlags::SYNC;
+    let sharing = match mapping::try_to_map(backing.fd(), backing.page_bytes(), access, synchronous) {
+        Err(Errno::OPNOTSUPP | Errno::INVAL) => MapFlags::SHARED,
+        tried => tried.map(|()| synchronous)?,
+    };
+    addresses.map(backing.fd(), 0..len_bytes, access, sharing).map(|()| sharing)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::{ptr, thread};
+
+    use rustix::mm::{mmap_anonymous, munmap};
+
+    use super::*;
+
+    /// Another thread, whose mappings the kernel puts right below ours, never gets one of our addresses.
+    #[test]
+    fn finding_out_how_to_map_leaves_no_gap() {
+        const LEN_BYTES: u64 = 4 << 20;
+        const THEIR_BYTES: usize = 1 << 40;
+        let directory = tempfile::tempdir().unwrap();
+        let backing = Backing::create(&directory.path().join("region")).unwrap();
+        backing.set_len(LEN_BYTES).unwrap();
+        let addresses = AddressRange::reserve(1, 1).unwrap();
+        let ours = addresses.addresses(0..addresses.len_bytes());
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..40_000 {
+                    map_first(&addresses, &backing, LEN_BYTES, ProtFlags::READ).unwrap();
+                }
+                done.store(true, Ordering::Release);
+            });
+            while !done.load(Ordering::Acquire) {
+                let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+                // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nobody.
+                let theirs =
+                    unsafe { mmap_anonymous(ptr::null_mut(), THEIR_BYTES, ProtFlags::empty(), flags) }.unwrap();
+                let start = theirs as u64;
+                assert!(start + THEIR_BYTES as u64 <= ours.start || ours.end <= start, "{start:#x} lies in {ours:x?}");
+                // SAFETY: nobody uses the mapping.
+                unsafe { munmap(theirs, THEIR_BYTES) }.unwrap();
+            }
+        });
     }
 }

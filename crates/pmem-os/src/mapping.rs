@@ -71,7 +71,8 @@ impl AddressRange {
         base + range.start..base + range.end
     }
 
-    /// Maps the part `range` of a file to the same part of the addresses.
+    /// Maps the part `range` of a file to the same part of the addresses. What the file may refuse is found out before, by
+    /// [`try_to_map`]: a mapping that fails leaves a gap for a moment.
     pub(crate) fn map(
         &self,
         file: BorrowedFd<'_>,
@@ -135,6 +136,18 @@ impl Drop for AddressRange {
         let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.len_bytes as usize) };
         debug_assert_eq!(unmapped, Ok(()));
     }
+}
+
+/// Maps the first `len_bytes` of `file` somewhere, and unmaps them. Not among the reserved addresses: the kernel takes
+/// away what lies at a fixed address before it asks the file, and what another thread maps may then fall into the gap.
+pub(crate) fn try_to_map(
+    file: BorrowedFd<'_>,
+    len_bytes: u64,
+    access: ProtFlags,
+    sharing: MapFlags,
+) -> Result<(), Errno> {
+    // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nobody, and nobody uses it.
+    unsafe { munmap(mmap(ptr::null_mut(), len_bytes as usize, access, sharing, file, 0)?, len_bytes as usize) }
 }
 
 /// An aligned range of addresses without access or memory.

@@ -3,7 +3,7 @@
 //! A checker that has never caught anything proves nothing. Each canary removes one step of one protocol; a test runs
 //! the same script on the broken twin and demands that the explorer objects. Protocol code asks the medium
 //! ([`crate::Medium::breaks`]), whose answer is the constant `false` everywhere but on the crash medium, so that the
-//! twins vanish from every shipped build.
+//! twins vanish from every shipped build (`docs/decisions/0005-canaries-are-asked-of-the-medium.md`).
 
 /// A step that a broken twin leaves out or gets wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -47,4 +47,6 @@ pub enum Canary {
     ClearBeforeSegments,
     /// Index memory is linked without having been made durable.
     StaleSegmentHeader,
+    /// A replaced item is free before the ordered index has let go of it.
+    RetireBeforeTree,
 }

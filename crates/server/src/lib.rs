@@ -4,10 +4,10 @@
 //! socket -> Input -> resp::Parser -> Requests -> Pipeline -> commands -> Reply -> Output -> socket
 //! ```
 //!
-//! Each thread runs one [`event_loop`] with its own share of the connections; the first also accepts. A connection's
+//! Each thread runs one `event_loop` with its own share of the connections; the first also accepts. A connection's
 //! turn reads once, runs every complete request it holds and sends the replies, so a pipeline costs one read and one
 //! write. No lock is held across I/O. What a connection can hold is bounded: a request by [`resp::Limits`], unsent
-//! replies by [`output`], which stops the reading of a client that does not read; an idle connection holds no buffer.
+//! replies by `output`, which stops the reading of a client that does not read; an idle connection holds no buffer.
 //!
 //! A write is durable, as far as the store's medium goes, before its reply is sent.
 

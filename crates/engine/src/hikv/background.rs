@@ -6,6 +6,7 @@ use index::partitioned_hash::Cursor;
 use pmem::{Dram, Medium};
 
 use super::HiKv;
+use super::order::Order;
 use crate::{Damage, Error, Progress};
 
 /// Space that is kept ready above the mark, as a part of what is used, within these bounds: the lower one keeps small
@@ -22,9 +23,17 @@ pub(super) struct Background {
     misplaced: Vec<Damage>,
 }
 
-impl<M: Medium, D: Dram> HiKv<M, D> {
+impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     pub(super) fn background_step(&self) -> Result<Progress, Error> {
-        let mut background = self.background.lock();
+        let (order, space) = (O::step(self)?, self.space_step()?);
+        Ok(if order == Progress::More { Progress::More } else { space })
+    }
+
+    /// Sweep and growth: one thread at a time.
+    fn space_step(&self) -> Result<Progress, Error> {
+        let Some(mut background) = self.background.try_lock() else {
+            return Ok(Progress::Idle);
+        };
         if !self.swept.load(Ordering::Acquire) {
             self.sweep_step(&mut background)?;
             return Ok(Progress::More);
@@ -32,8 +41,6 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
         if self.medium.is_writable() && self.heap.prepare(&self.medium, self.ahead_bytes())? {
             return Ok(Progress::More);
         }
-        // Writers free as they go; what they leave behind when they stop is freed here, or by the next of them.
-        self.collect();
         Ok(Progress::Idle)
     }
 

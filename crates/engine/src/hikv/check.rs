@@ -7,9 +7,10 @@ use pmem::{Dram, Medium, Offset};
 use super::HiKv;
 use super::item::Item;
 use super::ops::whole;
+use super::order::Order;
 use crate::{CheckStep, Damage, Error};
 
-impl<M: Medium, D: Dram> HiKv<M, D> {
+impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// Checks one segment. The first step also tells what the sweep found.
     pub(super) fn check_step(&self, cursor: Cursor, damaged: &mut dyn FnMut(Damage)) -> Result<CheckStep, Error> {
         if cursor == Cursor::default() {

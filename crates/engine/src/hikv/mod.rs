@@ -1,12 +1,14 @@
-//! The HiKV engine (Xia et al., USENIX ATC 2017): a hash index in persistent memory serves single keys.
+//! The HiKV engine (Xia et al., USENIX ATC 2017): a hash index in persistent memory serves single keys, and, where order
+//! is kept, a B+tree in volatile memory serves ranges ([`order`]).
 //!
 //! A write costs two persists, the item's and the entry's; a delete one (paper, section 3.4.2). The commit point is the
 //! entry's position word; see `index::partitioned_hash::ops` for its steps and `docs/durability.md` for what a crash can
 //! and cannot take away.
 //!
 //! # Write order
-//! 1 reserve room; 2 write the item, flush; 3 lock the bucket, look for the key; 4 order, publish, commit, unlock; 5 wait, take the FRESH mark away; 6 retire the item that was replaced. A crash before 4 leaves garbage that
-//! nothing reaches, which is free space.
+//! 1 reserve room; 2 write the item, flush; 3 lock the bucket, look for the key, take a ticket of the order; 4 order,
+//! publish, commit, unlock; 5 wait, take the FRESH mark away; 6 fill the ticket: the item that was replaced is retired. A
+//! crash before 4 leaves garbage that nothing reaches, which is free space.
 //!
 //! # Lock order
 //! background -> partition -> pairs -> stash -> allocator. Operations are pinned throughout; whoever waits for readers
@@ -16,8 +18,10 @@ mod background;
 mod check;
 mod item;
 pub mod layout;
+mod multi_put;
 mod open;
 mod ops;
+pub mod order;
 #[cfg(test)]
 mod tests;
 
@@ -32,11 +36,12 @@ use pmem::{Dram, Medium};
 
 use crate::{EngineStats, Hasher};
 use background::Background;
+use order::{HashOnly, Order};
 
 pub use heap::Parameters;
 
 /// HiKV over a medium.
-pub struct HiKv<M, D: Dram> {
+pub struct HiKv<M, D: Dram, O = HashOnly> {
     medium: M,
     heap: Heap<D>,
     index: PartitionedHash,
@@ -47,9 +52,10 @@ pub struct HiKv<M, D: Dram> {
     /// Every entry is counted, and free space is known unless the store is damaged or read-only.
     swept: AtomicBool,
     verify_values: bool,
+    order: O,
 }
 
-impl<M: Medium, D: Dram> HiKv<M, D> {
+impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     #[inline(always)]
     fn cx(&self) -> Context<'_, M, D> {
         Context { medium: &self.medium, heap: &self.heap, limbo: &self.limbo }
@@ -81,6 +87,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             split_load: split_load(splits),
             chained_count: splits.chained_count,
             counts: self.medium.counts(),
+            order: self.order.stats(),
         }
     }
 }

@@ -9,6 +9,7 @@ use pmem::{Dram, Medium};
 
 use super::HiKv;
 use super::background::Background;
+use super::order::{HashOnly, Ordered};
 use crate::{Hasher, OpenError};
 use heap::Parameters;
 
@@ -46,7 +47,16 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             background: Mutex::new(Background::default()),
             swept: swept.into(),
             verify_values: false,
+            order: HashOnly,
         }
+    }
+
+    /// The same store, able to keep its keys in order: once somebody asks for it.
+    #[must_use]
+    pub fn ordered(self, order: Ordered<D>) -> HiKv<M, D, Ordered<D>> {
+        let HiKv { medium, heap, index, hasher, limbo, cleared, background, swept, verify_values, order: HashOnly } =
+            self;
+        HiKv { medium, heap, index, hasher, limbo, cleared, background, swept, verify_values, order }
     }
 
     /// The same store, verifying each value's checksum whenever it is read.

@@ -5,24 +5,25 @@ use std::thread;
 
 use heap::{Place, Reservation};
 use index::Position;
-use index::partitioned_hash::{Cursor, Found, Garbage};
+use index::partitioned_hash::Cursor;
 use pmem::{Canary, Dram, Medium, MediumError};
 
 use super::HiKv;
 use super::item::{self, Item, Streamed};
 use super::layout::HEADER_BYTES;
-use crate::{CheckStep, Damage, Engine, EngineStats, Error, Limits, Progress, Version};
+use super::order::{Order, Written};
+use crate::{CheckStep, Damage, Engine, EngineStats, Error, Limits, OrderedEngine, Progress, Version, Wanted};
 
 /// Keys of a batch whose memory accesses overlap: as many as a core has misses in flight, with some to spare.
-const GROUP_COUNT: usize = 16;
+pub(super) const GROUP_COUNT: usize = 16;
 /// How often a writer on a full store yields to readers who keep retired items: some milliseconds, many times what a
 /// read takes.
 const READER_WAITS_MAX: usize = 1000;
 
-impl<M: Medium, D: Dram> HiKv<M, D> {
+impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// The key's item, if `position` names it. The caller is pinned, or holds the bucket's lock.
     #[inline(always)]
-    fn item_of(&self, position: Position, key: &[u8]) -> Result<Option<Item<'_>>, Error> {
+    pub(super) fn item_of(&self, position: Position, key: &[u8]) -> Result<Option<Item<'_>>, Error> {
         // SAFETY: positions are shown by the index to pinned callers, and every caller here stays pinned until it is
         // done with the item.
         let item = unsafe { Item::read(&self.medium, position) }?;
@@ -45,7 +46,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
         })
     }
 
-    fn check_put(&self, key: &[u8], value_bytes: u64) -> Result<(), Error> {
+    pub(super) fn check_put(&self, key: &[u8], value_bytes: u64) -> Result<(), Error> {
         check_key(key)?;
         if value_bytes > Limits::VALUE_BYTES_MAX {
             return Err(Error::ValueTooLong { len_bytes: value_bytes });
@@ -58,7 +59,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
     }
 
     #[inline]
-    fn reserve(&self, item_bytes: u64) -> Result<Reservation<'_, D>, Error> {
+    pub(super) fn reserve(&self, item_bytes: u64) -> Result<Reservation<'_, D>, Error> {
         Ok(self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?)
     }
 
@@ -83,6 +84,8 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
     #[cold]
     fn make_room(&self) -> Result<(), Error> {
         self.finish_sweep()?;
+        // Changes that wait in queues keep what they replaced.
+        while !epoch::is_pinned() && O::step(self)? == Progress::More {}
         for _ in 0..READER_WAITS_MAX {
             self.collect();
             if self.limbo.is_empty() || epoch::is_pinned() {
@@ -96,7 +99,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
     /// A put, unless the region is full.
     #[inline(always)]
     fn try_put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        let _pin = epoch::pin();
+        let pin = epoch::pin();
         let signature = self.hasher.signature(key);
         self.index.prefetch(&self.medium, signature);
         self.index.prefetch_locks(signature);
@@ -115,47 +118,95 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
         // SAFETY: the room was just reserved.
         unsafe { item::write(&self.medium, at, key, value) };
         self.prefetch_old(signature);
-        self.publish(signature, key, reservation)
+        match self.publish(signature, key, reservation)? {
+            None => Ok(()),
+            Some(reservation) => {
+                drop(pin);
+                self.publish_later(signature, key, reservation)
+            }
+        }
     }
 
-    /// Steps 3 to 6 of a put: the item at the reservation was written and flushed.
+    /// Steps 3 to 6 of a put: the item at the reservation was written and flushed. The reservation comes back if the
+    /// queue is full. The caller is pinned.
     #[inline]
-    fn publish(&self, signature: u64, key: &[u8], reservation: Reservation<'_, D>) -> Result<(), Error> {
+    fn publish<'r>(
+        &self,
+        signature: u64,
+        key: &[u8],
+        reservation: Reservation<'r, D>,
+    ) -> Result<Option<Reservation<'r, D>>, Error> {
         let position = Position::of(reservation.place());
         loop {
             let bucket = self.index.lock(self.cx(), signature);
             let found = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(drop)))?;
+            let Some(ticket) = self.order.take(self.index.partition(signature)) else {
+                return Ok(Some(reservation));
+            };
             let published = match &found {
                 Some(found) => Ok(bucket.replace(found, position)),
                 None => bucket.insert(position),
             };
             match published {
-                Err(full) => self.index.split(self.cx(), signature, full)?,
+                Err(full) => {
+                    drop(ticket);
+                    self.index.split(self.cx(), signature, full)?;
+                }
                 Ok(published) => {
                     reservation.publish();
                     let crowded = published.crowded;
                     published.settle(&self.medium)?;
-                    self.retire(found)?;
+                    let old = found.map(|found| found.position);
+                    self.order.tell(self.cx(), ticket, Written { key, old, new: Some(position) });
                     if let Some(segment) = crowded {
                         // The item is in; a split that finds no space now will be tried again by a later put.
                         let _ = self.index.split(self.cx(), signature, segment);
                     }
-                    return Ok(());
+                    return Ok(None);
                 }
             }
         }
     }
 
-    fn retire<R>(&self, found: Option<Found<R>>) -> Result<(), Error> {
-        if let Some(found) = found {
-            self.cx().retire(Garbage::Place(place_of(found.position)?));
+    /// Publishes where queues may be full: whoever waits is not pinned.
+    pub(super) fn publish_later(
+        &self,
+        signature: u64,
+        key: &[u8],
+        reservation: Reservation<'_, D>,
+    ) -> Result<(), Error> {
+        let mut waiting = Some(reservation);
+        while let Some(reservation) = waiting {
+            O::make_room(self, self.index.partition(signature))?;
+            let _pin = epoch::pin();
+            waiting = self.publish(signature, key, reservation)?;
         }
         Ok(())
     }
 
+    /// A delete, unless the key's queue is full.
+    #[inline]
+    fn try_delete(&self, signature: u64, key: &[u8]) -> Result<Option<bool>, Error> {
+        let _pin = epoch::pin();
+        let bucket = self.index.lock(self.cx(), signature);
+        let Some(found) = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(drop)))? else {
+            return Ok(Some(false));
+        };
+        let Some(ticket) = self.order.take(self.index.partition(signature)) else {
+            return Ok(None);
+        };
+        bucket.remove(&found).settle(&self.medium)?;
+        if self.medium.breaks(Canary::PlainZeroDelete) {
+            self.heap.free(&self.medium, place_of(found.position)?);
+            return Ok(Some(true));
+        }
+        self.order.tell(self.cx(), ticket, Written { key, old: Some(found.position), new: None });
+        Ok(Some(true))
+    }
+
     /// Starts the miss of the old item, if there seems to be one: the bucket's lock waits for the new one's write-back.
     #[inline(always)]
-    fn prefetch_old(&self, signature: u64) {
+    pub(super) fn prefetch_old(&self, signature: u64) {
         if let Some(position) = self.index.hint(&self.medium, signature) {
             self.medium.prefetch(position.offset());
         }
@@ -170,7 +221,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
     }
 }
 
-impl<M: Medium, D: Dram> Engine for HiKv<M, D> {
+impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     fn name(&self) -> &'static str {
         "hikv"
     }
@@ -212,6 +263,11 @@ impl<M: Medium, D: Dram> Engine for HiKv<M, D> {
         self.with_room(|| self.try_put(key, value))
     }
 
+    fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
+        items.iter().try_for_each(|(key, value)| self.check_put(key, value.len() as u64))?;
+        items.chunks(GROUP_COUNT).try_for_each(|group| self.put_group(group))
+    }
+
     fn put_from(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read) -> Result<(), Error> {
         self.check_put(key, len_bytes)?;
         // The source may be slow: nobody is kept from freeing memory meanwhile.
@@ -219,33 +275,33 @@ impl<M: Medium, D: Dram> Engine for HiKv<M, D> {
         let reservation = self.with_room(|| self.reserve(item.item_bytes()))?;
         // SAFETY: the room was just reserved.
         unsafe { item.write(&self.medium, reservation.place().offset) }?;
-        let _pin = epoch::pin();
-        self.publish(self.hasher.signature(key), key, reservation)
+        let signature = self.hasher.signature(key);
+        let pin = epoch::pin();
+        let waiting = self.publish(signature, key, reservation)?;
+        drop(pin);
+        waiting.map_or(Ok(()), |reservation| self.publish_later(signature, key, reservation))
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
         check_key(key)?;
         self.check_writable()?;
-        let _pin = epoch::pin();
         let signature = self.hasher.signature(key);
-        let bucket = self.index.lock(self.cx(), signature);
-        let Some(found) = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(drop)))? else {
-            return Ok(false);
-        };
-        bucket.remove(&found).settle(&self.medium)?;
-        if self.medium.breaks(Canary::PlainZeroDelete) {
-            self.heap.free(&self.medium, place_of(found.position)?);
-            return Ok(true);
+        loop {
+            if let Some(deleted) = self.try_delete(signature, key)? {
+                return Ok(deleted);
+            }
+            O::make_room(self, self.index.partition(signature))?;
         }
-        self.retire(Some(found))?;
-        Ok(true)
     }
 
     fn clear(&self) -> Result<(), Error> {
         self.check_writable()?;
         // Free space that is still unknown could not be told from what is freed now.
         self.finish_sweep()?;
-        let cleared = self.with_room(|| Ok(self.index.clear(self.cx())?))?;
+        self.order.suspend(self.cx());
+        let cleared = self.with_room(|| Ok(self.index.clear(self.cx())?));
+        self.order.resume();
+        let cleared = cleared?;
         self.cleared.retire(cleared, |cleared| cleared.free(self.cx()));
         // A caller that is pinned itself (it reads a value) leaves the freeing to the background.
         while !epoch::is_pinned() && !self.cleared.is_empty() {
@@ -279,8 +335,17 @@ impl<M: Medium, D: Dram> Engine for HiKv<M, D> {
         self.background_step()
     }
 
-    fn wants_step(&self) -> bool {
-        self.medium.is_writable() && self.runs_low()
+    fn tidy(&self) {
+        self.collect();
+    }
+
+    fn wanted(&self) -> Wanted {
+        let space = if self.medium.is_writable() && self.runs_low() { Wanted::One } else { Wanted::Nobody };
+        space.max(self.order.wanted())
+    }
+
+    fn ordered(&self) -> Option<&dyn OrderedEngine> {
+        O::operations(self)
     }
 
     fn stats(&self) -> EngineStats {
@@ -302,7 +367,7 @@ pub(super) fn whole(item: &Item<'_>, position: Position) -> Result<(), Error> {
     Err(Error::Corrupt { offset: position.offset().0, what: "an item's checksum does not fit" })
 }
 
-fn place_of(position: Position) -> Result<Place, Error> {
+pub(super) fn place_of(position: Position) -> Result<Place, Error> {
     let offset = position.offset().0;
     position.place().ok_or(Error::Corrupt { offset, what: "an entry names an item of no size class" })
 }

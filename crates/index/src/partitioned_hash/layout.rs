@@ -17,7 +17,7 @@
 //! A pair is two buckets of four lines; a bucket is 256 bytes, the unit in which persistent memory is written. A
 //! signature's *home* is one line; an entry that finds it full goes to the rest of the bucket, to the partner bucket, to
 //! the stash, or at last to a chained segment, and the home line keeps a sticky bit for each of these ways, so that a
-//! search that ends in the home line touches nothing else.
+//! search that ends in the home line touches nothing else (`docs/decisions/0004-segments.md`).
 
 use heap::layout::SEGMENT_BYTES;
 use pmem::{LINE_BYTES, Offset, Slot, seal, unseal};
@@ -212,6 +212,12 @@ impl Header {
         Some((state, (word >> 17) as u16))
     }
 
+    /// A state word made dead; `None` if it is none.
+    #[must_use]
+    pub fn dead(word: u64) -> Option<u64> {
+        Some(seal(unseal(word)? & !7 | State::Dead as u64))
+    }
+
     /// The header in these two words; `None` if it is none.
     #[must_use]
     pub fn from_words(state: u64, prefix: u64) -> Option<Header> {
@@ -277,6 +283,7 @@ mod tests {
         let header =
             Header { state: State::Live, partition: 255, depth: 26, prefix: (1 << 26) - 1, generation: u16::MAX };
         assert_eq!(Header::from_words(header.state_word(), seal(header.prefix)), Some(header));
+        assert_eq!(Header::dead(header.state_word()), Some(header.with(State::Dead).state_word()));
         assert_eq!(Header::from_words(0, 0), None);
         assert_eq!(Header::from_words(header.with(State::Dead).state_word() ^ 1, seal(0)), None);
         assert_eq!(Header::from_words(Header { depth: 3, ..header }.state_word(), seal(8)), None);

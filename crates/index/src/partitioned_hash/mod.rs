@@ -167,6 +167,17 @@ impl PartitionedHash {
         self.root().segments().map(Segment::entry_count).sum()
     }
 
+    /// The partition of a signature.
+    #[inline(always)]
+    pub fn partition(&self, signature: u64) -> usize {
+        self.geometry.partition(signature)
+    }
+
+    /// How many partitions there are.
+    pub fn partition_count(&self) -> usize {
+        self.geometry.partition_count()
+    }
+
     /// True if there is no entry; see [`PartitionedHash::len`].
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -1,5 +1,10 @@
 //! Opening: finish what a crash interrupted, find the live segments, build the directories.
 //!
+//! 1. Committed splits are finished (`recover`).
+//! 2. Live segments of another generation, left by an interrupted `clear`, are buried; order. A crash here leaves some of
+//!    them to the next open.
+//! 3. The directories are built.
+//!
 //! One header line is read per segment: tens of milliseconds for fifty million items. A medium opened for reading is not
 //! changed: a committed split is taken into account without being finished.
 
@@ -12,6 +17,7 @@ use super::directory::{Directory, Root};
 use super::layout::{Geometry, Header, State};
 use super::recover::{SplitRecord, committed, header};
 use super::segment::Segment;
+use super::sweep::bury;
 use super::{Context, IndexError, PartitionedHash};
 
 impl PartitionedHash {
@@ -30,6 +36,10 @@ impl PartitionedHash {
             Ok(None) => {}
             _ => damaged = damaged.or(Some(offset)),
         });
+        // What was buried stays so before a `clear` brings its generation back.
+        if cx.medium.is_writable() {
+            cx.medium.order();
+        }
         if let Some(offset) = damaged {
             return Err(IndexError::Damaged { offset, what: "a segment's header is damaged" });
         }
@@ -60,7 +70,7 @@ fn states_of(split: &SplitRecord) -> impl Iterator<Item = (Offset, State)> {
     [split.old, zero, one].into_iter().filter_map(|offset| Some((offset, split.state_of(offset)?)))
 }
 
-/// The header of a live segment, `None` for free space.
+/// The header of a live segment, `None` for free space. What another generation left alive is buried.
 fn live_header<M: Medium, D: Dram>(
     cx: Context<'_, M, D>,
     states: &HashMap<Offset, State>,
@@ -72,7 +82,13 @@ fn live_header<M: Medium, D: Dram>(
     }
     let (stored, generation) = Header::state_in(word).ok_or(())?;
     let state = states.get(&offset).copied().unwrap_or(stored);
-    if state != State::Live || generation != cx.heap.generation() {
+    if state != State::Live {
+        return Ok(None);
+    }
+    if generation != cx.heap.generation() {
+        if cx.medium.is_writable() {
+            bury(cx.medium, offset);
+        }
         return Ok(None);
     }
     header(cx.medium, offset).map(Some).ok_or(())

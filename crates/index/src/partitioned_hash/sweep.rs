@@ -1,4 +1,5 @@
-//! Walking all segments: the sweep after open, walks for readers, and `clear`.
+//! Walking all segments: the sweep after open, walks for readers, and `clear`
+//! (`docs/decisions/0008-clear-by-generation.md`).
 //!
 //! A walk holds nothing between two segments. It advances by prefix, so that a split behind it shows nothing twice and
 //! one before it hides nothing: the halves of a visited segment lie behind, those of an unvisited one ahead.
@@ -10,9 +11,8 @@ use pmem::{Canary, Dram, Level, Medium, MediumError, Offset};
 
 use super::directory::{Retired, Root};
 use super::format::empty_root;
-use super::layout::{Home, PAIR_COUNT, State};
+use super::layout::{Header, Home, PAIR_COUNT};
 use super::ops::settle;
-use super::recover::header;
 use super::segment::{Entry, Segment};
 use super::split::segment_place;
 use super::{Context, Garbage, IndexError, PartitionedHash, Table, TableKind};
@@ -28,6 +28,18 @@ pub struct Cursor {
 }
 
 impl Cursor {
+    /// A walk that begins with this partition.
+    #[must_use]
+    pub fn of_partition(partition: usize) -> Cursor {
+        Cursor { partition, ..Cursor::default() }
+    }
+
+    /// True until every segment of the partition was visited, for a walk that began with it.
+    #[must_use]
+    pub fn is_in(self, partition: usize) -> bool {
+        self.partition == partition
+    }
+
     /// True when every segment was visited.
     #[must_use]
     pub fn is_done(self) -> bool {
@@ -103,10 +115,12 @@ impl PartitionedHash {
     /// | step | a crash after it leaves |
     /// |---|---|
     /// | 1 freeze: all partitions, all segments | everything |
-    /// | 2 an empty segment a partition, of the next generation; ordered | everything, and free space |
-    /// | 3 the store's generation, one word; committed | nothing: segments of another generation are free space |
+    /// | 2 an empty segment a partition, of the next generation; ordered | everything, and free space once it is buried |
+    /// | 3 the store's generation, one word; committed | nothing: segments of another generation are the same |
     /// | 4 the root is switched, the locks released | |
     /// | 5 old segments DEAD, ordered; when no reader is left, they and their items are freed | |
+    ///
+    /// What a crash leaves of another generation is buried when the store is opened: the next `clear` may need the number.
     pub fn clear<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>) -> Result<Cleared, HeapError> {
         let _pin = epoch::pin();
         let _partitions: Vec<_> = self.partitions.iter().map(|partition| partition.lock()).collect();
@@ -165,10 +179,10 @@ impl Cleared {
     }
 }
 
-/// Marks a segment's header DEAD, so that no later generation of the same number takes it for its own.
-fn bury<M: Medium>(medium: &M, segment: Offset) {
-    if let Some(header) = header(medium, segment) {
-        medium.store(segment, header.with(State::Dead).state_word(), Ordering::Release);
+/// Marks a segment DEAD, so that no later generation of the same number takes it for its own.
+pub(super) fn bury<M: Medium>(medium: &M, segment: Offset) {
+    if let Some(dead) = Header::dead(medium.load(segment, Ordering::Acquire)) {
+        medium.store(segment, dead, Ordering::Release);
         medium.flush(segment.span(8));
     }
 }

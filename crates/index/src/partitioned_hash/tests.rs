@@ -1,7 +1,10 @@
 //! What the index does, beside a map, on a simulated region.
 
 mod chains;
+mod durable;
+mod interleavings;
 mod model;
+mod modelled;
 mod rig;
 mod slots;
 mod splits;

@@ -1,5 +1,4 @@
-//! AArch64: DC CVAP where the operating system lets user code see it, else DC CVAC; DSB; the CRC32C instructions by
-//! table, until a machine to measure on is at hand.
+//! AArch64: DC CVAC; DSB; the checksum by table, until a machine to measure the CRC32C instructions on is at hand.
 
 use core::arch::asm;
 use core::sync::atomic::AtomicU64;

@@ -64,9 +64,13 @@ impl Rig<Sim> {
 
     /// The same region, opened by another process.
     pub(super) fn reopened(self) -> Rig<Sim> {
-        let medium = self.medium.clone();
-        let geometry = Geometry::new(self.index.geometry.partition_count() as u32).unwrap();
+        let (medium, partition_count) = (self.medium.clone(), self.index.geometry.partition_count());
         drop(self);
+        Rig::opened(medium, partition_count as u32)
+    }
+
+    pub(super) fn opened(medium: Sim, partition_count: u32) -> Rig<Sim> {
+        let geometry = Geometry::new(partition_count).unwrap();
         let heap = Heap::open(&medium, Host).unwrap();
         let limbo = Limbo::default();
         let index = PartitionedHash::open(Context { medium: &medium, heap: &heap, limbo: &limbo }, geometry).unwrap();
@@ -125,7 +129,7 @@ impl<M: Medium> Rig<M> {
     }
 
     /// Settles what was published, and retires what it replaced.
-    fn finish(&self, published: Published, replaced: Option<Found<u64>>) -> Option<u64> {
+    pub(super) fn finish(&self, published: Published, replaced: Option<Found<u64>>) -> Option<u64> {
         published.settle(&self.medium).unwrap();
         let replaced = replaced?;
         self.cx().retire(Garbage::Place(replaced.position.place().unwrap()));
@@ -182,7 +186,7 @@ impl<M: Medium> Rig<M> {
     pub(super) fn visit_step(&self, cursor: Cursor, into: &mut Contents) -> Cursor {
         let _pin = epoch::pin();
         let next = self.index.visit(&self.medium, cursor, |signature, position| {
-            let (number, value) = self.item(position);
+            let (number, value) = item(&self.medium, position);
             assert_eq!(into.insert(key(signature, number), value), None, "an entry was shown twice");
             Ok::<_, MediumError>(())
         });
@@ -210,25 +214,31 @@ impl<M: Medium> Rig<M> {
 
     /// An item that is durable before what is flushed from now on.
     pub(super) fn write_item(&self, key: Key, value: u64) -> Position {
-        let place = self.heap.reserve(&self.medium, 16, 0).unwrap().publish();
+        let position = Position::of(self.heap.reserve(&self.medium, 16, 0).unwrap().publish());
+        self.fill_item(position, key, value);
+        position
+    }
+
+    /// As [`Rig::write_item`], in space that the caller knows to be free.
+    pub(super) fn fill_item(&self, position: Position, key: Key, value: u64) {
         let bytes = [key.number.to_le_bytes(), value.to_le_bytes()].concat();
-        // SAFETY: the place was just reserved.
-        unsafe { self.medium.stream(place.offset, &[&bytes]) };
+        // SAFETY: the place is free.
+        unsafe { self.medium.stream(position.offset(), &[&bytes]) };
         self.medium.wait(self.medium.commit(Level::Strongest)).unwrap();
-        Position::of(place)
     }
 
     fn matching(&self, position: Position, key: Key) -> Result<Option<u64>, MediumError> {
-        let (number, value) = self.item(position);
+        let (number, value) = item(&self.medium, position);
         Ok((number == key.number).then_some(value))
     }
+}
 
-    fn item(&self, position: Position) -> (u64, u64) {
-        // SAFETY: items do not change, and the tests free none that they read.
-        let bytes = unsafe { self.medium.item(position.offset().span(16)) }.unwrap();
-        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
-        (word(0), word(8))
-    }
+/// The number of an item's key, and its value.
+pub(super) fn item<M: Medium>(medium: &M, position: Position) -> (u64, u64) {
+    // SAFETY: items do not change, and the tests free none that they read.
+    let bytes = unsafe { medium.item(position.offset().span(16)) }.unwrap();
+    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+    (word(0), word(8))
 }
 
 /// Two contents, compared so that a failure is readable.

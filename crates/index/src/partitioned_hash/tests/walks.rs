@@ -1,9 +1,15 @@
 //! Walks in steps, while segments are split between them; and `clear`.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use heap::layout::SEGMENT_BYTES;
-use pmem_sim::Sim;
+use parking_lot::Mutex;
+use pmem::Medium;
+use pmem_sim::{Model, Sim, StepKind};
 
 use super::super::Cursor;
+use super::super::layout::{Header, State};
 use super::rig::{Contents, Rig, assert_same, key, mixed};
 
 const COUNT: u64 = 6000;
@@ -116,6 +122,39 @@ fn clear_leaves_nothing_and_frees_everything() {
     }
     let rig = rig.reopened();
     assert_same(&rig.contents(), &contents);
+}
+
+/// How many segments say that they are live, of whatever generation.
+fn live_count(rig: &Rig<Sim>) -> u64 {
+    let mut count = 0;
+    rig.heap.segments(&mut |offset| {
+        let state = Header::state_in(rig.medium.load(offset, Ordering::Acquire)).map(|(state, _)| state);
+        count += u64::from(state == Some(State::Live));
+    });
+    count
+}
+
+/// The next `clear` takes the generation of one that a crash kept from its end, and there are but 65,536 of them: what
+/// such a one left behind must not be live again.
+#[test]
+fn a_crash_in_clear_leaves_nothing_for_a_later_generation() {
+    let (rig, _) = filled();
+    let images = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&images);
+    rig.medium.observe(Box::new(move |sim, kind| {
+        if kind == StepKind::Order {
+            noted.lock().extend(sim.images(2, 0));
+        }
+    }));
+    rig.clear();
+    rig.medium.unobserve();
+    let images = images.lock();
+    let crashed = || images.iter().map(|image| Sim::from_image(image, Model::Line));
+    assert!(crashed().any(|medium| live_count(&Rig::opened(medium, 2)) == 2), "no crash was after the clear");
+    for medium in crashed() {
+        let rig = Rig::opened(medium, 2);
+        assert_eq!(live_count(&rig), rig.index.segment_count());
+    }
 }
 
 #[test]

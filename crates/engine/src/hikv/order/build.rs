@@ -1,0 +1,312 @@
+//! Building the ordered index while points are served and written: by sorting, and loading the tree in one go (paper,
+//! section 3.4.3, which inserts key by key).
+//!
+//! | stage | what happens | until |
+//! |---|---|---|
+//! | settling | the phase is off | writers who took tickets in an earlier phase are done, and the queues empty |
+//! | listening | the phase is building: writers take tickets, drainers fill the delta | writers who took none are done |
+//! | collecting | partitions are read; each key's first bytes and position go to one of many parts, by splitters that were sampled | all partitions are read |
+//! | loading | parts are sorted and loaded | all parts are loaded |
+//! | merging | the delta is applied to the tree | whatever was written before the last partition was read is applied; under the tree's write lock the phase becomes ready |
+//!
+//! Any number of threads work at it, a step at a time: partitions and parts are taken one by one, the rest is short.
+//!
+//! # Why the delta makes it whole
+//! A key that nobody writes meanwhile is collected once. Of one that is written every change is in the delta, in order,
+//! and the delta's changes are applied as what they lead to, whatever the tree has for the key: after the last of them the
+//! tree has what the hash index has. Until then no item that was collected is retired. Changes that took their ticket when
+//! everything was collected find what they expect, and need no delta.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use epoch::Grace;
+use index::bplus_tree::{BPlusTree, Loader, Part};
+use index::partitioned_hash::Context;
+use pmem::{Dram, Medium};
+
+use super::collect::{Collected, Plan};
+use super::merge;
+use super::ordered::{Ordered, Phase};
+use crate::hikv::HiKv;
+use crate::{Error, Progress, Wanted};
+
+/// How the tree comes about, and how far it is.
+#[derive(Debug)]
+pub(super) struct Build<D: Dram> {
+    stage: Stage<D>,
+    /// Counts builds: what a thread brings to one that was abandoned is not wanted.
+    number: u64,
+    /// Why the last order fell, until somebody is told.
+    failure: Option<Error>,
+}
+
+#[derive(Debug)]
+enum Stage<D: Dram> {
+    /// Nobody asked, or the tree is there.
+    Idle,
+    /// Keys are being deleted; with the number of those who do, and whether to start over.
+    Suspended(usize, bool),
+    Settling(Grace),
+    Listening(Grace),
+    Collecting(Collecting),
+    Loading(Loading<D>),
+    /// With the queues' tails when everything was collected.
+    Merging(BPlusTree<D>, Box<[u64]>),
+}
+
+#[derive(Debug)]
+struct Collecting {
+    plan: Arc<Plan>,
+    next_partition: usize,
+    done_count: usize,
+    parts: Vec<Vec<Collected>>,
+}
+
+#[derive(Debug)]
+struct Loading<D: Dram> {
+    plan: Arc<Plan>,
+    loader: Arc<Loader<D>>,
+    next_part: usize,
+    parts: Vec<Vec<Collected>>,
+    loaded: Vec<Option<Part>>,
+    done_count: usize,
+    tails: Box<[u64]>,
+}
+
+/// A piece of work that is done without the build's lock.
+enum Task<D: Dram> {
+    Drain,
+    Collect(Arc<Plan>, usize),
+    Load(Arc<Plan>, Arc<Loader<D>>, usize, Vec<Collected>),
+    /// Others are at it.
+    Wait,
+}
+
+impl<D: Dram> Default for Build<D> {
+    fn default() -> Build<D> {
+        Build { stage: Stage::Idle, number: 0, failure: None }
+    }
+}
+
+impl<D: Dram> Build<D> {
+    /// True while the tree is being built.
+    pub(super) fn is_asked_for(&self) -> bool {
+        !matches!(self.stage, Stage::Idle | Stage::Suspended(_, false))
+    }
+
+    fn abandon(&mut self, stage: Stage<D>) {
+        self.number += 1;
+        self.stage = stage;
+    }
+}
+
+impl<D: Dram + Clone + 'static> Ordered<D> {
+    /// Has the tree built, unless it is there or being built. An error tells why an earlier one fell, once.
+    pub(super) fn ask_for_order(&self) -> Result<(), Error> {
+        let mut build = self.build.lock();
+        if let Some(error) = build.failure.take() {
+            return Err(error);
+        }
+        if matches!(build.stage, Stage::Idle) && self.phase() == Phase::Off {
+            build.abandon(Stage::Settling(Grace::start()));
+            self.ask(Wanted::All);
+        }
+        Ok(())
+    }
+
+    /// Does a piece of the build.
+    pub(super) fn build_step<M: Medium>(&self, engine: &HiKv<M, D, Self>) -> Result<Progress, Error> {
+        let (number, task) = {
+            let mut build = self.build.lock();
+            match self.next_task(engine, &mut build) {
+                Ok(Some(task)) => (build.number, task),
+                Ok(None) if build.is_asked_for() => return Ok(Progress::More),
+                Ok(None) => return Ok(Progress::Idle),
+                Err(error) => {
+                    drop(build);
+                    self.abort_build(engine.cx(), error);
+                    return Ok(Progress::Idle);
+                }
+            }
+        };
+        match self.run(engine, number, task) {
+            Ok(()) => Ok(Progress::More),
+            Err(error) => {
+                self.abort_build(engine.cx(), error);
+                Ok(Progress::Idle)
+            }
+        }
+    }
+
+    /// What to do next; `None` if that was done here, or there is nothing.
+    fn next_task<M: Medium>(&self, engine: &HiKv<M, D, Self>, build: &mut Build<D>) -> Result<Option<Task<D>>, Error> {
+        match &mut build.stage {
+            Stage::Idle | Stage::Suspended(..) => Ok(None),
+            Stage::Settling(grace) => Ok(self.settle(*grace, build)),
+            Stage::Listening(grace) if !grace.is_over() => Ok(Some(Task::Wait)),
+            Stage::Listening(_) => {
+                let plan = Arc::new(Plan::sample(engine)?);
+                self.built_count.store(0, Ordering::Relaxed);
+                self.build_total.store(2 * plan.estimated_count, Ordering::Relaxed);
+                let parts = (0..plan.part_count()).map(|_| Vec::new()).collect();
+                build.stage = Stage::Collecting(Collecting { plan, next_partition: 0, done_count: 0, parts });
+                Ok(None)
+            }
+            Stage::Collecting(collecting) => Ok(Some(collecting.next(engine.index.partition_count()))),
+            Stage::Loading(loading) => Ok(Some(loading.next())),
+            Stage::Merging(_, tails) if self.delta.len() <= merge::STEP_COUNT as u64 && self.is_behind(tails) => {
+                Ok(Some(Task::Drain))
+            }
+            Stage::Merging(..) => self.merge(engine.cx(), build).map(|()| None),
+        }
+    }
+
+    /// True while a ticket before `tails` is not applied.
+    fn is_behind(&self, tails: &[u64]) -> bool {
+        self.queues.iter().zip(tails).any(|(queue, tail)| queue.ring.head() < *tail)
+    }
+
+    fn settle(&self, grace: Grace, build: &mut Build<D>) -> Option<Task<D>> {
+        if !grace.is_over() {
+            return Some(Task::Wait);
+        }
+        if self.queues.iter().any(|queue| queue.ring.len() > 0) {
+            return Some(Task::Drain);
+        }
+        let _tree = self.tree.write();
+        self.set_phase(Phase::Building);
+        build.stage = Stage::Listening(Grace::start());
+        None
+    }
+
+    fn run<M: Medium>(&self, engine: &HiKv<M, D, Self>, number: u64, task: Task<D>) -> Result<(), Error> {
+        match task {
+            Task::Wait => thread::yield_now(),
+            Task::Drain => {
+                let drained = self.queues.iter().map(|queue| self.drain(engine.cx(), queue));
+                if drained.sum::<Result<usize, Error>>()? == 0 {
+                    thread::yield_now();
+                }
+            }
+            Task::Collect(plan, partition) => {
+                let parts = plan.collect(engine, partition, &self.built_count)?;
+                self.collected(engine, number, parts);
+            }
+            Task::Load(plan, loader, part, entries) => {
+                let _pin = epoch::pin();
+                // An abandoned build's items may have been retired before the pin.
+                if self.build.lock().number == number {
+                    let loaded = plan.load(&engine.medium, &loader, part, entries, &self.built_count)?;
+                    drop(loader);
+                    self.loaded(number, part, loaded)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn collected<M: Medium>(&self, engine: &HiKv<M, D, Self>, number: u64, parts: Vec<Vec<Collected>>) {
+        let mut build = self.build.lock();
+        let Build { stage: Stage::Collecting(collecting), number: now, .. } = &mut *build else { return };
+        if *now != number {
+            return;
+        }
+        for (all, more) in collecting.parts.iter_mut().zip(parts) {
+            all.extend(more);
+        }
+        collecting.done_count += 1;
+        if collecting.done_count == engine.index.partition_count() {
+            let (plan, parts) = (Arc::clone(&collecting.plan), std::mem::take(&mut collecting.parts));
+            let count: usize = parts.iter().map(Vec::len).sum();
+            self.build_total.store(2 * count as u64, Ordering::Relaxed);
+            let loaded = parts.iter().map(|_| None).collect();
+            let loader = Arc::new(Loader::new(self.dram.clone()));
+            let tails = self.queues.iter().map(|queue| queue.ring.tail()).collect();
+            build.stage = Stage::Loading(Loading { plan, loader, next_part: 0, parts, loaded, done_count: 0, tails });
+        }
+    }
+
+    fn loaded(&self, number: u64, part: usize, loaded: Part) -> Result<(), Error> {
+        let mut build = self.build.lock();
+        let Build { stage: Stage::Loading(loading), number: now, .. } = &mut *build else { return Ok(()) };
+        if *now != number {
+            return Ok(());
+        }
+        loading.loaded[part] = Some(loaded);
+        loading.done_count += 1;
+        if loading.done_count == loading.loaded.len() {
+            let Stage::Loading(loading) = std::mem::replace(&mut build.stage, Stage::Idle) else { return Ok(()) };
+            let parts = loading.loaded.into_iter().flatten().collect();
+            let loader = Arc::into_inner(loading.loader).expect("every part was loaded, and its loader let go");
+            let tree = loader.finish(parts).map_err(|error| Error::NoMemory { wanted_bytes: error.wanted_bytes })?;
+            build.stage = Stage::Merging(tree, loading.tails);
+        }
+        Ok(())
+    }
+
+    /// Merges a piece of the delta; the last one while drainers wait.
+    fn merge<M: Medium>(&self, cx: Context<'_, M, D>, build: &mut Build<D>) -> Result<(), Error> {
+        let Stage::Merging(tree, _) = &build.stage else { return Ok(()) };
+        if self.delta.len() > merge::STEP_COUNT as u64 {
+            return merge::apply(cx, tree, self.delta.take(merge::STEP_COUNT));
+        }
+        let mut slot = self.tree.write();
+        merge::apply(cx, tree, self.delta.take(usize::MAX))?;
+        if let Stage::Merging(tree, _) = std::mem::replace(&mut build.stage, Stage::Idle) {
+            *slot = Some(tree);
+            self.set_phase(Phase::Ready);
+        }
+        Ok(())
+    }
+
+    /// Gives up order and build, for `failure`.
+    pub(super) fn abort_build<M: Medium>(&self, cx: Context<'_, M, D>, failure: Error) {
+        let mut build = self.build.lock();
+        if !matches!(build.stage, Stage::Suspended(..)) {
+            build.abandon(Stage::Idle);
+        }
+        build.failure = Some(failure);
+        self.fall(cx);
+    }
+
+    pub(super) fn suspend_build<M: Medium>(&self, cx: Context<'_, M, D>) {
+        let mut build = self.build.lock();
+        let (others, resumes) = match build.stage {
+            Stage::Suspended(count, resumes) => (count, resumes),
+            _ => (0, build.is_asked_for() || self.phase() == Phase::Ready),
+        };
+        build.abandon(Stage::Suspended(others + 1, resumes));
+        self.fall(cx);
+    }
+
+    pub(super) fn resume_build(&self) {
+        let mut build = self.build.lock();
+        build.stage = match build.stage {
+            Stage::Suspended(1, true) => Stage::Settling(Grace::start()),
+            Stage::Suspended(1, false) => Stage::Idle,
+            Stage::Suspended(count, resumes) => Stage::Suspended(count - 1, resumes),
+            _ => unreachable!("only a suspended build is resumed"),
+        };
+        self.ask(Wanted::All);
+    }
+}
+
+impl Collecting {
+    fn next<D: Dram>(&mut self, partition_count: usize) -> Task<D> {
+        if self.next_partition == partition_count {
+            return Task::Wait;
+        }
+        self.next_partition += 1;
+        Task::Collect(Arc::clone(&self.plan), self.next_partition - 1)
+    }
+}
+
+impl<D: Dram> Loading<D> {
+    fn next(&mut self) -> Task<D> {
+        let Some(entries) = self.parts.get_mut(self.next_part).map(std::mem::take) else { return Task::Wait };
+        self.next_part += 1;
+        Task::Load(Arc::clone(&self.plan), Arc::clone(&self.loader), self.next_part - 1, entries)
+    }
+}

@@ -1,0 +1,105 @@
+//! Applying what the queues hold.
+//!
+//! 1 the next changes are copied out; 2 they are applied to the tree, or noted in the delta; 3 what they replaced is retired
+//! (in the delta's case: when it is merged); 4 the queue moves on. A scan that has waited for 4 sees 2.
+
+use arrayvec::ArrayVec;
+use index::bplus_tree::{self as tree, BPlusTree, ChangeError, Edit, KeyStart};
+use index::partitioned_hash::Context;
+use pmem::{Dram, Medium};
+
+use super::change::{Change, INLINE_BYTES};
+use super::ordered::{Items, Ordered, Phase, Queue};
+use super::retire;
+use super::ring::CHANGE_WORDS;
+use crate::Error;
+
+/// Changes that are applied at once: as many descents as a core has cache misses in flight, with some to spare.
+pub(super) const GROUP_COUNT: usize = 16;
+
+/// Changes of one group.
+pub(super) type Group = ArrayVec<Change, GROUP_COUNT>;
+
+impl<D: Dram + Clone + 'static> Ordered<D> {
+    /// Applies the next changes of `queue`; returns how many. None if somebody else is at it, if the next ticket is not
+    /// filled yet, or if the delta is full.
+    pub(super) fn drain<M: Medium>(&self, cx: Context<'_, M, D>, queue: &Queue) -> Result<usize, Error> {
+        let insist = epoch::is_pinned();
+        let Some(_drainer) = queue.drainer.try_lock() else {
+            return Ok(0);
+        };
+        let _pin = epoch::pin();
+        let mut words = [[0; CHANGE_WORDS]; GROUP_COUNT];
+        let count = queue.ring.peek(&mut words);
+        if count == 0 {
+            return Ok(0);
+        }
+        let group: Group = words[..count].iter().filter_map(|words| Change::from_words(*words)).collect();
+        match self.apply(cx, &group, insist) {
+            Ok(true) => {}
+            Ok(false) => return Ok(0),
+            Err(error) => self.fall_with(cx, &group, error),
+        }
+        queue.ring.advance(count);
+        Ok(count)
+    }
+
+    /// Steps 2 and 3; false if the delta is full.
+    fn apply<M: Medium>(&self, cx: Context<'_, M, D>, group: &Group, insist: bool) -> Result<bool, Error> {
+        let tree = self.tree.read();
+        match (&*tree, self.phase()) {
+            (Some(tree), _) => apply(tree, cx.medium, group)?,
+            (None, Phase::Building) => return Ok(self.delta.push(group, insist)),
+            (None, _) => {}
+        }
+        drop(tree);
+        group.iter().for_each(|change| retire(cx, change.old));
+        Ok(true)
+    }
+
+    /// The tree is no use any more: it did not take a change, for want of memory or since an item is damaged. Scans get
+    /// the error; whoever asks for order again has it built anew.
+    #[cold]
+    fn fall_with<M: Medium>(&self, cx: Context<'_, M, D>, group: &Group, error: Error) {
+        self.abort_build(cx, error);
+        group.iter().for_each(|change| retire(cx, change.old));
+    }
+}
+
+/// Applies a group to the tree.
+fn apply<M: Medium, D: Dram>(tree: &BPlusTree<D>, medium: &M, group: &Group) -> Result<(), Error> {
+    let changes: ArrayVec<_, GROUP_COUNT> = group.iter().map(tree_change).collect();
+    let mut result = Ok(());
+    tree.apply(&Items(medium), &changes, |number, applied| {
+        if let Err(error) = applied {
+            result = Err(failure(error, &group[number]));
+        }
+    });
+    result
+}
+
+/// The change as the tree takes it.
+pub(super) fn tree_change(change: &Change) -> tree::Change<'_> {
+    let edit = match (change.old, change.new) {
+        (None, Some(new)) => Edit::Insert(new),
+        (Some(old), Some(new)) => Edit::Replace { old, new },
+        (Some(old), None) => Edit::Remove(old),
+        (None, None) => unreachable!("such a change does not leave the queue"),
+    };
+    let key = change.key().map_or_else(|| KeyStart::new(change.head(), INLINE_BYTES + 1), KeyStart::whole);
+    tree::Change { key, edit }
+}
+
+pub(super) fn failure(error: ChangeError<Error>, change: &Change) -> Error {
+    let position = change.new.or(change.old).map_or(0, |position| position.offset().0);
+    match error {
+        ChangeError::Keys(error) => error,
+        ChangeError::NoDram { wanted_bytes } => Error::NoMemory { wanted_bytes },
+        ChangeError::Exists(_) => {
+            Error::Corrupt { offset: position, what: "a new key was in the ordered index already" }
+        }
+        ChangeError::Missing(_) => {
+            Error::Corrupt { offset: position, what: "a changed key is not in the ordered index" }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! A store without order.
+
+use index::partitioned_hash::Context;
+use pmem::{Dram, Medium};
+
+use super::{Order, Written, retire};
+use crate::hikv::HiKv;
+use crate::{Error, OrderStats, OrderedEngine, Progress, Wanted};
+
+/// No order: writers retire what they replace, and that is all.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HashOnly;
+
+impl<M: Medium, D: Dram> Order<M, D> for HashOnly {
+    type Ticket<'a> = ();
+
+    #[inline(always)]
+    fn take(&self, _: usize) -> Option<()> {
+        Some(())
+    }
+
+    #[inline(always)]
+    fn tell(&self, cx: Context<'_, M, D>, (): (), written: Written<'_>) {
+        retire(cx, written.old);
+    }
+
+    fn make_room(_: &HiKv<M, D, HashOnly>, _: usize) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn suspend(&self, _: Context<'_, M, D>) {}
+
+    fn resume(&self) {}
+
+    fn step(_: &HiKv<M, D, HashOnly>) -> Result<Progress, Error> {
+        Ok(Progress::Idle)
+    }
+
+    fn wanted(&self) -> Wanted {
+        Wanted::Nobody
+    }
+
+    fn operations(_: &HiKv<M, D, HashOnly>) -> Option<&dyn OrderedEngine> {
+        None
+    }
+
+    fn stats(&self) -> Option<OrderStats> {
+        None
+    }
+}

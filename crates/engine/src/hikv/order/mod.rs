@@ -1,0 +1,87 @@
+//! The ordered half of HiKV (paper, section 3.2): who keeps it, and what writers do for it.
+//!
+//! Every write takes a ticket under its bucket's lock, before it publishes, and fills it with the [`Change`] once the write
+//! is durable. In the background the changes of each queue are applied to a B+tree in volatile memory, many at a time.
+//! So one key's changes are applied in the order in which they were published, and whoever waits for all tickets
+//! taken so far sees in the tree whatever it or anybody could have read before.
+//!
+//! An item that was replaced is retired by whoever applied the change, since until then the tree refers to it.
+//!
+//! [`HashOnly`] stands for a store without order: nothing of all this is in its type.
+//!
+//! # Lock order
+//! bucket lock -> (ticket) ; drainer of a queue -> tree -> delta; build. A writer that holds a ticket takes no lock but the
+//! stash's before it fills it; nobody helps while holding a bucket lock.
+
+mod build;
+mod change;
+mod collect;
+mod delta;
+mod drain;
+mod hash_only;
+mod merge;
+mod ordered;
+mod ring;
+mod scan;
+
+use index::Position;
+use index::partitioned_hash::{Context, Garbage};
+use pmem::{Dram, Medium};
+
+use super::HiKv;
+use crate::{Error, OrderStats, OrderedEngine, Progress, Wanted};
+
+pub use hash_only::HashOnly;
+pub use ordered::Ordered;
+
+/// What a write did to its key.
+#[derive(Clone, Copy, Debug)]
+pub struct Written<'a> {
+    /// The key.
+    pub key: &'a [u8],
+    /// The item that it had before.
+    pub old: Option<Position>,
+    /// The item that it has now.
+    pub new: Option<Position>,
+}
+
+/// How writers tell the ordered index.
+pub trait Order<M: Medium, D: Dram>: Sized + Send + Sync + 'static {
+    /// A promise to tell.
+    type Ticket<'a>;
+
+    /// A ticket for a change of this partition; `None` while its queue is full. The caller holds the bucket's lock.
+    fn take(&self, partition: usize) -> Option<Self::Ticket<'_>>;
+
+    /// Hands over what was written, and the old item, to be retired. The caller is pinned and holds no lock.
+    fn tell(&self, cx: Context<'_, M, D>, ticket: Self::Ticket<'_>, written: Written<'_>);
+
+    /// Makes room in the partition's full queue. The caller holds no lock, and is not pinned by itself.
+    fn make_room(engine: &HiKv<M, D, Self>, partition: usize) -> Result<(), Error>;
+
+    /// Forgets the order, before every key is deleted. Scans wait.
+    fn suspend(&self, cx: Context<'_, M, D>);
+
+    /// Starts over after [`Order::suspend`].
+    fn resume(&self);
+
+    /// Does a bounded piece of the work.
+    fn step(engine: &HiKv<M, D, Self>) -> Result<Progress, Error>;
+
+    /// Who should step.
+    fn wanted(&self) -> Wanted;
+
+    /// The ordered operations, where there are any.
+    fn operations(engine: &HiKv<M, D, Self>) -> Option<&dyn OrderedEngine>;
+
+    /// The figures, where there are any.
+    fn stats(&self) -> Option<OrderStats>;
+}
+
+/// Retires the item that a write replaced, if there was one. One of no size class cannot have been found (damage).
+#[inline(always)]
+fn retire<M: Medium, D: Dram>(cx: Context<'_, M, D>, old: Option<Position>) {
+    if let Some(place) = old.and_then(Position::place) {
+        cx.retire(Garbage::Place(place));
+    }
+}

@@ -1,0 +1,287 @@
+//! A bounded queue of changes: many writers, one drainer at a time (paper, section 3.2: 4,096 entries).
+//!
+//! A writer takes a [`Ticket`], its place in the queue, before it publishes, and fills it afterwards. So the order of
+//! tickets is the order in which writers held a key's bucket lock, and whoever has seen a write finds its ticket taken.
+//!
+//! # Invariants
+//! `head <= tail <= head + capacity`. Places below `head` were applied; those from `head` to `tail` are taken, each filled
+//! once. A place is filled when its sequence word is its ticket plus one. Only a drainer, one at a time, moves `head`.
+//!
+//! # Why it is sound
+//! A place's words are stored before its sequence (Release) and loaded after it (Acquire). They are stored again only by
+//! the writer who took the ticket one lap later; that one saw `head` beyond the place (Acquire), which the drainer stored
+//! (Release) after its last load.
+
+use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Words of a change beside its place's sequence: together a line.
+pub(super) const CHANGE_WORDS: usize = 7;
+
+/// A shared word: an atomic, or what a model checker puts in its place.
+pub trait Word {
+    fn new(word: u64) -> Self;
+    fn load(&self, ordering: Ordering) -> u64;
+    fn store(&self, word: u64, ordering: Ordering);
+    fn replace(&self, current: u64, new: u64) -> Result<u64, u64>;
+}
+
+/// Alone in its lines: its neighbours are stored to by others.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Apart<W>(W);
+
+#[derive(Debug)]
+#[repr(align(64))]
+struct Place<W> {
+    sequence: W,
+    words: [W; CHANGE_WORDS],
+}
+
+/// The queue.
+#[derive(Debug)]
+pub(super) struct Ring<W = AtomicU64> {
+    tail: Apart<W>,
+    head: Apart<W>,
+    places: Box<[Place<W>]>,
+}
+
+/// A place in the queue, to be filled soon: the drainer waits at it. Dropped unfilled, it is filled with zeros, which stand
+/// for no change.
+#[derive(Debug)]
+#[must_use]
+pub struct Ticket<'a, W: Word = AtomicU64> {
+    ring: &'a Ring<W>,
+    number: u64,
+}
+
+impl<W: Word> Ring<W> {
+    /// A queue of `capacity`, a power of two.
+    pub(super) fn new(capacity: usize) -> Ring<W> {
+        assert!(capacity.is_power_of_two(), "{capacity} places: a power of two is wanted");
+        let place = |_| Place { sequence: W::new(0), words: [(); CHANGE_WORDS].map(|()| W::new(0)) };
+        Ring { tail: Apart(W::new(0)), head: Apart(W::new(0)), places: (0..capacity).map(place).collect() }
+    }
+
+    /// The next place, or `None` while the queue is full.
+    #[inline]
+    pub(super) fn take(&self) -> Option<Ticket<'_, W>> {
+        let mut tail = self.tail.0.load(Ordering::Relaxed);
+        loop {
+            // `head` may be ahead of a stale `tail`; the exchange then fails.
+            if tail.saturating_sub(self.head()) >= self.places.len() as u64 {
+                return None;
+            }
+            match self.tail.0.replace(tail, tail + 1) {
+                Ok(number) => return Some(Ticket { ring: self, number }),
+                Err(now) => tail = now,
+            }
+        }
+    }
+
+    /// How many tickets were taken so far.
+    pub(super) fn tail(&self) -> u64 {
+        self.tail.0.load(Ordering::Acquire)
+    }
+
+    /// How many tickets were applied so far.
+    #[inline]
+    pub(super) fn head(&self) -> u64 {
+        self.head.0.load(Ordering::Acquire)
+    }
+
+    /// Tickets taken and not applied.
+    pub(super) fn len(&self) -> u64 {
+        let head = self.head();
+        self.tail().saturating_sub(head)
+    }
+
+    /// Copies the next filled places into `changes`; returns how many. The caller is the drainer.
+    pub(super) fn peek(&self, changes: &mut [[u64; CHANGE_WORDS]]) -> usize {
+        let head = self.head();
+        let filled = (head..).zip(changes).map_while(|(number, change)| {
+            let place = self.place(number);
+            (place.sequence.load(Ordering::Acquire) == number + 1)
+                .then(|| *change = std::array::from_fn(|i| place.words[i].load(Ordering::Relaxed)))
+        });
+        filled.count()
+    }
+
+    /// The next `count` changes were applied. The caller is the drainer.
+    pub(super) fn advance(&self, count: usize) {
+        self.head.0.store(self.head() + count as u64, Ordering::Release);
+    }
+
+    fn place(&self, number: u64) -> &Place<W> {
+        &self.places[number as usize & (self.places.len() - 1)]
+    }
+}
+
+impl<W: Word> Ticket<'_, W> {
+    /// How many tickets were taken before it.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// True if the queue is more than half full.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.ring.len() > self.ring.places.len() as u64 / 2
+    }
+
+    /// Fills the place.
+    #[inline]
+    pub(super) fn fill(self, change: [u64; CHANGE_WORDS]) {
+        self.fill_in(change);
+        mem::forget(self);
+    }
+
+    #[inline]
+    fn fill_in(&self, change: [u64; CHANGE_WORDS]) {
+        let place = self.ring.place(self.number);
+        for (word, change) in place.words.iter().zip(change) {
+            word.store(change, Ordering::Relaxed);
+        }
+        place.sequence.store(self.number + 1, Ordering::Release);
+    }
+}
+
+impl<W: Word> Drop for Ticket<'_, W> {
+    fn drop(&mut self) {
+        self.fill_in([0; CHANGE_WORDS]);
+    }
+}
+
+impl Word for AtomicU64 {
+    fn new(word: u64) -> AtomicU64 {
+        AtomicU64::new(word)
+    }
+
+    #[inline(always)]
+    fn load(&self, ordering: Ordering) -> u64 {
+        self.load(ordering)
+    }
+
+    #[inline(always)]
+    fn store(&self, word: u64, ordering: Ordering) {
+        self.store(word, ordering);
+    }
+
+    #[inline(always)]
+    fn replace(&self, current: u64, new: u64) -> Result<u64, u64> {
+        self.compare_exchange_weak(current, new, Ordering::AcqRel, Ordering::Relaxed)
+    }
+}
+
+/// Every interleaving of two writers and a drainer, with the reorderings that the memory model allows.
+#[cfg(test)]
+mod tests {
+    use loom::sync::Arc;
+    use loom::sync::atomic::AtomicU64;
+    use loom::thread;
+
+    use super::*;
+
+    impl Word for AtomicU64 {
+        fn new(word: u64) -> AtomicU64 {
+            AtomicU64::new(word)
+        }
+
+        fn load(&self, ordering: Ordering) -> u64 {
+            self.load(ordering)
+        }
+
+        fn store(&self, word: u64, ordering: Ordering) {
+            self.store(word, ordering);
+        }
+
+        fn replace(&self, current: u64, new: u64) -> Result<u64, u64> {
+            self.compare_exchange(current, new, Ordering::AcqRel, Ordering::Relaxed)
+        }
+    }
+
+    /// A word whose Release stores and Acquire loads are Relaxed: the broken twin.
+    struct Relaxed(AtomicU64);
+
+    impl Word for Relaxed {
+        fn new(word: u64) -> Relaxed {
+            Relaxed(AtomicU64::new(word))
+        }
+
+        fn load(&self, _: Ordering) -> u64 {
+            self.0.load(Ordering::Relaxed)
+        }
+
+        fn store(&self, word: u64, _: Ordering) {
+            self.0.store(word, Ordering::Relaxed);
+        }
+
+        fn replace(&self, current: u64, new: u64) -> Result<u64, u64> {
+            self.0.compare_exchange(current, new, Ordering::Relaxed, Ordering::Relaxed)
+        }
+    }
+
+    /// Puts two changes in, or as many as there is room for.
+    fn write<W: Word>(ring: &Ring<W>, writer: u64) {
+        for i in 1..=2 {
+            if let Some(ticket) = ring.take() {
+                ticket.fill([writer * 10 + i; CHANGE_WORDS]);
+            }
+        }
+    }
+
+    /// What comes out is what went in: whole, and in each writer's order.
+    fn drain<W: Word>(ring: &Ring<W>, last: &mut [u64; 3]) {
+        let mut changes = [[0; CHANGE_WORDS]; 2];
+        let count = ring.peek(&mut changes);
+        for change in &changes[..count] {
+            assert_eq!(*change, [change[0]; CHANGE_WORDS], "torn or out of order");
+            let (writer, number) = ((change[0] / 10) as usize, change[0] % 10);
+            assert!(number > last[writer], "torn or out of order");
+            last[writer] = number;
+        }
+        ring.advance(count);
+    }
+
+    /// Two places, so that the third change takes one anew.
+    fn model<W: Word + Send + Sync + 'static>(writers: u64) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(move || {
+            let ring = Arc::new(Ring::<W>::new(2));
+            let spawn = |writer| {
+                let ring = Arc::clone(&ring);
+                thread::spawn(move || write(&ring, writer))
+            };
+            let threads: Vec<_> = (1..=writers).map(spawn).collect();
+            let mut last = [0; 3];
+            (0..2).for_each(|_| drain(&ring, &mut last));
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            (0..2).for_each(|_| drain(&ring, &mut last));
+            assert_eq!(ring.len(), 0);
+        });
+    }
+
+    #[test]
+    fn changes_come_out_whole_and_in_order() {
+        model::<AtomicU64>(2);
+    }
+
+    #[test]
+    #[should_panic(expected = "torn or out of order")]
+    fn words_without_an_order_are_caught() {
+        model::<Relaxed>(1);
+    }
+
+    #[test]
+    fn a_full_queue_gives_no_ticket_and_a_dropped_one_is_no_change() {
+        let ring = Ring::<std::sync::atomic::AtomicU64>::new(2);
+        drop(ring.take());
+        ring.take().unwrap().fill([7; CHANGE_WORDS]);
+        assert!(ring.take().is_none());
+        let mut changes = [[1; CHANGE_WORDS]; 4];
+        assert_eq!(ring.peek(&mut changes), 2);
+        assert_eq!(changes[..2], [[0; CHANGE_WORDS], [7; CHANGE_WORDS]]);
+        ring.advance(1);
+        assert!(ring.take().is_some() && ring.take().is_none());
+    }
+}

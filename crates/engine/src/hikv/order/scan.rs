@@ -1,0 +1,137 @@
+//! Ordered operations (paper, sections 3.2 and 3.3).
+//!
+//! A scan waits until every ticket taken before it began is applied; then it reads leaf after leaf, and holds nothing
+//! between two. It is not a snapshot: each key is shown at most once, in order, as it was at some moment of the scan.
+
+use std::ops::{Bound, ControlFlow};
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use epoch::Pin;
+use index::Position;
+use pmem::{Dram, Medium};
+
+use super::Order;
+use super::ordered::{Items, Ordered, Phase};
+use crate::hikv::HiKv;
+use crate::hikv::item::{self, Item};
+use crate::hikv::ops::whole;
+use crate::{Early, Error, OrderedEngine, Progress, ScanCursor};
+
+/// Items asked for ahead of their use.
+const AHEAD_COUNT: usize = 16;
+
+impl<M: Medium, D: Dram + Clone + 'static> OrderedEngine for HiKv<M, D, Ordered<D>> {
+    fn ask_for_order(&self) -> Result<(), Error> {
+        self.order.ask_for_order()
+    }
+
+    fn catch_up(&self, early: Early) -> Result<(), Error> {
+        while self.order.phase() != Phase::Ready {
+            self.order.ask_for_order()?;
+            // Who is pinned keeps the build from starting: it would wait for itself.
+            if early == Early::Refuse || epoch::is_pinned() {
+                return Err(self.not_ordered_yet());
+            }
+            if Ordered::step(self)? == Progress::Idle {
+                thread::yield_now();
+            }
+        }
+        for queue in &self.order.queues {
+            let tail = queue.ring.tail();
+            while queue.ring.head() < tail && self.order.phase() == Phase::Ready {
+                if self.order.drain(self.cx(), queue)? == 0 {
+                    thread::yield_now();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn scan(
+        &self,
+        cursor: &mut ScanCursor,
+        each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<bool, Error> {
+        let _pin = self.read_page(cursor)?;
+        let positions = cursor.page().positions();
+        positions.iter().take(AHEAD_COUNT).for_each(|&position| item::prefetch(&self.medium, position));
+        for (i, &position) in positions.iter().enumerate() {
+            if let Some(&ahead) = positions.get(i + AHEAD_COUNT) {
+                item::prefetch(&self.medium, ahead);
+            }
+            let item = self.scanned(position)?;
+            if each(item.key, item.value).is_break() {
+                cursor.pass(item.key);
+                return Ok(false);
+            }
+        }
+        Ok(cursor.follow())
+    }
+
+    fn count(&self, cursor: &mut ScanCursor, end: Bound<&[u8]>) -> Result<(u64, bool), Error> {
+        let _pin = self.read_page(cursor)?;
+        let page = cursor.page();
+        let is_within = page.next().is_some_and(|next| next_is_before(next, end));
+        if is_within || end == Bound::Unbounded {
+            let count = page.positions().len() as u64;
+            return Ok((count, cursor.follow()));
+        }
+        let mut count = 0;
+        for &position in page.positions() {
+            if !is_before(self.scanned(position)?.key, end) {
+                return Ok((count, false));
+            }
+            count += 1;
+        }
+        Ok((count, cursor.follow()))
+    }
+}
+
+impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
+    /// Reads the next leaf. Its items stay while the caller keeps the pin.
+    fn read_page(&self, cursor: &mut ScanCursor) -> Result<Pin, Error> {
+        loop {
+            let pin = epoch::pin();
+            if let Some(tree) = &*self.order.tree.read() {
+                let (from, direction, page) = cursor.parts();
+                tree.read_page(&Items(&self.medium), from, direction, page)?;
+                return Ok(pin);
+            }
+            drop(pin);
+            // Somebody deletes every key, or the tree fell.
+            self.catch_up(Early::Wait)?;
+        }
+    }
+
+    fn scanned(&self, position: Position) -> Result<Item<'_>, Error> {
+        // SAFETY: a leaf referred to it when it was read, which was after the pin: so it was not retired before.
+        let item = unsafe { Item::read(&self.medium, position) }?;
+        if self.verify_values {
+            whole(&item, position)?;
+        }
+        Ok(item)
+    }
+
+    fn not_ordered_yet(&self) -> Error {
+        let [done, total] =
+            [&self.order.built_count, &self.order.build_total].map(|count| count.load(Ordering::Relaxed));
+        Error::NotOrderedYet { done, total }
+    }
+}
+
+/// True if every key before `next` is before `end`, too.
+fn next_is_before(next: Bound<&[u8]>, end: Bound<&[u8]>) -> bool {
+    match (next, end) {
+        (Bound::Included(next), Bound::Included(end) | Bound::Excluded(end)) => next <= end,
+        _ => false,
+    }
+}
+
+fn is_before(key: &[u8], end: Bound<&[u8]>) -> bool {
+    match end {
+        Bound::Included(end) => key <= end,
+        Bound::Excluded(end) => key < end,
+        Bound::Unbounded => true,
+    }
+}

@@ -1,0 +1,90 @@
+//! The ends of a range.
+
+use std::ops::{Bound, RangeBounds};
+
+/// A range of keys, owned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Bounds {
+    low: Bound<Vec<u8>>,
+    high: Bound<Vec<u8>>,
+}
+
+impl Bounds {
+    /// Every key.
+    pub(super) const ALL: Bounds = Bounds { low: Bound::Unbounded, high: Bound::Unbounded };
+
+    pub(super) fn of<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> Bounds {
+        let owned = |bound: Bound<&K>| bound.map(|key| key.as_ref().to_vec());
+        Bounds { low: owned(range.start_bound()), high: owned(range.end_bound()) }
+    }
+
+    /// The keys that begin with `prefix`.
+    pub(super) fn of_prefix(prefix: &[u8]) -> Bounds {
+        Bounds {
+            low: Bound::Included(prefix.to_vec()),
+            high: successor(prefix).map_or(Bound::Unbounded, Bound::Excluded),
+        }
+    }
+
+    pub(super) fn low(&self) -> Bound<&[u8]> {
+        self.low.as_ref().map(Vec::as_slice)
+    }
+
+    pub(super) fn high(&self) -> Bound<&[u8]> {
+        self.high.as_ref().map(Vec::as_slice)
+    }
+
+    /// True if no key can be within.
+    pub(super) fn is_empty(&self) -> bool {
+        match (self.low(), self.high()) {
+            (Bound::Included(low), Bound::Included(high)) => low > high,
+            (Bound::Included(low) | Bound::Excluded(low), Bound::Included(high) | Bound::Excluded(high)) => low >= high,
+            _ => false,
+        }
+    }
+
+    pub(super) fn contains(&self, key: &[u8]) -> bool {
+        (self.low(), self.high()).contains(key)
+    }
+
+    /// Takes away the keys up to `key`.
+    pub(super) fn raise(&mut self, key: &[u8]) {
+        self.low = Bound::Excluded(key.to_vec());
+    }
+
+    /// Takes away the keys from `key` on.
+    pub(super) fn lower(&mut self, key: &[u8]) {
+        self.high = Bound::Excluded(key.to_vec());
+    }
+}
+
+/// The least key that is above all that begin with `prefix`.
+fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
+    let kept = prefix.len() - prefix.iter().rev().take_while(|&&byte| byte == u8::MAX).count();
+    let mut successor = prefix[..kept].to_vec();
+    *successor.last_mut()? += 1;
+    Some(successor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_ends_where_no_key_begins_with_it() {
+        assert_eq!(successor(b"ab"), Some(b"ac".to_vec()));
+        assert_eq!(successor(b"a\xFF\xFF"), Some(b"b".to_vec()));
+        assert_eq!(successor(b"\xFF\xFF"), None);
+        assert_eq!(successor(b""), None);
+        let bounds = Bounds::of_prefix(b"a\xFF");
+        assert!([&b"a\xFF"[..], b"a\xFF\xFF\xFF", b"a\xFF\0"].iter().all(|key| bounds.contains(key)));
+        assert!([&b"a"[..], b"b", b"a\xFE\xFF"].iter().all(|key| !bounds.contains(key)));
+    }
+
+    #[test]
+    fn ranges_without_keys_are_told() {
+        assert!(Bounds::of(&("b".."a")).is_empty() && Bounds::of(&("a".."a")).is_empty());
+        assert!(!Bounds::of(&("a"..="a")).is_empty() && !Bounds::of::<&str>(&..).is_empty());
+        assert!(Bounds::of::<&str>(&(Bound::Excluded("a"), Bound::Included("a"))).is_empty());
+    }
+}

@@ -1,0 +1,260 @@
+//! Keys in order.
+
+mod bounds;
+mod range;
+
+use std::ops::{Bound, ControlFlow, RangeBounds};
+
+use engine::{Direction, Early, Error, OrderState, OrderedEngine, ScanCursor};
+
+use crate::Store;
+use bounds::Bounds;
+
+pub use range::Range;
+
+/// A key and its value.
+pub type Item = (Vec<u8>, Vec<u8>);
+
+/// How far the ordered index is built.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OrderProgress {
+    /// Steps that are done: two for each key.
+    pub done: u64,
+    /// Steps in all; estimated at first.
+    pub total: u64,
+}
+
+/// The ordered operations of a store, from [`Store::ordered`].
+///
+/// Keys sort as their bytes do. Every operation sees all writes that were acknowledged before it began, and stops nobody
+/// from writing on; none is a snapshot: what is written meanwhile may be seen or not.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// # let store = hikv::Store::open(dir.path())?;
+/// for (city, people) in [("oslo", "717710"), ("bergen", "291940"), ("bodø", "53712")] {
+///     store.put(city, people)?;
+/// }
+/// let ordered = store.ordered()?;
+/// let keys = ordered.prefix("b")?.map(|item| item.map(|(key, _)| key)).collect::<Result<Vec<_>, _>>()?;
+/// assert_eq!(keys, [&b"bergen"[..], "bodø".as_bytes()]);
+/// assert_eq!(ordered.last()?.expect("there are three").0, b"oslo");
+/// assert_eq!(ordered.count("c"..)?, 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Ordered {
+    store: Store,
+    early: Early,
+}
+
+impl Store {
+    /// The ordered operations. The first call has the ordered index built, in the background and on all cores, while the
+    /// store is read and written; an operation that comes before it is ready waits for it. Until then nobody pays for it.
+    ///
+    /// # Errors
+    /// [`Error::HashOnly`] if the store was opened with [`crate::Options::ordered`] off; otherwise what made an earlier
+    /// index useless, once.
+    pub fn ordered(&self) -> Result<Ordered, Error> {
+        let ordered = Ordered { store: self.clone(), early: Early::Wait };
+        ordered.engine()?.ask_for_order()?;
+        self.ask_workers();
+        Ok(ordered)
+    }
+}
+
+impl Ordered {
+    /// The same, whose operations fail with [`Error::NotOrderedYet`] rather than wait for the index.
+    #[must_use]
+    pub fn refusing_early(self) -> Ordered {
+        Ordered { early: Early::Refuse, ..self }
+    }
+
+    /// True once operations do not wait for the index.
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    pub fn is_ready(&self) -> Result<bool, Error> {
+        Ok(self.engine()?.stats().order.is_some_and(|order| order.state == OrderState::Ready))
+    }
+
+    /// Waits for the index, and tells `progress` about it now and then.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn wait_until_ready(&self, mut progress: impl FnMut(OrderProgress)) -> Result<(), Error> {
+        let engine = self.engine()?;
+        loop {
+            match engine.catch_up(Early::Refuse) {
+                Err(Error::NotOrderedYet { done, total }) => progress(OrderProgress { done, total }),
+                result => return result,
+            }
+            engine.step()?;
+        }
+    }
+
+    /// The items of `range`, in order; from its end with `rev` and `next_back`.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Range, Error> {
+        self.range_within(Bounds::of(&range))
+    }
+
+    /// The items whose keys begin with `prefix`, in order.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Range, Error> {
+        self.range_within(Bounds::of_prefix(prefix.as_ref()))
+    }
+
+    /// All items, in order.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn iter(&self) -> Result<Range, Error> {
+        self.range_within(Bounds::ALL)
+    }
+
+    /// Shows the items from key `from` on to `each`, in order, until it says to stop. Nothing is copied: the quickest way
+    /// to read a few. `each` should be quick: space is not reused meanwhile.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// # for number in 0..100u8 { store.put([number], [number; 10])?; }
+    /// use std::ops::ControlFlow;
+    ///
+    /// let (mut count, mut bytes) = (0, 0);
+    /// store.ordered()?.scan([17], |_key, value| {
+    ///     (count, bytes) = (count + 1, bytes + value.len());
+    ///     if count < 50 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    /// })?;
+    /// assert_eq!((count, bytes), (50, 500));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn scan(&self, from: impl AsRef<[u8]>, each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
+        self.walk(Bound::Included(from.as_ref()), Direction::Forward, each)
+    }
+
+    /// As [`Ordered::scan`], downwards.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn scan_back(
+        &self,
+        from: impl AsRef<[u8]>,
+        each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        self.walk(Bound::Included(from.as_ref()), Direction::Backward, each)
+    }
+
+    /// The item with the least key.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn first(&self) -> Result<Option<Item>, Error> {
+        self.nearest(Bound::Unbounded, Direction::Forward)
+    }
+
+    /// The item with the greatest key.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn last(&self) -> Result<Option<Item>, Error> {
+        self.nearest(Bound::Unbounded, Direction::Backward)
+    }
+
+    /// The item with the greatest key that is not above `key`.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn floor(&self, key: impl AsRef<[u8]>) -> Result<Option<Item>, Error> {
+        self.nearest(Bound::Included(key.as_ref()), Direction::Backward)
+    }
+
+    /// The item with the least key that is not below `key`.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn ceiling(&self, key: impl AsRef<[u8]>) -> Result<Option<Item>, Error> {
+        self.nearest(Bound::Included(key.as_ref()), Direction::Forward)
+    }
+
+    /// How many keys `range` has. Reads the index, not the items: some hundred million keys a second.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn count<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64, Error> {
+        let bounds = Bounds::of(&range);
+        let engine = self.caught_up()?;
+        if bounds.is_empty() {
+            return Ok(0);
+        }
+        let mut cursor = ScanCursor::new(bounds.low(), Direction::Forward);
+        let mut total = 0;
+        loop {
+            let (count, has_more) = engine.count(&mut cursor, bounds.high())?;
+            total += count;
+            if !has_more {
+                return Ok(total);
+            }
+        }
+    }
+
+    /// Deletes the keys of `range`, one by one, and says how many: not one step for readers or for a crash.
+    ///
+    /// # Errors
+    /// See [`Error`]; some may have been deleted.
+    pub fn delete_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64, Error> {
+        let mut count = 0;
+        for item in self.range(range)? {
+            count += u64::from(self.store.delete(item?.0)?);
+        }
+        Ok(count)
+    }
+
+    fn range_within(&self, bounds: Bounds) -> Result<Range, Error> {
+        self.caught_up()?;
+        Ok(Range::new(self.store.clone(), bounds))
+    }
+
+    fn nearest(&self, from: Bound<&[u8]>, direction: Direction) -> Result<Option<Item>, Error> {
+        let mut item = None;
+        self.walk(from, direction, |key, value| {
+            item = Some((key.to_vec(), value.to_vec()));
+            ControlFlow::Break(())
+        })?;
+        Ok(item)
+    }
+
+    fn walk(
+        &self,
+        from: Bound<&[u8]>,
+        direction: Direction,
+        mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let engine = self.caught_up()?;
+        let mut cursor = ScanCursor::new(from, direction);
+        while engine.scan(&mut cursor, &mut each)? {}
+        Ok(())
+    }
+
+    fn engine(&self) -> Result<&dyn OrderedEngine, Error> {
+        self.store.ordered_engine()
+    }
+
+    fn caught_up(&self) -> Result<&dyn OrderedEngine, Error> {
+        let engine = self.engine()?;
+        engine.catch_up(self.early)?;
+        Ok(engine)
+    }
+}

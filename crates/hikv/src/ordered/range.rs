@@ -1,0 +1,118 @@
+//! Iterating over a range.
+
+use std::collections::VecDeque;
+use std::iter::FusedIterator;
+use std::ops::ControlFlow;
+
+use engine::{Direction, Error, ScanCursor};
+
+use super::Item;
+use super::bounds::Bounds;
+use crate::Store;
+
+/// Items are copied ahead until they have this many bytes; so large values come one at a time.
+const AHEAD_BYTES: usize = 64 * 1024;
+
+/// Iterates over a range of items, from both ends. It holds nothing of the store between two calls: writers go on, and
+/// space is reused. An error ends it.
+#[derive(Debug)]
+pub struct Range {
+    store: Store,
+    /// What was not read yet.
+    rest: Bounds,
+    front: Side,
+    back: Side,
+}
+
+/// What was read from one end and not handed out yet.
+#[derive(Debug)]
+struct Side {
+    items: VecDeque<Item>,
+    is_at_end: bool,
+}
+
+impl Range {
+    pub(super) fn new(store: Store, bounds: Bounds) -> Range {
+        let side = || Side { items: VecDeque::new(), is_at_end: bounds.is_empty() };
+        Range { store, front: side(), back: side(), rest: bounds }
+    }
+
+    fn next_from(&mut self, direction: Direction) -> Option<Result<Item, Error>> {
+        if self.side(direction).items.is_empty()
+            && let Err(error) = self.read_on(direction)
+        {
+            (self.front, self.back) = (Side::at_end(), Side::at_end());
+            return Some(Err(error));
+        }
+        // What is left then may have been read from the other end.
+        let item = self.side(direction).items.pop_front();
+        item.or_else(|| self.side(opposite(direction)).items.pop_back()).map(Ok)
+    }
+
+    fn side(&mut self, direction: Direction) -> &mut Side {
+        match direction {
+            Direction::Forward => &mut self.front,
+            Direction::Backward => &mut self.back,
+        }
+    }
+
+    /// Reads some of the rest from one end.
+    fn read_on(&mut self, direction: Direction) -> Result<(), Error> {
+        if self.front.is_at_end || self.back.is_at_end {
+            return Ok(());
+        }
+        let from = if direction == Direction::Forward { self.rest.low() } else { self.rest.high() };
+        let mut cursor = ScanCursor::new(from, direction);
+        let (mut items, mut len_bytes, mut is_outside) = (VecDeque::new(), 0, false);
+        let mut goes_on = true;
+        while goes_on && items.is_empty() && !is_outside {
+            goes_on = self.store.ordered_engine()?.scan(&mut cursor, &mut |key, value| {
+                is_outside = !self.rest.contains(key);
+                if is_outside {
+                    return ControlFlow::Break(());
+                }
+                len_bytes += key.len() + value.len();
+                items.push_back((key.to_vec(), value.to_vec()));
+                if len_bytes < AHEAD_BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })?;
+        }
+        let is_at_end = is_outside || !goes_on && len_bytes < AHEAD_BYTES;
+        if let Some((last, _)) = items.back() {
+            match direction {
+                Direction::Forward => self.rest.raise(last),
+                Direction::Backward => self.rest.lower(last),
+            }
+        }
+        *self.side(direction) = Side { items, is_at_end };
+        Ok(())
+    }
+}
+
+impl Side {
+    fn at_end() -> Side {
+        Side { items: VecDeque::new(), is_at_end: true }
+    }
+}
+
+fn opposite(direction: Direction) -> Direction {
+    match direction {
+        Direction::Forward => Direction::Backward,
+        Direction::Backward => Direction::Forward,
+    }
+}
+
+impl Iterator for Range {
+    type Item = Result<Item, Error>;
+
+    fn next(&mut self) -> Option<Result<Item, Error>> {
+        self.next_from(Direction::Forward)
+    }
+}
+
+impl DoubleEndedIterator for Range {
+    fn next_back(&mut self) -> Option<Result<Item, Error>> {
+        self.next_from(Direction::Backward)
+    }
+}
+
+impl FusedIterator for Range {}

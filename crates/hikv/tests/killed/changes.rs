@@ -1,0 +1,41 @@
+//! What the writer's threads do: each its own keys, in an order that the round's number decides.
+
+use std::iter;
+
+use fastrand::Rng;
+use testkit::Stamped;
+
+pub(crate) const THREAD_COUNT: u64 = 3;
+/// Enough for the segments of one partition to split a few times.
+pub(crate) const KEY_COUNT: u64 = 3_000;
+
+/// One change in so many deletes, so that about a quarter of the keys is absent.
+const DELETE_EVERY: u64 = 4;
+/// One value in so many is large enough for an extent of its own.
+const LARGE_EVERY: u64 = 64;
+const LARGE_BYTES: usize = 100_000;
+const SMALL_BYTES_MAX: usize = 500;
+
+/// A put, or a deletion if there is no value.
+pub(crate) struct Change {
+    pub(crate) key: u64,
+    pub(crate) value: Option<Vec<u8>>,
+}
+
+/// A thread's changes in a round, without end.
+pub(crate) fn changes(round: u64, thread: u64) -> impl Iterator<Item = Change> {
+    let mut random = Rng::with_seed(round * THREAD_COUNT + thread);
+    let mut puts = (round << 32)..;
+    iter::repeat_with(move || {
+        let key = random.u64(..KEY_COUNT / THREAD_COUNT) * THREAD_COUNT + thread;
+        let put = puts.next().expect("puts have no end");
+        let is_put = random.u64(..DELETE_EVERY) > 0;
+        let is_large = random.u64(..LARGE_EVERY) == 0;
+        let filler_bytes = if is_large { LARGE_BYTES } else { random.usize(..SMALL_BYTES_MAX) };
+        Change { key, value: is_put.then(|| Stamped { key, put }.value(filler_bytes)) }
+    })
+}
+
+pub(crate) fn name(key: u64) -> String {
+    format!("key {key}")
+}

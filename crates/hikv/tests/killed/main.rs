@@ -1,0 +1,64 @@
+//! A process that writes is killed again and again, on one store: whatever it acknowledged is there afterwards.
+//!
+//! The writer is this test, started anew. Its threads make changes that follow from the round's number, and send a byte
+//! for each one that the store has acknowledged. The parent kills the writer after a random count of those bytes, counts
+//! what else was still in the pipe, and so knows of every key what it holds; only a thread's next change may have
+//! happened or not. Some writers are killed while they open.
+//!
+//! The test that is ignored is the same for longer: `cargo test -p hikv --release --test killed -- --ignored`.
+
+mod account;
+mod changes;
+mod writer;
+
+use std::path::Path;
+
+use hikv::{Options, Store};
+
+use account::Account;
+
+/// The writer is killed after fewer acknowledged changes than this: about as many as make each key change once.
+const KILL_AFTER_MAX: usize = 3_000;
+/// In one round of so many it is killed at once, perhaps while it opens or recovers the store.
+const KILL_AT_ONCE_EVERY: u64 = 4;
+/// In one round of so many the store is read as the writer left it, so that the next writer is the one who recovers it.
+const READ_ONLY_EVERY: u64 = 3;
+
+/// One partition, so that its segments fill up and split.
+fn options() -> Options {
+    Options::new().partition_count(1)
+}
+
+fn rounds(count: u64) {
+    let memory = Path::new("/dev/shm");
+    let home = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
+    let path = home.path().join("store");
+    drop(options().open(&path).unwrap());
+    let (mut account, mut random) = (Account::default(), fastrand::Rng::with_seed(1));
+    for round in 1..=count {
+        let kill_after = if round % KILL_AT_ONCE_EVERY == 0 { 0 } else { random.usize(..KILL_AFTER_MAX) };
+        let acknowledged = writer::run_and_kill(TEST, &path, round, kill_after);
+        account.enter(round, acknowledged);
+        account.compare(&reopened(&path, round));
+    }
+}
+
+fn reopened(path: &Path, round: u64) -> Store {
+    options().read_only(round.is_multiple_of(READ_ONLY_EVERY)).open(path).unwrap()
+}
+
+/// The test that is also the writer.
+const TEST: &str = "what_was_acknowledged_outlives_the_killed_process";
+
+#[test]
+fn what_was_acknowledged_outlives_the_killed_process() {
+    if !writer::write_if_started_for_it() {
+        rounds(50);
+    }
+}
+
+#[test]
+#[ignore = "minutes"]
+fn what_was_acknowledged_outlives_thousands_of_killed_processes() {
+    rounds(10_000);
+}

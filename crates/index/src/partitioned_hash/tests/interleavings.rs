@@ -1,0 +1,168 @@
+//! Every interleaving of a few operations on one line, with the reorderings that the memory model allows: the life of a
+//! slot from FRESH through settled and DELETED to its next entry, or to another segment.
+//!
+//! The code that runs is the index's own; its bucket locks are not loom's, so a lock of loom's is held whenever one of
+//! them is, as one bucket's would be. Loom's threads share one real pin, which keeps everything; where a scene uses space
+//! again, a counter of its own stands for the pins, and the model of `epoch` shows that those do what it does. Not covered:
+//! two buckets at once, and reorderings of the directory's words.
+//!
+//! A run is cut at two preemptions. A longer campaign allows more (three: five minutes):
+//!
+//! ```text
+//! LOOM_MAX_PREEMPTIONS=3 cargo test -p hikv-index interleavings
+//! ```
+
+use std::sync::Arc as Shared;
+use std::sync::atomic::Ordering;
+
+use loom::sync::atomic::AtomicU64;
+use loom::sync::{Arc, Mutex};
+use loom::thread;
+use pmem::{Canary, Offset};
+
+use super::super::Found;
+use super::super::layout::Home;
+use super::modelled::Modelled;
+use super::rig::{Key, Rig, item};
+use crate::Position;
+
+mod scenes;
+mod twins;
+
+/// Two keys of one home line and different signatures, which a split parts, and one that shares the first one's signature.
+const ONE: Key = Key { signature: 0x77, number: 1 };
+const TWO: Key = Key { signature: 0x77 + (1 << 63), number: 2 };
+const ALIKE: Key = Key { signature: 0x77, number: 3 };
+/// A key of the line beside it.
+const BESIDE: Key = Key { signature: 0x70, number: 4 };
+
+/// Preemptions in a run unless `LOOM_MAX_PREEMPTIONS` says otherwise: enough for every broken twin to be caught.
+const PREEMPTION_COUNT_MAX: usize = 2;
+
+/// What is left out of a broken twin.
+#[derive(Clone, Copy)]
+struct Broken {
+    /// A step of the index.
+    step: Option<Canary>,
+    /// Space is used again whoever is pinned.
+    pins: bool,
+}
+
+const WHOLE: Broken = Broken { step: None, pins: false };
+
+/// A store whose writers take turns from lock to unlock.
+struct Scene {
+    rig: Rig<Modelled>,
+    bucket: Mutex<()>,
+    pinned: AtomicU64,
+    broken: Broken,
+}
+
+impl Scene {
+    fn new(line: Offset, broken: Broken) -> Scene {
+        let rig = Rig::format(Modelled::new(line, broken.step), 1);
+        Scene { rig, bucket: Mutex::new(()), pinned: AtomicU64::new(0), broken }
+    }
+
+    fn put(&self, key: Key, value: u64) {
+        self.put_at(key, self.rig.write_item(key, value));
+    }
+
+    /// Puts an item that was written; the position that it replaced.
+    fn put_at(&self, key: Key, position: Position) -> Option<Position> {
+        let turn = self.bucket.lock().unwrap();
+        let (published, found) = self.rig.publish(key, position).expect("there is room");
+        drop(turn);
+        self.rig.finish(published, found);
+        found.map(|found| found.position)
+    }
+
+    /// Publishes an entry, which nobody settles, as a process does that is killed.
+    fn put_half(&self, key: Key, value: u64) {
+        let _never_settled = self.rig.publish(key, self.rig.write_item(key, value)).expect("there is room");
+    }
+
+    fn remove(&self, key: Key) -> Option<u64> {
+        self.unlink(key).map(|found| found.value)
+    }
+
+    /// Removes; what was found.
+    fn unlink(&self, key: Key) -> Option<Found<u64>> {
+        let turn = self.bucket.lock().unwrap();
+        let (published, found) = self.rig.publish_removal(key)?;
+        drop(turn);
+        self.rig.finish(published, Some(found));
+        Some(found)
+    }
+
+    fn get(&self, key: Key) -> Option<u64> {
+        self.rig.get(key)
+    }
+
+    /// What a loss of power would leave of the key.
+    fn durable(&self, key: Key) -> Option<u64> {
+        let entries = self.rig.medium.durable_entries().filter(|(signature, _)| *signature == key.signature);
+        let mut items = entries.map(|(_, position)| item(&self.rig.medium.sim, position));
+        items.find(|(number, _)| *number == key.number).map(|(_, value)| value)
+    }
+
+    /// Splits the segment; writers wait for their turn meanwhile.
+    fn split(&self) {
+        let _turn = self.bucket.lock().unwrap();
+        self.rig.split(ONE.signature);
+        assert_eq!(self.rig.index.split_stats().split_count, 1, "it was chained instead");
+        self.rig.medium.mark_split();
+    }
+
+    /// Works on items that nobody may overwrite meanwhile.
+    fn pinned<R>(&self, work: impl FnOnce() -> R) -> R {
+        self.pinned.fetch_add(1, Ordering::AcqRel);
+        let result = work();
+        self.pinned.fetch_sub(1, Ordering::AcqRel);
+        result
+    }
+
+    /// Puts `key` with an item in the space of one that was unlinked, unless a pin is in the way.
+    fn put_in_space(&self, freed: Position, key: Key, value: u64) {
+        if self.broken.pins || self.pinned.fetch_or(0, Ordering::AcqRel) == 0 {
+            self.rig.fill_item(freed, key, value);
+            self.put_at(key, freed.item());
+        }
+    }
+}
+
+/// Where the keys' home line lies in a fresh store.
+fn home_line() -> Offset {
+    let rig = Rig::new(1);
+    let _pin = epoch::pin();
+    Home::of(ONE.signature).offset(rig.index.root().offset(rig.index.geometry, ONE.signature))
+}
+
+/// Runs `threads` on a store that `before` has prepared, in every way with few preemptions; then `after`.
+fn model(broken: Broken, before: fn(&Scene), threads: &[fn(&Scene)], after: fn(&Scene)) {
+    let (line, threads) = (home_line(), Shared::<[fn(&Scene)]>::from(threads));
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = model.preemption_bound.or(Some(PREEMPTION_COUNT_MAX));
+    model.check(move || {
+        let _pin = epoch::pin();
+        let scene = Arc::new(Scene::new(line, broken));
+        before(&scene);
+        let spawn = |work: fn(&Scene)| {
+            let scene = Arc::clone(&scene);
+            thread::spawn(move || work(&scene))
+        };
+        let running: Vec<_> = threads.iter().map(|&work| spawn(work)).collect();
+        running.into_iter().for_each(|thread| thread.join().unwrap());
+        after(&scene);
+    });
+}
+
+/// Reads twice; what was seen once is not unseen, not by a loss of power either.
+fn read_in_order(scene: &Scene, key: Key, order: &[Option<u64>]) {
+    let place = |value| order.iter().position(|&known| known == value).unwrap_or_else(|| panic!("{value:?} was read"));
+    let first = place(scene.get(key));
+    let durable = place(scene.durable(key));
+    assert!(first <= durable, "{:?} was read, {:?} is durable", order[first], order[durable]);
+    let second = place(scene.get(key));
+    assert!(first <= second, "{:?} after {:?}", order[second], order[first]);
+}

@@ -1,0 +1,101 @@
+//! The store as it is: nothing may be seen that is not so.
+
+use super::*;
+
+/// Nothing is broken.
+fn whole(before: fn(&Scene), threads: &[fn(&Scene)], after: fn(&Scene)) {
+    model(WHOLE, before, threads, after);
+}
+
+#[test]
+fn a_reader_sees_inserts_and_updates_in_their_order() {
+    let writer = |scene: &Scene| {
+        scene.put(ONE, 1);
+        scene.put(ONE, 2);
+    };
+    let reader = |scene: &Scene| read_in_order(scene, ONE, &[None, Some(1), Some(2)]);
+    whole(|_| {}, &[writer, reader], |scene| assert_eq!(scene.get(ONE), Some(2)));
+}
+
+#[test]
+fn a_slot_that_is_used_again_shows_no_reader_the_other_key() {
+    let writer = |scene: &Scene| {
+        assert_eq!(scene.remove(ONE), Some(1));
+        scene.put(TWO, 2);
+    };
+    let readers: [fn(&Scene); 2] =
+        [|scene| read_in_order(scene, ONE, &[Some(1), None]), |scene| read_in_order(scene, TWO, &[None, Some(2)])];
+    let after = |scene: &Scene| assert_eq!((scene.get(ONE), scene.get(TWO)), (None, Some(2)));
+    for reader in readers {
+        whole(|scene| scene.put(ONE, 1), &[writer, reader], after);
+    }
+}
+
+#[test]
+fn a_remover_that_is_late_leaves_the_next_entry_alone() {
+    let remover = |scene: &Scene| assert_eq!(scene.remove(ONE), Some(1));
+    let after = |scene: &Scene| assert_eq!((scene.get(ONE), scene.get(TWO)), (None, Some(2)));
+    let reader = |scene: &Scene| assert!([Some(1), None].contains(&scene.get(ONE)));
+    whole(|scene| scene.put(ONE, 1), &[remover, |scene| scene.put(TWO, 2), reader], after);
+}
+
+#[test]
+fn keys_of_one_signature_are_told_apart_while_their_slots_change_hands() {
+    let remover = |scene: &Scene| assert_eq!(scene.remove(ONE), Some(1));
+    let reader = |scene: &Scene| assert!([None, Some(3)].contains(&scene.get(ALIKE)));
+    let after = |scene: &Scene| assert_eq!((scene.get(ONE), scene.get(ALIKE)), (None, Some(3)));
+    whole(|scene| scene.put(ONE, 1), &[remover, |scene| scene.put(ALIKE, 3), reader], after);
+}
+
+#[test]
+fn two_writers_of_one_key_and_a_reader_agree_on_the_last_value() {
+    let reader = |scene: &Scene| assert!([Some(1), Some(2), Some(3)].contains(&scene.get(ONE)));
+    let after = |scene: &Scene| {
+        let last = scene.get(ONE);
+        assert!(last == Some(2) || last == Some(3));
+        assert_eq!(scene.durable(ONE), last);
+    };
+    whole(|scene| scene.put(ONE, 1), &[|scene| scene.put(ONE, 2), |scene| scene.put(ONE, 3), reader], after);
+}
+
+#[test]
+fn a_key_is_removed_by_one_of_two() {
+    let remover = |scene: &Scene| assert!([None, Some(1), Some(2)].contains(&scene.remove(ONE)));
+    let putter = |scene: &Scene| scene.put(ONE, 2);
+    let after = |scene: &Scene| {
+        let last = scene.get(ONE);
+        assert!([None, Some(2)].contains(&last));
+        assert_eq!(scene.durable(ONE), last);
+    };
+    whole(|scene| scene.put(ONE, 1), &[remover, putter, remover], after);
+}
+
+#[test]
+fn an_entry_moves_to_another_segment_under_a_reader_and_a_writer() {
+    let before = |scene: &Scene| {
+        scene.put(TWO, 7);
+        scene.put(ONE, 1);
+    };
+    let reader = |scene: &Scene| {
+        let [first, second] = [scene.get(ONE), scene.get(ONE)];
+        assert!(first.is_some() && first <= second, "{second:?} after {first:?}");
+    };
+    let after = |scene: &Scene| assert_eq!((scene.get(ONE), scene.get(TWO)), (Some(2), Some(7)));
+    whole(before, &[|scene| scene.put(ONE, 2), Scene::split, reader], after);
+}
+
+#[test]
+fn a_removal_is_not_undone_by_a_split() {
+    let before = |scene: &Scene| {
+        scene.put(TWO, 7);
+        scene.put(BESIDE, 8);
+        scene.put(ONE, 1);
+    };
+    let remover = |scene: &Scene| assert_eq!(scene.remove(ONE), Some(1));
+    let reader = |scene: &Scene| {
+        let [first, second] = [scene.get(ONE), scene.get(ONE)];
+        assert!(first >= second, "{second:?} after {first:?}");
+    };
+    let after = |scene: &Scene| assert_eq!((scene.get(ONE), scene.get(TWO)), (None, Some(7)));
+    whole(before, &[remover, Scene::split, reader], after);
+}

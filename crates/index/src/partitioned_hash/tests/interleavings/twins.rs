@@ -1,0 +1,84 @@
+//! Space that is used again, and stores that leave out a step: each of those must be caught.
+
+use pmem::MediumError;
+
+use super::*;
+
+const PINS: Broken = Broken { step: None, pins: true };
+
+/// A FRESH word was left behind. Readers settle it, while a writer removes the entry and puts the same key into the same
+/// slot, with an item at the same offset: the same word again, and not durable yet.
+fn space_of_a_removed_item_is_used_again(broken: Broken, reader: fn(&Scene)) {
+    let writer = |scene: &Scene| {
+        let freed = scene.unlink(ONE).expect("it was put").position;
+        scene.put_in_space(freed, ONE, 2);
+    };
+    model(broken, |scene| scene.put_half(ONE, 1), &[reader, writer], |_| {});
+}
+
+/// As a reader that has loaded the word and does not look at the item.
+fn settle_alone(scene: &Scene) {
+    let seen = |_| Ok::<_, MediumError>(Some(()));
+    scene.pinned(|| scene.rig.index.find(&scene.rig.medium, ONE.signature, seen)).unwrap();
+}
+
+fn get_pinned(scene: &Scene) {
+    assert!([None, Some(1), Some(2)].contains(&scene.pinned(|| scene.get(ONE))));
+}
+
+#[test]
+fn a_reader_settles_no_later_entry_and_reads_no_later_item() {
+    space_of_a_removed_item_is_used_again(WHOLE, settle_alone);
+    space_of_a_removed_item_is_used_again(WHOLE, get_pinned);
+}
+
+#[test]
+#[should_panic(expected = "settled before it was durable")]
+fn a_reader_without_a_pin_that_settles_a_later_entry_is_caught() {
+    space_of_a_removed_item_is_used_again(PINS, settle_alone);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_reader_without_a_pin_that_reads_a_later_item_is_caught() {
+    space_of_a_removed_item_is_used_again(PINS, get_pinned);
+}
+
+/// A writer is late to settle, while another one replaces its item and then puts that space into the same slot.
+fn space_of_a_replaced_item_is_used_again(broken: Broken) {
+    let late = |scene: &Scene| scene.pinned(|| scene.put(ONE, 2));
+    let other = |scene: &Scene| {
+        let freed = scene.put_at(ONE, scene.rig.write_item(ONE, 3)).expect("it was there before");
+        scene.put_in_space(freed, ONE, 4);
+    };
+    let after = |scene: &Scene| assert!([Some(2), Some(3), Some(4)].contains(&scene.get(ONE)));
+    model(broken, |scene| scene.put(ONE, 1), &[late, other], after);
+}
+
+#[test]
+fn a_late_writer_settles_no_later_entry() {
+    space_of_a_replaced_item_is_used_again(WHOLE);
+}
+
+#[test]
+#[should_panic(expected = "settled before it was durable")]
+fn a_late_writer_without_a_pin_is_caught() {
+    space_of_a_replaced_item_is_used_again(PINS);
+}
+
+#[test]
+#[should_panic(expected = "Some(2) was read, Some(1) is durable")]
+fn a_read_that_is_not_settled_is_caught() {
+    let reader = |scene: &Scene| read_in_order(scene, ONE, &[Some(1), Some(2)]);
+    let broken = Broken { step: Some(Canary::UnsettledRead), pins: false };
+    model(broken, |scene| scene.put(ONE, 1), &[|scene| scene.put(ONE, 2), reader], |_| {});
+}
+
+#[test]
+#[should_panic(expected = "None was read, Some(1) is durable")]
+fn a_deletion_that_is_a_plain_zero_is_caught() {
+    let remover = |scene: &Scene| assert!(scene.unlink(ONE).is_some());
+    let reader = |scene: &Scene| read_in_order(scene, ONE, &[Some(1), None]);
+    let broken = Broken { step: Some(Canary::PlainZeroDelete), pins: false };
+    model(broken, |scene| scene.put(ONE, 1), &[remover, reader], |_| {});
+}

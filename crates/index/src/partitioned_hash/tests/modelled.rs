@@ -1,0 +1,216 @@
+//! A medium of which a few words are under a model checker's control.
+
+use std::ptr::NonNull;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+
+use heap::layout::SEGMENT_BYTES;
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::AtomicU64;
+use pmem::{Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Slot, Span, Ticket};
+use pmem_sim::Sim;
+
+use super::super::layout::slot;
+use super::durable::History;
+use crate::Position;
+
+/// Entries of the line that are modelled: the others stay empty in the scenes.
+pub(super) const ENTRY_COUNT: usize = 2;
+/// Items of a scene lie in so many 16-byte slots, one after the other.
+const ITEM_COUNT: u64 = 64;
+
+const _: () = assert!(LINE_BYTES == 64 && ENTRY_COUNT <= 4);
+
+/// A simulated region; the entries of one line are loom's atomics, and items are memory that loom watches for races.
+pub(super) struct Modelled {
+    pub(super) sim: Sim,
+    line: Offset,
+    signatures: [AtomicU64; ENTRY_COUNT],
+    positions: [AtomicU64; ENTRY_COUNT],
+    items: Vec<UnsafeCell<()>>,
+    /// Stands for the entries in all other lines.
+    elsewhere: AtomicU64,
+    history: Mutex<History>,
+    broken: Option<Canary>,
+}
+
+/// Which word of the line.
+#[derive(Clone, Copy)]
+enum Word {
+    Signature(usize),
+    Position(usize),
+}
+
+impl Modelled {
+    /// A fresh region whose entries at `line` are modelled; the store leaves out the step `broken`.
+    pub(super) fn new(line: Offset, broken: Option<Canary>) -> Modelled {
+        let words = || std::array::from_fn(|_| AtomicU64::new(0));
+        Modelled {
+            sim: Sim::new(0, pmem_sim::Model::Line),
+            line,
+            signatures: words(),
+            positions: words(),
+            items: (0..ITEM_COUNT).map(|_| UnsafeCell::new(())).collect(),
+            elsewhere: AtomicU64::new(0),
+            history: Mutex::default(),
+            broken,
+        }
+    }
+
+    /// The live entries that a loss of power would leave in the line: signature and position.
+    pub(super) fn durable_entries(&self) -> impl Iterator<Item = (u64, Position)> {
+        let entries = self.history.lock().unwrap().durable();
+        let entries = entries.into_iter().map(|entry| (entry.signature, Position::from_word(entry.position)));
+        entries.filter(|(_, position)| position.is_live())
+    }
+
+    /// The word at `at`, if it is modelled.
+    fn modelled(&self, at: Offset) -> Option<(&AtomicU64, Word)> {
+        let words = (0..ENTRY_COUNT).flat_map(|i| {
+            let slot = slot(self.line, i as u64);
+            let signature = (slot.signature, &self.signatures[i], Word::Signature(i));
+            [signature, (slot.position, &self.positions[i], Word::Position(i))]
+        });
+        words.into_iter().find(|(offset, ..)| *offset == at).map(|(_, atomic, word)| (atomic, word))
+    }
+
+    fn watched(&self, at: Offset) -> &UnsafeCell<()> {
+        &self.items[(at.0 / 16 % ITEM_COUNT) as usize]
+    }
+
+    /// The segment was split: whoever uses the line or its new home does so before or after this.
+    pub(super) fn mark_split(&self) {
+        for word in self.signatures.iter().chain(&self.positions) {
+            word.fetch_or(0, Ordering::Relaxed);
+        }
+        self.use_elsewhere();
+    }
+
+    /// What the caller did there before, whoever does the same later knows.
+    fn use_elsewhere(&self) {
+        self.elsewhere.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn history(&self, change: impl FnOnce(&mut History)) {
+        change(&mut self.history.lock().unwrap());
+    }
+}
+
+// SAFETY: all but the cells may be shared, and those hold nothing.
+unsafe impl Sync for Modelled {}
+
+// SAFETY: the memory is the inner medium's, and so is every promise about it; modelled words are never reached through it.
+unsafe impl Medium for Modelled {
+    fn base(&self) -> NonNull<u8> {
+        self.sim.base()
+    }
+
+    fn len_bytes(&self) -> u64 {
+        self.sim.len_bytes()
+    }
+
+    fn durability(&self) -> Durability {
+        self.sim.durability()
+    }
+
+    fn name(&self) -> &'static str {
+        "modelled"
+    }
+
+    /// A modelled store is a swap: loom does not order a plain store after an exchange that it did not see, and then lets
+    /// either be the last, though the exchange and what it replaced have no room for the store between them.
+    fn store(&self, at: Offset, value: u64, ordering: Ordering) {
+        let Some((atomic, word)) = self.modelled(at) else {
+            return self.sim.store(at, value, ordering);
+        };
+        atomic.swap(value, ordering);
+        self.history(|history| match word {
+            Word::Signature(entry) => history.store_signature(entry, value),
+            Word::Position(entry) => history.store_position(entry, value),
+        });
+    }
+
+    fn load(&self, at: Offset, ordering: Ordering) -> u64 {
+        self.modelled(at).map_or_else(|| self.sim.load(at, ordering), |(word, _)| word.load(ordering))
+    }
+
+    fn match4(&self, at: Offset, word: u64) -> u32 {
+        if at != self.line {
+            self.use_elsewhere();
+        }
+        let matches = |i: u64| u32::from(self.load(at.plus(8 * i), Ordering::Relaxed) == word) << i;
+        (0..4).map(matches).sum()
+    }
+
+    fn compare_exchange(&self, at: Offset, current: u64, new: u64) -> Result<u64, u64> {
+        let Some((atomic, word)) = self.modelled(at) else { return self.sim.compare_exchange(at, current, new) };
+        let replaced = atomic.compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)?;
+        if let Word::Position(entry) = word {
+            let [from, to] = [current, new].map(Position::from_word);
+            self.history(|history| history.exchange_position(entry, from, to));
+        }
+        Ok(replaced)
+    }
+
+    unsafe fn write(&self, at: Offset, bytes: &[u8]) {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { self.sim.write(at, bytes) }
+    }
+
+    unsafe fn stream(&self, at: Offset, parts: &[&[u8]]) {
+        match parts.concat().len() as u64 {
+            SEGMENT_BYTES => self.use_elsewhere(),
+            _ => self.watched(at).with_mut(|_| ()),
+        }
+        // SAFETY: the caller's promise, passed on.
+        unsafe { self.sim.stream(at, parts) }
+    }
+
+    unsafe fn item(&self, span: Span) -> Result<&[u8], MediumError> {
+        self.watched(span.start).with(|_| ());
+        // SAFETY: the caller's promise, passed on.
+        unsafe { self.sim.item(span) }
+    }
+
+    /// What is written back is the line as it is now, so that the flush has its place among the changes of the word.
+    fn flush(&self, span: Span) {
+        match self.modelled(span.start) {
+            Some((word, _)) => {
+                word.fetch_or(0, Ordering::Relaxed);
+                self.history(History::flush);
+            }
+            None => self.sim.flush(span),
+        }
+    }
+
+    fn publish(&self, slot: Slot, signature: Option<u64>, position: u64) {
+        signature.into_iter().for_each(|signature| self.store(slot.signature, signature, Ordering::Relaxed));
+        self.store(slot.position, position, Ordering::Release);
+        if self.modelled(slot.position).is_none() {
+            self.use_elsewhere();
+        }
+        self.flush(slot.position.span(8));
+    }
+
+    fn order(&self) {
+        self.sim.order();
+        self.history(History::wait);
+    }
+
+    fn commit(&self, level: Level) -> Ticket {
+        self.sim.commit(level)
+    }
+
+    fn wait(&self, ticket: Ticket) -> Result<(), MediumError> {
+        self.history(History::wait);
+        self.sim.wait(ticket)
+    }
+
+    fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
+        self.sim.grow(to_bytes)
+    }
+
+    fn breaks(&self, canary: Canary) -> bool {
+        self.broken == Some(canary)
+    }
+}
