@@ -137,6 +137,10 @@ pub trait Engine: Send + Sync {
     /// Frees what writers left behind when they stopped. For idle times: every core passes a barrier.
     fn tidy(&self);
 
+    /// Leaves behind what makes the next opening quick, if there is room. Nobody else uses the engine meanwhile; nothing
+    /// that was acknowledged depends on it.
+    fn close(&self) -> Result<(), Error>;
+
     /// Who should call [`Engine::step`]: there is something to do that others may soon wait for.
     fn wanted(&self) -> Wanted;
 

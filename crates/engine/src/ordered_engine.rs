@@ -34,7 +34,7 @@ impl OrderState {
 pub struct OrderStats {
     /// How it is doing.
     pub state: OrderState,
-    /// Steps of the last build that are done: two for each key.
+    /// Steps of the last build that are done: two for each key, or one where a clean image had them in order.
     pub done: u64,
     /// Steps of the last build; estimated at first.
     pub total: u64,

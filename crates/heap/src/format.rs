@@ -10,11 +10,11 @@
 use pmem::{Canary, Level, Medium};
 
 use crate::layout::{
-    FIRST_CHUNK_UNIT, FORMAT_MARK, FORMAT_UNFINISHED, PARTITION_COUNT_MAX, PARTITION_HEADER_BYTES, PARTITION_HEADERS,
-    REGION_BYTES_MAX, UNIT_BYTES,
+    FIRST_CHUNK_UNIT, FORMAT_MARK, FORMAT_UNFINISHED, IMAGE, PARTITION_COUNT_MAX, PARTITION_HEADER_BYTES,
+    PARTITION_HEADERS, REGION_BYTES_MAX, UNIT_BYTES,
 };
 use crate::region::{Found, Region};
-use crate::superblock::{ENGINE_HIKV, FORMAT_MINOR, Superblock};
+use crate::superblock::{ENGINE_HIKV, FEATURE_IMAGE, FORMAT_MINOR, Superblock};
 use crate::{HeapError, header, state};
 
 /// What a new region is to be.
@@ -43,6 +43,7 @@ impl Parameters {
         }
         Ok(Superblock {
             format_minor: FORMAT_MINOR,
+            features: FEATURE_IMAGE,
             engine: ENGINE_HIKV,
             uuid: self.uuid,
             hash_seed: self.hash_seed,
@@ -65,6 +66,7 @@ impl Region {
         medium.order();
         state::store_mark(medium, FIRST_CHUNK_UNIT);
         state::store_generation(medium, 0);
+        state::store_word(medium, IMAGE, 0);
         header::zero(medium, PARTITION_HEADERS, u64::from(PARTITION_COUNT_MAX) * PARTITION_HEADER_BYTES);
         Ok(Region::new(superblock, 0))
     }

@@ -8,6 +8,7 @@ use crate::class::Class;
 use crate::format::Parameters;
 use crate::free::extent_units;
 use crate::header::{ChunkKind, Header};
+use crate::image::ImageWord;
 use crate::lane::Lanes;
 use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, UNIT_BYTES, unit_start};
 use crate::lender::Lender;
@@ -34,6 +35,8 @@ pub struct Heap<D: Dram> {
     pub(crate) unswept_past: u32,
     pub(crate) is_sweep_ending: AtomicBool,
     pub(crate) is_swept: AtomicBool,
+    /// Held while the word is stored, and waited for.
+    pub(crate) image: Spin<ImageWord>,
     /// Pages up to here have been prepared; see `prepare.rs`.
     pub(crate) populated_bytes: AtomicU64,
     pub(crate) lender: Lender<D>,
@@ -47,7 +50,7 @@ impl<D: Dram> Heap<D> {
     /// [`HeapError::AlreadyFormatted`] and whatever [`Region::probe`] finds; [`HeapError::Parameter`];
     /// [`HeapError::Medium`] if the medium has no room; [`HeapError::NoDram`].
     pub fn format<M: Medium>(medium: &M, parameters: &Parameters, dram: D) -> Result<Heap<D>, HeapError> {
-        let heap = Heap::new(Region::format(medium, parameters)?, FIRST_CHUNK_UNIT, dram)?;
+        let heap = Heap::new(Region::format(medium, parameters)?, FIRST_CHUNK_UNIT, ImageWord::default(), dram)?;
         heap.finish_sweep(medium);
         Ok(heap)
     }
@@ -71,7 +74,8 @@ impl<D: Dram> Heap<D> {
     pub fn open<M: Medium>(medium: &M, dram: D) -> Result<Heap<D>, HeapError> {
         let region = Region::open(medium)?;
         let mark = state::load_mark(medium, region.len_bytes())?;
-        let heap = Heap::new(region, mark, dram)?;
+        let image = ImageWord::load(medium, region.superblock())?;
+        let heap = Heap::new(region, mark, image, dram)?;
         heap.walk(medium)?;
         if medium.is_writable() {
             medium.flush(Offset(0).span(UNIT_BYTES));
@@ -83,7 +87,7 @@ impl<D: Dram> Heap<D> {
         Ok(heap)
     }
 
-    fn new(region: Region, mark: u32, dram: D) -> Result<Heap<D>, HeapError> {
+    fn new(region: Region, mark: u32, image: ImageWord, dram: D) -> Result<Heap<D>, HeapError> {
         let lender = Lender::new(dram);
         let table = Table::new(&lender)?;
         let lanes = Lanes::new(&lender).inspect_err(|_| {
@@ -101,6 +105,7 @@ impl<D: Dram> Heap<D> {
             unswept_past: mark,
             is_sweep_ending: AtomicBool::new(false),
             is_swept: AtomicBool::new(false),
+            image: Spin::new(image),
             populated_bytes: AtomicU64::new(0),
             lender,
         })
@@ -174,8 +179,12 @@ impl<D: Dram> Heap<D> {
         Ok(Reservation::new(self, Place { offset, kind: PlaceKind::Segment }))
     }
 
+    /// Reserves an extent for `len_bytes`, however few.
+    ///
+    /// # Errors
+    /// As for [`Heap::reserve`].
     #[cold]
-    fn reserve_extent<M: Medium>(&self, medium: &M, len_bytes: u64) -> Result<Reservation<'_, D>, HeapError> {
+    pub fn reserve_extent<M: Medium>(&self, medium: &M, len_bytes: u64) -> Result<Reservation<'_, D>, HeapError> {
         let units = extent_units(len_bytes)?;
         let unit = self.new_chunk(medium, Header::extent(units))?;
         self.table.at(unit).set(Tag::EXTENT, units);

@@ -89,6 +89,17 @@ impl Cursor {
         *self = Cursor { slab: Some(slab), claimed: 0, claimed_start: Offset::NULL, next_word: 0 };
     }
 
+    /// Frees what is claimed and not handed out; the chunk, which the lane owns no longer.
+    fn resign(&mut self) -> Option<SlabRef> {
+        let slab = self.slab.take()?;
+        while self.claimed != 0 {
+            // Claimed slots are of the word before the next.
+            slab.free_slot((self.next_word - 1) * 64 + self.claimed.trailing_zeros());
+            self.claimed &= self.claimed - 1;
+        }
+        Some(slab)
+    }
+
     /// Bytes of slots that are claimed and not in use.
     pub(crate) fn claimed_bytes(&self, shape: Shape) -> u64 {
         u64::from(self.claimed.count_ones()) * shape.geometry().slot_bytes
@@ -186,6 +197,15 @@ impl<D: Dram> Heap<D> {
                 self.disown(medium, slab);
             }
             cursor.adopt(self.owned_slab(medium, shape)?);
+        }
+    }
+
+    /// Has every lane give up its chunk and what it has claimed of it, so that the chunks' records know every free slot.
+    pub fn empty_lanes<M: Medium>(&self, medium: &M) {
+        for (_, cursor) in self.lanes.cursors() {
+            if let Some(slab) = cursor.lock().resign() {
+                self.disown(medium, slab);
+            }
         }
     }
 

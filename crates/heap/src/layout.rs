@@ -12,7 +12,8 @@
 //!          │ format mark      8   then zero to 64     │  one word a line, so that
 //!     8256 │ high-water mark  8   then zero to 64     │  each has a durability
 //!     8320 │ generation       8   then zero to 64     │  of its own
-//!     8384 │ zero: room for later words               │
+//!     8384 │ image            8   then zero to 64     │
+//!     8448 │ zero: room for later words               │
 //!    12288 ├──────────────────────────────────────────┤
 //!          │ zero                                     │
 //!    16384 ├──────────────────────────────────────────┤
@@ -37,7 +38,9 @@
 //!   └───────────────┴──────────┴────────┴──────────┴──────────────┘
 //! ```
 //!
-//! The high-water mark is a sealed count of units, the generation a sealed number of 16 bits.
+//! The high-water mark is a sealed count of units, the generation a sealed number of 16 bits. The image is 0 in a new
+//! region; then, sealed, the first unit of the clean image's extent (24 bits, 0 for none) and above it the number of the
+//! last image (24 bits): see image.rs.
 
 use pmem::{LINE_BYTES, Offset};
 
@@ -56,6 +59,8 @@ pub const FORMAT_MARK: Offset = Offset(8_192);
 pub const HIGH_WATER_MARK: Offset = Offset(8_256);
 /// The sealed generation of the store, which clearing it changes.
 pub const GENERATION: Offset = Offset(8_320);
+/// 0, or the sealed place and number of the clean image.
+pub const IMAGE: Offset = Offset(8_384);
 /// The format mark of a region whose format has not finished: the bytes `hikv new`.
 pub const FORMAT_UNFINISHED: u64 = u64::from_le_bytes(*b"hikv new");
 
@@ -95,7 +100,8 @@ const _: () = {
     assert!(SUPERBLOCK_COPIES[1].0 + 4_096 == FORMAT_MARK.0);
     assert!(FORMAT_MARK.0 + LINE_BYTES == HIGH_WATER_MARK.0);
     assert!(HIGH_WATER_MARK.0 + LINE_BYTES == GENERATION.0);
-    assert!(GENERATION.0 + LINE_BYTES <= PARTITION_HEADERS.0);
+    assert!(GENERATION.0 + LINE_BYTES == IMAGE.0);
+    assert!(IMAGE.0 + LINE_BYTES <= PARTITION_HEADERS.0);
     assert!(PARTITION_HEADERS.0 + PARTITION_COUNT_MAX as u64 * PARTITION_HEADER_BYTES <= UNIT_BYTES);
     assert!((SEGMENTS_CHUNK_SLOTS as u64 + 1) * SEGMENT_BYTES == SEGMENTS_CHUNK_UNITS as u64 * UNIT_BYTES);
 };

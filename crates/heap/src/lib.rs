@@ -10,10 +10,11 @@
 //! - Chunks lie end to end from unit 1 to the high-water mark, and the mark lies in the region.
 //! - A place is handed out only after the header of its chunk and a mark above it are durable.
 //! - A chunk changes kind or length with one store of its header, ordered before any use of what changed.
-//! - Nothing below the mark that [`Heap::open`] found is handed out before the sweep has ended.
+//! - Nothing below the mark that [`Heap::open`] found is handed out before the sweep has ended, or a clean image was
+//!   adopted in its place.
 //!
 //! The write order of each protocol stands at the head of its module: `format` (a new region), `region` (growth,
-//! opening), `chunks` (new chunks, chunks given back), `sweep`.
+//! opening), `chunks` (new chunks, chunks given back), `sweep`, `image` (what a clean close leaves).
 //!
 //! # Lock order
 //! A lane's cursor (`lane`), then either the superblock (`region`: growth) or the space lock (`space`): these two are
@@ -31,8 +32,10 @@ mod class;
 mod error;
 mod format;
 mod free;
+mod free_words;
 mod header;
 mod heap;
+mod image;
 mod lane;
 pub mod layout;
 mod lender;
@@ -56,8 +59,9 @@ pub use class::Class;
 pub use error::{HeapError, Misplaced};
 pub use format::Parameters;
 pub use heap::Heap;
+pub use image::NamedImage;
 pub use lane::LANE_COUNT;
 pub use place::{Place, PlaceKind, Reservation};
 pub use region::{Found, Region};
 pub use stats::HeapStats;
-pub use superblock::{ENGINE_HIKV, FORMAT_MAJOR, FORMAT_MINOR, MAGIC, Superblock};
+pub use superblock::{ENGINE_HIKV, FEATURE_IMAGE, FORMAT_MAJOR, FORMAT_MINOR, MAGIC, Superblock};

@@ -11,6 +11,7 @@
 //!     │ chunk given back  v                │
 //!     └───────────────── Idle ── roomy ─> Listed
 //!   Unswept ── swept ──> Owned (by the sweep)
+//!   Unswept ── known from a clean image ──> Idle
 //! ```
 //! Only the owner claims slots; anybody frees them. State and links change under the space lock, apart from the step out
 //! of Unswept, which its sweeper takes alone.
@@ -173,6 +174,20 @@ impl Slab {
         self.free_count.store(self.free_bit_count(), Ordering::Release);
         self.set_state(State::Owned);
         self.apply_retired();
+    }
+
+    /// Takes an unswept chunk's free slots from a clean image, whose words fit the shape. Nobody owns the chunk then.
+    pub(crate) fn adopt_free(&self, free: &[u64]) {
+        for (bits, &free) in self.free_words().iter().zip(free) {
+            bits.store(free, Ordering::Relaxed);
+        }
+        self.free_count.store(self.free_bit_count(), Ordering::Release);
+        self.set_state(State::Idle);
+    }
+
+    /// The bitmap of free slots, word by word.
+    pub(crate) fn free_bits(&self) -> impl Iterator<Item = u64> {
+        self.free_words().iter().map(|bits| bits.load(Ordering::Acquire))
     }
 
     fn retire_slot(&self, slot: u32) {

@@ -43,6 +43,6 @@ pub(crate) fn load_generation<M: Medium>(medium: &M) -> Result<u16, HeapError> {
         .map_err(|_| HeapError::Damaged { offset: GENERATION.0, what: "the generation is too large" })
 }
 
-fn load_sealed<M: Medium>(medium: &M, at: Offset, what: &'static str) -> Result<u64, HeapError> {
+pub(crate) fn load_sealed<M: Medium>(medium: &M, at: Offset, what: &'static str) -> Result<u64, HeapError> {
     unseal(medium.load(at, Ordering::Acquire)).ok_or(HeapError::Damaged { offset: at.0, what })
 }

@@ -29,11 +29,14 @@ pub const MAGIC: [u8; 8] = *b"\x89hikv\r\n\x1a";
 /// The format this program writes; it reads no other major version.
 pub const FORMAT_MAJOR: u16 = 1;
 /// Additions that this major version has seen.
-pub const FORMAT_MINOR: u16 = 0;
+pub const FORMAT_MINOR: u16 = 1;
 /// The engine's number of HiKV.
 pub const ENGINE_HIKV: u32 = 1;
-/// The feature flags this program knows: none.
-const FEATURES_KNOWN: u32 = 0;
+/// The feature flag of a region that may carry a clean image: a program that does not know it would change the region
+/// and leave the image named. New regions have it; those of version 1.0 never get an image.
+pub const FEATURE_IMAGE: u32 = 1;
+/// The feature flags this program knows.
+const FEATURES_KNOWN: u32 = FEATURE_IMAGE;
 
 const CHECKED_BYTES: usize = 72;
 const WORD_COUNT: usize = 16;
@@ -44,6 +47,8 @@ type Bytes = [u8; WORD_COUNT * 8];
 pub struct Superblock {
     /// Additions to the format that its writer knew.
     pub format_minor: u16,
+    /// What a program must know to use the region: flags such as [`FEATURE_IMAGE`].
+    pub features: u32,
     /// Whose region it is.
     pub engine: u32,
     /// The store's identity.
@@ -104,7 +109,7 @@ impl Superblock {
         put(40, &self.partition_count.to_le_bytes());
         put(44, &(SEGMENT_BYTES as u32).to_le_bytes());
         put(48, &(UNIT_BYTES as u32).to_le_bytes());
-        put(52, &FEATURES_KNOWN.to_le_bytes());
+        put(52, &self.features.to_le_bytes());
         put(56, &self.region_bytes.to_le_bytes());
         put(64, &self.sequence.to_le_bytes());
         let checksum = crc32c(0, &bytes[..CHECKED_BYTES]);
@@ -142,6 +147,7 @@ fn decode(bytes: &Bytes, at: Offset) -> Result<Superblock, Unusable> {
     refuse(u16_at(8), u32_at(12), u32_at(52))?;
     let superblock = Superblock {
         format_minor: u16_at(10),
+        features: u32_at(52),
         engine: u32_at(12),
         uuid: field(bytes, 16),
         hash_seed: u64_at(32),

@@ -6,6 +6,7 @@ use std::mem;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 
 use engine::{Cursor, Engine, Error, OrderedEngine, Wanted, Worker};
 use pmem_os::{ForkGuard, StoreLock};
@@ -23,10 +24,11 @@ pub struct Store {
     inner: Arc<Inner>,
 }
 
-/// Dropped in this order: nobody works in the background any more when the region is unmapped, and nobody else gets the
-/// lock before it is.
+/// Dropped in this order: nobody works in the background any more when the clean image is written and the region
+/// unmapped, and nobody else gets the lock before it is.
 struct Inner {
     workers: Vec<Worker>,
+    is_closed: bool,
     engine: Arc<dyn Engine>,
     guard: ForkGuard,
     path: PathBuf,
@@ -40,11 +42,22 @@ impl fmt::Debug for Store {
     }
 }
 
+impl Inner {
+    /// Stops the background and leaves a clean image, once.
+    fn shut(&mut self) -> Result<(), Error> {
+        self.workers.clear();
+        if mem::replace(&mut self.is_closed, true) { Ok(()) } else { self.engine.close() }
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
         if !self.guard.in_owner() {
             // The workers' threads stayed in the parent: there is nothing to stop or to wait for.
             mem::forget(mem::take(&mut self.workers));
+        } else if !thread::panicking() {
+            // What was acknowledged is durable; without an image the next opening takes longer.
+            let _ = self.shut();
         }
     }
 }
@@ -73,7 +86,17 @@ impl Store {
             .map(|_| Worker::start(Arc::downgrade(&engine)))
             .collect::<Result<_, _>>()
             .map_err(OpenError::io(path, "start a background thread of"))?;
-        Ok(Store { inner: Arc::new(Inner { workers, engine, guard, path: path.to_owned(), identity, _lock: lock }) })
+        Ok(Store {
+            inner: Arc::new(Inner {
+                workers,
+                is_closed: false,
+                engine,
+                guard,
+                path: path.to_owned(),
+                identity,
+                _lock: lock,
+            }),
+        })
     }
 
     /// The directory or device, as it was given.
@@ -288,11 +311,14 @@ impl Store {
     }
 
     /// Closes this handle. The store is closed when its last clone is; whatever was acknowledged is durable before that.
+    /// The last one leaves a clean image, where there is room for it: the next opening then need not look for free space,
+    /// count keys, or sort them if they were in order. Dropping the last handle does the same and tells no errors.
     ///
     /// # Errors
-    /// [`Error::Forked`].
+    /// [`Error::Forked`]. The medium's, if it fails while the image is written: the store is closed and whole.
     pub fn close(self) -> Result<(), Error> {
-        self.engine().map(drop)
+        self.engine()?;
+        Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.shut())
     }
 
     #[inline(always)]

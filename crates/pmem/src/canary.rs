@@ -47,6 +47,12 @@ pub enum Canary {
     ClearBeforeSegments,
     /// Index memory is linked without having been made durable.
     StaleSegmentHeader,
+    /// The clean image stays named when the store is changed.
+    CleanFlagLeftSet,
+    /// The clean image is named before it is durable, and an older one at its place is trusted: numbers are not compared.
+    StaleImage,
+    /// The clean image is named before it is durable, and trusted without a look at its checksum.
+    TornImage,
     /// A replaced item is free before the ordered index has let go of it.
     RetireBeforeTree,
 }

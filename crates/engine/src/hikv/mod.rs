@@ -11,11 +11,12 @@
 //! crash before 4 leaves garbage that nothing reaches, which is free space.
 //!
 //! # Lock order
-//! background -> partition -> pairs -> stash -> allocator. Operations are pinned throughout; whoever waits for readers
+//! image (see `image`) is apart; background -> partition -> pairs -> stash -> allocator. Operations are pinned throughout; whoever waits for readers
 //! (`clear`) is not.
 
 mod background;
 mod check;
+pub mod image;
 mod item;
 pub mod layout;
 mod multi_put;
@@ -36,6 +37,7 @@ use pmem::{Dram, Medium};
 
 use crate::{EngineStats, Hasher};
 use background::Background;
+use image::CleanImage;
 use order::{HashOnly, Order};
 
 pub use heap::Parameters;
@@ -51,6 +53,7 @@ pub struct HiKv<M, D: Dram, O = HashOnly> {
     background: Mutex<Background>,
     /// Every entry is counted, and free space is known unless the store is damaged or read-only.
     swept: AtomicBool,
+    image: CleanImage,
     verify_values: bool,
     order: O,
 }

@@ -9,6 +9,7 @@ use pmem::{Dram, Medium};
 
 use super::HiKv;
 use super::background::Background;
+use super::image::CleanImage;
 use super::order::{HashOnly, Ordered};
 use crate::{Hasher, OpenError};
 use heap::Parameters;
@@ -23,20 +24,23 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
         let geometry = geometry(parameters.partition_count)?;
         let index = PartitionedHash::format(&medium, &heap, geometry)?;
         heap.finish_format(&medium)?;
-        Ok(HiKv::assemble(medium, heap, index, true))
+        Ok(HiKv::assemble(medium, heap, index, CleanImage::default()))
     }
 
     /// Opens the store in a region, after a clean close or a crash alike: an interrupted split is finished, directories
-    /// are built, and keys are served; counting and free space follow in the background ([`crate::Engine::step`]).
+    /// are built, and keys are served; counting and free space follow in the background ([`crate::Engine::step`]), unless a
+    /// clean image tells.
     pub fn open(medium: M, dram: D) -> Result<HiKv<M, D>, OpenError> {
         let heap = Heap::open(&medium, dram)?;
         let geometry = geometry(heap.superblock().partition_count)?;
         let limbo = Limbo::default();
         let index = PartitionedHash::open(Context { medium: &medium, heap: &heap, limbo: &limbo }, geometry)?;
-        Ok(HiKv::assemble(medium, heap, index, false))
+        let image = CleanImage::adopt(&medium, &heap, &index);
+        Ok(HiKv::assemble(medium, heap, index, image))
     }
 
-    fn assemble(medium: M, heap: Heap<D>, index: PartitionedHash, swept: bool) -> HiKv<M, D> {
+    fn assemble(medium: M, heap: Heap<D>, index: PartitionedHash, image: CleanImage) -> HiKv<M, D> {
+        let swept = heap.is_swept();
         HiKv {
             hasher: Hasher::new(heap.superblock().hash_seed),
             medium,
@@ -46,6 +50,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             cleared: Limbo::default(),
             background: Mutex::new(Background::default()),
             swept: swept.into(),
+            image,
             verify_values: false,
             order: HashOnly,
         }
@@ -54,9 +59,20 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
     /// The same store, able to keep its keys in order: once somebody asks for it.
     #[must_use]
     pub fn ordered(self, order: Ordered<D>) -> HiKv<M, D, Ordered<D>> {
-        let HiKv { medium, heap, index, hasher, limbo, cleared, background, swept, verify_values, order: HashOnly } =
-            self;
-        HiKv { medium, heap, index, hasher, limbo, cleared, background, swept, verify_values, order }
+        let HiKv {
+            medium,
+            heap,
+            index,
+            hasher,
+            limbo,
+            cleared,
+            background,
+            swept,
+            image,
+            verify_values,
+            order: HashOnly,
+        } = self;
+        HiKv { medium, heap, index, hasher, limbo, cleared, background, swept, image, verify_values, order }
     }
 
     /// The same store, verifying each value's checksum whenever it is read.

@@ -54,8 +54,13 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         self.check_writable()
     }
 
+    /// Comes before every change: none is made while a clean image is named.
+    #[inline(always)]
     fn check_writable(&self) -> Result<(), Error> {
-        if self.medium.is_writable() { Ok(()) } else { Err(MediumError::ReadOnly.into()) }
+        if !self.medium.is_writable() {
+            return Err(MediumError::ReadOnly.into());
+        }
+        if self.image.is_named() { self.forget_image() } else { Ok(()) }
     }
 
     #[inline]
@@ -337,6 +342,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
 
     fn tidy(&self) {
         self.collect();
+    }
+
+    fn close(&self) -> Result<(), Error> {
+        self.write_image()
     }
 
     fn wanted(&self) -> Wanted {

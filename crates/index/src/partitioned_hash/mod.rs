@@ -20,6 +20,7 @@
 //! segment is pinned (`epoch`), since splits retire segments.
 
 mod check;
+mod counts;
 mod directory;
 mod format;
 mod image;
@@ -41,6 +42,7 @@ use parking_lot::Mutex;
 use pmem::{Dram, Medium, Offset};
 
 pub use check::{EachEntry, SegmentDamage};
+pub use counts::SEGMENT_COUNT_WORDS;
 pub use ops::{Bucket, Found, Published};
 pub use sweep::{Cleared, Cursor, Misplacement};
 

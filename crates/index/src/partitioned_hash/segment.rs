@@ -21,8 +21,8 @@ pub(super) struct Segment {
     depth: u32,
     /// Split or cleared: whoever gets a lock looks the segment up again.
     dead: AtomicBool,
-    /// Everything in it is known to be durable, FRESH words aside. False after open: an earlier process may have been
-    /// killed between a store and its flush.
+    /// Everything in it is known to be durable, FRESH words aside. False after open, unless a clean image is there: an
+    /// earlier process may have been killed between a store and its flush.
     durable: AtomicBool,
     stash: RawMutex,
     pairs: [RawMutex; PAIR_COUNT as usize],
@@ -119,6 +119,16 @@ impl Segment {
         for (count, &value) in self.counts.iter().zip(counts) {
             count.store(value, Ordering::Relaxed);
         }
+    }
+
+    /// Every pair's count.
+    pub(super) fn counts(&self) -> [u16; PAIR_COUNT as usize] {
+        std::array::from_fn(|pair| self.counts[pair].load(Ordering::Relaxed))
+    }
+
+    /// Everything in the segment is known to be durable: its last writer closed in an orderly way.
+    pub(super) fn trust(&self) {
+        self.durable.store(true, Ordering::Release);
     }
 
     pub(super) fn entry_count(&self) -> u64 {

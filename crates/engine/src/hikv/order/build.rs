@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | settling | the phase is off | writers who took tickets in an earlier phase are done, and the queues empty |
 //! | listening | the phase is building: writers take tickets, drainers fill the delta | writers who took none are done |
-//! | collecting | partitions are read; each key's first bytes and position go to one of many parts, by splitters that were sampled | all partitions are read |
+//! | collecting, unless a clean image has the order | partitions are read; each key's first bytes and position go to one of many parts, by splitters that were sampled | all partitions are read |
 //! | loading | parts are sorted and loaded | all parts are loaded |
 //! | merging | the delta is applied to the tree | whatever was written before the last partition was read is applied; under the tree's write lock the phase becomes ready |
 //!
@@ -16,7 +16,13 @@
 //! and the delta's changes are applied as what they lead to, whatever the tree has for the key: after the last of them the
 //! tree has what the hash index has. Until then no item that was collected is retired. Changes that took their ticket when
 //! everything was collected find what they expect, and need no delta.
+//!
+//! # Why a clean image will do
+//! It is asked for when every writer takes tickets, under the lock under which the first change gives it up. If it is named
+//! then, nothing was changed before, and every change from then on is in the queues. Its positions are copied at once, and
+//! keys that are not in their order are collected after all.
 
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -26,9 +32,10 @@ use index::bplus_tree::{BPlusTree, Loader, Part};
 use index::partitioned_hash::Context;
 use pmem::{Dram, Medium};
 
-use super::collect::{Collected, Plan};
+use super::collect::{Collected, Entries, Plan};
 use super::merge;
 use super::ordered::{Ordered, Phase};
+use super::sorted;
 use crate::hikv::HiKv;
 use crate::{Error, Progress, Wanted};
 
@@ -68,8 +75,9 @@ struct Collecting {
 struct Loading<D: Dram> {
     plan: Arc<Plan>,
     loader: Arc<Loader<D>>,
+    is_from_image: bool,
     next_part: usize,
-    parts: Vec<Vec<Collected>>,
+    parts: Vec<Entries>,
     loaded: Vec<Option<Part>>,
     done_count: usize,
     tails: Box<[u64]>,
@@ -79,7 +87,7 @@ struct Loading<D: Dram> {
 enum Task<D: Dram> {
     Drain,
     Collect(Arc<Plan>, usize),
-    Load(Arc<Plan>, Arc<Loader<D>>, usize, Vec<Collected>),
+    Load(Arc<Plan>, Arc<Loader<D>>, usize, Entries),
     /// Others are at it.
     Wait,
 }
@@ -146,14 +154,10 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
             Stage::Idle | Stage::Suspended(..) => Ok(None),
             Stage::Settling(grace) => Ok(self.settle(*grace, build)),
             Stage::Listening(grace) if !grace.is_over() => Ok(Some(Task::Wait)),
-            Stage::Listening(_) => {
-                let plan = Arc::new(Plan::sample(engine)?);
-                self.built_count.store(0, Ordering::Relaxed);
-                self.build_total.store(2 * plan.estimated_count, Ordering::Relaxed);
-                let parts = (0..plan.part_count()).map(|_| Vec::new()).collect();
-                build.stage = Stage::Collecting(Collecting { plan, next_partition: 0, done_count: 0, parts });
-                Ok(None)
-            }
+            Stage::Listening(_) => self.start(engine).map(|stage| {
+                build.stage = stage;
+                None
+            }),
             Stage::Collecting(collecting) => Ok(Some(collecting.next(engine.index.partition_count()))),
             Stage::Loading(loading) => Ok(Some(loading.next())),
             Stage::Merging(_, tails) if self.delta.len() <= merge::STEP_COUNT as u64 && self.is_behind(tails) => {
@@ -161,6 +165,20 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
             }
             Stage::Merging(..) => self.merge(engine.cx(), build).map(|()| None),
         }
+    }
+
+    /// What comes after listening.
+    fn start<M: Medium>(&self, engine: &HiKv<M, D, Self>) -> Result<Stage<D>, Error> {
+        self.built_count.store(0, Ordering::Relaxed);
+        let sorted = engine.image.sorted(&engine.medium);
+        if let Some((plan, parts)) = sorted.and_then(|sorted| sorted::divide(&engine.medium, &sorted).ok()) {
+            self.build_total.store(plan.estimated_count, Ordering::Relaxed);
+            return Ok(Stage::Loading(Loading::new(self, Arc::new(plan), parts, true)));
+        }
+        let plan = Arc::new(Plan::sample(engine)?);
+        self.build_total.store(2 * plan.estimated_count, Ordering::Relaxed);
+        let parts = (0..plan.part_count()).map(|_| Vec::new()).collect();
+        Ok(Stage::Collecting(Collecting { plan, next_partition: 0, done_count: 0, parts }))
     }
 
     /// True while a ticket before `tails` is not applied.
@@ -185,8 +203,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
         match task {
             Task::Wait => thread::yield_now(),
             Task::Drain => {
-                let drained = self.queues.iter().map(|queue| self.drain(engine.cx(), queue));
-                if drained.sum::<Result<usize, Error>>()? == 0 {
+                if self.drain_all(engine.cx())? == 0 {
                     thread::yield_now();
                 }
             }
@@ -198,9 +215,12 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
                 let _pin = epoch::pin();
                 // An abandoned build's items may have been retired before the pin.
                 if self.build.lock().number == number {
-                    let loaded = plan.load(&engine.medium, &loader, part, entries, &self.built_count)?;
+                    let loaded = plan.load(&engine.medium, &loader, part, entries, &self.built_count);
                     drop(loader);
-                    self.loaded(number, part, loaded)?;
+                    match loaded {
+                        Ok(loaded) => self.loaded(number, part, loaded)?,
+                        Err(error) => self.not_loaded(engine, number, error)?,
+                    }
                 }
             }
         }
@@ -221,10 +241,8 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
             let (plan, parts) = (Arc::clone(&collecting.plan), std::mem::take(&mut collecting.parts));
             let count: usize = parts.iter().map(Vec::len).sum();
             self.build_total.store(2 * count as u64, Ordering::Relaxed);
-            let loaded = parts.iter().map(|_| None).collect();
-            let loader = Arc::new(Loader::new(self.dram.clone()));
-            let tails = self.queues.iter().map(|queue| queue.ring.tail()).collect();
-            build.stage = Stage::Loading(Loading { plan, loader, next_part: 0, parts, loaded, done_count: 0, tails });
+            let parts = parts.into_iter().map(Entries::Collected).collect();
+            build.stage = Stage::Loading(Loading::new(self, plan, parts, false));
         }
     }
 
@@ -244,6 +262,22 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
             build.stage = Stage::Merging(Box::new(tree), loading.tails);
         }
         Ok(())
+    }
+
+    /// What came from an image is collected after all; anything else is the build's failure.
+    fn not_loaded<M: Medium>(&self, engine: &HiKv<M, D, Self>, number: u64, error: Error) -> Result<(), Error> {
+        let mut build = self.build.lock();
+        if build.number != number {
+            return Ok(());
+        }
+        match &build.stage {
+            Stage::Loading(loading) if loading.is_from_image => {
+                engine.image.distrust_order();
+                build.abandon(Stage::Listening(Grace::start()));
+                Ok(())
+            }
+            _ => Err(error),
+        }
     }
 
     /// Merges a piece of the delta; the last one while drainers wait.
@@ -269,6 +303,15 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
         }
         build.failure = Some(failure);
         self.fall(cx);
+    }
+
+    /// Leaves an unfinished build. Nobody works at it.
+    pub(super) fn give_up_build<M: Medium>(&self, cx: Context<'_, M, D>) {
+        let mut build = self.build.lock();
+        if build.is_asked_for() {
+            build.abandon(Stage::Idle);
+            self.fall(cx);
+        }
     }
 
     pub(super) fn suspend_build<M: Medium>(&self, cx: Context<'_, M, D>) {
@@ -303,9 +346,21 @@ impl Collecting {
     }
 }
 
+impl<D: Dram + Clone> Loading<D> {
+    fn new(order: &Ordered<D>, plan: Arc<Plan>, parts: Vec<Entries>, is_from_image: bool) -> Loading<D> {
+        let loaded = parts.iter().map(|_| None).collect();
+        let loader = Arc::new(Loader::new(order.dram.clone()));
+        let tails = order.queues.iter().map(|queue| queue.ring.tail()).collect();
+        Loading { plan, loader, is_from_image, next_part: 0, parts, loaded, done_count: 0, tails }
+    }
+}
+
 impl<D: Dram> Loading<D> {
     fn next(&mut self) -> Task<D> {
-        let Some(entries) = self.parts.get_mut(self.next_part).map(std::mem::take) else { return Task::Wait };
+        let empty = || Entries::Sorted(Vec::new());
+        let Some(entries) = self.parts.get_mut(self.next_part).map(|part| mem::replace(part, empty())) else {
+            return Task::Wait;
+        };
         self.next_part += 1;
         Task::Load(Arc::clone(&self.plan), Arc::clone(&self.loader), self.next_part - 1, entries)
     }

@@ -12,7 +12,7 @@ use crate::Error;
 use crate::hikv::HiKv;
 
 /// Keys of a part, about: sorted within the L2 cache, and enough parts for every thread.
-const PART_COUNT: u64 = 1 << 16;
+pub(super) const PART_COUNT: u64 = 1 << 16;
 /// Parts at most: splitters that stay in the L1 cache.
 const PARTS_MAX: u64 = 256;
 /// Keys that splitters are chosen from, for each part: parts are then equal within a quarter.
@@ -22,6 +22,15 @@ const AHEAD_COUNT: usize = 16;
 
 /// Eight bytes of a key, after those that its part's keys share, and its item.
 pub(super) type Collected = (u64, Position);
+
+/// A part's items, to be loaded.
+#[derive(Debug)]
+pub(super) enum Entries {
+    /// As they were found.
+    Collected(Vec<Collected>),
+    /// In the order of their keys.
+    Sorted(Vec<Position>),
+}
 
 /// How keys are divided.
 #[derive(Debug)]
@@ -69,6 +78,12 @@ impl Plan {
         Plan { splitters, shared_bytes, estimated_count }
     }
 
+    /// The parts between these splitters, of keys that need no sorting.
+    pub(super) fn of_splitters(splitters: Vec<Box<[u8]>>, count: u64) -> Plan {
+        let shared_bytes = vec![0; splitters.len() + 1];
+        Plan { splitters, shared_bytes, estimated_count: count }
+    }
+
     pub(super) fn part_count(&self) -> usize {
         self.shared_bytes.len()
     }
@@ -100,25 +115,25 @@ impl Plan {
         Ok(parts)
     }
 
-    /// Sorts and loads a part.
+    /// Sorts a part, if need be, and loads it.
     pub(super) fn load<M: Medium, D: Dram>(
         &self,
         medium: &M,
         loader: &Loader<D>,
         part: usize,
-        mut entries: Vec<Collected>,
+        entries: Entries,
         done: &AtomicU64,
     ) -> Result<Part, Error> {
         let items = Items(medium);
-        sort(&items, &mut entries)?;
+        let entries = entries.sorted(&items)?;
         let low = part.checked_sub(1).map_or(&[][..], |i| &self.splitters[i]);
         let high = self.splitters.get(part).map(|splitter| &**splitter);
         let prefetched = |i: usize| {
-            if let Some((_, position)) = entries.get(i + AHEAD_COUNT) {
+            if let Some(position) = entries.get(i + AHEAD_COUNT) {
                 items.prefetch(*position);
             }
         };
-        let keys = entries.iter().enumerate().map(|(i, &(_, position))| {
+        let keys = entries.iter().enumerate().map(|(i, &position)| {
             prefetched(i);
             items.key(position).map(|key| (position, key))
         });
@@ -131,6 +146,18 @@ impl Plan {
         })?;
         done.fetch_add(entries.len() as u64, Ordering::Relaxed);
         Ok(loaded)
+    }
+}
+
+impl Entries {
+    fn sorted<M: Medium>(self, items: &Items<'_, M>) -> Result<Vec<Position>, Error> {
+        match self {
+            Entries::Collected(mut entries) => {
+                sort(items, &mut entries)?;
+                Ok(entries.into_iter().map(|(_, position)| position).collect())
+            }
+            Entries::Sorted(positions) => Ok(positions),
+        }
     }
 }
 

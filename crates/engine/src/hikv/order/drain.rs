@@ -44,6 +44,11 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
         Ok(count)
     }
 
+    /// As [`Ordered::drain`], once for each queue.
+    pub(super) fn drain_all<M: Medium>(&self, cx: Context<'_, M, D>) -> Result<usize, Error> {
+        self.queues.iter().map(|queue| self.drain(cx, queue)).sum()
+    }
+
     /// Steps 2 and 3; false if the delta is full.
     fn apply<M: Medium>(&self, cx: Context<'_, M, D>, group: &Group, insist: bool) -> Result<bool, Error> {
         let tree = self.tree.read();

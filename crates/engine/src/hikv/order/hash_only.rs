@@ -1,5 +1,6 @@
 //! A store without order.
 
+use index::Position;
 use index::partitioned_hash::Context;
 use pmem::{Dram, Medium};
 
@@ -31,6 +32,18 @@ impl<M: Medium, D: Dram> Order<M, D> for HashOnly {
     fn suspend(&self, _: Context<'_, M, D>) {}
 
     fn resume(&self) {}
+
+    fn settle(_: &HiKv<M, D, HashOnly>) -> Result<bool, Error> {
+        Ok(true)
+    }
+
+    fn key_count(&self) -> Option<u64> {
+        None
+    }
+
+    fn each_sorted(_: &HiKv<M, D, HashOnly>, _: &mut dyn FnMut(Position)) -> Result<u64, Error> {
+        Ok(0)
+    }
 
     fn step(_: &HiKv<M, D, HashOnly>) -> Result<Progress, Error> {
         Ok(Progress::Idle)

@@ -24,6 +24,7 @@ mod merge;
 mod ordered;
 mod ring;
 mod scan;
+mod sorted;
 
 use index::Position;
 use index::partitioned_hash::{Context, Garbage};
@@ -65,6 +66,15 @@ pub trait Order<M: Medium, D: Dram>: Sized + Send + Sync + 'static {
 
     /// Starts over after [`Order::suspend`].
     fn resume(&self);
+
+    /// Empties the queues and gives up an unfinished build; false if something stays. Nobody writes meanwhile.
+    fn settle(engine: &HiKv<M, D, Self>) -> Result<bool, Error>;
+
+    /// How many keys are in order, if they are.
+    fn key_count(&self) -> Option<u64>;
+
+    /// Shows every item in the order of the keys, which is there, and returns how many. Nobody writes meanwhile.
+    fn each_sorted(engine: &HiKv<M, D, Self>, each: &mut dyn FnMut(Position)) -> Result<u64, Error>;
 
     /// Does a bounded piece of the work.
     fn step(engine: &HiKv<M, D, Self>) -> Result<Progress, Error>;

@@ -114,6 +114,10 @@ impl<D: Dram> Ordered<D> {
         &self.queues[partition % self.queues.len()]
     }
 
+    fn queued_count(&self) -> u64 {
+        self.queues.iter().map(|queue| queue.ring.len()).sum()
+    }
+
     /// Takes tree and delta away; what the delta kept is retired. Queues are not looked at.
     pub(super) fn fall<M: Medium>(&self, cx: Context<'_, M, D>) {
         let mut tree = self.tree.write();
@@ -167,14 +171,32 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
         self.resume_build();
     }
 
+    fn settle(engine: &HiKv<M, D, Self>) -> Result<bool, Error> {
+        let order = &engine.order;
+        order.give_up_build(engine.cx());
+        while order.queued_count() > 0 {
+            if order.drain_all(engine.cx())? == 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn key_count(&self) -> Option<u64> {
+        self.tree.read().as_ref().map(BPlusTree::len)
+    }
+
+    fn each_sorted(engine: &HiKv<M, D, Self>, each: &mut dyn FnMut(Position)) -> Result<u64, Error> {
+        engine.each_sorted(each)
+    }
+
     fn step(engine: &HiKv<M, D, Self>) -> Result<Progress, Error> {
         let order = &engine.order;
         order.wanted.store(Wanted::Nobody as u8, Ordering::Release);
         if order.build_step(engine)? == Progress::More {
             return Ok(Progress::More);
         }
-        let drained = order.queues.iter().map(|queue| order.drain(engine.cx(), queue)).sum::<Result<usize, Error>>()?;
-        Ok(if drained > 0 { Progress::More } else { Progress::Idle })
+        Ok(if order.drain_all(engine.cx())? > 0 { Progress::More } else { Progress::Idle })
     }
 
     #[inline(always)]
@@ -201,7 +223,7 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
             state,
             done: self.built_count.load(Ordering::Relaxed),
             total: self.build_total.load(Ordering::Relaxed),
-            queued_count: self.queues.iter().map(|queue| queue.ring.len()).sum(),
+            queued_count: self.queued_count(),
             delta_count: self.delta.len(),
             dram_bytes: tree.as_ref().map_or(0, BPlusTree::dram_bytes),
         })

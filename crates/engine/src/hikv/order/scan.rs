@@ -9,6 +9,7 @@ use std::thread;
 
 use epoch::Pin;
 use index::Position;
+use index::bplus_tree::Direction;
 use pmem::{Dram, Medium};
 
 use super::Order;
@@ -97,6 +98,22 @@ impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
             drop(pin);
             // Somebody deletes every key, or the tree fell.
             self.catch_up(Early::Wait)?;
+        }
+    }
+
+    /// Shows every item in the order of the keys, as far as there is a tree; returns how many.
+    pub(super) fn each_sorted(&self, each: &mut dyn FnMut(Position)) -> Result<u64, Error> {
+        let (mut cursor, mut count) = (ScanCursor::new(Bound::Unbounded, Direction::Forward), 0);
+        let tree = self.order.tree.read();
+        let Some(tree) = &*tree else { return Ok(0) };
+        loop {
+            let (from, direction, page) = cursor.parts();
+            tree.read_page(&Items(&self.medium), from, direction, page)?;
+            page.positions().iter().for_each(|&position| each(position));
+            count += page.positions().len() as u64;
+            if !cursor.follow() {
+                return Ok(count);
+            }
         }
     }
 

@@ -1,0 +1,101 @@
+//! Free space in words, for the clean image.
+//!
+//! Each chunk of slots and each extent in use, in their order: a word with its first unit (24 bits) and, from bit 32 on,
+//! how many words follow; of slots a bit for each, set where it is free. Free runs need no words: what is neither is free.
+
+use core::sync::atomic::Ordering;
+
+use pmem::Dram;
+
+use crate::heap::Heap;
+use crate::shape::Geometry;
+use crate::table::Tag;
+
+const COUNT_SHIFT: u32 = 32;
+
+/// A chunk in the words: its first unit and its bitmap.
+type Listed<'a> = (u32, &'a [u64]);
+
+/// Chunk after chunk. Words that are none end it, with some left.
+struct Chunks<'a> {
+    words: &'a [u64],
+}
+
+impl<'a> Iterator for Chunks<'a> {
+    type Item = Listed<'a>;
+
+    fn next(&mut self) -> Option<Listed<'a>> {
+        let (&head, rest) = self.words.split_first()?;
+        let (free, rest) = rest.split_at_checked((head >> COUNT_SHIFT) as usize)?;
+        self.words = rest;
+        Some((head as u32, free))
+    }
+}
+
+impl<D: Dram> Heap<D> {
+    /// Shows all words to `each`. Nobody reserves or frees meanwhile, nor has since the lanes were emptied
+    /// ([`Heap::empty_lanes`]), but for extents; and the sweep has ended.
+    pub fn free_words(&self, each: &mut dyn FnMut(u64)) {
+        self.each_chunk(self.figures.mark(), |unit, tag, _| {
+            let slab = self.table.at(unit).slab().filter(|_| tag.shape().is_some());
+            if let Some(slab) = slab {
+                each(u64::from(unit) | u64::from(slab.geometry().word_count()) << COUNT_SHIFT);
+                slab.free_bits().for_each(&mut *each);
+            } else if tag.is_extent() {
+                each(u64::from(unit));
+            }
+        });
+    }
+
+    /// True if the words can be those of this heap, of which nothing is known yet: chunk for chunk.
+    pub fn fits_free_words(&self, words: &[u64]) -> bool {
+        let (mut listed, mut fits) = (Chunks { words }, true);
+        self.each_with_listed(&mut listed, |_, tag, _, listed| {
+            fits &= match (tag.shape(), listed) {
+                (Some((shape, _)), Some(free)) => fits_shape(shape.geometry(), free),
+                (Some(_), None) => false,
+                (None, Some(free)) => tag.is_extent() && free.is_empty(),
+                (None, None) => true,
+            };
+        });
+        fits && listed.words.is_empty()
+    }
+
+    /// Takes the words, which fit, for what a sweep would find: all free space is known then. Stores nothing. Nobody
+    /// uses the heap meanwhile.
+    pub fn adopt_free_words(&self, words: &[u64]) {
+        let mut space = self.space.lock();
+        self.each_with_listed(&mut Chunks { words }, |unit, tag, units, listed| match listed {
+            Some(free) if tag.shape().is_some() => self.table.at(unit).slab().into_iter().for_each(|slab| {
+                slab.adopt_free(free);
+                space.list_if_roomy(slab);
+            }),
+            Some(_) => _ = self.table.at(unit).lower(Tag::UNSWEPT),
+            None => space.runs.insert(&self.table, unit, units),
+        });
+        self.figures.note(&space);
+        self.is_sweep_ending.store(true, Ordering::Release);
+        self.is_swept.store(true, Ordering::Release);
+    }
+
+    /// Every chunk that was there at open, with its words, if it is listed.
+    fn each_with_listed(&self, listed: &mut Chunks<'_>, mut each: impl FnMut(u32, Tag, u32, Option<&[u64]>)) {
+        let mut words_before = listed.words;
+        let mut next = listed.next();
+        self.each_chunk(self.unswept_past, |unit, tag, units| {
+            let here = next.filter(|&(listed_unit, _)| listed_unit == unit);
+            each(unit, tag, units, here.map(|(_, free)| free));
+            if here.is_some() {
+                words_before = listed.words;
+                next = listed.next();
+            }
+        });
+        // What no chunk has taken is left.
+        listed.words = words_before;
+    }
+}
+
+fn fits_shape(geometry: &Geometry, free: &[u64]) -> bool {
+    let is_within = |(word, bits): (u32, &u64)| bits & !geometry.word_mask(word) == 0;
+    free.len() == geometry.word_count() as usize && (0..).zip(free).all(is_within)
+}

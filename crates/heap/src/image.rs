@@ -1,0 +1,123 @@
+//! The clean image: an extent in which an orderly close says what the next opening need not find out. What it says of
+//! free space is in `free_words`; what else it says is the caller's.
+//!
+//! # Naming an image
+//! 1. An extent is reserved, written and flushed, order. *Crash:* an extent that nothing reaches: the sweep frees it.
+//! 2. The image word names it: one word, commit. *Crash:* the old word, or the image.
+//!
+//! # Giving it up, before the store's first change
+//! 1. The word names none, commit. *Crash:* none, or the image; nothing was changed since it was written.
+//! 2. The extent is freed. *Crash:* an extent that nothing reaches, or a free run.
+//!
+//! # Numbers
+//! Images count. The word has the last one's number, whether it is named or not, and each image has its own: an older
+//! image that lies where a newer one should is never trusted.
+
+use pmem::{Canary, Dram, Level, Medium, seal};
+
+use crate::heap::Heap;
+use crate::layout::{CHUNK_HEADER_BYTES, IMAGE, unit_start};
+use crate::place::{Place, PlaceKind, Reservation};
+use crate::superblock::{FEATURE_IMAGE, Superblock};
+use crate::{HeapError, state};
+
+const UNIT_BITS: u32 = 24;
+const UNIT: u64 = (1 << UNIT_BITS) - 1;
+/// Numbers come round after sixteen million closes.
+const NUMBER: u32 = (1 << 24) - 1;
+
+/// The image word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct ImageWord {
+    /// The number of the last image.
+    number: u32,
+    /// The first unit of its extent, 0 if it is not named any more.
+    unit: u32,
+}
+
+/// An image that the region names. Whether it is whole is for its reader to say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NamedImage {
+    /// The extent that should hold it.
+    pub place: Place,
+    /// The number that it should have.
+    pub number: u32,
+}
+
+impl ImageWord {
+    /// The word of a region, which is none where the region may not carry an image.
+    pub(crate) fn load<M: Medium>(medium: &M, superblock: Superblock) -> Result<ImageWord, HeapError> {
+        let is_unused = medium.load(IMAGE, core::sync::atomic::Ordering::Acquire) == 0;
+        if is_unused || superblock.features & FEATURE_IMAGE == 0 {
+            return Ok(ImageWord::default());
+        }
+        let payload = state::load_sealed(medium, IMAGE, "the image word does not fit its check")?;
+        Ok(ImageWord { number: (payload >> UNIT_BITS) as u32, unit: (payload & UNIT) as u32 })
+    }
+
+    /// Stores and flushes the word; the order is the caller's.
+    fn store<M: Medium>(self, medium: &M) {
+        state::store_word(medium, IMAGE, seal(u64::from(self.number) << UNIT_BITS | u64::from(self.unit)));
+    }
+
+    fn place(self) -> Option<Place> {
+        let offset = unit_start(self.unit).plus(CHUNK_HEADER_BYTES);
+        (self.unit != 0).then_some(Place { offset, kind: PlaceKind::Extent })
+    }
+}
+
+impl<D: Dram> Heap<D> {
+    /// True if the region may carry an image: older programs keep away from it.
+    pub fn may_have_image(&self) -> bool {
+        self.superblock().features & FEATURE_IMAGE != 0
+    }
+
+    /// The image that the region names.
+    pub fn named_image(&self) -> Option<NamedImage> {
+        let word = *self.image.lock();
+        word.place().map(|place| NamedImage { place, number: word.number })
+    }
+
+    /// The number that the next image must have.
+    pub fn next_image_number(&self) -> u32 {
+        self.image.lock().number.wrapping_add(1) & NUMBER
+    }
+
+    /// Names the image of the next number, which was written to the reservation and flushed: durable when this returns.
+    ///
+    /// # Errors
+    /// [`HeapError::Medium`] if the medium fails; then the image may be named or not.
+    pub fn name_image<M: Medium>(&self, medium: &M, image: Reservation<'_, D>) -> Result<(), HeapError> {
+        let unit = (image.publish().offset.0 / crate::layout::UNIT_BYTES) as u32;
+        let mut word = self.image.lock();
+        *word = ImageWord { number: word.number.wrapping_add(1) & NUMBER, unit };
+        if !medium.breaks(Canary::StaleImage) && !medium.breaks(Canary::TornImage) {
+            medium.order();
+        }
+        word.store(medium);
+        Ok(medium.wait(medium.commit(Level::Strongest))?)
+    }
+
+    /// Gives up the image, if one is named: durably, before this returns; then its room is free.
+    ///
+    /// # Errors
+    /// [`HeapError::Medium`] if the medium fails; then the image is still named for this heap.
+    pub fn forget_image<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
+        let mut word = self.image.lock();
+        let Some(place) = word.place() else { return Ok(()) };
+        let unnamed = ImageWord { unit: 0, ..*word };
+        if medium.breaks(Canary::CleanFlagLeftSet) {
+            *word = unnamed;
+            self.cancel(place);
+            return Ok(());
+        }
+        unnamed.store(medium);
+        medium.wait(medium.commit(Level::Strongest))?;
+        *word = unnamed;
+        drop(word);
+        self.free(medium, place);
+        Ok(())
+    }
+}
+
+const _: () = assert!(UNIT == crate::layout::REGION_UNITS_MAX - 1 && NUMBER as u64 <= u64::MAX >> (16 + UNIT_BITS));
