@@ -15,7 +15,8 @@ pub struct HeapStats {
     pub region_bytes: u64,
     /// What lies below the high-water mark.
     pub mark_bytes: u64,
-    /// Slots in use, segments among them, and extents; before the sweep has ended, what it has reached.
+    /// Slots in use, segments among them, and extents, but for the clean image's; before the sweep has ended, what it has
+    /// reached.
     pub live_bytes: u64,
     /// What can be handed out without growth: free slots, free runs, and what lies above the mark. Nothing of an
     /// unswept chunk.
@@ -42,9 +43,10 @@ impl<D: Dram> Heap<D> {
             ..HeapStats::default()
         };
         let past = (stats.mark_bytes / UNIT_BYTES) as u32;
+        let image_unit = self.named_image().map(|image| (image.place.offset.0 / UNIT_BYTES) as u32);
         self.each_chunk(past, |unit, tag, units| match self.table.at(unit).slab() {
             Some(slab) if tag.shape().is_some() => stats.count_slab(slab),
-            _ if tag.is_extent() => stats.count_extent(tag, units),
+            _ if tag.is_extent() && Some(unit) != image_unit => stats.count_extent(tag, units),
             _ => {}
         });
         let claimed_bytes = self.claimed_bytes();

@@ -76,7 +76,7 @@ pub struct Stats {
     /// The ordered index: `none` where the store was opened without, else `off` until somebody asks for order, `building`,
     /// `ready`.
     pub order: &'static str,
-    /// Steps of its last build that are done, two for each key.
+    /// Steps of its last build that are done: two for each key, or one where a clean image had them in order.
     pub order_done: u64,
     /// Steps of its last build.
     pub order_total: u64,

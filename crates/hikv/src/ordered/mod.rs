@@ -18,7 +18,7 @@ pub type Item = (Vec<u8>, Vec<u8>);
 /// How far the ordered index is built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OrderProgress {
-    /// Steps that are done: two for each key.
+    /// Steps that are done: two for each key, or one after a clean close.
     pub done: u64,
     /// Steps in all; estimated at first.
     pub total: u64,
