@@ -35,7 +35,7 @@ pub struct Heap<D: Dram> {
     pub(crate) unswept_past: u32,
     pub(crate) is_sweep_ending: AtomicBool,
     pub(crate) is_swept: AtomicBool,
-    /// Held while the word is stored, and waited for.
+    /// The caller keeps those apart who name an image and who give it up.
     pub(crate) image: Spin<ImageWord>,
     /// Pages up to here have been prepared; see `prepare.rs`.
     pub(crate) populated_bytes: AtomicU64,

@@ -6,7 +6,7 @@
 //! 2. The image word names it: one word, commit. *Crash:* the old word, or the image.
 //!
 //! # Giving it up, before the store's first change
-//! 1. The word names none, commit. *Crash:* none, or the image; nothing was changed since it was written.
+//! 1. The word names none, order. *Crash:* none, or the image; nothing was changed since it was written.
 //! 2. The extent is freed. *Crash:* an extent that nothing reaches, or a free run.
 //!
 //! # Numbers
@@ -89,8 +89,8 @@ impl<D: Dram> Heap<D> {
     /// [`HeapError::Medium`] if the medium fails; then the image may be named or not.
     pub fn name_image<M: Medium>(&self, medium: &M, image: Reservation<'_, D>) -> Result<(), HeapError> {
         let unit = (image.publish().offset.0 / crate::layout::UNIT_BYTES) as u32;
-        let mut word = self.image.lock();
-        *word = ImageWord { number: word.number.wrapping_add(1) & NUMBER, unit };
+        let word = ImageWord { number: self.next_image_number(), unit };
+        *self.image.lock() = word;
         if !medium.breaks(Canary::StaleImage) && !medium.breaks(Canary::TornImage) {
             medium.order();
         }
@@ -98,25 +98,18 @@ impl<D: Dram> Heap<D> {
         Ok(medium.wait(medium.commit(Level::Strongest))?)
     }
 
-    /// Gives up the image, if one is named: durably, before this returns; then its room is free.
-    ///
-    /// # Errors
-    /// [`HeapError::Medium`] if the medium fails; then the image is still named for this heap.
-    pub fn forget_image<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
-        let mut word = self.image.lock();
-        let Some(place) = word.place() else { return Ok(()) };
-        let unnamed = ImageWord { unit: 0, ..*word };
+    /// Gives up the image, if one is named, and frees its room: ordered before whatever follows.
+    pub fn forget_image<M: Medium>(&self, medium: &M) {
+        let word = *self.image.lock();
+        let Some(place) = word.place() else { return };
+        let unnamed = ImageWord { unit: 0, ..word };
+        *self.image.lock() = unnamed;
         if medium.breaks(Canary::CleanFlagLeftSet) {
-            *word = unnamed;
-            self.cancel(place);
-            return Ok(());
+            return self.cancel(place);
         }
         unnamed.store(medium);
-        medium.wait(medium.commit(Level::Strongest))?;
-        *word = unnamed;
-        drop(word);
+        medium.order();
         self.free(medium, place);
-        Ok(())
     }
 }
 

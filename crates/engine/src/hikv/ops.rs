@@ -60,7 +60,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         if !self.medium.is_writable() {
             return Err(MediumError::ReadOnly.into());
         }
-        if self.image.is_named() { self.forget_image() } else { Ok(()) }
+        if self.image.is_named() {
+            self.forget_image();
+        }
+        Ok(())
     }
 
     #[inline]

@@ -1,7 +1,5 @@
 //! A clean image that is damaged is not trusted: the store opens as after a crash.
 
-use std::collections::BTreeSet;
-
 use heap::layout::{CHUNK_HEADER_BYTES, IMAGE, UNIT_BYTES};
 use hikv::{Options, Store};
 use pmem::{seal, unseal};
@@ -57,8 +55,7 @@ fn a_flipped_bit_anywhere_in_the_image_is_found() {
     let whole = closed_in_order();
     let (region, start, image_bytes) = (whole.bytes(), start(&whole), image_bytes(&whole));
     assert!(image_bytes > 64 + 8 * ITEM_COUNT);
-    let header: BTreeSet<usize> = (0..64).filter(|at| !(48..60).contains(at)).collect();
-    for at in header.into_iter().step_by(5).chain((64..image_bytes).step_by(173)).chain([image_bytes - 1]) {
+    for at in (0..64).step_by(5).chain((64..image_bytes).step_by(173)).chain([image_bytes - 1]) {
         whole.alter(|bytes| bytes.clone_from(&region));
         whole.flip(start + at);
         assert_sound(&whole, true);

@@ -1,5 +1,6 @@
 //! HiKV crashed at every step: nothing acknowledged is lost, and every broken twin is caught.
 
+mod closes;
 mod scripts;
 mod subject;
 

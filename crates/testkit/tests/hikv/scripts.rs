@@ -13,11 +13,11 @@ pub(crate) fn new_store() -> Crashed {
     Crashed::format(Sim::new(REGION_BYTES, Model::Line)).expect("the region is large enough")
 }
 
-fn put(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Op {
+pub(crate) fn put(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Op {
     Op::Put(key.as_ref().to_vec(), value.as_ref().to_vec())
 }
 
-fn delete(key: impl AsRef<[u8]>) -> Op {
+pub(crate) fn delete(key: impl AsRef<[u8]>) -> Op {
     Op::Delete(key.as_ref().to_vec())
 }
 

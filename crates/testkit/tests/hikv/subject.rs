@@ -14,6 +14,14 @@ pub(crate) const REGION_BYTES: u64 = (2 << 20) + (512 << 10);
 /// The store that is crashed. One partition, so that few keys fill a segment.
 pub(crate) struct Crashed(pub(crate) HiKv<Sim, HostDram>);
 
+impl Crashed {
+    fn free_garbage(&self) {
+        while self.0.stats().garbage_count > 0 {
+            self.0.tidy();
+        }
+    }
+}
+
 fn failure(error: Error) -> Failure {
     match error {
         Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. }) => Failure::Full,
@@ -80,11 +88,15 @@ impl Subject for Crashed {
         HiKv::open(medium, HostDram).map(Crashed).map_err(open_failure)
     }
 
+    /// However long the other scripts' threads keep what is retired: a close that does not wait for them leaves no image.
+    fn close(self) -> Result<(), Failure> {
+        self.free_garbage();
+        self.0.close().map_err(failure)
+    }
+
     fn settle(&self) -> Result<(), Failure> {
         while self.0.step().map_err(failure)? == Progress::More {}
-        while self.0.stats().garbage_count > 0 {
-            self.0.tidy();
-        }
+        self.free_garbage();
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 //! | 1 close: queues and limbo emptied, lanes emptied | the store; the sweep finds free space |
 //! | 2 an extent reserved, written, flushed; ordered | the same, and an extent that the sweep frees |
 //! | 3 the region names it; committed | the store and its image |
-//! | 4 the first change: the region names none; committed | the store as it was closed |
+//! | 4 the first change: the region names none; ordered | the store as it was closed |
 //! | 5 the extent is freed | the same |
 //! | 6 the change | the store, without an image |
 //!
@@ -30,7 +30,6 @@ use pmem::{Dram, Medium, Offset};
 
 use super::HiKv;
 use super::order::Order;
-use crate::Error;
 
 /// What is known of the region's image.
 #[derive(Debug, Default)]
@@ -93,13 +92,12 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// Steps 4 and 5.
     #[cold]
     #[inline(never)]
-    pub(super) fn forget_image(&self) -> Result<(), Error> {
+    pub(super) fn forget_image(&self) {
         let mut known = self.image.known.lock();
         if self.image.is_named() {
-            self.heap.forget_image(&self.medium)?;
+            self.heap.forget_image(&self.medium);
             *known = Known::Nothing;
             self.image.is_named.store(false, Ordering::Release);
         }
-        Ok(())
     }
 }

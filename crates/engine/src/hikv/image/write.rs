@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use heap::{HeapError, Reservation};
 use pmem::{Checksum, Dram, Medium, MediumError, Offset};
@@ -14,8 +15,9 @@ use crate::hikv::order::Order;
 
 /// Words are written in pieces of this length: a multiple of 16, within the L2 cache.
 const PIECE_BYTES: usize = 64 * 1024;
-/// How often a close yields to readers who keep retired items, before it leaves no image: a few milliseconds.
-const READER_WAITS_MAX: usize = 1000;
+/// How long a close waits for readers who keep retired items, before it leaves no image: many times what a read takes,
+/// and nothing that somebody who ends a program would notice.
+const READER_WAIT_MAX: Duration = Duration::from_millis(20);
 
 impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// Steps 1 to 3, where they are of use and possible. Nobody else uses the store.
@@ -27,7 +29,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         if self.is_as_good_as_named(key_count) {
             return Ok(());
         }
-        self.forget_image()?;
+        self.forget_image();
         self.heap.empty_lanes(&self.medium);
         let header = self.header(key_count);
         match self.heap.reserve_extent(&self.medium, header.image_bytes().expect("what there is fits a region")) {
@@ -43,14 +45,15 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         if !self.heap.is_swept() || !O::settle(self)? {
             return Ok(false);
         }
-        for _ in 0..READER_WAITS_MAX {
-            if self.limbo.is_empty() && self.cleared.is_empty() {
-                return Ok(true);
+        let start = Instant::now();
+        while !(self.limbo.is_empty() && self.cleared.is_empty()) {
+            if start.elapsed() > READER_WAIT_MAX {
+                return Ok(false);
             }
             self.collect();
             thread::yield_now();
         }
-        Ok(false)
+        Ok(true)
     }
 
     /// True if an image of now would say no more than the named one.

@@ -1,0 +1,72 @@
+//! HiKV closed in an orderly way, and crashed at every step of that and of what follows.
+
+use pmem::Canary;
+use pmem_sim::Model;
+use testkit::{Op, Script, Settings, Shape, Visitor};
+
+use crate::scripts::{delete, put};
+use crate::{caught, passes, settings};
+
+/// Larger than the largest size class: an extent, which may lie where an image lay.
+const EXTENT_BYTES: usize = 300_000;
+
+/// Changes of every kind before and after images; an image where an older one lay; closes without a change between.
+fn closed_and_changed() -> Script {
+    let ops = [
+        put("a", "1"),
+        Op::Reopen,
+        put("b", "2"),
+        Op::Reopen,
+        delete("a"),
+        Op::Reopen,
+        Op::Reopen,
+        put("b", "3"),
+        put("c", ""),
+        Op::Reopen,
+        Op::Clear,
+        Op::Reopen,
+        put("a", "4"),
+    ];
+    Script::fresh(60, ops)
+}
+
+/// The extent that an image gives up is the next large item's.
+fn extents() -> Script {
+    let large = |fill: u8| vec![fill; EXTENT_BYTES];
+    let ops = [Op::Reopen, put("a", large(1)), Op::Reopen, put("a", large(2)), delete("b"), Op::Reopen, delete("a")];
+    Script::after(61, [put("b", "1")], ops)
+}
+
+/// Where there is no room for an image there is none.
+fn full() -> Script {
+    let large = |fill: u8| vec![fill; EXTENT_BYTES];
+    let ops = (0..5).map(|i| put([b'k', i], large(i)));
+    Script::after(62, [Op::Full], ops.chain([Op::Reopen, delete([b'k', 0]), Op::Reopen, put("a", "1")]))
+}
+
+fn seeded() -> impl Iterator<Item = Script> {
+    let shape = Shape { clears: true, reopens: true, ..Shape::small(14) };
+    (63..65).map(move |seed| Script::seeded(seed, &shape))
+}
+
+#[test]
+fn clean_closes_survive() {
+    let scripts: Vec<_> = [closed_and_changed(), extents(), full()].into_iter().chain(seeded()).collect();
+    let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::Deleter];
+    let counts = passes(&scripts, &Settings { visitors, images_per_step_max: 12, nested_images_max: 2, ..settings() });
+    assert!(counts.images > 500, "{counts:?}");
+}
+
+#[test]
+fn an_image_that_stays_named_is_caught() {
+    caught(Canary::CleanFlagLeftSet, Model::Line, &[closed_and_changed()], settings());
+}
+
+/// Few of the many mixtures of two images, one over the other, are whole.
+#[test]
+fn an_image_that_is_not_of_now_is_caught() {
+    let thorough = || Settings { images_per_step_max: 60, ..settings() };
+    for canary in [Canary::StaleImage, Canary::TornImage] {
+        caught(canary, Model::Line, &[closed_and_changed()], thorough());
+    }
+}
