@@ -47,6 +47,8 @@ pub enum Canary {
     ClearBeforeSegments,
     /// Index memory is linked without having been made durable.
     StaleSegmentHeader,
+    /// Several puts take their marks away before the commit that they share.
+    SettledBeforeCommit,
     /// A replaced item is free before the ordered index has let go of it.
     RetireBeforeTree,
 }
