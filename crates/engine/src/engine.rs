@@ -103,6 +103,10 @@ pub trait Engine: Send + Sync {
     /// Puts or replaces.
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error>;
 
+    /// Puts or replaces several: as [`Engine::put`] for one after the other, but faster (HiKV paper, section 6: future
+    /// work). Not one step: an error, or a crash, may leave some of them done.
+    fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error>;
+
     /// Puts or replaces a value of `len_bytes`, read from `source`; nothing changes if the source ends early.
     fn put_from(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read) -> Result<(), Error>;
 
@@ -127,8 +131,11 @@ pub trait Engine: Send + Sync {
     /// Checks the next part of the store: every header, checksum and reference. Damage is shown to `damaged`.
     fn check(&self, cursor: Cursor, damaged: &mut dyn FnMut(Damage)) -> Result<CheckStep, Error>;
 
-    /// Does a bounded piece of background work: the sweep after open, growth ahead of writers, freeing.
+    /// Does a bounded piece of background work: the sweep after open, growth ahead of writers, what the order needs.
     fn step(&self) -> Result<Progress, Error>;
+
+    /// Frees what writers left behind when they stopped. For idle times: every core passes a barrier.
+    fn tidy(&self);
 
     /// Who should call [`Engine::step`]: there is something to do that others may soon wait for.
     fn wanted(&self) -> Wanted;

@@ -4,8 +4,13 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use crate::{Engine, Progress};
+
+/// How long a worker looks out for more before it sleeps: waking it costs a writer microseconds, and busy writers ask for
+/// it several times in this time.
+const LINGER: Duration = Duration::from_micros(500);
 
 /// A background thread of one engine. It holds the engine weakly, so that dropping the engine ends it; dropping the
 /// worker stops it and waits.
@@ -47,17 +52,34 @@ impl Shared {
     fn run(&self, engine: &Weak<dyn Engine>) {
         while !self.stop.load(Ordering::Acquire) {
             self.asked.store(false, Ordering::Release);
-            let Some(engine) = engine.upgrade() else { return };
+            let Some(open) = engine.upgrade() else { return };
             // A step that fails (a full disk) is tried again when somebody asks: writers get the error themselves.
-            let progress = engine.step().unwrap_or(Progress::Idle);
-            drop(engine);
-            while progress == Progress::Idle
-                && !self.asked.load(Ordering::Acquire)
-                && !self.stop.load(Ordering::Acquire)
-            {
-                thread::park();
+            let progress = open.step().unwrap_or(Progress::Idle);
+            drop(open);
+            if progress == Progress::Idle && !self.is_asked_within(LINGER) {
+                engine.upgrade().iter().for_each(|engine| engine.tidy());
+                self.sleep();
             }
         }
+    }
+
+    /// Looks out for somebody who asks for a step, or for the end.
+    fn is_asked_within(&self, time: Duration) -> bool {
+        let start = Instant::now();
+        while !self.is_asked() && start.elapsed() < time {
+            thread::yield_now();
+        }
+        self.is_asked()
+    }
+
+    fn sleep(&self) {
+        while !self.is_asked() {
+            thread::park();
+        }
+    }
+
+    fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::Acquire) || self.stop.load(Ordering::Acquire)
     }
 }
 

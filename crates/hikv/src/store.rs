@@ -184,6 +184,31 @@ impl Store {
         self.write(|engine| engine.put(key.as_ref(), value.as_ref()))
     }
 
+    /// Puts or replaces several keys' values, the last one where a key comes twice: faster than one `put` after the other,
+    /// since they share what makes them durable. Not one step: readers, and a crash, may come in between.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.multi_put(&[("one", "eins"), ("two", "zwei")])?;
+    /// assert_eq!(store.get("two")?.as_deref(), Some(&b"zwei"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`Error`]; some may have been put.
+    pub fn multi_put<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, items: &[(K, V)]) -> Result<(), Error> {
+        for batch in items.chunks(BATCH_COUNT) {
+            let mut slices = [(&[][..], &[][..]); BATCH_COUNT];
+            let pairs = batch.iter().map(|(key, value)| (key.as_ref(), value.as_ref()));
+            slices.iter_mut().zip(pairs).for_each(|(slice, pair)| *slice = pair);
+            self.write(|engine| engine.multi_put(&slices[..batch.len()]))?;
+        }
+        Ok(())
+    }
+
     /// As [`Store::put`], for a value of `len_bytes` that is read from `source` piece by piece.
     ///
     /// # Errors

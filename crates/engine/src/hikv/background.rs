@@ -29,7 +29,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         Ok(if order == Progress::More { Progress::More } else { space })
     }
 
-    /// Sweep, growth, freeing: one thread at a time.
+    /// Sweep and growth: one thread at a time.
     fn space_step(&self) -> Result<Progress, Error> {
         let Some(mut background) = self.background.try_lock() else {
             return Ok(Progress::Idle);
@@ -41,8 +41,6 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         if self.medium.is_writable() && self.heap.prepare(&self.medium, self.ahead_bytes())? {
             return Ok(Progress::More);
         }
-        // Writers free as they go; what they leave behind when they stop is freed here, or by the next of them.
-        self.collect();
         Ok(Progress::Idle)
     }
 

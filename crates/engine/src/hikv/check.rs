@@ -5,9 +5,9 @@ use index::partitioned_hash::Cursor;
 use pmem::{Dram, Medium, Offset};
 
 use super::HiKv;
-use super::order::Order;
 use super::item::Item;
 use super::ops::whole;
+use super::order::Order;
 use crate::{CheckStep, Damage, Error};
 
 impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {

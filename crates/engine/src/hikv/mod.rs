@@ -18,6 +18,7 @@ mod background;
 mod check;
 mod item;
 pub mod layout;
+mod multi_put;
 mod open;
 mod ops;
 pub mod order;

@@ -54,7 +54,8 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
     /// The same store, able to keep its keys in order: once somebody asks for it.
     #[must_use]
     pub fn ordered(self, order: Ordered<D>) -> HiKv<M, D, Ordered<D>> {
-        let HiKv { medium, heap, index, hasher, limbo, cleared, background, swept, verify_values, order: HashOnly } = self;
+        let HiKv { medium, heap, index, hasher, limbo, cleared, background, swept, verify_values, order: HashOnly } =
+            self;
         HiKv { medium, heap, index, hasher, limbo, cleared, background, swept, verify_values, order }
     }
 

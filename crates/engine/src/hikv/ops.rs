@@ -15,7 +15,7 @@ use super::order::{Order, Written};
 use crate::{CheckStep, Damage, Engine, EngineStats, Error, Limits, OrderedEngine, Progress, Version, Wanted};
 
 /// Keys of a batch whose memory accesses overlap: as many as a core has misses in flight, with some to spare.
-const GROUP_COUNT: usize = 16;
+pub(super) const GROUP_COUNT: usize = 16;
 /// How often a writer on a full store yields to readers who keep retired items: some milliseconds, many times what a
 /// read takes.
 const READER_WAITS_MAX: usize = 1000;
@@ -23,7 +23,7 @@ const READER_WAITS_MAX: usize = 1000;
 impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// The key's item, if `position` names it. The caller is pinned, or holds the bucket's lock.
     #[inline(always)]
-    fn item_of(&self, position: Position, key: &[u8]) -> Result<Option<Item<'_>>, Error> {
+    pub(super) fn item_of(&self, position: Position, key: &[u8]) -> Result<Option<Item<'_>>, Error> {
         // SAFETY: positions are shown by the index to pinned callers, and every caller here stays pinned until it is
         // done with the item.
         let item = unsafe { Item::read(&self.medium, position) }?;
@@ -46,7 +46,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         })
     }
 
-    fn check_put(&self, key: &[u8], value_bytes: u64) -> Result<(), Error> {
+    pub(super) fn check_put(&self, key: &[u8], value_bytes: u64) -> Result<(), Error> {
         check_key(key)?;
         if value_bytes > Limits::VALUE_BYTES_MAX {
             return Err(Error::ValueTooLong { len_bytes: value_bytes });
@@ -59,7 +59,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     #[inline]
-    fn reserve(&self, item_bytes: u64) -> Result<Reservation<'_, D>, Error> {
+    pub(super) fn reserve(&self, item_bytes: u64) -> Result<Reservation<'_, D>, Error> {
         Ok(self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?)
     }
 
@@ -169,7 +169,12 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     /// Publishes where queues may be full: whoever waits is not pinned.
-    fn publish_later(&self, signature: u64, key: &[u8], reservation: Reservation<'_, D>) -> Result<(), Error> {
+    pub(super) fn publish_later(
+        &self,
+        signature: u64,
+        key: &[u8],
+        reservation: Reservation<'_, D>,
+    ) -> Result<(), Error> {
         let mut waiting = Some(reservation);
         while let Some(reservation) = waiting {
             O::make_room(self, self.index.partition(signature))?;
@@ -201,7 +206,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
 
     /// Starts the miss of the old item, if there seems to be one: the bucket's lock waits for the new one's write-back.
     #[inline(always)]
-    fn prefetch_old(&self, signature: u64) {
+    pub(super) fn prefetch_old(&self, signature: u64) {
         if let Some(position) = self.index.hint(&self.medium, signature) {
             self.medium.prefetch(position.offset());
         }
@@ -256,6 +261,11 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         self.check_put(key, value.len() as u64)?;
         self.with_room(|| self.try_put(key, value))
+    }
+
+    fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
+        items.iter().try_for_each(|(key, value)| self.check_put(key, value.len() as u64))?;
+        items.chunks(GROUP_COUNT).try_for_each(|group| self.put_group(group))
     }
 
     fn put_from(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read) -> Result<(), Error> {
@@ -323,6 +333,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
 
     fn step(&self) -> Result<Progress, Error> {
         self.background_step()
+    }
+
+    fn tidy(&self) {
+        self.collect();
     }
 
     fn wanted(&self) -> Wanted {

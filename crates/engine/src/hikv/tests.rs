@@ -3,5 +3,6 @@
 mod damage;
 mod full;
 mod limits;
+mod multi_put;
 mod persists;
 mod rig;

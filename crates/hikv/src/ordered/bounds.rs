@@ -20,7 +20,10 @@ impl Bounds {
 
     /// The keys that begin with `prefix`.
     pub(super) fn of_prefix(prefix: &[u8]) -> Bounds {
-        Bounds { low: Bound::Included(prefix.to_vec()), high: successor(prefix).map_or(Bound::Unbounded, Bound::Excluded) }
+        Bounds {
+            low: Bound::Included(prefix.to_vec()),
+            high: successor(prefix).map_or(Bound::Unbounded, Bound::Excluded),
+        }
     }
 
     pub(super) fn low(&self) -> Bound<&[u8]> {

@@ -141,11 +141,7 @@ impl Ordered {
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn scan(
-        &self,
-        from: impl AsRef<[u8]>,
-        each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<(), Error> {
+    pub fn scan(&self, from: impl AsRef<[u8]>, each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
         self.walk(Bound::Included(from.as_ref()), Direction::Forward, each)
     }
 

@@ -8,7 +8,7 @@ use pmem::{Dram, LINE_BYTES, arch};
 use super::descent::{At, Root};
 use super::inner::Seek;
 use super::layout::{HEAD_BYTES, Inner, Leaf, SEPARATOR_COUNT_MAX};
-use super::ops::{Outcome, edit_leaf};
+use super::ops::edit_leaf;
 use super::search::{Stop, Target};
 use super::{BPlusTree, Change, ChangeError, Edit, Keys};
 
@@ -58,36 +58,18 @@ impl<D: Dram> BPlusTree<D> {
             return done(0, self.apply_one(keys, change));
         }
         let mut travellers = self.descend_together(keys, changes);
-        for number in 0..changes.len() {
-            let outcome = travellers[number].as_mut().map_or(Err(Stop::Again), |it| it.edit_leaf(changes[number].edit));
-            let result = match outcome {
-                Ok((before, outcome)) => {
-                    self.after_edit(&mut travellers[number..], before, outcome);
+        for (number, change) in changes.iter().enumerate() {
+            let result = match edit_in_turn(&mut travellers[..=number], change.edit) {
+                Ok(is_sparse) => {
+                    if let (true, Some(traveller)) = (is_sparse, &mut travellers[number]) {
+                        self.merge_around(&mut traveller.seek);
+                    }
                     Ok(())
                 }
                 Err(Stop::Failed(error)) => Err(error),
-                Err(Stop::Again | Stop::Full) => self.apply_one(keys, &changes[number]),
+                Err(Stop::Again | Stop::Full) => self.apply_one(keys, change),
             };
             done(number, result);
-        }
-    }
-
-    /// Tells those who come to the same leaf, or merges it.
-    #[inline(always)]
-    fn after_edit<'t, K: Keys>(
-        &'t self,
-        travellers: &mut [Option<Traveller<'t, '_, K>>],
-        before: At<'t, Leaf>,
-        outcome: Outcome,
-    ) {
-        let Some((Some(first), others)) = travellers.split_first_mut() else { return };
-        if outcome.is_sparse {
-            return self.merge_around(&mut first.seek);
-        }
-        for leaf in others.iter_mut().flatten().filter_map(|other| other.leaf.as_mut()) {
-            if std::ptr::eq(leaf.node, before.node) && leaf.seen == before.seen {
-                leaf.seen = outcome.seen;
-            }
         }
     }
 
@@ -145,10 +127,35 @@ impl<'t, K: Keys> Traveller<'t, '_, K> {
         self.from.map_or(Ok(()), |from| from.node.check(from.seen))
     }
 
+    /// Takes over the version of the last one before it that came to the same leaf; false if there is none.
+    ///
+    /// That one's lock proved that the leaf was the same since both had come there, and its edit moved no fence.
+    #[cold]
+    fn catch_up(&mut self, before: &[Option<Traveller<'t, '_, K>>]) -> bool {
+        let Some(mine) = &mut self.leaf else { return false };
+        let mut leaves = before.iter().rev().flatten().filter_map(|other| other.leaf);
+        let Some(other) = leaves.find(|other| std::ptr::eq(other.node, mine.node)) else { return false };
+        mine.seen = other.seen;
+        true
+    }
+
+    /// Applies the edit to the leaf that was found; true if that is sparse now.
     #[inline(always)]
-    fn edit_leaf(&mut self, edit: Edit) -> Result<(At<'t, Leaf>, Outcome), Stop<K::Error>> {
-        let (Seek::At(target), Some(at)) = (&mut self.seek, self.leaf) else { return Err(Stop::Again) };
-        Ok((at, edit_leaf(at, target, edit)?))
+    fn edit_leaf(&mut self, edit: Edit) -> Result<bool, Stop<K::Error>> {
+        let (Seek::At(target), Some(at)) = (&mut self.seek, &mut self.leaf) else { return Err(Stop::Again) };
+        let outcome = edit_leaf(*at, target, edit)?;
+        at.seen = outcome.seen;
+        Ok(outcome.is_sparse)
+    }
+}
+
+/// The last traveller's edit. If somebody before it changed the same leaf, the version to expect is the one left by that.
+#[inline(always)]
+fn edit_in_turn<K: Keys>(travellers: &mut [Option<Traveller<'_, '_, K>>], edit: Edit) -> Result<bool, Stop<K::Error>> {
+    let Some((Some(last), before)) = travellers.split_last_mut() else { return Err(Stop::Again) };
+    match last.edit_leaf(edit) {
+        Err(Stop::Again) if last.catch_up(before) => last.edit_leaf(edit),
+        result => result,
     }
 }
 

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Keys;
-use super::layout::{Inner, SEPARATOR_COUNT_MAX, UNUSED_HEAD};
+use super::layout::{HEAD_BYTES, Inner, SEPARATOR_COUNT_MAX, UNUSED_HEAD};
 use super::search::{Stop, Target, common_bytes, equal_heads, first_not_before, head_of};
 use super::separator::Separator;
 use super::version::Seen;
@@ -91,9 +91,29 @@ impl Inner {
         first_not_before(equal, |index| self.separator(seen, index)?.with(|bytes| Ok(is_past(target.compare(bytes)?))))
     }
 
-    /// The target's start compared with the prefix: the first separator knows it.
-    #[inline]
+    /// The target's start compared with the prefix.
+    #[inline(always)]
     fn compare_prefix<K: Keys>(
+        &self,
+        seen: Seen,
+        target: &mut Target<'_, K>,
+        prefix_bytes: usize,
+    ) -> Result<Ordering, Stop<K::Error>> {
+        let unshared_bits = 8 * HEAD_BYTES.saturating_sub(prefix_bytes);
+        let (mine, prefix) = (target.head(0)? >> unshared_bits, self.prefix_head.load(Relaxed) >> unshared_bits);
+        if mine != prefix {
+            return Ok(mine.cmp(&prefix));
+        }
+        if prefix_bytes > HEAD_BYTES {
+            return self.compare_long_prefix(seen, target, prefix_bytes);
+        }
+        // A shorter key may have met the prefix by its padding. Nothing is left of it, so it comes before all separators.
+        Ok(Ordering::Equal)
+    }
+
+    /// As above, for a prefix that is longer than a head: the first separator knows it.
+    #[inline]
+    fn compare_long_prefix<K: Keys>(
         &self,
         seen: Seen,
         target: &mut Target<'_, K>,
@@ -169,6 +189,8 @@ impl Inner {
 
     fn set_prefix(&self, prefix_bytes: usize) {
         self.prefix_bytes.store(prefix_bytes as u16, Relaxed);
+        let prefix_head = if prefix_bytes > 0 { self.own_separator(0).with(|first| head_of(first, 0)) } else { 0 };
+        self.prefix_head.store(prefix_head, Relaxed);
         for index in 0..self.count() {
             self.set_head(index);
         }

@@ -8,8 +8,8 @@
 //! +---------+---------+-------+--------+--------+------------------+---------------+----------------+
 //! inner node, 1024 bytes
 //! +---------+---------+-------+--------+--------+------------------+---------------+----------------+
-//! | version | -       | count | prefix | -      | heads            | children      | separators     |
-//! | 8 bytes | 8       | 2     | bytes 2| 12     | 41 x 8           | 42 x 8        | 41 x 8         |
+//! | version | prefix  | count | prefix | -      | heads            | children      | separators     |
+//! | 8 bytes | head 8  | 2     | bytes 2| 12     | 41 x 8           | 42 x 8        | 41 x 8         |
 //! +---------+---------+-------+--------+--------+------------------+---------------+----------------+
 //! ```
 //!
@@ -54,12 +54,13 @@ pub(super) struct Leaf {
 #[repr(C, align(64))]
 pub(super) struct Inner {
     pub(super) version: Version,
-    pub(super) unused: u64,
+    /// The head of the first separator, of which the prefix is the start; of no meaning without a prefix.
+    pub(super) prefix_head: AtomicU64,
     /// Separators.
     pub(super) count: AtomicU16,
     /// Every separator starts with the same so many bytes, which heads leave out. Keys need not: a search compares them.
     pub(super) prefix_bytes: AtomicU16,
-    pub(super) unused_too: [u8; 12],
+    pub(super) unused: [u8; 12],
     pub(super) heads: Heads<SEPARATOR_COUNT_MAX>,
     /// Leaves, or inner nodes; the level tells.
     pub(super) children: [AtomicPtr<u8>; SEPARATOR_COUNT_MAX + 1],

@@ -6,6 +6,7 @@
 //! Parent, left node, right node; each only if it has not changed since it was looked at, or nothing is done. The right
 //! node ends up obsolete.
 
+use std::ptr;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use pmem::Dram;
@@ -55,13 +56,11 @@ impl<D: Dram> BPlusTree<D> {
         if at.node.count() > LEAF_COUNT_SPARSE {
             return false;
         }
-        let Some(pair) = self.pair(at.node, path, |node| self.leaf(node)) else { return false };
-        let Some([parent, left_lock, right_lock]) = lock_pair(&pair, |leaf| &leaf.version) else { return false };
-        let (left, right) = (pair.left, pair.right);
-        if left.count() + right.count() > LEAF_COUNT_MERGED_MAX && left.count().min(right.count()) > 0 {
-            [parent, left_lock, right_lock].into_iter().for_each(Lock::release_unchanged);
+        let pair = self.pair(at.node, path, |node| self.leaf(node));
+        let Some((pair, locks)) = pair.and_then(|pair| pair.lock(|leaf| &leaf.version, leaves_fit)) else {
             return false;
-        }
+        };
+        let (left, right) = (pair.left, pair.right);
         let separator = pair.between.inner.node.own_separator(pair.between.index);
         let prefix_bytes = left.prefix_bytes().min(right.prefix_bytes());
         let entries = separator.with(|separator| {
@@ -70,7 +69,7 @@ impl<D: Dram> BPlusTree<D> {
         });
         left.fill(prefix_bytes, &entries);
         left.next.store(right.next.load(Relaxed), Relaxed);
-        self.unlink(&pair, parent, right_lock, 0);
+        self.unlink(&pair, locks, 0);
         self.memory.retire_separator(separator);
         true
     }
@@ -79,17 +78,14 @@ impl<D: Dram> BPlusTree<D> {
         if at.node.count() > SEPARATOR_COUNT_SPARSE {
             return false;
         }
-        let Some(pair) = self.pair(at.node, path, |node| self.inner(node)) else { return false };
-        let Some([parent, left_lock, right_lock]) = lock_pair(&pair, |inner| &inner.version) else { return false };
-        let (left, right) = (pair.left, pair.right);
-        if left.count() + right.count() >= SEPARATOR_COUNT_MERGED_MAX {
-            [parent, left_lock, right_lock].into_iter().for_each(Lock::release_unchanged);
+        let pair = self.pair(at.node, path, |node| self.inner(node));
+        let Some((pair, locks)) = pair.and_then(|pair| pair.lock(|inner| &inner.version, inners_fit)) else {
             return false;
-        }
-        let (lower, upper) = (left.contents(), right.contents());
+        };
+        let (lower, upper) = (pair.left.contents(), pair.right.contents());
         let between = pair.between.inner.node.own_separator(pair.between.index);
-        left.fill(&[lower.0, vec![between], upper.0].concat(), &[lower.1, upper.1].concat());
-        self.unlink(&pair, parent, right_lock, level);
+        pair.left.fill(&[lower.0, vec![between], upper.0].concat(), &[lower.1, upper.1].concat());
+        self.unlink(&pair, locks, level);
         true
     }
 
@@ -108,31 +104,69 @@ impl<D: Dram> BPlusTree<D> {
 
     /// Takes the right node, which is of `level` and whose contents are in the left one, out of the tree. A root that has
     /// one child left makes way for it.
-    fn unlink<N>(&self, pair: &Pair<'_, N>, parent_lock: Lock<'_>, right_lock: Lock<'_>, level: usize) {
+    fn unlink<N>(&self, pair: &Pair<'_, N>, locks: PairLocks<'_>, level: usize) {
         let parent = pair.between.inner.node;
         parent.remove(pair.between.index);
-        let old_root = Root::new((&raw const *parent).cast_mut().cast(), level + 1);
-        if parent.count() == 0 && self.root() == old_root {
-            self.root.store(Root::new((&raw const *pair.left).cast_mut().cast(), level).word(), Release);
-            parent_lock.release_obsolete();
-            self.memory.retire(parent);
-        } else {
-            drop(parent_lock);
+        let is_root = self.root() == Root::new(ptr::from_ref(parent).cast_mut().cast(), level + 1);
+        let is_obsolete = is_root && parent.count() == 0;
+        if is_obsolete {
+            self.root.store(Root::new(ptr::from_ref(pair.left).cast_mut().cast(), level).word(), Release);
         }
-        right_lock.release_obsolete();
+        locks.release(is_obsolete);
         self.memory.retire(pair.right);
+        if is_obsolete {
+            self.memory.retire(parent);
+        }
     }
 }
 
-/// Locks the parent as it was seen, and the two as they are now.
-fn lock_pair<'t, N>(pair: &Pair<'t, N>, version: impl Fn(&'t N) -> &'t Version) -> Option<[Lock<'t>; 3]> {
-    let parent = lock_parent::<()>(Some(pair.between)).ok()??;
-    // The parent's lock keeps both from being unlinked, and so their ranges from changing.
-    let lock = |node| {
-        let version = version(node);
-        version.try_lock(version.try_read()?)
-    };
-    Some([parent, lock(pair.left)?, lock(pair.right)?])
+impl<'t, N> Pair<'t, N> {
+    /// Locks the parent as it was seen, and the two as they are now, if they fit together.
+    fn lock(
+        self,
+        version: impl Fn(&'t N) -> &'t Version,
+        fit: impl Fn(&N, &N) -> bool,
+    ) -> Option<(Pair<'t, N>, PairLocks<'t>)> {
+        if !fit(self.left, self.right) {
+            return None;
+        }
+        let parent = lock_parent::<()>(Some(self.between)).ok()??;
+        // The parent's lock keeps both from being unlinked, and so their ranges from changing.
+        let lock = |node| {
+            let version = version(node);
+            version.try_lock(version.try_read()?)
+        };
+        let locks = PairLocks { parent, left: lock(self.left)?, right: lock(self.right)? };
+        fit(self.left, self.right).then_some((self, locks))
+    }
+}
+
+/// The right to change two neighbours and their parent.
+struct PairLocks<'t> {
+    parent: Lock<'t>,
+    left: Lock<'t>,
+    right: Lock<'t>,
+}
+
+impl PairLocks<'_> {
+    fn release(self, parent_is_obsolete: bool) {
+        drop(self.left);
+        if parent_is_obsolete {
+            self.parent.release_obsolete();
+        } else {
+            drop(self.parent);
+        }
+        self.right.release_obsolete();
+    }
+}
+
+fn leaves_fit(left: &Leaf, right: &Leaf) -> bool {
+    let (left, right) = (left.count(), right.count());
+    left + right <= LEAF_COUNT_MERGED_MAX || left.min(right) == 0
+}
+
+fn inners_fit(left: &Inner, right: &Inner) -> bool {
+    left.count() + 1 + right.count() <= SEPARATOR_COUNT_MERGED_MAX
 }
 
 /// A locked leaf's entries with a shorter prefix. Its keys start as `separator` does, which is one of its fences.

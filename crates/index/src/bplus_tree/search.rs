@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::sync::atomic::Ordering::Relaxed;
 
+use pmem::arch;
+
 use super::layout::{HEAD_BYTES, Heads};
 use super::{ChangeError, KeyStart, Keys};
 use crate::Position;
@@ -124,7 +126,7 @@ pub(super) fn shortest_between<'k>(below: &[u8], key: &'k [u8]) -> &'k [u8] {
 /// Where heads equal to `head` start, and where they end, among the first `count`.
 #[inline(always)]
 pub(super) fn equal_heads<const N: usize>(heads: &Heads<N>, count: usize, head: u64) -> (usize, usize) {
-    let below = heads.iter().filter(|other| other.load(Relaxed) < head).count().min(count);
+    let below = arch::count_below(heads, head).min(count);
     let equal = heads[below..count].iter().take_while(|other| other.load(Relaxed) == head).count();
     (below, below + equal)
 }

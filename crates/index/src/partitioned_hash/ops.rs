@@ -94,7 +94,8 @@ impl PartitionedHash {
             let lock = segment.lock_pair(home.pair);
             if !segment.is_dead() {
                 segment.make_durable(cx.medium);
-                return Bucket { medium: cx.medium, heap: cx.heap, segment, signature, home, _lock: lock };
+                let (medium, heap) = (cx.medium, cx.heap);
+                return Bucket { medium, heap, segment, signature, home, is_one_of_many: false, _lock: lock };
             }
             drop(lock);
             thread::yield_now();
@@ -204,6 +205,7 @@ pub struct Bucket<'a, M, D: Dram> {
     segment: &'a Segment,
     signature: u64,
     home: Home,
+    is_one_of_many: bool,
     _lock: RawLock<'a>,
 }
 
@@ -213,7 +215,8 @@ pub struct Bucket<'a, M, D: Dram> {
 pub struct Published {
     slot: Slot,
     word: Position,
-    ticket: Ticket,
+    /// None if others are going to be committed together with it.
+    ticket: Option<Ticket>,
     /// The segment should be split: its stash fills up.
     pub crowded: Option<Offset>,
 }
@@ -227,6 +230,12 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         search(self.medium, self.segment.offset(), self.signature, &mut visit)
     }
 
+    /// Publishes as one of many: their items were ordered together, and they will be committed together, by whoever settles
+    /// them. Until then the mark FRESH stands for all that is missing.
+    pub fn as_one_of_many(self) -> Bucket<'a, M, D> {
+        Bucket { is_one_of_many: true, ..self }
+    }
+
     /// Enters `position`, whose item was flushed. The key has no entry yet.
     ///
     /// # Errors
@@ -235,30 +244,31 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         let free = |slot: Slot| self.is_free(slot);
         let segment = self.segment.offset();
         let stash;
-        let (slot, crowded) = match room(self.home, segment, free).filter(|room| room.way != Some(Way::Further)) {
-            Some(room) => {
-                self.mark_way(room.way);
-                (room.slot, None)
-            }
+        let room = room(self.home, segment, free).filter(|room| room.way != Some(Way::Further));
+        let (slot, crowded, is_marked) = match room {
+            Some(room) => (room.slot, None, self.mark_way(room.way)),
             None => {
                 stash = self.segment.lock_stash();
                 let Some((slot, crowded)) = self.room_further(free) else {
                     drop(stash);
                     return Err(segment);
                 };
-                self.mark_way(Some(Way::Further));
-                (slot, crowded.then_some(segment))
+                (slot, crowded.then_some(segment), self.mark_way(Some(Way::Further)))
             }
         };
         self.segment.count(self.home.pair, 1);
         let signature = Some(self.signature);
-        self.order_item();
+        if is_marked || !self.is_one_of_many {
+            self.order_item();
+        }
         Ok(Published { crowded, ..self.publish(slot, signature, position) })
     }
 
     /// Puts `position`, whose item was flushed, in the place of what was found.
     pub fn replace<R>(self, found: &Found<R>, position: Position) -> Published {
-        self.order_item();
+        if !self.is_one_of_many {
+            self.order_item();
+        }
         self.mark_unlinked(found.position);
         self.publish(found.slot, None, position)
     }
@@ -270,7 +280,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         if self.medium.breaks(Canary::PlainZeroDelete) {
             let word = self.now(found.slot).emptied();
             self.medium.store(found.slot.position, word.word(), Ordering::Release);
-            return Published { slot: found.slot, word, ticket: Ticket(0), crowded: None };
+            return Published { slot: found.slot, word, ticket: Some(Ticket(0)), crowded: None };
         }
         self.publish(found.slot, None, found.position.deleted())
     }
@@ -302,7 +312,8 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
             }
             _ => self.medium.publish(slot, signature, word.word()),
         }
-        Published { slot, word, ticket: self.medium.commit(Level::Strongest), crowded: None }
+        let ticket = (!self.is_one_of_many).then(|| self.medium.commit(Level::Strongest));
+        Published { slot, word, ticket, crowded: None }
     }
 
     /// A free entry in stash or chain, and whether a split is due. Under the stash lock.
@@ -316,13 +327,13 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         self.segment.chain(self.medium).skip(1).flat_map(entry_lines).find_map(first_free).map(|slot| (slot, false))
     }
 
-    /// Step 1.
-    fn mark_way(&self, way: Option<Way>) {
-        let Some(way) = way else { return };
+    /// Step 1; true if the bit is new, and to be ordered before the entry.
+    fn mark_way(&self, way: Option<Way>) -> bool {
+        let Some(way) = way else { return false };
         let word = overflow_word(self.home, way, self.segment.offset());
         let mut seen = self.medium.load(word, Ordering::Acquire);
         if Position::from_word(seen).has_overflow() {
-            return;
+            return false;
         }
         // Only a reader that settles the word can be in the way.
         while let Err(now) = self.medium.compare_exchange(word, seen, Position::from_word(seen).overflow().word()) {
@@ -331,6 +342,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         if !self.medium.breaks(Canary::OverflowBitLate) {
             self.medium.flush(word.span(8));
         }
+        true
     }
 
     fn is_free(&self, slot: Slot) -> bool {
@@ -346,8 +358,12 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
 impl Published {
     /// Waits until the entry is durable, then takes its FRESH mark away (steps 3 to 5). The caller is pinned since before
     /// it published, so that a word that names the same item is the same entry.
+    ///
+    /// One of many is settled after a commit that its publisher waited for.
     pub fn settle<M: Medium>(self, medium: &M) -> Result<(), MediumError> {
-        medium.wait(self.ticket)?;
+        if let Some(ticket) = self.ticket {
+            medium.wait(ticket)?;
+        }
         let mut seen = self.word;
         // The word may have changed meanwhile: a reader settled it, or its line got an overflow bit.
         while self.is_unfinished(seen) {

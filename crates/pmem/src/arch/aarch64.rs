@@ -1,6 +1,7 @@
 //! AArch64: DC CVAC; DSB; the checksum by table, until a machine to measure the CRC32C instructions on is at hand.
 
 use core::arch::asm;
+use core::sync::atomic::AtomicU64;
 
 use super::match4_scalar;
 use crate::checksum::crc32c_by_table;
@@ -48,6 +49,12 @@ pub fn prefetch(byte: *const u8) {
 pub unsafe fn match4(words: *const u64, word: u64) -> u32 {
     // SAFETY: the caller's promise.
     unsafe { match4_scalar(words, word) }
+}
+
+/// How many of `words` are below `word`. Each is loaded atomically, in no given order.
+#[inline(always)]
+pub fn count_below(words: &[AtomicU64], word: u64) -> usize {
+    super::count_below_scalar(words, word)
 }
 
 /// The virtual counter: constant rate, not serialising.

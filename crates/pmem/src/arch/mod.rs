@@ -1,4 +1,4 @@
-//! What differs from one processor to the next: write-back, fences, stores past the cache, and three small helpers.
+//! What differs from one processor to the next: write-back, fences, stores past the cache, and a few small helpers.
 //!
 //! Each file offers the same functions. Features beyond the architecture's baseline are detected once, at run time; a
 //! build for the baseline is as fast as a native one.
@@ -14,7 +14,9 @@ mod imp;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!("hikv knows the write-back instructions of x86-64 and AArch64 only");
 
-pub use imp::{crc32c, fence, flush_instruction, match4, prefetch, stream, timestamp, timestamp_in_order, write_back};
+pub use imp::{
+    count_below, crc32c, fence, flush_instruction, match4, prefetch, stream, timestamp, timestamp_in_order, write_back,
+};
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -57,6 +59,12 @@ pub(crate) unsafe fn match4_scalar(words: *const u64, word: u64) -> u32 {
     hit(0) | hit(1) | hit(2) | hit(3)
 }
 
+/// [`count_below`] by atomic loads, for any processor.
+#[inline(always)]
+pub(crate) fn count_below_scalar(words: &[AtomicU64], word: u64) -> usize {
+    words.iter().map(|other| usize::from(other.load(Ordering::Relaxed) < word)).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,6 +80,19 @@ mod tests {
             // SAFETY: four aligned words of this thread.
             let (fast, scalar) = unsafe { (match4(words.0.as_ptr(), 7), match4_scalar(words.0.as_ptr(), 7)) };
             assert_eq!((fast, scalar), (mask, mask));
+        }
+    }
+
+    #[test]
+    fn words_below_are_counted() {
+        const HIGH: u64 = 1 << 63;
+        let words: [AtomicU64; 45] =
+            core::array::from_fn(|i| AtomicU64::new([0, 1, HIGH - 1, HIGH, HIGH + 1, u64::MAX][i * 7 % 6]));
+        for len in 0..words.len() {
+            for word in [0, 1, 2, HIGH - 1, HIGH, HIGH + 1, u64::MAX] {
+                let words = &words[words.len() - len..];
+                assert_eq!(count_below(words, word), count_below_scalar(words, word), "{word} among {words:?}");
+            }
         }
     }
 

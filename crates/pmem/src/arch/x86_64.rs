@@ -15,17 +15,18 @@ use core::arch::asm;
 use core::arch::x86_64::{
     __cpuid, __cpuid_count, _MM_HINT_T0, _mm_clflush, _mm_lfence, _mm_prefetch, _mm_sfence, _rdtsc, _xgetbv,
 };
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::match4_scalar;
+use super::{count_below_scalar, match4_scalar};
 use crate::checksum::crc32c_by_table;
-use registers::{crc32c_by_instruction, match4_at_once, put16};
+use registers::{count_fours_below, crc32c_by_instruction, match4_at_once, put16};
 
 const DETECTED: u32 = 1;
 const CLWB: u32 = 2;
 const CLFLUSHOPT: u32 = 4;
 const CRC32: u32 = 8;
 const AVX: u32 = 16;
+const AVX2: u32 = 32;
 
 /// The processor's features, once they have been detected.
 static FEATURES: AtomicU32 = AtomicU32::new(0);
@@ -50,6 +51,7 @@ fn detect() -> u32 {
         (extended >> 23 & 1 == 1, CLFLUSHOPT),
         (basic >> 20 & 1 == 1, CRC32),
         (basic >> 28 & 1 == 1 && keeps_ymm, AVX),
+        (extended >> 5 & 1 == 1 && keeps_ymm, AVX2),
     ] {
         if present {
             found |= feature;
@@ -156,6 +158,17 @@ pub unsafe fn match4(words: *const u64, word: u64) -> u32 {
     unsafe { match4_at_once(words, word) }
 }
 
+/// How many of `words` are below `word`. Each is loaded atomically, in no given order.
+#[inline(always)]
+pub fn count_below(words: &[AtomicU64], word: u64) -> usize {
+    let (fours, rest) = words.as_chunks::<4>();
+    if fours.is_empty() || !has(AVX2) {
+        return count_below_scalar(words, word);
+    }
+    // SAFETY: AVX2 exists (just checked), and there is a four.
+    unsafe { count_fours_below(fours, word) + count_below_scalar(rest, word) }
+}
+
 /// The processor's time-stamp counter: constant rate, not serialising.
 #[inline(always)]
 pub fn timestamp() -> u64 {
@@ -210,6 +223,9 @@ mod tests {
         let words = [7u64, 8, 7, 9];
         // SAFETY: four aligned words of this thread.
         assert_eq!(unsafe { words::match4_at_once(words.as_ptr(), 7) }, 0b0101);
+        let fours = [7u64, 8, 7, 9].map(AtomicU64::new);
+        // SAFETY: this one needs nothing.
+        assert_eq!(unsafe { words::count_fours_below(&[fours], 8) }, 2);
         for end in (0..source.len()).filter(|_| has(CRC32)) {
             // SAFETY: the instruction exists (just checked).
             let found = unsafe { words::crc32c_by_instruction(!9, &source[..end]) };

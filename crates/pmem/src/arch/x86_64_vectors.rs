@@ -2,6 +2,7 @@
 
 use core::arch::asm;
 use core::arch::x86_64::{_mm_crc32_u8, _mm_crc32_u64, _mm_loadu_si128, _mm_stream_si128};
+use core::sync::atomic::AtomicU64;
 
 /// Copies 16 bytes past the cache; returns where the next ones go.
 ///
@@ -42,6 +43,53 @@ pub(super) unsafe fn match4_at_once(words: *const u64, word: u64) -> u32 {
         );
     }
     mask
+}
+
+/// How many words of `fours` are below `word`.
+///
+/// # Safety
+/// AVX2 exists, and there is at least one four.
+#[inline(always)]
+pub(super) unsafe fn count_fours_below(fours: &[[AtomicU64; 4]], word: u64) -> usize {
+    let count: usize;
+    // SAFETY: the caller vouches for AVX2 and for the first round; the words are readable. Other threads may store to
+    // them meanwhile, which a Rust load of that width would not allow; the instruction loads each word, aligned as it
+    // is, atomically. Every vector register counts as changed, since the upper halves are zeroed in the end.
+    unsafe {
+        asm!(
+            // The compare is signed: both sides are shifted by half of the range.
+            "vpcmpeqd xmm1, xmm1, xmm1",
+            "vpsllq xmm1, xmm1, 63",
+            "vmovq xmm0, {word}",
+            "vpxor xmm0, xmm0, xmm1",
+            "vpbroadcastq ymm0, xmm0",
+            "vpbroadcastq ymm1, xmm1",
+            "vpxor xmm3, xmm3, xmm3",
+            "2:",
+            "vpxor ymm2, ymm1, [{next}]",
+            "vpcmpgtq ymm2, ymm0, ymm2",
+            "vpsubq ymm3, ymm3, ymm2",
+            "add {next}, 32",
+            "cmp {next}, {past}",
+            "jb 2b",
+            "vextracti128 xmm2, ymm3, 1",
+            "vpaddq xmm3, xmm3, xmm2",
+            "vpshufd xmm2, xmm3, 0xEE",
+            "vpaddq xmm3, xmm3, xmm2",
+            "vmovq {count}, xmm3",
+            "vzeroupper",
+            word = in(reg) word,
+            next = inout(reg) fours.as_ptr() => _,
+            past = in(reg) fours.as_ptr_range().end,
+            count = lateout(reg) count,
+            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+            out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+            out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+            out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+            options(nostack, readonly),
+        );
+    }
+    count
 }
 
 /// Continues an inverted CRC-32C remainder over `bytes`.

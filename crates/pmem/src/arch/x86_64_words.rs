@@ -1,6 +1,7 @@
 //! x86-64 with general registers alone: kernels and firmware, whose vector registers belong to somebody else.
 
 use core::arch::asm;
+use core::sync::atomic::AtomicU64;
 
 /// Copies 16 bytes past the cache; returns where the next ones go.
 ///
@@ -31,6 +32,15 @@ pub(super) unsafe fn put16(out: *mut u8, from: *const u8) -> *mut u8 {
 pub(super) unsafe fn match4_at_once(words: *const u64, word: u64) -> u32 {
     // SAFETY: the caller's promise.
     unsafe { super::match4_scalar(words, word) }
+}
+
+/// [`super::count_below`], a word at a time.
+///
+/// # Safety
+/// None: it is unsafe where it is quick.
+#[inline(always)]
+pub(super) unsafe fn count_fours_below(fours: &[[AtomicU64; 4]], word: u64) -> usize {
+    super::count_below_scalar(fours.as_flattened(), word)
 }
 
 /// Continues an inverted CRC-32C remainder over `bytes`.

@@ -48,7 +48,10 @@ impl Store {
     /// Deletes a key that is there, and frees its room.
     pub(crate) fn delete(&self, key: &[u8]) {
         assert!(self.0.delete(key).expect("the medium does not fail"));
-        while self.0.step().expect("there is room") == Progress::More || self.0.stats().garbage_count > 0 {}
+        while self.0.step().expect("there is room") == Progress::More {}
+        while self.0.stats().garbage_count > 0 {
+            self.0.tidy();
+        }
     }
 
     pub(crate) fn word(&self, at: u64) -> u64 {

@@ -81,7 +81,10 @@ impl Subject for Crashed {
     }
 
     fn settle(&self) -> Result<(), Failure> {
-        while self.0.step().map_err(failure)? == Progress::More || self.0.stats().garbage_count > 0 {}
+        while self.0.step().map_err(failure)? == Progress::More {}
+        while self.0.stats().garbage_count > 0 {
+            self.0.tidy();
+        }
         Ok(())
     }
 

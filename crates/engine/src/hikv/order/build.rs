@@ -141,11 +141,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
     }
 
     /// What to do next; `None` if that was done here, or there is nothing.
-    fn next_task<M: Medium>(
-        &self,
-        engine: &HiKv<M, D, Self>,
-        build: &mut Build<D>,
-    ) -> Result<Option<Task<D>>, Error> {
+    fn next_task<M: Medium>(&self, engine: &HiKv<M, D, Self>, build: &mut Build<D>) -> Result<Option<Task<D>>, Error> {
         match &mut build.stage {
             Stage::Idle | Stage::Suspended(..) => Ok(None),
             Stage::Settling(grace) => Ok(self.settle(*grace, build)),

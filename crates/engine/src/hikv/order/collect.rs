@@ -36,9 +36,7 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Samples keys: a hashed segment's are as good a sample as any.
-    pub(super) fn sample<M: Medium, D: Dram + Clone + 'static>(
-        engine: &HiKv<M, D, Ordered<D>>,
-    ) -> Result<Plan, Error> {
+    pub(super) fn sample<M: Medium, D: Dram + Clone + 'static>(engine: &HiKv<M, D, Ordered<D>>) -> Result<Plan, Error> {
         let estimated_count = engine.index.segment_count() * SEGMENT_ENTRY_COUNT * 3 / 4;
         let part_count = (estimated_count / PART_COUNT).clamp(1, PARTS_MAX) as usize;
         let mut sample = Vec::new();
@@ -142,7 +140,8 @@ fn sort<M: Medium>(items: &Items<'_, M>, entries: &mut Vec<Collected>) -> Result
     entries.sort_unstable_by_key(|&(head, _)| head);
     let mut is_repeated = vec![];
     for tied in entries.chunk_by_mut(|a, b| a.0 == b.0).filter(|tied| tied.len() > 1) {
-        let mut keyed = tied.iter().map(|&entry| Ok((items.key(entry.1)?, entry))).collect::<Result<Vec<_>, Error>>()?;
+        let mut keyed =
+            tied.iter().map(|&entry| Ok((items.key(entry.1)?, entry))).collect::<Result<Vec<_>, Error>>()?;
         keyed.sort_unstable_by_key(|&(key, _)| key);
         is_repeated.extend(keyed.windows(2).filter(|pair| pair[0].0 == pair[1].0).map(|pair| pair[1].1.1));
         tied.iter_mut().zip(keyed).for_each(|(entry, (_, sorted))| *entry = sorted);

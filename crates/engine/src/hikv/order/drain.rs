@@ -8,9 +8,9 @@ use index::bplus_tree::{self as tree, BPlusTree, ChangeError, Edit, KeyStart};
 use index::partitioned_hash::Context;
 use pmem::{Dram, Medium};
 
-use super::retire;
 use super::change::{Change, INLINE_BYTES};
 use super::ordered::{Items, Ordered, Phase, Queue};
+use super::retire;
 use super::ring::CHANGE_WORDS;
 use crate::Error;
 
@@ -95,7 +95,11 @@ pub(super) fn failure(error: ChangeError<Error>, change: &Change) -> Error {
     match error {
         ChangeError::Keys(error) => error,
         ChangeError::NoDram { wanted_bytes } => Error::NoMemory { wanted_bytes },
-        ChangeError::Exists(_) => Error::Corrupt { offset: position, what: "a new key was in the ordered index already" },
-        ChangeError::Missing(_) => Error::Corrupt { offset: position, what: "a changed key is not in the ordered index" },
+        ChangeError::Exists(_) => {
+            Error::Corrupt { offset: position, what: "a new key was in the ordered index already" }
+        }
+        ChangeError::Missing(_) => {
+            Error::Corrupt { offset: position, what: "a changed key is not in the ordered index" }
+        }
     }
 }

@@ -5,10 +5,10 @@ use index::bplus_tree::{self as tree, BPlusTree, ChangeError, Edit};
 use index::partitioned_hash::Context;
 use pmem::{Dram, Medium};
 
-use super::retire;
 use super::change::Change;
 use super::drain::{GROUP_COUNT, failure, tree_change};
-use super::ordered::{Items};
+use super::ordered::Items;
+use super::retire;
 use crate::Error;
 
 /// Changes of a step: about a millisecond.

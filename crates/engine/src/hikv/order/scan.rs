@@ -114,7 +114,8 @@ impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
     }
 
     fn not_ordered_yet(&self) -> Error {
-        let [done, total] = [&self.order.built_count, &self.order.build_total].map(|count| count.load(Ordering::Relaxed));
+        let [done, total] =
+            [&self.order.built_count, &self.order.build_total].map(|count| count.load(Ordering::Relaxed));
         Error::NotOrderedYet { done, total }
     }
 }

@@ -63,6 +63,17 @@ fn a_streamed_put_costs_what_a_put_does() {
 }
 
 #[test]
+fn puts_of_one_group_persist_together() {
+    let rig = warm();
+    let keys: Vec<_> = (0..16).map(key).collect();
+    let items: Vec<(&[u8], &[u8])> = keys.iter().map(|key| (&key[..], &[4; VALUE_BYTES][..])).collect();
+    let cost = rig.cost(|| rig.store.multi_put(&items).unwrap());
+    let item_lines: u64 = keys.iter().map(|key| item_line_count(&rig, key)).sum();
+    let expected = Counts { flushed_line_count: item_lines + 16, fence_count: 2, streamed_bytes: 16 * ITEM_BYTES };
+    assert_eq!(cost, expected);
+}
+
+#[test]
 fn a_delete_persists_once_and_one_of_nothing_never() {
     let rig = warm();
     for number in 0..8 {

@@ -40,6 +40,21 @@ fn what_is_freed_is_used_again() {
 }
 
 #[test]
+fn what_a_pinned_reader_may_look_at_is_not_used_again() {
+    let (mut rig, keys) = (Rig::new(40), many(20_000));
+    let _pin = epoch::pin();
+    rig.put(&keys);
+    let first_bytes = rig.tree.dram_bytes();
+    for lap in 2..6 {
+        rig.remove(&keys);
+        assert!(!rig.tree.collect());
+        rig.put(&keys);
+        // Half, since leaves that were not merged away are filled again.
+        assert!(rig.tree.dram_bytes() > lap * first_bytes / 2, "memory was used again under a pin");
+    }
+}
+
+#[test]
 fn ascending_keys_fill_their_leaves() {
     for shared in ["", "a prefix that all keys share "] {
         let mut rig = Rig::new(40);

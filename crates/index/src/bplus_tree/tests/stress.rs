@@ -1,5 +1,6 @@
 //! Writers of disjoint keys beside scans.
 
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,94 +12,114 @@ use super::rig::{Host, damage, number, position, scan};
 use crate::Position;
 
 const WRITER_COUNT: usize = 3;
-const KEY_COUNT: usize = 4 * FAMILY_KEY_COUNT;
-const LAP_COUNT: usize = 60;
 
-/// Items of any generation of a fixed set of keys: item `n` has key `n % KEY_COUNT`.
-struct Generations;
+/// A set of keys, of which those whose number ends in 9 stay throughout. Items of any generation: item `n` has key
+/// `n % key_count`.
+#[derive(Clone, Copy)]
+struct Generations {
+    key_count: usize,
+}
 
 impl Keys for Generations {
     type Error = Infallible;
 
     fn key(&self, position: Position) -> Result<&[u8], Infallible> {
-        Ok(nth_key(number(position)))
+        Ok(self.key_of(number(position)))
     }
 
     fn prefetch(&self, _: Position) {}
 }
 
-/// Four families, none of which holds a key twice.
-fn nth_key(number: usize) -> &'static [u8] {
-    let number = number % KEY_COUNT;
-    key([2, 3, 4, 6][number % 4], number / 4)
-}
+impl Generations {
+    /// Four families, none of which holds a key twice.
+    fn key_of(self, number: usize) -> &'static [u8] {
+        let number = number % self.key_count;
+        key([2, 3, 4, 6][number % 4], number / 4)
+    }
 
-/// Keys of this number stay throughout.
-fn is_stable(number: usize) -> bool {
-    number % KEY_COUNT % 10 == 9
-}
+    fn is_stable(self, number: usize) -> bool {
+        number % self.key_count % 10 == 9
+    }
 
-fn apply(tree: &BPlusTree<Host>, edits: &[(usize, Edit)]) {
-    let change = |&(number, edit): &(usize, Edit)| {
-        let key = nth_key(number);
-        Change { key: KeyStart::new(&key[..key.len().min(40)], key.len()), edit }
-    };
-    tree.apply(&Generations, &edits.iter().map(change).collect::<Vec<_>>(), |_, result| assert_eq!(result, Ok(())));
-}
+    fn stable_count(self) -> usize {
+        self.key_count / 10
+    }
 
-/// Inserts, replaces and removes this writer's keys, so many at a time; they are gone in the end.
-fn write(tree: &BPlusTree<Host>, writer: usize) {
-    let mut random = fastrand::Rng::with_seed(writer as u64);
-    let mut mine: Vec<usize> = (0..KEY_COUNT).filter(|&it| it % WRITER_COUNT == writer && !is_stable(it)).collect();
-    for _ in 0..LAP_COUNT {
-        random.shuffle(&mut mine);
-        let some = &mine[..random.usize(1..mine.len())];
-        let (first, second) = (|it: usize| position(it), |it: usize| position(it + KEY_COUNT));
+    fn apply(&self, tree: &BPlusTree<Host>, edits: &[(usize, Edit)]) {
+        let change = |&(number, edit): &(usize, Edit)| {
+            let key = self.key_of(number);
+            Change { key: KeyStart::new(&key[..key.len().min(40)], key.len()), edit }
+        };
+        tree.apply(self, &edits.iter().map(change).collect::<Vec<_>>(), |_, result| assert_eq!(result, Ok(())));
+    }
+
+    /// Inserts, replaces and removes this writer's keys, so many at a time; they are gone in the end.
+    fn write(&self, tree: &BPlusTree<Host>, writer: usize, lap_count: usize) {
+        let mut random = fastrand::Rng::with_seed(writer as u64);
+        let is_mine = |&it: &usize| it % WRITER_COUNT == writer && !self.is_stable(it);
+        let mut mine: Vec<usize> = (0..self.key_count).filter(is_mine).collect();
+        let (first, second) = (position, |it: usize| position(it + self.key_count));
         let lap: [&dyn Fn(usize) -> Edit; 3] =
             [&|it| Edit::Insert(first(it)), &|it| Edit::Replace { old: first(it), new: second(it) }, &|it| {
                 Edit::Remove(second(it))
             }];
-        for edit in lap {
-            for group in some.chunks(random.usize(1..40)) {
-                apply(tree, &group.iter().map(|&it| (it, edit(it))).collect::<Vec<_>>());
+        for _ in 0..lap_count {
+            random.shuffle(&mut mine);
+            let some = &mine[..random.usize(1..mine.len())];
+            for edit in lap {
+                for group in some.chunks(random.usize(1..40)) {
+                    self.apply(tree, &group.iter().map(|&it| (it, edit(it))).collect::<Vec<_>>());
+                }
             }
         }
     }
+
+    /// A scan shows keys in order, none twice, and all of those that stay.
+    fn scan_and_check(&self, tree: &BPlusTree<Host>, direction: Direction) {
+        let found = scan(tree, self, Bound::Unbounded, direction);
+        let mut keys: Vec<&[u8]> = found.iter().map(|&position| self.key_of(number(position))).collect();
+        if direction == Direction::Backward {
+            keys.reverse();
+        }
+        assert!(keys.is_sorted_by(|one, next| one < next), "a scan is not in order");
+        let stable = found.iter().filter(|&&position| self.is_stable(number(position))).count();
+        assert_eq!(stable, self.stable_count(), "a scan missed keys that stay");
+    }
 }
 
-/// A scan shows keys in order, none twice, and all of those that stay.
-fn scan_and_check(tree: &BPlusTree<Host>, direction: Direction) {
-    let found = scan(tree, &Generations, Bound::Unbounded, direction);
-    let mut keys: Vec<&[u8]> = found.iter().map(|&position| nth_key(number(position))).collect();
-    if direction == Direction::Backward {
-        keys.reverse();
-    }
-    assert!(keys.is_sorted_by(|one, next| one < next), "a scan is not in order");
-    let stable = found.iter().filter(|&&position| is_stable(number(position))).count();
-    assert_eq!(stable, KEY_COUNT / 10, "a scan missed keys that stay");
+fn scans_beside_writers(key_count: usize, lap_count: usize) {
+    let (keys, tree) = (&Generations { key_count }, &BPlusTree::new(Host::default()).unwrap());
+    let stable: Vec<usize> = (0..key_count).filter(|&it| keys.is_stable(it)).collect();
+    keys.apply(tree, &stable.iter().map(|&it| (it, Edit::Insert(position(it)))).collect::<Vec<_>>());
+    let stop = &AtomicBool::new(false);
+    thread::scope(|scope| {
+        let scanner = |direction| {
+            move || {
+                while !stop.load(Ordering::Relaxed) {
+                    keys.scan_and_check(tree, direction);
+                }
+            }
+        };
+        let scanners = [Direction::Forward, Direction::Backward].map(|direction| scope.spawn(scanner(direction)));
+        let writers: Vec<_> =
+            (0..WRITER_COUNT).map(|writer| scope.spawn(move || keys.write(tree, writer, lap_count))).collect();
+        let ended: Vec<_> = writers.into_iter().map(thread::ScopedJoinHandle::join).collect();
+        stop.store(true, Ordering::Relaxed);
+        ended.into_iter().chain(scanners.map(thread::ScopedJoinHandle::join)).for_each(|ended| ended.unwrap());
+    });
+    assert_eq!(damage(tree, keys), Vec::<String>::new());
+    assert_eq!(tree.len(), keys.stable_count() as u64);
+    let found = scan(tree, keys, Bound::Unbounded, Direction::Forward);
+    assert_eq!(found.into_iter().map(number).collect::<HashSet<_>>(), stable.into_iter().collect::<HashSet<_>>());
 }
 
 #[test]
-fn scans_keep_their_contract_beside_writers() {
-    let tree = BPlusTree::new(Host::default()).unwrap();
-    let stable: Vec<_> =
-        (0..KEY_COUNT).filter(|&it| is_stable(it)).map(|it| (it, Edit::Insert(position(it)))).collect();
-    apply(&tree, &stable);
-    let (tree, stop) = (&tree, &AtomicBool::new(false));
-    thread::scope(|scope| {
-        for direction in [Direction::Forward, Direction::Backward] {
-            scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    scan_and_check(tree, direction);
-                }
-            });
-        }
-        let writers: Vec<_> = (0..WRITER_COUNT).map(|writer| scope.spawn(move || write(tree, writer))).collect();
-        let ended: Vec<_> = writers.into_iter().map(thread::ScopedJoinHandle::join).collect();
-        stop.store(true, Ordering::Relaxed);
-        ended.into_iter().for_each(|ended| ended.unwrap());
-    });
-    assert_eq!(damage(tree, &Generations), Vec::<String>::new());
-    assert_eq!(tree.len(), stable.len() as u64);
-    assert_eq!(scan(tree, &Generations, Bound::Unbounded, Direction::Forward).len(), stable.len());
+fn scans_keep_their_contract_while_leaves_come_and_go() {
+    scans_beside_writers(4 * FAMILY_KEY_COUNT, 60);
+}
+
+/// Few leaves, so that scans often meet one while it is changed.
+#[test]
+fn scans_keep_their_contract_in_a_crowd() {
+    scans_beside_writers(120, 4000);
 }
