@@ -252,7 +252,7 @@ impl Ordered {
         self.store.ordered_engine()
     }
 
-    fn caught_up(&self) -> Result<&dyn OrderedEngine, Error> {
+    pub(crate) fn caught_up(&self) -> Result<&dyn OrderedEngine, Error> {
         let engine = self.engine()?;
         engine.catch_up(self.early)?;
         Ok(engine)
