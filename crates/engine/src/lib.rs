@@ -19,5 +19,5 @@ pub use hikv::order::{HashOnly, Ordered};
 pub use host_dram::HostDram;
 pub use index::bplus_tree::Direction;
 pub use index::partitioned_hash::{Cursor, layout::SEGMENT_ENTRY_COUNT};
-pub use ordered_engine::{Early, OrderState, OrderStats, OrderedEngine, ScanCursor};
+pub use ordered_engine::{Early, OrderState, OrderStats, OrderedEngine, ScanCursor, Visit};
 pub use worker::Worker;

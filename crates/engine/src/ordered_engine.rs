@@ -114,6 +114,9 @@ impl ScanCursor {
     }
 }
 
+/// Is shown a key and its value, and says whether to go on.
+pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
+
 /// What an engine that keeps order can do besides (HiKV paper, section 3.2).
 pub trait OrderedEngine: Engine {
     /// Has the ordered index built, in the background, unless it is there. Why an earlier one was lost is told once.
@@ -128,11 +131,7 @@ pub trait OrderedEngine: Engine {
 
     /// Shows the next items of a scan, some dozens, to `each`; false when the scan is at its end, or `each` has ended it.
     /// It can then be gone on with, too, after the last item that was shown.
-    fn scan(
-        &self,
-        cursor: &mut ScanCursor,
-        each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<bool, Error>;
+    fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error>;
 
     /// How many keys the next part of a scan has that lie before `end`, without reading all of them; false as in
     /// [`OrderedEngine::scan`].

@@ -7,6 +7,7 @@ use std::thread;
 use hikv::{Error, Options, Store};
 
 type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
+type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 fn key(number: u64) -> Vec<u8> {
     match number % 3 {
@@ -32,7 +33,7 @@ fn filled(options: &Options, dir: &tempfile::TempDir) -> (Store, Contents) {
     (store, contents)
 }
 
-fn bounds() -> Vec<(Bound<Vec<u8>>, Bound<Vec<u8>>)> {
+fn bounds() -> Vec<Bounds> {
     let ends = [Vec::new(), vec![0, 0], key(300), key(301), key(302), b"user".to_vec(), vec![255; 9]];
     let bounds = |key: &Vec<u8>| [Bound::Included(key.clone()), Bound::Excluded(key.clone()), Bound::Unbounded];
     let all: Vec<_> = ends.iter().flat_map(bounds).collect();
@@ -40,7 +41,7 @@ fn bounds() -> Vec<(Bound<Vec<u8>>, Bound<Vec<u8>>)> {
 }
 
 /// As a map's range, which refuses what holds nothing.
-fn expected(contents: &Contents, (low, high): &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn expected(contents: &Contents, (low, high): &Bounds) -> Vec<(Vec<u8>, Vec<u8>)> {
     let is_within = |key: &Vec<u8>| {
         let above = match low {
             Bound::Included(low) => key >= low,
@@ -163,7 +164,7 @@ fn a_store_that_is_only_read_has_an_order() {
 fn scans_beside_writers_are_sorted_and_miss_nothing_that_stays() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
-    let stays = |number: u64| number % 4 == 0;
+    let stays = |number: u64| number.is_multiple_of(4);
     (0..20_000).filter(|&number| stays(number)).for_each(|number| store.put(number.to_be_bytes(), b"stays").unwrap());
     let ordered = store.ordered().unwrap();
     thread::scope(|scope| {

@@ -189,7 +189,7 @@ impl Ordered {
         self.nearest(Bound::Included(key.as_ref()), Direction::Forward)
     }
 
-    /// How many keys `range` has. Reads the index, not the items: some hundred million keys a second.
+    /// How many keys `range` has. Reads the index, not the items, but for those of the last leaf.
     ///
     /// # Errors
     /// See [`Error`].

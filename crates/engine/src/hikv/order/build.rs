@@ -53,7 +53,7 @@ enum Stage<D: Dram> {
     Collecting(Collecting),
     Loading(Loading<D>),
     /// With the queues' tails when everything was collected.
-    Merging(BPlusTree<D>, Box<[u64]>),
+    Merging(Box<BPlusTree<D>>, Box<[u64]>),
 }
 
 #[derive(Debug)]
@@ -241,7 +241,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
             let parts = loading.loaded.into_iter().flatten().collect();
             let loader = Arc::into_inner(loading.loader).expect("every part was loaded, and its loader let go");
             let tree = loader.finish(parts).map_err(|error| Error::NoMemory { wanted_bytes: error.wanted_bytes })?;
-            build.stage = Stage::Merging(tree, loading.tails);
+            build.stage = Stage::Merging(Box::new(tree), loading.tails);
         }
         Ok(())
     }
@@ -255,7 +255,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
         let mut slot = self.tree.write();
         merge::apply(cx, tree, self.delta.take(usize::MAX))?;
         if let Stage::Merging(tree, _) = std::mem::replace(&mut build.stage, Stage::Idle) {
-            *slot = Some(tree);
+            *slot = Some(*tree);
             self.set_phase(Phase::Ready);
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! The ordered half of HiKV (paper, section 3.2): who keeps it, and what writers do for it.
 //!
-//! Every write takes a ticket under its bucket's lock, before it publishes, and fills it with the [`Change`] once the write
+//! Every write takes a ticket under its bucket's lock, before it publishes, and fills it with the change once the write
 //! is durable. In the background the changes of each queue are applied to a B+tree in volatile memory, many at a time.
 //! So one key's changes are applied in the order in which they were published, and whoever waits for all tickets
 //! taken so far sees in the tree whatever it or anybody could have read before.

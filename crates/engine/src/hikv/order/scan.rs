@@ -3,7 +3,7 @@
 //! A scan waits until every ticket taken before it began is applied; then it reads leaf after leaf, and holds nothing
 //! between two. It is not a snapshot: each key is shown at most once, in order, as it was at some moment of the scan.
 
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 use std::sync::atomic::Ordering;
 use std::thread;
 
@@ -16,7 +16,7 @@ use super::ordered::{Items, Ordered, Phase};
 use crate::hikv::HiKv;
 use crate::hikv::item::{self, Item};
 use crate::hikv::ops::whole;
-use crate::{Damage, Early, Error, OrderedEngine, Progress, ScanCursor};
+use crate::{Damage, Early, Error, OrderedEngine, Progress, ScanCursor, Visit};
 
 /// Items asked for ahead of their use.
 const AHEAD_COUNT: usize = 16;
@@ -48,11 +48,7 @@ impl<M: Medium, D: Dram + Clone + 'static> OrderedEngine for HiKv<M, D, Ordered<
         Ok(())
     }
 
-    fn scan(
-        &self,
-        cursor: &mut ScanCursor,
-        each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<bool, Error> {
+    fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
         let _pin = self.read_page(cursor)?;
         let positions = cursor.page().positions();
         positions.iter().take(AHEAD_COUNT).for_each(|&position| item::prefetch(&self.medium, position));
