@@ -7,7 +7,8 @@
 //!
 //! An item that was replaced is retired by whoever applied the change, since until then the tree refers to it.
 //!
-//! [`HashOnly`] stands for a store without order: nothing of all this is in its type.
+//! [`HashOnly`] stands for a store without order: nothing of all this is in its type. Why it is so:
+//! `docs/decisions/0012-order-when-asked-for.md`.
 //!
 //! # Lock order
 //! bucket lock -> (ticket) ; drainer of a queue -> tree -> delta; build. A writer that holds a ticket takes no lock but the

@@ -121,5 +121,5 @@ fn scans_keep_their_contract_while_leaves_come_and_go() {
 /// Few leaves, so that scans often meet one while it is changed.
 #[test]
 fn scans_keep_their_contract_in_a_crowd() {
-    scans_beside_writers(120, 4000);
+    scans_beside_writers(120, 10_000);
 }

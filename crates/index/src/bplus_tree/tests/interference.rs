@@ -1,0 +1,70 @@
+//! What changes under a scan while it reads a key.
+
+use std::cell::{Cell, RefCell};
+use std::ops::Bound;
+
+use super::super::{Direction, Edit, Keys};
+use super::rig::{Items, Rig, Unreadable, scan};
+use crate::Position;
+
+/// Items; before a read returns, after so many others, something else happens.
+struct Interrupted<'a> {
+    items: &'a Items,
+    reads_before: Cell<usize>,
+    happen: RefCell<Option<Box<dyn FnOnce() + 'a>>>,
+}
+
+impl Keys for Interrupted<'_> {
+    type Error = Unreadable;
+
+    fn key(&self, position: Position) -> Result<&[u8], Unreadable> {
+        let key = self.items.key(position);
+        match self.reads_before.get() {
+            0 => self.happen.take().into_iter().for_each(|happen| happen()),
+            more => self.reads_before.set(more - 1),
+        }
+        key
+    }
+
+    fn prefetch(&self, _: Position) {}
+}
+
+/// Keys whose heads tie, so that a scan from one of them reads items.
+fn twins() -> Vec<&'static [u8]> {
+    (b'a'..=b'y').map(|last| &*[&b"12345678"[..], &[last]].concat().leak()).collect()
+}
+
+/// Scans from a twin on; while an item is read, after so many others, `others` are put. False if fewer items are read.
+fn scan_while_putting(others: &[&'static [u8]], direction: Direction, reads_before: usize) -> bool {
+    let (mut rig, twins) = (Rig::new(40), twins());
+    rig.put(&twins);
+    let new: Vec<_> = others.iter().map(|&key| (key, rig.item(key))).collect();
+    rig.map.extend(new.iter().copied());
+    let put = || new.iter().for_each(|&(key, new)| assert_eq!(rig.apply_one(key, Edit::Insert(new)), Ok(())));
+    let happen = RefCell::new(Some(Box::new(put) as Box<dyn FnOnce()>));
+    let keys = Interrupted { items: &rig.items, reads_before: Cell::new(reads_before), happen };
+    let from = Bound::Included(twins[10]);
+    let found = scan(&rig.tree, &keys, from, direction);
+    let happened = keys.happen.take().is_none();
+    assert!(!happened || found == rig.expected_scan(from, direction));
+    happened
+}
+
+/// Either way, whichever of the reads it is. Among 25 twins it takes some.
+fn scans_while_putting(others: &[&'static [u8]]) {
+    for direction in [Direction::Forward, Direction::Backward] {
+        let read_count = (0..).find(|&reads_before| !scan_while_putting(others, direction, reads_before));
+        assert!(read_count > Some(3));
+    }
+}
+
+#[test]
+fn a_key_that_moves_the_others_in_their_leaf() {
+    scans_while_putting(&[b"0"]);
+}
+
+#[test]
+fn keys_that_split_the_leaf() {
+    let twins = (0..40u8).map(|last| &*[&b"12345678a"[..], &[last]].concat().leak());
+    scans_while_putting(&twins.chain([&b"9"[..]]).collect::<Vec<_>>());
+}
