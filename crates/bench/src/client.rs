@@ -6,6 +6,7 @@ use rand::rngs::SmallRng;
 
 use crate::distribution::uniform;
 use crate::records::{absent, is_value_of, stamp, write_key};
+use crate::scans::{SCAN_ITEMS_MAX, Scans};
 use crate::subject::Subject;
 
 /// Keys in one `multi_get`.
@@ -97,6 +98,15 @@ impl<'a, S: Subject> Client<'a, S> {
             right += u64::from(is_value_of(records[place], copy, value_bytes));
         })?;
         self.errors += (BATCH_KEYS as u64).abs_diff(right);
+        Ok(())
+    }
+
+    /// Reads 1 to [`SCAN_ITEMS_MAX`] items, as many as likely, from a record on.
+    pub(crate) fn scan(&mut self, record: u64, scans: &mut Scans) -> Result<(), Error> {
+        write_key(record, &mut self.key);
+        let count = 1 + uniform(&mut self.rng, SCAN_ITEMS_MAX);
+        let is_right = scans.copy(self.subject, &self.key, count)?;
+        self.expect(is_right);
         Ok(())
     }
 

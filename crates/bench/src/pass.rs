@@ -67,6 +67,13 @@ impl Latencies {
         self.ticks.value_at_percentile(percent) as f64 * self.us_per_tick
     }
 
+    /// Of one operation.
+    pub(crate) fn of_one(elapsed: Duration) -> Latencies {
+        let mut ticks = new_histogram();
+        ticks.saturating_record(elapsed.as_nanos() as u64);
+        Latencies { ticks, us_per_tick: 1e-3 }
+    }
+
     fn merge(mut self, other: Latencies) -> Latencies {
         self.ticks += other.ticks;
         self
@@ -80,7 +87,7 @@ pub(crate) fn latency(streams: &mut [impl Stream], until: Until<'_>) -> Result<L
 }
 
 fn timed(stream: &mut impl Stream, until: Until<'_>) -> Result<Latencies, Error> {
-    let mut ticks = Histogram::new_with_max(LATENCY_TICKS_MAX, HISTOGRAM_FIGURES).expect("the limits are the crate's");
+    let mut ticks = new_histogram();
     let (start, start_ticks) = (Instant::now(), arch::timestamp());
     step_until(until, start, || {
         let before = arch::timestamp_in_order();
@@ -92,6 +99,10 @@ fn timed(stream: &mut impl Stream, until: Until<'_>) -> Result<Latencies, Error>
     })?;
     let pass_ticks = arch::timestamp().wrapping_sub(start_ticks).max(1);
     Ok(Latencies { ticks, us_per_tick: start.elapsed().as_secs_f64() * 1e6 / pass_ticks as f64 })
+}
+
+fn new_histogram() -> Histogram<u64> {
+    Histogram::new_with_max(LATENCY_TICKS_MAX, HISTOGRAM_FIGURES).expect("the limits are the crate's")
 }
 
 /// Calls `step` until the time is over or no operation is left; how many operations were done.

@@ -35,6 +35,24 @@ fn mix(word: u64) -> u64 {
     word ^ word >> 31
 }
 
+/// What [`mix`] makes `word` of.
+fn unmix(word: u64) -> u64 {
+    let word = (word ^ word >> 31 ^ word >> 62).wrapping_mul(0x3196_42b2_d24d_8ec3);
+    let word = (word ^ word >> 27 ^ word >> 54).wrapping_mul(0x96de_1b17_3f11_9089);
+    word ^ word >> 30 ^ word >> 60
+}
+
+/// The record of `key`, if it may be one's.
+pub(crate) fn record_of(key: &[u8]) -> Option<u64> {
+    Some(unmix(u64::from_le_bytes(*key.first_chunk()?)).wrapping_sub(GOLDEN))
+}
+
+/// Of the records below `limit`, which is not 0, the one whose key is the greatest.
+pub(crate) fn last_in_order(limit: u64) -> u64 {
+    let start_of_key = |record: &u64| mix(record.wrapping_add(GOLDEN)).swap_bytes();
+    (0..limit).max_by_key(start_of_key).expect("there is one record at least")
+}
+
 /// Fills `key` (at least [`KEY_BYTES_MIN`] bytes) with the key of `record`.
 pub(crate) fn write_key(record: u64, key: &mut [u8]) {
     let mut state = record;
@@ -99,7 +117,20 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_last_record_has_the_greatest_key() {
+        for limit in [1, 2, 1_000] {
+            let last = last_in_order(limit);
+            assert!(last < limit && (0..limit).all(|record| key(record, 16) <= key(last, 16)));
+        }
+    }
+
     proptest! {
+        #[test]
+        fn a_key_tells_its_record(record: u64, len_bytes in KEY_BYTES_MIN..40) {
+            prop_assert_eq!(record_of(&key(record, len_bytes)), Some(record));
+        }
+
         #[test]
         fn a_value_is_known_by_its_record(record: u64, other: u64, version: u64, len_bytes in VALUE_BYTES_MIN..300) {
             let mut value = vec![0; len_bytes];

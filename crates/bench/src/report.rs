@@ -35,15 +35,17 @@ pub struct Row {
     /// Fences, where they are counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fences_per_op: Option<f64>,
+    /// Changes that the order had not caught up with when the throughput pass ended, where order is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queued_count: Option<u64>,
 }
 
 impl Row {
     /// The columns of the text form.
-    pub const HEADER: &'static str =
-        "workload  threads    records       ops/s    p50 us    p99 us  p99.9 us  errors   seconds  lines/op fences/op";
+    pub const HEADER: &'static str = "workload       threads    records       ops/s    p50 us    p99 us  p99.9 us  errors   seconds  lines/op fences/op  queued";
 
     pub(crate) fn of(workload: Workload, records: u64, measured: &Measured) -> Row {
-        let Measured { threads, pace, latencies, errors, persists } = measured;
+        let Measured { threads, pace, latencies, errors, persists, queued_count } = measured;
         let per_operation = |count: u64| count as f64 / pace.operations.max(1) as f64;
         Row {
             workload: workload.name(),
@@ -57,6 +59,7 @@ impl Row {
             seconds: pace.elapsed.as_secs_f64(),
             flushed_lines_per_op: persists.map(|persists| per_operation(persists.flushed_line_count)),
             fences_per_op: persists.map(|persists| per_operation(persists.fence_count)),
+            queued_count: *queued_count,
         }
     }
 }
@@ -69,12 +72,14 @@ pub(crate) struct Measured {
     pub(crate) errors: u64,
     /// During the throughput pass.
     pub(crate) persists: Option<Persists>,
+    /// At its end.
+    pub(crate) queued_count: Option<u64>,
 }
 
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Row { workload, threads, records, ops_per_sec, p50_us, p99_us, p999_us, errors, seconds, .. } = self;
-        write!(f, "{workload:<9} {threads:>7} {records:>10} {ops_per_sec:>11.0} {p50_us:>9.2} {p99_us:>9.2} ")?;
+        write!(f, "{workload:<14} {threads:>7} {records:>10} {ops_per_sec:>11.0} {p50_us:>9.2} {p99_us:>9.2} ")?;
         write!(f, "{p999_us:>9.2} {errors:>7} {seconds:>9.2}")?;
         for per_operation in [self.flushed_lines_per_op, self.fences_per_op] {
             match per_operation {
@@ -82,6 +87,9 @@ impl fmt::Display for Row {
                 None => write!(f, " {:>9}", "-")?,
             }
         }
-        Ok(())
+        match self.queued_count {
+            Some(count) => write!(f, " {count:>7}"),
+            None => write!(f, " {:>7}", "-"),
+        }
     }
 }

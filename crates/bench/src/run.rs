@@ -1,14 +1,15 @@
 //! A run: load the records, then measure one workload after the other on them.
 
 use std::ops::ControlFlow;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hikv::Error;
 
 use crate::client::{Client, Shape};
-use crate::pass::{Pace, Until, latency, throughput, together};
+use crate::pass::{Latencies, Pace, Until, latency, throughput, together};
 use crate::report::{Measured, Row};
-use crate::streams::{Delete, Insert, Load, Mix, Seat, Steady, Stream, Ycsb, batch, on_any};
+use crate::scans;
+use crate::streams::{Delete, Insert, Load, Mix, Seat, Steady, Stream, Ycsb, batch, on_any, scan};
 use crate::subject::{Persists, Subject};
 use crate::workload::Workload;
 
@@ -67,7 +68,7 @@ pub fn run<S: Subject>(
         if flow.is_break() || stop() {
             break;
         }
-        let measured = run.measure(workload)?;
+        let measured = run.prepare(workload).and_then(|()| run.measure(workload))?;
         if !stop() {
             flow = report(Event::Measured(Row::of(workload, config.records, &measured)));
         }
@@ -86,6 +87,14 @@ impl<'a, S: Subject> Run<'a, S> {
         throughput(&mut self.streams(Load::new), self.until(Duration::MAX))
     }
 
+    /// The order of ordered workloads is there before, but where its making is measured.
+    fn prepare(&self, workload: Workload) -> Result<(), Error> {
+        match workload.is_ordered() && workload != Workload::Rebuild {
+            true => self.subject.put_in_order(),
+            false => Ok(()),
+        }
+    }
+
     fn measure(&self, workload: Workload) -> Result<Measured, Error> {
         match workload {
             Workload::Get => self.passes(|seat| Steady::new(&seat, on_any(Client::get_into))),
@@ -93,15 +102,34 @@ impl<'a, S: Subject> Run<'a, S> {
             Workload::GetWith => self.passes(|seat| Steady::new(&seat, on_any(Client::get_with))),
             Workload::Miss => self.passes(|seat| Steady::new(&seat, on_any(Client::miss))),
             Workload::MultiGet => self.passes(|seat| Steady::new(&seat, batch)),
-            Workload::Insert => self.passes(|seat| Insert::new(&seat)),
-            Workload::Update => self.passes(|seat| Steady::new(&seat, on_any(Client::put))),
-            Workload::Delete => self.passes(Delete::new),
-            Workload::A => self.passes(|seat| Ycsb::new(&seat, Mix::A)),
-            Workload::B => self.passes(|seat| Ycsb::new(&seat, Mix::B)),
-            Workload::C => self.passes(|seat| Ycsb::new(&seat, Mix::C)),
-            Workload::D => self.passes(|seat| Ycsb::new(&seat, Mix::D)),
-            Workload::F => self.passes(|seat| Ycsb::new(&seat, Mix::F)),
+            Workload::Insert | Workload::InsertOrdered => self.passes(|seat| Insert::new(&seat)),
+            Workload::Update | Workload::UpdateOrdered => self.passes(|seat| Steady::new(&seat, on_any(Client::put))),
+            Workload::Delete | Workload::DeleteOrdered => self.passes(Delete::new),
+            Workload::Rebuild => self.rebuild(),
+            Workload::Scan => self.passes(|seat| Steady::new(&seat, scan(seat.shape))),
+            Workload::YcsbA => self.passes(|seat| Ycsb::new(&seat, Mix::A)),
+            Workload::YcsbB => self.passes(|seat| Ycsb::new(&seat, Mix::B)),
+            Workload::YcsbC => self.passes(|seat| Ycsb::new(&seat, Mix::C)),
+            Workload::YcsbD => self.passes(|seat| Ycsb::new(&seat, Mix::D)),
+            Workload::YcsbE => self.passes(|seat| Ycsb::new(&seat, Mix::E)),
+            Workload::YcsbF => self.passes(|seat| Ycsb::new(&seat, Mix::F)),
         }
+    }
+
+    /// One build on all of the store's background threads; then everything is read in order.
+    fn rebuild(&self) -> Result<Measured, Error> {
+        let start = Instant::now();
+        self.subject.put_in_order()?;
+        let pace = Pace { operations: self.config.records, elapsed: start.elapsed() };
+        let right = scans::count_right(self.subject, self.shape())?;
+        Ok(Measured {
+            threads: 1,
+            pace,
+            latencies: Latencies::of_one(pace.elapsed),
+            errors: self.config.records.abs_diff(right),
+            persists: None,
+            queued_count: None,
+        })
     }
 
     fn passes<T: Stream>(&self, stream: impl Fn(Seat<'a, S>) -> T) -> Result<Measured, Error> {
@@ -109,12 +137,13 @@ impl<'a, S: Subject> Run<'a, S> {
         let until = self.until(self.config.pass);
         let before = self.subject.persists();
         let pace = throughput(&mut streams, until)?;
+        let queued_count = self.subject.queued_count();
         let persists = self.persists_since(before);
         together(&mut streams, Stream::rewind)?;
         let latencies = latency(&mut streams, until)?;
         together(&mut streams, Stream::restore)?;
         let errors = streams.iter().map(Stream::errors).sum();
-        Ok(Measured { threads: streams.len(), pace, latencies, errors, persists })
+        Ok(Measured { threads: streams.len(), pace, latencies, errors, persists, queued_count })
     }
 
     fn persists_since(&self, before: Option<Persists>) -> Option<Persists> {
@@ -126,9 +155,13 @@ impl<'a, S: Subject> Run<'a, S> {
     }
 
     fn streams<T: Stream>(&self, stream: impl Fn(Seat<'a, S>) -> T) -> Vec<T> {
-        let Config { records, key_bytes, value_bytes, threads, .. } = *self.config;
-        let shape = Shape { records, key_bytes, value_bytes };
+        let (shape, threads) = (self.shape(), self.config.threads);
         (0..threads).map(|thread| stream(Seat { subject: self.subject, shape, thread, threads })).collect()
+    }
+
+    fn shape(&self) -> Shape {
+        let Config { records, key_bytes, value_bytes, .. } = *self.config;
+        Shape { records, key_bytes, value_bytes }
     }
 
     fn until(&self, limit: Duration) -> Until<'a> {

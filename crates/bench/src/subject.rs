@@ -1,6 +1,9 @@
 //! What is measured.
 
-use hikv::{Error, Store};
+use std::ops::ControlFlow;
+use std::sync::OnceLock;
+
+use hikv::{Error, Ordered, Store};
 
 /// A store as the workloads use it. Values reach the caller through a callback or a buffer.
 pub trait Subject: Sync {
@@ -40,6 +43,21 @@ pub trait Subject: Sync {
     /// As the store says.
     fn delete(&self, key: &[u8]) -> Result<bool, Error>;
 
+    /// Has the keys put in order, unless they are, and waits for that. From now on the order is kept.
+    ///
+    /// # Errors
+    /// As the store says.
+    fn put_in_order(&self) -> Result<(), Error>;
+
+    /// Shows the items from `from` on to `each`, in order, until that says to stop. The keys were put in order before.
+    ///
+    /// # Errors
+    /// As the store says.
+    fn scan(&self, from: &[u8], each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error>;
+
+    /// Changes that the order has not caught up with, where one is kept.
+    fn queued_count(&self) -> Option<u64>;
+
     /// What the store has asked of its medium so far, where that is counted.
     fn persists(&self) -> Option<Persists>;
 }
@@ -53,33 +71,61 @@ pub struct Persists {
     pub fence_count: u64,
 }
 
-impl Subject for Store {
+/// A store of this library, with its ordered operations once somebody wants them.
+pub struct Candidate {
+    store: Store,
+    ordered: OnceLock<Ordered>,
+}
+
+impl Candidate {
+    /// Measures `store`.
+    pub fn new(store: Store) -> Candidate {
+        Candidate { store, ordered: OnceLock::new() }
+    }
+}
+
+impl Subject for Candidate {
     fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Error> {
-        Store::get_into(self, key, value)
+        self.store.get_into(key, value)
     }
 
     fn get_owned(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.get(key)
+        self.store.get(key)
     }
 
     fn get_with(&self, key: &[u8], read: impl FnOnce(&[u8])) -> Result<bool, Error> {
-        Store::get_with(self, key, read).map(|found| found.is_some())
+        self.store.get_with(key, read).map(|found| found.is_some())
     }
 
     fn multi_get_with(&self, keys: &[&[u8]], found: impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
-        Store::multi_get_with(self, keys, found)
+        self.store.multi_get_with(keys, found)
     }
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        Store::put(self, key, value)
+        self.store.put(key, value)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
-        Store::delete(self, key)
+        self.store.delete(key)
+    }
+
+    fn put_in_order(&self) -> Result<(), Error> {
+        let ordered = self.store.ordered()?;
+        ordered.wait_until_ready(|_| {})?;
+        self.ordered.get_or_init(|| ordered);
+        Ok(())
+    }
+
+    fn scan(&self, from: &[u8], each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
+        self.ordered.get().expect("the keys were put in order").scan(from, each)
+    }
+
+    fn queued_count(&self) -> Option<u64> {
+        self.ordered.get().map(|_| self.store.stats().queued_count)
     }
 
     fn persists(&self) -> Option<Persists> {
-        let stats = self.stats();
+        let stats = self.store.stats();
         Some(Persists { flushed_line_count: stats.flushed_lines?, fence_count: stats.fences? })
     }
 }

@@ -22,23 +22,55 @@ pub enum Workload {
     Update,
     /// Removes present keys, each once.
     Delete,
+    /// Builds the order, once; operations are keys, each latency is the whole time.
+    Rebuild,
+    /// Reads 1 to 100 items in order, from a present key on; operations are scans.
+    Scan,
+    /// As [`Workload::Insert`], with order kept.
+    InsertOrdered,
+    /// As [`Workload::Update`], with order kept.
+    UpdateOrdered,
+    /// As [`Workload::Delete`], with order kept.
+    DeleteOrdered,
     /// YCSB A: half reads, half updates, skewed.
-    A,
+    YcsbA,
     /// YCSB B: 95 % reads, 5 % updates, skewed.
-    B,
+    YcsbB,
     /// YCSB C: reads, skewed.
-    C,
+    YcsbC,
     /// YCSB D: 95 % reads of the latest keys, 5 % inserts.
-    D,
+    YcsbD,
+    /// YCSB E: 95 % scans of 1 to 100 items from skewed keys on, 5 % inserts.
+    YcsbE,
     /// YCSB F: half reads, half reads each followed by an update of the same key, skewed.
-    F,
+    YcsbF,
 }
 
 impl Workload {
     /// Each of them, in the order of the enum.
-    pub const ALL: [Workload; 13] = {
+    pub const ALL: [Workload; 19] = {
         use Workload::*;
-        [Get, GetOwned, GetWith, Miss, MultiGet, Insert, Update, Delete, A, B, C, D, F]
+        [
+            Get,
+            GetOwned,
+            GetWith,
+            Miss,
+            MultiGet,
+            Insert,
+            Update,
+            Delete,
+            Rebuild,
+            Scan,
+            InsertOrdered,
+            UpdateOrdered,
+            DeleteOrdered,
+            YcsbA,
+            YcsbB,
+            YcsbC,
+            YcsbD,
+            YcsbE,
+            YcsbF,
+        ]
     };
 
     /// The name on the command line and in reports.
@@ -52,12 +84,30 @@ impl Workload {
             Workload::Insert => "insert",
             Workload::Update => "update",
             Workload::Delete => "delete",
-            Workload::A => "a",
-            Workload::B => "b",
-            Workload::C => "c",
-            Workload::D => "d",
-            Workload::F => "f",
+            Workload::Rebuild => "rebuild",
+            Workload::Scan => "scan",
+            Workload::InsertOrdered => "insert-ordered",
+            Workload::UpdateOrdered => "update-ordered",
+            Workload::DeleteOrdered => "delete-ordered",
+            Workload::YcsbA => "ycsb-a",
+            Workload::YcsbB => "ycsb-b",
+            Workload::YcsbC => "ycsb-c",
+            Workload::YcsbD => "ycsb-d",
+            Workload::YcsbE => "ycsb-e",
+            Workload::YcsbF => "ycsb-f",
         }
+    }
+
+    /// True for those that need a store with order.
+    pub fn is_ordered(self) -> bool {
+        use Workload::*;
+        matches!(self, Rebuild | Scan | InsertOrdered | UpdateOrdered | DeleteOrdered | YcsbE)
+    }
+
+    /// True if it can be measured on the store that `other` was measured on. Who needs no order is measured without, and
+    /// an order that is there is not built again.
+    pub fn can_follow(self, other: Workload) -> bool {
+        self.is_ordered() == other.is_ordered() && self != Workload::Rebuild
     }
 }
 

@@ -1,6 +1,6 @@
 //! Every workload on a store that is right, and on twins each broken in one way: their wrong results must be counted.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,10 +23,16 @@ enum Fault {
     GhostKeys,
     /// Deletes say that nothing was there.
     LostDeletes,
+    /// Scans leave out the key that they begin with.
+    LateScans,
+    /// Scans end after two items.
+    ShortScans,
+    /// Scans go on from their second item to their fourth, and then to their third.
+    UnorderedScans,
 }
 
 struct Twin {
-    items: Mutex<HashMap<Vec<u8>, Vec<u8>>>,
+    items: Mutex<BTreeMap<Vec<u8>, Vec<u8>>>,
     fault: Fault,
 }
 
@@ -39,8 +45,21 @@ impl Twin {
             Fault::CutValue => value.map(|value| value[..value.len() - 1].to_vec()),
             Fault::LostKeys => None,
             Fault::GhostKeys => value.or_else(|| Some(vec![0; 32])),
-            Fault::None | Fault::LostDeletes => value,
+            _ => value,
         }
+    }
+}
+
+impl Twin {
+    fn scanned_keys(&self, from: &[u8]) -> Vec<Vec<u8>> {
+        let mut keys: Vec<_> = self.items.lock().unwrap().range(from.to_vec()..).map(|(key, _)| key.clone()).collect();
+        match self.fault {
+            Fault::LateScans => drop(keys.remove(0)),
+            Fault::ShortScans => keys.truncate(2),
+            Fault::UnorderedScans if keys.len() > 3 => keys.swap(2, 3),
+            _ => {}
+        }
+        keys
     }
 }
 
@@ -70,6 +89,24 @@ impl Subject for Twin {
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
         let removed = self.items.lock().unwrap().remove(key).is_some();
         Ok(removed && self.fault != Fault::LostDeletes)
+    }
+
+    fn put_in_order(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn scan(&self, from: &[u8], mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
+        for key in self.scanned_keys(from) {
+            let Some(value) = self.value(&key) else { continue };
+            if each(&key, &value).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn queued_count(&self) -> Option<u64> {
+        Some(3)
     }
 
     fn persists(&self) -> Option<Persists> {
@@ -108,6 +145,7 @@ fn a_right_store_has_no_errors_and_keeps_its_records() {
     assert!(rows.iter().map(|row| row.workload).eq(Workload::ALL.map(Workload::name)));
     for row in rows {
         assert_eq!(row.errors, 0, "{row}");
+        assert_eq!(row.queued_count, (row.workload != "rebuild").then_some(3), "{row}");
         assert!(row.ops_per_sec > 0.0 && row.p50_us > 0.0 && row.p50_us <= row.p999_us, "{row}");
     }
     assert_eq!(twin.items.lock().unwrap().len(), 500, "what the workloads added or removed is put right");
@@ -125,11 +163,17 @@ fn records_that_run_out_end_the_pass_early() {
 fn every_fault_is_counted() {
     use Workload::*;
     let caught: &[(Fault, &[Workload])] = &[
-        (Fault::OtherValue, &[Get, GetOwned, GetWith, MultiGet, A, B, C, D, F]),
-        (Fault::CutValue, &[Get, GetOwned, GetWith, MultiGet, A, B, C, D, F]),
-        (Fault::LostKeys, &[Get, GetOwned, GetWith, MultiGet, A, B, C, D, F]),
+        (
+            Fault::OtherValue,
+            &[Get, GetOwned, GetWith, MultiGet, Rebuild, Scan, YcsbA, YcsbB, YcsbC, YcsbD, YcsbE, YcsbF],
+        ),
+        (Fault::CutValue, &[Get, GetOwned, GetWith, MultiGet, Rebuild, Scan, YcsbA, YcsbB, YcsbC, YcsbD, YcsbE, YcsbF]),
+        (Fault::LostKeys, &[Get, GetOwned, GetWith, MultiGet, Rebuild, Scan, YcsbA, YcsbB, YcsbC, YcsbD, YcsbE, YcsbF]),
         (Fault::GhostKeys, &[Miss]),
-        (Fault::LostDeletes, &[Delete]),
+        (Fault::LostDeletes, &[Delete, DeleteOrdered]),
+        (Fault::LateScans, &[Rebuild, Scan, YcsbE]),
+        (Fault::ShortScans, &[Rebuild, Scan, YcsbE]),
+        (Fault::UnorderedScans, &[Rebuild, Scan, YcsbE]),
     ];
     for (fault, workloads) in caught {
         for row in rows(*fault, workloads).0 {

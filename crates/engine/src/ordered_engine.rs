@@ -4,7 +4,7 @@ use std::ops::{Bound, ControlFlow};
 
 use index::bplus_tree::{Direction, Page};
 
-use crate::{Engine, Error};
+use crate::{Damage, Engine, Error};
 
 /// How an ordered index is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -136,4 +136,11 @@ pub trait OrderedEngine: Engine {
     /// How many keys the next part of a scan has that lie before `end`, without reading all of them; false as in
     /// [`OrderedEngine::scan`].
     fn count(&self, cursor: &mut ScanCursor, end: Bound<&[u8]>) -> Result<(u64, bool), Error>;
+
+    /// Checks the ordered index, and compares it with the index of points; how many keys that were. Damage is shown to
+    /// `damaged`. Nobody writes meanwhile: a key that changes can look damaged.
+    ///
+    /// # Errors
+    /// See [`OrderedEngine::catch_up`], for who waits.
+    fn check_order(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error>;
 }

@@ -124,6 +124,7 @@ mod tests {
     #[test]
     fn readers_never_meet_freed_memory() {
         const POISON: u64 = u64::MAX;
+        const UPDATE_COUNT: u64 = if cfg!(miri) { 1_000 } else { 100_000 };
         let cell = |value| Box::into_raw(Box::new(AtomicU64::new(value)));
         let (shared, stop, limbo) = (AtomicPtr::new(cell(0)), AtomicBool::new(false), Limbo::default());
         thread::scope(|scope| {
@@ -137,14 +138,14 @@ mod tests {
                     }
                 });
             }
-            let free = |old: usize| {
+            let free = |old: AtomicPtr<AtomicU64>| {
                 // SAFETY: unlinked, and no pin can reach it.
-                let old = unsafe { Box::from_raw(old as *mut AtomicU64) };
+                let old = unsafe { Box::from_raw(old.into_inner()) };
                 old.store(POISON, Ordering::Relaxed);
             };
-            for value in 1..100_000 {
+            for value in 1..UPDATE_COUNT {
                 let old = shared.swap(cell(value), Ordering::AcqRel);
-                limbo.retire(old as usize, free);
+                limbo.retire(AtomicPtr::new(old), free);
             }
             stop.store(true, Ordering::Relaxed);
             while !limbo.is_empty() {

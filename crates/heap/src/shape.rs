@@ -128,6 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "arithmetic alone, and slow")]
     fn slots_lie_in_their_chunk_and_nowhere_else() {
         for index in 0..Shape::COUNT {
             let geometry = Shape(index as u8).geometry();

@@ -42,6 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "arithmetic alone, and slow")]
     fn steps_bracket_every_size() {
         for size in 1..1 << 20 {
             let (below, above) = (step_at_most(size), step_at_least(size));
@@ -51,6 +52,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "arithmetic alone, and slow")]
     fn rounding_up_wastes_at_most_a_ninth() {
         for size in 32..1u32 << 20 {
             let rounded = step_size(step_at_least(size));

@@ -298,6 +298,33 @@ impl Store {
         Ok(())
     }
 
+    /// Shows the items of the next part of the store, up to some thousand, to `each`, in no order, and says where to go on.
+    /// 0 is the beginning, and the end. Such a number stays good while the store grows, and when it is opened again: each
+    /// key that is there from the first step to the last is shown exactly once. Any other number is harmless.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// # for number in 0..100u8 { store.put([number], "value")?; }
+    /// let (mut at, mut count) = (0, 0);
+    /// loop {
+    ///     at = store.walk(at, |_key, _value| count += 1)?;
+    ///     if at == 0 {
+    ///         break;
+    ///     }
+    /// }
+    /// assert_eq!(count, 100);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn walk(&self, from: u64, mut each: impl FnMut(&[u8], &[u8])) -> Result<u64, Error> {
+        self.engine()?.walk(Cursor::from_number(from), &mut each).map(Cursor::number)
+    }
+
     /// The store's figures. Just after open this waits until keys are counted.
     ///
     /// # Panics

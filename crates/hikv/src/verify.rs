@@ -2,7 +2,7 @@
 
 use engine::{Cursor, Damage, Error};
 
-use crate::Store;
+use crate::{Ordered, Store};
 
 /// How far a verification has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,5 +40,18 @@ impl Store {
             progress(VerifyProgress { items: report.items, items_total });
         }
         Ok(report)
+    }
+}
+
+impl Ordered {
+    /// Checks the ordered index, and that it has the keys that the hash index has. Writers should rest meanwhile, as for
+    /// [`Store::verify`].
+    ///
+    /// # Errors
+    /// See [`Error`]; an item that cannot be read is one. Other damage is in the report.
+    pub fn verify(&self) -> Result<Report, Error> {
+        let mut damage = Vec::new();
+        let items = self.caught_up()?.check_order(&mut |found| damage.push(found))?;
+        Ok(Report { items, damage })
     }
 }

@@ -53,6 +53,8 @@ pub enum Canary {
     StaleImage,
     /// The clean image is named before it is durable, and trusted without a look at its checksum.
     TornImage,
+    /// Several puts take their marks away before the commit that they share.
+    SettledBeforeCommit,
     /// A replaced item is free before the ordered index has let go of it.
     RetireBeforeTree,
 }

@@ -77,6 +77,7 @@ mod tests {
 
     /// Every start in two lines, every length up to four: the lines are exactly those that hold a byte of the span.
     #[test]
+    #[cfg_attr(miri, ignore = "arithmetic alone, and slow")]
     fn lines_are_exactly_those_touched() {
         for start in 0..2 * LINE_BYTES {
             for len_bytes in 0..=4 * LINE_BYTES {

@@ -19,6 +19,12 @@ pub(crate) enum Refusal {
     Syntax,
     /// An argument must be an integer.
     NotAnInteger,
+    /// An argument must not be negative.
+    Negative,
+    /// An argument that is no cursor.
+    Cursor,
+    /// What was asked for is too much for one reply.
+    ReplyLength { len_bytes_max: usize },
     /// A database other than the one there is.
     DbIndex,
     /// An option of Redis that this server does not have.
@@ -74,6 +80,12 @@ impl Refusal {
             }
             Refusal::Syntax => b"ERR syntax error".into(),
             Refusal::NotAnInteger => b"ERR value is not an integer or out of range".into(),
+            Refusal::Negative => b"ERR value is out of range, must be positive".into(),
+            Refusal::Cursor => b"ERR invalid cursor".into(),
+            Refusal::ReplyLength { len_bytes_max } => {
+                format!("ERR the reply would have more than {len_bytes_max} bytes; ask for less at a time, with LIMIT")
+                    .into()
+            }
             Refusal::DbIndex => b"ERR DB index is out of range".into(),
             Refusal::Unsupported { command, option } => {
                 format!("ERR the option {option} of {command} is not supported by this server").into()
@@ -90,6 +102,7 @@ impl Refusal {
 fn store_text(error: &Error) -> Vec<u8> {
     match error {
         Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. }) => format!("ERR no space left: {error}"),
+        Error::NotOrderedYet { .. } => format!("LOADING {error}"),
         _ => format!("ERR {error}"),
     }
     .into()

@@ -19,6 +19,7 @@ mod connection;
 mod errors;
 mod event_loop;
 mod file_limit;
+mod glob;
 mod input;
 mod output;
 mod pipeline;

@@ -9,7 +9,7 @@ use mio::net::TcpListener;
 
 use crate::accept::Acceptor;
 use crate::event_loop::{EventLoop, Handoff};
-use crate::shared::{LoopCounters, Shared};
+use crate::shared::{LoopCounters, Order, Shared};
 use crate::{Config, StopHandle, file_limit};
 
 /// A store that listens for Redis clients.
@@ -20,15 +20,18 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds the address; clients may connect from now on, and are answered once [`Server::run`] runs. Raises the
-    /// process' limit on open files to what `config.max_clients` needs, as far as that is allowed.
+    /// Binds the address; clients may connect from now on, and are answered once [`Server::run`] runs. Has the store's keys
+    /// put in order, in the background. Raises the process' limit on open files to what `config.max_clients` needs, as far
+    /// as that is allowed.
     ///
     /// # Errors
-    /// If the address cannot be resolved or bound.
+    /// If the address cannot be resolved or bound; if an earlier order of the store failed.
     pub fn bind(store: Store, config: Config) -> io::Result<Server> {
         let listener = listen(&config.addr)?;
+        let order = Order::ask_for(&store).map_err(io::Error::other)?;
         let shared = Arc::new(Shared {
             store,
+            order,
             addr: listener.local_addr()?,
             started: Instant::now(),
             max_clients: file_limit::raise_for(config.max_clients),

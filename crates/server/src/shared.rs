@@ -5,16 +5,35 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use hikv::Store;
+use hikv::{Error, Ordered, Store};
 
 /// The state of one server.
 pub(crate) struct Shared {
     pub(crate) store: Store,
+    /// `None` for a store that keeps no order.
+    pub(crate) order: Option<Order>,
     pub(crate) addr: SocketAddr,
     pub(crate) started: Instant,
     pub(crate) max_clients: usize,
     pub(crate) bulk_bytes_max: usize,
     pub(crate) loops: Box<[LoopCounters]>,
+}
+
+/// The ordered operations, for who waits until keys are in order, and for who does not.
+pub(crate) struct Order {
+    pub(crate) waiting: Ordered,
+    pub(crate) refusing: Ordered,
+}
+
+impl Order {
+    /// Has the keys of `store` put in order, in the background; `None` if it keeps no order.
+    pub(crate) fn ask_for(store: &Store) -> Result<Option<Order>, Error> {
+        match store.ordered() {
+            Ok(waiting) => Ok(Some(Order { refusing: waiting.clone().refusing_early(), waiting })),
+            Err(Error::HashOnly) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 /// Two lines wide, since neighbouring lines are fetched in pairs.

@@ -5,8 +5,8 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::oracle::Oracle;
-use crate::read::{check, read, refused};
-use crate::script::Op;
+use crate::read::{check, in_order, read, refused};
+use crate::script::{Op, slices};
 use crate::shape::Shape;
 use crate::subject::{Contents, Operations};
 use crate::violation::Problem;
@@ -65,19 +65,20 @@ fn run(store: &dyn Operations, shape: &Shape, seed: u64) -> Result<u64, Mismatch
 
 fn apply(store: &dyn Operations, op: &Op, oracle: &mut Oracle) -> Result<(), Problem> {
     let held = |oracle: &Oracle, key: &[u8]| oracle.acknowledged().as_ref().and_then(|held| held.get(key).cloned());
-    let before = op.key().and_then(|key| held(oracle, key));
     match op {
         Op::Put(key, value) => store.put(key, value).map_err(refused("put"))?,
+        Op::MultiPut(items) => store.multi_put(&slices(items)).map_err(refused("multi_put"))?,
         Op::Delete(key) => {
             let was_there = store.delete(key).map_err(refused("delete"))?;
-            expect(was_there == before.is_some(), "delete says whether the key was there")?;
+            expect(was_there == held(oracle, key).is_some(), "delete says whether the key was there")?;
         }
         Op::Clear => store.clear().map_err(refused("clear"))?,
+        Op::Scan => in_order(store, oracle.acknowledged().as_ref().expect("an open store"))?,
         Op::Format | Op::Reopen | Op::Full | Op::Room => unreachable!("the shape was checked"),
     }
     oracle.begin(op);
     oracle.acknowledge();
-    op.key().map_or(Ok(()), |key| {
+    op.keys().try_for_each(|key| {
         let found = store.get(key).map_err(refused("get"))?;
         expect(found == held(oracle, key), "get finds what was put last")
     })

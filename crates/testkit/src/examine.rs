@@ -19,6 +19,9 @@ use crate::violation::Problem;
 /// What is put into every recovered store and deleted again, to show that it is usable.
 const PROBE_VALUE: &[u8] = b"put after the crash";
 
+/// One image in so many is recovered once more, and cleared at once.
+const IMAGES_PER_CLEAR: u64 = 4;
+
 /// Crash images looked at after each operation on a recovered store: nothing pending survives, and everything.
 const IMAGES_AFTER_USE_MAX: usize = 2;
 
@@ -120,7 +123,32 @@ impl Examiner {
         let found = Some(contents);
         oracle.judge(&found)?;
         self.nested::<S>(&crashes, oracle, depth)?;
-        self.use_it(&store, &sim, &found, depth)
+        self.use_it(&store, &sim, &found, depth)?;
+        let is_cleared = depth == Depth::Script && self.counts.images.is_multiple_of(IMAGES_PER_CLEAR);
+        if is_cleared { self.recover_and_clear::<S>(image, found) } else { Ok(()) }
+    }
+
+    /// A recovered store of which nothing was read yet is cleared, in one step for a crash, and then closed and opened.
+    fn recover_and_clear<S: Subject>(&mut self, image: &Image, found: State) -> Result<(), Fault> {
+        let sim = medium_on(image, self.model, &self.settings);
+        let store = S::open(sim.clone()).map_err(Problem::DoesNotOpen)?;
+        let mut oracle = Oracle::exactly(found);
+        oracle.begin(&Op::Clear);
+        let (cleared, crashes) = self.recording(&sim, Depth::Script, || store.clear());
+        match cleared {
+            Err(Failure::Full) => oracle.refuse(),
+            cleared => {
+                cleared.map_err(refused("clear after recovery"))?;
+                self.nested::<S>(&crashes, &oracle, Depth::Script)?;
+                oracle.acknowledge();
+            }
+        }
+        let left = oracle.acknowledged().clone();
+        self.use_it(&store, &sim, &left, Depth::Script)?;
+        store.close().map_err(refused("close"))?;
+        let reopened = S::open(sim).map_err(Problem::DoesNotOpen)?;
+        self.expect(&reopened, &left)?;
+        Ok(check(&reopened)?)
     }
 
     /// Where format did not finish it must be possible, and may crash, again.

@@ -42,6 +42,6 @@ pub use linearize::Anomaly;
 pub use script::{Op, Script};
 pub use shape::Shape;
 pub use stamped::Stamped;
-pub use subject::{Contents, Failure, Operations, Space, Subject};
+pub use subject::{Contents, Direction, Failure, Operations, Space, Subject, Visit};
 pub use violation::{Objection, Problem, Violation};
 pub use visitor::Visitor;

@@ -1,9 +1,9 @@
 //! The oracle: which states of a store are legal after a crash.
 //!
 //! What was acknowledged is there. The operation in flight is there whole or not at all; once any reader has seen it, it
-//! is there. Nothing else is.
+//! is there. Nothing else is. Several puts at once are in flight each on its own; those of one key follow each other.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::script::{Key, Op};
@@ -17,11 +17,22 @@ pub type State = Option<Contents>;
 #[derive(Clone, Debug, Default)]
 pub struct Oracle {
     acknowledged: State,
-    /// With the operation in flight wholly applied.
-    next: Option<State>,
-    /// The keys of which a reader has seen the next state.
-    seen: BTreeSet<Vec<u8>>,
+    flight: Flight,
+    /// Of which keys a reader has seen a later value than the acknowledged one, and how many later.
+    seen: BTreeMap<Vec<u8>, usize>,
     fingerprint: u64,
+}
+
+/// What the operation in flight leads to.
+#[derive(Clone, Debug, Default, Hash)]
+enum Flight {
+    /// There is none.
+    #[default]
+    Nothing,
+    /// This state, in one step.
+    Whole(State),
+    /// For each of these keys its last value, by way of those before it.
+    EachKey(BTreeMap<Vec<u8>, Vec<Vec<u8>>>),
 }
 
 impl Oracle {
@@ -39,7 +50,10 @@ impl Oracle {
 
     /// `op` begins.
     pub fn begin(&mut self, op: &Op) {
-        self.next = Some(applied(&self.acknowledged, op));
+        self.flight = match op {
+            Op::MultiPut(items) => Flight::EachKey(by_key(items)),
+            _ => Flight::Whole(applied(&self.acknowledged, op)),
+        };
         self.remember();
     }
 
@@ -48,14 +62,36 @@ impl Oracle {
     /// # Panics
     /// If there is none.
     pub fn acknowledge(&mut self) {
-        self.acknowledged = self.next.take().expect("an operation in flight");
-        self.seen.clear();
-        self.remember();
+        match std::mem::take(&mut self.flight) {
+            Flight::Nothing => panic!("an operation in flight"),
+            Flight::Whole(state) => self.acknowledged = state,
+            Flight::EachKey(values) => {
+                let last = values.into_iter().filter_map(|(key, mut values)| Some((key, values.pop()?)));
+                self.acknowledged.as_mut().expect("a store that is put to").extend(last);
+            }
+        }
+        self.land();
     }
 
     /// The operation in flight was refused: nothing has changed.
     pub fn refuse(&mut self) {
-        self.next = None;
+        self.land();
+    }
+
+    /// The operation in flight was refused, and some of it may have been done: this.
+    ///
+    /// # Errors
+    /// If `state` is not one that the operation may leave.
+    pub fn refuse_leaving(&mut self, state: State) -> Result<(), Problem> {
+        self.judge(&state)?;
+        self.acknowledged = state;
+        self.land();
+        Ok(())
+    }
+
+    /// Nothing is in flight any more.
+    fn land(&mut self) {
+        self.flight = Flight::Nothing;
         self.seen.clear();
         self.remember();
     }
@@ -63,21 +99,39 @@ impl Oracle {
     /// A reader saw `value` under `key`.
     ///
     /// # Errors
-    /// If it is neither the old nor the new value, or the old one after the new one was seen.
+    /// If it is neither the old nor a new value, or one before another that was seen.
     pub fn saw(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), Problem> {
-        let is_old = value == value_in(&self.acknowledged, key);
-        let is_new = self.next.as_ref().is_some_and(|next| value == value_in(next, key));
-        match (is_old, is_new) {
-            (true, true) => Ok(()),
-            (true, false) if !self.seen.contains(key) => Ok(()),
-            (true, false) => Err(Problem::Reader(format!("{} was new and is old again", Key(key)))),
-            (false, true) => {
-                self.seen.insert(key.to_vec());
-                self.remember();
+        let (values, seen) = (self.values(key), self.seen_of(key));
+        match values.iter().rposition(|&legal| legal == value) {
+            None => Err(Problem::Reader(format!("{} is neither old nor new", Key(key)))),
+            Some(last) if last < seen => Err(Problem::Reader(format!("{} was new and is old again", Key(key)))),
+            Some(_) => {
+                let first = values.iter().skip(seen).take_while(|&&legal| legal != value).count() + seen;
+                if first > seen {
+                    self.seen.insert(key.to_vec(), first);
+                    self.remember();
+                }
                 Ok(())
             }
-            (false, false) => Err(Problem::Reader(format!("{} is neither old nor new", Key(key)))),
         }
+    }
+
+    /// The acknowledged value of `key`, and those that it may have had since.
+    fn values(&self, key: &[u8]) -> Vec<Option<&[u8]>> {
+        let old = value_in(&self.acknowledged, key);
+        match &self.flight {
+            Flight::Nothing => vec![old],
+            Flight::Whole(state) => vec![old, value_in(state, key)],
+            Flight::EachKey(values) => {
+                let new = values.get(key).into_iter().flatten().map(|value| Some(&value[..]));
+                [old].into_iter().chain(new).collect()
+            }
+        }
+    }
+
+    /// Which of a key's values was seen last.
+    fn seen_of(&self, key: &[u8]) -> usize {
+        self.seen.get(key).copied().unwrap_or(0)
     }
 
     /// Objects to a state that a crash may not leave.
@@ -85,13 +139,28 @@ impl Oracle {
     /// # Errors
     /// If `found` is not legal.
     pub fn judge(&self, found: &State) -> Result<(), Problem> {
-        let is_new = self.next.as_ref() == Some(found);
         let is_old = self.seen.is_empty() && self.acknowledged == *found;
-        if is_new || is_old {
-            return Ok(());
+        let (is_legal, wanted) = match &self.flight {
+            Flight::Nothing => (is_old, &self.acknowledged),
+            Flight::Whole(state) => {
+                (is_old || state == found, if self.seen.is_empty() { &self.acknowledged } else { state })
+            }
+            Flight::EachKey(values) => return self.judge_each(values.keys(), found),
+        };
+        if is_legal { Ok(()) } else { Err(Problem::Contents(difference(wanted, found))) }
+    }
+
+    /// Judges each of the keys by itself, and all others together.
+    fn judge_each<'a>(&self, keys: impl Iterator<Item = &'a Vec<u8>>, found: &State) -> Result<(), Problem> {
+        let mut wanted = self.acknowledged.clone();
+        for key in keys {
+            let value = value_in(found, key);
+            if !self.values(key)[self.seen_of(key)..].contains(&value) {
+                return Err(Problem::Contents(format!("{} has a value that it may not have", Key(key))));
+            }
+            wanted.iter_mut().for_each(|contents| set(contents, key, value));
         }
-        let wanted = if self.seen.is_empty() { &self.acknowledged } else { self.next.as_ref().unwrap_or(found) };
-        Err(Problem::Contents(difference(wanted, found)))
+        if wanted == *found { Ok(()) } else { Err(Problem::Contents(difference(&wanted, found))) }
     }
 
     /// Equal for oracles that judge alike, and practically never for others.
@@ -102,7 +171,10 @@ impl Oracle {
 
     fn remember(&mut self) {
         let mut hasher = DefaultHasher::new();
-        (&self.acknowledged, &self.next, self.seen.is_empty()).hash(&mut hasher);
+        (&self.acknowledged, &self.flight, self.seen.is_empty()).hash(&mut hasher);
+        if let Flight::EachKey(_) = self.flight {
+            self.seen.hash(&mut hasher);
+        }
         self.fingerprint = hasher.finish();
     }
 
@@ -116,7 +188,21 @@ fn value_in<'a>(state: &'a State, key: &[u8]) -> Option<&'a [u8]> {
     state.as_ref()?.get(key).map(Vec::as_slice)
 }
 
-/// What `op` makes of `state`.
+/// Each key's values, in their order.
+fn by_key(items: &[(Vec<u8>, Vec<u8>)]) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> {
+    let mut values: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    items.iter().for_each(|(key, value)| values.entry(key.clone()).or_default().push(value.clone()));
+    values
+}
+
+fn set(contents: &mut Contents, key: &[u8], value: Option<&[u8]>) {
+    match value {
+        Some(value) => _ = contents.insert(key.to_vec(), value.to_vec()),
+        None => _ = contents.remove(key),
+    }
+}
+
+/// What `op`, which is one step, makes of `state`.
 fn applied(state: &State, op: &Op) -> State {
     let mut contents = match op {
         Op::Format => return Some(Contents::new()),
@@ -126,7 +212,7 @@ fn applied(state: &State, op: &Op) -> State {
     match op {
         Op::Put(key, value) => _ = contents.insert(key.clone(), value.clone()),
         Op::Delete(key) => _ = contents.remove(key),
-        Op::Format | Op::Clear | Op::Reopen | Op::Full | Op::Room => {}
+        Op::MultiPut(_) | Op::Format | Op::Clear | Op::Scan | Op::Reopen | Op::Full | Op::Room => {}
     }
     Some(contents)
 }
@@ -196,6 +282,32 @@ mod tests {
         assert_ne!(oracle.fingerprint(), before);
         assert!(oracle.saw(b"a", Some(b"1")).is_err(), "time does not run backwards");
         assert!(oracle.saw(b"b", Some(b"2")).is_err(), "a value nobody put");
+    }
+
+    #[test]
+    fn several_puts_are_in_flight_each_on_its_own() {
+        let items = [("a", "2"), ("b", "1"), ("a", "3")].map(|(key, value)| (key.into(), value.into()));
+        let mut oracle = Oracle::exactly(state([("a", "1"), ("c", "1")]));
+        oracle.begin(&Op::MultiPut(items.into()));
+        for a in ["1", "2", "3"] {
+            assert_eq!(oracle.judge(&state([("a", a), ("c", "1")])), Ok(()));
+            assert_eq!(oracle.judge(&state([("a", a), ("b", "1"), ("c", "1")])), Ok(()));
+        }
+        for illegal in [state([("c", "1")]), state([("a", "3"), ("b", "1")]), state([("a", "4"), ("c", "1")]), None] {
+            assert!(oracle.judge(&illegal).is_err(), "{illegal:?}");
+        }
+        let before = oracle.fingerprint();
+        assert_eq!(oracle.saw(b"a", Some(b"2")), Ok(()));
+        assert_ne!(oracle.fingerprint(), before);
+        assert!(oracle.saw(b"a", Some(b"1")).is_err(), "time does not run backwards");
+        assert!(oracle.judge(&state([("a", "1"), ("c", "1")])).is_err());
+        assert_eq!(oracle.judge(&state([("a", "2"), ("c", "1")])), Ok(()));
+        let mut refused = oracle.clone();
+        assert!(refused.refuse_leaving(state([("c", "1")])).is_err());
+        refused.refuse_leaving(state([("a", "3"), ("c", "1")])).unwrap();
+        assert!(refused.judge(&state([("a", "2"), ("c", "1")])).is_err());
+        oracle.acknowledge();
+        assert_eq!(oracle.acknowledged(), &state([("a", "3"), ("b", "1"), ("c", "1")]));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! The whole contents of a store, by every way in which it shows them.
 
 use std::collections::BTreeSet;
+use std::ops::{Bound, ControlFlow};
 
-use crate::subject::{Contents, Failure, Operations};
+use crate::subject::{Contents, Direction, Failure, Operations};
 use crate::violation::Problem;
 
 /// Turns a refusal into a problem.
@@ -10,8 +11,11 @@ pub(crate) fn refused(operation: &'static str) -> impl Fn(Failure) -> Problem {
     move |failure| Problem::Refused { operation, failure }
 }
 
-/// What `store` holds. Listing, counting and looking up must agree, on what it lists and on all of `keys`.
+/// What `store` holds. Listing, counting, looking up and scanning must agree, on what it lists and on all of `keys`.
+///
+/// The first scan comes before anything else, so that a recovered store's order is built from what recovery left.
 pub(crate) fn read(store: &(impl Operations + ?Sized), keys: &BTreeSet<Vec<u8>>) -> Result<Contents, Problem> {
+    let forward = scan(store, Direction::Forward)?;
     let contents = list(store)?;
     let (said, listed) = (store.len().map_err(refused("len"))?, contents.len() as u64);
     if said != listed {
@@ -22,7 +26,43 @@ pub(crate) fn read(store: &(impl Operations + ?Sized), keys: &BTreeSet<Vec<u8>>)
             return Err(Problem::Lookup(key.clone()));
         }
     }
+    compare(forward, &contents, Direction::Forward)?;
+    compare(scan(store, Direction::Backward)?, &contents, Direction::Backward)?;
     Ok(contents)
+}
+
+/// Objects to scans that do not show `contents`.
+pub(crate) fn in_order(store: &(impl Operations + ?Sized), contents: &Contents) -> Result<(), Problem> {
+    let scan = |direction| compare(scan(store, direction)?, contents, direction);
+    [Direction::Forward, Direction::Backward].into_iter().try_for_each(scan)
+}
+
+/// Keys with their values, as a scan shows them; `None` from a store without order.
+type Scanned = Option<Vec<(Vec<u8>, Vec<u8>)>>;
+
+fn scan(store: &(impl Operations + ?Sized), direction: Direction) -> Result<Scanned, Problem> {
+    let mut items = Vec::new();
+    let mut push = |key: &[u8], value: &[u8]| {
+        items.push((key.to_vec(), value.to_vec()));
+        ControlFlow::Continue(())
+    };
+    let is_ordered = store.scan(Bound::Unbounded, direction, &mut push).map_err(refused("scan"))?;
+    Ok(is_ordered.then_some(items))
+}
+
+/// Objects to a scan that does not show `contents`.
+fn compare(scanned: Scanned, contents: &Contents, direction: Direction) -> Result<(), Problem> {
+    let Some(scanned) = scanned else { return Ok(()) };
+    let mut wanted: Vec<_> = contents.iter().collect();
+    if direction == Direction::Backward {
+        wanted.reverse();
+    }
+    let differs = |(i, item): &(usize, &(Vec<u8>, Vec<u8>))| wanted.get(*i) != Some(&(&item.0, &item.1));
+    let wrong = scanned.iter().enumerate().find(differs);
+    if wrong.is_none() && scanned.len() == wanted.len() {
+        return Ok(());
+    }
+    Err(Problem::Order { direction, shown: wrong.map(|(_, (key, _))| key.clone()) })
 }
 
 fn list(store: &(impl Operations + ?Sized)) -> Result<Contents, Problem> {

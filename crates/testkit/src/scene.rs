@@ -18,7 +18,7 @@ use crate::script::Op;
 use crate::subject::Subject;
 use crate::violation::{Problem, Violation};
 use crate::visitor::Visitor;
-use crate::walk::Task;
+use crate::walk::{Outcome, Task};
 
 /// A crash that might have happened, and what would have been legal then.
 struct Crash {
@@ -103,13 +103,21 @@ impl<S: Subject> Scene<S> {
     }
 
     /// The operation took place, or was refused, or failed. Its crashes are examined now.
-    pub(crate) fn end(&mut self, sim: &Sim, done: Result<bool, Problem>) -> Result<(), Box<Violation>> {
+    pub(crate) fn end(&mut self, sim: &Sim, done: Result<Outcome, Problem>) -> Result<(), Box<Violation>> {
         let oracle = Arc::make_mut(&mut self.oracle);
-        match done {
-            Ok(true) => oracle.acknowledge(),
-            Ok(false) => oracle.refuse(),
-            Err(problem) => self.object(problem.into(), None),
-        }
+        let judged = match done {
+            Ok(Outcome::Done) => {
+                oracle.acknowledge();
+                Ok(())
+            }
+            Ok(Outcome::Refused) => {
+                oracle.refuse();
+                Ok(())
+            }
+            Ok(Outcome::Partly(contents)) => oracle.refuse_leaving(Some(contents)),
+            Err(problem) => Err(problem),
+        };
+        judged.unwrap_or_else(|problem| self.object(problem.into(), None));
         self.note_crashes(sim, None);
         for Crash { image, oracle, op_step, kind } in self.crashes.take() {
             if let Err(fault) = self.examiner.examine::<S>(&image, &oracle) {

@@ -12,10 +12,14 @@ pub enum Op {
     Format,
     /// Set a key's value.
     Put(Vec<u8>, Vec<u8>),
+    /// Set several keys' values at once.
+    MultiPut(Vec<(Vec<u8>, Vec<u8>)>),
     /// Remove a key.
     Delete(Vec<u8>),
     /// Remove every key.
     Clear,
+    /// Read all keys in order, both ways. What is written from then on, the store keeps in order.
+    Scan,
     /// Close the store and open it again, without a crash.
     Reopen,
     /// From now on the region cannot grow.
@@ -25,13 +29,14 @@ pub enum Op {
 }
 
 impl Op {
-    /// The key it is about, where it is about one.
-    #[must_use]
-    pub fn key(&self) -> Option<&[u8]> {
-        match self {
-            Op::Put(key, _) | Op::Delete(key) => Some(key),
-            _ => None,
-        }
+    /// The keys that it names.
+    pub fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        let (one, several) = match self {
+            Op::Put(key, _) | Op::Delete(key) => (Some(&key[..]), &[][..]),
+            Op::MultiPut(items) => (None, &items[..]),
+            _ => (None, &[][..]),
+        };
+        one.into_iter().chain(several.iter().map(|(key, _)| &key[..]))
     }
 }
 
@@ -40,13 +45,23 @@ impl fmt::Display for Op {
         match self {
             Op::Format => f.write_str("format"),
             Op::Put(key, value) => write!(f, "put {} ({} bytes)", Key(key), value.len()),
+            Op::MultiPut(items) => {
+                f.write_str("put")?;
+                items.iter().try_for_each(|(key, value)| write!(f, " {} ({} bytes)", Key(key), value.len()))
+            }
             Op::Delete(key) => write!(f, "delete {}", Key(key)),
             Op::Clear => f.write_str("clear"),
+            Op::Scan => f.write_str("scan"),
             Op::Reopen => f.write_str("reopen"),
             Op::Full => f.write_str("medium full"),
             Op::Room => f.write_str("room again"),
         }
     }
+}
+
+/// Items as stores take them.
+pub(crate) fn slices(items: &[(Vec<u8>, Vec<u8>)]) -> Vec<(&[u8], &[u8])> {
+    items.iter().map(|(key, value)| (&key[..], &value[..])).collect()
 }
 
 /// A key as messages show it: escaped, and long ones cut.
@@ -96,6 +111,6 @@ impl Script {
     /// Every key that the script names.
     #[must_use]
     pub fn keys(&self) -> BTreeSet<Vec<u8>> {
-        self.setup.iter().chain(&self.explored).filter_map(Op::key).map(<[u8]>::to_vec).collect()
+        self.setup.iter().chain(&self.explored).flat_map(Op::keys).map(<[u8]>::to_vec).collect()
     }
 }

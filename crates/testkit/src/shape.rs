@@ -13,6 +13,10 @@ pub struct Shape {
     pub value_lens_bytes: Vec<usize>,
     /// How many operations.
     pub op_count: usize,
+    /// Whether some put several keys at once.
+    pub multi_puts: bool,
+    /// Whether some read all keys in order.
+    pub scans: bool,
     /// Whether some clear the store.
     pub clears: bool,
     /// Whether some close and open it again.
@@ -37,6 +41,8 @@ impl Shape {
             .into(),
             value_lens_bytes: vec![0, 1, 8, 63, 64, 65, 100],
             op_count,
+            multi_puts: false,
+            scans: false,
             clears: false,
             reopens: false,
             fills: false,
@@ -57,8 +63,15 @@ impl Shape {
             12..17 if self.fills => Op::Full,
             17..22 if self.fills => Op::Room,
             22..50 => Op::Delete(self.key(rng)),
+            50..62 if self.multi_puts => Op::MultiPut(self.items(rng)),
+            62..70 if self.scans => Op::Scan,
             _ => Op::Put(self.key(rng), self.value(rng)),
         }
+    }
+
+    /// Two to four; a key may come twice.
+    fn items(&self, rng: &mut Rng) -> Vec<(Vec<u8>, Vec<u8>)> {
+        (0..rng.usize(2..=4)).map(|_| (self.key(rng), self.value(rng))).collect()
     }
 
     fn key(&self, rng: &mut Rng) -> Vec<u8> {

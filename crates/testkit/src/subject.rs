@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::{Bound, ControlFlow};
 
 use pmem_sim::Sim;
 
@@ -29,6 +30,18 @@ impl fmt::Display for Failure {
     }
 }
 
+/// Which way a scan goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// Towards greater keys.
+    Forward,
+    /// Towards lesser ones.
+    Backward,
+}
+
+/// Is shown a key and its value, and says whether to go on.
+pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
+
 /// A key-value store, as tests use it.
 pub trait Operations {
     /// The key's value. Called by interposed readers while another operation is between two steps on the same thread,
@@ -52,11 +65,27 @@ pub trait Operations {
     /// [`Failure::Full`], or whatever the store says.
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure>;
 
+    /// Sets several keys' values, as one after the other would.
+    ///
+    /// # Errors
+    /// [`Failure::Full`], or whatever the store says. Some may have been set.
+    fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Failure> {
+        items.iter().try_for_each(|(key, value)| self.put(key, value))
+    }
+
     /// Removes the key; says whether it was there.
     ///
     /// # Errors
     /// Whatever the store says.
     fn delete(&self, key: &[u8]) -> Result<bool, Failure>;
+
+    /// Shows keys with their values in order, beginning at `from`. False, and nothing shown, if the store keeps no order.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn scan(&self, _from: Bound<&[u8]>, _direction: Direction, _each: &mut Visit<'_>) -> Result<bool, Failure> {
+        Ok(false)
+    }
 
     /// Removes every key.
     ///

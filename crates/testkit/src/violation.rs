@@ -5,7 +5,7 @@ use std::fmt;
 use pmem_sim::{Model, StepKind};
 
 use crate::script::{Key, Op};
-use crate::subject::{Failure, Space};
+use crate::subject::{Direction, Failure, Space};
 use crate::visitor::Visitor;
 
 /// What is wrong.
@@ -28,6 +28,13 @@ pub enum Problem {
     Duplicate(Vec<u8>),
     /// Listing and looking up a key disagree.
     Lookup(Vec<u8>),
+    /// A scan does not show what lookups find, each key once and in order.
+    Order {
+        /// Which way it went.
+        direction: Direction,
+        /// What it showed in the first place that is wrong; `None` where something is missing at its end.
+        shown: Option<Vec<u8>>,
+    },
     /// The store's count is not the number of its keys.
     Length {
         /// What the store says.
@@ -54,6 +61,8 @@ impl fmt::Display for Problem {
             Problem::Contents(what) => write!(f, "illegal contents: {what}"),
             Problem::Duplicate(key) => write!(f, "{} is listed twice", Key(key)),
             Problem::Lookup(key) => write!(f, "listing and looking up {} disagree", Key(key)),
+            Problem::Order { direction, shown: Some(key) } => write!(f, "out of order ({direction:?}): {}", Key(key)),
+            Problem::Order { direction, shown: None } => write!(f, "a scan ended too early ({direction:?})"),
             Problem::Length { said, listed } => write!(f, "the store counts {said} keys and lists {listed}"),
             Problem::Damage(damage) => write!(f, "damage: {}", damage.join("; ")),
             Problem::Leak(Space { live_bytes, needed_bytes }) => {

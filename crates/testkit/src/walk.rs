@@ -10,10 +10,11 @@ use pmem_sim::{Model, Sim};
 
 use crate::examine::panicked;
 use crate::explore::{Counts, Settings};
-use crate::read::{read, refused};
+use crate::oracle::State;
+use crate::read::{in_order, read, refused};
 use crate::scene::Scene;
-use crate::script::{Key, Op, Script};
-use crate::subject::{Failure, Subject};
+use crate::script::{Key, Op, Script, slices};
+use crate::subject::{Contents, Failure, Subject};
 use crate::violation::{Problem, Violation};
 use crate::visitor::Visitor;
 
@@ -23,6 +24,16 @@ pub(crate) struct Task<'a> {
     pub(crate) script: &'a Script,
     pub(crate) model: Model,
     pub(crate) visitor: Visitor,
+}
+
+/// What became of an operation that did not fail.
+pub(crate) enum Outcome {
+    /// It took place.
+    Done,
+    /// The medium is full, and nothing has changed.
+    Refused,
+    /// The medium is full, and the store holds this.
+    Partly(Contents),
 }
 
 /// Runs the task to its end or to the first violation.
@@ -64,45 +75,58 @@ impl<S: Subject> Walk<S> {
         self.scene.lock().end(&self.sim, done)
     }
 
-    /// Whether the operation took place: a full medium may refuse it.
-    fn apply(&mut self, op: &Op) -> Result<bool, Problem> {
+    fn apply(&mut self, op: &Op) -> Result<Outcome, Problem> {
         let store = || self.store.as_deref().expect("a script formats first");
         match op {
             Op::Format => return self.replace(S::format(self.sim.clone()).map_err(refused("format"))?),
             Op::Reopen => return self.reopen(),
             Op::Put(key, value) => match store().put(key, value) {
-                Err(Failure::Full) => return Ok(false),
+                Err(Failure::Full) => return Ok(Outcome::Refused),
                 done => done.map_err(refused("put"))?,
+            },
+            Op::MultiPut(items) => match store().multi_put(&slices(items)) {
+                Err(Failure::Full) => return self.partly(store()),
+                done => done.map_err(refused("multi_put"))?,
             },
             Op::Delete(key) => return self.delete(store(), key),
             Op::Clear => match store().clear() {
-                Err(Failure::Full) => return Ok(false),
+                Err(Failure::Full) => return Ok(Outcome::Refused),
                 done => done.map_err(refused("clear"))?,
             },
+            Op::Scan => in_order(store(), &self.acknowledged().expect("a script formats first"))?,
             Op::Full => self.sim.fail_grow_after(0),
             Op::Room => self.sim.fail_grow_after(u64::MAX),
         }
-        Ok(true)
+        Ok(Outcome::Done)
     }
 
-    fn delete(&self, store: &S, key: &[u8]) -> Result<bool, Problem> {
-        let was_there = self.scene.lock().oracle().acknowledged().as_ref().is_some_and(|held| held.contains_key(key));
+    fn acknowledged(&self) -> State {
+        self.scene.lock().oracle().acknowledged().clone()
+    }
+
+    fn delete(&self, store: &S, key: &[u8]) -> Result<Outcome, Problem> {
+        let was_there = self.acknowledged().is_some_and(|held| held.contains_key(key));
         let is_wrong = store.delete(key).map_err(refused("delete"))? != was_there;
-        if is_wrong { Err(Problem::Answer(format!("delete of {}", Key(key)))) } else { Ok(true) }
+        if is_wrong { Err(Problem::Answer(format!("delete of {}", Key(key)))) } else { Ok(Outcome::Done) }
     }
 
-    fn reopen(&mut self) -> Result<bool, Problem> {
+    fn partly(&self, store: &S) -> Result<Outcome, Problem> {
+        let keys = self.scene.lock().keys().clone();
+        read(store, &keys).map(Outcome::Partly)
+    }
+
+    fn reopen(&mut self) -> Result<Outcome, Problem> {
         self.scene.lock().receive(None);
         let store = self.store.take().and_then(Arc::into_inner).expect("visitors keep no store");
         store.close().map_err(refused("close"))?;
         self.replace(S::open(self.sim.clone()).map_err(refused("open"))?)
     }
 
-    fn replace(&mut self, store: S) -> Result<bool, Problem> {
+    fn replace(&mut self, store: S) -> Result<Outcome, Problem> {
         let store = Arc::new(store);
         self.store = Some(Arc::clone(&store));
         self.scene.lock().receive(Some(store));
-        Ok(true)
+        Ok(Outcome::Done)
     }
 
     /// The live store holds at the end what it should.

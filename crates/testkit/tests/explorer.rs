@@ -7,7 +7,7 @@ use pmem::Canary;
 use pmem_sim::Model;
 use slot_table::{REGION_BYTES, SlotTable};
 use testkit::{Counts, Objection, Op, Problem, Script, Settings, Shape, Verdict, Violation, Visitor, explore, hunt};
-use twin::{Embroidering, Leaky, Panicking, RootTakenAway, Twin, Twist};
+use twin::{Embroidering, EndsEarly, InOrder, Leaky, Panicking, Repeats, RootTakenAway, Twin, Twist};
 
 fn settings() -> Settings {
     Settings { region_bytes: REGION_BYTES, ..Settings::default() }
@@ -157,6 +157,15 @@ fn a_leak_is_a_violation() {
 fn a_lookup_that_disagrees_with_the_list_is_a_violation() {
     let violation = objection_to::<Embroidering>(&settings()).expect_err("values are longer than they were");
     assert!(matches!(violation.problem, Problem::Lookup(_)), "{violation}");
+}
+
+#[test]
+fn a_scan_that_disagrees_with_lookups_is_a_violation() {
+    assert!(objection_to::<InOrder>(&settings()).is_ok());
+    for violation in [objection_to::<EndsEarly>(&settings()), objection_to::<Repeats>(&settings())] {
+        let violation = violation.expect_err("the last item is not shown once");
+        assert!(matches!(violation.problem, Problem::Order { .. }), "{violation}");
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::client::{Client, Shape};
 use crate::subject::Subject;
 
 pub(crate) use consuming::{Delete, Insert, Load};
-pub(crate) use steady::{Steady, batch, on_any};
+pub(crate) use steady::{Steady, batch, on_any, scan};
 pub(crate) use ycsb::{Mix, Ycsb};
 
 /// One thread's operations.

@@ -3,7 +3,8 @@
 use hikv::Error;
 
 use super::{Seat, Stream};
-use crate::client::{BATCH_KEYS, Client};
+use crate::client::{BATCH_KEYS, Client, Shape};
+use crate::scans::Scans;
 use crate::subject::Subject;
 
 /// One operation, again and again; it returns how many records it took.
@@ -36,6 +37,15 @@ pub(crate) fn on_any<'a, S: Subject>(
     move |client| {
         let record = client.any();
         act(client, record).map(|()| 1)
+    }
+}
+
+/// Scans from one loaded record on.
+pub(crate) fn scan<'a, S: Subject>(shape: Shape) -> impl FnMut(&mut Client<'a, S>) -> Result<u64, Error> {
+    let mut scans = Scans::new(shape);
+    move |client| {
+        let record = client.any();
+        client.scan(record, &mut scans).map(|()| 1)
     }
 }
 

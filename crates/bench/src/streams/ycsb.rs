@@ -1,4 +1,4 @@
-//! YCSB's core workloads over single keys.
+//! YCSB's core workloads.
 
 use hikv::Error;
 use rand::RngExt;
@@ -7,7 +7,19 @@ use super::{Seat, Stream};
 use crate::client::Client;
 use crate::distribution::{Ranks, Scrambled};
 use crate::records::fresh;
+use crate::scans::Scans;
 use crate::subject::Subject;
+
+/// What most operations, or at least half of them, are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Read {
+    /// Reads of popular records.
+    Popular,
+    /// Reads of the newest records.
+    Recent,
+    /// Scans from popular records on.
+    Scan,
+}
 
 /// What is done beside reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,15 +33,17 @@ enum Other {
 #[derive(Clone, Copy)]
 pub(crate) struct Mix {
     read_percent: u32,
+    read: Read,
     other: Other,
 }
 
 impl Mix {
-    pub(crate) const A: Mix = Mix { read_percent: 50, other: Other::Update };
-    pub(crate) const B: Mix = Mix { read_percent: 95, other: Other::Update };
-    pub(crate) const C: Mix = Mix { read_percent: 100, other: Other::Update };
-    pub(crate) const D: Mix = Mix { read_percent: 95, other: Other::Insert };
-    pub(crate) const F: Mix = Mix { read_percent: 50, other: Other::ReadThenUpdate };
+    pub(crate) const A: Mix = Mix { read_percent: 50, read: Read::Popular, other: Other::Update };
+    pub(crate) const B: Mix = Mix { read_percent: 95, read: Read::Popular, other: Other::Update };
+    pub(crate) const C: Mix = Mix { read_percent: 100, read: Read::Popular, other: Other::Update };
+    pub(crate) const D: Mix = Mix { read_percent: 95, read: Read::Recent, other: Other::Insert };
+    pub(crate) const E: Mix = Mix { read_percent: 95, read: Read::Scan, other: Other::Insert };
+    pub(crate) const F: Mix = Mix { read_percent: 50, read: Read::Popular, other: Other::ReadThenUpdate };
 }
 
 /// Reads mixed with one other kind of operation.
@@ -39,6 +53,8 @@ pub(crate) struct Ycsb<'a, S> {
     thread: usize,
     popular: Scrambled,
     latest: Ranks,
+    /// Where the mix has scans.
+    scans: Option<Scans>,
     inserted: u64,
 }
 
@@ -52,14 +68,8 @@ impl<'a, S: Subject> Ycsb<'a, S> {
             thread: seat.thread,
             popular: Scrambled::new(records),
             latest: Ranks::new(records),
+            scans: (mix.read == Read::Scan).then(|| Scans::new(seat.shape)),
             inserted: 0,
-        }
-    }
-
-    fn next_record(&mut self) -> u64 {
-        match self.mix.other {
-            Other::Insert => self.recent(),
-            Other::Update | Other::ReadThenUpdate => self.popular.sample(&mut self.client.rng),
         }
     }
 
@@ -72,6 +82,23 @@ impl<'a, S: Subject> Ycsb<'a, S> {
         }
     }
 
+    fn read(&mut self) -> Result<u64, Error> {
+        let record = match self.mix.read {
+            Read::Recent => self.recent(),
+            Read::Popular | Read::Scan => self.popular.sample(&mut self.client.rng),
+        };
+        match &mut self.scans {
+            Some(scans) => self.client.scan(record, scans)?,
+            None => self.client.get_into(record)?,
+        }
+        Ok(record)
+    }
+
+    fn update(&mut self) -> Result<(), Error> {
+        let record = self.popular.sample(&mut self.client.rng);
+        self.client.put(record)
+    }
+
     fn insert(&mut self) -> Result<(), Error> {
         self.client.put(fresh(self.thread, self.inserted))?;
         self.inserted += 1;
@@ -82,15 +109,14 @@ impl<'a, S: Subject> Ycsb<'a, S> {
 impl<S: Subject> Stream for Ycsb<'_, S> {
     fn step(&mut self) -> Result<u64, Error> {
         let reads = self.client.rng.random_range(0..100) < self.mix.read_percent;
-        if !reads && self.mix.other == Other::Insert {
-            return self.insert().map(|()| 1);
-        }
-        let record = self.next_record();
-        if reads || self.mix.other == Other::ReadThenUpdate {
-            self.client.get_into(record)?;
-        }
-        if !reads {
-            self.client.put(record)?;
+        match self.mix.other {
+            _ if reads => self.read().map(drop)?,
+            Other::Insert => self.insert()?,
+            Other::Update => self.update()?,
+            Other::ReadThenUpdate => {
+                let record = self.read()?;
+                self.client.put(record)?;
+            }
         }
         Ok(1)
     }

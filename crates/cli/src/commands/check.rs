@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use hikv::{Report, Store};
+use hikv::{Error, Report, Store};
 
+use super::put_in_order;
 use crate::failure::Failure;
 use crate::progress::Progress;
 
 /// Read everything, compare all checksums, and say where the store is damaged
 ///
-/// Changes nothing. The exit code is 1 if there is damage.
+/// If it is not, its keys are put in order, and the order is compared with the hash index. Changes nothing. The exit code is 1 if there is damage.
 #[derive(Args)]
 pub(crate) struct Check {
     /// The store: a directory, or a DAX device
@@ -26,15 +27,25 @@ pub(crate) struct Check {
 impl Check {
     pub(super) fn run(self) -> Result<(), Failure> {
         let store = Store::open_read_only(&self.dir)?;
-        let total = store.len().map_err(Failure::at_path(&self.dir))?;
-        let mut progress = Progress::new("checked", Some(total), Duration::from_secs(self.progress_every));
-        let report = store.verify(|at| progress.set(at.items, at.items)).map_err(Failure::at_path(&self.dir))?;
-        progress.finish();
+        let report = self.verify(&store).map_err(Failure::at_path(&self.dir))?;
         write_report(&report).map_err(Failure::output("standard output"))?;
         match report.damage.len() {
             0 => Ok(()),
             places => Err(Failure::Negative(format!("{}: damaged in {places} places", self.dir.display()))),
         }
+    }
+
+    fn verify(&self, store: &Store) -> Result<Report, Error> {
+        let every = Duration::from_secs(self.progress_every);
+        let mut progress = Progress::new("checked", Some(store.len()?), every);
+        let report = store.verify(|at| progress.set(at.items, at.items))?;
+        progress.finish();
+        if !report.damage.is_empty() {
+            return Ok(report);
+        }
+        // What is damaged cannot be put in order.
+        let damage = put_in_order(store, every)?.verify()?.damage;
+        Ok(Report { damage, ..report })
     }
 }
 

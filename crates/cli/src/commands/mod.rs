@@ -5,18 +5,22 @@ mod check;
 mod del;
 mod dump;
 mod get;
+mod listing;
 mod load;
 mod put;
+mod scan;
 mod serve;
 mod stats;
 
 use std::path::Path;
+use std::time::Duration;
 
 use clap::Subcommand;
-use hikv::{OpenError, Options, Store};
+use hikv::{Error, OpenError, Options, Ordered, Store};
 
 use crate::failure::Failure;
 use crate::formats::Escaped;
+use crate::progress::Progress;
 
 /// What to do.
 #[derive(Subcommand)]
@@ -26,6 +30,7 @@ pub(crate) enum Command {
     Del(del::Del),
     Load(load::Load),
     Dump(dump::Dump),
+    Scan(scan::Scan),
     Check(check::Check),
     Stats(stats::Stats),
     Bench(bench::Bench),
@@ -41,6 +46,7 @@ impl Command {
             Command::Del(del) => del.run(),
             Command::Load(load) => load.run(),
             Command::Dump(dump) => dump.run(),
+            Command::Scan(scan) => scan.run(),
             Command::Check(check) => check.run(),
             Command::Stats(stats) => stats.run(),
             Command::Bench(bench) => bench.run(),
@@ -52,6 +58,18 @@ impl Command {
 /// Opens a store that must be there: a mistyped path makes no store.
 fn open_existing(path: &Path) -> Result<Store, OpenError> {
     Options::new().create(false).open(path)
+}
+
+/// Waits until the store's keys are in order, and shows how far they are.
+fn put_in_order(store: &Store, every: Duration) -> Result<Ordered, Error> {
+    let ordered = store.ordered()?;
+    let items = store.len()?;
+    // Each key takes two steps.
+    let mut progress = Progress::new("ordered", Some(2 * items), every);
+    ordered.wait_until_ready(|at| progress.set(at.done / 2, at.done))?;
+    progress.set(items, 2 * items);
+    progress.finish();
+    Ok(ordered)
 }
 
 fn not_found(store: &Path, key: &[u8]) -> String {

@@ -63,8 +63,16 @@ impl Serve {
         let mut out = io::stdout().lock();
         writeln!(out, "serving {}, {} items", self.dir.display(), HumanCount(stats.items))?;
         writeln!(out, "  address     {}, Redis protocol", server.local_addr())?;
+        writeln!(out, "  order       {}", describe_order(stats.order))?;
         writeln!(out, "  medium      {}", stats.medium)?;
         writeln!(out, "  durability  {}: {}", stats.durability, stats.durability_why)?;
         out.flush()
+    }
+}
+
+fn describe_order(state: &str) -> &str {
+    match state {
+        "building" => "building; ranges are answered once it is ready",
+        other => other,
     }
 }

@@ -16,7 +16,8 @@ fn bench(place: &Place, options: &[&str]) -> Ended {
 #[test]
 fn each_workload_is_an_object_a_line() {
     let place = Place::new();
-    let workloads = "get,get_owned,get_with,miss,multiget,insert,update,delete,a,b,c,d,f";
+    let workloads = "get,get_owned,get_with,miss,multiget,insert,update,delete,scan,insert-ordered,update-ordered,\
+                     delete-ordered,ycsb-a,ycsb-b,ycsb-c,ycsb-d,ycsb-e,ycsb-f";
     let out = bench(&place, &["--json", "--threads", "2", "--workloads", workloads]).succeeded();
     let lines = String::from_utf8(out).unwrap();
     let objects = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -31,6 +32,20 @@ fn each_workload_is_an_object_a_line() {
             assert!(row[figure].as_f64().is_some_and(|figure| figure > 0.0), "{figure}: {row}");
         }
     }
+}
+
+#[test]
+fn a_rebuild_has_a_store_of_its_own_and_order_is_kept_only_where_it_is_measured() {
+    let place = Place::new();
+    let out = bench(&place, &["--json", "--workloads", "rebuild,scan,rebuild,get"]).succeeded();
+    let lines = String::from_utf8(out).unwrap();
+    let rows: Vec<Value> = lines.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(rows.iter().map(|row| row["workload"].as_str().unwrap()).eq(["rebuild", "scan", "rebuild", "get"]));
+    for row in &rows {
+        assert!(row["ops_per_sec"].as_f64().is_some_and(|pace| pace > 0.0) && row["errors"] == 0, "{row}");
+    }
+    let is_kept = |row: &Value| row["queued_count"].is_u64();
+    assert!(is_kept(&rows[1]) && !is_kept(&rows[3]), "{lines}");
 }
 
 #[test]

@@ -54,7 +54,9 @@ fn the_banner_says_what_is_served_where_and_how_durably() {
     let place = Place::new();
     place.run_with_input("load", &["-"], b"a\t1\nb\t2\n").succeeded();
     let serving = Serving::start(&place);
-    for said in [place.store().to_str().unwrap(), "2 items", "medium", "durability", "process: ", &serving.address] {
+    for said in
+        [place.store().to_str().unwrap(), "2 items", "order ", "medium", "durability", "process: ", &serving.address]
+    {
         assert!(serving.banner.contains(said), "'{said}' is missing: {}", serving.banner);
     }
     serving.stop(Signal::INT);

@@ -8,7 +8,9 @@ use crate::support::Place;
 fn a_sound_store_has_no_damage() {
     let place = Place::new();
     place.run_with_input("load", &["-"], b"a\t1\nb\t2\n").succeeded();
-    assert_eq!(place.run("check", &[""; 0]).succeeded(), b"2 items, no damage\n");
+    let ended = place.run("check", &[""; 0]);
+    assert!(ended.messages().contains("ordered 2 items in "), "{}", ended.messages());
+    assert_eq!(ended.succeeded(), b"2 items, no damage\n");
 }
 
 #[test]
@@ -22,7 +24,10 @@ fn stats_are_one_json_object() {
     for name in ["region_bytes", "live_bytes", "dram_bytes"] {
         assert!(stats[name].as_u64().is_some_and(|count| count > 0), "{name}: {stats}");
     }
-    assert_eq!(stats["items"], 2);
+    for (name, figure) in [("order_dram_bytes", 0), ("queued_count", 0), ("delta_count", 0), ("items", 2)] {
+        assert_eq!(stats[name], figure, "{name}");
+    }
+    assert_eq!(stats["order"], "off", "nobody has asked for it");
 }
 
 #[test]
@@ -33,4 +38,5 @@ fn stats_have_units_for_people() {
     let field = |name: &str| stats.lines().find(|line| line.starts_with(name)).unwrap_or_default();
     assert!(field("region_bytes").ends_with(" bytes)"), "{stats}");
     assert!(field("items").ends_with("  1"), "{stats}");
+    assert!(field("order ").ends_with(" off"), "{stats}");
 }

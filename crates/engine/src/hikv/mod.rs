@@ -11,8 +11,8 @@
 //! crash before 4 leaves garbage that nothing reaches, which is free space.
 //!
 //! # Lock order
-//! image (see `image`) is apart; background -> partition -> pairs -> stash -> allocator. Operations are pinned throughout; whoever waits for readers
-//! (`clear`) is not.
+//! background -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator. Operations are
+//! pinned throughout; whoever waits for readers (`clear`) is not.
 
 mod background;
 mod check;

@@ -102,10 +102,16 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
 
     /// Steps 4 and 5.
     fn settle_group<'a>(&'a self, pending: Group<Pending<'a, O::Ticket<'a>>>) -> Result<(), Error> {
-        self.medium.wait(self.medium.commit(Level::Strongest))?;
+        let commit = || self.medium.wait(self.medium.commit(Level::Strongest));
+        if !self.medium.breaks(Canary::SettledBeforeCommit) {
+            commit()?;
+        }
         for Pending { key, old, new, published, ticket } in pending {
             published.settle(&self.medium)?;
             self.order.tell(self.cx(), ticket, Written { key, old, new: Some(new) });
+        }
+        if self.medium.breaks(Canary::SettledBeforeCommit) {
+            commit()?;
         }
         Ok(())
     }

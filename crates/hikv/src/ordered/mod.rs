@@ -252,9 +252,13 @@ impl Ordered {
         self.store.ordered_engine()
     }
 
-    fn caught_up(&self) -> Result<&dyn OrderedEngine, Error> {
+    pub(crate) fn caught_up(&self) -> Result<&dyn OrderedEngine, Error> {
         let engine = self.engine()?;
-        engine.catch_up(self.early)?;
+        if let Err(error) = engine.catch_up(self.early) {
+            // It may have fallen, and nobody else be at it.
+            self.store.ask_workers();
+            return Err(error);
+        }
         Ok(engine)
     }
 }

@@ -15,7 +15,9 @@ fn make_an_image() {
     let items = fill(&store);
     let stats = store.stats();
     assert!(stats.split_count > 0 && stats.items == items.len() as u64, "{stats:?}");
-    drop(store);
+    // What a close leaves of the order belongs to the format.
+    assert_eq!(store.ordered().unwrap().count::<&[u8]>(..).unwrap(), stats.items);
+    store.close().unwrap();
     image::save(&image::home().join(image::present_version()), &image::region_of(dir.path()), &items);
 }
 

@@ -268,6 +268,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "arithmetic alone, and slow")]
     fn homes_are_spread_evenly() {
         let mut counts = [0u32; (PAIR_COUNT * PAIR_LINE_COUNT) as usize];
         for i in 0..248_000u64 {

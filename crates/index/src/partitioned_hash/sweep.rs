@@ -11,7 +11,7 @@ use pmem::{Canary, Dram, Level, Medium, MediumError, Offset};
 
 use super::directory::{Retired, Root};
 use super::format::empty_root;
-use super::layout::{Header, Home, PAIR_COUNT};
+use super::layout::{DEPTH_MAX, Header, Home, PAIR_COUNT, PARTITION_COUNT_MAX};
 use super::ops::settle;
 use super::segment::{Entry, Segment};
 use super::split::segment_place;
@@ -46,6 +46,19 @@ impl Cursor {
         self.done
     }
 
+    /// The cursor as a number that outlives the walk, growth and restarts; 0 both where a walk begins and where it ends.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        if self.done { 0 } else { (self.partition as u64) << NUMBER_PREFIX_BITS | self.prefix >> NUMBER_PARTITION_BITS }
+    }
+
+    /// The cursor of a number, whoever made that up: a walk from there shows what lies ahead.
+    #[must_use]
+    pub fn from_number(number: u64) -> Cursor {
+        let partition = (number >> NUMBER_PREFIX_BITS) as usize;
+        Cursor { partition, prefix: number << NUMBER_PARTITION_BITS, done: false }
+    }
+
     fn past(self, segment: &Segment, partition_count: usize) -> Cursor {
         let step = 1u64.checked_shl(64 - segment.depth()).unwrap_or(0);
         let start = (segment.prefix() << 1).checked_shl(63 - segment.depth()).unwrap_or(0);
@@ -55,18 +68,27 @@ impl Cursor {
     }
 }
 
+/// A cursor's number: the partition, as in a store of the most partitions, then the prefix, which is never longer.
+const NUMBER_PARTITION_BITS: u32 = PARTITION_COUNT_MAX.trailing_zeros();
+const NUMBER_PREFIX_BITS: u32 = u64::BITS - NUMBER_PARTITION_BITS;
+const _: () = assert!(DEPTH_MAX <= NUMBER_PREFIX_BITS);
+
 /// What the sweep found wrong in a segment.
 pub type Misplacement = (Offset, Misplaced);
 
 impl PartitionedHash {
     /// Shows every live entry of the segment at `cursor` to `each` and returns the cursor of the next. Not a snapshot.
-    /// The caller is pinned while it uses the positions.
+    /// The caller is pinned while it uses the positions. Beyond the last partition, where a made-up number may lead, the
+    /// walk is over.
     pub fn visit<M: Medium, E: From<MediumError>>(
         &self,
         medium: &M,
         cursor: Cursor,
         mut each: impl FnMut(u64, Position) -> Result<(), E>,
     ) -> Result<Cursor, E> {
+        if cursor.partition >= self.partition_count() {
+            return Ok(Cursor { done: true, ..cursor });
+        }
         let segment = self.at_cursor(cursor);
         for entry in segment.entries(medium) {
             let position =

@@ -44,7 +44,7 @@ pub fn prefetch(byte: *const u8) {
 /// Which of four adjacent words equal `word`: bit i for word i. Each word is loaded atomically, in no given order.
 ///
 /// # Safety
-/// `words` points at four readable words, aligned to 32 bytes.
+/// `words` points at four words, aligned to 32 bytes, that may be reached as [`AtomicU64`]s: its provenance allows stores.
 #[inline(always)]
 pub unsafe fn match4(words: *const u64, word: u64) -> u32 {
     // SAFETY: the caller's promise.

@@ -147,7 +147,7 @@ pub fn prefetch(byte: *const u8) {
 /// Which of four adjacent words equal `word`: bit i for word i. Each word is loaded atomically, in no given order.
 ///
 /// # Safety
-/// `words` points at four readable words, aligned to 32 bytes.
+/// `words` points at four words, aligned to 32 bytes, that may be reached as [`AtomicU64`]s: its provenance allows stores.
 #[inline(always)]
 pub unsafe fn match4(words: *const u64, word: u64) -> u32 {
     if !has(AVX) {
@@ -220,9 +220,9 @@ mod tests {
                 (&source[start..start + 16], target.0.as_ptr_range().end)
             );
         }
-        let words = [7u64, 8, 7, 9];
+        let mut words = [7u64, 8, 7, 9];
         // SAFETY: four aligned words of this thread.
-        assert_eq!(unsafe { words::match4_at_once(words.as_ptr(), 7) }, 0b0101);
+        assert_eq!(unsafe { words::match4_at_once(words.as_mut_ptr(), 7) }, 0b0101);
         let fours = [7u64, 8, 7, 9].map(AtomicU64::new);
         // SAFETY: this one needs nothing.
         assert_eq!(unsafe { words::count_fours_below(&[fours], 8) }, 2);

@@ -28,11 +28,12 @@ struct Section {
     lines: fn(&Shared) -> Result<Lines, Refusal>,
 }
 
-static SECTIONS: [Section; 6] = [
+static SECTIONS: [Section; 7] = [
     Section { title: "Server", lines: server },
     Section { title: "Clients", lines: clients },
     Section { title: "Memory", lines: memory },
     Section { title: "Persistence", lines: persistence },
+    Section { title: "Order", lines: order },
     Section { title: "Stats", lines: stats },
     Section { title: "Keyspace", lines: keyspace },
 ];
@@ -101,6 +102,18 @@ fn persistence(shared: &Shared) -> Result<Lines, Refusal> {
         ("medium", stats.medium.into()),
         ("durability", stats.durability.into()),
         ("durability_why", stats.durability_why.into()),
+    ])
+}
+
+fn order(shared: &Shared) -> Result<Lines, Refusal> {
+    let stats = shared.store.stats();
+    Ok(vec![
+        ("order", stats.order.into()),
+        ("order_done", stats.order_done.to_string()),
+        ("order_total", stats.order_total.to_string()),
+        ("order_dram_bytes", stats.order_dram_bytes.to_string()),
+        ("queued_count", stats.queued_count.to_string()),
+        ("delta_count", stats.delta_count.to_string()),
     ])
 }
 

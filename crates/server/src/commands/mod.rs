@@ -6,6 +6,8 @@ mod command;
 mod connection;
 mod info;
 mod keyspace;
+mod ordered;
+mod scan;
 mod strings;
 
 use std::cmp::Ordering;
@@ -30,7 +32,10 @@ static TABLE: &[&Command] = &[
     &info::INFO,
     &strings::MGET,
     &connection::PING,
+    &ordered::PREFIX,
     &connection::QUIT,
+    &ordered::RANGE,
+    &scan::SCAN,
     &connection::SELECT,
     &strings::SET,
 ];
@@ -46,7 +51,7 @@ pub(crate) struct Command {
     group: &'static str,
     summary: &'static str,
     complexity: &'static str,
-    /// The version of Redis that has had it first.
+    /// The version of Redis that has had it first; of hikv, if Redis has no such command.
     since: &'static str,
     pub(crate) action: Action,
 }

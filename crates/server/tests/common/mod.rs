@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use hikv::Store;
+use hikv::{Options, Store};
 use resp::{Protocol, Reply};
 use server::{Config, Server, StopHandle};
 use tempfile::TempDir;
@@ -21,7 +21,7 @@ pub(crate) struct TestServer {
     pub(crate) stop: StopHandle,
     pub(crate) store: Store,
     thread: Option<JoinHandle<io::Result<()>>>,
-    _dir: TempDir,
+    dir: Option<TempDir>,
 }
 
 impl TestServer {
@@ -36,8 +36,22 @@ impl TestServer {
     }
 
     pub(crate) fn with(config: Config) -> TestServer {
-        let dir = tempfile::tempdir().expect("a temporary directory");
-        let store = Store::open(dir.path()).expect("a new store opens");
+        TestServer::of(&Options::new(), config)
+    }
+
+    pub(crate) fn of(options: &Options, config: Config) -> TestServer {
+        TestServer::at(tempfile::tempdir().expect("a temporary directory"), options, config)
+    }
+
+    /// The same store, closed, opened and served anew.
+    pub(crate) fn restarted(mut self) -> TestServer {
+        let dir = self.dir.take().expect("a server has a directory");
+        drop(self);
+        TestServer::at(dir, &Options::new(), Config { threads: 2, ..Config::default() })
+    }
+
+    fn at(dir: TempDir, options: &Options, config: Config) -> TestServer {
+        let store = options.open(dir.path()).expect("the store opens");
         let config = Config { addr: "127.0.0.1:0".into(), ..config };
         let server = Server::bind(store.clone(), config).expect("a free port binds");
         let (addr, stop) = (server.local_addr(), StopHandle::new());
@@ -45,7 +59,7 @@ impl TestServer {
             let stop = stop.clone();
             move || server.run(stop)
         });
-        TestServer { addr, stop, store, thread: Some(thread), _dir: dir }
+        TestServer { addr, stop, store, thread: Some(thread), dir: Some(dir) }
     }
 
     pub(crate) fn client(&self) -> Client {

@@ -40,14 +40,14 @@ fn headers() {
 }
 
 /// A store read by the documented offsets and bits alone.
-struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     store: &'a Store,
     /// The offsets of the live segments by partition, depth and prefix.
     segments: HashMap<(u64, u64, u64), u64>,
 }
 
 impl<'a> Reader<'a> {
-    fn new(store: &'a Store) -> Reader<'a> {
+    pub(crate) fn new(store: &'a Store) -> Reader<'a> {
         let generation = payload(store.word(head().start("generation")));
         let slabs = chunks(store).into_iter().filter(|chunk| chunk.kind == "segments");
         let slots = slabs.flat_map(|chunk| {
@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Key and value of the item that a position names.
-    fn item(&self, position: u64) -> (&'a [u8], &'a [u8]) {
+    pub(crate) fn item(&self, position: u64) -> (&'a [u8], &'a [u8]) {
         let (fields, header) = (segment::position(), header());
         let at = fields.of_word(position, "offset");
         let head = self.store.bytes(at, HEADER_BYTES as u64);

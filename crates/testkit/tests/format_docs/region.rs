@@ -2,11 +2,11 @@
 
 use engine::Engine;
 use heap::layout::{
-    FORMAT_MARK, FORMAT_UNFINISHED, GENERATION, HIGH_WATER_MARK, PARTITION_COUNT_MAX, PARTITION_HEADER_BYTES,
+    FORMAT_MARK, FORMAT_UNFINISHED, GENERATION, HIGH_WATER_MARK, IMAGE, PARTITION_COUNT_MAX, PARTITION_HEADER_BYTES,
     PARTITION_HEADERS, REGION_BYTES_MAX, SEGMENT_BYTES, SEGMENTS_CHUNK_SLOTS, SEGMENTS_CHUNK_UNITS, SUPERBLOCK_COPIES,
     UNIT_BYTES,
 };
-use heap::{Class, ENGINE_HIKV, FORMAT_MAJOR, FORMAT_MINOR, MAGIC};
+use heap::{Class, ENGINE_HIKV, FEATURE_IMAGE, FORMAT_MAJOR, FORMAT_MINOR, MAGIC};
 use pmem::{LINE_BYTES, crc32c, seal};
 
 use crate::fields::Fields;
@@ -40,16 +40,16 @@ fn versions() {
     let rows = table("versions", "Versions");
     assert_names(&rows, &["major", "minor", "features"]);
     let values = rows.iter().map(|row| row.number("value"));
-    assert!(values.eq([FORMAT_MAJOR.into(), FORMAT_MINOR.into(), 0]));
+    assert!(values.eq([FORMAT_MAJOR.into(), FORMAT_MINOR.into(), FEATURE_IMAGE.into()]));
 }
 
 /// The head's fields, at the offsets that the heap names.
 pub(crate) fn head() -> Fields {
     let rows = table(PAGE, "Head");
     let [a, b] = SUPERBLOCK_COPIES;
-    let starts = [a, b, FORMAT_MARK, HIGH_WATER_MARK, GENERATION, GENERATION.plus(LINE_BYTES), PARTITION_HEADERS];
-    let names = ["superblock, copy A", "superblock, copy B", "format mark", "high-water mark", "generation", "zero"];
-    let names: Vec<&str> = names.into_iter().chain(["partition headers", "zero"]).collect();
+    let starts = [a, b, FORMAT_MARK, HIGH_WATER_MARK, GENERATION, IMAGE, IMAGE.plus(LINE_BYTES), PARTITION_HEADERS];
+    let names = ["superblock, copy A", "superblock, copy B", "format mark", "high-water mark", "generation"];
+    let names: Vec<&str> = names.into_iter().chain(["image", "zero", "partition headers", "zero"]).collect();
     assert_names(&rows, &names);
     for (row, start) in rows.iter().zip(starts) {
         assert_eq!(row.number("offset"), start.0, "{}", row.text("name"));
@@ -79,11 +79,11 @@ fn the_head_of_a_store() {
     let (fields, store) = (head(), Store::filled());
     let head = store.bytes(0, UNIT_BYTES);
     fields.assert_zeroes(head);
-    for name in ["format mark", "high-water mark", "generation"] {
+    for name in ["format mark", "high-water mark", "generation", "image"] {
         assert!(fields.slice(head, name)[8..].iter().all(|&byte| byte == 0), "the rest of the line of '{name}'");
     }
     let word = |name| store.word(fields.start(name));
-    assert_eq!((word("format mark"), payload(word("generation"))), (0, 0));
+    assert_eq!((word("format mark"), payload(word("generation")), word("image")), (0, 0, 0));
     assert_eq!(payload(word("high-water mark")) * UNIT_BYTES, store.0.stats().used_bytes);
     assert_eq!(FORMAT_UNFINISHED.to_le_bytes(), *b"hikv new");
     let header_count = fields.length("partition headers") / PARTITION_HEADER_BYTES;
@@ -111,7 +111,7 @@ fn superblock() {
         ("partition count", PARAMETERS.partition_count.into()),
         ("segment bytes", SEGMENT_BYTES),
         ("unit bytes", UNIT_BYTES),
-        ("features", 0),
+        ("features", FEATURE_IMAGE.into()),
         ("region bytes", PARAMETERS.region_bytes),
         ("sequence", 1),
         ("checksum", crc32c(0, &a[..fields.start("checksum") as usize]).into()),
@@ -178,7 +178,7 @@ fn chunks_of_every_kind() {
     assert!(large == 1 && of_kind("slab").count() > 20 && of_kind("segments").count() > 0);
 }
 
-fn slot_bytes(slab: &Chunk) -> u64 {
+pub(crate) fn slot_bytes(slab: &Chunk) -> u64 {
     Class::from_index(slab.class).expect("a slab has a class").bytes()
 }
 

@@ -5,6 +5,7 @@ use pmem_sim::Model;
 use testkit::{Op, Script, Settings, Shape, Visitor};
 
 use crate::scripts::{delete, put};
+use crate::subject::{Crashed, InOrder};
 use crate::{caught, passes, settings};
 
 /// Larger than the largest size class: an extent, which may lie where an image lay.
@@ -49,11 +50,40 @@ fn seeded() -> impl Iterator<Item = Script> {
     (63..65).map(move |seed| Script::seeded(seed, &shape))
 }
 
+/// Images that have the keys' order: of a change since, of none, and where the order is not asked for again.
+fn in_order() -> Script {
+    let ops = [
+        put("b", "1"),
+        put("a", "2"),
+        Op::Scan,
+        Op::Reopen,
+        Op::Scan,
+        put("c", "3"),
+        delete("b"),
+        Op::Reopen,
+        Op::Scan,
+        Op::Reopen,
+        put("b", "4"),
+        Op::Reopen,
+        Op::Scan,
+    ];
+    Script::fresh(66, ops)
+}
+
+#[test]
+fn the_order_of_a_clean_close_is_that_of_the_keys() {
+    let counts = passes::<InOrder>(&[in_order(), extents()], &Settings { images_per_step_max: 12, ..settings() });
+    assert!(counts.images > 100, "{counts:?}");
+}
+
 #[test]
 fn clean_closes_survive() {
     let scripts: Vec<_> = [closed_and_changed(), extents(), full()].into_iter().chain(seeded()).collect();
     let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::Deleter];
-    let counts = passes(&scripts, &Settings { visitors, images_per_step_max: 12, nested_images_max: 2, ..settings() });
+    let counts = passes::<Crashed>(
+        &scripts,
+        &Settings { visitors, images_per_step_max: 12, nested_images_max: 2, ..settings() },
+    );
     assert!(counts.images > 500, "{counts:?}");
 }
 

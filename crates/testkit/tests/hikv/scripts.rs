@@ -1,5 +1,7 @@
 //! What is done to HiKV while it is crashed.
 
+use std::ops::Range;
+
 use engine::Engine;
 use pmem_sim::{Model, Sim};
 use testkit::{Op, Operations, Script, Shape, Subject};
@@ -9,8 +11,8 @@ use crate::subject::{Crashed, REGION_BYTES};
 /// Larger than the largest size class: an extent.
 const EXTENT_BYTES: usize = 300_000;
 
-pub(crate) fn new_store() -> Crashed {
-    Crashed::format(Sim::new(REGION_BYTES, Model::Line)).expect("the region is large enough")
+pub(crate) fn new_store<S: Subject>() -> S {
+    S::format(Sim::new(REGION_BYTES, Model::Line)).expect("the region is large enough")
 }
 
 pub(crate) fn put(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Op {
@@ -19,6 +21,51 @@ pub(crate) fn put(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Op {
 
 pub(crate) fn delete(key: impl AsRef<[u8]>) -> Op {
     Op::Delete(key.as_ref().to_vec())
+}
+
+fn multi_put<K: AsRef<[u8]>, V: AsRef<[u8]>>(items: impl IntoIterator<Item = (K, V)>) -> Op {
+    Op::MultiPut(items.into_iter().map(|(key, value)| (key.as_ref().to_vec(), value.as_ref().to_vec())).collect())
+}
+
+/// Several puts at once: of new keys, of keys that are there, and of one key twice.
+pub(crate) fn several_at_once() -> Script {
+    let ops = [
+        multi_put([("a", "1"), ("b", "2"), ("c", "3")]),
+        multi_put([("c", "4"), ("a", ""), ("c", "5")]),
+        multi_put([("b", &"6".repeat(100)[..]), ("d", "7")]),
+    ];
+    Script::fresh(60, ops)
+}
+
+/// What is written while the store keeps order, and after it was opened again without.
+pub(crate) fn in_order() -> Vec<Script> {
+    let written = [
+        put("b", "1"),
+        Op::Scan,
+        put("b", "2"),
+        put("a key that is longer than what travels in a queue", [3; 100]),
+        multi_put([("c", "4"), ("b", "5"), ("c", "6")]),
+        delete("b"),
+        Op::Scan,
+        Op::Clear,
+        put("d", "7"),
+        Op::Scan,
+        Op::Reopen,
+        put("d", "8"),
+    ];
+    [Script::fresh(61, written)].into_iter().chain(mixed(62..63)).collect()
+}
+
+/// Everything but a full medium.
+pub(crate) fn mixed(seeds: Range<u64>) -> Vec<Script> {
+    let shape = Shape { multi_puts: true, scans: true, clears: true, reopens: true, ..Shape::small(12) };
+    seeds.map(|seed| Script::seeded(seed, &shape)).collect()
+}
+
+/// Several puts of which there is room for some.
+pub(crate) fn several_where_it_is_full() -> Script {
+    let several = |fill: u8| multi_put((0..5).map(|i| ([b'k', i], vec![fill; EXTENT_BYTES])));
+    Script::after(31, [Op::Full, Op::Scan], [several(1), several(2), delete([b'k', 0]), several(3), put("small", "1")])
 }
 
 /// Puts, updates, deletes and re-inserts on few keys; values of no, one and several lines, and of an extent.
@@ -81,7 +128,7 @@ pub(crate) fn full_and_room_again() -> Vec<Script> {
 
 /// The puts that bring a new store to the point where the next one splits a segment.
 fn up_to_a_split() -> Vec<Op> {
-    let store = new_store();
+    let store: Crashed = new_store();
     let key = |i: u32| i.to_be_bytes();
     let count = (0..2000)
         .take_while(|&i| {

@@ -1,20 +1,50 @@
-//! HiKV on the crash medium.
+//! HiKV on the crash medium, without order and with it.
 
+use std::ops::Bound;
+
+use engine::hikv::order::Order;
 use engine::hikv::{Parameters, layout::HEADER_BYTES};
-use engine::{Cursor, Engine, Error, HiKv, HostDram, OpenError, Progress};
+use engine::{
+    Cursor, Early, Engine, Error, HashOnly, HiKv, HostDram, OpenError, Ordered, OrderedEngine, Progress, ScanCursor,
+};
 use heap::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, UNIT_BYTES};
 use heap::{Class, HeapError};
 use pmem::MediumError;
 use pmem_sim::Sim;
-use testkit::{Contents, Failure, Operations, Space, Subject};
+use testkit::{Contents, Direction, Failure, Operations, Space, Subject, Visit};
 
 /// Head, one chunk of segments, and room for a few chunks of items.
 pub(crate) const REGION_BYTES: u64 = (2 << 20) + (512 << 10);
 
 /// The store that is crashed. One partition, so that few keys fill a segment.
-pub(crate) struct Crashed(pub(crate) HiKv<Sim, HostDram>);
+pub(crate) struct Crashed<O = HashOnly>(pub(crate) HiKv<Sim, HostDram, O>);
 
-impl Crashed {
+/// The store that keeps its keys in order, once it was scanned.
+pub(crate) type InOrder = Crashed<Ordered<HostDram>>;
+
+/// Whether a store keeps order.
+pub(crate) trait Kept: Order<Sim, HostDram> {
+    fn kept(store: HiKv<Sim, HostDram>) -> HiKv<Sim, HostDram, Self>;
+}
+
+impl Kept for HashOnly {
+    fn kept(store: HiKv<Sim, HostDram>) -> HiKv<Sim, HostDram> {
+        store
+    }
+}
+
+impl Kept for Ordered<HostDram> {
+    fn kept(store: HiKv<Sim, HostDram>) -> HiKv<Sim, HostDram, Ordered<HostDram>> {
+        const QUEUE_COUNT: usize = 2;
+        store.ordered(Ordered::new(QUEUE_COUNT, HostDram))
+    }
+}
+
+impl<O: Kept> Crashed<O> {
+    fn of(store: HiKv<Sim, HostDram>) -> Crashed<O> {
+        Crashed(O::kept(store))
+    }
+
     fn free_garbage(&self) {
         while self.0.stats().garbage_count > 0 {
             self.0.tidy();
@@ -37,7 +67,23 @@ fn open_failure(error: OpenError) -> Failure {
     }
 }
 
-impl Operations for Crashed {
+/// Scans what the tree holds by now.
+fn scan(
+    ordered: &dyn OrderedEngine,
+    from: Bound<&[u8]>,
+    direction: Direction,
+    each: &mut Visit<'_>,
+) -> Result<(), Error> {
+    let direction = match direction {
+        Direction::Forward => engine::Direction::Forward,
+        Direction::Backward => engine::Direction::Backward,
+    };
+    let mut cursor = ScanCursor::new(from, direction);
+    while ordered.scan(&mut cursor, each)? {}
+    Ok(())
+}
+
+impl<O: Kept> Operations for Crashed<O> {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
         let mut copy = None;
         self.0.get(key, &mut |_, value| copy = Some(value.to_vec())).map_err(failure)?;
@@ -46,6 +92,17 @@ impl Operations for Crashed {
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
         self.0.put(key, value).map_err(failure)
+    }
+
+    fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Failure> {
+        self.0.multi_put(items).map_err(failure)
+    }
+
+    fn scan(&self, from: Bound<&[u8]>, direction: Direction, each: &mut Visit<'_>) -> Result<bool, Failure> {
+        let Some(ordered) = self.0.ordered() else { return Ok(false) };
+        ordered.catch_up(Early::Wait).map_err(failure)?;
+        scan(ordered, from, direction, each).map_err(failure)?;
+        Ok(true)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Failure> {
@@ -78,14 +135,14 @@ impl Operations for Crashed {
     }
 }
 
-impl Subject for Crashed {
-    fn format(medium: Sim) -> Result<Crashed, Failure> {
+impl<O: Kept> Subject for Crashed<O> {
+    fn format(medium: Sim) -> Result<Crashed<O>, Failure> {
         let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
-        HiKv::format(medium, HostDram, &parameters).map(Crashed).map_err(open_failure)
+        HiKv::format(medium, HostDram, &parameters).map(Crashed::of).map_err(open_failure)
     }
 
-    fn open(medium: Sim) -> Result<Crashed, Failure> {
-        HiKv::open(medium, HostDram).map(Crashed).map_err(open_failure)
+    fn open(medium: Sim) -> Result<Crashed<O>, Failure> {
+        HiKv::open(medium, HostDram).map(Crashed::of).map_err(open_failure)
     }
 
     /// However long the other scripts' threads keep what is retired: a close that does not wait for them leaves no image.

@@ -1,11 +1,12 @@
 //! Slot tables that are broken in ways for which protocols have no canary.
 
 use std::marker::PhantomData;
+use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::Ordering;
 
 use pmem::{Level, Medium, Offset};
 use pmem_sim::Sim;
-use testkit::{Contents, Failure, Operations, Space, Subject};
+use testkit::{Contents, Direction, Failure, Operations, Space, Subject, Visit};
 
 use crate::slot_table::SlotTable;
 
@@ -17,6 +18,11 @@ pub(crate) trait Twist: Send + Sync + 'static {
     /// Comes between the table and its account.
     fn account(space: Space) -> Space {
         space
+    }
+
+    /// What a scan shows of all items, which come in order; `None` for no order.
+    fn scan(_items: Vec<(Vec<u8>, Vec<u8>)>) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
+        None
     }
 
     /// Comes between a reader and its answer.
@@ -70,6 +76,35 @@ impl Twist for Panicking {
     }
 }
 
+/// Scans show everything, as they should.
+pub(crate) struct InOrder;
+
+impl Twist for InOrder {
+    fn scan(items: Vec<(Vec<u8>, Vec<u8>)>) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
+        Some(items)
+    }
+}
+
+/// Scans end before the last item.
+pub(crate) struct EndsEarly;
+
+impl Twist for EndsEarly {
+    fn scan(mut items: Vec<(Vec<u8>, Vec<u8>)>) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
+        items.pop();
+        Some(items)
+    }
+}
+
+/// Scans show the last item twice.
+pub(crate) struct Repeats;
+
+impl Twist for Repeats {
+    fn scan(mut items: Vec<(Vec<u8>, Vec<u8>)>) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
+        items.extend(items.last().cloned());
+        Some(items)
+    }
+}
+
 impl<T: Twist> Operations for Twin<T> {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
         self.0.get(key).map(T::answer)
@@ -85,6 +120,19 @@ impl<T: Twist> Operations for Twin<T> {
 
     fn clear(&self) -> Result<(), Failure> {
         self.0.clear()
+    }
+
+    fn scan(&self, _: Bound<&[u8]>, direction: Direction, each: &mut Visit<'_>) -> Result<bool, Failure> {
+        let mut contents = Contents::new();
+        self.0.for_each(&mut |key, value| _ = contents.insert(key.to_vec(), value.to_vec()))?;
+        let mut items: Vec<_> = contents.into_iter().collect();
+        if direction == Direction::Backward {
+            items.reverse();
+        }
+        let shown = T::scan(items);
+        let is_ordered = shown.is_some();
+        let _ended: ControlFlow<()> = shown.into_iter().flatten().try_for_each(|(key, value)| each(&key, &value));
+        Ok(is_ordered)
     }
 
     fn len(&self) -> Result<u64, Failure> {

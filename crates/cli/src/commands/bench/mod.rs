@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bench::{Config, Event, KEY_BYTES_MIN, RECORDS_MAX, THREADS_MAX, VALUE_BYTES_MIN, Workload};
+use bench::{Candidate, Config, Event, KEY_BYTES_MIN, RECORDS_MAX, THREADS_MAX, VALUE_BYTES_MIN, Workload};
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, value_parser};
 use hikv::{Limits, Options, Store};
@@ -26,7 +26,8 @@ pub(crate) struct Bench {
     /// Where the store is made: its file system is the medium
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
-    /// Of get get_owned get_with miss multiget insert update delete, and YCSB's a b c d f
+    /// Of get get_owned get_with miss multiget insert update delete, with order kept rebuild scan insert-ordered
+    /// update-ordered delete-ordered, and ycsb-a to ycsb-f
     #[arg(long, value_delimiter = ',', default_value = "get,miss,multiget,insert,update,delete")]
     workloads: Vec<Workload>,
     /// Items loaded before the first workload
@@ -64,18 +65,32 @@ pub(crate) struct Bench {
 impl Bench {
     pub(super) fn run(self) -> Result<(), Failure> {
         let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
-        let home = self.home().map_err(Failure::at_path(&self.dir))?;
-        let machine = pmem_os::probe(home.path()).map_err(Failure::at_path(&self.dir))?;
-        print::machine(&machine, self.json).map_err(Failure::output("standard output"))?;
-        let store = self.options().open(home.path())?;
-        let errors = self.measure(&store, &interrupt)?;
-        store.close().map_err(Failure::at_path(home.path()))?;
-        self.leave(home)?;
+        let mut errors = 0;
+        for (number, workloads) in self.workloads.chunk_by(|one, next| next.can_follow(*one)).enumerate() {
+            if interrupt.signal().is_none() {
+                errors += self.on_fresh_store(workloads, number == 0, &interrupt)?;
+            }
+        }
         match (interrupt.signal(), errors) {
             (Some(signal), _) => Err(Failure::Interrupted { signal, done: "the store is removed".to_owned() }),
             (None, 0) => Ok(()),
             (None, errors) => Err(Failure::Negative(format!("{errors} results were wrong"))),
         }
+    }
+
+    /// Measures workloads that can share a store; how many results were wrong. The first store's place is probed.
+    fn on_fresh_store(&self, workloads: &[Workload], is_first: bool, interrupt: &Interrupt) -> Result<u64, Failure> {
+        let home = self.home().map_err(Failure::at_path(&self.dir))?;
+        if is_first {
+            let machine = pmem_os::probe(home.path()).map_err(Failure::at_path(&self.dir))?;
+            print::machine(&machine, self.json).map_err(Failure::output("standard output"))?;
+        }
+        let is_ordered = workloads.iter().any(|workload| workload.is_ordered());
+        let store = self.options().ordered(is_ordered).open(home.path())?;
+        let errors = self.measure(&store, workloads, interrupt)?;
+        store.close().map_err(Failure::at_path(home.path()))?;
+        self.leave(home)?;
+        Ok(errors)
     }
 
     /// A directory of its own, so that no store that is already there is touched.
@@ -91,9 +106,9 @@ impl Bench {
             .read_delay(Duration::from_nanos(self.read_ns))
     }
 
-    fn config(&self) -> Config {
+    fn config(&self, workloads: &[Workload]) -> Config {
         Config {
-            workloads: self.workloads.clone(),
+            workloads: workloads.to_vec(),
             records: self.records,
             pass: self.seconds,
             threads: self.threads as usize,
@@ -111,16 +126,21 @@ impl Bench {
     }
 
     /// Runs all workloads; how many results were wrong.
-    fn measure(&self, store: &Store, interrupt: &Interrupt) -> Result<u64, Failure> {
+    fn measure(&self, store: &Store, workloads: &[Workload], interrupt: &Interrupt) -> Result<u64, Failure> {
         let mut errors = 0;
         let mut printed = Ok(());
-        bench::run(store, &self.config(), &|| interrupt.signal().is_some(), |event| {
-            if let Event::Measured(row) = &event {
-                errors += row.errors;
-            }
-            printed = print::event(&event, self.json);
-            if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })
+        bench::run(
+            &Candidate::new(store.clone()),
+            &self.config(workloads),
+            &|| interrupt.signal().is_some(),
+            |event| {
+                if let Event::Measured(row) = &event {
+                    errors += row.errors;
+                }
+                printed = print::event(&event, self.json);
+                if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            },
+        )
         .map_err(Failure::at_path(&self.dir))?;
         printed.map(|()| errors).map_err(Failure::output("standard output"))
     }

@@ -37,6 +37,8 @@ pub(super) enum Entries {
 pub(super) struct Plan {
     /// Part i holds the keys from splitter i - 1 (or the least) to before splitter i (or the end).
     splitters: Vec<Box<[u8]>>,
+    /// Their first bytes, which mostly suffice.
+    heads: Vec<u64>,
     /// Bytes that all keys of a part share.
     shared_bytes: Vec<usize>,
     /// How many keys there are, about.
@@ -75,13 +77,26 @@ impl Plan {
             1 => vec![0],
             _ => (0..1).map(outer).chain(inner).chain((0..1).map(outer)).collect(),
         };
-        Plan { splitters, shared_bytes, estimated_count }
+        Plan::between(splitters, shared_bytes, estimated_count)
+    }
+
+    fn between(splitters: Vec<Box<[u8]>>, shared_bytes: Vec<usize>, estimated_count: u64) -> Plan {
+        let heads = splitters.iter().map(|splitter| head(splitter)).collect();
+        Plan { splitters, heads, shared_bytes, estimated_count }
+    }
+
+    /// The part of a key.
+    fn part(&self, key: &[u8]) -> usize {
+        let head = head(key);
+        let below = self.heads.partition_point(|&splitter| splitter < head);
+        let tied = self.heads[below..].iter().take_while(|&&splitter| splitter == head).count();
+        below + self.splitters[below..below + tied].partition_point(|splitter| **splitter <= *key)
     }
 
     /// The parts between these splitters, of keys that need no sorting.
     pub(super) fn of_splitters(splitters: Vec<Box<[u8]>>, count: u64) -> Plan {
         let shared_bytes = vec![0; splitters.len() + 1];
-        Plan { splitters, shared_bytes, estimated_count: count }
+        Plan::between(splitters, shared_bytes, count)
     }
 
     pub(super) fn part_count(&self) -> usize {
@@ -106,7 +121,7 @@ impl Plan {
                 Ok::<_, Error>(())
             })?;
             each_key(&items, &positions, |position, key| {
-                let part = self.splitters.partition_point(|splitter| **splitter <= *key);
+                let part = self.part(key);
                 parts[part].push((head(&key[self.shared_bytes[part]..]), position));
                 Ok(())
             })?;
@@ -205,4 +220,28 @@ fn head(key: &[u8]) -> u64 {
 
 fn common_bytes(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_keys_part_is_where_its_splitters_say() {
+        let keys: Vec<Box<[u8]>> = (0..4_000u32)
+            .map(|i| match i % 3 {
+                0 => format!("user{i:08}").into_bytes().into(),
+                1 => i.to_be_bytes().into(),
+                _ => vec![b'u'; i as usize % 40].into(),
+            })
+            .collect();
+        let plan = Plan::of(keys.clone(), 64, 4_000);
+        assert_eq!(plan.part_count(), 64);
+        for key in &keys {
+            let part = plan.part(key);
+            assert_eq!(part, plan.splitters.iter().filter(|splitter| *splitter <= key).count());
+            let shared = plan.shared_bytes[part];
+            assert!(part == 0 || key[..shared] == plan.splitters[part - 1][..shared]);
+        }
+    }
 }

@@ -16,6 +16,7 @@
 
 mod build;
 mod change;
+mod check;
 mod collect;
 mod delta;
 mod drain;

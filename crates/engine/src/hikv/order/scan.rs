@@ -17,7 +17,7 @@ use super::ordered::{Items, Ordered, Phase};
 use crate::hikv::HiKv;
 use crate::hikv::item::{self, Item};
 use crate::hikv::ops::whole;
-use crate::{Early, Error, OrderedEngine, Progress, ScanCursor, Visit};
+use crate::{Damage, Early, Error, OrderedEngine, Progress, ScanCursor, Visit};
 
 /// Items asked for ahead of their use.
 const AHEAD_COUNT: usize = 16;
@@ -83,6 +83,10 @@ impl<M: Medium, D: Dram + Clone + 'static> OrderedEngine for HiKv<M, D, Ordered<
         }
         Ok((count, cursor.follow()))
     }
+
+    fn check_order(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
+        self.check_tree(damaged)
+    }
 }
 
 impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
@@ -117,7 +121,7 @@ impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
         }
     }
 
-    fn scanned(&self, position: Position) -> Result<Item<'_>, Error> {
+    pub(super) fn scanned(&self, position: Position) -> Result<Item<'_>, Error> {
         // SAFETY: a leaf referred to it when it was read, which was after the pin: so it was not retired before.
         let item = unsafe { Item::read(&self.medium, position) }?;
         if self.verify_values {
@@ -126,7 +130,7 @@ impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
         Ok(item)
     }
 
-    fn not_ordered_yet(&self) -> Error {
+    pub(super) fn not_ordered_yet(&self) -> Error {
         let [done, total] =
             [&self.order.built_count, &self.order.build_total].map(|count| count.load(Ordering::Relaxed));
         Error::NotOrderedYet { done, total }

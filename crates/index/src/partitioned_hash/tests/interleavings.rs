@@ -22,10 +22,13 @@ use pmem::{Canary, Offset};
 
 use super::super::Found;
 use super::super::layout::Home;
-use super::modelled::Modelled;
 use super::rig::{Key, Rig, item};
 use crate::Position;
 
+use modelled::Modelled;
+
+mod durable;
+mod modelled;
 mod scenes;
 mod twins;
 

@@ -47,6 +47,43 @@ fn a_walk_shows_every_entry_once_while_segments_split() {
     }
 }
 
+/// Its number is all that is kept of a cursor, as by a client far away.
+#[test]
+fn a_walk_goes_on_from_numbers_while_segments_split_and_the_store_is_opened_again() {
+    let (mut rig, contents) = filled();
+    let (mut shown, mut rng) = (Contents::new(), fastrand::Rng::with_seed(7));
+    let (mut number, mut step_count) = (0, 0);
+    loop {
+        let cursor = rig.visit_step(Cursor::from_number(number), &mut shown);
+        number = cursor.number();
+        assert_eq!(number == 0, cursor.is_done());
+        if cursor.is_done() {
+            break;
+        }
+        assert_eq!(Cursor::from_number(number), cursor);
+        rig.split(rng.u64(..));
+        step_count += 1;
+        if step_count == 4 {
+            rig = rig.reopened();
+        }
+    }
+    assert!(step_count > 8);
+    assert_same(&shown, &contents);
+}
+
+#[test]
+fn any_number_is_a_cursor() {
+    let (rig, contents) = filled();
+    let mut rng = fastrand::Rng::with_seed(8);
+    for _ in 0..50 {
+        let (mut cursor, mut shown) = (Cursor::from_number(rng.u64(1..)), Contents::new());
+        while !cursor.is_done() {
+            cursor = rig.visit_step(cursor, &mut shown);
+        }
+        assert!(shown.iter().all(|(key, value)| contents.get(key) == Some(value)));
+    }
+}
+
 #[test]
 fn a_walk_shows_what_is_there_throughout_while_others_come_and_go() {
     let (rig, contents) = filled();

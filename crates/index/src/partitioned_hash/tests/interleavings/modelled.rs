@@ -10,7 +10,7 @@ use loom::sync::atomic::AtomicU64;
 use pmem::{Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Slot, Span, Ticket};
 use pmem_sim::Sim;
 
-use super::super::layout::slot;
+use super::super::super::layout::slot;
 use super::durable::History;
 use crate::Position;
 

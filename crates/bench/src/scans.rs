@@ -1,0 +1,71 @@
+//! Scans, and what must be true of what they show.
+
+use std::ops::ControlFlow;
+
+use hikv::Error;
+
+use crate::client::Shape;
+use crate::records::{is_value_of, last_in_order, record_of, write_key};
+use crate::subject::Subject;
+
+/// The most items of one scan, as in YCSB E.
+pub(crate) const SCAN_ITEMS_MAX: u64 = 100;
+
+/// Copies of scanned items, in memory that is used again.
+pub(crate) struct Scans {
+    shape: Shape,
+    /// The greatest of the loaded keys: only past it a scan may end by itself.
+    last_key: Vec<u8>,
+    /// Key and value in turn.
+    items: Vec<u8>,
+}
+
+impl Scans {
+    /// Over records of this shape, which are all loaded.
+    pub(crate) fn new(shape: Shape) -> Scans {
+        let mut last_key = vec![0; shape.key_bytes];
+        write_key(last_in_order(shape.records), &mut last_key);
+        Scans { shape, last_key, items: Vec::new() }
+    }
+
+    /// Copies `count` items from the key `from` on, which is there; true if they are right.
+    pub(crate) fn copy<S: Subject>(&mut self, subject: &S, from: &[u8], count: u64) -> Result<bool, Error> {
+        self.items.clear();
+        let mut missing = count;
+        subject.scan(from, |key, value| {
+            self.items.extend_from_slice(key);
+            self.items.extend_from_slice(value);
+            missing -= 1;
+            if missing > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(self.items.starts_with(from) && self.are_right(count - missing, missing > 0))
+    }
+
+    /// True if these are `count` items of records, in order; the last ones of all if the scan `is_at_end`.
+    fn are_right(&self, count: u64, is_at_end: bool) -> bool {
+        let Shape { key_bytes, value_bytes, .. } = self.shape;
+        let mut last_key: &[u8] = &[];
+        let are_items = self.items.chunks(key_bytes + value_bytes).all(|item| {
+            let Some((key, value)) = item.split_at_checked(key_bytes) else { return false };
+            let is_next = std::mem::replace(&mut last_key, key) < key;
+            is_next && is_item(key, value, value_bytes)
+        });
+        let len_bytes = count * (key_bytes + value_bytes) as u64;
+        are_items && self.items.len() as u64 == len_bytes && (!is_at_end || last_key >= &self.last_key[..])
+    }
+}
+
+/// How many items a scan of all shows that are right, and in order.
+pub(crate) fn count_right<S: Subject>(subject: &S, shape: Shape) -> Result<u64, Error> {
+    let (mut last_key, mut right) = (Vec::new(), 0);
+    subject.scan(&[], |key, value| {
+        right += u64::from(*last_key < *key && key.len() == shape.key_bytes && is_item(key, value, shape.value_bytes));
+        key.clone_into(&mut last_key);
+        ControlFlow::Continue(())
+    })?;
+    Ok(right)
+}
+
+fn is_item(key: &[u8], value: &[u8], value_bytes: usize) -> bool {
+    record_of(key).is_some_and(|record| is_value_of(record, value, value_bytes))
+}

@@ -1,0 +1,114 @@
+//! `hikv scan`.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::ops::Bound;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use hikv::{Error, Item, Ordered, Range, Store};
+
+use super::listing::{Listing, Out};
+use super::put_in_order;
+use crate::failure::Failure;
+use crate::formats::{Escaped, Format};
+
+/// Write items to standard output in the order of their keys
+///
+/// Keys sort as their bytes do. The order is built first, in memory, from the whole store.
+#[derive(Args)]
+pub(crate) struct Scan {
+    /// The store: a directory, or a DAX device
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Keys that begin with P
+    #[arg(long, value_name = "P", conflicts_with_all = ["from", "to"])]
+    prefix: Option<OsString>,
+    /// Keys from K on, K among them
+    #[arg(long, value_name = "K")]
+    from: Option<OsString>,
+    /// Keys up to K, K not among them
+    #[arg(long, value_name = "K")]
+    to: Option<OsString>,
+    /// Items at most
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Begin with the greatest key
+    #[arg(long)]
+    reverse: bool,
+    /// How items are written
+    #[arg(long, value_enum, default_value_t = Form::Tsv)]
+    format: Form,
+    /// Seconds between two lines of progress, where stderr is no terminal
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    progress_every: u64,
+}
+
+/// How items are written: as `dump` does, or as they are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Form {
+    /// Key, tab, value, with escapes
+    Tsv,
+    /// Two columns after RFC 4180, without a header
+    Csv,
+    /// {"key":…,"value":…} a line
+    Jsonl,
+    /// Key, tab, value, line feed; the bytes as they are
+    Raw,
+}
+
+impl Scan {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        self.check()?;
+        let store = Store::open_read_only(&self.dir)?;
+        let every = Duration::from_secs(self.progress_every);
+        let ordered = put_in_order(&store, every).map_err(Failure::at_path(&self.dir))?;
+        let mut listing = Listing::begin("scanned", None, None, every)?;
+        for item in self.items(&ordered).map_err(Failure::at_path(&self.dir))? {
+            let (key, value) = item.map_err(Failure::at_path(&self.dir))?;
+            if listing.show(|out| self.format.write(&key, &value, out)).is_break() {
+                break;
+            }
+        }
+        listing.finish()
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        match (&self.from, &self.to) {
+            (Some(from), Some(to)) if from > to => {
+                let [from, to] = [from, to].map(|key| Escaped(key.as_bytes()));
+                Err(Failure::Error(format!("no key is from '{from}' up to '{to}'; --reverse changes the order alone")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn items(&self, ordered: &Ordered) -> Result<Box<dyn Iterator<Item = Result<Item, Error>>>, Error> {
+        let range = self.range(ordered)?;
+        let limit = self.limit.unwrap_or(usize::MAX);
+        Ok(if self.reverse { Box::new(range.rev().take(limit)) } else { Box::new(range.take(limit)) })
+    }
+
+    fn range(&self, ordered: &Ordered) -> Result<Range, Error> {
+        if let Some(prefix) = &self.prefix {
+            return ordered.prefix(prefix.as_bytes());
+        }
+        let [from, to] = [&self.from, &self.to].map(|end| end.as_ref().map(|key| key.as_bytes()));
+        let (low, high) =
+            (from.map_or(Bound::Unbounded, Bound::Included), to.map_or(Bound::Unbounded, Bound::Excluded));
+        ordered.range::<&[u8]>((low, high))
+    }
+}
+
+impl Form {
+    fn write(self, key: &[u8], value: &[u8], out: &mut Out) -> io::Result<()> {
+        match self {
+            Form::Tsv => Format::Tsv.write(key, value, out),
+            Form::Csv => Format::Csv.write(key, value, out),
+            Form::Jsonl => Format::Jsonl.write(key, value, out),
+            Form::Raw => [key, b"\t", value, b"\n"].iter().try_for_each(|part| out.write_all(part)),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! A medium that is memory and nothing else: no books are kept, so that threads and Miri are quick.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pmem::{Durability, Level, Medium, MediumError, Offset, Span, Ticket, arch};
+
+/// Enough for a rig, which formats half of it.
+const LIMIT_BYTES: u64 = 4 << 20;
+const LAYOUT: Layout = match Layout::from_size_align(LIMIT_BYTES as usize, 4096) {
+    Ok(layout) => layout,
+    Err(_) => panic!("the alignment is a power of two"),
+};
+
+/// A region that is lost with the process.
+pub(super) struct Plain {
+    base: NonNull<u8>,
+    len_bytes: AtomicU64,
+}
+
+impl Plain {
+    pub(super) fn new() -> Plain {
+        // SAFETY: the layout's size is not 0.
+        let base = NonNull::new(unsafe { alloc_zeroed(LAYOUT) });
+        Plain { base: base.unwrap_or_else(|| handle_alloc_error(LAYOUT)), len_bytes: AtomicU64::new(0) }
+    }
+
+    fn at(&self, offset: Offset, len_bytes: u64) -> *mut u8 {
+        self.check(offset, len_bytes);
+        // SAFETY: the bytes lie in the region (just checked).
+        unsafe { self.base.as_ptr().add(offset.0 as usize) }
+    }
+}
+
+impl Drop for Plain {
+    fn drop(&mut self) {
+        // SAFETY: allocated by `new` with this layout; its owner goes now.
+        unsafe { dealloc(self.base.as_ptr(), LAYOUT) }
+    }
+}
+
+// SAFETY: the memory belongs to this value alone and is reached as the medium's contract says.
+unsafe impl Send for Plain {}
+// SAFETY: as above.
+unsafe impl Sync for Plain {}
+
+// SAFETY: `base` stays put and is page-aligned, as long as the limit, and zero; the length only grows, up to the limit.
+unsafe impl Medium for Plain {
+    fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    fn len_bytes(&self) -> u64 {
+        self.len_bytes.load(Ordering::Acquire)
+    }
+
+    fn durability(&self) -> Durability {
+        Durability::Process
+    }
+
+    fn name(&self) -> &'static str {
+        "plain"
+    }
+
+    fn store(&self, at: Offset, word: u64, ordering: Ordering) {
+        self.word(at).store(word, ordering);
+    }
+
+    fn compare_exchange(&self, at: Offset, current: u64, new: u64) -> Result<u64, u64> {
+        self.word(at).compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)
+    }
+
+    unsafe fn write(&self, at: Offset, bytes: &[u8]) {
+        let target = self.at(at, bytes.len() as u64);
+        // SAFETY: the target lies in the region, and is the caller's alone.
+        unsafe { target.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    }
+
+    unsafe fn stream(&self, at: Offset, parts: &[&[u8]]) {
+        let len_bytes: usize = parts.iter().map(|part| part.len()).sum();
+        let target = self.at(at, len_bytes.next_multiple_of(16) as u64);
+        // SAFETY: as above, padding included.
+        unsafe { arch::stream(target, parts) };
+    }
+
+    fn flush(&self, _span: Span) {}
+
+    fn order(&self) {
+        arch::fence();
+    }
+
+    fn commit(&self, _level: Level) -> Ticket {
+        arch::fence();
+        Ticket(0)
+    }
+
+    fn wait(&self, _ticket: Ticket) -> Result<(), MediumError> {
+        Ok(())
+    }
+
+    fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
+        if to_bytes > LIMIT_BYTES {
+            return Err(MediumError::Limit { wanted_bytes: to_bytes, limit_bytes: LIMIT_BYTES });
+        }
+        self.len_bytes.fetch_max(to_bytes, Ordering::AcqRel);
+        Ok(())
+    }
+}

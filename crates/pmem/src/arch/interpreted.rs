@@ -1,0 +1,60 @@
+//! No processor at all: what Miri interprets, which knows no write-back, no store past the cache and no assembly.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use super::{match4_scalar, write_through};
+use crate::checksum::crc32c_by_table;
+
+/// The name in stats.
+#[must_use]
+pub fn flush_instruction() -> &'static str {
+    "none"
+}
+
+/// Nothing: there is no cache.
+///
+/// # Safety
+/// `_byte` is a readable address.
+pub unsafe fn write_back(_byte: *const u8) {}
+
+/// As after a write-back on real processors: no order among loads.
+pub fn fence() {
+    core::sync::atomic::fence(Ordering::Release);
+}
+
+/// Writes the concatenation of `parts`, padded with zeros to a multiple of 16 bytes.
+///
+/// # Safety
+/// `target` is 16-byte aligned and writable for the padded length, and nobody else uses those bytes.
+pub unsafe fn stream(target: *mut u8, parts: &[&[u8]]) {
+    // SAFETY: the caller's promise.
+    unsafe { write_through(target, parts) }
+}
+
+/// Nothing: there is no cache.
+pub fn prefetch(_byte: *const u8) {}
+
+/// Which of four adjacent words equal `word`: bit i for word i. Each word is loaded atomically.
+///
+/// # Safety
+/// `words` points at four words, aligned to 32 bytes, that may be reached as [`AtomicU64`]s: its provenance allows stores.
+pub unsafe fn match4(words: *const u64, word: u64) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe { match4_scalar(words, word) }
+}
+
+/// A count of calls: the interpreter has no clock that costs nothing.
+pub fn timestamp() -> u64 {
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    CALLS.fetch_add(1, Ordering::Relaxed)
+}
+
+/// [`timestamp`].
+pub fn timestamp_in_order() -> u64 {
+    timestamp()
+}
+
+/// Continues an inverted CRC-32C remainder over `bytes`.
+pub fn crc32c(remainder: u32, bytes: &[u8]) -> u32 {
+    crc32c_by_table(remainder, bytes)
+}
