@@ -157,7 +157,7 @@ impl Options {
     }
 
     pub(crate) fn worker_count(&self) -> usize {
-        if !self.background || self.read_only {
+        if !self.background || self.read_only && !self.ordered {
             return 0;
         }
         let core_count = || thread::available_parallelism().map_or(1, NonZero::get).min(BACKGROUND_THREADS_MAX);

@@ -29,8 +29,12 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         Ok(if order == Progress::More { Progress::More } else { space })
     }
 
-    /// Sweep and growth: one thread at a time.
+    /// Sweep and growth: one thread at a time. Of a store that is only read nobody needs to know the free space, but who
+    /// asks for it.
     fn space_step(&self) -> Result<Progress, Error> {
+        if !self.medium.is_writable() {
+            return Ok(Progress::Idle);
+        }
         let Some(mut background) = self.background.try_lock() else {
             return Ok(Progress::Idle);
         };
@@ -38,7 +42,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             self.sweep_step(&mut background)?;
             return Ok(Progress::More);
         }
-        if self.medium.is_writable() && self.heap.prepare(&self.medium, self.ahead_bytes())? {
+        if self.heap.prepare(&self.medium, self.ahead_bytes())? {
             return Ok(Progress::More);
         }
         Ok(Progress::Idle)

@@ -37,7 +37,9 @@ pub(super) enum Entries {
 pub(super) struct Plan {
     /// Part i holds the keys from splitter i - 1 (or the least) to before splitter i (or the end).
     splitters: Vec<Box<[u8]>>,
-    /// Their first bytes, which mostly suffice.
+    /// The bytes that all splitters share.
+    common: Box<[u8]>,
+    /// The splitters' first bytes after those, which mostly suffice.
     heads: Vec<u64>,
     /// Bytes that all keys of a part share.
     shared_bytes: Vec<usize>,
@@ -81,13 +83,18 @@ impl Plan {
     }
 
     fn between(splitters: Vec<Box<[u8]>>, shared_bytes: Vec<usize>, estimated_count: u64) -> Plan {
-        let heads = splitters.iter().map(|splitter| head(splitter)).collect();
-        Plan { splitters, heads, shared_bytes, estimated_count }
+        // They ascend: what the first and the last share, all do.
+        let common = splitters.first().zip(splitters.last()).map_or(&[][..], |(a, b)| &a[..common_bytes(a, b)]);
+        let heads = splitters.iter().map(|splitter| head(&splitter[common.len()..])).collect();
+        Plan { common: common.into(), splitters, heads, shared_bytes, estimated_count }
     }
 
     /// The part of a key.
     fn part(&self, key: &[u8]) -> usize {
-        let head = head(key);
+        let Some(rest) = key.strip_prefix(&*self.common) else {
+            return self.splitters.partition_point(|splitter| **splitter <= *key);
+        };
+        let head = head(rest);
         let below = self.heads.partition_point(|&splitter| splitter < head);
         let tied = self.heads[below..].iter().take_while(|&&splitter| splitter == head).count();
         below + self.splitters[below..below + tied].partition_point(|splitter| **splitter <= *key)
@@ -226,6 +233,20 @@ fn common_bytes(a: &[u8], b: &[u8]) -> usize {
 mod tests {
     use super::*;
 
+    /// Every key of `keys` in the part where splitters sampled from `sample` put it.
+    fn assert_divided(sample: &[Box<[u8]>], keys: &[Box<[u8]>]) {
+        let plan = Plan::of(sample.to_vec(), 64, 4_000);
+        assert_eq!(plan.part_count(), 64);
+        for key in keys {
+            assert_eq!(plan.part(key), plan.splitters.iter().filter(|splitter| *splitter <= key).count());
+        }
+        for key in sample {
+            let part = plan.part(key);
+            let shared = plan.shared_bytes[part];
+            assert!(part == 0 || key[..shared] == plan.splitters[part - 1][..shared]);
+        }
+    }
+
     #[test]
     fn a_keys_part_is_where_its_splitters_say() {
         let keys: Vec<Box<[u8]>> = (0..4_000u32)
@@ -235,13 +256,8 @@ mod tests {
                 _ => vec![b'u'; i as usize % 40].into(),
             })
             .collect();
-        let plan = Plan::of(keys.clone(), 64, 4_000);
-        assert_eq!(plan.part_count(), 64);
-        for key in &keys {
-            let part = plan.part(key);
-            assert_eq!(part, plan.splitters.iter().filter(|splitter| *splitter <= key).count());
-            let shared = plan.shared_bytes[part];
-            assert!(part == 0 || key[..shared] == plan.splitters[part - 1][..shared]);
-        }
+        assert_divided(&keys, &keys);
+        let alike: Vec<_> = keys.iter().step_by(3).cloned().collect();
+        assert_divided(&alike, &keys);
     }
 }
