@@ -6,8 +6,8 @@ use pmem::{Dram, Medium, Offset};
 
 use super::HiKv;
 use super::item::Item;
-use super::ops::whole;
 use super::order::Order;
+use super::read::whole;
 use crate::{CheckStep, Damage, Error};
 
 impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {

@@ -23,8 +23,10 @@ mod multi_put;
 mod open;
 mod ops;
 pub mod order;
+mod read;
 #[cfg(test)]
 mod tests;
+mod write;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -19,8 +19,8 @@ use pmem::{Canary, Dram, Level, Medium};
 use super::HiKv;
 use super::item;
 use super::layout::HEADER_BYTES;
-use super::ops::GROUP_COUNT;
 use super::order::{Order, Written};
+use super::read::GROUP_COUNT;
 use crate::{Engine, Error};
 
 /// A key with its item, written and not published.

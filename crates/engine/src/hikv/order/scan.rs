@@ -16,7 +16,7 @@ use super::Order;
 use super::ordered::{Items, Ordered, Phase};
 use crate::hikv::HiKv;
 use crate::hikv::item::{self, Item};
-use crate::hikv::ops::whole;
+use crate::hikv::read::whole;
 use crate::{Damage, Early, Error, OrderedEngine, Progress, ScanCursor, Visit};
 
 /// Items asked for ahead of their use.
