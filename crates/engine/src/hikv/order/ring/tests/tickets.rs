@@ -55,11 +55,13 @@ fn model(is_ticket_late: bool, meanwhile: fn(&Key), afterwards: fn(&Key)) {
         let key = Arc::new(key);
         let spawn = |number| {
             let key = Arc::clone(&key);
-            thread::spawn(move || key.write(number, is_ticket_late))
+            thread::spawn(move || match number {
+                1..=WRITER_COUNT => key.write(number, is_ticket_late),
+                _ => meanwhile(&key),
+            })
         };
-        let writers: Vec<_> = (1..=WRITER_COUNT).map(spawn).collect();
-        meanwhile(&key);
-        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        let threads: Vec<_> = (1..=WRITER_COUNT + 1).map(spawn).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
         afterwards(&key);
     });
 }
