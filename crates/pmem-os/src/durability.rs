@@ -60,14 +60,14 @@ impl Kind {
             (Kind::DeviceDax, Durability::Power) => {
                 "device-DAX inside a persistence domain: what was flushed and fenced survives a power failure"
             }
-            (Kind::DeviceDax, Durability::Process) => {
+            (Kind::DeviceDax, _) => {
                 "device-DAX whose region reports no persistence domain: nothing is promised after a power failure"
             }
             (_, Durability::Power) => "DAX with MAP_SYNC granted: what was flushed and fenced survives a power failure",
-            (Kind::Dax, Durability::Process) => {
+            (Kind::Dax, _) => {
                 "DAX without MAP_SYNC: a fence does not reach the device, so nothing is promised after a power failure"
             }
-            (_, Durability::Process) => {
+            (_, _) => {
                 "a file in the page cache: the kernel may write pages back in any order, so nothing is promised after \
                  a power failure"
             }

@@ -62,7 +62,7 @@ impl Mapped {
         self.backing.allocate(piece)?;
         match self.durability {
             Durability::Power => self.backing.sync(),
-            Durability::Process => Ok(()),
+            Durability::Process | Durability::Buffered => Ok(()),
         }
     }
 

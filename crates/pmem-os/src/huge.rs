@@ -46,7 +46,7 @@ fn area_of(line: &str) -> Option<Range<u64>> {
 /// The size on a line that counts huge pages: `ShmemPmdMapped:     2048 kB`.
 fn huge_bytes_of(line: &str) -> Option<u64> {
     let (key, value) = line.split_once(':')?;
-    if !matches!(key, "ShmemPmdMapped" | "FilePmdMapped" | "Shared_Hugetlb" | "Private_Hugetlb") {
+    if !matches!(key, "AnonHugePages" | "ShmemPmdMapped" | "FilePmdMapped" | "Shared_Hugetlb" | "Private_Hugetlb") {
         return None;
     }
     let kib: u64 = value.trim().strip_suffix(" kB")?.parse().ok()?;

@@ -17,6 +17,7 @@ mod lock;
 mod mapped;
 mod mapping;
 mod medium;
+mod memory;
 mod probe;
 mod write_path;
 
@@ -25,4 +26,5 @@ pub use error::MapError;
 pub use fork::ForkGuard;
 pub use lock::{LockError, StoreLock};
 pub use mapped::{MapOptions, Mapped};
+pub use memory::Memory;
 pub use probe::{MachineProbe, dependent_read_ns, persist_by_flush_ns, persist_by_stream_ns, probe};

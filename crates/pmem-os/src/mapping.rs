@@ -87,6 +87,16 @@ impl AddressRange {
         self.advise(range, Advice::LinuxDontFork)
     }
 
+    /// Maps zeroed memory of this process alone to the part `range` of the addresses.
+    pub(crate) fn map_anonymous(&self, range: Range<u64>) -> Result<(), Errno> {
+        let (at, len) = self.part(&range);
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: the part lies in our reserved addresses, and nobody uses it yet.
+        let mapped = unsafe { mmap_anonymous(at, len, access, MapFlags::PRIVATE | MapFlags::FIXED) };
+        mapped.inspect_err(|_| self.close_gap(&range))?;
+        self.advise(range, Advice::LinuxDontFork)
+    }
+
     /// Gives the part `range` back to the reservation.
     ///
     /// # Safety
@@ -100,7 +110,10 @@ impl AddressRange {
 
     /// Gives the kernel an advice about `range` that changes no byte of it.
     pub(crate) fn advise(&self, range: Range<u64>, advice: Advice) -> Result<(), Errno> {
-        debug_assert!(matches!(advice, Advice::LinuxDontFork | Advice::LinuxHugepage | Advice::LinuxPopulateWrite));
+        debug_assert!(matches!(
+            advice,
+            Advice::LinuxDontFork | Advice::LinuxHugepage | Advice::LinuxNoHugepage | Advice::LinuxPopulateWrite
+        ));
         let (at, len) = self.part(&range);
         // SAFETY: the part is ours, and these kinds of advice change no byte.
         unsafe { madvise(at, len, advice) }

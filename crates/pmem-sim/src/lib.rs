@@ -16,9 +16,13 @@
 //!   is lost; `order` does nothing.
 //!
 //! Growth is durable when it returns, and its new bytes are zero.
+//!
+//! [`SimDisk`] is two files on a disk, for the journal: see its head. The explorer takes either for what it is: [`Crashable`].
 
 mod agent;
 mod choice;
+mod crashable;
+mod disk;
 mod image;
 mod line_model;
 mod medium;
@@ -27,7 +31,10 @@ mod model;
 mod pages;
 mod sim;
 mod span_model;
+mod steps;
 
+pub use crashable::{CrashImage, Crashable, ObserverOf};
+pub use disk::{DiskImage, Fault, SimDisk, SimFile};
 pub use image::Image;
 pub use memory::REGION_BYTES_MAX;
 pub use model::Model;

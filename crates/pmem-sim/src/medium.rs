@@ -87,6 +87,13 @@ unsafe impl Medium for Sim {
         }
     }
 
+    fn flush_published(&self, word: Span) {
+        match self.model() {
+            Model::Span => self.step(StepKind::Flush),
+            _ => self.flush(word),
+        }
+    }
+
     fn commit(&self, _level: Level) -> Ticket {
         let mut state = self.0.state.lock();
         let State { durable, pending, .. } = &mut *state;

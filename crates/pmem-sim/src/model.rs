@@ -14,6 +14,8 @@ pub enum Model {
     Line,
     /// A log: flushed bytes alone survive, as a prefix in log order.
     Span,
+    /// Files on a disk, which loses, tears and reorders sectors that were not synced.
+    Disk,
 }
 
 impl Model {
@@ -21,6 +23,7 @@ impl Model {
         match self {
             Model::Line => Box::new(LineModel::default()),
             Model::Span => Box::new(SpanModel::default()),
+            Model::Disk => panic!("a disk has no region of memory: see `SimDisk`"),
         }
     }
 }

@@ -10,15 +10,16 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use pmem::{Canary, LINE_BYTES, Medium, Offset};
 
-use crate::agent::Interposed;
 use crate::choice::choices;
+use crate::crashable::ObserverOf;
 use crate::image::Image;
 use crate::memory::{Memory, REGION_BYTES_MAX};
 use crate::model::{CrashModel, Model};
 use crate::pages::{Page, Pages};
+use crate::steps::Steps;
 
 /// Is called after each step, on the thread that made it.
-pub type Observer = Box<dyn FnMut(&Sim, StepKind) + Send>;
+pub type Observer = ObserverOf<Sim>;
 
 /// What a medium did. Whatever can change the set of crash images, or what a reader sees, is a step.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -49,6 +50,12 @@ pub enum StepKind {
     WaitEnd,
     /// The region grew, or refused to.
     Grow,
+    /// A file was written to.
+    FileWrite,
+    /// A file got its length or its space.
+    FileLength,
+    /// A file was synced.
+    FileSync,
 }
 
 /// A simulated region. Clones are handles to the same one.
@@ -61,8 +68,7 @@ pub(crate) struct Region {
     pub(crate) model: Model,
     pub(crate) canary: OnceLock<Canary>,
     pub(crate) state: Mutex<State>,
-    observer: Mutex<Option<Observer>>,
-    step_count: AtomicU64,
+    steps: Steps<Sim>,
 }
 
 pub(crate) struct State {
@@ -105,8 +111,7 @@ impl Sim {
             model,
             canary: OnceLock::new(),
             state: Mutex::new(State { durable: Arc::new(pages), pending: model.start(), growth_count_max: u64::MAX }),
-            observer: Mutex::new(None),
-            step_count: AtomicU64::new(0),
+            steps: Steps::default(),
         }))
     }
 
@@ -132,19 +137,18 @@ impl Sim {
     ///
     /// An observer that owns a handle to its own region keeps it alive until [`Sim::unobserve`].
     pub fn observe(&self, observer: Observer) {
-        *self.0.observer.lock() = Some(observer);
+        self.0.steps.observe(observer);
     }
 
     /// Ends observation. Not for use inside an observer, which it would not end.
     pub fn unobserve(&self) {
-        let observer = self.0.observer.lock().take();
-        drop(observer);
+        self.0.steps.unobserve();
     }
 
     /// How many steps were made so far.
     #[must_use]
     pub fn step_count(&self) -> u64 {
-        self.0.step_count.load(Ordering::Relaxed)
+        self.0.steps.count()
     }
 
     /// After `growth_count` more growths every further one is refused as full.
@@ -172,12 +176,7 @@ impl Sim {
 
     /// Counts a step and shows it to the observer. The caller holds no lock.
     pub(crate) fn step(&self, kind: StepKind) {
-        self.0.step_count.fetch_add(1, Ordering::Relaxed);
-        let Some(mut observer) = self.0.observer.lock().take() else { return };
-        let interposed = Interposed::enter();
-        observer(self, kind);
-        drop(interposed);
-        self.0.observer.lock().get_or_insert(observer);
+        self.0.steps.step(self, kind);
     }
 
     /// The present content of the line at `line`, word by word.

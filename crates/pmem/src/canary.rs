@@ -59,4 +59,24 @@ pub enum Canary {
     ChangeMissesDelta,
     /// A replaced item is free before the ordered index has let go of it.
     RetireBeforeTree,
+    /// Of several entries of one commit the log has the later before the earlier.
+    LogOrderUnlikeStores,
+    /// The checkpoint takes pages of memory, with whatever was stored since, in place of what the log says.
+    LivePageInBase,
+    /// The checkpoint applies what the log has not made durable yet.
+    BaseBeforeLog,
+    /// A log segment is used again before the base that took it in is durable.
+    RecycledBeforeBase,
+    /// Replay does not look at numbers: what a log segment held before its present use is replayed.
+    OldRecordsReplayed,
+    /// Replay does not look at checksums.
+    TornRecordAccepted,
+    /// Frames are written to a log segment before its header is durable.
+    FramesBeforeHeader,
+    /// Opening goes on behind the log's end without making durable what it has read up to there.
+    TailNotRewritten,
+    /// A wait returns before the sync.
+    WaitBeforeSync,
+    /// A failed sync is tried again, and believed.
+    SyncRetried,
 }

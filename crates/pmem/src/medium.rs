@@ -11,16 +11,19 @@ use crate::{Canary, Counts, Offset, Span, arch};
 pub enum Durability {
     /// The death of the process, by whatever signal; not of the machine.
     Process,
+    /// The death of the process; and loss of power, which takes the last moments' writes, the later before the earlier.
+    Buffered,
     /// Loss of power.
     Power,
 }
 
 impl Durability {
-    /// The name in stats, banners and options: `process` or `power`.
+    /// The name in stats, banners and options: `process`, `buffered` or `power`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Durability::Process => "process",
+            Durability::Buffered => "buffered",
             Durability::Power => "power",
         }
     }
@@ -85,6 +88,11 @@ pub enum MediumError {
     },
     /// The medium was opened for reading.
     ReadOnly,
+    /// The log could not be written or synced, so nothing more can become durable; its error number.
+    Poisoned {
+        /// The number as in `errno.h`.
+        errno: i32,
+    },
 }
 
 impl fmt::Display for MediumError {
@@ -101,6 +109,11 @@ impl fmt::Display for MediumError {
             }
             MediumError::Os { errno } => write!(f, "the operating system answered with error number {errno}"),
             MediumError::ReadOnly => f.write_str("the store is open for reading only"),
+            MediumError::Poisoned { errno } => write!(
+                f,
+                "writing to the disk failed (error number {errno}): the store takes no more writes until it is opened \
+                 again; what was acknowledged is safe"
+            ),
         }
     }
 }
@@ -140,6 +153,20 @@ pub unsafe trait Medium: Send + Sync + 'static {
         true
     }
 
+    /// What speaks against further writes, though the medium was opened for them.
+    ///
+    /// # Errors
+    /// [`MediumError::Poisoned`].
+    #[inline(always)]
+    fn health(&self) -> Result<(), MediumError> {
+        Ok(())
+    }
+
+    /// True where stores become durable through a log: the file behind the region is not the region by itself.
+    fn is_journaled(&self) -> bool {
+        false
+    }
+
     /// Stores one aligned word atomically.
     fn store(&self, at: Offset, word: u64, ordering: Ordering);
 
@@ -176,6 +203,12 @@ pub unsafe trait Medium: Send + Sync + 'static {
         }
         self.store(slot.position, position, Ordering::Release);
         self.flush(slot.position.span(8));
+    }
+
+    /// Makes sure that a word which a publish made visible is on its way to durability: for whoever meets it before its
+    /// publisher has waited. A log holds it already.
+    fn flush_published(&self, word: Span) {
+        self.flush(word);
     }
 
     /// Asks that everything flushed so far become durable.

@@ -13,6 +13,8 @@ pub trait Probe: Send + Sync + 'static {
     fn streamed(&self, _span: Span) {}
     /// A fence: `order` or `commit`.
     fn fenced(&self) {}
+    /// A wait is about to begin.
+    fn waits(&self) {}
     /// An item's bytes are about to be read.
     fn read(&self) {}
     /// What was counted, if this probe counts.
@@ -69,6 +71,15 @@ unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
         self.inner.is_writable()
     }
 
+    #[inline(always)]
+    fn health(&self) -> Result<(), MediumError> {
+        self.inner.health()
+    }
+
+    fn is_journaled(&self) -> bool {
+        self.inner.is_journaled()
+    }
+
     fn store(&self, at: Offset, word: u64, ordering: Ordering) {
         self.inner.store(at, word, ordering);
     }
@@ -103,6 +114,11 @@ unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
         self.probe.flushed(slot.position.span(8));
     }
 
+    fn flush_published(&self, word: Span) {
+        self.inner.flush_published(word);
+        self.probe.flushed(word);
+    }
+
     fn commit(&self, level: Level) -> Ticket {
         let ticket = self.inner.commit(level);
         self.probe.fenced();
@@ -110,6 +126,7 @@ unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
     }
 
     fn wait(&self, ticket: Ticket) -> Result<(), MediumError> {
+        self.probe.waits();
         self.inner.wait(ticket)
     }
 

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use pmem_sim::{Image, Model, Sim};
+use pmem_sim::{CrashImage, Crashable, Model};
 
 use crate::explore::{Counts, Settings};
 use crate::oracle::{Oracle, State};
@@ -25,6 +25,9 @@ const IMAGES_PER_CLEAR: u64 = 4;
 /// Crash images looked at after each operation on a recovered store: nothing pending survives, and everything.
 const IMAGES_AFTER_USE_MAX: usize = 2;
 
+/// An image of what `S` lies on.
+pub(crate) type ImageOf<S> = <<S as Subject>::Medium as Crashable>::Image;
+
 /// A problem, and the crashes that led to it, outermost first.
 pub(crate) struct Fault {
     pub(crate) images: Vec<String>,
@@ -38,7 +41,7 @@ impl From<Problem> for Fault {
 }
 
 impl Fault {
-    fn behind(mut self, image: &Image) -> Fault {
+    fn behind(mut self, image: &impl CrashImage) -> Fault {
         self.images.insert(0, image.to_string());
         self
     }
@@ -86,16 +89,16 @@ impl Examiner {
     }
 
     /// Whether this was examined already.
-    pub(crate) fn knows(&self, image: &Image, oracle: &Oracle) -> bool {
+    pub(crate) fn knows(&self, image: &impl CrashImage, oracle: &Oracle) -> bool {
         self.known.contains(&(image.hash(), oracle.fingerprint(), Depth::Script))
     }
 
     /// Examines an image of the script's own medium.
-    pub(crate) fn examine<S: Subject>(&mut self, image: &Image, oracle: &Oracle) -> Result<(), Fault> {
+    pub(crate) fn examine<S: Subject>(&mut self, image: &ImageOf<S>, oracle: &Oracle) -> Result<(), Fault> {
         self.examine_at::<S>(image, oracle, Depth::Script)
     }
 
-    fn examine_at<S: Subject>(&mut self, image: &Image, oracle: &Oracle, depth: Depth) -> Result<(), Fault> {
+    fn examine_at<S: Subject>(&mut self, image: &ImageOf<S>, oracle: &Oracle, depth: Depth) -> Result<(), Fault> {
         if !self.known.insert((image.hash(), oracle.fingerprint(), depth)) {
             return Ok(());
         }
@@ -107,8 +110,8 @@ impl Examiner {
         examined.unwrap_or_else(|panic| Err(panicked(&*panic).into())).map_err(|fault| fault.behind(image))
     }
 
-    fn recover_and_use<S: Subject>(&mut self, image: &Image, oracle: &Oracle, depth: Depth) -> Result<(), Fault> {
-        let sim = medium_on(image, self.model, &self.settings);
+    fn recover_and_use<S: Subject>(&mut self, image: &ImageOf<S>, oracle: &Oracle, depth: Depth) -> Result<(), Fault> {
+        let sim: S::Medium = medium_on(image, self.model, &self.settings);
         let (opened, crashes) = self.recording(&sim, depth, || S::open(sim.clone()));
         let store = match opened {
             Ok(store) => store,
@@ -129,8 +132,8 @@ impl Examiner {
     }
 
     /// A recovered store of which nothing was read yet is cleared, in one step for a crash, and then closed and opened.
-    fn recover_and_clear<S: Subject>(&mut self, image: &Image, found: State) -> Result<(), Fault> {
-        let sim = medium_on(image, self.model, &self.settings);
+    fn recover_and_clear<S: Subject>(&mut self, image: &ImageOf<S>, found: State) -> Result<(), Fault> {
+        let sim: S::Medium = medium_on(image, self.model, &self.settings);
         let store = S::open(sim.clone()).map_err(Problem::DoesNotOpen)?;
         let mut oracle = Oracle::exactly(found);
         oracle.begin(&Op::Clear);
@@ -152,7 +155,7 @@ impl Examiner {
     }
 
     /// Where format did not finish it must be possible, and may crash, again.
-    fn format_again<S: Subject>(&mut self, sim: &Sim, depth: Depth) -> Result<(), Fault> {
+    fn format_again<S: Subject>(&mut self, sim: &S::Medium, depth: Depth) -> Result<(), Fault> {
         let (formatted, crashes) = self.recording(sim, depth, || S::format(sim.clone()));
         let store = formatted.map_err(refused("format over an unfinished format"))?;
         let mut oracle = Oracle::exactly(None);
@@ -163,7 +166,7 @@ impl Examiner {
 
     /// A recovered store was read, so a further crash may change nothing; it takes and loses a key; nothing is damaged
     /// and nothing leaks.
-    fn use_it<S: Subject>(&mut self, store: &S, sim: &Sim, found: &State, depth: Depth) -> Result<(), Fault> {
+    fn use_it<S: Subject>(&mut self, store: &S, sim: &S::Medium, found: &State, depth: Depth) -> Result<(), Fault> {
         self.crash_now::<S>(sim, found, depth)?;
         check(store)?;
         let probe = depth.probe_key();
@@ -190,7 +193,7 @@ impl Examiner {
     }
 
     /// The recovered store crashes at rest: exactly what it holds must come back.
-    fn crash_now<S: Subject>(&mut self, sim: &Sim, state: &State, depth: Depth) -> Result<(), Fault> {
+    fn crash_now<S: Subject>(&mut self, sim: &S::Medium, state: &State, depth: Depth) -> Result<(), Fault> {
         if depth == Depth::Recovery {
             return Ok(());
         }
@@ -198,13 +201,13 @@ impl Examiner {
         self.nested::<S>(&images, &Oracle::exactly(state.clone()), depth)
     }
 
-    fn nested<S: Subject>(&mut self, images: &[Image], oracle: &Oracle, depth: Depth) -> Result<(), Fault> {
+    fn nested<S: Subject>(&mut self, images: &[ImageOf<S>], oracle: &Oracle, depth: Depth) -> Result<(), Fault> {
         debug_assert!(depth == Depth::Script || images.is_empty(), "crashes nest once");
         images.iter().try_for_each(|image| self.examine_at::<S>(image, oracle, Depth::Recovery))
     }
 
     /// Runs `act` on `sim` and samples the crashes at its steps.
-    fn recording<T>(&self, sim: &Sim, depth: Depth, act: impl FnOnce() -> T) -> (T, Vec<Image>) {
+    fn recording<C: Crashable, T>(&self, sim: &C, depth: Depth, act: impl FnOnce() -> T) -> (T, Vec<C::Image>) {
         if depth == Depth::Recovery {
             return (act(), Vec::new());
         }
@@ -223,8 +226,8 @@ impl Examiner {
     }
 }
 
-fn medium_on(image: &Image, model: Model, settings: &Settings) -> Sim {
-    let sim = Sim::from_image(image, model);
+fn medium_on<C: Crashable>(image: &C::Image, model: Model, settings: &Settings) -> C {
+    let sim = C::from_image(image, model);
     settings.canary.map_or(sim.clone(), |canary| sim.with_canary(canary))
 }
 

@@ -7,9 +7,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pmem_sim::{Image, Sim, StepKind};
+use pmem_sim::{CrashImage, Crashable, StepKind};
 
-use crate::examine::{Examiner, Fault};
+use crate::examine::{Examiner, Fault, ImageOf};
 use crate::explore::{Counts, Settings};
 use crate::oracle::Oracle;
 use crate::read::refused;
@@ -21,8 +21,8 @@ use crate::visitor::Visitor;
 use crate::walk::{Outcome, Task};
 
 /// A crash that might have happened, and what would have been legal then.
-struct Crash {
-    image: Image,
+struct Crash<S: Subject> {
+    image: ImageOf<S>,
     oracle: Arc<Oracle>,
     op_step: u64,
     kind: Option<StepKind>,
@@ -39,7 +39,7 @@ pub(crate) struct Scene<S: Subject> {
     explores: bool,
     /// Whether the visitor was there during the operation in flight: before that, the run shows nothing new.
     visited: bool,
-    crashes: Reservoir<(u64, u64), Crash>,
+    crashes: Reservoir<(u64, u64), Crash<S>>,
     /// Where the run is, without a problem yet.
     place: Violation,
     violation: Option<Box<Violation>>,
@@ -103,7 +103,7 @@ impl<S: Subject> Scene<S> {
     }
 
     /// The operation took place, or was refused, or failed. Its crashes are examined now.
-    pub(crate) fn end(&mut self, sim: &Sim, done: Result<Outcome, Problem>) -> Result<(), Box<Violation>> {
+    pub(crate) fn end(&mut self, sim: &S::Medium, done: Result<Outcome, Problem>) -> Result<(), Box<Violation>> {
         let oracle = Arc::make_mut(&mut self.oracle);
         let judged = match done {
             Ok(Outcome::Done) => {
@@ -136,7 +136,7 @@ impl<S: Subject> Scene<S> {
     }
 
     /// After each step: first the visitor, then the crash.
-    pub(crate) fn stepped(&mut self, sim: &Sim, kind: StepKind) {
+    pub(crate) fn stepped(&mut self, sim: &S::Medium, kind: StepKind) {
         if self.violation.is_some() {
             return;
         }
@@ -170,7 +170,7 @@ impl<S: Subject> Scene<S> {
         Ok(())
     }
 
-    fn note_crashes(&mut self, sim: &Sim, kind: Option<StepKind>) {
+    fn note_crashes(&mut self, sim: &S::Medium, kind: Option<StepKind>) {
         if !self.explores || !self.visited {
             return;
         }

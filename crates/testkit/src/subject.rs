@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
 
-use pmem_sim::Sim;
+use pmem_sim::Crashable;
 
 /// What a store holds: values by key.
 pub type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -134,17 +134,20 @@ pub struct Space {
 /// A store on the crash medium. It must be deterministic: the same calls make the same steps, so a random hash seed or
 /// identity is fixed here, and background work runs only in [`Subject::settle`].
 pub trait Subject: Operations + Sized + Send + Sync + 'static {
+    /// What it lies on: [`pmem_sim::Sim`], or [`pmem_sim::SimDisk`] with a journal between.
+    type Medium: Crashable;
+
     /// Makes an empty store, whatever the medium holds.
     ///
     /// # Errors
     /// [`Failure::Full`], or whatever the store says.
-    fn format(medium: Sim) -> Result<Self, Failure>;
+    fn format(medium: Self::Medium) -> Result<Self, Failure>;
 
     /// Opens and recovers a store.
     ///
     /// # Errors
     /// [`Failure::Unfinished`] if the medium holds none; otherwise whatever the store says.
-    fn open(medium: Sim) -> Result<Self, Failure>;
+    fn open(medium: Self::Medium) -> Result<Self, Failure>;
 
     /// Closes the store in an orderly way.
     ///

@@ -29,7 +29,7 @@ impl Visitor {
 
     /// Whether a run on `model` can show anything. On memory a wait is empty, and deleters of one key exclude each other.
     pub(crate) fn visits(self, model: Model) -> bool {
-        self != Visitor::Deleter || model == Model::Span
+        self != Visitor::Deleter || model != Model::Line
     }
 
     /// Whether it comes after the `op_step`th step of an operation, one of `kind`.

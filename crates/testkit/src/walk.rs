@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use pmem_sim::{Model, Sim};
+use pmem_sim::{Crashable, Model};
 
 use crate::examine::panicked;
 use crate::explore::{Counts, Settings};
@@ -50,14 +50,14 @@ pub(crate) fn walk<S: Subject>(task: Task<'_>, settings: &Settings) -> Result<Co
 }
 
 struct Walk<S: Subject> {
-    sim: Sim,
+    sim: S::Medium,
     store: Option<Arc<S>>,
     scene: Arc<Mutex<Scene<S>>>,
 }
 
 impl<S: Subject> Walk<S> {
     fn new(task: Task<'_>, settings: &Settings) -> Walk<S> {
-        let sim = Sim::new(settings.region_bytes, task.model);
+        let sim = S::Medium::new(settings.region_bytes, task.model);
         let sim = settings.canary.map_or(sim.clone(), |canary| sim.with_canary(canary));
         Walk { sim, store: None, scene: Arc::new(Mutex::new(Scene::new(task, settings))) }
     }

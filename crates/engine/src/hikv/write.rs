@@ -31,6 +31,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         if !self.medium.is_writable() {
             return Err(MediumError::ReadOnly.into());
         }
+        self.medium.health()?;
         if self.image.is_named() {
             self.forget_image();
         }

@@ -187,7 +187,7 @@ fn search_line<M: Medium, R, E: From<MediumError>>(
 pub(super) fn settle<M: Medium>(medium: &M, slot: Slot, seen: Position) -> Result<Position, MediumError> {
     let mut position = seen;
     while position.is_fresh() && medium.is_writable() && !medium.breaks(Canary::UnsettledRead) {
-        medium.flush(slot.position.span(8));
+        medium.flush_published(slot.position.span(8));
         let ticket = medium.commit(Level::Strongest);
         medium.wait(ticket)?;
         position = match medium.compare_exchange(slot.position, position.word(), position.settled().word()) {

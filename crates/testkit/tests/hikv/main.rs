@@ -4,6 +4,7 @@
 //! The tests that are ignored go further: `cargo test --release -p hikv-testkit --test hikv -- --ignored`.
 
 mod closes;
+mod journaled;
 mod scripts;
 mod subject;
 
@@ -100,7 +101,7 @@ fn everything_survives_in_order_for_long() {
     all_for_long::<InOrder>();
 }
 
-fn answers_like_a_map<S: Subject>() {
+fn answers_like_a_map<S: Subject<Medium = pmem_sim::Sim>>() {
     let shape = Shape { multi_puts: true, scans: true, clears: true, ..Shape::small(2000) };
     let compared = conformance(|| Box::new(scripts::new_store::<S>()), &shape, 0..4);
     assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 8000);

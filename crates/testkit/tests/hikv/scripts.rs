@@ -11,7 +11,7 @@ use crate::subject::{Crashed, REGION_BYTES};
 /// Larger than the largest size class: an extent.
 const EXTENT_BYTES: usize = 300_000;
 
-pub(crate) fn new_store<S: Subject>() -> S {
+pub(crate) fn new_store<S: Subject<Medium = Sim>>() -> S {
     S::format(Sim::new(REGION_BYTES, Model::Line)).expect("the region is large enough")
 }
 

@@ -1,4 +1,4 @@
-//! HiKV on the crash medium, without order and with it.
+//! HiKV on a crash medium, without order and with it.
 
 use std::ops::Bound;
 
@@ -9,39 +9,68 @@ use engine::{
 };
 use heap::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, UNIT_BYTES};
 use heap::{Class, HeapError};
-use pmem::MediumError;
-use pmem_sim::Sim;
+use pmem::{Medium, MediumError};
+use pmem_sim::{Crashable, Sim};
 use testkit::{Contents, Direction, Failure, Operations, Space, Subject, Visit};
 
 /// Head, one chunk of segments, and room for a few chunks of items.
 pub(crate) const REGION_BYTES: u64 = (2 << 20) + (512 << 10);
 
 /// The store that is crashed. One partition, so that few keys fill a segment.
-pub(crate) struct Crashed<O = HashOnly>(pub(crate) HiKv<Sim, HostDram, O>);
+pub(crate) struct Crashed<O = HashOnly, M = Sim>(pub(crate) HiKv<M, HostDram, O>);
 
 /// The store that keeps its keys in order, once it was scanned.
 pub(crate) type InOrder = Crashed<Ordered<HostDram>>;
 
-/// Whether a store keeps order.
-pub(crate) trait Kept: Order<Sim, HostDram> {
-    fn kept(store: HiKv<Sim, HostDram>) -> HiKv<Sim, HostDram, Self>;
+/// A medium over something that can be crashed.
+pub(crate) trait Over: Medium + Sized {
+    /// What it lies on.
+    type Medium: Crashable;
+
+    /// One that holds nothing.
+    fn make(on: Self::Medium) -> Result<Self, Failure>;
+
+    /// The one that is there.
+    fn open(on: Self::Medium) -> Result<Self, Failure>;
+
+    /// Ends what it leaves to the background.
+    fn settle(&self) -> Result<(), Failure> {
+        Ok(())
+    }
 }
 
-impl Kept for HashOnly {
-    fn kept(store: HiKv<Sim, HostDram>) -> HiKv<Sim, HostDram> {
+impl Over for Sim {
+    type Medium = Sim;
+
+    fn make(on: Sim) -> Result<Sim, Failure> {
+        Ok(on)
+    }
+
+    fn open(on: Sim) -> Result<Sim, Failure> {
+        Ok(on)
+    }
+}
+
+/// Whether a store keeps order.
+pub(crate) trait Kept<M: Medium>: Order<M, HostDram> {
+    fn kept(store: HiKv<M, HostDram>) -> HiKv<M, HostDram, Self>;
+}
+
+impl<M: Medium> Kept<M> for HashOnly {
+    fn kept(store: HiKv<M, HostDram>) -> HiKv<M, HostDram> {
         store
     }
 }
 
-impl Kept for Ordered<HostDram> {
-    fn kept(store: HiKv<Sim, HostDram>) -> HiKv<Sim, HostDram, Ordered<HostDram>> {
+impl<M: Medium> Kept<M> for Ordered<HostDram> {
+    fn kept(store: HiKv<M, HostDram>) -> HiKv<M, HostDram, Ordered<HostDram>> {
         const QUEUE_COUNT: usize = 2;
         store.ordered(Ordered::new(QUEUE_COUNT, HostDram))
     }
 }
 
-impl<O: Kept> Crashed<O> {
-    fn of(store: HiKv<Sim, HostDram>) -> Crashed<O> {
+impl<O: Kept<M>, M: Over> Crashed<O, M> {
+    fn of(store: HiKv<M, HostDram>) -> Crashed<O, M> {
         Crashed(O::kept(store))
     }
 
@@ -83,7 +112,7 @@ fn scan(
     Ok(())
 }
 
-impl<O: Kept> Operations for Crashed<O> {
+impl<O: Kept<M>, M: Over> Operations for Crashed<O, M> {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
         let mut copy = None;
         self.0.get(key, &mut |_, value| copy = Some(value.to_vec())).map_err(failure)?;
@@ -135,14 +164,16 @@ impl<O: Kept> Operations for Crashed<O> {
     }
 }
 
-impl<O: Kept> Subject for Crashed<O> {
-    fn format(medium: Sim) -> Result<Crashed<O>, Failure> {
+impl<O: Kept<M>, M: Over> Subject for Crashed<O, M> {
+    type Medium = M::Medium;
+
+    fn format(on: M::Medium) -> Result<Crashed<O, M>, Failure> {
         let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
-        HiKv::format(medium, HostDram, &parameters).map(Crashed::of).map_err(open_failure)
+        HiKv::format(M::make(on)?, HostDram, &parameters).map(Crashed::of).map_err(open_failure)
     }
 
-    fn open(medium: Sim) -> Result<Crashed<O>, Failure> {
-        HiKv::open(medium, HostDram).map(Crashed::of).map_err(open_failure)
+    fn open(on: M::Medium) -> Result<Crashed<O, M>, Failure> {
+        HiKv::open(M::open(on)?, HostDram).map(Crashed::of).map_err(open_failure)
     }
 
     /// However long the other scripts' threads keep what is retired: a close that does not wait for them leaves no image.
@@ -154,7 +185,7 @@ impl<O: Kept> Subject for Crashed<O> {
     fn settle(&self) -> Result<(), Failure> {
         while self.0.step().map_err(failure)? == Progress::More {}
         self.free_garbage();
-        Ok(())
+        self.0.medium().settle()
     }
 
     fn space(&self, contents: &Contents) -> Option<Space> {

@@ -111,6 +111,8 @@ impl Operations for SlotTable {
 }
 
 impl Subject for SlotTable {
+    type Medium = Sim;
+
     fn format(medium: Sim) -> Result<SlotTable, Failure> {
         Ok(SlotTable::make(medium))
     }

@@ -145,6 +145,8 @@ impl<T: Twist> Operations for Twin<T> {
 }
 
 impl<T: Twist> Subject for Twin<T> {
+    type Medium = Sim;
+
     fn format(medium: Sim) -> Result<Twin<T>, Failure> {
         Ok(Twin(SlotTable::format(medium)?, PhantomData))
     }

@@ -1,0 +1,83 @@
+//! The log in memory: entries in the order in which they were appended, until a writer takes them.
+//!
+//! An entry's place in the log is taken under the buffer's lock, and its bytes are read, or its words stored, under the same
+//! lock. So whatever is flushed twice, by two threads even, the log has the older bytes before the newer ones, and no
+//! reader meets a published word that the log does not hold.
+
+use std::mem;
+use std::sync::atomic::Ordering;
+
+use parking_lot::MutexGuard;
+use pmem::Offset;
+
+use crate::File;
+use crate::frame::{ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES, pad, push_entry_head};
+use crate::journal::Journal;
+
+/// What was appended and not yet taken: a frame but for its header, for which there is room.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    frame: Vec<u8>,
+    /// A twin's: words whose entries come later than their stores.
+    pub(crate) held: Vec<(Offset, u64)>,
+}
+
+impl Buffer {
+    pub(crate) fn new() -> Buffer {
+        Buffer { frame: vec![0; FRAME_HEADER_BYTES], held: Vec::new() }
+    }
+
+    /// Takes the frame and leaves `empty`, a vector of any contents, in its place.
+    pub(crate) fn take(&mut self, mut empty: Vec<u8>) -> Vec<u8> {
+        empty.clear();
+        empty.resize(FRAME_HEADER_BYTES, 0);
+        mem::replace(&mut self.frame, empty)
+    }
+
+    fn has_room_for(&self, bytes: usize, frame_bytes_max: usize) -> bool {
+        self.frame.len() + bytes <= frame_bytes_max || self.frame.len() == FRAME_HEADER_BYTES
+    }
+
+    /// Appends an entry of `len_bytes` at `at` that `fill` adds to the frame.
+    pub(crate) fn push(&mut self, at: Offset, len_bytes: usize, fill: impl FnOnce(&mut Vec<u8>)) {
+        push_entry_head(&mut self.frame, at, len_bytes);
+        fill(&mut self.frame);
+        pad(&mut self.frame);
+    }
+
+    pub(crate) fn push_word(&mut self, at: Offset, word: u64) {
+        self.push(at, 8, |frame| frame.extend(word.to_ne_bytes()));
+    }
+}
+
+impl<F: File> Journal<F> {
+    /// The buffer, locked, with room for entries of `len_bytes` together; none on a poisoned log. Writes out what is in the
+    /// way, and so may wait for a checkpoint.
+    #[inline]
+    pub(crate) fn room(&self, entry_count: usize, len_bytes: usize) -> Option<Append<'_, F>> {
+        let wanted_bytes = entry_count * ENTRY_HEADER_BYTES + len_bytes.next_multiple_of(8);
+        loop {
+            self.healthy().ok()?;
+            let buffer = self.buffer.lock();
+            if buffer.has_room_for(wanted_bytes, self.options.frame_bytes_max()) {
+                return Some(Append { journal: self, before_bytes: buffer.frame.len(), buffer });
+            }
+            drop(buffer);
+            self.write_out().ok()?;
+        }
+    }
+}
+
+/// The locked buffer. What was appended counts when it is dropped.
+pub(crate) struct Append<'a, F: File> {
+    journal: &'a Journal<F>,
+    before_bytes: usize,
+    pub(crate) buffer: MutexGuard<'a, Buffer>,
+}
+
+impl<F: File> Drop for Append<'_, F> {
+    fn drop(&mut self) {
+        let bytes = self.buffer.frame.len() - self.before_bytes;
+        self.journal.appended.fetch_add(bytes as u64, Ordering::Release);
+    }
+}

@@ -1,0 +1,109 @@
+//! Why a journal does not open.
+
+use std::error::Error;
+use std::{fmt, io};
+
+/// Which of a journal's two files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Which {
+    /// The region, as a prefix of the log left it.
+    Base,
+    /// What came after.
+    Log,
+}
+
+/// Why a journal does not open, or cannot be made.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum JournalError {
+    /// The log was never finished: the journal is to be made anew.
+    Unfinished,
+    /// A newer program made it.
+    Version {
+        /// Its version.
+        found: u32,
+    },
+    /// The log contradicts itself.
+    Damaged {
+        /// Where, in the log file.
+        at_bytes: u64,
+        /// What is wrong there.
+        what: &'static str,
+    },
+    /// The base is shorter than what the log writes to, or than a page.
+    Truncated {
+        /// Its length.
+        base_bytes: u64,
+    },
+    /// An option is outside its range.
+    Option {
+        /// Which, and what is wrong.
+        what: &'static str,
+    },
+    /// The operating system refused.
+    Io {
+        /// The file.
+        which: Which,
+        /// What was tried, as a verb.
+        doing: &'static str,
+        /// Its answer.
+        source: io::Error,
+    },
+    /// There is no memory for the region.
+    Memory {
+        /// How much was wanted.
+        wanted_bytes: u64,
+        /// The operating system's answer.
+        source: io::Error,
+    },
+}
+
+impl JournalError {
+    pub(crate) fn io(which: Which, doing: &'static str) -> impl FnOnce(io::Error) -> JournalError {
+        move |source| JournalError::Io { which, doing, source }
+    }
+
+    pub(crate) fn memory(wanted_bytes: u64) -> impl FnOnce(io::Error) -> JournalError {
+        move |source| JournalError::Memory { wanted_bytes, source }
+    }
+}
+
+impl fmt::Display for Which {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Which::Base => "base",
+            Which::Log => "log",
+        })
+    }
+}
+
+impl fmt::Display for JournalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JournalError::Unfinished => f.write_str("the journal's log was never finished"),
+            JournalError::Version { found } => {
+                write!(f, "the journal has version {found}, and this program knows version {}", crate::layout::VERSION)
+            }
+            JournalError::Damaged { at_bytes, what } => {
+                write!(f, "the journal's log is damaged at byte {at_bytes:#x}: {what}")
+            }
+            JournalError::Truncated { base_bytes } => {
+                write!(f, "the journal's base has {base_bytes} bytes, fewer than its log tells of")
+            }
+            JournalError::Option { what } => f.write_str(what),
+            JournalError::Io { which, doing, source } => write!(f, "cannot {doing} the journal's {which}: {source}"),
+            JournalError::Memory { wanted_bytes, source } => {
+                write!(f, "no memory for a region of {wanted_bytes} bytes: {source}")
+            }
+        }
+    }
+}
+
+impl Error for JournalError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            JournalError::Io { source, .. } | JournalError::Memory { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

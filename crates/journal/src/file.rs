@@ -1,0 +1,65 @@
+//! The seam to the disk: what the journal asks of a file, so that a simulated disk can stand in.
+
+use std::io;
+
+use pmem::Canary;
+
+/// A file that somebody opened. All methods may be called by several threads at once.
+///
+/// What was written is durable after the next [`File::sync`] that succeeds, unless one failed in between: what a failed sync
+/// should have made durable is lost or not, and a later success says nothing about it. Before that each sector of 512 bytes
+/// shows after a crash any content that it had since it was last surely durable.
+pub trait File: Send + Sync + 'static {
+    /// The length.
+    ///
+    /// # Errors
+    /// The operating system's.
+    fn len(&self) -> io::Result<u64>;
+
+    /// True for a file of no length.
+    ///
+    /// # Errors
+    /// As for [`File::len`].
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Fills `into` with what lies at `at`.
+    ///
+    /// # Errors
+    /// The operating system's; of the kind `UnexpectedEof` if the file ends before.
+    fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()>;
+
+    /// Writes all of `bytes` at `at`.
+    ///
+    /// # Errors
+    /// The operating system's; some of it may be written.
+    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
+
+    /// Makes the file at least `to_bytes` long and takes space for all of it. New bytes are zero.
+    ///
+    /// # Errors
+    /// The operating system's, such as that there is no space. The file may have become longer.
+    fn allocate(&self, to_bytes: u64) -> io::Result<()>;
+
+    /// Cuts the file to no length.
+    ///
+    /// # Errors
+    /// The operating system's.
+    fn truncate(&self) -> io::Result<()>;
+
+    /// Makes what was written, and the length, durable.
+    ///
+    /// # Errors
+    /// The operating system's. Never to be tried again: see the trait's head.
+    fn sync(&self) -> io::Result<()>;
+
+    /// What was read and written need not stay in the operating system's cache. A hint.
+    fn forget_cached(&self) {}
+
+    /// True on a simulated disk that was asked to break this step; see [`Canary`].
+    #[inline(always)]
+    fn breaks(&self, _canary: Canary) -> bool {
+        false
+    }
+}

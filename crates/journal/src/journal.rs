@@ -1,0 +1,142 @@
+//! What the medium and its threads share: the files, the log in all its stages, and whether it still works.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+
+use parking_lot::{Condvar, Mutex};
+use pmem::{Canary, MediumError};
+use pmem_os::Memory;
+
+use crate::buffer::Buffer;
+use crate::slots::Slots;
+use crate::writer::Writer;
+use crate::{File, JournalOptions};
+
+/// See the module. Positions count the bytes of entries that were ever appended.
+#[derive(Debug)]
+pub(crate) struct Journal<F> {
+    pub(crate) base: F,
+    pub(crate) log: F,
+    pub(crate) memory: Memory,
+    pub(crate) options: JournalOptions,
+    pub(crate) identity: [u8; 16],
+
+    /// What was appended and not taken by a writer.
+    pub(crate) buffer: Mutex<Buffer>,
+    /// Up to where entries were appended; changes under the buffer's lock.
+    pub(crate) appended: AtomicU64,
+    /// Whoever holds it writes frames.
+    pub(crate) writer: Mutex<Writer>,
+    /// Up to where entries are in the operating system's hands.
+    pub(crate) written: AtomicU64,
+    /// True while somebody syncs for all who wait.
+    pub(crate) is_syncing: Mutex<bool>,
+    pub(crate) synced_more: Condvar,
+    /// Up to where entries are durable.
+    pub(crate) synced: AtomicU64,
+    /// One sync of the log at a time: of two at once only one is told of a failure.
+    log_sync: Mutex<()>,
+
+    pub(crate) slots: Mutex<Slots>,
+    /// A segment was sealed, or can be used again, or it is time to stop.
+    pub(crate) slots_changed: Condvar,
+    /// One checkpoint at a time.
+    pub(crate) checkpoint: Mutex<()>,
+    /// One sync of the base at a time.
+    base_sync: Mutex<()>,
+
+    /// The error number of the failure that ended writing, or 0.
+    poison: AtomicI32,
+    pub(crate) is_closing: AtomicBool,
+    /// Something was written that nobody waits to be synced.
+    pub(crate) is_sync_due: AtomicBool,
+    synced_bytes: AtomicU64,
+    sync_count: AtomicU64,
+}
+
+impl<F: File> Journal<F> {
+    pub(crate) fn new(
+        files: crate::Files<F>,
+        memory: Memory,
+        log: crate::recover::Log,
+        options: JournalOptions,
+    ) -> Self {
+        Journal {
+            base: files.base,
+            log: files.log,
+            memory,
+            options,
+            identity: log.identity,
+            buffer: Mutex::new(Buffer::new()),
+            appended: AtomicU64::new(0),
+            writer: Mutex::new(log.writer),
+            written: AtomicU64::new(0),
+            is_syncing: Mutex::new(false),
+            synced_more: Condvar::new(),
+            synced: AtomicU64::new(0),
+            log_sync: Mutex::new(()),
+            slots: Mutex::new(log.slots),
+            slots_changed: Condvar::new(),
+            checkpoint: Mutex::new(()),
+            base_sync: Mutex::new(()),
+            poison: AtomicI32::new(0),
+            is_closing: AtomicBool::new(false),
+            is_sync_due: AtomicBool::new(false),
+            synced_bytes: AtomicU64::new(0),
+            sync_count: AtomicU64::new(0),
+        }
+    }
+
+    /// # Errors
+    /// [`MediumError::Poisoned`] once something could not be written or synced.
+    #[inline(always)]
+    pub(crate) fn healthy(&self) -> Result<(), MediumError> {
+        match self.poison.load(Ordering::Acquire) {
+            0 => Ok(()),
+            errno => Err(MediumError::Poisoned { errno }),
+        }
+    }
+
+    /// Ends writing: from now on nothing becomes durable. The first failure is the one that is told.
+    #[cold]
+    pub(crate) fn poison(&self, error: &io::Error) -> MediumError {
+        let errno = error.raw_os_error().unwrap_or(libc::EIO);
+        let first = self.poison.compare_exchange(0, errno, Ordering::AcqRel, Ordering::Acquire);
+        // Whoever waits for a segment or a sync waits in vain.
+        drop(self.slots.lock());
+        self.slots_changed.notify_all();
+        drop(self.is_syncing.lock());
+        self.synced_more.notify_all();
+        MediumError::Poisoned { errno: first.err().unwrap_or(errno) }
+    }
+
+    /// Makes durable what was written to the log.
+    pub(crate) fn sync_log(&self) -> Result<(), MediumError> {
+        self.sync(&self.log, &self.log_sync)?;
+        self.sync_count.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Makes durable what was written to the base.
+    pub(crate) fn sync_base(&self) -> Result<(), MediumError> {
+        self.sync(&self.base, &self.base_sync)
+    }
+
+    /// Never tried again: the kernel has forgotten what it could not write.
+    fn sync(&self, file: &F, one_at_a_time: &Mutex<()>) -> Result<(), MediumError> {
+        let _alone = one_at_a_time.lock();
+        self.healthy()?;
+        let synced = file.sync();
+        let synced = if file.breaks(Canary::SyncRetried) { synced.or_else(|_| file.sync()) } else { synced };
+        synced.map_err(|error| self.poison(&error))
+    }
+
+    pub(crate) fn note_written(&self, bytes: usize) {
+        self.synced_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Syncs of the log, and bytes written to it, so far.
+    pub(crate) fn log_figures(&self) -> (u64, u64) {
+        (self.sync_count.load(Ordering::Relaxed), self.synced_bytes.load(Ordering::Relaxed))
+    }
+}

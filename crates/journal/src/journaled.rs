@@ -1,0 +1,288 @@
+//! The journaled medium: how it is made, opened and closed.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use pmem::{Durability, MediumError};
+use pmem_os::Memory;
+
+use crate::error::{JournalError, Which};
+use crate::journal::Journal;
+use crate::layout::FRAMES_START_BYTES;
+use crate::load::load;
+use crate::recover::{self, Log};
+use crate::segment::Header;
+use crate::slots::Slots;
+use crate::threads::Threads;
+use crate::writer::{Writer, is_full, write_zeros};
+use crate::{File, JournalOptions};
+
+/// The unit of a region's length: a page of every processor that hikv runs on.
+pub(crate) const PAGE_BYTES: u64 = 4096;
+
+/// A new journal's log: one segment is written while the other waits for its checkpoint.
+const SEGMENT_COUNT: u64 = 2;
+
+/// The two files of a journal.
+#[derive(Debug)]
+pub struct Files<F> {
+    /// The region, as a prefix of the log left it.
+    pub base: F,
+    /// What came after.
+    pub log: F,
+}
+
+/// How far an opening has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OpenProgress {
+    /// The base is read into memory.
+    Loading {
+        /// What is there.
+        done_bytes: u64,
+        /// The base's length.
+        total_bytes: u64,
+    },
+    /// The log is replayed.
+    Replaying {
+        /// Segments that are done.
+        done: u64,
+        /// Segments to be replayed.
+        total: u64,
+    },
+}
+
+/// A region in memory that a log and a base make durable; see the crate's head.
+pub struct Journaled<F: File> {
+    /// First, so that nobody works in the background when the rest goes.
+    threads: Threads,
+    pub(crate) journal: Arc<Journal<F>>,
+    pub(crate) len_bytes: AtomicU64,
+    /// Equal to `len_bytes`, or 0 where nothing may be stored, so that one comparison refuses both.
+    pub(crate) writable_bytes: AtomicU64,
+    /// Held by whoever makes the region longer.
+    growing: Mutex<()>,
+}
+
+impl<F: File> Journaled<F> {
+    /// Makes a journal of a region of at least `region_bytes` zeros. The files are new, or what an unfinished making left.
+    ///
+    /// # Errors
+    /// See [`JournalError`].
+    pub fn create(
+        files: Files<F>,
+        region_bytes: u64,
+        identity: [u8; 16],
+        options: JournalOptions,
+    ) -> Result<Journaled<F>, JournalError> {
+        options.check()?;
+        let Files { base, log } = &files;
+        let len_bytes = region_bytes.max(1).next_multiple_of(PAGE_BYTES);
+        let made = log.truncate().and_then(|()| log.sync()).and_then(|()| base.truncate());
+        made.map_err(JournalError::io(Which::Log, "empty"))?;
+        base.allocate(len_bytes).and_then(|()| base.sync()).map_err(JournalError::io(Which::Base, "allocate"))?;
+        let slots = Slots { count: SEGMENT_COUNT, free: vec![1], ..Slots::default() };
+        let header =
+            Header { segment_bytes: options.segment_bytes as u32, identity, ordinal: 1, first_sequence: 1, oldest: 1 };
+        (0..SEGMENT_COUNT)
+            .try_for_each(|slot| write_zeros(log, slot, options.segment_bytes))
+            .and_then(|()| log.sync())
+            .and_then(|()| log.write_at(&header.encode(), 0))
+            .and_then(|()| log.sync())
+            .map_err(JournalError::io(Which::Log, "write"))?;
+        let writer =
+            Writer { ordinal: 1, first_sequence: 1, sequence: 1, at_bytes: FRAMES_START_BYTES, ..Writer::default() };
+        let memory = reserve(len_bytes, &options)?;
+        Journaled::start(Journal::new(files, memory, Log { identity, slots, writer }, options), len_bytes)
+    }
+
+    /// Opens a journal: loads its base, replays its log.
+    ///
+    /// # Errors
+    /// See [`JournalError`]; the files hold what they held.
+    pub fn open(
+        files: Files<F>,
+        options: JournalOptions,
+        progress: &(dyn Fn(OpenProgress) + Sync),
+    ) -> Result<Journaled<F>, JournalError> {
+        options.check()?;
+        let base_bytes = files.base.len().map_err(JournalError::io(Which::Base, "examine"))?;
+        let len_bytes = base_bytes - base_bytes % PAGE_BYTES;
+        if len_bytes == 0 {
+            return Err(if files.log.is_empty().unwrap_or(false) {
+                JournalError::Unfinished
+            } else {
+                JournalError::Truncated { base_bytes }
+            });
+        }
+        let memory = reserve(len_bytes, &options)?;
+        let loading = |done_bytes| progress(OpenProgress::Loading { done_bytes, total_bytes: len_bytes });
+        load(&files.base, &memory, len_bytes, &loading).map_err(JournalError::io(Which::Base, "read"))?;
+        let mut apply = |at: u64, bytes: &[u8]| {
+            if at.checked_add(bytes.len() as u64).is_none_or(|end| end > len_bytes) {
+                return Err(JournalError::Truncated { base_bytes });
+            }
+            // SAFETY: the bytes lie in the region's memory (just checked), and nobody else has the medium yet.
+            unsafe { memory.base().as_ptr().add(at as usize).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+            Ok(())
+        };
+        let mut replaying = |done, total| progress(OpenProgress::Replaying { done, total });
+        let log = recover::replay(&files.log, &options, &mut apply, &mut replaying)?;
+        let journal = Journal::new(files, memory, log, options);
+        if options.writable {
+            journal.go_on_behind_the_end().map_err(|error| JournalError::Io {
+                which: Which::Log,
+                doing: "go on in",
+                source: os_error(error),
+            })?;
+        }
+        Journaled::start(journal, len_bytes)
+    }
+
+    fn start(journal: Journal<F>, len_bytes: u64) -> Result<Journaled<F>, JournalError> {
+        let journal = Arc::new(journal);
+        let writable_bytes = if journal.options.writable { len_bytes } else { 0 };
+        Ok(Journaled {
+            threads: Threads::start(&journal).map_err(JournalError::io(Which::Log, "start a thread for"))?,
+            journal,
+            len_bytes: AtomicU64::new(len_bytes),
+            writable_bytes: AtomicU64::new(writable_bytes),
+            growing: Mutex::new(()),
+        })
+    }
+
+    /// Whose journal this is; as it was given when it was made.
+    #[must_use]
+    pub fn identity(&self) -> [u8; 16] {
+        self.journal.identity
+    }
+
+    /// Why [`pmem::Medium::durability`] is what it is: a clause without a full stop.
+    #[must_use]
+    pub fn explain(&self) -> &'static str {
+        match self.journal.options.level {
+            Durability::Power => "journaled: a write is acknowledged once the log is synced",
+            Durability::Buffered => {
+                "journaled: a write is acknowledged once the kernel has it, and the log synced at intervals; loss of power \
+                 may take the last writes, never one without those after it"
+            }
+            Durability::Process => {
+                "journaled: a write is acknowledged once the kernel has it; loss of power may take the last writes, never \
+                 one without those after it"
+            }
+        }
+    }
+
+    /// How often the log was synced, and how many bytes were written to it, since it was opened.
+    #[must_use]
+    pub fn log_figures(&self) -> (u64, u64) {
+        self.journal.log_figures()
+    }
+
+    /// How much of the region lies in huge pages at this moment. Takes time.
+    ///
+    /// # Errors
+    /// If the operating system does not say.
+    pub fn huge_page_bytes(&self) -> io::Result<u64> {
+        self.journal.memory.huge_page_bytes()
+    }
+
+    /// False in a forked child, which must not touch the region: it is not there. One load.
+    #[inline(always)]
+    #[must_use]
+    pub fn in_owner(&self) -> bool {
+        self.journal.memory.in_owner()
+    }
+
+    /// Makes everything that was flushed durable, whatever the level.
+    ///
+    /// # Errors
+    /// [`MediumError::Poisoned`].
+    pub fn sync(&self) -> Result<(), MediumError> {
+        self.journal.wait_synced(self.journal.appended.load(Ordering::Acquire))
+    }
+
+    /// Applies what can be applied of the log to the base, now.
+    ///
+    /// # Errors
+    /// [`MediumError::Poisoned`].
+    pub fn checkpoint(&self) -> Result<(), MediumError> {
+        self.journal.write_out()?;
+        {
+            let mut writer = self.journal.writer.lock();
+            self.journal.seal(&writer)?;
+            self.journal.begin_segment(&mut writer)?;
+        }
+        self.journal.checkpoint().map(drop)
+    }
+
+    pub(crate) fn grow_to(&self, to_bytes: u64) -> Result<(), MediumError> {
+        if !self.journal.options.writable {
+            return Err(MediumError::ReadOnly);
+        }
+        if !self.in_owner() {
+            return Err(MediumError::Os { errno: libc::ECHILD });
+        }
+        self.journal.healthy()?;
+        let _alone = self.growing.lock();
+        let from_bytes = self.len_bytes.load(Ordering::Relaxed);
+        if to_bytes <= from_bytes {
+            return Ok(());
+        }
+        let limit_bytes = self.journal.memory.limit_bytes().min(self.journal.options.reserve_bytes);
+        let len_bytes = to_bytes.checked_next_multiple_of(PAGE_BYTES).filter(|&len| len <= limit_bytes);
+        let len_bytes = len_bytes.ok_or(MediumError::Limit { wanted_bytes: to_bytes, limit_bytes })?;
+        self.extend(from_bytes, len_bytes)?;
+        self.len_bytes.store(len_bytes, Ordering::Release);
+        self.writable_bytes.store(len_bytes, Ordering::Release);
+        Ok(())
+    }
+
+    /// The base first, durably, then memory: whatever the log says of new space, the base has room for it.
+    fn extend(&self, from_bytes: u64, to_bytes: u64) -> Result<(), MediumError> {
+        let full = |error: io::Error| match error.raw_os_error() {
+            _ if is_full(&error) => MediumError::Full { wanted_bytes: to_bytes },
+            Some(libc::ENOMEM) => MediumError::Full { wanted_bytes: to_bytes },
+            errno => MediumError::Os { errno: errno.unwrap_or(libc::EIO) },
+        };
+        self.journal.base.allocate(to_bytes).map_err(full)?;
+        self.journal.sync_base()?;
+        self.journal.memory.extend(from_bytes..to_bytes).map_err(full)
+    }
+}
+
+impl<F: File> Drop for Journaled<F> {
+    /// Leaves a log without anything to replay, where that can be had. Nothing that was acknowledged depends on it.
+    fn drop(&mut self) {
+        if !self.in_owner() {
+            // The threads stayed in the parent.
+            return self.threads.forget();
+        }
+        self.threads.stop(&self.journal);
+        if self.journal.options.writable && !std::thread::panicking() {
+            let _ = self.journal.shut();
+        }
+    }
+}
+
+impl<F: File> fmt::Debug for Journaled<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Journaled").field("len_bytes", &self.len_bytes).finish_non_exhaustive()
+    }
+}
+
+fn reserve(len_bytes: u64, options: &JournalOptions) -> Result<Memory, JournalError> {
+    let memory = Memory::reserve(options.reserve_bytes, len_bytes, options.huge_pages);
+    let memory = memory.map_err(JournalError::memory(len_bytes))?;
+    memory.extend(0..len_bytes).map_err(JournalError::memory(len_bytes))?;
+    Ok(memory)
+}
+
+fn os_error(error: MediumError) -> io::Error {
+    match error {
+        MediumError::Poisoned { errno } => io::Error::from_raw_os_error(errno),
+        other => io::Error::other(other),
+    }
+}

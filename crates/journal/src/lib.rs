@@ -1,0 +1,52 @@
+//! The journaled medium: a region in memory, durable on any disk.
+//!
+//! Programs load from and store to memory of this process ([`Journaled`] is a [`pmem::Medium`]). What they flush or publish
+//! is appended to a *log*; what they wait for is in the log, and the log synced. A *checkpoint* applies the log to the
+//! *base*, a file that looks like the region, and then the log's room is used again. Opening loads the base and replays
+//! the log.
+//!
+//! # Invariants
+//! - Of whatever is stored under the rules of `Medium` the log has the records in the order of the stores (`buffer`). So
+//!   what a crash leaves of the log, a prefix, is a state in which memory was.
+//! - The base is a prefix of the log, once that prefix is replayed over it: the checkpoint applies what the log has made
+//!   durable and nothing else, and no part of the log is overwritten before the base is durable (`checkpoint`).
+//! - Nobody is told of durability by the caller of a sync that failed, nor by any later one (`journal`).
+//! - Readers append nothing and wait for nothing but the durability of a word that they met before its writer has waited.
+//!
+//! The write orders and what a crash after each step leaves: `writer` for the log, `checkpoint` for the base, `recover` for
+//! opening. The bytes are drawn in `frame` and `segment`.
+//!
+//! # Lock order
+//! checkpoint -> slots; growing -> one sync of the base; turn to sync -> writer -> slots, buffer, one sync of the log.
+//! Whoever holds `writer` may wait for a checkpoint. `buffer` is a leaf: no other lock is taken, nor any file used, under it.
+
+mod buffer;
+mod checkpoint;
+mod close;
+mod error;
+mod file;
+mod frame;
+mod group;
+mod journal;
+mod journaled;
+mod load;
+mod medium;
+mod options;
+mod os_file;
+mod recover;
+mod segment;
+mod slots;
+mod threads;
+mod writer;
+
+pub use error::{JournalError, Which};
+pub use file::File;
+pub use journaled::{Files, Journaled, OpenProgress};
+pub use options::JournalOptions;
+pub use os_file::OsFile;
+
+/// The numbers of the format.
+pub mod layout {
+    pub use crate::frame::{ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES};
+    pub use crate::segment::{FRAMES_START_BYTES, HEADER_BYTES, MAGIC, VERSION};
+}

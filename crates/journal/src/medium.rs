@@ -1,0 +1,209 @@
+//! What a journaled region does as a medium.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pmem::{Canary, Durability, Level, Medium, MediumError, Offset, Slot, Span, Ticket};
+
+use crate::journaled::PAGE_BYTES;
+use crate::{File, Journaled};
+
+impl<F: File> Journaled<F> {
+    /// The address of `at`, where `len_bytes` may be stored.
+    ///
+    /// # Panics
+    /// If they lie outside the region, or the region was opened for reading.
+    #[inline(always)]
+    fn target(&self, at: Offset, len_bytes: u64) -> *mut u8 {
+        let writable_bytes = self.writable_bytes.load(Ordering::Acquire);
+        if at.span(len_bytes).end().is_none_or(|end| end > writable_bytes) {
+            refuse(at, len_bytes, writable_bytes);
+        }
+        // SAFETY: the bytes lie in the region (just checked), all of which is one piece of memory.
+        unsafe { self.journal.memory.base().as_ptr().add(at.0 as usize) }
+    }
+
+    /// The atomic word at `at`, which may be stored to.
+    #[inline(always)]
+    fn target_word(&self, at: Offset) -> &AtomicU64 {
+        let word = self.target(at, 8).cast::<u64>();
+        assert!(word.is_aligned(), "offset {:#x} is not aligned to 8 bytes", at.0);
+        // SAFETY: the word is aligned (just checked) and lies in the region, which stays put while `self` is borrowed;
+        // words that several threads reach are only ever accessed atomically.
+        unsafe { AtomicU64::from_ptr(word) }
+    }
+
+    /// Appends what memory holds at `span`, which is no longer than an entry may be. Words are read one by one, since
+    /// neighbours of a word that was flushed may be another thread's.
+    fn append_from_memory(&self, span: Span) {
+        let (first, end) = (span.start.0 & !7, span.start.0 + span.len_bytes);
+        let Some(mut append) = self.journal.room(1, span.len_bytes as usize) else { return };
+        append.buffer.push(span.start, span.len_bytes as usize, |frame| {
+            let from = frame.len();
+            for at in (first..end).step_by(8) {
+                frame.extend(self.load(Offset(at), Ordering::Relaxed).to_ne_bytes());
+            }
+            frame.truncate(from + (end - first) as usize);
+            frame.drain(from..from + (span.start.0 - first) as usize);
+        });
+    }
+
+    /// Cuts `span` into pieces that fit an entry.
+    fn pieces(&self, span: Span) -> impl Iterator<Item = Span> {
+        let piece_bytes = self.journal.options.entry_bytes_max() as u64;
+        let end = span.start.0 + span.len_bytes;
+        (span.start.0..end).step_by(piece_bytes as usize).map(move |at| Offset(at).span(piece_bytes.min(end - at)))
+    }
+
+    /// The broken twin's publish: the words' entries follow when somebody commits, the last one first.
+    fn publish_late(&self, words: [(Offset, u64); 2]) {
+        self.journal.buffer.lock().held.extend(words);
+    }
+
+    fn append_held(&self) {
+        let held = std::mem::take(&mut self.journal.buffer.lock().held);
+        for (at, word) in held.into_iter().rev() {
+            if let Some(mut append) = self.journal.room(1, 8) {
+                append.buffer.push_word(at, word);
+            }
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn refuse(at: Offset, len_bytes: u64, writable_bytes: u64) -> ! {
+    panic!("{len_bytes} bytes at offset {:#x} lie outside the {writable_bytes} bytes that may be stored to", at.0)
+}
+
+// SAFETY: the base is the start of memory of `len_bytes` bytes, aligned to 1 GiB, that was given before the length covered
+// it; it stays put until the medium is dropped, and the length never shrinks.
+unsafe impl<F: File> Medium for Journaled<F> {
+    #[inline(always)]
+    fn base(&self) -> NonNull<u8> {
+        self.journal.memory.base()
+    }
+
+    #[inline(always)]
+    fn len_bytes(&self) -> u64 {
+        self.len_bytes.load(Ordering::Acquire)
+    }
+
+    fn durability(&self) -> Durability {
+        self.journal.options.level
+    }
+
+    fn name(&self) -> &'static str {
+        "journal"
+    }
+
+    #[inline(always)]
+    fn is_writable(&self) -> bool {
+        self.journal.options.writable
+    }
+
+    #[inline(always)]
+    fn health(&self) -> Result<(), MediumError> {
+        self.journal.healthy()
+    }
+
+    fn is_journaled(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn store(&self, at: Offset, word: u64, ordering: Ordering) {
+        self.target_word(at).store(word, ordering);
+    }
+
+    #[inline(always)]
+    fn compare_exchange(&self, at: Offset, current: u64, new: u64) -> Result<u64, u64> {
+        self.target_word(at).compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)
+    }
+
+    #[inline(always)]
+    unsafe fn write(&self, at: Offset, bytes: &[u8]) {
+        let target = self.target(at, bytes.len() as u64);
+        // SAFETY: the target is that long, and the caller alone uses it, so `bytes` lie elsewhere.
+        unsafe { target.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+    }
+
+    #[inline]
+    unsafe fn stream(&self, at: Offset, parts: &[&[u8]]) {
+        assert!(at.0 & 15 == 0, "offset {:#x} is not aligned to 16 bytes", at.0);
+        let len_bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        let padded_bytes = len_bytes.next_multiple_of(16);
+        let mut target = self.target(at, padded_bytes);
+        for part in parts {
+            // SAFETY: the target is as long as the padded parts, and the caller alone uses it.
+            unsafe {
+                target.copy_from_nonoverlapping(part.as_ptr(), part.len());
+                target = target.add(part.len());
+            }
+        }
+        // SAFETY: as above.
+        unsafe { target.write_bytes(0, (padded_bytes - len_bytes) as usize) };
+        self.flush(at.span(padded_bytes));
+    }
+
+    fn flush(&self, span: Span) {
+        self.check(span.start, span.len_bytes);
+        self.pieces(span).for_each(|piece| self.append_from_memory(piece));
+    }
+
+    /// A log has an order.
+    #[inline(always)]
+    fn order(&self) {}
+
+    /// The words are in the log before anybody can load them: both happen under the buffer's lock, in the order in which the
+    /// words' owner stores them. On a poisoned log nothing is stored.
+    fn publish(&self, slot: Slot, signature: Option<u64>, position: u64) {
+        let is_late = self.journal.log.breaks(Canary::LogOrderUnlikeStores);
+        let Some(mut append) = self.journal.room(2, 16) else { return };
+        if !is_late {
+            if let Some(signature) = signature {
+                append.buffer.push_word(slot.signature, signature);
+            }
+            append.buffer.push_word(slot.position, position);
+        }
+        if let Some(signature) = signature {
+            self.store(slot.signature, signature, Ordering::Relaxed);
+        }
+        self.store(slot.position, position, Ordering::Release);
+        drop(append);
+        if is_late {
+            let signature = signature.unwrap_or_else(|| self.load(slot.signature, Ordering::Relaxed));
+            self.publish_late([(slot.signature, signature), (slot.position, position)]);
+        }
+    }
+
+    /// The log holds it already.
+    fn flush_published(&self, _word: Span) {}
+
+    fn commit(&self, _level: Level) -> Ticket {
+        if self.journal.log.breaks(Canary::LogOrderUnlikeStores) {
+            self.append_held();
+        }
+        Ticket(self.journal.appended.load(Ordering::Acquire))
+    }
+
+    fn wait(&self, ticket: Ticket) -> Result<(), MediumError> {
+        self.journal.wait(ticket.0, self.journal.options.level)
+    }
+
+    fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
+        self.grow_to(to_bytes)
+    }
+
+    fn populate(&self, span: Span) {
+        let end = span.end().unwrap_or(u64::MAX).min(self.len_bytes());
+        let start = span.start.0 - span.start.0 % PAGE_BYTES;
+        if start < end && self.in_owner() {
+            self.journal.memory.populate(start..end.next_multiple_of(PAGE_BYTES));
+        }
+    }
+
+    fn breaks(&self, canary: Canary) -> bool {
+        self.journal.log.breaks(canary)
+    }
+}

@@ -1,0 +1,84 @@
+//! How a journal is opened.
+
+use std::time::Duration;
+
+use pmem::Durability;
+
+use crate::JournalError;
+use crate::frame::{ENTRY_BYTES_MAX, ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES};
+use crate::layout::FRAMES_START_BYTES;
+
+/// How a journal is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct JournalOptions {
+    /// Address range to reserve, and the largest that the region can get.
+    pub reserve_bytes: u64,
+    /// False replays into memory and changes no file.
+    pub writable: bool,
+    /// Asks for huge pages of memory.
+    pub huge_pages: bool,
+    /// What an acknowledged write survives.
+    pub level: Durability,
+    /// With [`Durability::Buffered`]: the longest that a write stays unsynced.
+    pub sync_interval: Duration,
+    /// The most that the log may have, which bounds replay.
+    pub log_bytes_max: u64,
+    /// The log's pieces. A journal keeps the length that it was made with.
+    pub segment_bytes: u64,
+    /// Threads that checkpoint and sync in the background. Without them writers do, when the log is full.
+    pub background: bool,
+}
+
+impl Default for JournalOptions {
+    /// `power`; 1 TiB of addresses; a log of at most 256 MiB, about a second's replay, in segments of 4 MiB: an empty
+    /// store's log stays small.
+    fn default() -> JournalOptions {
+        JournalOptions {
+            reserve_bytes: 1 << 40,
+            writable: true,
+            huge_pages: true,
+            level: Durability::Power,
+            sync_interval: Duration::from_millis(100),
+            log_bytes_max: 256 << 20,
+            segment_bytes: 4 << 20,
+            background: true,
+        }
+    }
+}
+
+/// What gathers in memory before somebody has to write it: many entries a call, and soon written.
+const BUFFER_BYTES_MAX: usize = 1 << 20;
+
+/// The least that holds a header and some frames.
+const SEGMENT_BYTES_MIN: u64 = 2 * FRAMES_START_BYTES;
+
+impl JournalOptions {
+    pub(crate) fn check(&self) -> Result<(), JournalError> {
+        let error = |what| Err(JournalError::Option { what });
+        if self.segment_bytes < SEGMENT_BYTES_MIN || !self.segment_bytes.is_multiple_of(FRAMES_START_BYTES) {
+            return error("a log segment has at least 8 KiB, and whole blocks of 4 KiB");
+        }
+        if self.segment_bytes > u64::from(u32::MAX) {
+            return error("a log segment has less than 4 GiB");
+        }
+        if self.segment_count_max() < 2 {
+            return error("the log must have room for two segments");
+        }
+        Ok(())
+    }
+
+    pub(crate) fn segment_count_max(&self) -> u64 {
+        self.log_bytes_max / self.segment_bytes
+    }
+
+    /// The most that a frame has: half of a segment's room at most, so that little is left over at its end.
+    pub(crate) fn frame_bytes_max(&self) -> usize {
+        BUFFER_BYTES_MAX.min((self.segment_bytes - FRAMES_START_BYTES) as usize / 2)
+    }
+
+    /// The most that an entry holds.
+    pub(crate) fn entry_bytes_max(&self) -> usize {
+        let room_bytes = (self.frame_bytes_max() - FRAME_HEADER_BYTES) / 2 - ENTRY_HEADER_BYTES;
+        ENTRY_BYTES_MAX.min(room_bytes & !15)
+    }
+}

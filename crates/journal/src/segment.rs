@@ -1,0 +1,106 @@
+//! Segments: equal pieces of the log file, written from their start to their end, and used again.
+//!
+//! ```text
+//!        0 ┌───────────────────────────────┬───────────────┬───────────────┐
+//!          │ magic                       8 │ version     4 │ segment bytes4│
+//!       16 ├───────────────────────────────┴───────────────┴───────────────┤
+//!          │ identity of the journal                                    16 │
+//!       32 ├───────────────────────────────┬───────────────────────────────┤
+//!          │ ordinal                     8 │ first sequence              8 │
+//!       48 ├───────────────────────────────┼───────────────┬───────────────┤
+//!          │ oldest ordinal              8 │ zero        4 │ crc32c      4 │  over the 60 bytes before it
+//!       64 └───────────────────────────────┴───────────────┴───────────────┘
+//!     4096   frames, until one is missing or of another number
+//! ```
+//!
+//! The header has a block to itself, so that no write of a frame rewrites it. It is written whole, and durable before the
+//! first frame of its segment is written.
+
+use pmem::crc32c;
+
+/// The first bytes of a segment.
+pub const MAGIC: [u8; 8] = *b"\x89hikvj\r\n";
+/// The version that this program writes, and the only one it reads.
+pub const VERSION: u32 = 1;
+/// Where frames begin: a block of most file systems, larger than a sector of any disk.
+pub const FRAMES_START_BYTES: u64 = 4096;
+/// Bytes of a header.
+pub const HEADER_BYTES: usize = 64;
+
+const CHECKED_BYTES: usize = 60;
+
+/// A segment's header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Header {
+    pub(crate) segment_bytes: u32,
+    /// Whose log this is; the base's is the same.
+    pub(crate) identity: [u8; 16],
+    /// Counts the segments since the journal was made: never used twice.
+    pub(crate) ordinal: u64,
+    /// The number of the segment's first frame. All frames before it are whole, and durable.
+    pub(crate) first_sequence: u64,
+    /// The oldest segment that replay needs: what came before is durable in the base.
+    pub(crate) oldest: u64,
+}
+
+/// Why there is no header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NoHeader {
+    /// Nothing, or damage, or something else.
+    None,
+    /// It is whole, and of another version.
+    Version(u32),
+}
+
+impl Header {
+    pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
+        put(0, &MAGIC);
+        put(8, &VERSION.to_le_bytes());
+        put(12, &self.segment_bytes.to_le_bytes());
+        put(16, &self.identity);
+        put(32, &self.ordinal.to_le_bytes());
+        put(40, &self.first_sequence.to_le_bytes());
+        put(48, &self.oldest.to_le_bytes());
+        let checksum = crc32c(0, &bytes[..CHECKED_BYTES]);
+        bytes[CHECKED_BYTES..].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Header, NoHeader> {
+        let u32_at = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
+        let u64_at = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
+        if bytes[..8] != MAGIC || crc32c(0, &bytes[..CHECKED_BYTES]) != u32_at(CHECKED_BYTES) {
+            return Err(NoHeader::None);
+        }
+        if u32_at(8) != VERSION {
+            return Err(NoHeader::Version(u32_at(8)));
+        }
+        Ok(Header {
+            segment_bytes: u32_at(12),
+            identity: std::array::from_fn(|i| bytes[16 + i]),
+            ordinal: u64_at(32),
+            first_sequence: u64_at(40),
+            oldest: u64_at(48),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_comes_back_and_every_flipped_bit_is_noticed() {
+        let header = Header { segment_bytes: 1 << 20, identity: [7; 16], ordinal: 5, first_sequence: 900, oldest: 3 };
+        let sound = header.encode();
+        assert_eq!(Header::decode(&sound), Ok(header));
+        for bit in 0..HEADER_BYTES * 8 {
+            let mut bytes = sound;
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Header::decode(&bytes), Err(NoHeader::None), "bit {bit}");
+        }
+        assert_eq!(Header::decode(&[0; HEADER_BYTES]), Err(NoHeader::None));
+    }
+}

@@ -1,0 +1,49 @@
+//! Which part of the log file holds what.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// A segment to which nothing is written any more. All of it is durable.
+#[derive(Clone, Debug)]
+pub(crate) struct Sealed {
+    pub(crate) slot: u64,
+    pub(crate) ordinal: u64,
+    /// The numbers of its frames.
+    pub(crate) sequences: Range<u64>,
+    /// Where its last frame ends.
+    pub(crate) end_bytes: u64,
+}
+
+/// The slots of the log file: each has room for a segment.
+#[derive(Debug, Default)]
+pub(crate) struct Slots {
+    /// How many the file has.
+    pub(crate) count: u64,
+    /// Those that may be overwritten: the base has what they held, and is durable.
+    pub(crate) free: Vec<u64>,
+    /// What the base may lack, oldest first.
+    pub(crate) sealed: VecDeque<Sealed>,
+    /// A writer waits for a free one.
+    pub(crate) is_one_wanted: bool,
+    /// The file could not be made longer. So it stays.
+    pub(crate) is_disk_full: bool,
+}
+
+impl Slots {
+    /// The oldest segment that replay needs, if the next one is `next`.
+    pub(crate) fn oldest(&self, next: u64) -> u64 {
+        self.sealed.front().map_or(next, |sealed| sealed.ordinal)
+    }
+
+    /// The file has one more.
+    pub(crate) fn add(&mut self) {
+        self.free.push(self.count);
+        self.count += 1;
+    }
+
+    /// The base has taken in the `count` oldest sealed segments.
+    pub(crate) fn recycle(&mut self, count: usize) {
+        self.free.extend(self.sealed.drain(..count).map(|sealed| sealed.slot));
+        self.is_one_wanted = false;
+    }
+}

@@ -1,0 +1,98 @@
+//! The journal's background: one thread for checkpoints, and one that syncs at intervals where nobody waits for it.
+
+use std::io;
+use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use pmem::Durability;
+
+use crate::File;
+use crate::journal::Journal;
+
+#[derive(Debug, Default)]
+pub(crate) struct Threads(Vec<JoinHandle<()>>);
+
+impl Threads {
+    pub(crate) fn start<F: File>(journal: &Arc<Journal<F>>) -> io::Result<Threads> {
+        let mut threads = Threads::default();
+        if journal.options.background && journal.options.writable {
+            threads.run("hikv-checkpoint", journal, checkpoint)?;
+            if journal.options.level == Durability::Buffered {
+                threads.run("hikv-sync", journal, sync)?;
+            }
+        }
+        Ok(threads)
+    }
+
+    fn run<F: File>(&mut self, name: &str, journal: &Arc<Journal<F>>, work: fn(&Journal<F>)) -> io::Result<()> {
+        let shared = Arc::clone(journal);
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || work(&shared));
+        let thread = thread.inspect_err(|_| self.stop(journal))?;
+        self.0.push(thread);
+        Ok(())
+    }
+
+    pub(crate) fn stop<F: File>(&mut self, journal: &Journal<F>) {
+        journal.is_closing.store(true, Ordering::Release);
+        drop(journal.slots.lock());
+        journal.slots_changed.notify_all();
+        for thread in self.0.drain(..) {
+            let ended = thread.join();
+            debug_assert!(ended.is_ok(), "a thread of the journal panicked");
+        }
+    }
+
+    /// For a forked child, in which the threads do not run.
+    pub(crate) fn forget(&mut self) {
+        mem::forget(mem::take(&mut self.0));
+    }
+}
+
+impl<F> Journal<F> {
+    fn is_closing(&self) -> bool {
+        self.is_closing.load(Ordering::Acquire)
+    }
+}
+
+/// A checkpoint whenever half of the log waits for one, or a writer does. A page that changes often is written once then.
+fn checkpoint<F: File>(journal: &Journal<F>) {
+    let due = (journal.options.segment_count_max() / 2).max(1) as usize;
+    while journal.healthy().is_ok() {
+        {
+            let mut slots = journal.slots.lock();
+            while slots.sealed.len() < if slots.is_one_wanted { 1 } else { due } {
+                if journal.is_closing() || journal.healthy().is_err() {
+                    return;
+                }
+                journal.slots_changed.wait(&mut slots);
+            }
+        }
+        if journal.is_closing() || journal.checkpoint().is_err() {
+            return;
+        }
+    }
+}
+
+/// Syncs so that nothing stays unsynced for longer than the interval; asleep while nothing is written.
+fn sync<F: File>(journal: &Journal<F>) {
+    loop {
+        {
+            let mut slots = journal.slots.lock();
+            while !journal.is_closing() && !journal.is_sync_due.load(Ordering::Acquire) {
+                journal.slots_changed.wait(&mut slots);
+            }
+            let wake_at = Instant::now() + journal.options.sync_interval;
+            while !journal.is_closing() && Instant::now() < wake_at {
+                journal.slots_changed.wait_until(&mut slots, wake_at);
+            }
+            journal.is_sync_due.store(false, Ordering::Release);
+        }
+        let end = journal.appended.load(Ordering::Acquire);
+        if journal.is_closing() || journal.wait_synced(end).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! From the buffer to the log file: frames, one segment after the other.
+//!
+//! # Steps of a new segment
+//! 1. Sync: every frame of the full segment is durable. *Crash:* the log ends in it.
+//! 2. The segment is sealed: the checkpoint may apply it.
+//! 3. A free segment is taken, or the file gets longer, or a checkpoint frees one.
+//! 4. The new segment's header is written, and synced. *Crash:* what the segment held before, or an empty segment.
+//! 5. Frames are written to it.
+
+use std::io;
+use std::mem;
+use std::sync::atomic::Ordering;
+
+use pmem::{Canary, MediumError};
+
+use crate::File;
+use crate::frame::{FRAME_HEADER_BYTES, FrameNumber, seal_frame};
+use crate::journal::Journal;
+use crate::layout::FRAMES_START_BYTES;
+use crate::segment::Header;
+use crate::slots::Sealed;
+
+/// Zeros are written in pieces of this size.
+const ZEROS_BYTES: u64 = 1 << 20;
+
+/// Where the next frame goes.
+#[derive(Debug, Default)]
+pub(crate) struct Writer {
+    pub(crate) slot: u64,
+    pub(crate) ordinal: u64,
+    pub(crate) first_sequence: u64,
+    pub(crate) sequence: u64,
+    /// Where in the segment.
+    pub(crate) at_bytes: u64,
+    /// A frame's memory, for the next.
+    pub(crate) spare: Vec<u8>,
+}
+
+impl<F: File> Journal<F> {
+    /// Writes what was appended before this call, if another has not; up to where.
+    pub(crate) fn write_out(&self) -> Result<u64, MediumError> {
+        let mut writer = self.writer.lock();
+        self.healthy()?;
+        let (mut frame, end) = {
+            let mut buffer = self.buffer.lock();
+            (buffer.take(mem::take(&mut writer.spare)), self.appended.load(Ordering::Acquire))
+        };
+        if frame.len() > FRAME_HEADER_BYTES {
+            self.write_frame(&mut writer, &mut frame)?;
+        }
+        writer.spare = frame;
+        self.written.store(end, Ordering::Release);
+        Ok(end)
+    }
+
+    fn write_frame(&self, writer: &mut Writer, frame: &mut [u8]) -> Result<(), MediumError> {
+        if self.log.breaks(Canary::BaseBeforeLog) {
+            let applied = self.apply_frame(frame);
+            applied.map_err(|error| self.poison(&error))?;
+        }
+        if writer.at_bytes + frame.len() as u64 > self.options.segment_bytes {
+            self.seal(writer)?;
+            self.begin_segment(writer)?;
+        }
+        seal_frame(frame, FrameNumber { sequence: writer.sequence, ordinal: writer.ordinal });
+        let at = writer.slot * self.options.segment_bytes + writer.at_bytes;
+        self.log.write_at(frame, at).map_err(|error| self.poison(&error))?;
+        self.note_written(frame.len());
+        writer.at_bytes += frame.len() as u64;
+        writer.sequence += 1;
+        Ok(())
+    }
+
+    /// Steps 1 and 2.
+    pub(crate) fn seal(&self, writer: &Writer) -> Result<(), MediumError> {
+        self.sync_log()?;
+        let sealed = Sealed {
+            slot: writer.slot,
+            ordinal: writer.ordinal,
+            sequences: writer.first_sequence..writer.sequence,
+            end_bytes: writer.at_bytes,
+        };
+        self.slots.lock().sealed.push_back(sealed);
+        self.slots_changed.notify_all();
+        Ok(())
+    }
+
+    /// Steps 3 and 4.
+    pub(crate) fn begin_segment(&self, writer: &mut Writer) -> Result<(), MediumError> {
+        let slot = self.free_slot()?;
+        let ordinal = writer.ordinal + 1;
+        let header = Header {
+            segment_bytes: self.options.segment_bytes as u32,
+            identity: self.identity,
+            ordinal,
+            first_sequence: writer.sequence,
+            oldest: self.slots.lock().oldest(ordinal),
+        };
+        let written = self.log.write_at(&header.encode(), slot * self.options.segment_bytes);
+        written.map_err(|error| self.poison(&error))?;
+        if !self.log.breaks(Canary::FramesBeforeHeader) {
+            self.sync_log()?;
+        }
+        let spare = mem::take(&mut writer.spare);
+        let (first_sequence, sequence) = (writer.sequence, writer.sequence);
+        *writer = Writer { slot, ordinal, first_sequence, sequence, at_bytes: FRAMES_START_BYTES, spare };
+        Ok(())
+    }
+
+    /// Step 3.
+    fn free_slot(&self) -> Result<u64, MediumError> {
+        loop {
+            self.healthy()?;
+            let mut slots = self.slots.lock();
+            if let Some(slot) = slots.free.pop() {
+                return Ok(slot);
+            }
+            let can_lengthen = slots.count < self.options.segment_count_max() && !slots.is_disk_full;
+            if can_lengthen {
+                drop(slots);
+                self.lengthen()?;
+            } else if self.options.background {
+                slots.is_one_wanted = true;
+                self.slots_changed.notify_all();
+                self.slots_changed.wait(&mut slots);
+            } else {
+                drop(slots);
+                self.checkpoint()?;
+            }
+        }
+    }
+
+    /// Adds a slot to the file; not where the disk is full: then the log stays as long as it is.
+    fn lengthen(&self) -> Result<(), MediumError> {
+        let slot = self.slots.lock().count;
+        match write_zeros(&self.log, slot, self.options.segment_bytes) {
+            Ok(()) => self.slots.lock().add(),
+            Err(error) if is_full(&error) => self.slots.lock().is_disk_full = true,
+            Err(error) => return Err(self.poison(&error)),
+        }
+        Ok(())
+    }
+}
+
+/// Makes the log long enough for `slot`, whose bytes are written, so that frames change no metadata of the file system.
+pub(crate) fn write_zeros<F: File>(log: &F, slot: u64, segment_bytes: u64) -> io::Result<()> {
+    let (start, end) = (slot * segment_bytes, (slot + 1) * segment_bytes);
+    log.allocate(end)?;
+    let zeros = vec![0; ZEROS_BYTES.min(segment_bytes) as usize];
+    (start..end)
+        .step_by(zeros.len())
+        .try_for_each(|at| log.write_at(&zeros[..(end - at).min(ZEROS_BYTES) as usize], at))
+}
+
+/// True for every way to say 'no space left'.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG))
+}

@@ -1,0 +1,90 @@
+//! What the explorer needs of a simulation, whether of memory or of a disk.
+
+use std::fmt;
+
+use pmem::Canary;
+
+use crate::sim::StepKind;
+use crate::{Image, Model, Sim};
+
+/// Is called after each step, on the thread that made it.
+pub type ObserverOf<W> = Box<dyn FnMut(&W, StepKind) + Send>;
+
+/// What a crash left.
+pub trait CrashImage: Clone + fmt::Display + Send + Sync + 'static {
+    /// A hash of all that the image holds: equal for equal images, and practically never for others.
+    fn hash(&self) -> u64;
+}
+
+/// Something that a store lies on, and that can be crashed. Clones are handles to the same one.
+pub trait Crashable: Clone + Send + Sync + 'static {
+    /// What a crash leaves.
+    type Image: CrashImage;
+
+    /// An empty one, with room for a region of `region_bytes` where that is its own to decide.
+    fn new(region_bytes: u64, model: Model) -> Self;
+
+    /// What the next opening finds after a crash.
+    fn from_image(image: &Self::Image, model: Model) -> Self;
+
+    /// The same one, on which protocols leave out or break the step that `canary` names.
+    #[must_use]
+    fn with_canary(self, canary: Canary) -> Self;
+
+    /// Calls `observer` after every step from now on; see [`Sim::observe`].
+    fn observe(&self, observer: ObserverOf<Self>);
+
+    /// Ends observation.
+    fn unobserve(&self);
+
+    /// How many steps were made so far.
+    fn step_count(&self) -> u64;
+
+    /// After `growth_count` more growths every further one is refused as full.
+    fn fail_grow_after(&self, growth_count: u64);
+
+    /// Crash images possible at this moment; see [`Sim::images`].
+    fn images(&self, budget: usize, seed: u64) -> Vec<Self::Image>;
+}
+
+impl CrashImage for Image {
+    fn hash(&self) -> u64 {
+        self.hash()
+    }
+}
+
+impl Crashable for Sim {
+    type Image = Image;
+
+    fn new(region_bytes: u64, model: Model) -> Sim {
+        Sim::new(region_bytes, model)
+    }
+
+    fn from_image(image: &Image, model: Model) -> Sim {
+        Sim::from_image(image, model)
+    }
+
+    fn with_canary(self, canary: Canary) -> Sim {
+        self.with_canary(canary)
+    }
+
+    fn observe(&self, observer: ObserverOf<Sim>) {
+        self.observe(observer);
+    }
+
+    fn unobserve(&self) {
+        self.unobserve();
+    }
+
+    fn step_count(&self) -> u64 {
+        self.step_count()
+    }
+
+    fn fail_grow_after(&self, growth_count: u64) {
+        self.fail_grow_after(growth_count);
+    }
+
+    fn images(&self, budget: usize, seed: u64) -> Vec<Image> {
+        self.images(budget, seed)
+    }
+}

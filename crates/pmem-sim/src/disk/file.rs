@@ -1,0 +1,80 @@
+//! A file of the simulated disk, as the journal uses it.
+
+use std::io;
+
+use journal::File;
+use pmem::Canary;
+
+use super::SimDisk;
+use crate::sim::StepKind;
+
+/// One of the two files, opened.
+#[derive(Clone, Debug)]
+pub struct SimFile {
+    disk: SimDisk,
+    number: usize,
+}
+
+impl SimFile {
+    pub(super) fn new(disk: &SimDisk, number: usize) -> SimFile {
+        SimFile { disk: disk.clone(), number }
+    }
+
+    fn step<T>(&self, kind: StepKind, done: io::Result<T>) -> io::Result<T> {
+        self.disk.report(kind);
+        done
+    }
+}
+
+impl File for SimFile {
+    fn len(&self) -> io::Result<u64> {
+        self.disk.operate(self.number, |sectors| Ok(sectors.len_bytes()))
+    }
+
+    fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {
+        self.disk.operate(self.number, |sectors| sectors.read(into, at))
+    }
+
+    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        let written = self.disk.operate(self.number, |sectors| {
+            sectors.write(bytes, at);
+            Ok(())
+        });
+        self.step(StepKind::FileWrite, written)
+    }
+
+    fn allocate(&self, to_bytes: u64) -> io::Result<()> {
+        let is_longer = self.len()? < to_bytes;
+        let room = if is_longer { self.disk.grow() } else { Ok(()) };
+        let allocated = room.and_then(|()| {
+            self.disk.operate(self.number, |sectors| {
+                sectors.lengthen(to_bytes);
+                Ok(())
+            })
+        });
+        self.step(StepKind::FileLength, allocated)
+    }
+
+    fn truncate(&self) -> io::Result<()> {
+        let truncated = self.disk.operate(self.number, |sectors| {
+            sectors.truncate();
+            Ok(())
+        });
+        self.step(StepKind::FileLength, truncated)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let synced = self.disk.operate(self.number, |sectors| {
+            sectors.settle();
+            Ok(())
+        });
+        if synced.is_err() {
+            self.disk.0.state.lock().files[self.number].forget();
+        }
+        self.step(StepKind::FileSync, synced)
+    }
+
+    fn breaks(&self, canary: Canary) -> bool {
+        self.disk.breaks(canary)
+    }
+}

@@ -1,0 +1,130 @@
+//! What a crash left of the simulated disk's files.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use super::NAMES;
+use super::sectors::{SECTOR_BYTES, Sector, Sectors, set_sector};
+use crate::choice::choices;
+use crate::crashable::CrashImage;
+use crate::pages::{PAGE_BYTES, Pages};
+
+/// The files after a crash. Cheap: it shares what is durable with its disk and owns the differences.
+#[derive(Clone)]
+pub struct DiskImage {
+    files: [FileImage; 2],
+    choice: Vec<(Part, usize)>,
+    hash: u64,
+}
+
+#[derive(Clone)]
+struct FileImage {
+    durable: Arc<Pages>,
+    survivors: Vec<(u64, Sector)>,
+    len_bytes: u64,
+}
+
+/// A piece of the pending state that survives or not whatever the others do.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    file: usize,
+    /// The sector, or none for the length.
+    sector: Option<u64>,
+    outcome_count: usize,
+}
+
+/// Images of `files`, at most `budget`, as [`crate::Sim::images`].
+pub(super) fn images(files: &[Sectors; 2], budget: usize, seed: u64) -> Vec<DiskImage> {
+    let parts: Vec<Part> = files.iter().enumerate().flat_map(|(file, sectors)| parts(file, sectors)).collect();
+    let outcome_counts: Vec<usize> = parts.iter().map(|part| part.outcome_count).collect();
+    let image = |kept: Vec<usize>| DiskImage::of(files, parts.iter().copied().zip(kept).collect());
+    let mut images: Vec<DiskImage> = choices(&outcome_counts, budget, seed).into_iter().map(image).collect();
+    let mut known = HashSet::new();
+    images.retain(|image| known.insert(image.hash));
+    images
+}
+
+fn parts(file: usize, sectors: &Sectors) -> impl Iterator<Item = Part> {
+    let length = Part { file, sector: None, outcome_count: sectors.lengths().len() };
+    let part = move |(number, outcome_count)| Part { file, sector: Some(number), outcome_count };
+    let pending = sectors.pending().map(|(number, history)| (number, history.contents.len())).map(part);
+    [length].into_iter().chain(pending).filter(|part| part.outcome_count > 1)
+}
+
+impl DiskImage {
+    fn of(files: &[Sectors; 2], choice: Vec<(Part, usize)>) -> DiskImage {
+        let files = [0, 1].map(|file| FileImage::of(&files[file], choice.iter().filter(|(part, _)| part.file == file)));
+        let mut image = DiskImage { files, choice, hash: 0 };
+        let hashes = image.files.clone().map(|file| file.pages().hash() ^ file.len_bytes);
+        image.hash = hashes[0].rotate_left(1) ^ hashes[1];
+        image
+    }
+
+    /// The files as the next opening finds them: all that is there is durable.
+    pub(super) fn files(&self) -> [Sectors; 2] {
+        self.files.clone().map(|file| Sectors::holding(file.pages(), file.len_bytes))
+    }
+}
+
+impl FileImage {
+    fn of<'a>(sectors: &Sectors, choice: impl Iterator<Item = &'a (Part, usize)>) -> FileImage {
+        let mut image = FileImage {
+            durable: Arc::clone(sectors.durable()),
+            survivors: Vec::new(),
+            len_bytes: sectors.lengths()[0],
+        };
+        let pending: std::collections::BTreeMap<_, _> = sectors.pending().collect();
+        for &(part, outcome) in choice {
+            match part.sector {
+                None => image.len_bytes = sectors.lengths()[outcome],
+                Some(_) if outcome == 0 => {}
+                Some(number) => image.survivors.push((number, pending[&number].contents[outcome])),
+            }
+        }
+        let end = image.len_bytes.div_ceil(SECTOR_BYTES);
+        image.survivors.retain(|(number, _)| *number < end);
+        image
+    }
+
+    fn pages(&self) -> Pages {
+        let mut pages = Pages::clone(&self.durable);
+        for (number, content) in &self.survivors {
+            set_sector(&mut pages, *number, content);
+        }
+        // What a cut length takes away is zero when the file gets longer again.
+        let past = self.durable.present().map(|(start, _)| (start.0 + PAGE_BYTES) / SECTOR_BYTES).max().unwrap_or(0);
+        (self.len_bytes.div_ceil(SECTOR_BYTES)..past)
+            .for_each(|number| set_sector(&mut pages, number, &Sector::default()));
+        pages
+    }
+}
+
+impl CrashImage for DiskImage {
+    fn hash(&self) -> u64 {
+        self.hash
+    }
+}
+
+/// Which pending sectors survived, and in which state of how many. Long lists are cut.
+impl fmt::Display for DiskImage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// As many as fit a line or two of a terminal.
+        const SHOWN_PARTS_MAX: usize = 12;
+        if self.choice.is_empty() {
+            return f.write_str("nothing was pending");
+        }
+        f.write_str("pending sectors kept:")?;
+        for (part, outcome) in self.choice.iter().take(SHOWN_PARTS_MAX) {
+            match part.sector {
+                Some(sector) => write!(f, " {} {sector}", NAMES[part.file])?,
+                None => write!(f, " {} length", NAMES[part.file])?,
+            }
+            write!(f, " ({outcome}/{})", part.outcome_count - 1)?;
+        }
+        match self.choice.len().checked_sub(SHOWN_PARTS_MAX) {
+            Some(hidden) if hidden > 0 => write!(f, " and {hidden} more"),
+            _ => Ok(()),
+        }
+    }
+}

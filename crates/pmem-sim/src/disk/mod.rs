@@ -1,0 +1,160 @@
+//! The simulated disk: two files, a journal's base and its log, of which a crash leaves what it likes of what was not synced.
+//!
+//! - A *sector* of 512 bytes is written whole or not at all. After a crash each shows any content that it had since it was
+//!   last surely durable, whatever the others show: so unsynced writes are lost, torn between sectors, and reordered.
+//! - A sync makes the present content of all sectors of its file durable that were written since the last one, and the
+//!   length. A sync that fails makes nothing durable and *forgets*: what it should have written counts as written for later
+//!   syncs, as on Linux, while reads show it until the crash. Only who writes it again can make it durable.
+//! - A length that was not synced may be lost, with all behind it. New bytes are zero.
+//! - Faults on request ([`SimDisk::fail`]): any operation, by its number, may be refused.
+//!
+//! A step is any operation but reading, and what a medium above reports by [`SimDisk::report`].
+
+mod file;
+mod image;
+mod sectors;
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, OnceLock};
+
+use journal::Files;
+use parking_lot::Mutex;
+use pmem::Canary;
+
+use crate::crashable::{Crashable, ObserverOf};
+use crate::model::Model;
+use crate::sim::StepKind;
+use crate::steps::Steps;
+use sectors::Sectors;
+
+pub use file::SimFile;
+pub use image::DiskImage;
+
+/// What goes wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// The operation of this number, counted from 1, answers with an input or output error. Others work.
+    Error(u64),
+    /// From the operation of this number on files cannot get longer.
+    Full(u64),
+}
+
+/// Two files on a disk. Clones are handles to the same one.
+#[derive(Clone)]
+pub struct SimDisk(Arc<Disk>);
+
+struct Disk {
+    state: Mutex<State>,
+    steps: Steps<SimDisk>,
+    canary: OnceLock<Canary>,
+}
+
+struct State {
+    files: [Sectors; 2],
+    operation_count: u64,
+    fault: Option<Fault>,
+    growth_count_max: u64,
+}
+
+/// The names of the files, for messages.
+const NAMES: [&str; 2] = ["base", "log"];
+
+impl SimDisk {
+    fn holding(files: [Sectors; 2]) -> SimDisk {
+        let state = State { files, operation_count: 0, fault: None, growth_count_max: u64::MAX };
+        SimDisk(Arc::new(Disk { state: Mutex::new(state), steps: Steps::default(), canary: OnceLock::new() }))
+    }
+
+    /// The two files, opened.
+    #[must_use]
+    pub fn files(&self) -> Files<SimFile> {
+        Files { base: SimFile::new(self, 0), log: SimFile::new(self, 1) }
+    }
+
+    /// Asks for a fault, in place of the one before.
+    pub fn fail(&self, fault: Option<Fault>) {
+        self.0.state.lock().fault = fault;
+    }
+
+    /// How many operations there were, reads among them.
+    #[must_use]
+    pub fn operation_count(&self) -> u64 {
+        self.0.state.lock().operation_count
+    }
+
+    /// A medium above this disk made a step: a moment at which somebody else may come by.
+    pub fn report(&self, kind: StepKind) {
+        self.0.steps.step(self, kind);
+    }
+
+    /// Carries out an operation on one of the files, unless it is to fail.
+    fn operate<T>(&self, file: usize, act: impl FnOnce(&mut Sectors) -> io::Result<T>) -> io::Result<T> {
+        let mut state = self.0.state.lock();
+        state.operation_count += 1;
+        if state.fault == Some(Fault::Error(state.operation_count)) {
+            return Err(io::Error::from_raw_os_error(libc::EIO));
+        }
+        act(&mut state.files[file])
+    }
+
+    /// Counts a file's growth; an error where there is no room for it.
+    fn grow(&self) -> io::Result<()> {
+        let mut state = self.0.state.lock();
+        let is_full = matches!(state.fault, Some(Fault::Full(from)) if state.operation_count >= from);
+        match state.growth_count_max.checked_sub(1).filter(|_| !is_full) {
+            Some(left) => state.growth_count_max = left,
+            None => return Err(io::Error::from_raw_os_error(libc::ENOSPC)),
+        }
+        Ok(())
+    }
+
+    fn breaks(&self, canary: Canary) -> bool {
+        self.0.canary.get() == Some(&canary)
+    }
+}
+
+impl Crashable for SimDisk {
+    type Image = DiskImage;
+
+    /// Two empty files: how long a region is, is the journal's to say.
+    fn new(_region_bytes: u64, model: Model) -> SimDisk {
+        assert_eq!(model, Model::Disk, "a disk has a model of its own");
+        SimDisk::holding(Default::default())
+    }
+
+    fn from_image(image: &DiskImage, _model: Model) -> SimDisk {
+        SimDisk::holding(image.files())
+    }
+
+    fn with_canary(self, canary: Canary) -> SimDisk {
+        assert!(self.0.canary.set(canary).is_ok(), "a broken twin is broken in one place");
+        self
+    }
+
+    fn observe(&self, observer: ObserverOf<SimDisk>) {
+        self.0.steps.observe(observer);
+    }
+
+    fn unobserve(&self) {
+        self.0.steps.unobserve();
+    }
+
+    fn step_count(&self) -> u64 {
+        self.0.steps.count()
+    }
+
+    fn fail_grow_after(&self, growth_count: u64) {
+        self.0.state.lock().growth_count_max = growth_count;
+    }
+
+    fn images(&self, budget: usize, seed: u64) -> Vec<DiskImage> {
+        image::images(&self.0.state.lock().files, budget, seed)
+    }
+}
+
+impl fmt::Debug for SimDisk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SimDisk(step {})", self.step_count())
+    }
+}

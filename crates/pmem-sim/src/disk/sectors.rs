@@ -1,0 +1,189 @@
+//! A file's sectors: what is durable, what is not yet, and what a failed sync has forgotten.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use pmem::{LINE_BYTES, Offset};
+
+use crate::pages::{Line, Pages};
+
+/// What a disk writes whole or not at all.
+pub(super) const SECTOR_BYTES: u64 = 512;
+
+const LINE_COUNT: usize = (SECTOR_BYTES / LINE_BYTES) as usize;
+
+/// A sector's content.
+pub(super) type Sector = [Line; LINE_COUNT];
+
+/// What something was since it was last surely durable.
+#[derive(Clone, Debug)]
+pub(super) struct History<T> {
+    /// The first is surely durable, the last is what programs read.
+    pub(super) contents: Vec<T>,
+    /// Whether the next sync writes it.
+    is_dirty: bool,
+}
+
+impl<T: PartialEq> History<T> {
+    fn of(durable: T) -> History<T> {
+        History { contents: vec![durable], is_dirty: false }
+    }
+
+    fn now(&self) -> &T {
+        self.contents.last().expect("a history holds the durable content")
+    }
+
+    /// Written again it is dirty again, even with the same content.
+    fn set(&mut self, content: T) {
+        if *self.now() != content {
+            self.contents.push(content);
+        }
+        self.is_dirty = true;
+    }
+
+    /// Forgets what came before, if a sync writes it. True if nothing is pending any more.
+    fn settle(&mut self) -> bool {
+        if self.is_dirty {
+            self.contents.drain(..self.contents.len() - 1);
+            self.is_dirty = false;
+        }
+        self.contents.len() == 1
+    }
+}
+
+/// A file.
+#[derive(Clone)]
+pub(super) struct Sectors {
+    durable: Arc<Pages>,
+    /// By their number.
+    pending: BTreeMap<u64, History<Sector>>,
+    len_bytes: History<u64>,
+}
+
+impl Default for Sectors {
+    fn default() -> Sectors {
+        Sectors::holding(Pages::default(), 0)
+    }
+}
+
+impl Sectors {
+    pub(super) fn holding(pages: Pages, len_bytes: u64) -> Sectors {
+        Sectors { durable: Arc::new(pages), pending: BTreeMap::new(), len_bytes: History::of(len_bytes) }
+    }
+
+    pub(super) fn len_bytes(&self) -> u64 {
+        *self.len_bytes.now()
+    }
+
+    pub(super) fn durable(&self) -> &Arc<Pages> {
+        &self.durable
+    }
+
+    pub(super) fn pending(&self) -> impl Iterator<Item = (u64, &History<Sector>)> {
+        self.pending.iter().map(|(&number, history)| (number, history))
+    }
+
+    /// The lengths that a crash may leave.
+    pub(super) fn lengths(&self) -> &[u64] {
+        &self.len_bytes.contents
+    }
+
+    pub(super) fn read(&self, into: &mut [u8], at: u64) -> io::Result<()> {
+        let end = at + into.len() as u64;
+        if end > self.len_bytes() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        for (number, range) in sectors_of(at, end) {
+            let bytes = to_bytes(&self.now(number));
+            let (start, past) = (range.start + number * SECTOR_BYTES - at, range.end + number * SECTOR_BYTES - at);
+            into[start as usize..past as usize].copy_from_slice(&bytes[range.start as usize..range.end as usize]);
+        }
+        Ok(())
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8], at: u64) {
+        let end = at + bytes.len() as u64;
+        self.lengthen(end);
+        for (number, range) in sectors_of(at, end) {
+            let mut content = to_bytes(&self.now(number));
+            let (start, past) = (range.start + number * SECTOR_BYTES - at, range.end + number * SECTOR_BYTES - at);
+            content[range.start as usize..range.end as usize].copy_from_slice(&bytes[start as usize..past as usize]);
+            self.set(number, from_bytes(&content));
+        }
+    }
+
+    pub(super) fn lengthen(&mut self, to_bytes: u64) {
+        if to_bytes > self.len_bytes() {
+            self.len_bytes.set(to_bytes);
+        }
+    }
+
+    pub(super) fn truncate(&mut self) {
+        for number in 0..self.len_bytes().div_ceil(SECTOR_BYTES) {
+            self.set(number, Sector::default());
+        }
+        self.len_bytes.set(0);
+    }
+
+    /// A sync that succeeds.
+    pub(super) fn settle(&mut self) {
+        let durable = Arc::make_mut(&mut self.durable);
+        self.pending.retain(|&number, history| {
+            let is_settled = history.settle();
+            set_sector(durable, number, &history.contents[0]);
+            !is_settled
+        });
+        self.len_bytes.settle();
+    }
+
+    /// A sync that fails: later ones do not try again.
+    pub(super) fn forget(&mut self) {
+        self.pending.values_mut().for_each(|history| history.is_dirty = false);
+        self.len_bytes.is_dirty = false;
+    }
+
+    fn now(&self, number: u64) -> Sector {
+        self.pending.get(&number).map_or_else(|| sector(&self.durable, number), |history| *history.now())
+    }
+
+    fn set(&mut self, number: u64, content: Sector) {
+        let durable = sector(&self.durable, number);
+        if content != durable || self.pending.contains_key(&number) {
+            self.pending.entry(number).or_insert_with(|| History::of(durable)).set(content);
+        }
+    }
+}
+
+/// The sectors that hold bytes of `start..end`, and which of each one's bytes.
+fn sectors_of(start: u64, end: u64) -> impl Iterator<Item = (u64, Range<u64>)> {
+    (start / SECTOR_BYTES..end.div_ceil(SECTOR_BYTES)).map(move |number| {
+        let first = number * SECTOR_BYTES;
+        (number, start.max(first) - first..end.min(first + SECTOR_BYTES) - first)
+    })
+}
+
+fn line_at(number: u64, line: usize) -> Offset {
+    Offset(number * SECTOR_BYTES + line as u64 * LINE_BYTES)
+}
+
+fn sector(pages: &Pages, number: u64) -> Sector {
+    std::array::from_fn(|line| pages.line(line_at(number, line)))
+}
+
+pub(super) fn set_sector(pages: &mut Pages, number: u64, content: &Sector) {
+    for (line, &words) in content.iter().enumerate() {
+        pages.set_line(line_at(number, line), words);
+    }
+}
+
+fn to_bytes(content: &Sector) -> [u8; SECTOR_BYTES as usize] {
+    std::array::from_fn(|i| content[i / 64][i / 8 % 8].to_ne_bytes()[i % 8])
+}
+
+fn from_bytes(bytes: &[u8; SECTOR_BYTES as usize]) -> Sector {
+    std::array::from_fn(|line| {
+        std::array::from_fn(|word| u64::from_ne_bytes(std::array::from_fn(|i| bytes[line * 64 + word * 8 + i])))
+    })
+}

@@ -1,0 +1,46 @@
+//! Steps: what a simulation did, counted and shown to an observer.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::agent::Interposed;
+use crate::crashable::ObserverOf;
+use crate::sim::StepKind;
+
+/// Counts the steps of `W` and shows them.
+pub(crate) struct Steps<W> {
+    observer: Mutex<Option<ObserverOf<W>>>,
+    count: AtomicU64,
+}
+
+impl<W> Default for Steps<W> {
+    fn default() -> Steps<W> {
+        Steps { observer: Mutex::new(None), count: AtomicU64::new(0) }
+    }
+}
+
+impl<W> Steps<W> {
+    pub(crate) fn observe(&self, observer: ObserverOf<W>) {
+        *self.observer.lock() = Some(observer);
+    }
+
+    pub(crate) fn unobserve(&self) {
+        let observer = self.observer.lock().take();
+        drop(observer);
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Counts a step and shows it to the observer, but for steps that the observer makes. The caller holds no lock.
+    pub(crate) fn step(&self, world: &W, kind: StepKind) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        let Some(mut observer) = self.observer.lock().take() else { return };
+        let interposed = Interposed::enter();
+        observer(world, kind);
+        drop(interposed);
+        self.observer.lock().get_or_insert(observer);
+    }
+}
