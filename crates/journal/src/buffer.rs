@@ -18,8 +18,8 @@ use crate::journal::Journal;
 #[derive(Debug)]
 pub(crate) struct Buffer {
     frame: Vec<u8>,
-    /// A twin's: words whose entries come later than their stores.
-    pub(crate) held: Vec<(Offset, u64)>,
+    /// A twin's: what it appends only when somebody commits, the last first.
+    pub(crate) held: Vec<(Offset, Vec<u8>)>,
 }
 
 impl Buffer {

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use pmem::{Canary, MediumError};
 
 use crate::File;
-use crate::frame::entries;
+use crate::frame::{Demands, entries};
 use crate::journal::Journal;
 use crate::recover::{Unreadable, frames};
 use crate::slots::Sealed;
@@ -46,7 +46,7 @@ impl<F: File> Journal<F> {
         segment.resize(sealed.end_bytes as usize, 0);
         self.log.read_at(segment, sealed.slot * self.options.segment_bytes)?;
         let mut count = sealed.sequences.start;
-        for frame in frames(segment, sealed.ordinal, sealed.sequences.clone()) {
+        for frame in frames(segment, sealed.ordinal, sealed.sequences.clone(), Demands::on(&self.log)) {
             self.apply_frame(frame)?;
             count += 1;
         }

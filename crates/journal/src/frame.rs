@@ -15,7 +15,9 @@
 //!
 //! The checksum covers everything behind it. Numbers are little-endian.
 
-use pmem::{Checksum, Offset};
+use pmem::{Canary, Checksum, Offset};
+
+use crate::File;
 
 /// Bytes before a frame's entries.
 pub const FRAME_HEADER_BYTES: usize = 24;
@@ -57,7 +59,10 @@ pub(crate) struct Demands {
 }
 
 impl Demands {
-    pub(crate) const ALL: Demands = Demands { number: true, checksum: true };
+    /// What is demanded of the frames in `log`.
+    pub(crate) fn on<F: File>(log: &F) -> Demands {
+        Demands { number: !log.breaks(Canary::OldRecordsReplayed), checksum: !log.breaks(Canary::TornRecordAccepted) }
+    }
 }
 
 /// The frame at the start of `bytes`, header included, if it is whole and has this number.
@@ -105,6 +110,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 mod tests {
     use super::*;
 
+    const ALL: Demands = Demands { number: true, checksum: true };
     const NUMBER: FrameNumber = FrameNumber { sequence: 7, ordinal: 3 };
 
     fn frame() -> Vec<u8> {
@@ -123,7 +129,7 @@ mod tests {
         let mut bytes = frame();
         let len = bytes.len();
         bytes.extend([9; 40]);
-        let found = frame_at(&bytes, NUMBER, Demands::ALL).unwrap();
+        let found = frame_at(&bytes, NUMBER, ALL).unwrap();
         assert_eq!(found.len(), len);
         let read: Vec<_> = entries(found).map(Option::unwrap).collect();
         assert_eq!(read, [(5, &b"abc"[..]), (64, b"12345678"), (1 << 40, b"")]);
@@ -135,18 +141,18 @@ mod tests {
         for bit in 0..sound.len() * 8 {
             let mut bytes = sound.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(frame_at(&bytes, NUMBER, Demands::ALL), None, "bit {bit}");
+            assert_eq!(frame_at(&bytes, NUMBER, ALL), None, "bit {bit}");
         }
         for len in 0..sound.len() {
-            assert_eq!(frame_at(&sound[..len], NUMBER, Demands::ALL), None, "cut to {len}");
+            assert_eq!(frame_at(&sound[..len], NUMBER, ALL), None, "cut to {len}");
         }
     }
 
     #[test]
     fn a_frame_of_another_number_is_none() {
         for number in [FrameNumber { sequence: 8, ..NUMBER }, FrameNumber { ordinal: 2, ..NUMBER }] {
-            assert_eq!(frame_at(&frame(), number, Demands::ALL), None);
+            assert_eq!(frame_at(&frame(), number, ALL), None);
         }
-        assert_eq!(frame_at(&[0; 64], FrameNumber { sequence: 0, ordinal: 0 }, Demands::ALL), None);
+        assert_eq!(frame_at(&[0; 64], FrameNumber { sequence: 0, ordinal: 0 }, ALL), None);
     }
 }

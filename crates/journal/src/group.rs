@@ -8,12 +8,14 @@ use crate::File;
 use crate::journal::Journal;
 
 impl<F: File> Journal<F> {
-    /// Returns once the log is as durable up to `position` as `level` says.
+    /// Returns once the log is as durable up to `position` as `level` says. A poisoned log takes nothing in, so what was
+    /// appended to it may not even have a position: nobody is told of success any more.
     pub(crate) fn wait(&self, position: u64, level: Durability) -> Result<(), MediumError> {
         match level {
             Durability::Power if !self.log.breaks(Canary::WaitBeforeSync) => self.wait_synced(position),
             _ => self.wait_written(position),
-        }
+        }?;
+        self.healthy()
     }
 
     fn wait_written(&self, position: u64) -> Result<(), MediumError> {

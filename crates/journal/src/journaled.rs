@@ -201,7 +201,7 @@ impl<F: File> Journaled<F> {
     /// # Errors
     /// [`MediumError::Poisoned`].
     pub fn sync(&self) -> Result<(), MediumError> {
-        self.journal.wait_synced(self.journal.appended.load(Ordering::Acquire))
+        self.journal.wait(self.journal.appended.load(Ordering::Acquire), Durability::Power)
     }
 
     /// Applies what can be applied of the log to the base, now.

@@ -55,16 +55,19 @@ impl<F: File> Journaled<F> {
         (span.start.0..end).step_by(piece_bytes as usize).map(move |at| Offset(at).span(piece_bytes.min(end - at)))
     }
 
-    /// The broken twin's publish: the words' entries follow when somebody commits, the last one first.
-    fn publish_late(&self, words: [(Offset, u64); 2]) {
-        self.journal.buffer.lock().held.extend(words);
+    /// The broken twin's way: the entries of `spans` follow when somebody commits.
+    fn hold(&self, spans: &[Span]) {
+        // SAFETY: the twin runs on the crash disk alone, with one thread.
+        let bytes = |span| unsafe { self.item(span) }.expect("the span was just stored to").to_vec();
+        let held = spans.iter().map(|&span| (span.start, bytes(span)));
+        self.journal.buffer.lock().held.extend(held);
     }
 
     fn append_held(&self) {
         let held = std::mem::take(&mut self.journal.buffer.lock().held);
-        for (at, word) in held.into_iter().rev() {
-            if let Some(mut append) = self.journal.room(1, 8) {
-                append.buffer.push_word(at, word);
+        for (at, bytes) in held.into_iter().rev() {
+            if let Some(mut append) = self.journal.room(1, bytes.len()) {
+                append.buffer.push(at, bytes.len(), |frame| frame.extend(bytes));
             }
         }
     }
@@ -148,7 +151,10 @@ unsafe impl<F: File> Medium for Journaled<F> {
 
     fn flush(&self, span: Span) {
         self.check(span.start, span.len_bytes);
-        self.pieces(span).for_each(|piece| self.append_from_memory(piece));
+        let is_late = self.breaks(Canary::LogOrderUnlikeStores);
+        for piece in self.pieces(span) {
+            if is_late { self.hold(&[piece]) } else { self.append_from_memory(piece) }
+        }
     }
 
     /// A log has an order.
@@ -158,22 +164,21 @@ unsafe impl<F: File> Medium for Journaled<F> {
     /// The words are in the log before anybody can load them: both happen under the buffer's lock, in the order in which the
     /// words' owner stores them. On a poisoned log nothing is stored.
     fn publish(&self, slot: Slot, signature: Option<u64>, position: u64) {
-        let is_late = self.journal.log.breaks(Canary::LogOrderUnlikeStores);
+        let is_late = self.breaks(Canary::LogOrderUnlikeStores);
         let Some(mut append) = self.journal.room(2, 16) else { return };
-        if !is_late {
-            if let Some(signature) = signature {
+        if let Some(signature) = signature {
+            if !is_late {
                 append.buffer.push_word(slot.signature, signature);
             }
-            append.buffer.push_word(slot.position, position);
-        }
-        if let Some(signature) = signature {
             self.store(slot.signature, signature, Ordering::Relaxed);
+        }
+        if !is_late {
+            append.buffer.push_word(slot.position, position);
         }
         self.store(slot.position, position, Ordering::Release);
         drop(append);
         if is_late {
-            let signature = signature.unwrap_or_else(|| self.load(slot.signature, Ordering::Relaxed));
-            self.publish_late([(slot.signature, signature), (slot.position, position)]);
+            self.hold(&[slot.signature.span(8), slot.position.span(8)]);
         }
     }
 
@@ -181,7 +186,7 @@ unsafe impl<F: File> Medium for Journaled<F> {
     fn flush_published(&self, _word: Span) {}
 
     fn commit(&self, _level: Level) -> Ticket {
-        if self.journal.log.breaks(Canary::LogOrderUnlikeStores) {
+        if self.breaks(Canary::LogOrderUnlikeStores) {
             self.append_held();
         }
         Ticket(self.journal.appended.load(Ordering::Acquire))

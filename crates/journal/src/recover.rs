@@ -16,8 +16,6 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 
-use pmem::Canary;
-
 use crate::error::{JournalError, Which};
 use crate::frame::{Demands, FrameNumber, entries, frame_at};
 use crate::layout::FRAMES_START_BYTES;
@@ -50,11 +48,7 @@ pub(crate) struct Log {
 pub(crate) type Apply<'a> = dyn FnMut(u64, &[u8]) -> Result<(), JournalError> + 'a;
 
 /// The frames of a segment, header and all, that have these numbers, up to the first that is missing.
-pub(crate) fn frames(segment: &[u8], ordinal: u64, sequences: Range<u64>) -> impl Iterator<Item = &[u8]> {
-    demanded_frames(segment, ordinal, sequences, Demands::ALL)
-}
-
-fn demanded_frames(
+pub(crate) fn frames(
     segment: &[u8],
     ordinal: u64,
     sequences: Range<u64>,
@@ -119,8 +113,6 @@ pub(crate) fn replay<F: File>(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Log, JournalError> {
     let Chain { mut slots, segments } = Chain::read(log, options)?;
-    let demands =
-        Demands { number: !log.breaks(Canary::OldRecordsReplayed), checksum: !log.breaks(Canary::TornRecordAccepted) };
     let mut bytes = vec![0; options.segment_bytes as usize];
     for (i, (slot, header)) in segments.iter().enumerate() {
         progress(i as u64, segments.len() as u64);
@@ -128,7 +120,7 @@ pub(crate) fn replay<F: File>(
         log.read_at(&mut bytes, start_bytes).map_err(JournalError::io(Which::Log, "read"))?;
         let past = segments.get(i + 1).map_or(u64::MAX, |(_, next)| next.first_sequence);
         let (mut sequence, mut end_bytes) = (header.first_sequence, FRAMES_START_BYTES);
-        for frame in demanded_frames(&bytes, header.ordinal, header.first_sequence..past, demands) {
+        for frame in frames(&bytes, header.ordinal, header.first_sequence..past, Demands::on(log)) {
             let at_bytes = start_bytes + end_bytes;
             for entry in entries(frame) {
                 let (at, bytes) = entry.ok_or(JournalError::Damaged { at_bytes, what: "an entry leaves its frame" })?;

@@ -49,6 +49,11 @@ impl Pages {
         Arc::make_mut(page)[line] = content;
     }
 
+    /// The page that starts at `at`, unless it is zero.
+    pub(crate) fn page(&self, at: Offset) -> Option<&Page> {
+        self.pages.get((at.0 / PAGE_BYTES) as usize)?.as_deref()
+    }
+
     /// The pages that may hold something, with where they start.
     pub(crate) fn present(&self) -> impl Iterator<Item = (Offset, &Page)> {
         let starts = (0..).map(|page| Offset(page * PAGE_BYTES));

@@ -5,7 +5,7 @@ use std::io;
 use journal::File;
 use pmem::Canary;
 
-use super::SimDisk;
+use super::{Refusal, SimDisk};
 use crate::sim::StepKind;
 
 /// One of the two files, opened.
@@ -20,19 +20,19 @@ impl SimFile {
         SimFile { disk: disk.clone(), number }
     }
 
-    fn step<T>(&self, kind: StepKind, done: io::Result<T>) -> io::Result<T> {
+    fn step<T>(&self, kind: StepKind, done: Result<T, Refusal>) -> io::Result<T> {
         self.disk.report(kind);
-        done
+        Ok(done?)
     }
 }
 
 impl File for SimFile {
     fn len(&self) -> io::Result<u64> {
-        self.disk.operate(self.number, |sectors| Ok(sectors.len_bytes()))
+        Ok(self.disk.operate(self.number, |sectors| Ok(sectors.len_bytes()))?)
     }
 
     fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {
-        self.disk.operate(self.number, |sectors| sectors.read(into, at))
+        Ok(self.disk.operate(self.number, |sectors| sectors.read(into, at))?)
     }
 
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
@@ -46,7 +46,7 @@ impl File for SimFile {
     fn allocate(&self, to_bytes: u64) -> io::Result<()> {
         let is_longer = self.len()? < to_bytes;
         let room = if is_longer { self.disk.grow() } else { Ok(()) };
-        let allocated = room.and_then(|()| {
+        let allocated = room.map_err(Refusal::File).and_then(|()| {
             self.disk.operate(self.number, |sectors| {
                 sectors.lengthen(to_bytes);
                 Ok(())
@@ -68,7 +68,7 @@ impl File for SimFile {
             sectors.settle();
             Ok(())
         });
-        if synced.is_err() {
+        if let Err(Refusal::Failed) = synced {
             self.disk.0.state.lock().files[self.number].forget();
         }
         self.step(StepKind::FileSync, synced)

@@ -38,6 +38,8 @@ pub enum Fault {
     Error(u64),
     /// From the operation of this number on files cannot get longer.
     Full(u64),
+    /// The process is dead: from the operation of this number on nothing happens any more.
+    Dead(u64),
 }
 
 /// Two files on a disk. Clones are handles to the same one.
@@ -89,13 +91,15 @@ impl SimDisk {
     }
 
     /// Carries out an operation on one of the files, unless it is to fail.
-    fn operate<T>(&self, file: usize, act: impl FnOnce(&mut Sectors) -> io::Result<T>) -> io::Result<T> {
+    fn operate<T>(&self, file: usize, act: impl FnOnce(&mut Sectors) -> io::Result<T>) -> Result<T, Refusal> {
         let mut state = self.0.state.lock();
         state.operation_count += 1;
-        if state.fault == Some(Fault::Error(state.operation_count)) {
-            return Err(io::Error::from_raw_os_error(libc::EIO));
-        }
-        act(&mut state.files[file])
+        match state.fault {
+            Some(Fault::Error(number)) if number == state.operation_count => Err(Refusal::Failed),
+            Some(Fault::Dead(from)) if from <= state.operation_count => Err(Refusal::Dead),
+            _ => Ok(()),
+        }?;
+        Ok(act(&mut state.files[file])?)
     }
 
     /// Counts a file's growth; an error where there is no room for it.
@@ -111,6 +115,32 @@ impl SimDisk {
 
     fn breaks(&self, canary: Canary) -> bool {
         self.0.canary.get() == Some(&canary)
+    }
+}
+
+/// Why an operation did not take place.
+#[derive(Debug)]
+enum Refusal {
+    /// The disk says so.
+    Failed,
+    /// There is nobody any more.
+    Dead,
+    /// The file says so.
+    File(io::Error),
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Refusal {
+        Refusal::File(error)
+    }
+}
+
+impl From<Refusal> for io::Error {
+    fn from(refusal: Refusal) -> io::Error {
+        match refusal {
+            Refusal::Failed | Refusal::Dead => io::Error::from_raw_os_error(libc::EIO),
+            Refusal::File(error) => error,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pmem::{LINE_BYTES, Offset};
 
-use crate::pages::{Line, Pages};
+use crate::pages::{Line, PAGE_BYTES, Pages};
 
 /// What a disk writes whole or not at all.
 pub(super) const SECTOR_BYTES: u64 = 512;
@@ -95,12 +95,33 @@ impl Sectors {
         if end > self.len_bytes() {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        for (number, range) in sectors_of(at, end) {
-            let bytes = to_bytes(&self.now(number));
-            let (start, past) = (range.start + number * SECTOR_BYTES - at, range.end + number * SECTOR_BYTES - at);
-            into[start as usize..past as usize].copy_from_slice(&bytes[range.start as usize..range.end as usize]);
+        self.read_durable(into, at);
+        for (&number, history) in self.pending.range(at / SECTOR_BYTES..end.div_ceil(SECTOR_BYTES)) {
+            let first = number * SECTOR_BYTES;
+            let (start, past) = (first.max(at), (first + SECTOR_BYTES).min(end));
+            let bytes = to_bytes(history.now());
+            into[(start - at) as usize..(past - at) as usize]
+                .copy_from_slice(&bytes[(start - first) as usize..(past - first) as usize]);
         }
         Ok(())
+    }
+
+    /// Page by page, for most are zero, and so is what a region is loaded into.
+    fn read_durable(&self, mut into: &mut [u8], mut at: u64) {
+        while !into.is_empty() {
+            let within = (at % PAGE_BYTES) as usize;
+            let (piece, rest) = into.split_at_mut(into.len().min(PAGE_BYTES as usize - within));
+            match self.durable.page(Offset(at)) {
+                Some(page) => {
+                    let bytes: Vec<u8> = page.iter().flatten().flat_map(|word| word.to_ne_bytes()).collect();
+                    piece.copy_from_slice(&bytes[within..within + piece.len()]);
+                }
+                None if piece.iter().all(|&byte| byte == 0) => {}
+                None => piece.fill(0),
+            }
+            at += piece.len() as u64;
+            into = rest;
+        }
     }
 
     pub(super) fn write(&mut self, bytes: &[u8], at: u64) {

@@ -6,7 +6,9 @@ use pmem::{Canary, Durability, Probe, Probed, Span};
 use pmem_sim::{Model, SimDisk, SimFile, StepKind};
 use testkit::{Failure, Script, Settings, Verdict, Violation, Visitor, explore, hunt};
 
-use crate::scripts::{clears_and_reopens, everyday, growth, several_at_once};
+use crate::scripts::{
+    around_a_split, clears_and_reopens, delete, everyday, full_and_room_again, growth, put, several_at_once,
+};
 use crate::subject::{Crashed, Over, REGION_BYTES};
 
 /// Tells the disk of the medium's steps, so that others come by there.
@@ -93,8 +95,71 @@ fn caught(canary: Canary, scripts: &[Script], settings: Settings) -> Box<Violati
     }
 }
 
+/// For stores of large values or hundreds of keys.
+fn sparing() -> Settings {
+    Settings {
+        images_per_step_max: 3,
+        images_per_op_max: 40,
+        nested_images_max: 1,
+        visitors: vec![Visitor::Nobody, Visitor::ReaderAlways],
+        ..settings()
+    }
+}
+
+/// Enough changes of few keys to fill the log several times.
+fn filling() -> Script {
+    let value = |i: u8| vec![i; 700];
+    Script::fresh(70, (0..60u8).map(|i| if i % 7 == 6 { delete([i % 5]) } else { put([i % 5], value(i)) }))
+}
+
 #[test]
 fn everyday_operations_survive() {
-    let counts = passes(&everyday()[..1], &settings());
-    assert!(counts.images > 100 && counts.nested_images > 100 && counts.visits > 20, "{counts:?}");
+    let counts = passes(&everyday(), &settings());
+    assert!(counts.images > 300 && counts.nested_images > 500 && counts.visits > 50, "{counts:?}");
+}
+
+#[test]
+fn clears_reopens_and_several_puts_at_once_survive() {
+    passes(&[clears_and_reopens(), vec![several_at_once()]].concat(), &settings());
+}
+
+#[test]
+fn a_log_that_fills_again_and_again_survives() {
+    let counts = passes(&[filling()], &sparing());
+    assert!(counts.images > 300, "{counts:?}");
+}
+
+#[test]
+fn growth_and_a_full_disk_survive() {
+    passes(&[growth()], &sparing());
+    passes(&full_and_room_again(), &sparing());
+}
+
+#[test]
+fn a_split_survives() {
+    passes(&[around_a_split()], &sparing());
+}
+
+/// Which of the scripts shows the fault: the cheapest that does.
+#[test]
+fn broken_journals_are_caught() {
+    let thorough = || Settings {
+        images_per_step_max: 40,
+        images_per_op_max: 40,
+        nested_images_max: 0,
+        visitors: vec![Visitor::Nobody],
+        ..settings()
+    };
+    for (canary, script) in [
+        (Canary::WaitBeforeSync, everyday().remove(0)),
+        (Canary::LogOrderUnlikeStores, several_at_once()),
+        (Canary::TornRecordAccepted, everyday().remove(0)),
+        (Canary::BaseBeforeLog, everyday().remove(0)),
+        (Canary::OldRecordsReplayed, filling()),
+        (Canary::FramesBeforeHeader, filling()),
+        (Canary::LivePageInBase, filling()),
+        (Canary::RecycledBeforeBase, filling()),
+    ] {
+        caught(canary, &[script], thorough());
+    }
 }

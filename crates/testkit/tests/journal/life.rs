@@ -1,0 +1,265 @@
+//! One life of a region: opened, written to, and ended in one of several ways.
+
+use std::fmt;
+use std::sync::Arc;
+
+use fastrand::Rng;
+use journal::{JournalError, JournalOptions, Journaled};
+use parking_lot::Mutex;
+use pmem::{Canary, Durability, Level, Medium, MediumError, Offset, Slot, Span};
+use pmem_sim::{Crashable, DiskImage, Fault, Model, SimDisk, SimFile};
+
+use crate::history::{Ended, History};
+
+const PAGE_BYTES: u64 = 4096;
+const REGION_BYTES: u64 = 2 * PAGE_BYTES;
+const REGION_BYTES_MAX: u64 = 4 * PAGE_BYTES;
+const OP_COUNT_MAX: usize = 40;
+
+/// Crash images looked at after one step.
+const IMAGES_PER_STEP: usize = 4;
+
+/// What should not have happened.
+#[derive(Debug)]
+pub(crate) enum Wrong {
+    DoesNotOpen(JournalError),
+    Contents(&'static str),
+    Health(&'static str),
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Wrong::DoesNotOpen(error) => write!(f, "it does not open: {error}"),
+            Wrong::Contents(when) => write!(f, "illegal contents {when}"),
+            Wrong::Health(what) => f.write_str(what),
+        }
+    }
+}
+
+/// A disk, and how it is used.
+pub(crate) struct Life {
+    disk: SimDisk,
+    level: Durability,
+    canary: Option<Canary>,
+    /// How the life before ended.
+    before: Ended,
+}
+
+/// What an observer shares with the life that it observes: its history, and the crashes that might have happened.
+type Shared = Mutex<(History, Vec<Crash>)>;
+
+/// A crash that might have happened, and what would have been legal then.
+type Crash = (DiskImage, History);
+
+impl Life {
+    /// The first life of a region: its journal is made.
+    pub(crate) fn first(level: Durability, canary: Option<Canary>) -> Life {
+        let life = Life { disk: disk(SimDisk::new(0, Model::Disk), canary), level, canary, before: Ended::Killed };
+        drop(
+            Journaled::create(life.disk.files(), REGION_BYTES, [1; 16], life.options()).expect("a disk without faults"),
+        );
+        life
+    }
+
+    pub(crate) fn region_bytes(&self) -> u64 {
+        REGION_BYTES
+    }
+
+    /// The smallest segments, and few of them: the log is full again and again.
+    fn options(&self) -> JournalOptions {
+        JournalOptions {
+            reserve_bytes: 1 << 30,
+            huge_pages: false,
+            level: self.level,
+            log_bytes_max: 3 * 2 * PAGE_BYTES,
+            segment_bytes: 2 * PAGE_BYTES,
+            background: false,
+            ..JournalOptions::default()
+        }
+    }
+
+    fn after(&self, image: &DiskImage) -> Life {
+        Life { disk: disk(SimDisk::from_image(image, Model::Disk), self.canary), before: Ended::WithoutPower, ..*self }
+    }
+
+    fn open(&self) -> Result<Journaled<SimFile>, JournalError> {
+        Journaled::open(self.disk.files(), self.options(), &|_| {})
+    }
+
+    /// Opens, writes, ends. What follows, and the images that were looked at.
+    pub(crate) fn live(self, history: &mut History, rng: &mut Rng, faults: bool) -> Result<(Life, u64), Wrong> {
+        if faults {
+            self.ask_for_a_fault(rng);
+        }
+        let shared = Arc::new(Mutex::new((history.clone(), Vec::new())));
+        self.observe(&shared, rng.fork());
+        let next = self.live_observed(&shared, rng, faults);
+        self.disk.unobserve();
+        let (next, (lived, crashes)) = (next?, std::mem::take(&mut *shared.lock()));
+        *history = lived;
+        self.examine(&crashes)?;
+        let count = crashes.len() as u64;
+        Ok((next.unwrap_or_else(|| self.lose_power(crashes, history, rng)), count))
+    }
+
+    /// The next life, or none where power is lost.
+    fn live_observed(&self, shared: &Shared, rng: &mut Rng, faults: bool) -> Result<Option<Life>, Wrong> {
+        let journal = match self.open() {
+            Ok(journal) => journal,
+            Err(JournalError::Io { .. }) if faults => {
+                self.disk.fail(None);
+                return Ok(rng.bool().then(|| Life { disk: self.disk.clone(), ..*self }));
+            }
+            Err(error) => return Err(Wrong::DoesNotOpen(error)),
+        };
+        if !shared.lock().0.accept(contents(&journal), self.before) {
+            return Err(Wrong::Contents("after opening"));
+        }
+        let op_count = rng.usize(0..OP_COUNT_MAX);
+        (0..op_count).try_for_each(|_| self.act(&journal, shared, rng))?;
+        Ok(self.end(journal, shared, rng))
+    }
+
+    fn ask_for_a_fault(&self, rng: &mut Rng) {
+        let number = self.disk.operation_count() + rng.u64(1..120);
+        self.disk.fail(Some(if rng.bool() { Fault::Error(number) } else { Fault::Full(number) }));
+    }
+
+    fn observe(&self, shared: &Arc<Shared>, mut rng: Rng) {
+        let shared = Arc::clone(shared);
+        self.disk.observe(Box::new(move |disk, _| {
+            let images = disk.images(IMAGES_PER_STEP, rng.u64(..));
+            let mut shared = shared.lock();
+            let history = shared.0.clone();
+            shared.1.extend(images.into_iter().map(|image| (image, history.clone())));
+        }));
+    }
+
+    fn act(&self, journal: &Journaled<SimFile>, shared: &Shared, rng: &mut Rng) -> Result<(), Wrong> {
+        let note = |spans: &[Span]| {
+            let pieces = spans.iter().map(|&span| (span, bytes_of(journal, span)));
+            shared.lock().0.push(pieces.collect::<Vec<_>>());
+        };
+        let was_healthy = journal.health().is_ok();
+        match rng.u8(0..24) {
+            0..6 => {
+                let line = rng.u64(0..8) * 64;
+                let place = rng.u64(0..4) * 8;
+                let slot = Slot { signature: Offset(line + place), position: Offset(line + 32 + place) };
+                let (signature, position) = (rng.bool().then(|| rng.u64(..)), rng.u64(..));
+                // As it will be, since the log has it before memory.
+                let words = signature.map(|word| (slot.signature.span(8), word.to_ne_bytes().to_vec()));
+                let words = words.into_iter().chain([(slot.position.span(8), position.to_ne_bytes().to_vec())]);
+                if was_healthy {
+                    shared.lock().0.push(words);
+                }
+                journal.publish(slot, signature, position);
+            }
+            6..11 => {
+                let at = Offset(rng.u64(64..REGION_BYTES / 8 - 8) * 8);
+                journal.store(at, rng.u64(..), std::sync::atomic::Ordering::Relaxed);
+                if rng.bool() {
+                    let span = Offset(at.0 + rng.u64(0..4)).span(rng.u64(0..40));
+                    note(&[span]);
+                    journal.flush(span);
+                }
+            }
+            11..17 => {
+                let at = Offset(rng.u64(64..REGION_BYTES / 16 - 64) * 16);
+                let bytes = vec![rng.u8(..); rng.usize(0..900)];
+                let padded_bytes = bytes.len().next_multiple_of(16) as u64;
+                let mut padded = bytes.clone();
+                padded.resize(padded_bytes as usize, 0);
+                shared.lock().0.push([(at.span(padded_bytes), padded)]);
+                // SAFETY: one thread alone uses the region, and holds no reference into it.
+                unsafe { journal.stream(at, &[&bytes]) };
+            }
+            17..22 => return self.commit(journal, shared),
+            22 => drop(journal.checkpoint()),
+            _ => {
+                let to_bytes = journal.len_bytes() + PAGE_BYTES;
+                if to_bytes <= REGION_BYTES_MAX && journal.grow(to_bytes).is_ok() {
+                    shared.lock().0.grow(to_bytes as usize);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// At level power all that was flushed is acknowledged. A poisoned log acknowledges nothing any more.
+    fn commit(&self, journal: &Journaled<SimFile>, shared: &Shared) -> Result<(), Wrong> {
+        let was_healthy = journal.health().is_ok();
+        let waited = journal.wait(journal.commit(Level::Strongest));
+        match waited {
+            Ok(()) if !was_healthy => return Err(Wrong::Health("a poisoned log has acknowledged")),
+            Ok(()) if self.level == Durability::Power => shared.lock().0.acknowledge(Ended::WithoutPower),
+            Ok(()) => shared.lock().0.acknowledge(Ended::Killed),
+            Err(MediumError::Poisoned { .. }) if journal.health().is_err() => {}
+            Err(_) => return Err(Wrong::Health("a wait failed, and the log goes on")),
+        }
+        Ok(())
+    }
+
+    /// The end of a life: closed, killed, or (`None`) by loss of power.
+    fn end(&self, journal: Journaled<SimFile>, shared: &Shared, rng: &mut Rng) -> Option<Life> {
+        match rng.u8(0..6) {
+            0 => {
+                if journal.sync().is_ok() {
+                    shared.lock().0.acknowledge(Ended::WithoutPower);
+                }
+                drop(journal);
+            }
+            1 | 2 => self.kill(journal),
+            _ => {
+                self.kill(journal);
+                return None;
+            }
+        }
+        self.disk.fail(None);
+        Some(Life { disk: self.disk.clone(), before: Ended::Killed, ..*self })
+    }
+
+    fn kill(&self, journal: Journaled<SimFile>) {
+        self.disk.unobserve();
+        self.disk.fail(Some(Fault::Dead(0)));
+        drop(journal);
+    }
+
+    /// Every crash that was noted is opened, and compared.
+    fn examine(&self, crashes: &[Crash]) -> Result<u64, Wrong> {
+        for (image, history) in crashes {
+            let journal = self.after(image).open().map_err(Wrong::DoesNotOpen)?;
+            if !history.allows(contents(&journal), Ended::WithoutPower) {
+                return Err(Wrong::Contents("after a crash"));
+            }
+        }
+        Ok(crashes.len() as u64)
+    }
+
+    fn lose_power(self, mut crashes: Vec<Crash>, history: &mut History, rng: &mut Rng) -> Life {
+        if crashes.is_empty() {
+            self.disk.fail(None);
+            return self;
+        }
+        let (image, then) = crashes.swap_remove(rng.usize(0..crashes.len()));
+        *history = then;
+        self.after(&image)
+    }
+}
+
+fn disk(disk: SimDisk, canary: Option<Canary>) -> SimDisk {
+    match canary {
+        Some(canary) => disk.with_canary(canary),
+        None => disk,
+    }
+}
+
+fn contents(journal: &Journaled<SimFile>) -> &[u8] {
+    // SAFETY: one thread alone uses the region, and stores nothing while it looks.
+    unsafe { journal.item(Offset(0).span(journal.len_bytes())) }.expect("the region has that length")
+}
+
+fn bytes_of(journal: &Journaled<SimFile>, span: Span) -> Vec<u8> {
+    contents(journal)[span.start.0 as usize..(span.start.0 + span.len_bytes) as usize].to_vec()
+}
