@@ -56,10 +56,10 @@ impl<F: File> Journal<F> {
     pub(crate) fn apply_frame(&self, frame: &[u8]) -> io::Result<()> {
         for entry in entries(frame) {
             let (at, bytes) = entry.ok_or_else(|| io::Error::other(Unreadable))?;
-            if self.base.breaks(Canary::LivePageInBase) {
-                self.write_live_page(at)?;
-            } else {
-                self.base.write_at(bytes, at)?;
+            match bytes {
+                [] => {}
+                _ if self.base.breaks(Canary::LivePageInBase) => self.write_live_page(at)?,
+                _ => self.base.write_at(bytes, at)?,
             }
         }
         Ok(())

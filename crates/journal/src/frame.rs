@@ -13,7 +13,8 @@
 //!        8 └───────────────────────────────┴──────────────────────────────
 //! ```
 //!
-//! The checksum covers everything behind it. Numbers are little-endian.
+//! An entry of no bytes says that the region has the length that its offset states; the base is durably as long. The checksum
+//! covers everything behind it. Numbers are little-endian.
 
 use pmem::{Canary, Checksum, Offset};
 

@@ -21,6 +21,9 @@ pub(crate) struct Journal<F> {
     pub(crate) options: JournalOptions,
     pub(crate) identity: [u8; 16],
 
+    /// The region's length. The base is durably as long.
+    pub(crate) region_bytes: AtomicU64,
+
     /// What was appended and not taken by a writer.
     pub(crate) buffer: Mutex<Buffer>,
     /// Up to where entries were appended; changes under the buffer's lock.
@@ -67,6 +70,7 @@ impl<F: File> Journal<F> {
             memory,
             options,
             identity: log.identity,
+            region_bytes: AtomicU64::new(log.region_bytes),
             buffer: Mutex::new(Buffer::new()),
             appended: AtomicU64::new(0),
             writer: Mutex::new(log.writer),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use pmem::{Durability, MediumError};
+use pmem::{Durability, MediumError, Offset};
 use pmem_os::Memory;
 
 use crate::error::{JournalError, Which};
@@ -84,8 +84,14 @@ impl<F: File> Journaled<F> {
         made.map_err(JournalError::io(Which::Log, "empty"))?;
         base.allocate(len_bytes).and_then(|()| base.sync()).map_err(JournalError::io(Which::Base, "allocate"))?;
         let slots = Slots { count: SEGMENT_COUNT, free: vec![1], ..Slots::default() };
-        let header =
-            Header { segment_bytes: options.segment_bytes as u32, identity, ordinal: 1, first_sequence: 1, oldest: 1 };
+        let header = Header {
+            segment_bytes: options.segment_bytes as u32,
+            identity,
+            ordinal: 1,
+            first_sequence: 1,
+            oldest: 1,
+            region_bytes: len_bytes,
+        };
         (0..SEGMENT_COUNT)
             .try_for_each(|slot| write_zeros(log, slot, options.segment_bytes))
             .and_then(|()| log.sync())
@@ -95,7 +101,7 @@ impl<F: File> Journaled<F> {
         let writer =
             Writer { ordinal: 1, first_sequence: 1, sequence: 1, at_bytes: FRAMES_START_BYTES, ..Writer::default() };
         let memory = reserve(len_bytes, &options)?;
-        Journaled::start(Journal::new(files, memory, Log { identity, slots, writer }, options), len_bytes)
+        Journaled::start(Journal::new(files, memory, Log { identity, region_bytes: len_bytes, slots, writer }, options))
     }
 
     /// Opens a journal: loads its base, replays its log.
@@ -109,19 +115,19 @@ impl<F: File> Journaled<F> {
     ) -> Result<Journaled<F>, JournalError> {
         options.check()?;
         let base_bytes = files.base.len().map_err(JournalError::io(Which::Base, "examine"))?;
-        let len_bytes = base_bytes - base_bytes % PAGE_BYTES;
-        if len_bytes == 0 {
+        let memory_bytes = base_bytes - base_bytes % PAGE_BYTES;
+        if memory_bytes == 0 {
             return Err(if files.log.is_empty().unwrap_or(false) {
                 JournalError::Unfinished
             } else {
                 JournalError::Truncated { base_bytes }
             });
         }
-        let memory = reserve(len_bytes, &options)?;
-        let loading = |done_bytes| progress(OpenProgress::Loading { done_bytes, total_bytes: len_bytes });
-        load(&files.base, &memory, len_bytes, &loading).map_err(JournalError::io(Which::Base, "read"))?;
+        let memory = reserve(memory_bytes, &options)?;
+        let loading = |done_bytes| progress(OpenProgress::Loading { done_bytes, total_bytes: memory_bytes });
+        load(&files.base, &memory, memory_bytes, &loading).map_err(JournalError::io(Which::Base, "read"))?;
         let mut apply = |at: u64, bytes: &[u8]| {
-            if at.checked_add(bytes.len() as u64).is_none_or(|end| end > len_bytes) {
+            if at.checked_add(bytes.len() as u64).is_none_or(|end| end > memory_bytes) {
                 return Err(JournalError::Truncated { base_bytes });
             }
             // SAFETY: the bytes lie in the region's memory (just checked), and nobody else has the medium yet.
@@ -130,6 +136,9 @@ impl<F: File> Journaled<F> {
         };
         let mut replaying = |done, total| progress(OpenProgress::Replaying { done, total });
         let log = recover::replay(&files.log, &options, &mut apply, &mut replaying)?;
+        if log.region_bytes > memory_bytes {
+            return Err(JournalError::Truncated { base_bytes });
+        }
         let journal = Journal::new(files, memory, log, options);
         if options.writable {
             journal.go_on_behind_the_end().map_err(|error| JournalError::Io {
@@ -138,11 +147,12 @@ impl<F: File> Journaled<F> {
                 source: os_error(error),
             })?;
         }
-        Journaled::start(journal, len_bytes)
+        Journaled::start(journal)
     }
 
-    fn start(journal: Journal<F>, len_bytes: u64) -> Result<Journaled<F>, JournalError> {
+    fn start(journal: Journal<F>) -> Result<Journaled<F>, JournalError> {
         let journal = Arc::new(journal);
+        let len_bytes = journal.region_bytes.load(Ordering::Acquire);
         let writable_bytes = if journal.options.writable { len_bytes } else { 0 };
         Ok(Journaled {
             threads: Threads::start(&journal).map_err(JournalError::io(Which::Log, "start a thread for"))?,
@@ -240,7 +250,8 @@ impl<F: File> Journaled<F> {
         Ok(())
     }
 
-    /// The base first, durably, then memory: whatever the log says of new space, the base has room for it.
+    /// The base first, durably; then memory; then the log says so. A file that is longer than the log says (a crash, or a sync
+    /// that failed) may not be so durably.
     fn extend(&self, from_bytes: u64, to_bytes: u64) -> Result<(), MediumError> {
         let full = |error: io::Error| match error.raw_os_error() {
             _ if is_full(&error) => MediumError::Full { wanted_bytes: to_bytes },
@@ -249,7 +260,13 @@ impl<F: File> Journaled<F> {
         };
         self.journal.base.allocate(to_bytes).map_err(full)?;
         self.journal.sync_base()?;
-        self.journal.memory.extend(from_bytes..to_bytes).map_err(full)
+        self.journal.memory.extend(from_bytes..to_bytes).map_err(full)?;
+        self.journal.region_bytes.store(to_bytes, Ordering::Release);
+        match self.journal.room(1, 0) {
+            Some(mut append) => append.buffer.push(Offset(to_bytes), 0, |_| ()),
+            None => self.journal.healthy()?,
+        }
+        Ok(())
     }
 }
 

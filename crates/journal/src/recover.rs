@@ -40,6 +40,7 @@ impl fmt::Display for Unreadable {
 #[derive(Debug)]
 pub(crate) struct Log {
     pub(crate) identity: [u8; 16],
+    pub(crate) region_bytes: u64,
     pub(crate) slots: Slots,
     pub(crate) writer: Writer,
 }
@@ -113,6 +114,7 @@ pub(crate) fn replay<F: File>(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Log, JournalError> {
     let Chain { mut slots, segments } = Chain::read(log, options)?;
+    let mut region_bytes = segments[0].1.region_bytes;
     let mut bytes = vec![0; options.segment_bytes as usize];
     for (i, (slot, header)) in segments.iter().enumerate() {
         progress(i as u64, segments.len() as u64);
@@ -124,7 +126,10 @@ pub(crate) fn replay<F: File>(
             let at_bytes = start_bytes + end_bytes;
             for entry in entries(frame) {
                 let (at, bytes) = entry.ok_or(JournalError::Damaged { at_bytes, what: "an entry leaves its frame" })?;
-                apply(at, bytes)?;
+                match bytes {
+                    [] => region_bytes = region_bytes.max(at),
+                    _ => apply(at, bytes)?,
+                }
             }
             sequence += 1;
             end_bytes += frame.len() as u64;
@@ -141,7 +146,7 @@ pub(crate) fn replay<F: File>(
     let newest = slots.sealed.back().expect("a chain has a segment");
     let writer = Writer { ordinal: newest.ordinal, sequence: newest.sequences.end, ..Writer::default() };
     let identity = segments[0].1.identity;
-    Ok(Log { identity, slots, writer })
+    Ok(Log { identity, region_bytes, slots, writer })
 }
 
 /// Step 3.

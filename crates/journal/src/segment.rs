@@ -7,9 +7,11 @@
 //!          │ identity of the journal                                    16 │
 //!       32 ├───────────────────────────────┬───────────────────────────────┤
 //!          │ ordinal                     8 │ first sequence              8 │
-//!       48 ├───────────────────────────────┼───────────────┬───────────────┤
-//!          │ oldest ordinal              8 │ zero        4 │ crc32c      4 │  over the 60 bytes before it
-//!       64 └───────────────────────────────┴───────────────┴───────────────┘
+//!       48 ├───────────────────────────────┼───────────────────────────────┤
+//!          │ oldest ordinal              8 │ region bytes                8 │
+//!       64 ├───────────────┬───────────────┼───────────────────────────────┘
+//!          │ zero        4 │ crc32c      4 │  over the 68 bytes before it
+//!       72 └───────────────┴───────────────┘
 //!     4096   frames, until one is missing or of another number
 //! ```
 //!
@@ -25,9 +27,9 @@ pub const VERSION: u32 = 1;
 /// Where frames begin: a block of most file systems, larger than a sector of any disk.
 pub const FRAMES_START_BYTES: u64 = 4096;
 /// Bytes of a header.
-pub const HEADER_BYTES: usize = 64;
+pub const HEADER_BYTES: usize = 72;
 
-const CHECKED_BYTES: usize = 60;
+const CHECKED_BYTES: usize = 68;
 
 /// A segment's header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,6 +43,8 @@ pub(crate) struct Header {
     pub(crate) first_sequence: u64,
     /// The oldest segment that replay needs: what came before is durable in the base.
     pub(crate) oldest: u64,
+    /// How long the region was, at least, when the segment was begun. The base is durably as long.
+    pub(crate) region_bytes: u64,
 }
 
 /// Why there is no header.
@@ -63,6 +67,7 @@ impl Header {
         put(32, &self.ordinal.to_le_bytes());
         put(40, &self.first_sequence.to_le_bytes());
         put(48, &self.oldest.to_le_bytes());
+        put(56, &self.region_bytes.to_le_bytes());
         let checksum = crc32c(0, &bytes[..CHECKED_BYTES]);
         bytes[CHECKED_BYTES..].copy_from_slice(&checksum.to_le_bytes());
         bytes
@@ -83,6 +88,7 @@ impl Header {
             ordinal: u64_at(32),
             first_sequence: u64_at(40),
             oldest: u64_at(48),
+            region_bytes: u64_at(56),
         })
     }
 }
@@ -93,7 +99,14 @@ mod tests {
 
     #[test]
     fn a_header_comes_back_and_every_flipped_bit_is_noticed() {
-        let header = Header { segment_bytes: 1 << 20, identity: [7; 16], ordinal: 5, first_sequence: 900, oldest: 3 };
+        let header = Header {
+            segment_bytes: 1 << 20,
+            identity: [7; 16],
+            ordinal: 5,
+            first_sequence: 900,
+            oldest: 3,
+            region_bytes: 1 << 33,
+        };
         let sound = header.encode();
         assert_eq!(Header::decode(&sound), Ok(header));
         for bit in 0..HEADER_BYTES * 8 {

@@ -95,6 +95,7 @@ impl<F: File> Journal<F> {
             ordinal,
             first_sequence: writer.sequence,
             oldest: self.slots.lock().oldest(ordinal),
+            region_bytes: self.region_bytes.load(Ordering::Acquire),
         };
         let written = self.log.write_at(&header.encode(), slot * self.options.segment_bytes);
         written.map_err(|error| self.poison(&error))?;

@@ -162,7 +162,6 @@ impl Sectors {
     /// A sync that fails: later ones do not try again.
     pub(super) fn forget(&mut self) {
         self.pending.values_mut().for_each(|history| history.is_dirty = false);
-        self.len_bytes.is_dirty = false;
     }
 
     fn now(&self, number: u64) -> Sector {

@@ -6,6 +6,7 @@ use pmem::Span;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
     start: Vec<u8>,
+    /// In pieces: where, and which bytes. No bytes are a growth up to there.
     entries: Vec<Vec<(usize, Vec<u8>)>>,
     /// How many of them survive loss of power.
     durable: usize,
@@ -38,9 +39,14 @@ impl History {
         }
     }
 
-    /// The region got longer.
-    pub(crate) fn grow(&mut self, region_bytes: usize) {
-        self.start.resize(region_bytes.max(self.start.len()), 0);
+    /// The region gets longer.
+    pub(crate) fn push_growth(&mut self, region_bytes: u64) {
+        self.entries.push(vec![(region_bytes as usize, Vec::new())]);
+    }
+
+    /// What was pushed last did not take place.
+    pub(crate) fn withdraw(&mut self) {
+        self.entries.pop();
     }
 
     /// True if `found` is what such an end may have left. From then on that is the whole history.
@@ -55,15 +61,41 @@ impl History {
     /// As [`History::accept`], and nothing changes.
     pub(crate) fn allows(&self, found: &[u8], ended: Ended) -> bool {
         let least = if ended == Ended::Killed { self.written } else { self.durable };
+        self.prefixes().skip(least).any(|region| region == found)
+    }
+
+    /// In words, how `found` differs from the prefix that is most like it.
+    pub(crate) fn difference(&self, found: &[u8]) -> String {
+        let distance =
+            |region: &[u8]| (0..found.len().max(region.len())).filter(|&i| region.get(i) != found.get(i)).count();
+        let (nearest, region) = self
+            .prefixes()
+            .enumerate()
+            .min_by_key(|(_, region)| distance(region))
+            .expect("no entries are a prefix, too");
+        let first = (0..found.len()).find(|&i| region.get(i) != found.get(i));
+        format!(
+            "{} entries, {} durable, {} written; most like the first {nearest}, but for {} of {} bytes from {first:?} on \
+             (it should have {})",
+            self.entries.len(),
+            self.durable,
+            self.written,
+            distance(&region),
+            found.len(),
+            region.len()
+        )
+    }
+
+    /// The region after no entry, the first, the first two, ...
+    fn prefixes(&self) -> impl Iterator<Item = Vec<u8>> {
         let mut region = self.start.clone();
-        region.resize(found.len().max(region.len()), 0);
-        let mut is_legal = least == 0 && region == found;
-        for (i, pieces) in self.entries.iter().enumerate() {
+        let after = self.entries.iter().map(move |pieces| {
             for (at, bytes) in pieces {
+                region.resize(region.len().max(at + bytes.len()), 0);
                 region[*at..at + bytes.len()].copy_from_slice(bytes);
             }
-            is_legal |= i + 1 >= least && region == found;
-        }
-        is_legal
+            region.clone()
+        });
+        [self.start.clone()].into_iter().chain(after)
     }
 }

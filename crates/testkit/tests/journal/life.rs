@@ -23,7 +23,8 @@ const IMAGES_PER_STEP: usize = 4;
 #[derive(Debug)]
 pub(crate) enum Wrong {
     DoesNotOpen(JournalError),
-    Contents(&'static str),
+    /// When, and in which way.
+    Contents(String),
     Health(&'static str),
 }
 
@@ -31,7 +32,7 @@ impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Wrong::DoesNotOpen(error) => write!(f, "it does not open: {error}"),
-            Wrong::Contents(when) => write!(f, "illegal contents {when}"),
+            Wrong::Contents(which) => write!(f, "illegal contents {which}"),
             Wrong::Health(what) => f.write_str(what),
         }
     }
@@ -113,8 +114,9 @@ impl Life {
             }
             Err(error) => return Err(Wrong::DoesNotOpen(error)),
         };
-        if !shared.lock().0.accept(contents(&journal), self.before) {
-            return Err(Wrong::Contents("after opening"));
+        let found = contents(&journal);
+        if !shared.lock().0.accept(found, self.before) {
+            return Err(Wrong::Contents(format!("after opening: {}", shared.lock().0.difference(found))));
         }
         let op_count = rng.usize(0..OP_COUNT_MAX);
         (0..op_count).try_for_each(|_| self.act(&journal, shared, rng))?;
@@ -160,14 +162,14 @@ impl Life {
                 let at = Offset(rng.u64(64..REGION_BYTES / 8 - 8) * 8);
                 journal.store(at, rng.u64(..), std::sync::atomic::Ordering::Relaxed);
                 if rng.bool() {
-                    let span = Offset(at.0 + rng.u64(0..4)).span(rng.u64(0..40));
+                    let span = Offset(at.0 + rng.u64(0..4)).span(rng.u64(1..40));
                     note(&[span]);
                     journal.flush(span);
                 }
             }
             11..17 => {
                 let at = Offset(rng.u64(64..REGION_BYTES / 16 - 64) * 16);
-                let bytes = vec![rng.u8(..); rng.usize(0..900)];
+                let bytes = vec![rng.u8(..); rng.usize(1..900)];
                 let padded_bytes = bytes.len().next_multiple_of(16) as u64;
                 let mut padded = bytes.clone();
                 padded.resize(padded_bytes as usize, 0);
@@ -179,8 +181,11 @@ impl Life {
             22 => drop(journal.checkpoint()),
             _ => {
                 let to_bytes = journal.len_bytes() + PAGE_BYTES;
-                if to_bytes <= REGION_BYTES_MAX && journal.grow(to_bytes).is_ok() {
-                    shared.lock().0.grow(to_bytes as usize);
+                if to_bytes <= REGION_BYTES_MAX {
+                    shared.lock().0.push_growth(to_bytes);
+                    if journal.grow(to_bytes).is_err() {
+                        shared.lock().0.withdraw();
+                    }
                 }
             }
         }
@@ -230,8 +235,9 @@ impl Life {
     fn examine(&self, crashes: &[Crash]) -> Result<u64, Wrong> {
         for (image, history) in crashes {
             let journal = self.after(image).open().map_err(Wrong::DoesNotOpen)?;
-            if !history.allows(contents(&journal), Ended::WithoutPower) {
-                return Err(Wrong::Contents("after a crash"));
+            let found = contents(&journal);
+            if !history.allows(found, Ended::WithoutPower) {
+                return Err(Wrong::Contents(format!("after a crash, {image}: {}", history.difference(found))));
             }
         }
         Ok(crashes.len() as u64)
