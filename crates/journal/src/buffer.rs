@@ -18,20 +18,22 @@ use crate::journal::Journal;
 #[derive(Debug)]
 pub(crate) struct Buffer {
     frame: Vec<u8>,
+    /// The region's length, if all that was appended counts.
+    region_bytes: u64,
     /// A twin's: what it appends only when somebody commits, the last first.
     pub(crate) held: Vec<(Offset, Vec<u8>)>,
 }
 
 impl Buffer {
-    pub(crate) fn new() -> Buffer {
-        Buffer { frame: vec![0; FRAME_HEADER_BYTES], held: Vec::new() }
+    pub(crate) fn new(region_bytes: u64) -> Buffer {
+        Buffer { frame: vec![0; FRAME_HEADER_BYTES], region_bytes, held: Vec::new() }
     }
 
-    /// Takes the frame and leaves `empty`, a vector of any contents, in its place.
-    pub(crate) fn take(&mut self, mut empty: Vec<u8>) -> Vec<u8> {
+    /// Takes the frame and leaves `empty`, a vector of any contents, in its place; and the region's length after it.
+    pub(crate) fn take(&mut self, mut empty: Vec<u8>) -> (Vec<u8>, u64) {
         empty.clear();
         empty.resize(FRAME_HEADER_BYTES, 0);
-        mem::replace(&mut self.frame, empty)
+        (mem::replace(&mut self.frame, empty), self.region_bytes)
     }
 
     fn has_room_for(&self, bytes: usize, frame_bytes_max: usize) -> bool {
@@ -43,6 +45,12 @@ impl Buffer {
         push_entry_head(&mut self.frame, at, len_bytes);
         fill(&mut self.frame);
         pad(&mut self.frame);
+    }
+
+    /// The region has this length, and the base durably as much.
+    pub(crate) fn push_growth(&mut self, region_bytes: u64) {
+        self.push(Offset(region_bytes), 0, |_| ());
+        self.region_bytes = region_bytes;
     }
 
     pub(crate) fn push_word(&mut self, at: Offset, word: u64) {

@@ -21,9 +21,6 @@ pub(crate) struct Journal<F> {
     pub(crate) options: JournalOptions,
     pub(crate) identity: [u8; 16],
 
-    /// The region's length. The base is durably as long.
-    pub(crate) region_bytes: AtomicU64,
-
     /// What was appended and not taken by a writer.
     pub(crate) buffer: Mutex<Buffer>,
     /// Up to where entries were appended; changes under the buffer's lock.
@@ -70,8 +67,7 @@ impl<F: File> Journal<F> {
             memory,
             options,
             identity: log.identity,
-            region_bytes: AtomicU64::new(log.region_bytes),
-            buffer: Mutex::new(Buffer::new()),
+            buffer: Mutex::new(Buffer::new(log.writer.region_bytes)),
             appended: AtomicU64::new(0),
             writer: Mutex::new(log.writer),
             written: AtomicU64::new(0),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use pmem::{Durability, MediumError, Offset};
+use pmem::{Durability, MediumError};
 use pmem_os::Memory;
 
 use crate::error::{JournalError, Which};
@@ -98,10 +98,16 @@ impl<F: File> Journaled<F> {
             .and_then(|()| log.write_at(&header.encode(), 0))
             .and_then(|()| log.sync())
             .map_err(JournalError::io(Which::Log, "write"))?;
-        let writer =
-            Writer { ordinal: 1, first_sequence: 1, sequence: 1, at_bytes: FRAMES_START_BYTES, ..Writer::default() };
+        let writer = Writer {
+            ordinal: 1,
+            first_sequence: 1,
+            sequence: 1,
+            at_bytes: FRAMES_START_BYTES,
+            region_bytes: len_bytes,
+            ..Writer::default()
+        };
         let memory = reserve(len_bytes, &options)?;
-        Journaled::start(Journal::new(files, memory, Log { identity, region_bytes: len_bytes, slots, writer }, options))
+        Journaled::start(Journal::new(files, memory, Log { identity, slots, writer }, options))
     }
 
     /// Opens a journal: loads its base, replays its log.
@@ -136,7 +142,7 @@ impl<F: File> Journaled<F> {
         };
         let mut replaying = |done, total| progress(OpenProgress::Replaying { done, total });
         let log = recover::replay(&files.log, &options, &mut apply, &mut replaying)?;
-        if log.region_bytes > memory_bytes {
+        if log.writer.region_bytes > memory_bytes {
             return Err(JournalError::Truncated { base_bytes });
         }
         let journal = Journal::new(files, memory, log, options);
@@ -152,7 +158,7 @@ impl<F: File> Journaled<F> {
 
     fn start(journal: Journal<F>) -> Result<Journaled<F>, JournalError> {
         let journal = Arc::new(journal);
-        let len_bytes = journal.region_bytes.load(Ordering::Acquire);
+        let len_bytes = journal.writer.lock().region_bytes;
         let writable_bytes = if journal.options.writable { len_bytes } else { 0 };
         Ok(Journaled {
             threads: Threads::start(&journal).map_err(JournalError::io(Which::Log, "start a thread for"))?,
@@ -261,9 +267,8 @@ impl<F: File> Journaled<F> {
         self.journal.base.allocate(to_bytes).map_err(full)?;
         self.journal.sync_base()?;
         self.journal.memory.extend(from_bytes..to_bytes).map_err(full)?;
-        self.journal.region_bytes.store(to_bytes, Ordering::Release);
         match self.journal.room(1, 0) {
-            Some(mut append) => append.buffer.push(Offset(to_bytes), 0, |_| ()),
+            Some(mut append) => append.buffer.push_growth(to_bytes),
             None => self.journal.healthy()?,
         }
         Ok(())

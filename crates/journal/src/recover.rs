@@ -40,7 +40,6 @@ impl fmt::Display for Unreadable {
 #[derive(Debug)]
 pub(crate) struct Log {
     pub(crate) identity: [u8; 16],
-    pub(crate) region_bytes: u64,
     pub(crate) slots: Slots,
     pub(crate) writer: Writer,
 }
@@ -144,9 +143,9 @@ pub(crate) fn replay<F: File>(
         slots.sealed.push_back(Sealed { slot: *slot, ordinal: header.ordinal, sequences, end_bytes });
     }
     let newest = slots.sealed.back().expect("a chain has a segment");
-    let writer = Writer { ordinal: newest.ordinal, sequence: newest.sequences.end, ..Writer::default() };
+    let writer = Writer { ordinal: newest.ordinal, sequence: newest.sequences.end, region_bytes, ..Writer::default() };
     let identity = segments[0].1.identity;
-    Ok(Log { identity, region_bytes, slots, writer })
+    Ok(Log { identity, slots, writer })
 }
 
 /// Step 3.

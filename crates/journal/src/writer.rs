@@ -32,6 +32,8 @@ pub(crate) struct Writer {
     pub(crate) sequence: u64,
     /// Where in the segment.
     pub(crate) at_bytes: u64,
+    /// The region's length after the last frame.
+    pub(crate) region_bytes: u64,
     /// A frame's memory, for the next.
     pub(crate) spare: Vec<u8>,
 }
@@ -41,12 +43,13 @@ impl<F: File> Journal<F> {
     pub(crate) fn write_out(&self) -> Result<u64, MediumError> {
         let mut writer = self.writer.lock();
         self.healthy()?;
-        let (mut frame, end) = {
+        let ((mut frame, region_bytes), end) = {
             let mut buffer = self.buffer.lock();
             (buffer.take(mem::take(&mut writer.spare)), self.appended.load(Ordering::Acquire))
         };
         if frame.len() > FRAME_HEADER_BYTES {
             self.write_frame(&mut writer, &mut frame)?;
+            writer.region_bytes = region_bytes;
         }
         writer.spare = frame;
         self.written.store(end, Ordering::Release);
@@ -95,16 +98,15 @@ impl<F: File> Journal<F> {
             ordinal,
             first_sequence: writer.sequence,
             oldest: self.slots.lock().oldest(ordinal),
-            region_bytes: self.region_bytes.load(Ordering::Acquire),
+            region_bytes: writer.region_bytes,
         };
         let written = self.log.write_at(&header.encode(), slot * self.options.segment_bytes);
         written.map_err(|error| self.poison(&error))?;
         if !self.log.breaks(Canary::FramesBeforeHeader) {
             self.sync_log()?;
         }
-        let spare = mem::take(&mut writer.spare);
-        let (first_sequence, sequence) = (writer.sequence, writer.sequence);
-        *writer = Writer { slot, ordinal, first_sequence, sequence, at_bytes: FRAMES_START_BYTES, spare };
+        (writer.slot, writer.ordinal, writer.at_bytes) = (slot, ordinal, FRAMES_START_BYTES);
+        writer.first_sequence = writer.sequence;
         Ok(())
     }
 
