@@ -42,6 +42,10 @@ pub enum HeapError {
         /// The flags that are not known.
         flags: u32,
     },
+    /// The region is the base of a journal, and is opened without it.
+    NeedsJournal,
+    /// The region is opened with a journal, and was made without.
+    NotJournaled,
     /// The region belongs to another engine.
     WrongEngine {
         /// The engine's number in the superblock.
@@ -87,6 +91,10 @@ impl fmt::Display for HeapError {
             HeapError::UnknownFeatures { flags } => {
                 write!(f, "the store uses features that this program does not know: flags {flags:#x}")
             }
+            HeapError::NeedsJournal => f.write_str(
+                "it is part of a journaled store, whose journal is missing: without that it lacks the last changes",
+            ),
+            HeapError::NotJournaled => f.write_str("it was made without a journal, and there is one beside it"),
             HeapError::WrongEngine { found, wanted } => {
                 write!(f, "the store belongs to engine {found}, not to engine {wanted}")
             }

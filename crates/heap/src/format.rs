@@ -14,7 +14,7 @@ use crate::layout::{
     PARTITION_HEADERS, REGION_BYTES_MAX, UNIT_BYTES,
 };
 use crate::region::{Found, Region};
-use crate::superblock::{ENGINE_HIKV, FEATURE_IMAGE, FORMAT_MINOR, Superblock};
+use crate::superblock::{ENGINE_HIKV, FEATURE_IMAGE, FEATURE_JOURNAL, FORMAT_MINOR, Superblock};
 use crate::{HeapError, header, state};
 
 /// What a new region is to be.
@@ -34,7 +34,7 @@ impl Parameters {
     /// A usual initial length: 4 MiB.
     pub const REGION_BYTES_DEFAULT: u64 = 4 << 20;
 
-    fn superblock(&self) -> Result<Superblock, HeapError> {
+    fn superblock(&self, is_journaled: bool) -> Result<Superblock, HeapError> {
         if self.partition_count == 0 || self.partition_count > PARTITION_COUNT_MAX {
             return Err(HeapError::Parameter { what: "the partition count", value: self.partition_count.into() });
         }
@@ -43,7 +43,7 @@ impl Parameters {
         }
         Ok(Superblock {
             format_minor: FORMAT_MINOR,
-            features: FEATURE_IMAGE,
+            features: if is_journaled { FEATURE_IMAGE | FEATURE_JOURNAL } else { FEATURE_IMAGE },
             engine: ENGINE_HIKV,
             uuid: self.uuid,
             hash_seed: self.hash_seed,
@@ -57,7 +57,7 @@ impl Parameters {
 impl Region {
     /// Steps 1 and 2.
     pub(crate) fn format<M: Medium>(medium: &M, parameters: &Parameters) -> Result<Region, HeapError> {
-        let superblock = parameters.superblock()?;
+        let superblock = parameters.superblock(medium.is_journaled())?;
         if Region::probe(medium)? != Found::Fresh {
             return Err(HeapError::AlreadyFormatted);
         }

@@ -21,7 +21,7 @@ use crate::HeapError;
 use crate::layout::{FORMAT_MARK, FORMAT_UNFINISHED, REGION_BYTES_MAX, SUPERBLOCK_COPIES, UNIT_BYTES};
 use crate::lock::Spin;
 use crate::state;
-use crate::superblock::Superblock;
+use crate::superblock::{FEATURE_JOURNAL, Superblock};
 
 /// A region grows by two huge pages at a time, if no more is wanted: a writer who has to wait for fresh memory waits a few
 /// milliseconds, and little is grown in vain.
@@ -54,6 +54,7 @@ impl Region {
             return Ok(Found::Fresh);
         }
         let superblock = Superblock::load(medium)?.superblock;
+        confirm_journal(medium, &superblock)?;
         confirm_length(medium, &superblock)?;
         if medium.load(FORMAT_MARK, Ordering::Acquire) != 0 {
             return Err(HeapError::Damaged { offset: FORMAT_MARK.0, what: "the format mark is neither set nor clear" });
@@ -144,6 +145,15 @@ fn store_copies<M: Medium>(medium: &M, superblock: &Superblock) {
     }
     superblock.store(medium, b);
     medium.order();
+}
+
+/// The base of a journal by itself lacks what only the log has.
+fn confirm_journal<M: Medium>(medium: &M, superblock: &Superblock) -> Result<(), HeapError> {
+    match (superblock.features & FEATURE_JOURNAL != 0, medium.is_journaled()) {
+        (true, false) => Err(HeapError::NeedsJournal),
+        (false, true) => Err(HeapError::NotJournaled),
+        _ => Ok(()),
+    }
 }
 
 fn confirm_length<M: Medium>(medium: &M, superblock: &Superblock) -> Result<(), HeapError> {

@@ -5,6 +5,8 @@ use std::{fmt, io};
 
 use engine::OpenError as RegionError;
 use heap::HeapError;
+use journal::JournalError;
+use pmem::Durability;
 use pmem_os::{LockError, MapError};
 
 /// Why a store does not open. Nothing has changed.
@@ -37,6 +39,24 @@ pub enum OpenError {
     },
     /// The file or device cannot be mapped: no space, no access.
     Map(MapError),
+    /// The journal does not open, or cannot be made.
+    Journal {
+        /// The store's directory.
+        path: PathBuf,
+        /// Why.
+        error: JournalError,
+    },
+    /// The medium does not give the durability that was asked for.
+    Durability {
+        /// The directory or device.
+        path: PathBuf,
+        /// What was asked for.
+        wanted: Durability,
+        /// What the medium gives.
+        given: Durability,
+        /// Why no more, and what would give it.
+        why: String,
+    },
     /// An option is outside its range.
     Option {
         /// Which, and what is wrong.
@@ -66,6 +86,10 @@ impl OpenError {
         }
     }
 
+    pub(crate) fn journal(path: &Path) -> impl FnOnce(JournalError) -> OpenError {
+        move |error| OpenError::Journal { path: path.to_owned(), error }
+    }
+
     pub(crate) fn unusable(path: &Path) -> impl FnOnce(RegionError) -> OpenError {
         move |error| OpenError::Unusable { path: path.to_owned(), error }
     }
@@ -84,6 +108,10 @@ impl fmt::Display for OpenError {
             }
             OpenError::Unusable { path, error } => write!(f, "{} cannot be opened: {error}", path.display()),
             OpenError::Map(error) => error.fmt(f),
+            OpenError::Journal { path, error } => write!(f, "{}: {error}", path.display()),
+            OpenError::Durability { path, wanted, given, why } => {
+                write!(f, "{} gives durability {given}, not {wanted}: {why}", path.display())
+            }
             OpenError::Option { what } => f.write_str(what),
             OpenError::Io { path, doing, source } => write!(f, "cannot {doing} {}: {source}", path.display()),
         }
@@ -95,6 +123,7 @@ impl std::error::Error for OpenError {
         match self {
             OpenError::Unusable { error, .. } => Some(error),
             OpenError::Map(error) => Some(error),
+            OpenError::Journal { error, .. } => Some(error),
             OpenError::Io { source, .. } => Some(source),
             _ => None,
         }

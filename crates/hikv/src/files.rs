@@ -1,8 +1,9 @@
 //! From a path to an engine: which file, locked how, created how.
 //!
-//! A store in a directory is two files: `store.hikv`, the region, and `lock`. A new region is made under another name,
-//! formatted, synced and then renamed, so that `store.hikv` is a whole store whenever it is there at all; what an
-//! interrupted creation left is removed by the next. A device holds the region itself, and has no other name to hide an
+//! A store in a directory is `store.hikv`, the region, and `lock`; and, where it is journaled, `journal.hikv`
+//! (`journal_files`). The files decide: with a journal it is journaled, without it is not. A new region is made under
+//! another name, formatted, synced and then renamed, so that `store.hikv` is a whole store whenever it is there at all; what
+//! an interrupted creation left is removed by the next. A device holds the region itself, and has no other name to hide an
 //! unfinished format under: the region's format mark tells.
 
 use std::fs;
@@ -14,15 +15,15 @@ use std::time::{Duration, Instant};
 
 use engine::{Engine, HiKv, HostDram, hikv::Parameters};
 use heap::{Found, Region};
-use pmem::{Counted, Delayed, Latency, Medium, arch};
+use pmem::{Counted, Delayed, Durability, Latency, Medium, arch};
 use pmem_os::{MapOptions, Mapped, StoreLock, sync_dir};
 use uuid::Uuid;
 
 use crate::stats::Identity;
-use crate::{OpenError, Options};
+use crate::{OpenError, Options, journal_files};
 
-const REGION_NAME: &str = "store.hikv";
-const UNFINISHED_NAME: &str = "store.hikv.new";
+pub(crate) const REGION_NAME: &str = "store.hikv";
+pub(crate) const UNFINISHED_NAME: &str = "store.hikv.new";
 const LOCK_NAME: &str = "lock";
 
 /// An open region.
@@ -57,6 +58,9 @@ fn open_dir(dir: &Path, options: &Options) -> Result<Opened, OpenError> {
     let lock = lock_dir(dir, options)?;
     // Only now: another process may have created the store meanwhile.
     if exists(&file)? {
+        if journal_files::is_there(dir)? {
+            return journal_files::open(dir, options, lock);
+        }
         return open_region(Mapped::open(&file, map_options(options))?, &file, options, lock);
     }
     if !may_create {
@@ -66,12 +70,16 @@ fn open_dir(dir: &Path, options: &Options) -> Result<Opened, OpenError> {
 }
 
 fn create_region(dir: &Path, file: &Path, options: &Options, lock: Option<StoreLock>) -> Result<Opened, OpenError> {
+    journal_files::remove_unfinished(dir)?;
     let unfinished = dir.join(UNFINISHED_NAME);
-    match fs::remove_file(&unfinished) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(OpenError::io(&unfinished, "remove")(error)),
-        _ => {}
-    }
+    remove(&unfinished)?;
     let medium = Mapped::create(&unfinished, Parameters::REGION_BYTES_DEFAULT, map_options(options))?;
+    if medium.lacks_a_journal() && options.durability != Some(Durability::Process) {
+        drop(medium);
+        remove(&unfinished)?;
+        journal_files::create(dir, &parameters(options))?;
+        return journal_files::open(dir, options, lock);
+    }
     let opened = format_region(medium, &unfinished, options, lock).inspect_err(|_| {
         // It is in nobody's way; the next creation removes it, too.
         let _ = fs::remove_file(&unfinished);
@@ -79,6 +87,14 @@ fn create_region(dir: &Path, file: &Path, options: &Options, lock: Option<StoreL
     fs::rename(&unfinished, file).map_err(OpenError::io(file, "create"))?;
     sync_dir(dir).map_err(OpenError::io(dir, "sync"))?;
     Ok(opened)
+}
+
+/// Removes a file that may be there.
+pub(crate) fn remove(file: &Path) -> Result<(), OpenError> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(OpenError::io(file, "remove")(error)),
+        _ => Ok(()),
+    }
 }
 
 fn open_device(path: &Path, options: &Options) -> Result<Opened, OpenError> {
@@ -115,29 +131,55 @@ fn map_options(options: &Options) -> MapOptions {
     MapOptions { reserve_bytes: options.region_bytes_max, writable: !options.read_only, huge_pages: options.huge_pages }
 }
 
-fn format_region(medium: Mapped, file: &Path, options: &Options, lock: Option<StoreLock>) -> Result<Opened, OpenError> {
-    let parameters = Parameters {
+/// What a new store is to be.
+fn parameters(options: &Options) -> Parameters {
+    Parameters {
         uuid: Uuid::new_v4().into_bytes(),
         hash_seed: Uuid::new_v4().as_u64_pair().0,
         partition_count: options.partition_count,
         region_bytes: Parameters::REGION_BYTES_DEFAULT,
-    };
-    start(medium, file, options, lock, Some(parameters))
+    }
+}
+
+fn format_region(medium: Mapped, file: &Path, options: &Options, lock: Option<StoreLock>) -> Result<Opened, OpenError> {
+    check_durability(&medium, file, options)?;
+    let identity = Identity::of(&medium);
+    let opened = start(medium, identity, file, options, lock, Some(parameters(options)))?;
+    sync_new(file)?;
+    Ok(opened)
 }
 
 fn open_region(medium: Mapped, file: &Path, options: &Options, lock: Option<StoreLock>) -> Result<Opened, OpenError> {
-    start(medium, file, options, lock, None)
+    check_durability(&medium, file, options)?;
+    let identity = Identity::of(&medium);
+    start(medium, identity, file, options, lock, None)
+}
+
+/// Never less than what was asked for.
+fn check_durability(medium: &Mapped, file: &Path, options: &Options) -> Result<(), OpenError> {
+    let (given, why) = (medium.durability(), medium.explain());
+    match options.durability {
+        Some(wanted) if wanted > given => {
+            let remedy = if medium.lacks_a_journal() {
+                "; the store was made without a journal: dump it, and load it into a new one"
+            } else {
+                "; a store on a disk would have a journal"
+            };
+            Err(OpenError::Durability { path: file.to_owned(), wanted, given, why: format!("{why}{remedy}") })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Puts the probes that are asked for around the medium.
-fn start(
-    medium: Mapped,
+pub(crate) fn start<M: Medium>(
+    medium: M,
+    identity: Identity,
     file: &Path,
     options: &Options,
     lock: Option<StoreLock>,
     format: Option<Parameters>,
 ) -> Result<Opened, OpenError> {
-    let identity = Identity::of(&medium);
     let latency = Latency { persist_ticks: ticks(options.persist_delay), read_ticks: ticks(options.read_delay) };
     let is_delayed = latency != Latency { persist_ticks: 0, read_ticks: 0 };
     let (engine, uuid) = match (is_delayed, options.count_persists) {
@@ -147,9 +189,6 @@ fn start(
         (true, true) => engine(Counted::new(Delayed::new(medium, latency)), options, format),
     }
     .map_err(OpenError::unusable(file))?;
-    if format.is_some() {
-        sync_new(file)?;
-    }
     Ok(Opened { engine, identity: identity.with_uuid(uuid), lock })
 }
 

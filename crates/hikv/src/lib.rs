@@ -22,6 +22,7 @@
 
 mod error;
 mod files;
+mod journal_files;
 mod options;
 mod ordered;
 mod reader;
@@ -33,7 +34,7 @@ pub use engine::{Damage, Error, Limits};
 pub use error::OpenError;
 pub use options::Options;
 pub use ordered::{Item, OrderProgress, Ordered, Range};
-pub use pmem::MediumError;
+pub use pmem::{Durability, MediumError};
 pub use reader::ValueReader;
 pub use stats::Stats;
 pub use store::Store;

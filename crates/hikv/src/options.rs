@@ -5,6 +5,8 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use pmem::Durability;
+
 use crate::{OpenError, Store};
 
 /// How a store is opened. The defaults suit most: created if it is not there, read and written.
@@ -36,6 +38,9 @@ pub struct Options {
     pub(crate) partition_count: u32,
     pub(crate) persist_delay: Duration,
     pub(crate) read_delay: Duration,
+    pub(crate) durability: Option<Durability>,
+    pub(crate) sync_interval: Duration,
+    pub(crate) log_bytes_max: u64,
 }
 
 /// The most a region can have, and the default: addresses cost nothing.
@@ -45,6 +50,11 @@ const PARTITION_COUNT: u32 = 32;
 
 /// Enough to keep up with any number of writers that one memory serves.
 const BACKGROUND_THREADS_MAX: usize = 8;
+
+/// What people lose who can bear to lose some: a tenth of a second.
+const SYNC_INTERVAL: Duration = Duration::from_millis(100);
+/// About a second of replay.
+const LOG_BYTES_MAX: u64 = 256 << 20;
 
 impl Default for Options {
     fn default() -> Options {
@@ -61,6 +71,9 @@ impl Default for Options {
             partition_count: PARTITION_COUNT,
             persist_delay: Duration::ZERO,
             read_delay: Duration::ZERO,
+            durability: None,
+            sync_interval: SYNC_INTERVAL,
+            log_bytes_max: LOG_BYTES_MAX,
         }
     }
 }
@@ -145,6 +158,28 @@ impl Options {
     #[must_use]
     pub fn read_delay(self, read_delay: Duration) -> Options {
         Options { read_delay, ..self }
+    }
+
+    /// What an acknowledged write is to survive (default: the most that the medium gives). On an ordinary disk a new store
+    /// gets a journal, which gives `power`, unless `process` is asked for here. A journaled store can be opened at any level.
+    /// Less than the medium gives at no cost is ignored; more is [`OpenError::Durability`].
+    #[must_use]
+    pub fn durability(self, durability: Durability) -> Options {
+        Options { durability: Some(durability), ..self }
+    }
+
+    /// With durability `buffered`: the longest that an acknowledged write stays where loss of power takes it (default:
+    /// 100 ms).
+    #[must_use]
+    pub fn sync_interval(self, sync_interval: Duration) -> Options {
+        Options { sync_interval, ..self }
+    }
+
+    /// The most that a journal's log takes on the disk, in bytes, which bounds what opening replays (default: 256 MiB; 8 MiB
+    /// at least). Where writers fill it faster than it is applied, they wait.
+    #[must_use]
+    pub fn log_bytes_max(self, log_bytes_max: u64) -> Options {
+        Options { log_bytes_max, ..self }
     }
 
     /// Opens the store at `path`, a directory or a DAX device.

@@ -1,5 +1,6 @@
 //! What can be told about an open store.
 
+use journal::{Journaled, OsFile};
 use pmem::{Durability, Medium, arch};
 use pmem_os::Mapped;
 use serde::Serialize;
@@ -26,6 +27,19 @@ impl Identity {
         }
     }
 
+    pub(crate) fn of_journal(medium: &Journaled<OsFile>) -> Identity {
+        Identity {
+            uuid: Uuid::nil(),
+            medium: medium.name(),
+            durability: medium.durability(),
+            durability_why: medium.explain(),
+        }
+    }
+
+    pub(crate) fn uuid(&self) -> Uuid {
+        self.uuid
+    }
+
     pub(crate) fn with_uuid(self, uuid: Uuid) -> Identity {
         Identity { uuid, ..self }
     }
@@ -39,7 +53,7 @@ pub struct Stats {
     pub engine: &'static str,
     /// What the region lies on: `tmpfs`, `ext4`, `dax`, …
     pub medium: &'static str,
-    /// What an acknowledged write survives: `process` or `power`.
+    /// What an acknowledged write survives: `process`, `buffered` or `power`.
     pub durability: &'static str,
     /// Why that is so.
     pub durability_why: &'static str,

@@ -145,6 +145,11 @@ impl<F: File> Journaled<F> {
         if log.writer.region_bytes > memory_bytes {
             return Err(JournalError::Truncated { base_bytes });
         }
+        if options.writable {
+            // A copy may have holes, for which there may be no space when the checkpoint comes.
+            let filled = files.base.allocate(memory_bytes);
+            filled.map_err(JournalError::io(Which::Base, "allocate"))?;
+        }
         let journal = Journal::new(files, memory, log, options);
         if options.writable {
             journal.go_on_behind_the_end().map_err(|error| JournalError::Io {

@@ -97,7 +97,7 @@ unsafe impl<F: File> Medium for Journaled<F> {
     }
 
     fn name(&self) -> &'static str {
-        "journal"
+        self.journal.options.name
     }
 
     #[inline(always)]

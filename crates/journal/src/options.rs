@@ -25,6 +25,8 @@ pub struct JournalOptions {
     pub log_bytes_max: u64,
     /// The log's pieces. A journal keeps the length that it was made with.
     pub segment_bytes: u64,
+    /// What the files lie on, for stats.
+    pub name: &'static str,
     /// Threads that checkpoint and sync in the background. Without them writers do, when the log is full.
     pub background: bool,
 }
@@ -41,6 +43,7 @@ impl Default for JournalOptions {
             sync_interval: Duration::from_millis(100),
             log_bytes_max: 256 << 20,
             segment_bytes: 4 << 20,
+            name: "journal",
             background: true,
         }
     }

@@ -34,6 +34,14 @@ impl OsFile {
         OpenOptions::new().read(true).write(writable).open(path).map(OsFile)
     }
 
+    /// What the file lies on, as in stats.
+    ///
+    /// # Errors
+    /// If the file system does not say.
+    pub fn medium_name(&self) -> io::Result<&'static str> {
+        pmem_os::medium_name(&self.0)
+    }
+
     fn write_zeros(&self, from_bytes: u64, to_bytes: u64) -> io::Result<()> {
         let zeros = vec![0; ZEROS_BYTES];
         let mut at = from_bytes;

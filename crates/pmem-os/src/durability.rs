@@ -1,5 +1,6 @@
 //! What is mapped, and what a commit to it survives.
 
+use std::io;
 use std::os::fd::AsFd;
 
 use pmem::Durability;
@@ -35,6 +36,11 @@ impl Kind {
             libc::OVERLAYFS_SUPER_MAGIC => Kind::Overlayfs,
             _ => Kind::OtherFile,
         })
+    }
+
+    /// Whether a journal gives more: there is a disk behind it, which stores do not reach by themselves.
+    pub(crate) const fn has_disk(self) -> bool {
+        !matches!(self, Kind::Tmpfs | Kind::Hugetlbfs | Kind::DeviceDax)
     }
 
     /// The name in stats and banners.
@@ -73,6 +79,14 @@ impl Kind {
             }
         }
     }
+}
+
+/// The name of what `file` lies on, as in stats: `ext4`, `tmpfs`, …
+///
+/// # Errors
+/// If the file system does not say.
+pub fn medium_name(file: impl AsFd) -> io::Result<&'static str> {
+    Ok(Kind::of_file(file)?.name())
 }
 
 fn has_dax_attribute(file: impl AsFd) -> bool {

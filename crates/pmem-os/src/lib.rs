@@ -22,6 +22,7 @@ mod probe;
 mod write_path;
 
 pub use backing::sync_dir;
+pub use durability::medium_name;
 pub use error::MapError;
 pub use fork::ForkGuard;
 pub use lock::{LockError, StoreLock};

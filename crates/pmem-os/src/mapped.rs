@@ -106,6 +106,12 @@ impl Mapped {
         self.kind.explain(self.durability)
     }
 
+    /// Whether a journal would give more than [`pmem::Medium::durability`] says.
+    #[must_use]
+    pub fn lacks_a_journal(&self) -> bool {
+        self.durability != Durability::Power && self.kind.has_disk()
+    }
+
     /// How items are written, for stats: `non-temporal`, or through the cache by the instruction's name.
     #[must_use]
     pub fn write_path(&self) -> &'static str {
