@@ -64,4 +64,6 @@ pub use lane::LANE_COUNT;
 pub use place::{Place, PlaceKind, Reservation};
 pub use region::{Found, Region};
 pub use stats::HeapStats;
-pub use superblock::{ENGINE_HIKV, FEATURE_IMAGE, FORMAT_MAJOR, FORMAT_MINOR, MAGIC, Superblock};
+pub use superblock::{
+    ENGINE_HIKV, FEATURE_EXPIRY, FEATURE_IMAGE, FEATURES_KNOWN, FORMAT_MAJOR, FORMAT_MINOR, MAGIC, Superblock,
+};

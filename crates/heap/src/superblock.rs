@@ -35,8 +35,10 @@ pub const ENGINE_HIKV: u32 = 1;
 /// The feature flag of a region that may carry a clean image: a program that does not know it would change the region
 /// and leave the image named. New regions have it; those of version 1.0 never get an image.
 pub const FEATURE_IMAGE: u32 = 1;
+/// The feature flag of a region that may hold items which expire: a program that does not know it would show them for ever.
+pub const FEATURE_EXPIRY: u32 = 2;
 /// The feature flags this program knows.
-const FEATURES_KNOWN: u32 = FEATURE_IMAGE;
+pub const FEATURES_KNOWN: u32 = FEATURE_IMAGE | FEATURE_EXPIRY;
 
 const CHECKED_BYTES: usize = 72;
 const WORD_COUNT: usize = 16;

@@ -41,6 +41,8 @@ pub enum Canary {
     GrowthBeforeSuperblock,
     /// Both copies of the superblock are rewritten without an order between them.
     SuperblockCopiesTogether,
+    /// A feature flag that the region needs is not stored.
+    FeatureNotStored,
     /// Format clears its 'unfinished' mark before the superblock is durable.
     FormatMarkEarly,
     /// `clear` commits before the new segments are durable.

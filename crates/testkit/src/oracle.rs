@@ -212,7 +212,10 @@ fn applied(state: &State, op: &Op) -> State {
     match op {
         Op::Put(key, value) => _ = contents.insert(key.clone(), value.clone()),
         Op::Delete(key) => _ = contents.remove(key),
-        Op::MultiPut(_) | Op::Format | Op::Clear | Op::Scan | Op::Reopen | Op::Full | Op::Room => {}
+        Op::Cas { key, expected, new } if contents.get(key) == expected.as_ref() => {
+            set(&mut contents, key, new.as_deref())
+        }
+        Op::Cas { .. } | Op::MultiPut(_) | Op::Format | Op::Clear | Op::Scan | Op::Reopen | Op::Full | Op::Room => {}
     }
     Some(contents)
 }

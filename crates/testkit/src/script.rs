@@ -16,6 +16,15 @@ pub enum Op {
     MultiPut(Vec<(Vec<u8>, Vec<u8>)>),
     /// Remove a key.
     Delete(Vec<u8>),
+    /// Give a key a value, or none, if it holds this value, or none.
+    Cas {
+        /// The key.
+        key: Vec<u8>,
+        /// What it has to hold.
+        expected: Option<Vec<u8>>,
+        /// What it holds then.
+        new: Option<Vec<u8>>,
+    },
     /// Remove every key.
     Clear,
     /// Read all keys in order, both ways. What is written from then on, the store keeps in order.
@@ -32,7 +41,7 @@ impl Op {
     /// The keys that it names.
     pub fn keys(&self) -> impl Iterator<Item = &[u8]> {
         let (one, several) = match self {
-            Op::Put(key, _) | Op::Delete(key) => (Some(&key[..]), &[][..]),
+            Op::Put(key, _) | Op::Delete(key) | Op::Cas { key, .. } => (Some(&key[..]), &[][..]),
             Op::MultiPut(items) => (None, &items[..]),
             _ => (None, &[][..]),
         };
@@ -50,6 +59,10 @@ impl fmt::Display for Op {
                 items.iter().try_for_each(|(key, value)| write!(f, " {} ({} bytes)", Key(key), value.len()))
             }
             Op::Delete(key) => write!(f, "delete {}", Key(key)),
+            Op::Cas { key, expected, new } => {
+                let bytes = |value: &Option<Vec<u8>>| value.as_ref().map(Vec::len);
+                write!(f, "cas {} ({:?} to {:?} bytes)", Key(key), bytes(expected), bytes(new))
+            }
             Op::Clear => f.write_str("clear"),
             Op::Scan => f.write_str("scan"),
             Op::Reopen => f.write_str("reopen"),

@@ -79,6 +79,15 @@ pub trait Operations {
     /// Whatever the store says.
     fn delete(&self, key: &[u8]) -> Result<bool, Failure>;
 
+    /// Gives the key the value `new`, or none, if it holds `expected`, or none; says whether it did.
+    ///
+    /// # Errors
+    /// [`Failure::Full`], or whatever the store says.
+    fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, Failure> {
+        let _ = (key, expected, new);
+        Err(Failure::Other("the store cannot compare and swap".into()))
+    }
+
     /// Shows keys with their values in order, beginning at `from`. False, and nothing shown, if the store keeps no order.
     ///
     /// # Errors

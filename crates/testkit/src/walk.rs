@@ -89,6 +89,7 @@ impl<S: Subject> Walk<S> {
                 done => done.map_err(refused("multi_put"))?,
             },
             Op::Delete(key) => return self.delete(store(), key),
+            Op::Cas { key, expected, new } => return self.swap(store(), key, expected.as_deref(), new.as_deref()),
             Op::Clear => match store().clear() {
                 Err(Failure::Full) => return Ok(Outcome::Refused),
                 done => done.map_err(refused("clear"))?,
@@ -108,6 +109,16 @@ impl<S: Subject> Walk<S> {
         let was_there = self.acknowledged().is_some_and(|held| held.contains_key(key));
         let is_wrong = store.delete(key).map_err(refused("delete"))? != was_there;
         if is_wrong { Err(Problem::Answer(format!("delete of {}", Key(key)))) } else { Ok(Outcome::Done) }
+    }
+
+    fn swap(&self, store: &S, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<Outcome, Problem> {
+        let is_equal = self.acknowledged().and_then(|mut held| held.remove(key)).as_deref() == expected;
+        match store.compare_and_swap(key, expected, new) {
+            Ok(is_swapped) if is_swapped == is_equal => Ok(Outcome::Done),
+            Ok(_) => Err(Problem::Answer(format!("cas of {}", Key(key)))),
+            Err(Failure::Full) => Ok(Outcome::Refused),
+            Err(failure) => Err(refused("compare_and_swap")(failure)),
+        }
     }
 
     fn partly(&self, store: &S) -> Result<Outcome, Problem> {

@@ -1,10 +1,12 @@
 //! The commands, a file each.
 
 mod bench;
+mod cas;
 mod check;
 mod del;
 mod dump;
 mod get;
+mod incr;
 mod listing;
 mod load;
 mod put;
@@ -28,6 +30,8 @@ pub(crate) enum Command {
     Put(put::Put),
     Get(get::Get),
     Del(del::Del),
+    Cas(cas::Cas),
+    Incr(incr::Incr),
     Load(load::Load),
     Dump(dump::Dump),
     Scan(scan::Scan),
@@ -44,6 +48,8 @@ impl Command {
             Command::Put(put) => put.run(),
             Command::Get(get) => get.run(),
             Command::Del(del) => del.run(),
+            Command::Cas(cas) => cas.run(),
+            Command::Incr(incr) => incr.run(),
             Command::Load(load) => load.run(),
             Command::Dump(dump) => dump.run(),
             Command::Scan(scan) => scan.run(),

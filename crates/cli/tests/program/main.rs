@@ -3,6 +3,7 @@
 mod bad_input;
 mod bad_store;
 mod bench;
+mod changes;
 mod interrupted;
 mod items;
 mod medium;

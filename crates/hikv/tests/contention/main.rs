@@ -5,6 +5,7 @@
 
 mod clearing;
 mod histories;
+mod increments;
 mod place;
 mod value_readers;
 mod walks;

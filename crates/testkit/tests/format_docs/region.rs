@@ -6,7 +6,7 @@ use heap::layout::{
     PARTITION_HEADERS, REGION_BYTES_MAX, SEGMENT_BYTES, SEGMENTS_CHUNK_SLOTS, SEGMENTS_CHUNK_UNITS, SUPERBLOCK_COPIES,
     UNIT_BYTES,
 };
-use heap::{Class, ENGINE_HIKV, FEATURE_IMAGE, FORMAT_MAJOR, FORMAT_MINOR, MAGIC};
+use heap::{Class, ENGINE_HIKV, FEATURE_IMAGE, FEATURES_KNOWN, FORMAT_MAJOR, FORMAT_MINOR, MAGIC};
 use pmem::{LINE_BYTES, crc32c, seal};
 
 use crate::fields::Fields;
@@ -40,7 +40,7 @@ fn versions() {
     let rows = table("versions", "Versions");
     assert_names(&rows, &["major", "minor", "features"]);
     let values = rows.iter().map(|row| row.number("value"));
-    assert!(values.eq([FORMAT_MAJOR.into(), FORMAT_MINOR.into(), FEATURE_IMAGE.into()]));
+    assert!(values.eq([FORMAT_MAJOR.into(), FORMAT_MINOR.into(), FEATURES_KNOWN.into()]));
 }
 
 /// The head's fields, at the offsets that the heap names.

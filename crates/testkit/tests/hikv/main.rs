@@ -10,8 +10,8 @@ mod subject;
 use pmem::Canary;
 use pmem_sim::Model;
 use scripts::{
-    around_a_split, clears_and_reopens, crowded_chunk, everyday, full_and_room_again, growth, in_order, mixed,
-    reopened_after_a_split, several_at_once, several_where_it_is_full,
+    around_a_split, clears_and_reopens, compared, crowded_chunk, everyday, full_and_room_again, growth, in_order,
+    mixed, reopened_after_a_split, several_at_once, several_where_it_is_full,
 };
 use subject::{Crashed, InOrder, REGION_BYTES};
 use testkit::{Counts, Op, Script, Settings, Shape, Subject, Verdict, Violation, Visitor, conformance, explore, hunt};
@@ -57,6 +57,12 @@ fn several_puts_at_once_survive() {
 }
 
 #[test]
+fn writes_that_go_by_what_a_key_holds_survive() {
+    passes::<Crashed>(&compared(), &settings());
+    passes::<InOrder>(&compared()[..1], &settings());
+}
+
+#[test]
 fn what_is_kept_in_order_survives_and_is_in_order_again() {
     passes::<InOrder>(&in_order(), &settings());
 }
@@ -82,7 +88,8 @@ fn a_split_survives() {
 
 /// Every script there is, and many drawn ones.
 fn all_for_long<S: Subject>() {
-    let few_keys = [everyday(), clears_and_reopens(), vec![several_at_once()], in_order(), mixed(100..120)].concat();
+    let few_keys =
+        [everyday(), clears_and_reopens(), vec![several_at_once()], compared(), in_order(), mixed(100..120)].concat();
     passes::<S>(&few_keys, &thorough());
     let full = [full_and_room_again(), vec![several_where_it_is_full()]].concat();
     passes::<S>(&[full, vec![growth(), around_a_split(), reopened_after_a_split()]].concat(), &sparing());
@@ -101,7 +108,7 @@ fn everything_survives_in_order_for_long() {
 }
 
 fn answers_like_a_map<S: Subject>() {
-    let shape = Shape { multi_puts: true, scans: true, clears: true, ..Shape::small(2000) };
+    let shape = Shape { multi_puts: true, swaps: true, scans: true, clears: true, ..Shape::small(2000) };
     let compared = conformance(|| Box::new(scripts::new_store::<S>()), &shape, 0..4);
     assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 8000);
 }

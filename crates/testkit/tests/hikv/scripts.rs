@@ -37,6 +37,28 @@ pub(crate) fn several_at_once() -> Script {
     Script::fresh(60, ops)
 }
 
+fn cas(key: &str, expected: Option<&str>, new: Option<&str>) -> Op {
+    let [expected, new] = [expected, new].map(|value| value.map(Vec::from));
+    Op::Cas { key: key.into(), expected, new }
+}
+
+/// Writes that take place, and that do not, of keys that are there and that are not.
+pub(crate) fn compared() -> Vec<Script> {
+    let ops = [
+        cas("a", Some("1"), Some("2")),
+        cas("a", None, Some("1")),
+        cas("a", None, Some("2")),
+        cas("a", Some("1"), Some(&"3".repeat(100))),
+        cas("a", Some("1"), None),
+        delete("a"),
+        cas("a", None, Some("4")),
+        cas("a", Some("4"), None),
+        cas("a", None, None),
+    ];
+    let shape = Shape { swaps: true, ..Shape::small(10) };
+    [Script::fresh(70, ops)].into_iter().chain((71..73).map(|seed| Script::seeded(seed, &shape))).collect()
+}
+
 /// What is written while the store keeps order, and after it was opened again without.
 pub(crate) fn in_order() -> Vec<Script> {
     let written = [
@@ -58,7 +80,7 @@ pub(crate) fn in_order() -> Vec<Script> {
 
 /// Everything but a full medium.
 pub(crate) fn mixed(seeds: Range<u64>) -> Vec<Script> {
-    let shape = Shape { multi_puts: true, scans: true, clears: true, reopens: true, ..Shape::small(12) };
+    let shape = Shape { multi_puts: true, swaps: true, scans: true, clears: true, reopens: true, ..Shape::small(12) };
     seeds.map(|seed| Script::seeded(seed, &shape)).collect()
 }
 

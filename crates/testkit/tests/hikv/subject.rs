@@ -5,7 +5,8 @@ use std::ops::Bound;
 use engine::hikv::order::Order;
 use engine::hikv::{Parameters, layout::HEADER_BYTES};
 use engine::{
-    Cursor, Early, Engine, Error, HashOnly, HiKv, HostDram, OpenError, Ordered, OrderedEngine, Progress, ScanCursor,
+    Cursor, Decision, Early, Engine, Error, HashOnly, HiKv, HostDram, OpenError, Ordered, OrderedEngine, Progress,
+    ScanCursor,
 };
 use heap::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, UNIT_BYTES};
 use heap::{Class, HeapError};
@@ -107,6 +108,20 @@ impl<O: Kept> Operations for Crashed<O> {
 
     fn delete(&self, key: &[u8]) -> Result<bool, Failure> {
         self.0.delete(key).map_err(failure)
+    }
+
+    fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, Failure> {
+        let mut is_equal = false;
+        let mut decide = |value: Option<&[u8]>| {
+            is_equal = value == expected;
+            match new {
+                _ if !is_equal => Decision::Keep,
+                Some(new) => Decision::Put(new.into()),
+                None => Decision::Delete,
+            }
+        };
+        self.0.update(key, &mut decide).map_err(failure)?;
+        Ok(is_equal)
     }
 
     fn clear(&self) -> Result<(), Failure> {
