@@ -5,6 +5,7 @@
 
 mod engine;
 mod error;
+mod expiry;
 mod hash;
 pub mod hikv;
 mod host_dram;
@@ -13,6 +14,7 @@ mod worker;
 
 pub use engine::{CheckStep, Damage, Decide, Decision, Engine, EngineStats, Progress, Version, Wanted};
 pub use error::{Error, Limits, OpenError};
+pub use expiry::{Clock, Expiry, Ttl};
 pub use hash::Hasher;
 pub use hikv::HiKv;
 pub use hikv::order::{HashOnly, Ordered};

@@ -22,6 +22,7 @@
 
 mod conditional;
 mod error;
+mod expiry;
 mod files;
 mod options;
 mod ordered;
@@ -30,7 +31,7 @@ mod stats;
 mod store;
 mod verify;
 
-pub use engine::{Damage, Decision, Error, Limits};
+pub use engine::{Clock, Damage, Decision, Error, Expiry, Limits, Ttl};
 pub use error::OpenError;
 pub use options::Options;
 pub use ordered::{Item, OrderProgress, Ordered, Range};

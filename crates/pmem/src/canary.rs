@@ -59,6 +59,8 @@ pub enum Canary {
     SettledBeforeCommit,
     /// A conditional write takes place although the key's entry has changed since it was read.
     CasIgnoresChange,
+    /// The reaper deletes a key that was renewed after it had seen it expired.
+    ReapsRenewed,
     /// A replaced item is free before the ordered index has let go of it.
     RetireBeforeTree,
 }

@@ -5,6 +5,7 @@ mod cas;
 mod check;
 mod del;
 mod dump;
+mod expire;
 mod get;
 mod incr;
 mod listing;
@@ -13,6 +14,7 @@ mod put;
 mod scan;
 mod serve;
 mod stats;
+mod ttl;
 
 use std::path::Path;
 use std::time::Duration;
@@ -32,6 +34,9 @@ pub(crate) enum Command {
     Del(del::Del),
     Cas(cas::Cas),
     Incr(incr::Incr),
+    Expire(expire::Expire),
+    Ttl(ttl::Ttl),
+    Persist(expire::Persist),
     Load(load::Load),
     Dump(dump::Dump),
     Scan(scan::Scan),
@@ -50,6 +55,9 @@ impl Command {
             Command::Del(del) => del.run(),
             Command::Cas(cas) => cas.run(),
             Command::Incr(incr) => incr.run(),
+            Command::Expire(expire) => expire.run(),
+            Command::Ttl(ttl) => ttl.run(),
+            Command::Persist(persist) => persist.run(),
             Command::Load(load) => load.run(),
             Command::Dump(dump) => dump.run(),
             Command::Scan(scan) => scan.run(),

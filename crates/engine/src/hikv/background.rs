@@ -1,4 +1,4 @@
-//! Background work, a bounded step at a time: the sweep after open, freeing, growth ahead of writers.
+//! Background work, a bounded step at a time: the sweep after open, freeing, growth ahead of writers, reaping.
 
 use std::sync::atomic::Ordering;
 
@@ -7,6 +7,7 @@ use pmem::{Dram, Medium};
 
 use super::HiKv;
 use super::order::Order;
+use super::reaper::Round;
 use crate::{Damage, Error, Progress};
 
 /// Space that is kept ready above the mark, as a part of what is used, within these bounds: the lower one keeps small
@@ -21,6 +22,8 @@ pub(super) struct Background {
     sweep: Cursor,
     /// Entries that name no proper place. A store that has any never reuses space below the mark.
     misplaced: Vec<Damage>,
+    /// The reaper's, while one runs.
+    round: Option<Round>,
 }
 
 impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
@@ -29,7 +32,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         Ok(if order == Progress::More { Progress::More } else { space })
     }
 
-    /// Sweep and growth: one thread at a time. Of a store that is only read nobody needs to know the free space, but who
+    /// Sweep, growth and reaping: one thread at a time. Of a store that is only read nobody needs to know the free space, but who
     /// asks for it.
     fn space_step(&self) -> Result<Progress, Error> {
         if !self.medium.is_writable() {
@@ -45,7 +48,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         if self.heap.prepare(&self.medium, self.ahead_bytes())? {
             return Ok(Progress::More);
         }
-        Ok(Progress::Idle)
+        self.reap_step(&mut background.round)
     }
 
     /// True while a writer may soon meet the end of what is ready.

@@ -11,22 +11,20 @@
 //! So a group costs two fences, not two a key. It is not one step: for that there are batches.
 
 use arrayvec::ArrayVec;
-use heap::Reservation;
 use pmem::{Canary, Dram, Level, Medium};
 
 use super::HiKv;
-use super::item;
-use super::layout::HEADER_BYTES;
+use super::item::NewItem;
 use super::order::Order;
 use super::read::GROUP_COUNT;
-use super::write::{Committed, Entered, Pending, Target};
-use crate::{Engine, Error};
+use super::write::{Committed, Entered, Pending, Prepared, Target};
+use crate::{Engine, Error, Expiry};
 
 /// A key with its item, written and not published.
-struct Prepared<'a, D: Dram> {
+struct Keyed<'a, D: Dram> {
     signature: u64,
     key: &'a [u8],
-    reservation: Reservation<'a, D>,
+    new: Prepared<'a, D>,
 }
 
 type Group<T> = ArrayVec<T, GROUP_COUNT>;
@@ -41,8 +39,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             };
             self.publish_group(prepared)?
         };
-        waiting.into_iter().try_for_each(|Prepared { signature, key, reservation }| {
-            self.publish_waiting(epoch::pin(), Target::any(signature, key), Some(reservation)).map(drop)
+        waiting.into_iter().try_for_each(|Keyed { signature, key, new }| {
+            self.publish_waiting(epoch::pin(), Target::any(signature, key), Some(new)).map(drop)
         })
     }
 
@@ -53,7 +51,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     /// Steps 1 and 2.
-    fn prepare_group<'a>(&'a self, items: &[(&'a [u8], &[u8])]) -> Result<Group<Prepared<'a, D>>, Error> {
+    fn prepare_group<'a>(&'a self, items: &[(&'a [u8], &[u8])]) -> Result<Group<Keyed<'a, D>>, Error> {
         let signatures: Group<_> = items.iter().map(|(key, _)| self.hasher.signature(key)).collect();
         for &signature in &signatures {
             self.index.prefetch(&self.medium, signature);
@@ -61,11 +59,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         }
         let mut prepared = Group::new();
         for (&(key, value), &signature) in items.iter().zip(&signatures) {
-            let reservation = self.reserve((HEADER_BYTES + key.len() + value.len()) as u64)?;
-            // SAFETY: the room was just reserved.
-            unsafe { item::write(&self.medium, reservation.place().offset, key, value) };
+            let new = self.prepare(&NewItem { key, value, expiry: Expiry::NEVER })?;
             self.prefetch_old(signature);
-            prepared.push(Prepared { signature, key, reservation });
+            prepared.push(Keyed { signature, key, new });
         }
         if !self.medium.breaks(Canary::ItemNotOrdered) {
             self.medium.order();
@@ -74,11 +70,11 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     /// Steps 3 to 5. Those that found a full queue come back. Where one fails, those before it are put.
-    fn publish_group<'a>(&'a self, prepared: Group<Prepared<'a, D>>) -> Result<Group<Prepared<'a, D>>, Error> {
+    fn publish_group<'a>(&'a self, prepared: Group<Keyed<'a, D>>) -> Result<Group<Keyed<'a, D>>, Error> {
         let (mut pending, mut waiting, mut failure) = (Group::new(), Group::new(), None);
         for prepared in prepared {
             // One key's items are published in their order.
-            let must_wait = waiting.iter().any(|late: &Prepared<'_, D>| late.key == prepared.key);
+            let must_wait = waiting.iter().any(|late: &Keyed<'_, D>| late.key == prepared.key);
             match if must_wait { Ok(Err(prepared)) } else { self.enter_one_of_many(prepared) } {
                 Ok(Ok(published)) => pending.push(published),
                 Ok(Err(late)) => waiting.push(late),
@@ -108,12 +104,12 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// Step 3 for one key, which comes back if its queue is full.
     fn enter_one_of_many<'a>(
         &'a self,
-        prepared: Prepared<'a, D>,
-    ) -> Result<Result<Pending<'a, O::Ticket<'a>>, Prepared<'a, D>>, Error> {
-        let Prepared { signature, key, reservation } = prepared;
-        match self.enter(Target::any(signature, key), Some(reservation), Committed::Together)? {
+        prepared: Keyed<'a, D>,
+    ) -> Result<Result<Pending<'a, O::Ticket<'a>>, Keyed<'a, D>>, Error> {
+        let Keyed { signature, key, new } = prepared;
+        match self.enter(Target::any(signature, key), Some(new), Committed::Together)? {
             Entered::Published(pending) => Ok(Ok(pending)),
-            Entered::QueueFull(Some(reservation)) => Ok(Err(Prepared { signature, key, reservation })),
+            Entered::QueueFull(Some(new)) => Ok(Err(Keyed { signature, key, new })),
             _ => unreachable!("a put expects nothing, and its item comes back"),
         }
     }

@@ -2,16 +2,19 @@
 
 use std::io::Read;
 use std::thread;
+use std::time::Duration;
 
 use index::partitioned_hash::Cursor;
 use pmem::{Dram, Medium};
 
 use super::HiKv;
-use super::item::{Item, Streamed};
+use super::item::{Item, NewItem, Streamed};
 use super::order::Order;
 use super::read::{GROUP_COUNT, whole};
-use super::write::{Before, Target, check_key};
-use crate::{CheckStep, Damage, Decide, Engine, EngineStats, Error, OrderedEngine, Progress, Version, Wanted};
+use super::write::{Before, Prepared, Target, check_key};
+use crate::{
+    CheckStep, Clock, Damage, Decide, Engine, EngineStats, Error, Expiry, OrderedEngine, Progress, Version, Wanted,
+};
 
 impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     fn name(&self) -> &'static str {
@@ -21,7 +24,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
         check_key(key)?;
         let _pin = epoch::pin();
-        let Some((position, item)) = self.find(self.hasher.signature(key), key)? else {
+        let Some((position, item)) = self.find_unexpired(self.hasher.signature(key), key)? else {
             return Ok(false);
         };
         found(item.version(position), item.value);
@@ -38,7 +41,12 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         self.check_put(key, value.len() as u64)?;
-        self.with_room(|| self.try_put(key, value))
+        self.with_room(|| self.try_put(&NewItem { key, value, expiry: Expiry::NEVER }))
+    }
+
+    fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
+        self.check_put(key, value.len() as u64)?;
+        self.with_room(|| self.try_put(&NewItem { key, value, expiry }))
     }
 
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
@@ -46,15 +54,16 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         items.chunks(GROUP_COUNT).try_for_each(|group| self.put_group(group))
     }
 
-    fn put_from(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read) -> Result<(), Error> {
+    fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
         self.check_put(key, len_bytes)?;
         // The source may be slow: nobody is kept from freeing memory meanwhile.
-        let item = Streamed::start(key, len_bytes, source)?;
-        let reservation = self.with_room(|| self.reserve(item.item_bytes()))?;
+        let item = Streamed::start(key, expiry, len_bytes, source)?;
+        self.announce(expiry);
+        let room = self.with_room(|| self.reserve(item.item_bytes()))?;
         // SAFETY: the room was just reserved.
-        unsafe { item.write(&self.medium, reservation.place().offset) }?;
-        let signature = self.hasher.signature(key);
-        self.publish_waiting(epoch::pin(), Target::any(signature, key), Some(reservation)).map(drop)
+        unsafe { item.write(&self.medium, room.place().offset) }?;
+        let target = Target::any(self.hasher.signature(key), key);
+        self.publish_waiting(epoch::pin(), target, Some(Prepared { room, expiry })).map(drop)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
@@ -68,6 +77,21 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         check_key(key)?;
         self.check_writable()?;
         self.update_by(key, decide)
+    }
+
+    fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
+        check_key(key)?;
+        self.check_writable()?;
+        self.expire_at(key, expiry)
+    }
+
+    fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
+        check_key(key)?;
+        self.expiry_of(key)
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     fn clear(&self) -> Result<(), Error> {
@@ -98,7 +122,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
             // SAFETY: pinned since before the walk's step.
             let item = unsafe { Item::read(&self.medium, position) }?;
             whole(&item, position)?;
-            each(item.key, item.value);
+            if !self.clock.is_past(item.expiry) {
+                each(item.key, item.value);
+            }
             Ok(())
         })
     }
@@ -120,8 +146,13 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     }
 
     fn wanted(&self) -> Wanted {
-        let space = if self.medium.is_writable() && self.runs_low() { Wanted::One } else { Wanted::Nobody };
+        let is_wanted = self.reaper.is_wanted() || self.medium.is_writable() && self.runs_low();
+        let space = if is_wanted { Wanted::One } else { Wanted::Nobody };
         space.max(self.order.wanted())
+    }
+
+    fn sleep_time(&self) -> Option<Duration> {
+        HiKv::sleep_time(self)
     }
 
     fn ordered(&self) -> Option<&dyn OrderedEngine> {

@@ -13,10 +13,9 @@ use index::partitioned_hash::Published;
 use pmem::{Canary, Dram, Medium, MediumError};
 
 use super::HiKv;
-use super::item;
-use super::layout::HEADER_BYTES;
+use super::item::NewItem;
 use super::order::{Order, Written};
-use crate::{Error, Limits, Progress};
+use crate::{Error, Expiry, Limits, Progress};
 
 /// How often a writer on a full store yields to readers who keep retired items: some milliseconds, many times what a
 /// read takes.
@@ -39,6 +38,12 @@ pub(super) struct Target<'k> {
     pub(super) expected: Expected,
 }
 
+/// An item that was written and flushed, and that nobody sees yet.
+pub(super) struct Prepared<'r, D: Dram> {
+    pub(super) room: Reservation<'r, D>,
+    pub(super) expiry: Expiry,
+}
+
 /// Who commits an entry that is published.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Committed {
@@ -51,6 +56,8 @@ pub(super) enum Committed {
 /// An entry that was published and not settled.
 pub(super) struct Pending<'k, T> {
     pub(super) written: Written<'k>,
+    /// When the old item expires, if there is one.
+    pub(super) old_expiry: Option<Expiry>,
     pub(super) published: Published,
     pub(super) ticket: T,
 }
@@ -64,13 +71,13 @@ pub(super) enum Entered<'k, 'r, T, D: Dram> {
     /// The key's entry is not what was expected.
     Unexpected,
     /// The key's queue is full; the new item, if there is one, comes back.
-    QueueFull(Option<Reservation<'r, D>>),
+    QueueFull(Option<Prepared<'r, D>>),
 }
 
 /// What a write found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Before {
-    /// The key was not there. The write is done.
+    /// The key was not there, or had expired. The write is done.
     Absent,
     /// The key was there. The write is done.
     Present,
@@ -82,7 +89,7 @@ pub(super) enum Before {
 pub(super) enum Outcome<'r, D: Dram> {
     Settled(Before),
     /// Nothing has changed: the key's queue is full; the new item, if there is one, comes back.
-    QueueFull(Option<Reservation<'r, D>>),
+    QueueFull(Option<Prepared<'r, D>>),
 }
 
 impl Expected {
@@ -134,6 +141,16 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         Ok(self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?)
     }
 
+    /// Steps 1 and 2: room, and in it the item, flushed.
+    #[inline(always)]
+    pub(super) fn prepare(&self, item: &NewItem<'_>) -> Result<Prepared<'_, D>, Error> {
+        self.announce(item.expiry);
+        let room = self.reserve(item.item_bytes())?;
+        // SAFETY: the room was just reserved.
+        unsafe { item.write(&self.medium, room.place().offset) };
+        Ok(Prepared { room, expiry: item.expiry })
+    }
+
     /// Tries a second time what found the region full: free space may turn up. The caller is not pinned, or what waits for
     /// it would not be freed.
     #[inline(always)]
@@ -169,28 +186,33 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
 
     /// A put, unless the region is full.
     #[inline(always)]
-    pub(super) fn try_put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+    pub(super) fn try_put(&self, item: &NewItem<'_>) -> Result<(), Error> {
         let pin = epoch::pin();
-        let signature = self.hasher.signature(key);
+        let signature = self.hasher.signature(item.key);
         self.index.prefetch(&self.medium, signature);
         self.index.prefetch_locks(signature);
         if self.medium.breaks(Canary::FreeBeforeUnlink) {
-            self.free_before_unlink(signature, key)?;
+            self.free_before_unlink(signature, item.key)?;
         }
-        let reservation = self.reserve((HEADER_BYTES + key.len() + value.len()) as u64)?;
-        let at = reservation.place().offset;
-        let target = Target::any(signature, key);
+        let target = Target::any(signature, item.key);
         if self.medium.breaks(Canary::EntryBeforeItem) {
-            self.publish(target, Some(reservation))?;
-            // SAFETY: it is not: this twin is broken on purpose, and runs on the crash medium alone, with one thread.
-            unsafe { item::write(&self.medium, at, key, value) };
-            self.medium.order();
-            return Ok(());
+            return self.publish_before_it_is_written(target, item);
         }
-        // SAFETY: the room was just reserved.
-        unsafe { item::write(&self.medium, at, key, value) };
+        let new = self.prepare(item)?;
         self.prefetch_old(signature);
-        self.publish_waiting(pin, target, Some(reservation)).map(drop)
+        self.publish_waiting(pin, target, Some(new)).map(drop)
+    }
+
+    /// The broken twin whose entry comes first.
+    #[cold]
+    fn publish_before_it_is_written(&self, target: Target<'_>, item: &NewItem<'_>) -> Result<(), Error> {
+        let room = self.reserve(item.item_bytes())?;
+        let at = room.place().offset;
+        self.publish(target, Some(Prepared { room, expiry: item.expiry }))?;
+        // SAFETY: it is not: this twin is broken on purpose, and runs on the crash medium alone, with one thread.
+        unsafe { item.write(&self.medium, at) };
+        self.medium.order();
+        Ok(())
     }
 
     /// Steps 3 and 4: publishes `new`, whose item was written and flushed, or the removal of what is there. The caller is
@@ -199,17 +221,18 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     pub(super) fn enter<'a, 'k>(
         &'a self,
         target: Target<'k>,
-        new: Option<Reservation<'a, D>>,
+        new: Option<Prepared<'a, D>>,
         committed: Committed,
     ) -> Result<Entered<'k, 'a, O::Ticket<'a>, D>, Error> {
         let Target { signature, key, expected } = target;
-        let position = new.as_ref().map(|new| Position::of(new.place()));
+        let position = new.as_ref().map(|new| Position::of(new.room.place()));
+        let expiry = new.as_ref().map_or(Expiry::NEVER, |new| new.expiry);
         loop {
-            let mut bucket = self.index.lock(self.cx(), signature);
+            let mut bucket = self.index.lock(self.cx(), signature).due_at(expiry.ms());
             if committed == Committed::Together {
                 bucket = bucket.as_one_of_many();
             }
-            let found = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(drop)))?;
+            let found = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(|item| item.expiry)))?;
             let old = found.as_ref().map(|found| found.position);
             if !expected.allows(old) && !self.medium.breaks(Canary::CasIgnoresChange) {
                 return Ok(Entered::Unexpected);
@@ -227,9 +250,11 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             };
             match published {
                 Ok(published) => {
-                    new.map(Reservation::publish);
+                    new.map(|new| new.room.publish());
+                    self.reaper.expect(expiry);
                     let written = Written { key, old, new: position };
-                    return Ok(Entered::Published(Pending { written, published, ticket }));
+                    let old_expiry = found.map(|found| found.value);
+                    return Ok(Entered::Published(Pending { written, old_expiry, published, ticket }));
                 }
                 Err(full) => {
                     drop(ticket);
@@ -242,7 +267,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// Steps 5 and 6.
     #[inline(always)]
     pub(super) fn settle<'a>(&'a self, pending: Pending<'_, O::Ticket<'a>>) -> Result<(), Error> {
-        let Pending { written, published, ticket } = pending;
+        let Pending { written, published, ticket, .. } = pending;
         published.settle(&self.medium)?;
         if self.medium.breaks(Canary::PlainZeroDelete)
             && let Written { old: Some(old), new: None, .. } = written
@@ -259,7 +284,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     pub(super) fn publish<'a>(
         &'a self,
         target: Target<'_>,
-        new: Option<Reservation<'a, D>>,
+        new: Option<Prepared<'a, D>>,
     ) -> Result<Outcome<'a, D>, Error> {
         let pending = match self.enter(target, new, Committed::Alone)? {
             Entered::Published(pending) => pending,
@@ -267,7 +292,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             Entered::Unexpected => return Ok(Outcome::Settled(Before::Unexpected)),
             Entered::QueueFull(new) => return Ok(Outcome::QueueFull(new)),
         };
-        let before = if pending.written.old.is_some() { Before::Present } else { Before::Absent };
+        let was_there = pending.old_expiry.is_some_and(|expiry| !self.clock.is_past(expiry));
+        let before = if was_there { Before::Present } else { Before::Absent };
         let crowded = pending.published.crowded;
         self.settle(pending)?;
         if let Some(segment) = crowded {
@@ -283,7 +309,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         &'a self,
         pin: Pin,
         target: Target<'_>,
-        mut new: Option<Reservation<'a, D>>,
+        mut new: Option<Prepared<'a, D>>,
     ) -> Result<Before, Error> {
         let mut pin = Some(pin);
         loop {

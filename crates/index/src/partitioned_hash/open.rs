@@ -11,9 +11,11 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
+use heap::FEATURE_EXPIRY;
 use pmem::{Dram, Medium, Offset};
 
 use super::directory::{Directory, Root};
+use super::due::{NEVER, UNKNOWN};
 use super::layout::{Geometry, Header, State};
 use super::recover::{SplitRecord, committed, header};
 use super::segment::Segment;
@@ -29,9 +31,10 @@ impl PartitionedHash {
         let splits = finish_splits(cx, geometry)?;
         let mut partitions: Vec<Vec<Box<Segment>>> = (0..geometry.partition_count()).map(|_| Vec::new()).collect();
         let mut damaged = None;
+        let due = if cx.heap.has_features(FEATURE_EXPIRY) { UNKNOWN } else { NEVER };
         cx.heap.segments(&mut |offset| match live_header(cx, &splits, offset) {
             Ok(Some(header)) if (header.partition as usize) < partitions.len() => {
-                partitions[header.partition as usize].push(Segment::new(offset, header, !cx.medium.is_writable()));
+                partitions[header.partition as usize].push(Segment::new(offset, header, !cx.medium.is_writable(), due));
             }
             Ok(None) => {}
             _ => damaged = damaged.or(Some(offset)),

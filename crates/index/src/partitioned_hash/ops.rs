@@ -22,6 +22,7 @@ use std::thread;
 use heap::Heap;
 use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Slot, Ticket};
 
+use super::due::NEVER;
 use super::image::{overflow_word, room};
 use super::layout::{Home, Way, entry_lines, slot};
 use super::segment::{RawLock, Segment, chained};
@@ -95,7 +96,17 @@ impl PartitionedHash {
             if !segment.is_dead() {
                 segment.make_durable(cx.medium);
                 let (medium, heap) = (cx.medium, cx.heap);
-                return Bucket { medium, heap, segment, signature, home, is_one_of_many: false, _lock: lock };
+                return Bucket {
+                    medium,
+                    heap,
+                    segment,
+                    signature,
+                    home,
+                    is_one_of_many: false,
+                    due: NEVER,
+                    index: self,
+                    _lock: lock,
+                };
             }
             drop(lock);
             thread::yield_now();
@@ -206,6 +217,8 @@ pub struct Bucket<'a, M, D: Dram> {
     signature: u64,
     home: Home,
     is_one_of_many: bool,
+    due: u64,
+    index: &'a PartitionedHash,
     _lock: RawLock<'a>,
 }
 
@@ -234,6 +247,11 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
     /// them. Until then the mark FRESH stands for all that is missing.
     pub fn as_one_of_many(self) -> Bucket<'a, M, D> {
         Bucket { is_one_of_many: true, ..self }
+    }
+
+    /// The entry that is published wants to be visited at this moment: see [`super::due`].
+    pub fn due_at(self, moment: u64) -> Bucket<'a, M, D> {
+        Bucket { due: moment, ..self }
     }
 
     /// Enters `position`, whose item was flushed. The key has no entry yet.
@@ -312,8 +330,16 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
             }
             _ => self.medium.publish(slot, signature, word.word()),
         }
+        if self.due != NEVER {
+            self.lower_due();
+        }
         let ticket = (!self.is_one_of_many).then(|| self.medium.commit(Level::Strongest));
         Published { slot, word, ticket, crowded: None }
+    }
+
+    #[cold]
+    pub(super) fn lower_due(&self) {
+        self.index.lower_due(self.segment, self.due);
     }
 
     /// A free entry in stash or chain, and whether a split is due. Under the stash lock.

@@ -6,6 +6,7 @@ use parking_lot::RawMutex;
 use parking_lot::lock_api::RawMutex as _;
 use pmem::{Medium, Offset, Span};
 
+use super::due::Due;
 use super::layout::{Header, NEXT_BYTES, PAIR_COUNT, SEGMENT_LINE_COUNT, entry_lines, slot};
 use crate::Position;
 use heap::layout::SEGMENT_BYTES;
@@ -28,6 +29,7 @@ pub(super) struct Segment {
     pairs: [RawMutex; PAIR_COUNT as usize],
     /// Entries whose home is the pair, wherever they lie. Changed under the pair's lock.
     counts: [AtomicU16; PAIR_COUNT as usize],
+    pub(super) due: Due,
 }
 
 impl std::fmt::Debug for Segment {
@@ -57,8 +59,8 @@ impl Drop for RawLock<'_> {
 }
 
 impl Segment {
-    /// The table of the segment at `offset`. `durable`: it was written by this process, and ordered.
-    pub(super) fn new(offset: Offset, header: Header, durable: bool) -> Box<Segment> {
+    /// The table of the segment at `offset`. `durable`: it was written by this process, and ordered. `due`: see [`super::due`].
+    pub(super) fn new(offset: Offset, header: Header, durable: bool, due: u64) -> Box<Segment> {
         Box::new(Segment {
             offset,
             prefix: header.prefix,
@@ -68,6 +70,7 @@ impl Segment {
             stash: RawMutex::INIT,
             pairs: [const { RawMutex::INIT }; PAIR_COUNT as usize],
             counts: [const { AtomicU16::new(0) }; PAIR_COUNT as usize],
+            due: Due::at(due),
         })
     }
 

@@ -97,7 +97,7 @@ impl PartitionedHash {
         split.commit(cx.medium);
         split.finish(cx)?;
         Ok([0, 1].map(|i| {
-            let table = Segment::new(offsets[i], halves[i].header, true);
+            let table = Segment::new(offsets[i], halves[i].header, true, old.due.get());
             table.set_counts(&halves[i].counts);
             table
         }))
