@@ -79,7 +79,14 @@ fn apply(store: &dyn Operations, op: &Op, oracle: &mut Oracle) -> Result<(), Pro
         }
         Op::Clear => store.clear().map_err(refused("clear"))?,
         Op::Scan => in_order(store, oracle.acknowledged().as_ref().expect("an open store"))?,
-        Op::Format | Op::Reopen | Op::Full | Op::Room => unreachable!("the shape was checked"),
+        Op::Format
+        | Op::Reopen
+        | Op::Full
+        | Op::Room
+        | Op::PutExpiring(..)
+        | Op::Expire(..)
+        | Op::At(_)
+        | Op::Settle => unreachable!("the shape was checked"),
     }
     oracle.begin(op);
     oracle.acknowledge();

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::lives::Lives;
 use crate::script::{Key, Op};
 use crate::subject::Contents;
 use crate::violation::Problem;
@@ -17,7 +18,10 @@ pub type State = Option<Contents>;
 #[derive(Clone, Debug, Default)]
 pub struct Oracle {
     acknowledged: State,
+    lives: Lives,
     flight: Flight,
+    /// What becomes of `lives` if the operation in flight takes place.
+    next_lives: Lives,
     /// Of which keys a reader has seen a later value than the acknowledged one, and how many later.
     seen: BTreeMap<Vec<u8>, usize>,
     fingerprint: u64,
@@ -50,9 +54,12 @@ impl Oracle {
 
     /// `op` begins.
     pub fn begin(&mut self, op: &Op) {
+        let (mut lives, mut state) = (self.lives.clone(), applied(&self.acknowledged, op));
+        state.iter_mut().for_each(|contents| lives.apply(op, contents));
+        self.next_lives = lives;
         self.flight = match op {
             Op::MultiPut(items) => Flight::EachKey(by_key(items)),
-            _ => Flight::Whole(applied(&self.acknowledged, op)),
+            _ => Flight::Whole(state),
         };
         self.remember();
     }
@@ -62,6 +69,7 @@ impl Oracle {
     /// # Panics
     /// If there is none.
     pub fn acknowledge(&mut self) {
+        self.lives = std::mem::take(&mut self.next_lives);
         match std::mem::take(&mut self.flight) {
             Flight::Nothing => panic!("an operation in flight"),
             Flight::Whole(state) => self.acknowledged = state,
@@ -202,7 +210,7 @@ fn set(contents: &mut Contents, key: &[u8], value: Option<&[u8]>) {
     }
 }
 
-/// What `op`, which is one step, makes of `state`.
+/// What `op`, which is one step, makes of `state`, whatever the time.
 fn applied(state: &State, op: &Op) -> State {
     let mut contents = match op {
         Op::Format => return Some(Contents::new()),
@@ -215,7 +223,18 @@ fn applied(state: &State, op: &Op) -> State {
         Op::Cas { key, expected, new } if contents.get(key) == expected.as_ref() => {
             set(&mut contents, key, new.as_deref())
         }
-        Op::Cas { .. } | Op::MultiPut(_) | Op::Format | Op::Clear | Op::Scan | Op::Reopen | Op::Full | Op::Room => {}
+        Op::Cas { .. }
+        | Op::MultiPut(_)
+        | Op::Format
+        | Op::PutExpiring(..)
+        | Op::Expire(..)
+        | Op::At(_)
+        | Op::Settle
+        | Op::Clear
+        | Op::Scan
+        | Op::Reopen
+        | Op::Full
+        | Op::Room => {}
     }
     Some(contents)
 }

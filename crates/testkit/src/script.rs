@@ -25,6 +25,14 @@ pub enum Op {
         /// What it holds then.
         new: Option<Vec<u8>>,
     },
+    /// Set the value of a key that expires then, in milliseconds.
+    PutExpiring(Vec<u8>, Vec<u8>, u64),
+    /// Let a key expire then, or never, if it is there.
+    Expire(Vec<u8>, Option<u64>),
+    /// From now on it is this time, in milliseconds. A script begins at 0.
+    At(u64),
+    /// Let the background work until there is nothing to do.
+    Settle,
     /// Remove every key.
     Clear,
     /// Read all keys in order, both ways. What is written from then on, the store keeps in order.
@@ -41,7 +49,9 @@ impl Op {
     /// The keys that it names.
     pub fn keys(&self) -> impl Iterator<Item = &[u8]> {
         let (one, several) = match self {
-            Op::Put(key, _) | Op::Delete(key) | Op::Cas { key, .. } => (Some(&key[..]), &[][..]),
+            Op::Put(key, _) | Op::Delete(key) | Op::Cas { key, .. } | Op::PutExpiring(key, ..) | Op::Expire(key, _) => {
+                (Some(&key[..]), &[][..])
+            }
             Op::MultiPut(items) => (None, &items[..]),
             _ => (None, &[][..]),
         };
@@ -63,6 +73,12 @@ impl fmt::Display for Op {
                 let bytes = |value: &Option<Vec<u8>>| value.as_ref().map(Vec::len);
                 write!(f, "cas {} ({:?} to {:?} bytes)", Key(key), bytes(expected), bytes(new))
             }
+            Op::PutExpiring(key, value, at_ms) => {
+                write!(f, "put {} ({} bytes) until {at_ms} ms", Key(key), value.len())
+            }
+            Op::Expire(key, at_ms) => write!(f, "expire {} at {at_ms:?} ms", Key(key)),
+            Op::At(now_ms) => write!(f, "it is {now_ms} ms"),
+            Op::Settle => f.write_str("settle"),
             Op::Clear => f.write_str("clear"),
             Op::Scan => f.write_str("scan"),
             Op::Reopen => f.write_str("reopen"),

@@ -36,6 +36,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     fn check_item(&self, signature: u64, at: Offset, position: Position, twins: &[Position]) -> Result<(), Damage> {
         let damage = |offset: Offset, what: String| Damage { offset: offset.0, what };
         let item = self.whole_item(position).map_err(|error| damage(position.offset(), error.to_string()))?;
+        if !item.expiry.is_never() && !self.may_expire() {
+            return Err(damage(position.offset(), "an item expires in a store without the feature flag for it".into()));
+        }
         if self.hasher.signature(item.key) != signature {
             return Err(damage(at, "an entry's signature is not that of its key".into()));
         }

@@ -2,6 +2,7 @@
 
 mod conditional;
 mod damage;
+mod expiry;
 mod full;
 mod limits;
 mod multi_put;

@@ -10,8 +10,8 @@ mod subject;
 use pmem::Canary;
 use pmem_sim::Model;
 use scripts::{
-    around_a_split, clears_and_reopens, compared, crowded_chunk, everyday, full_and_room_again, growth, in_order,
-    mixed, reopened_after_a_split, several_at_once, several_where_it_is_full,
+    around_a_split, clears_and_reopens, compared, crowded_chunk, everyday, expiring, expiring_in_order,
+    full_and_room_again, growth, in_order, mixed, reopened_after_a_split, several_at_once, several_where_it_is_full,
 };
 use subject::{Crashed, InOrder, REGION_BYTES};
 use testkit::{Counts, Op, Script, Settings, Shape, Subject, Verdict, Violation, Visitor, conformance, explore, hunt};
@@ -63,6 +63,18 @@ fn writes_that_go_by_what_a_key_holds_survive() {
 }
 
 #[test]
+fn keys_that_expire_survive_as_long_and_are_gone_then() {
+    let counts = passes::<Crashed>(&expiring(), &settings());
+    assert!(counts.images > 500, "{counts:?}");
+    passes::<InOrder>(&[expiring_in_order()], &settings());
+}
+
+#[test]
+fn broken_expiry_is_caught() {
+    caught(Canary::FeatureNotStored, Model::Line, &expiring(), settings());
+}
+
+#[test]
 fn what_is_kept_in_order_survives_and_is_in_order_again() {
     passes::<InOrder>(&in_order(), &settings());
 }
@@ -88,8 +100,16 @@ fn a_split_survives() {
 
 /// Every script there is, and many drawn ones.
 fn all_for_long<S: Subject>() {
-    let few_keys =
-        [everyday(), clears_and_reopens(), vec![several_at_once()], compared(), in_order(), mixed(100..120)].concat();
+    let few_keys = [
+        everyday(),
+        clears_and_reopens(),
+        vec![several_at_once()],
+        compared(),
+        expiring(),
+        in_order(),
+        mixed(100..120),
+    ]
+    .concat();
     passes::<S>(&few_keys, &thorough());
     let full = [full_and_room_again(), vec![several_where_it_is_full()]].concat();
     passes::<S>(&[full, vec![growth(), around_a_split(), reopened_after_a_split()]].concat(), &sparing());
