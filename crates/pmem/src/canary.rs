@@ -61,6 +61,8 @@ pub enum Canary {
     CasIgnoresChange,
     /// The reaper deletes a key that was renewed after it had seen it expired.
     ReapsRenewed,
+    /// What is written while the ordered index is built is not noted.
+    ChangeMissesDelta,
     /// A replaced item is free before the ordered index has let go of it.
     RetireBeforeTree,
 }

@@ -92,12 +92,16 @@ fn the_head_of_a_store() {
     assert_eq!(payload(word("generation")), 1);
 }
 
-#[test]
-fn superblock() {
+pub(crate) fn superblock_fields() -> Fields {
     let names = ["magic", "major", "minor", "engine", "uuid", "hash seed", "partition count", "segment bytes"];
     let more = ["unit bytes", "features", "region bytes", "sequence", "checksum", "zero"];
     let names: Vec<&str> = names.into_iter().chain(more).collect();
-    let fields = Fields::bytes(PAGE, "Superblock", 4096).named(&names);
+    Fields::bytes(PAGE, "Superblock", 4096).named(&names)
+}
+
+#[test]
+fn superblock() {
+    let fields = superblock_fields();
     let store = Store::new(&PARAMETERS);
     let [a, b] = SUPERBLOCK_COPIES.map(|copy| store.bytes(copy.0, 4096));
     assert_eq!(a, b);
