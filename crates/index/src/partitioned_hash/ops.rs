@@ -26,6 +26,7 @@ use super::due::NEVER;
 use super::image::{overflow_word, room};
 use super::layout::{Home, Way, entry_lines, slot};
 use super::segment::{RawLock, Segment, chained};
+use super::split::crowded_from_line;
 use super::{Context, PartitionedHash};
 use crate::Position;
 
@@ -407,12 +408,4 @@ impl Published {
         let is_mine = seen.item() == self.word.item() && seen.is_deleted() == self.word.is_deleted();
         is_mine && (seen.is_fresh() || seen.is_deleted())
     }
-}
-
-/// The stash line whose use makes a split due. It differs from segment to segment, since uniform hashing fills all of
-/// them at the same time and would split them in one wave.
-fn crowded_from_line(segment: Offset) -> u64 {
-    const FIRST: u64 = 1;
-    const SPREAD: u64 = 3;
-    FIRST + (segment.0 / heap::layout::SEGMENT_BYTES).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(16) % SPREAD
 }
