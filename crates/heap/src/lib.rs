@@ -27,6 +27,7 @@
 #[cfg(test)]
 extern crate std;
 
+mod batch_word;
 mod chunks;
 mod class;
 mod error;
@@ -55,6 +56,7 @@ mod superblock;
 mod sweep;
 mod table;
 
+pub use batch_word::{BatchState, BatchWord};
 pub use class::Class;
 pub use error::{HeapError, Misplaced};
 pub use format::Parameters;
@@ -64,4 +66,4 @@ pub use lane::LANE_COUNT;
 pub use place::{Place, PlaceKind, Reservation};
 pub use region::{Found, Region};
 pub use stats::HeapStats;
-pub use superblock::{ENGINE_HIKV, FEATURE_IMAGE, FORMAT_MAJOR, FORMAT_MINOR, MAGIC, Superblock};
+pub use superblock::{ENGINE_HIKV, FEATURE_BATCHES, FEATURE_IMAGE, FORMAT_MAJOR, FORMAT_MINOR, MAGIC, Superblock};

@@ -9,6 +9,10 @@
 //!
 //! The step is 4 MiB: `docs/decisions/0011-growth-by-two-huge-pages.md`.
 //!
+//! # Feature flags
+//! A flag that is set later than by format is set as a length is: copy A, order, copy B, order; then what it announces
+//! may happen. *Crash:* the flag, or not; a flag alone changes nothing.
+//!
 //! # Opening
 //! Two copies are read, the better one is used, and the other is rewritten if it differs and the medium is writable, once
 //! the medium's length has confirmed the better one. A crash in the rewriting leaves the better copy as it was.
@@ -102,6 +106,17 @@ impl Region {
     /// Stores both copies of the superblock, durable one after the other.
     pub(crate) fn store_superblock<M: Medium>(&self, medium: &M) {
         store_copies(medium, &self.superblock.lock());
+    }
+
+    /// Sets feature flags, durable in both copies one after the other before whatever follows. Nothing where they are set.
+    pub(crate) fn add_features<M: Medium>(&self, medium: &M, flags: u32) {
+        let mut superblock = self.superblock.lock();
+        if superblock.features & flags == flags {
+            return;
+        }
+        superblock.features |= flags;
+        superblock.sequence += 1;
+        store_copies(medium, &superblock);
     }
 
     /// Grows the region to `wanted_bytes` at least; by a step if the medium has room for it, or else to that.

@@ -35,8 +35,11 @@ pub const ENGINE_HIKV: u32 = 1;
 /// The feature flag of a region that may carry a clean image: a program that does not know it would change the region
 /// and leave the image named. New regions have it; those of version 1.0 never get an image.
 pub const FEATURE_IMAGE: u32 = 1;
+/// The feature flag of a region that may hold an unfinished batch: a program that does not know it would take marked
+/// entries for finished ones. It is set before the region's first batch.
+pub const FEATURE_BATCHES: u32 = 4;
 /// The feature flags this program knows.
-const FEATURES_KNOWN: u32 = FEATURE_IMAGE;
+const FEATURES_KNOWN: u32 = FEATURE_IMAGE | FEATURE_BATCHES;
 
 const CHECKED_BYTES: usize = 72;
 const WORD_COUNT: usize = 16;

@@ -55,6 +55,18 @@ pub enum Canary {
     TornImage,
     /// Several puts take their marks away before the commit that they share.
     SettledBeforeCommit,
+    /// A batch's entries are published without the mark that makes readers and recovery ask the batch.
+    HalfBatch,
+    /// A batch's word names its record before that is durable.
+    BatchBeforeRecord,
+    /// A batch is committed before its entries are durable.
+    BatchBeforeEntries,
+    /// A batch's word is cleared before its entries without their marks are durable.
+    BatchForgottenEarly,
+    /// The same when a batch is finished by opening.
+    RecoveredBatchForgottenEarly,
+    /// A batch's word is not cleared, and opening carries it out again, whatever the entries hold by then.
+    BatchReplayed,
     /// A replaced item is free before the ordered index has let go of it.
     RetireBeforeTree,
 }

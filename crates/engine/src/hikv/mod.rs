@@ -15,6 +15,7 @@
 //! pinned throughout; whoever waits for readers (`clear`) is not.
 
 mod background;
+mod batch;
 mod check;
 pub mod image;
 mod item;

@@ -11,7 +11,7 @@ use super::item::{Item, Streamed};
 use super::order::Order;
 use super::read::{GROUP_COUNT, whole};
 use super::write::check_key;
-use crate::{CheckStep, Damage, Engine, EngineStats, Error, OrderedEngine, Progress, Version, Wanted};
+use crate::{BatchOp, CheckStep, Damage, Engine, EngineStats, Error, OrderedEngine, Progress, Version, Wanted};
 
 impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     fn name(&self) -> &'static str {
@@ -44,6 +44,14 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
         items.iter().try_for_each(|(key, value)| self.check_put(key, value.len() as u64))?;
         items.chunks(GROUP_COUNT).try_for_each(|group| self.put_group(group))
+    }
+
+    fn write_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        if ops.is_empty() {
+            return Ok(());
+        }
+        self.check_batch(ops)?;
+        self.put_batch(ops)
     }
 
     fn put_from(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read) -> Result<(), Error> {

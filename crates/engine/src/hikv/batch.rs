@@ -1,0 +1,177 @@
+//! Writing several keys as one step: the engine's part of `index::partitioned_hash::batch`, whose steps these are.
+//!
+//! 1 each key's last operation alone counts; items and room for the record; items written, flushed; 2 the keys' pairs are
+//! locked, each key looked for, a ticket taken for each change; 3 to 7 the index; 8 tickets filled: what was replaced is
+//! retired. Where a segment or a queue has no room, locks and tickets are let go, room is made, and step 2 begins again.
+//!
+//! # Lock order
+//! A turn -> pairs -> stashes -> (tickets). Who waits for room holds the turn alone, and is not pinned.
+
+use heap::Reservation;
+use index::Position;
+use index::partitioned_hash::batch::record::record_bytes;
+use index::partitioned_hash::batch::{Batch, Turn};
+use pmem::{Dram, Medium, Offset};
+
+use super::HiKv;
+use super::item;
+use super::layout::HEADER_BYTES;
+use super::order::{Order, Written};
+use super::write::check_key;
+use crate::{BatchOp, Error, Limits};
+
+/// A key's last operation, with its item written and not published, if it puts.
+struct Prepared<'a, D: Dram> {
+    signature: u64,
+    key: &'a [u8],
+    item: Option<Reservation<'a, D>>,
+}
+
+/// A change that was noted in the batch.
+struct Noted<'a, T> {
+    ticket: T,
+    written: Written<'a>,
+}
+
+/// Why a batch has to start over.
+enum Retry {
+    /// The segment of this signature has no room.
+    Split(u64, Offset),
+    /// A queue is full.
+    Queue,
+}
+
+impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+    pub(super) fn check_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        if ops.len() > Limits::BATCH_OP_COUNT_MAX {
+            return Err(Error::BatchTooLong { op_count: ops.len() });
+        }
+        ops.iter().try_for_each(|op| match op.value() {
+            Some(value) => self.check_put(op.key(), value.len() as u64),
+            None => check_key(op.key()),
+        })?;
+        self.check_writable()
+    }
+
+    /// All of `ops`, which were checked.
+    pub(super) fn put_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        let ops = self.last_of_each_key(ops);
+        self.heap.announce_batches(&self.medium);
+        let turn = self.index.batch_turn();
+        self.with_room(|| self.try_batch(&ops, &turn))
+    }
+
+    /// Each key's last operation, with its signature and in the order of signatures.
+    fn last_of_each_key<'a>(&self, ops: &[BatchOp<'a>]) -> Vec<(u64, BatchOp<'a>)> {
+        let mut ops: Vec<_> = ops.iter().rev().map(|op| (self.hasher.signature(op.key()), *op)).collect();
+        // Stable: of one key's operations the last one comes first, and stays.
+        ops.sort_by_key(|(signature, op)| (*signature, op.key()));
+        ops.dedup_by_key(|(_, op)| op.key());
+        ops
+    }
+
+    /// A batch, unless the region is full: then nothing has changed.
+    fn try_batch(&self, ops: &[(u64, BatchOp<'_>)], turn: &Turn<'_>) -> Result<(), Error> {
+        let mut prepared = ops.iter().map(|&(signature, op)| self.prepare(signature, op)).collect::<Result<Vec<_>, _>>()?;
+        let mut record = self.reserve(record_bytes(ops.len()))?;
+        loop {
+            let pin = epoch::pin();
+            (prepared, record) = match self.change(prepared, record, turn)? {
+                Ok(()) => return Ok(()),
+                Err((Retry::Split(signature, full), prepared, record)) => {
+                    self.index.split(self.cx(), signature, full)?;
+                    (prepared, record)
+                }
+                Err((Retry::Queue, prepared, record)) => {
+                    drop(pin);
+                    self.make_queue_room(&prepared)?;
+                    (prepared, record)
+                }
+            };
+        }
+    }
+
+    /// Step 1 for one key.
+    fn prepare<'a>(&'a self, signature: u64, op: BatchOp<'a>) -> Result<Prepared<'a, D>, Error> {
+        let key = op.key();
+        let Some(value) = op.value() else { return Ok(Prepared { signature, key, item: None }) };
+        let item = self.reserve((HEADER_BYTES + key.len() + value.len()) as u64)?;
+        // SAFETY: the room was just reserved.
+        unsafe { item::write(&self.medium, item.place().offset, key, value) };
+        Ok(Prepared { signature, key, item: Some(item) })
+    }
+
+    /// Steps 2 to 8. The reservations come back if it has to start over. The caller is pinned.
+    #[expect(clippy::type_complexity, reason = "what was reserved comes back as it came")]
+    fn change<'a>(
+        &'a self,
+        prepared: Vec<Prepared<'a, D>>,
+        record: Reservation<'a, D>,
+        turn: &Turn<'_>,
+    ) -> Result<Result<(), (Retry, Vec<Prepared<'a, D>>, Reservation<'a, D>)>, Error> {
+        let mut batch = self.index.lock_batch(self.cx(), prepared.iter().map(|prepared| prepared.signature));
+        let mut noted = Vec::with_capacity(prepared.len());
+        for one in &prepared {
+            match self.note(&mut batch, one)? {
+                Ok(change) => noted.extend(change),
+                Err(retry) => {
+                    drop((batch, noted));
+                    return Ok(Err((retry, prepared, record)));
+                }
+            }
+        }
+        if batch.is_empty() {
+            return Ok(Ok(()));
+        }
+        for one in prepared {
+            one.item.map(Reservation::publish);
+        }
+        let finished = batch.commit(turn, record.publish());
+        for Noted { ticket, written } in noted {
+            self.order.tell(self.cx(), ticket, written);
+        }
+        for (signature, segment) in finished.crowded {
+            // The items are in; a split that finds no space now will be tried again by a later put.
+            let _ = self.index.split(self.cx(), signature, segment);
+        }
+        Ok(Ok(finished.durable?))
+    }
+
+    /// Step 2 for one key: what is to be done, `None` if nothing.
+    fn note<'a>(
+        &'a self,
+        batch: &mut Batch<'_, M, D>,
+        Prepared { signature, key, item }: &Prepared<'a, D>,
+    ) -> Result<Result<Option<Noted<'a, O::Ticket<'a>>>, Retry>, Error> {
+        let found = batch.find(*signature, |position| Ok::<_, Error>(self.item_of(position, key)?.map(drop)))?;
+        let new = item.as_ref().map(|item| Position::of(item.place()));
+        if found.is_none() && new.is_none() {
+            return Ok(Ok(None));
+        }
+        let Some(ticket) = self.order.take(self.index.partition(*signature)) else {
+            return Ok(Err(Retry::Queue));
+        };
+        match (&found, new) {
+            (Some(found), Some(new)) => batch.replace(*signature, found, new),
+            (Some(found), None) => batch.remove(*signature, found),
+            (None, new) => {
+                let new = new.expect("a key that is not there is put");
+                if let Err(full) = batch.insert(*signature, new) {
+                    return Ok(Err(Retry::Split(*signature, full)));
+                }
+            }
+        }
+        Ok(Ok(Some(Noted { ticket, written: Written { key, old: found.map(|found| found.position), new } })))
+    }
+
+    /// Waits until each queue that the batch needs has room for all of it.
+    fn make_queue_room(&self, prepared: &[Prepared<'_, D>]) -> Result<(), Error> {
+        for one in prepared {
+            let partition = self.index.partition(one.signature);
+            while !self.order.has_room(partition, prepared.len()) {
+                O::make_room(self, partition)?;
+            }
+        }
+        Ok(())
+    }
+}
