@@ -231,7 +231,9 @@ mod tests {
         assert_eq!(marked.place(), Some(place));
         assert!(marked.is_fresh() && marked.is_deleted() && marked.has_overflow() && !marked.is_live());
         assert_eq!(marked.settled(), position.deleted().overflow());
-        assert!(marked.in_batch().is_in_batch() && position.in_batch().is_undecided() && position.fresh().is_undecided());
+        assert!(
+            marked.in_batch().is_in_batch() && position.in_batch().is_undecided() && position.fresh().is_undecided()
+        );
         assert_eq!(marked.in_batch().out_of_batch(), marked);
         assert_eq!(marked.in_batch().item(), position);
         assert!(marked.emptied().is_empty() && marked.emptied().has_overflow());

@@ -15,6 +15,8 @@ pub struct Shape {
     pub op_count: usize,
     /// Whether some put several keys at once.
     pub multi_puts: bool,
+    /// Whether some change several keys as one step.
+    pub batches: bool,
     /// Whether some read all keys in order.
     pub scans: bool,
     /// Whether some clear the store.
@@ -42,6 +44,7 @@ impl Shape {
             value_lens_bytes: vec![0, 1, 8, 63, 64, 65, 100],
             op_count,
             multi_puts: false,
+            batches: false,
             scans: false,
             clears: false,
             reopens: false,
@@ -62,6 +65,7 @@ impl Shape {
             5..12 if self.reopens => Op::Reopen,
             12..17 if self.fills => Op::Full,
             17..22 if self.fills => Op::Room,
+            22..32 if self.batches => Op::Batch(self.changes(rng)),
             22..50 => Op::Delete(self.key(rng)),
             50..62 if self.multi_puts => Op::MultiPut(self.items(rng)),
             62..70 if self.scans => Op::Scan,
@@ -72,6 +76,12 @@ impl Shape {
     /// Two to four; a key may come twice.
     fn items(&self, rng: &mut Rng) -> Vec<(Vec<u8>, Vec<u8>)> {
         (0..rng.usize(2..=4)).map(|_| (self.key(rng), self.value(rng))).collect()
+    }
+
+    /// As many; some keys are removed.
+    fn changes(&self, rng: &mut Rng) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+        let items = self.items(rng).into_iter();
+        items.map(|(key, value)| (key, (rng.u8(..3) > 0).then_some(value))).collect()
     }
 
     fn key(&self, rng: &mut Rng) -> Vec<u8> {

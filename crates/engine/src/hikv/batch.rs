@@ -72,7 +72,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
 
     /// A batch, unless the region is full: then nothing has changed.
     fn try_batch(&self, ops: &[(u64, BatchOp<'_>)], turn: &Turn<'_>) -> Result<(), Error> {
-        let mut prepared = ops.iter().map(|&(signature, op)| self.prepare(signature, op)).collect::<Result<Vec<_>, _>>()?;
+        let mut prepared =
+            ops.iter().map(|&(signature, op)| self.prepare(signature, op)).collect::<Result<Vec<_>, _>>()?;
         let mut record = self.reserve(record_bytes(ops.len()))?;
         loop {
             let pin = epoch::pin();

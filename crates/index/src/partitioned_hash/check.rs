@@ -40,7 +40,10 @@ impl PartitionedHash {
         }
         let orphan = |entry: &Entry| entry.position.is_in_batch() && !self.batches.has(entry.slot);
         for entry in segment.entries(medium).filter(orphan) {
-            damaged(SegmentDamage { at: entry.slot.position, what: "an entry is marked as one of a batch that is none" });
+            damaged(SegmentDamage {
+                at: entry.slot.position,
+                what: "an entry is marked as one of a batch that is none",
+            });
         }
         let decided = segment.entries(medium).map(|entry| entry.decided(medium, &self.batches));
         // An entry that the medium does not make durable is told of when it is read.

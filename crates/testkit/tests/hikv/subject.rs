@@ -5,7 +5,8 @@ use std::ops::Bound;
 use engine::hikv::order::Order;
 use engine::hikv::{Parameters, layout::HEADER_BYTES};
 use engine::{
-    Cursor, Early, Engine, Error, HashOnly, HiKv, HostDram, OpenError, Ordered, OrderedEngine, Progress, ScanCursor,
+    BatchOp, Cursor, Early, Engine, Error, HashOnly, HiKv, HostDram, OpenError, Ordered, OrderedEngine, Progress,
+    ScanCursor,
 };
 use heap::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, UNIT_BYTES};
 use heap::{Class, HeapError};
@@ -96,6 +97,14 @@ impl<O: Kept> Operations for Crashed<O> {
 
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Failure> {
         self.0.multi_put(items).map_err(failure)
+    }
+
+    fn batch(&self, changes: &[(&[u8], Option<&[u8]>)]) -> Result<(), Failure> {
+        let op = |&(key, value): &(_, Option<_>)| match value {
+            Some(value) => BatchOp::Put { key, value },
+            None => BatchOp::Delete { key },
+        };
+        self.0.write_batch(&changes.iter().map(op).collect::<Vec<_>>()).map_err(failure)
     }
 
     fn scan(&self, from: Bound<&[u8]>, direction: Direction, each: &mut Visit<'_>) -> Result<bool, Failure> {

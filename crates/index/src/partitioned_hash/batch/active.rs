@@ -96,9 +96,9 @@ impl Batches {
     }
 
     fn ask<M: Medium>(&self, medium: &M, slot: Slot) -> Result<Option<Position>, MediumError> {
-        self.all().find_map(|active| Some((active, active.change(slot)?))).map_or(Ok(None), |(active, change)| {
-            active.decided(medium, change)
-        })
+        self.all()
+            .find_map(|active| Some((active, active.change(slot)?)))
+            .map_or(Ok(None), |(active, change)| active.decided(medium, change))
     }
 
     /// True if a batch under way has the entry.

@@ -59,9 +59,13 @@ pub(super) fn read<M: Medium>(medium: &M, at: Offset) -> Result<Vec<Change>, Ind
         return Err(damaged("a batch's record does not fit its checksum"));
     }
     let words: Vec<u64> = body.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
-    words.as_chunks::<3>().0.iter().map(|words| change(medium, *words)).collect::<Option<_>>().ok_or_else(|| {
-        damaged("a batch's record names what is no entry")
-    })
+    words
+        .as_chunks::<3>()
+        .0
+        .iter()
+        .map(|words| change(medium, *words))
+        .collect::<Option<_>>()
+        .ok_or_else(|| damaged("a batch's record names what is no entry"))
 }
 
 fn change<M: Medium>(medium: &M, [entry, old, new]: [u64; 3]) -> Option<Change> {
