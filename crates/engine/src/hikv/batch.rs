@@ -11,7 +11,7 @@ use heap::Reservation;
 use index::Position;
 use index::partitioned_hash::batch::record::record_bytes;
 use index::partitioned_hash::batch::{Batch, Turn};
-use pmem::{Dram, Medium, Offset};
+use pmem::{Dram, Medium, MediumError, Offset};
 
 use super::HiKv;
 use super::item;
@@ -33,13 +33,29 @@ struct Noted<'a, T> {
     written: Written<'a>,
 }
 
-/// Why a batch has to start over.
-enum Retry {
+/// Why step 2 came to no end.
+enum Stop {
     /// The segment of this signature has no room.
-    Split(u64, Offset),
-    /// A queue is full.
+    Segment(u64, Offset),
+    /// A queue has none.
     Queue,
+    Failed(Error),
 }
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop::Failed(error)
+    }
+}
+
+impl From<MediumError> for Stop {
+    fn from(error: MediumError) -> Stop {
+        Stop::Failed(error.into())
+    }
+}
+
+/// Locked pairs, and what is to be done to their entries.
+type Ready<'a, M, D, T> = (Batch<'a, M, D>, Vec<Noted<'a, T>>);
 
 impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     pub(super) fn check_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
@@ -72,23 +88,19 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
 
     /// A batch, unless the region is full: then nothing has changed.
     fn try_batch(&self, ops: &[(u64, BatchOp<'_>)], turn: &Turn<'_>) -> Result<(), Error> {
-        let mut prepared =
-            ops.iter().map(|&(signature, op)| self.prepare(signature, op)).collect::<Result<Vec<_>, _>>()?;
-        let mut record = self.reserve(record_bytes(ops.len()))?;
+        let prepared = ops.iter().map(|&(signature, op)| self.prepare(signature, op)).collect::<Result<Vec<_>, _>>()?;
+        let record = self.reserve(record_bytes(ops.len()))?;
         loop {
             let pin = epoch::pin();
-            (prepared, record) = match self.change(prepared, record, turn)? {
-                Ok(()) => return Ok(()),
-                Err((Retry::Split(signature, full), prepared, record)) => {
-                    self.index.split(self.cx(), signature, full)?;
-                    (prepared, record)
-                }
-                Err((Retry::Queue, prepared, record)) => {
+            match self.lock_and_note(&prepared) {
+                Ok(ready) => return self.carry_out(ready, prepared, record, turn),
+                Err(Stop::Segment(signature, full)) => self.index.split(self.cx(), signature, full)?,
+                Err(Stop::Queue) => {
                     drop(pin);
                     self.make_queue_room(&prepared)?;
-                    (prepared, record)
                 }
-            };
+                Err(Stop::Failed(error)) => return Err(error),
+            }
         }
     }
 
@@ -102,30 +114,50 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         Ok(Prepared { signature, key, item: Some(item) })
     }
 
-    /// Steps 2 to 8. The reservations come back if it has to start over. The caller is pinned.
-    #[expect(clippy::type_complexity, reason = "what was reserved comes back as it came")]
-    fn change<'a>(
+    /// Step 2. The caller is pinned.
+    fn lock_and_note<'a>(&'a self, prepared: &[Prepared<'a, D>]) -> Result<Ready<'a, M, D, O::Ticket<'a>>, Stop> {
+        let mut batch = self.index.lock_batch(self.cx(), prepared.iter().map(|prepared| prepared.signature));
+        let mut noted = Vec::with_capacity(prepared.len());
+        for one in prepared {
+            noted.extend(self.note(&mut batch, one)?);
+        }
+        Ok((batch, noted))
+    }
+
+    /// Step 2 for one key: what is to be done, `None` if nothing.
+    fn note<'a>(
         &'a self,
+        batch: &mut Batch<'a, M, D>,
+        &Prepared { signature, key, ref item }: &Prepared<'a, D>,
+    ) -> Result<Option<Noted<'a, O::Ticket<'a>>>, Stop> {
+        let found = batch.find(signature, |position| Ok::<_, Stop>(self.item_of(position, key)?.map(drop)))?;
+        let new = item.as_ref().map(|item| Position::of(item.place()));
+        if found.is_none() && new.is_none() {
+            return Ok(None);
+        }
+        let ticket = self.order.take(self.index.partition(signature)).ok_or(Stop::Queue)?;
+        match (&found, new) {
+            (Some(found), Some(new)) => batch.replace(signature, found, new),
+            (Some(found), None) => batch.remove(signature, found),
+            (None, Some(new)) => batch.insert(signature, new).map_err(|full| Stop::Segment(signature, full))?,
+            (None, None) => unreachable!("there is nothing to be done"),
+        }
+        Ok(Some(Noted { ticket, written: Written { key, old: found.map(|found| found.position), new } }))
+    }
+
+    /// Steps 3 to 8. The caller is pinned.
+    fn carry_out<'a>(
+        &'a self,
+        (batch, noted): Ready<'a, M, D, O::Ticket<'a>>,
         prepared: Vec<Prepared<'a, D>>,
         record: Reservation<'a, D>,
         turn: &Turn<'_>,
-    ) -> Result<Result<(), (Retry, Vec<Prepared<'a, D>>, Reservation<'a, D>)>, Error> {
-        let mut batch = self.index.lock_batch(self.cx(), prepared.iter().map(|prepared| prepared.signature));
-        let mut noted = Vec::with_capacity(prepared.len());
-        for one in &prepared {
-            match self.note(&mut batch, one)? {
-                Ok(change) => noted.extend(change),
-                Err(retry) => {
-                    drop((batch, noted));
-                    return Ok(Err((retry, prepared, record)));
-                }
-            }
+    ) -> Result<(), Error> {
+        if noted.is_empty() {
+            return Ok(());
         }
-        if batch.is_empty() {
-            return Ok(Ok(()));
-        }
-        for one in prepared {
-            one.item.map(Reservation::publish);
+        for item in prepared.into_iter().filter_map(|prepared| prepared.item) {
+            item.publish();
         }
         let finished = batch.commit(turn, record.publish());
         for Noted { ticket, written } in noted {
@@ -135,34 +167,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             // The items are in; a split that finds no space now will be tried again by a later put.
             let _ = self.index.split(self.cx(), signature, segment);
         }
-        Ok(Ok(finished.durable?))
-    }
-
-    /// Step 2 for one key: what is to be done, `None` if nothing.
-    fn note<'a>(
-        &'a self,
-        batch: &mut Batch<'_, M, D>,
-        Prepared { signature, key, item }: &Prepared<'a, D>,
-    ) -> Result<Result<Option<Noted<'a, O::Ticket<'a>>>, Retry>, Error> {
-        let found = batch.find(*signature, |position| Ok::<_, Error>(self.item_of(position, key)?.map(drop)))?;
-        let new = item.as_ref().map(|item| Position::of(item.place()));
-        if found.is_none() && new.is_none() {
-            return Ok(Ok(None));
-        }
-        let Some(ticket) = self.order.take(self.index.partition(*signature)) else {
-            return Ok(Err(Retry::Queue));
-        };
-        match (&found, new) {
-            (Some(found), Some(new)) => batch.replace(*signature, found, new),
-            (Some(found), None) => batch.remove(*signature, found),
-            (None, new) => {
-                let new = new.expect("a key that is not there is put");
-                if let Err(full) = batch.insert(*signature, new) {
-                    return Ok(Err(Retry::Split(*signature, full)));
-                }
-            }
-        }
-        Ok(Ok(Some(Noted { ticket, written: Written { key, old: found.map(|found| found.position), new } })))
+        Ok(finished.durable?)
     }
 
     /// Waits until each queue that the batch needs has room for all of it.

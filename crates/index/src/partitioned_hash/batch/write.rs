@@ -129,11 +129,6 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         self.note(signature, Change { slot: found.slot, old: found.position.item(), new: Position::EMPTY });
     }
 
-    /// True if nothing was noted.
-    pub fn is_empty(&self) -> bool {
-        self.changes.is_empty()
-    }
-
     /// Steps 3 to 7: the changes happen, all at once. The record, for which room of
     /// [`record_bytes`](super::record::record_bytes) is at `record`, is retired.
     pub fn commit(self, turn: &Turn<'_>, record: Place) -> Finished {
