@@ -10,8 +10,8 @@
 use heap::Reservation;
 use index::Position;
 use index::partitioned_hash::batch::record::record_bytes;
-use index::partitioned_hash::batch::{Batch, Turn};
-use pmem::{Dram, Medium, MediumError, Offset};
+use index::partitioned_hash::batch::{Batch, Full, Turn};
+use pmem::{Dram, Medium, MediumError};
 
 use super::HiKv;
 use super::item;
@@ -35,8 +35,8 @@ struct Noted<'a, T> {
 
 /// Why step 2 came to no end.
 enum Stop {
-    /// The segment of this signature has no room.
-    Segment(u64, Offset),
+    /// A segment has no room.
+    Segment(Full),
     /// A queue has none.
     Queue,
     Failed(Error),
@@ -94,7 +94,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             let pin = epoch::pin();
             match self.lock_and_note(&prepared) {
                 Ok(ready) => return self.carry_out(ready, prepared, record, turn),
-                Err(Stop::Segment(signature, full)) => self.index.split(self.cx(), signature, full)?,
+                Err(Stop::Segment(full)) => self.index.split_for_batch(self.cx(), full)?,
                 Err(Stop::Queue) => {
                     drop(pin);
                     self.make_queue_room(&prepared)?;
@@ -139,7 +139,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         match (&found, new) {
             (Some(found), Some(new)) => batch.replace(signature, found, new),
             (Some(found), None) => batch.remove(signature, found),
-            (None, Some(new)) => batch.insert(signature, new).map_err(|full| Stop::Segment(signature, full))?,
+            (None, Some(new)) => batch.insert(signature, new).map_err(Stop::Segment)?,
             (None, None) => unreachable!("there is nothing to be done"),
         }
         Ok(Some(Noted { ticket, written: Written { key, old: found.map(|found| found.position), new } }))

@@ -39,7 +39,7 @@ mod write;
 
 pub use active::Batches;
 pub use turns::Turn;
-pub use write::{Batch, Finished};
+pub use write::{Batch, Finished, Full};
 
 pub(super) use active::Active;
 pub(super) use recover::recover;

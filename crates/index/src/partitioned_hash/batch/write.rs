@@ -11,7 +11,7 @@ use crate::partitioned_hash::layout::Home;
 use crate::partitioned_hash::locked::LockedHome;
 use crate::partitioned_hash::ops::{Found, mark_unlinked};
 use crate::partitioned_hash::segment::{RawLock, Segment};
-use crate::partitioned_hash::{Context, Garbage, PartitionedHash, Table, TableKind};
+use crate::partitioned_hash::{Context, Garbage, IndexError, PartitionedHash, Table, TableKind};
 
 /// The pairs of a batch's keys, locked, and what is to be done to their entries. The caller is pinned.
 pub struct Batch<'a, M, D: Dram> {
@@ -25,6 +25,16 @@ pub struct Batch<'a, M, D: Dram> {
     crowded: Vec<(u64, Offset)>,
     stashes: Vec<(Offset, RawLock<'a>)>,
     pairs: Vec<RawLock<'a>>,
+}
+
+/// A segment without room for all of a batch, which was not carried out.
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct Full {
+    signature: u64,
+    segment: Offset,
+    /// Entries that the batch would have filled, this one included.
+    wanted_count: usize,
 }
 
 /// A batch that took place.
@@ -65,6 +75,14 @@ impl PartitionedHash {
         }
     }
 
+    /// Makes room for a batch, which is carried out anew then. The caller holds no bucket.
+    ///
+    /// # Errors
+    /// The allocator's, and nothing has changed.
+    pub fn split_for_batch<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, full: Full) -> Result<(), IndexError> {
+        self.split_for(cx, full.signature, full.segment, full.wanted_count)
+    }
+
     fn lock_rank(&self, signature: u64) -> (Rank, &Segment) {
         let segment = self.root().segment(self.geometry, signature);
         let prefix = (segment.prefix() << 1).checked_shl(63 - segment.depth()).unwrap_or(0);
@@ -101,14 +119,15 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
     /// signatures.
     ///
     /// # Errors
-    /// The segment's offset if it has no room: drop the batch, split it and start over.
-    pub fn insert(&mut self, signature: u64, position: Position) -> Result<(), Offset> {
+    /// [`Full`]: drop the batch, make room ([`PartitionedHash::split_for_batch`]) and start over.
+    pub fn insert(&mut self, signature: u64, position: Position) -> Result<(), Full> {
         let home = self.home(signature);
         let segment = home.segment();
+        let full = Full { signature, segment: segment.offset(), wanted_count: self.chosen.len() + 1 };
         let mut room = home.room(|slot| self.is_free(&home, slot));
         if room.is_none() {
             self.lock_stash(segment);
-            let further = home.room_further(|slot| self.is_free(&home, slot)).ok_or(segment.offset())?;
+            let further = home.room_further(|slot| self.is_free(&home, slot)).ok_or(full)?;
             self.crowded.extend(further.1.then_some((signature, segment.offset())));
             room = Some(further.0);
         }
