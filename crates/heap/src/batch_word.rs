@@ -58,7 +58,9 @@ impl BatchWord {
         }
     }
 
-    fn from_word(word: u64) -> Option<BatchWord> {
+    /// What a word says; `None` if it is no batch word.
+    #[must_use]
+    pub fn from_word(word: u64) -> Option<BatchWord> {
         let payload = unseal(word)?;
         let state = match payload & STATE {
             1 => BatchState::Prepared,
