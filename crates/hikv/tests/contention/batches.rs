@@ -78,6 +78,31 @@ fn clear_until(store: &Store, is_over: &AtomicBool) {
     }
 }
 
+/// Batches while keys are put in order, are kept in it, and scanned.
+fn order_is_kept(write_count: u64) {
+    let placed = Placed::open(&options().ordered(true));
+    let (store, is_over) = (&placed.store, AtomicBool::new(false));
+    thread::scope(|scope| {
+        let scans = scope.spawn(|| {
+            let mut scan_count = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                let items: Vec<_> = store.ordered().unwrap().iter().unwrap().map(Result::unwrap).collect();
+                assert!(items.is_sorted() && items.len() <= 2 * PAIR_COUNT as usize);
+                scan_count += 1;
+            }
+            scan_count
+        });
+        let writers: Vec<_> =
+            (0..WRITER_COUNT).map(|writer| scope.spawn(move || write_pairs(store, writer, write_count))).collect();
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        is_over.store(true, Ordering::Relaxed);
+        assert!(scans.join().unwrap() > 1);
+    });
+    let report = store.ordered().unwrap().verify().unwrap();
+    assert_eq!((report.items, report.damage), (store.len().unwrap(), vec![]));
+    placed.assert_sound();
+}
+
 /// Batches of new keys, among which segments split. Whoever has seen the first key of one finds all.
 fn groups_are_whole(options: &Options, group_count: u32) {
     const GROUP_KEY_COUNT: u32 = 50;
@@ -124,6 +149,11 @@ fn two_keys_change_together() {
 #[test]
 fn two_keys_change_together_while_the_store_is_cleared() {
     pairs_agree(&options(), 5_000, true);
+}
+
+#[test]
+fn batches_are_kept_in_order() {
+    order_is_kept(20_000);
 }
 
 #[test]
