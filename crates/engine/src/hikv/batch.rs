@@ -69,8 +69,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         self.check_writable()
     }
 
-    /// All of `ops`, which were checked.
-    pub(super) fn put_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
+    /// Carries out all of `ops`, which were checked.
+    pub(super) fn apply_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
         let ops = self.last_of_each_key(ops);
         self.heap.announce_batches(&self.medium);
         let turn = self.index.batch_turn();
@@ -132,16 +132,13 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     ) -> Result<Option<Noted<'a, O::Ticket<'a>>>, Stop> {
         let found = batch.find(signature, |position| Ok::<_, Stop>(self.item_of(position, key)?.map(drop)))?;
         let new = item.as_ref().map(|item| Position::of(item.place()));
-        if found.is_none() && new.is_none() {
-            return Ok(None);
-        }
-        let ticket = self.order.take(self.index.partition(signature)).ok_or(Stop::Queue)?;
         match (&found, new) {
+            (None, None) => return Ok(None),
+            (None, Some(new)) => batch.insert(signature, new).map_err(Stop::Segment)?,
             (Some(found), Some(new)) => batch.replace(signature, found, new),
             (Some(found), None) => batch.remove(signature, found),
-            (None, Some(new)) => batch.insert(signature, new).map_err(Stop::Segment)?,
-            (None, None) => unreachable!("there is nothing to be done"),
         }
+        let ticket = self.order.take(self.index.partition(signature)).ok_or(Stop::Queue)?;
         Ok(Some(Noted { ticket, written: Written { key, old: found.map(|found| found.position), new } }))
     }
 

@@ -51,7 +51,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
             return Ok(());
         }
         self.check_batch(ops)?;
-        self.put_batch(ops)
+        self.apply_batch(ops)
     }
 
     fn put_from(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read) -> Result<(), Error> {

@@ -54,38 +54,72 @@ fn batch_words() {
 #[derive(Clone, PartialEq, Debug)]
 struct Seen {
     state: String,
-    /// Of each operation: whether its entry is marked, before and after, and where the entry's word leads.
-    operations: Vec<(bool, u64, u64, u64)>,
+    operations: Vec<Operation>,
 }
 
-fn look(sim: &Sim) -> Option<Seen> {
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Operation {
+    before: u64,
+    after: u64,
+    /// The entry's word.
+    now: u64,
+}
+
+impl Operation {
+    fn read(sim: &Sim, bytes: &[u8]) -> Operation {
+        let [entry, before, after] = ["entry", "before", "after"].map(|name| operation().number(bytes, name));
+        Operation { before, after, now: number(sim, entry) }
+    }
+
+    fn is_marked(&self) -> bool {
+        position().of_word(self.now, "batch") == 1
+    }
+
+    /// A marked entry says what the page says that it does.
+    fn assert_marked_as_documented(&self) {
+        let fields = position();
+        let named = ["batch", "overflow", "deleted"].into_iter().fold(self.now, |word, name| word & !fields.mask(name));
+        let is_deleted = fields.of_word(self.now, "deleted") == 1;
+        assert_eq!((is_deleted, named), if self.after == 0 { (true, self.before) } else { (false, self.after) });
+    }
+}
+
+fn bytes(sim: &Sim, at: u64, len_bytes: u64) -> &[u8] {
     // SAFETY: the observed step is over, and nobody stores while it is looked at.
-    let bytes = |at: u64, len: u64| unsafe { sim.item(Offset(at).span(len)) }.expect("it lies in the region");
-    let number = |at: u64| u64::from_le_bytes(bytes(at, 8).try_into().expect("eight bytes"));
-    let word_now = number(head().start("batch words"));
+    unsafe { sim.item(Offset(at).span(len_bytes)) }.expect("it lies in the region")
+}
+
+fn number(sim: &Sim, at: u64) -> u64 {
+    u64::from_le_bytes(bytes(sim, at, 8).try_into().expect("eight bytes"))
+}
+
+/// The batch of the first word, if there is one.
+fn look(sim: &Sim) -> Option<Seen> {
+    let word_now = number(sim, head().start("batch words"));
     if word_now == 0 {
         return None;
     }
     payload(word_now);
-    assert_eq!(number(SUPERBLOCK_COPIES[0].0 + 52) as u32 & FEATURE_BATCHES, FEATURE_BATCHES, "the flag comes first");
+    assert_eq!(number(sim, SUPERBLOCK_COPIES[0].0 + 52) as u32 & FEATURE_BATCHES, FEATURE_BATCHES, "the flag is first");
     let at = word().of_word(word_now, "record") * 16;
-    let header = bytes(at, HEADER_BYTES);
-    let count = record().number(header, "count");
-    let body = bytes(at + HEADER_BYTES, count * OPERATION_BYTES);
+    let header = bytes(sim, at, HEADER_BYTES);
+    let body = bytes(sim, at + HEADER_BYTES, record().number(header, "count") * OPERATION_BYTES);
     assert_eq!(record().number(header, "checksum"), crc32c(0, &[&header[..4], body].concat()).into());
-    let operation_of = |bytes: &[u8]| {
-        let [entry, before, after] = ["entry", "before", "after"].map(|name| operation().number(bytes, name));
-        let now = number(entry);
-        let is_marked = position().of_word(now, "batch") == 1;
-        if is_marked {
-            let is_deleted = position().of_word(now, "deleted") == 1;
-            let named = now & !position().mask("batch") & !position().mask("overflow") & !position().mask("deleted");
-            assert_eq!((is_deleted, named), if after == 0 { (true, before) } else { (false, after) });
-        }
-        (is_marked, before, after, position().of_word(now, "offset"))
-    };
-    let operations = body.chunks(OPERATION_BYTES as usize).map(operation_of).collect();
+    let operations: Vec<_> = body.chunks(OPERATION_BYTES as usize).map(|bytes| Operation::read(sim, bytes)).collect();
+    operations.iter().filter(|operation| operation.is_marked()).for_each(Operation::assert_marked_as_documented);
     Some(Seen { state: state_name(word_now), operations })
+}
+
+/// What there is of a batch after each step, without repetitions.
+fn steps_of(store: &Store, batch: &[BatchOp<'_>]) -> Vec<Option<Seen>> {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&seen);
+    store.0.medium().observe(Box::new(move |sim, _| noted.lock().push(look(sim))));
+    store.0.write_batch(batch).expect("there is room");
+    store.0.medium().unobserve();
+    let mut seen = std::mem::take(&mut *seen.lock());
+    seen.dedup();
+    seen
 }
 
 #[test]
@@ -93,23 +127,20 @@ fn a_batch_under_way() {
     let store = Store::new(&PARAMETERS);
     store.put(b"replaced", b"old");
     store.put(b"deleted", b"old");
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&seen);
-    store.0.medium().observe(Box::new(move |sim, _| noted.lock().push(look(sim))));
     let put = |key| BatchOp::Put { key, value: b"new" };
-    store.0.write_batch(&[put(b"replaced"), BatchOp::Delete { key: b"deleted" }, put(b"new")]).expect("there is room");
-    store.0.medium().unobserve();
-    let mut seen = std::mem::take(&mut *seen.lock());
-    seen.dedup();
-    let (first, last) = (seen.first().cloned().flatten(), seen.last().cloned().flatten());
-    assert_eq!((first, last), (None, None));
+    let seen = steps_of(&store, &[put(b"replaced"), BatchOp::Delete { key: b"deleted" }, put(b"new")]);
+    assert!(seen.first() == Some(&None) && seen.last() == Some(&None));
     let seen: Vec<Seen> = seen.into_iter().flatten().collect();
-    let marked = |seen: &&Seen| seen.operations.iter().filter(|operation| operation.0).count();
-    let of_state =
-        |name: &str| seen.iter().filter(|seen| seen.state == name).map(|seen| marked(&seen)).collect::<Vec<_>>();
-    assert_eq!((of_state("prepared"), of_state("committed")), (vec![0, 1, 2, 3], vec![3, 2, 1, 0]));
+    let marked_counts = |state: &str| {
+        let of_state = seen.iter().filter(|seen| seen.state == state);
+        of_state
+            .map(|seen| seen.operations.iter().filter(|operation| operation.is_marked()).count())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!((marked_counts("prepared"), marked_counts("committed")), (vec![0, 1, 2, 3], vec![3, 2, 1, 0]));
     let operations = &seen.last().expect("the batch was seen").operations;
-    assert!(operations.iter().all(|&(_, _, after, now)| position().of_word(after, "offset") == now));
-    let (inserted, deleted) = (operations.iter().filter(|op| op.1 == 0), operations.iter().filter(|op| op.2 == 0));
-    assert_eq!((operations.len(), inserted.count(), deleted.count()), (3, 1, 1));
+    let offset = |word| position().of_word(word, "offset");
+    assert!(operations.iter().all(|operation| offset(operation.after) == offset(operation.now)));
+    let count = |of: fn(&&Operation) -> bool| operations.iter().filter(of).count();
+    assert_eq!((operations.len(), count(|op| op.before == 0), count(|op| op.after == 0)), (3, 1, 1));
 }

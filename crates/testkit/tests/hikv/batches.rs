@@ -1,11 +1,13 @@
 //! Batches crashed at every step, and read between every two: all of one is there or nothing.
 
+use engine::Hasher;
+use index::partitioned_hash::layout::Home;
 use pmem::Canary;
 use pmem_sim::Model;
 use testkit::{Op, Problem, Script, Settings, Visitor};
 
 use crate::scripts::{EXTENT_BYTES, delete, put, up_to_a_split};
-use crate::subject::{Crashed, InOrder};
+use crate::subject::{Crashed, HASH_SEED, InOrder};
 use crate::{caught, passes, settings, sparing};
 
 /// A change: a key with its new value, or without one.
@@ -56,6 +58,21 @@ fn around_a_split() -> Script {
     Script::after(72, setup, tail)
 }
 
+/// Keys of one home line, of which a batch fills it and goes on to the next; then replaces and deletes some.
+fn in_one_line() -> Script {
+    const KEY_COUNT: usize = 6;
+    let home = |number: u32| Home::of(Hasher::new(HASH_SEED).signature(&number.to_be_bytes()));
+    let numbers = (0..).filter(|&number| home(number) == home(0)).take(KEY_COUNT);
+    let keys: Vec<_> = numbers.map(u32::to_be_bytes).collect();
+    let ops = [
+        put(keys[0], "1"),
+        batch(keys.iter().map(|key| (key, Some("2")))),
+        batch(keys.iter().enumerate().map(|(i, key)| (key, (i % 2 == 0).then_some("3")))),
+        batch(keys.iter().map(|key| (key, Some("4")))),
+    ];
+    Script::fresh(75, ops)
+}
+
 /// Batches for which there is no room, and one for which there is.
 fn where_it_is_full() -> Script {
     let large = |fill: u8, count: u8| batch((0..count).map(move |i| ([b'k', i], Some(vec![fill; EXTENT_BYTES]))));
@@ -95,6 +112,13 @@ fn they_survive_whole_or_not_at_all() {
 #[test]
 fn they_survive_in_order() {
     passes::<InOrder>(&[in_order()], &sparing());
+}
+
+#[test]
+fn they_survive_in_one_line() {
+    passes::<Crashed>(&[in_one_line()], &sparing());
+    let violation = caught(Canary::OverflowBitLate, Model::Line, &[in_one_line()], sparing());
+    assert!(matches!(violation.op, Op::Batch(_)), "another write gave it away: {violation}");
 }
 
 #[test]

@@ -17,6 +17,9 @@ use testkit::{Contents, Direction, Failure, Operations, Space, Subject, Visit};
 /// Head, one chunk of segments, and room for a few chunks of items.
 pub(crate) const REGION_BYTES: u64 = (2 << 20) + (512 << 10);
 
+/// The key of its hash.
+pub(crate) const HASH_SEED: u64 = 7;
+
 /// The store that is crashed. One partition, so that few keys fill a segment.
 pub(crate) struct Crashed<O = HashOnly>(pub(crate) HiKv<Sim, HostDram, O>);
 
@@ -146,7 +149,8 @@ impl<O: Kept> Operations for Crashed<O> {
 
 impl<O: Kept> Subject for Crashed<O> {
     fn format(medium: Sim) -> Result<Crashed<O>, Failure> {
-        let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
+        let parameters =
+            Parameters { uuid: [7; 16], hash_seed: HASH_SEED, partition_count: 1, region_bytes: REGION_BYTES };
         HiKv::format(medium, HostDram, &parameters).map(Crashed::of).map_err(open_failure)
     }
 

@@ -165,8 +165,10 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         self.publish();
         word(BatchState::Committed).store(medium, turn.number);
         let durable = medium.wait(medium.commit(Level::Strongest));
-        active.note_durable();
-        self.unlinked();
+        if durable.is_ok() {
+            active.note_durable();
+        }
+        self.count_and_unlink();
         finish(medium, turn.number, &self.changes, BatchState::Committed, Canary::BatchForgottenEarly);
         let active = batches.unlink(turn.number);
         let Batch { cx, crowded, stashes, pairs, .. } = self;
@@ -193,7 +195,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
     }
 
     /// Counts entries, and keeps the sweep from what it will not meet any more. Under the locks.
-    fn unlinked(&self) {
+    fn count_and_unlink(&self) {
         for (change, &signature) in self.changes.iter().zip(&self.signatures) {
             let by = i16::from(change.old.is_empty()) - i16::from(change.new.is_empty());
             let home = self.home(signature);
