@@ -67,6 +67,8 @@ pub enum Canary {
     RecoveredBatchForgottenEarly,
     /// A batch's word is not cleared, and opening carries it out again, whatever the entries hold by then.
     BatchReplayed,
+    /// What is written while the ordered index is built is not noted.
+    ChangeMissesDelta,
     /// A replaced item is free before the ordered index has let go of it.
     RetireBeforeTree,
 }
