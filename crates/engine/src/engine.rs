@@ -7,7 +7,7 @@ use std::time::Duration;
 use index::partitioned_hash::Cursor;
 use pmem::Counts;
 
-use crate::{Clock, Error, Expiry, OrderStats, OrderedEngine};
+use crate::{BatchOp, Clock, Error, Expiry, OrderStats, OrderedEngine};
 
 /// Which of a key's values was seen: equal for equal values that were put once, different after any later put.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -129,6 +129,10 @@ pub trait Engine: Send + Sync {
     /// Puts or replaces several: as [`Engine::put`] for one after the other, but faster (HiKV paper, section 6: future
     /// work). Not one step: an error, or a crash, may leave some of them done.
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error>;
+
+    /// Puts and deletes several keys as one step for readers and for a crash; the last operation of a key counts. The
+    /// order of keys, which scans read, takes the changes one by one.
+    fn write_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error>;
 
     /// Puts or replaces a value of `len_bytes`, read from `source`; nothing changes if the source ends early.
     fn put_from(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read) -> Result<(), Error> {

@@ -14,6 +14,9 @@ impl Limits {
     pub const KEY_BYTES_MAX: usize = 65_535;
     /// The longest value: 1 GiB.
     pub const VALUE_BYTES_MAX: u64 = 1 << 30;
+    /// Operations of one batch: a quarter of a queue of the ordered index, all of which one batch may need. Other writers
+    /// of its keys' buckets wait while they are carried out.
+    pub const BATCH_OP_COUNT_MAX: usize = 1024;
 }
 
 /// Why an operation did not happen. Unless said otherwise nothing has changed.
@@ -29,6 +32,11 @@ pub enum Error {
     ValueTooLong {
         /// The value's length.
         len_bytes: u64,
+    },
+    /// The batch has more operations than [`Limits::BATCH_OP_COUNT_MAX`].
+    BatchTooLong {
+        /// How many it has.
+        op_count: usize,
     },
     /// A streamed value ended before its announced length, or its source failed.
     Source(std::io::Error),
@@ -79,6 +87,9 @@ impl fmt::Display for Error {
             }
             Error::ValueTooLong { len_bytes } => {
                 write!(f, "the value has {len_bytes} bytes; the limit is {}", Limits::VALUE_BYTES_MAX)
+            }
+            Error::BatchTooLong { op_count } => {
+                write!(f, "the batch has {op_count} operations; the limit is {}", Limits::BATCH_OP_COUNT_MAX)
             }
             Error::Source(error) => write!(f, "the value could not be read: {error}"),
             Error::Medium(error) => error.fmt(f),

@@ -3,6 +3,7 @@
 //! [`Engine`] is the object-safe seam between the fronts (library, command line, server) and the engines. Values are
 //! pushed into a callback: no copy is forced on anyone, and no lifetime crosses a lock.
 
+mod batch_op;
 mod engine;
 mod error;
 mod expiry;
@@ -12,6 +13,7 @@ mod host_dram;
 mod ordered_engine;
 mod worker;
 
+pub use batch_op::BatchOp;
 pub use engine::{CheckStep, Damage, Decide, Decision, Engine, EngineStats, Progress, Version, Wanted};
 pub use error::{Error, Limits, OpenError};
 pub use expiry::{Clock, Expiry, Ttl};

@@ -27,6 +27,7 @@
 #[cfg(test)]
 extern crate std;
 
+mod batch_word;
 mod chunks;
 mod class;
 mod error;
@@ -55,6 +56,7 @@ mod superblock;
 mod sweep;
 mod table;
 
+pub use batch_word::{BatchState, BatchWord};
 pub use class::Class;
 pub use error::{HeapError, Misplaced};
 pub use format::Parameters;
@@ -65,5 +67,6 @@ pub use place::{Place, PlaceKind, Reservation};
 pub use region::{Found, Region};
 pub use stats::HeapStats;
 pub use superblock::{
-    ENGINE_HIKV, FEATURE_EXPIRY, FEATURE_IMAGE, FEATURES_KNOWN, FORMAT_MAJOR, FORMAT_MINOR, MAGIC, Superblock,
+    ENGINE_HIKV, FEATURE_BATCHES, FEATURE_EXPIRY, FEATURE_IMAGE, FEATURES_KNOWN, FORMAT_MAJOR, FORMAT_MINOR, MAGIC,
+    Superblock,
 };

@@ -37,8 +37,11 @@ pub const ENGINE_HIKV: u32 = 1;
 pub const FEATURE_IMAGE: u32 = 1;
 /// The feature flag of a region that may hold items which expire: a program that does not know it would show them for ever.
 pub const FEATURE_EXPIRY: u32 = 2;
+/// The feature flag of a region that may hold an unfinished batch: a program that does not know it would take marked
+/// entries for finished ones. It is set before the region's first batch.
+pub const FEATURE_BATCHES: u32 = 4;
 /// The feature flags this program knows.
-pub const FEATURES_KNOWN: u32 = FEATURE_IMAGE | FEATURE_EXPIRY;
+pub const FEATURES_KNOWN: u32 = FEATURE_IMAGE | FEATURE_EXPIRY | FEATURE_BATCHES;
 
 const CHECKED_BYTES: usize = 72;
 const WORD_COUNT: usize = 16;

@@ -20,6 +20,7 @@
 //! A [`Store`] is cheap to clone and may be used by any number of threads. One process at a time may write to a store;
 //! [`Store::open_read_only`] lets several read while nobody writes. A child of a fork gets [`Error::Forked`].
 
+mod batch;
 mod conditional;
 mod error;
 mod expiry;
@@ -31,6 +32,7 @@ mod stats;
 mod store;
 mod verify;
 
+pub use batch::WriteBatch;
 pub use engine::{Clock, Damage, Decision, Error, Expiry, Limits, Ttl};
 pub use error::OpenError;
 pub use options::Options;

@@ -61,6 +61,18 @@ pub enum Canary {
     CasIgnoresChange,
     /// The reaper deletes a key that was renewed after it had seen it expired.
     ReapsRenewed,
+    /// A batch's entries are published without the mark that makes readers and recovery ask the batch.
+    HalfBatch,
+    /// A batch's word names its record before that is durable.
+    BatchBeforeRecord,
+    /// A batch is committed before its entries are durable.
+    BatchBeforeEntries,
+    /// A batch's word is cleared before its entries without their marks are durable.
+    BatchForgottenEarly,
+    /// The same when a batch is finished by opening.
+    RecoveredBatchForgottenEarly,
+    /// A batch's word is not cleared, and opening carries it out again, whatever the entries hold by then.
+    BatchReplayed,
     /// What is written while the ordered index is built is not noted.
     ChangeMissesDelta,
     /// A replaced item is free before the ordered index has let go of it.

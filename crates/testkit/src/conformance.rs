@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::oracle::Oracle;
 use crate::read::{check, in_order, read, refused};
-use crate::script::{Op, slices};
+use crate::script::{Op, changes, slices};
 use crate::shape::Shape;
 use crate::subject::{Contents, Operations};
 use crate::violation::Problem;
@@ -68,6 +68,7 @@ fn apply(store: &dyn Operations, op: &Op, oracle: &mut Oracle) -> Result<(), Pro
     match op {
         Op::Put(key, value) => store.put(key, value).map_err(refused("put"))?,
         Op::MultiPut(items) => store.multi_put(&slices(items)).map_err(refused("multi_put"))?,
+        Op::Batch(batch) => store.batch(&changes(batch)).map_err(refused("batch"))?,
         Op::Delete(key) => {
             let was_there = store.delete(key).map_err(refused("delete"))?;
             expect(was_there == held(oracle, key).is_some(), "delete says whether the key was there")?;

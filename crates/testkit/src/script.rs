@@ -14,6 +14,8 @@ pub enum Op {
     Put(Vec<u8>, Vec<u8>),
     /// Set several keys' values at once.
     MultiPut(Vec<(Vec<u8>, Vec<u8>)>),
+    /// Set several keys' values, or remove them where there is none, as one step.
+    Batch(Vec<(Vec<u8>, Option<Vec<u8>>)>),
     /// Remove a key.
     Delete(Vec<u8>),
     /// Give a key a value, or none, if it holds this value, or none.
@@ -48,14 +50,16 @@ pub enum Op {
 impl Op {
     /// The keys that it names.
     pub fn keys(&self) -> impl Iterator<Item = &[u8]> {
-        let (one, several) = match self {
+        let (one, several, changed) = match self {
             Op::Put(key, _) | Op::Delete(key) | Op::Cas { key, .. } | Op::PutExpiring(key, ..) | Op::Expire(key, _) => {
-                (Some(&key[..]), &[][..])
+                (Some(&key[..]), &[][..], &[][..])
             }
-            Op::MultiPut(items) => (None, &items[..]),
-            _ => (None, &[][..]),
+            Op::MultiPut(items) => (None, &items[..], &[][..]),
+            Op::Batch(changes) => (None, &[][..], &changes[..]),
+            _ => (None, &[][..], &[][..]),
         };
-        one.into_iter().chain(several.iter().map(|(key, _)| &key[..]))
+        let several = several.iter().map(|(key, _)| &key[..]);
+        one.into_iter().chain(several).chain(changed.iter().map(|(key, _)| &key[..]))
     }
 }
 
@@ -67,6 +71,13 @@ impl fmt::Display for Op {
             Op::MultiPut(items) => {
                 f.write_str("put")?;
                 items.iter().try_for_each(|(key, value)| write!(f, " {} ({} bytes)", Key(key), value.len()))
+            }
+            Op::Batch(changes) => {
+                f.write_str("at once")?;
+                changes.iter().try_for_each(|(key, value)| match value {
+                    Some(value) => write!(f, " put {} ({} bytes)", Key(key), value.len()),
+                    None => write!(f, " delete {}", Key(key)),
+                })
             }
             Op::Delete(key) => write!(f, "delete {}", Key(key)),
             Op::Cas { key, expected, new } => {
@@ -91,6 +102,11 @@ impl fmt::Display for Op {
 /// Items as stores take them.
 pub(crate) fn slices(items: &[(Vec<u8>, Vec<u8>)]) -> Vec<(&[u8], &[u8])> {
     items.iter().map(|(key, value)| (&key[..], &value[..])).collect()
+}
+
+/// Changes as stores take them.
+pub(crate) fn changes(changes: &[(Vec<u8>, Option<Vec<u8>>)]) -> Vec<(&[u8], Option<&[u8]>)> {
+    changes.iter().map(|(key, value)| (&key[..], value.as_deref())).collect()
 }
 
 /// A key as messages show it: escaped, and long ones cut.

@@ -73,6 +73,14 @@ pub trait Operations {
         items.iter().try_for_each(|(key, value)| self.put(key, value))
     }
 
+    /// Sets several keys' values, or removes them where there is none, as one step; the last change of a key counts.
+    ///
+    /// # Errors
+    /// [`Failure::Full`], and nothing has changed; or whatever the store says, which by default is that it cannot.
+    fn batch(&self, _changes: &[(&[u8], Option<&[u8]>)]) -> Result<(), Failure> {
+        Err(Failure::Other("this store has no batches".into()))
+    }
+
     /// Removes the key; says whether it was there.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use crate::explore::{Counts, Settings};
 use crate::oracle::State;
 use crate::read::{in_order, read, refused};
 use crate::scene::Scene;
-use crate::script::{Key, Op, Script, slices};
+use crate::script::{Key, Op, Script, changes, slices};
 use crate::subject::{Contents, Failure, Subject};
 use crate::violation::{Problem, Violation};
 use crate::visitor::Visitor;
@@ -88,6 +88,10 @@ impl<S: Subject> Walk<S> {
             Op::MultiPut(items) => match store().multi_put(&slices(items)) {
                 Err(Failure::Full) => return self.partly(store()),
                 done => done.map_err(refused("multi_put"))?,
+            },
+            Op::Batch(batch) => match store().batch(&changes(batch)) {
+                Err(Failure::Full) => return Ok(Outcome::Refused),
+                done => done.map_err(refused("batch"))?,
             },
             Op::Delete(key) => return self.delete(store(), key),
             Op::Cas { key, expected, new } => return self.swap(store(), key, expected.as_deref(), new.as_deref()),

@@ -13,7 +13,8 @@ use super::order::Order;
 use super::read::{GROUP_COUNT, whole};
 use super::write::{Before, Prepared, Target, check_key};
 use crate::{
-    CheckStep, Clock, Damage, Decide, Engine, EngineStats, Error, Expiry, OrderedEngine, Progress, Version, Wanted,
+    BatchOp, CheckStep, Clock, Damage, Decide, Engine, EngineStats, Error, Expiry, OrderedEngine, Progress, Version,
+    Wanted,
 };
 
 impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
@@ -52,6 +53,14 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
         items.iter().try_for_each(|(key, value)| self.check_put(key, value.len() as u64))?;
         items.chunks(GROUP_COUNT).try_for_each(|group| self.put_group(group))
+    }
+
+    fn write_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        if ops.is_empty() {
+            return Ok(());
+        }
+        self.check_batch(ops)?;
+        self.apply_batch(ops)
     }
 
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {

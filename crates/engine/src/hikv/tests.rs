@@ -1,5 +1,6 @@
 //! HiKV on a simulated region: what it costs, what it does at its limits, and what it says about damage.
 
+mod batch;
 mod conditional;
 mod damage;
 mod expiry;
@@ -7,4 +8,5 @@ mod full;
 mod limits;
 mod multi_put;
 mod persists;
+mod read_only;
 mod rig;

@@ -38,7 +38,16 @@ impl PartitionedHash {
         if header(medium, segment.offset()).is_none() {
             damaged(SegmentDamage { at: segment.offset(), what: "a segment's header is damaged" });
         }
-        let live: Vec<Entry> = segment.entries(medium).filter(|entry| entry.position.is_live()).collect();
+        let orphan = |entry: &Entry| entry.position.is_in_batch() && !self.batches.has(entry.slot);
+        for entry in segment.entries(medium).filter(orphan) {
+            damaged(SegmentDamage {
+                at: entry.slot.position,
+                what: "an entry is marked as one of a batch that is none",
+            });
+        }
+        let decided = segment.entries(medium).map(|entry| entry.decided(medium, &self.batches));
+        // An entry that the medium does not make durable is told of when it is read.
+        let live: Vec<Entry> = decided.filter_map(Result::ok).filter(|entry| entry.position.is_live()).collect();
         let mut twins: HashMap<u64, Vec<Position>> = HashMap::new();
         for entry in &live {
             let earlier = twins.entry(entry.signature).or_default();

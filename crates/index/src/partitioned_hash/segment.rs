@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
 use parking_lot::RawMutex;
 use parking_lot::lock_api::RawMutex as _;
-use pmem::{Medium, Offset, Span};
+use pmem::{Medium, MediumError, Offset, Span};
 
+use super::batch::Batches;
 use super::due::Due;
 use super::layout::{Header, NEXT_BYTES, PAIR_COUNT, SEGMENT_LINE_COUNT, entry_lines, slot};
 use crate::Position;
@@ -184,4 +185,15 @@ pub(super) struct Entry {
     pub(super) slot: pmem::Slot,
     pub(super) signature: u64,
     pub(super) position: Position,
+}
+
+impl Entry {
+    /// The entry without marks: durable, and as its batch decides, if it is in one.
+    #[inline]
+    pub(super) fn decided<M: Medium>(self, medium: &M, batches: &Batches) -> Result<Entry, MediumError> {
+        if !self.position.is_undecided() {
+            return Ok(self);
+        }
+        Ok(Entry { position: batches.decided(medium, self.slot, self.position)?, ..self })
+    }
 }

@@ -3,6 +3,7 @@
 //!
 //! The tests that are ignored go further: `cargo test --release -p hikv-testkit --test hikv -- --ignored`.
 
+mod batches;
 mod closes;
 mod scripts;
 mod subject;
@@ -130,7 +131,7 @@ fn everything_survives_in_order_for_long() {
 }
 
 fn answers_like_a_map<S: Subject>() {
-    let shape = Shape { multi_puts: true, swaps: true, scans: true, clears: true, ..Shape::small(2000) };
+    let shape = Shape { multi_puts: true, batches: true, swaps: true, scans: true, clears: true, ..Shape::small(2000) };
     let compared = conformance(|| Box::new(scripts::new_store::<S>()), &shape, 0..4);
     assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 8000);
 }

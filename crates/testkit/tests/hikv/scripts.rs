@@ -9,7 +9,7 @@ use testkit::{Op, Operations, Script, Shape, Subject};
 use crate::subject::{Crashed, REGION_BYTES};
 
 /// Larger than the largest size class: an extent.
-const EXTENT_BYTES: usize = 300_000;
+pub(crate) const EXTENT_BYTES: usize = 300_000;
 
 pub(crate) fn new_store<S: Subject>() -> S {
     S::format(Sim::new(REGION_BYTES, Model::Line)).expect("the region is large enough")
@@ -142,7 +142,15 @@ pub(crate) fn in_order() -> Vec<Script> {
 
 /// Everything but a full medium.
 pub(crate) fn mixed(seeds: Range<u64>) -> Vec<Script> {
-    let shape = Shape { multi_puts: true, swaps: true, scans: true, clears: true, reopens: true, ..Shape::small(12) };
+    let shape = Shape {
+        multi_puts: true,
+        batches: true,
+        swaps: true,
+        scans: true,
+        clears: true,
+        reopens: true,
+        ..Shape::small(12)
+    };
     seeds.map(|seed| Script::seeded(seed, &shape)).collect()
 }
 
@@ -211,7 +219,7 @@ pub(crate) fn full_and_room_again() -> Vec<Script> {
 }
 
 /// The puts that bring a new store to the point where the next one splits a segment.
-fn up_to_a_split() -> Vec<Op> {
+pub(crate) fn up_to_a_split() -> Vec<Op> {
     let store: Crashed = new_store();
     let key = |i: u32| i.to_be_bytes();
     let count = (0..2000)

@@ -7,8 +7,8 @@ use std::time::Duration;
 use engine::hikv::order::Order;
 use engine::hikv::{Parameters, layout::HEADER_BYTES};
 use engine::{
-    Clock, Cursor, Decision, Early, Engine, Error, Expiry, HashOnly, HiKv, HostDram, OpenError, Ordered, OrderedEngine,
-    Progress, ScanCursor,
+    BatchOp, Clock, Cursor, Decision, Early, Engine, Error, Expiry, HashOnly, HiKv, HostDram, OpenError, Ordered,
+    OrderedEngine, Progress, ScanCursor,
 };
 use heap::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, UNIT_BYTES};
 use heap::{Class, HeapError};
@@ -18,6 +18,9 @@ use testkit::{Contents, Direction, Failure, Operations, Space, Subject, Visit, e
 
 /// Head, one chunk of segments, and room for a few chunks of items.
 pub(crate) const REGION_BYTES: u64 = (2 << 20) + (512 << 10);
+
+/// The key of its hash.
+pub(crate) const HASH_SEED: u64 = 7;
 
 /// The store that is crashed. One partition, so that few keys fill a segment.
 pub(crate) struct Crashed<O = HashOnly>(pub(crate) HiKv<Sim, HostDram, O>);
@@ -124,6 +127,14 @@ impl<O: Kept> Operations for Crashed<O> {
         self.0.expire(key, at_ms.map_or(Expiry::NEVER, Expiry::at_ms)).map_err(failure)
     }
 
+    fn batch(&self, changes: &[(&[u8], Option<&[u8]>)]) -> Result<(), Failure> {
+        let op = |&(key, value): &(_, Option<_>)| match value {
+            Some(value) => BatchOp::Put { key, value },
+            None => BatchOp::Delete { key },
+        };
+        self.0.write_batch(&changes.iter().map(op).collect::<Vec<_>>()).map_err(failure)
+    }
+
     fn scan(&self, from: Bound<&[u8]>, direction: Direction, each: &mut Visit<'_>) -> Result<bool, Failure> {
         let Some(ordered) = self.0.ordered() else { return Ok(false) };
         ordered.catch_up(Early::Wait).map_err(failure)?;
@@ -191,7 +202,8 @@ impl<O: Kept> Operations for Crashed<O> {
 
 impl<O: Kept> Subject for Crashed<O> {
     fn format(medium: Sim) -> Result<Crashed<O>, Failure> {
-        let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
+        let parameters =
+            Parameters { uuid: [7; 16], hash_seed: HASH_SEED, partition_count: 1, region_bytes: REGION_BYTES };
         HiKv::format(medium, HostDram, &parameters).map(Crashed::of).map_err(open_failure)
     }
 
