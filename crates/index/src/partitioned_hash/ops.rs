@@ -206,11 +206,11 @@ pub(super) fn settle<M: Medium>(medium: &M, slot: Slot, seen: Position) -> Resul
 
 /// A pair of buckets, locked: what a writer of one key works in.
 pub struct Bucket<'a, M, D: Dram> {
-    home: LockedHome<'a, M>,
+    pub(super) home: LockedHome<'a, M>,
     heap: &'a Heap<D>,
     is_one_of_many: bool,
-    due: u64,
-    index: &'a PartitionedHash,
+    pub(super) due: u64,
+    pub(super) index: &'a PartitionedHash,
     _lock: RawLock<'a>,
 }
 
@@ -239,11 +239,6 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
     /// them. Until then the mark FRESH stands for all that is missing.
     pub fn as_one_of_many(self) -> Bucket<'a, M, D> {
         Bucket { is_one_of_many: true, ..self }
-    }
-
-    /// The entry that is published wants to be visited at this moment: see [`super::due`].
-    pub fn due_at(self, moment: u64) -> Bucket<'a, M, D> {
-        Bucket { due: moment, ..self }
     }
 
     /// Enters `position`, whose item was flushed. The key has no entry yet.
@@ -316,16 +311,9 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
             }
             _ => medium.publish(slot, signature, word.word()),
         }
-        if self.due != NEVER {
-            self.lower_due();
-        }
+        self.lower_due();
         let ticket = (!self.is_one_of_many).then(|| medium.commit(Level::Strongest));
         Published { slot, word, ticket, crowded: None }
-    }
-
-    #[cold]
-    pub(super) fn lower_due(&self) {
-        self.index.lower_due(self.home.segment(), self.due);
     }
 }
 

@@ -83,6 +83,11 @@ pub(crate) fn expiring() -> Vec<Script> {
         delete("d"),
         expire("d", Some(9000)),
         Op::Settle,
+        put_until("e", "7", 9000),
+        Op::At(9000),
+        Op::Reopen,
+        Op::Settle,
+        Op::Reopen,
     ];
     let reaped = [
         put_until("a", "1", 2000),
