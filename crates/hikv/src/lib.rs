@@ -20,6 +20,7 @@
 //! A [`Store`] is cheap to clone and may be used by any number of threads. One process at a time may write to a store;
 //! [`Store::open_read_only`] lets several read while nobody writes. A child of a fork gets [`Error::Forked`].
 
+pub mod dump;
 mod error;
 mod files;
 mod options;
