@@ -26,6 +26,7 @@ mod files;
 mod options;
 mod ordered;
 mod reader;
+pub mod repair;
 mod stats;
 mod store;
 mod verify;

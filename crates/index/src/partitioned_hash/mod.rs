@@ -28,6 +28,7 @@ pub mod layout;
 mod open;
 mod ops;
 mod recover;
+pub mod salvage;
 mod segment;
 mod split;
 mod sweep;
@@ -44,6 +45,7 @@ use pmem::{Dram, Medium, Offset};
 pub use check::{EachEntry, SegmentDamage};
 pub use counts::SEGMENT_COUNT_WORDS;
 pub use ops::{Bucket, Found, Published};
+pub use segment::Entry;
 pub use sweep::{Cleared, Cursor, Misplacement};
 
 use directory::{Directory, Retired, Root};

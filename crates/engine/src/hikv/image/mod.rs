@@ -28,6 +28,8 @@ use index::Position;
 use parking_lot::Mutex;
 use pmem::{Dram, Medium, Offset};
 
+pub(super) use read::Found;
+
 use super::HiKv;
 use super::order::Order;
 
