@@ -3,15 +3,18 @@
 //! [`Engine`] is the object-safe seam between the fronts (library, command line, server) and the engines. Values are
 //! pushed into a callback: no copy is forced on anyone, and no lifetime crosses a lock.
 
+mod check;
 mod engine;
 mod error;
 mod hash;
 pub mod hikv;
 mod host_dram;
 mod ordered_engine;
+mod places;
 mod worker;
 
-pub use engine::{CheckStep, Damage, Engine, EngineStats, Progress, Version, Wanted};
+pub use check::{Check, Depth};
+pub use engine::{Damage, Engine, EngineStats, Progress, Version, Wanted};
 pub use error::{Error, Limits, OpenError};
 pub use hash::Hasher;
 pub use hikv::HiKv;

@@ -6,6 +6,7 @@ mod bench;
 mod interrupted;
 mod items;
 mod medium;
+mod repair;
 mod scan;
 mod serve;
 mod state;

@@ -23,7 +23,6 @@ mod multi_put;
 mod open;
 mod ops;
 pub mod order;
-mod places;
 mod read;
 pub mod salvage;
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::item::{Item, Streamed};
 use super::order::Order;
 use super::read::{GROUP_COUNT, whole};
 use super::write::check_key;
-use crate::{CheckStep, Damage, Engine, EngineStats, Error, OrderedEngine, Progress, Version, Wanted};
+use crate::{Check, Damage, Engine, EngineStats, Error, OrderedEngine, Progress, Version, Wanted};
 
 impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     fn name(&self) -> &'static str {
@@ -105,8 +105,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         })
     }
 
-    fn check(&self, cursor: Cursor, damaged: &mut dyn FnMut(Damage)) -> Result<CheckStep, Error> {
-        self.check_step(cursor, damaged)
+    fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
+        self.check_step(check, damaged)
     }
 
     fn step(&self) -> Result<Progress, Error> {

@@ -2,6 +2,7 @@
 //! where, nothing that was acknowledged is lost, and a file that is refused stays as it was.
 
 mod aged;
+mod checks;
 mod head;
 mod image;
 mod items;

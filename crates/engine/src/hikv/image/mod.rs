@@ -81,6 +81,20 @@ impl CleanImage {
         read::positions(medium, keys)
     }
 
+    /// What is wrong with the image that the region names, if anything is.
+    pub(super) fn damage<M: Medium>(&self, medium: &M) -> Option<&'static str> {
+        let known = self.known.lock();
+        match *known {
+            Known::Nothing if self.is_named() => {
+                Some("the clean image is not whole, or not of this store: it is not used")
+            }
+            Known::Order(keys) if read::positions(medium, keys).is_none() => {
+                Some("the keys' order in the clean image is not whole: it is not used")
+            }
+            _ => None,
+        }
+    }
+
     /// The order turned out to be none.
     pub(super) fn distrust_order(&self) {
         let mut known = self.known.lock();

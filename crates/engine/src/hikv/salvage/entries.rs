@@ -9,10 +9,10 @@ use pmem::{Medium, Offset};
 
 use super::super::item::Item;
 use super::super::layout::{HEADER_BYTES, Header};
-use super::super::places::Places;
 use super::survey::Survey;
 use super::vouched::Vouched;
 use super::{Finding, SalvageError, Sink, Taken, WRONG_BITS_MAX, Weight};
+use crate::places::Places;
 
 /// One salvage.
 pub(super) struct Run<'a, M> {

@@ -6,16 +6,17 @@ use pmem::Offset;
 const GRAIN_BYTES: u64 = 16;
 
 /// Places that were met. The region's length over 128 in memory, of which only what is used is touched.
-pub(super) struct Places(Vec<u64>);
+#[derive(Debug)]
+pub(crate) struct Places(Vec<u64>);
 
 impl Places {
     /// No place of a region of `region_bytes`.
-    pub(super) fn new(region_bytes: u64) -> Places {
+    pub(crate) fn new(region_bytes: u64) -> Places {
         Places(vec![0; (region_bytes / GRAIN_BYTES).div_ceil(64) as usize])
     }
 
     /// Notes a place; false if it was met before, or is none of the region's.
-    pub(super) fn meet(&mut self, at: Offset) -> bool {
+    pub(crate) fn meet(&mut self, at: Offset) -> bool {
         let number = at.0 / GRAIN_BYTES;
         if !at.0.is_multiple_of(GRAIN_BYTES) {
             return false;
