@@ -139,6 +139,12 @@ fn looks_like_chunks<M: Medium>(medium: &M, unit: u32, past: u32) -> bool {
 }
 
 impl Chunk {
+    /// A chunk of slots of `class`, as it would be.
+    #[must_use]
+    pub fn of_class(unit: u32, class: Class) -> Chunk {
+        Chunk { unit, units: Shape::of_class(class).geometry().units, contents: Contents::Slots(class) }
+    }
+
     /// The places of a chunk of segments, as far as they lie in the medium.
     pub fn segment_places(self) -> impl Iterator<Item = Offset> {
         let geometry = Shape::SEGMENTS.geometry();

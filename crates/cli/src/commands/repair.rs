@@ -113,14 +113,12 @@ fn tell(finding: &Finding, list: Option<&mut BufWriter<File>>) -> io::Result<()>
     let key = finding.key.as_ref().map(|key| format!(" key '{}'", Escaped(key))).unwrap_or_default();
     writeln!(io::stdout(), "{what} at offset {offset:#x}:{key} {}", finding.what)?;
     let Some(list) = list else { return Ok(()) };
-    let text = finding.key.as_deref().map(str::from_utf8);
+    let key = finding.key.as_deref();
     let object = Object {
         finding: what,
         offset,
-        key: text.and_then(Result::ok),
-        key_base64: text
-            .is_some_and(|text| text.is_err())
-            .then(|| BASE64_STANDARD.encode(finding.key.as_ref().unwrap())),
+        key: key.and_then(|key| str::from_utf8(key).ok()),
+        key_base64: key.filter(|key| str::from_utf8(key).is_err()).map(|key| BASE64_STANDARD.encode(key)),
         what: &finding.what,
     };
     serde_json::to_writer(&mut *list, &object)?;

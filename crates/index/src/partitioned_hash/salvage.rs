@@ -172,7 +172,7 @@ mod tests {
                         header.prefix
                     );
                     let total = u128::from(range.end() - range.start()) + 1;
-                    assert_eq!(total * u128::from(partition_count) << depth, 1 << 64);
+                    assert_eq!((total * u128::from(partition_count)) << depth, 1 << 64);
                 }
             }
         }

@@ -64,11 +64,9 @@ impl Vouched {
         if let Some(chunk) = found.filter(|chunk| chunk.contents != Contents::Unknown) {
             return Some(chunk);
         }
-        let contents = match position.place()?.kind {
-            PlaceKind::Slot(class) => Contents::Slots(class),
-            _ => return None,
-        };
-        // As long as there is something before the next one.
-        Some(Chunk { unit, units: u32::MAX, contents })
+        match position.place()?.kind {
+            PlaceKind::Slot(class) => Some(Chunk::of_class(unit, class)),
+            _ => None,
+        }
     }
 }
