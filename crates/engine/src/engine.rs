@@ -7,7 +7,7 @@ use std::time::Duration;
 use index::partitioned_hash::Cursor;
 use pmem::Counts;
 
-use crate::{BatchOp, Clock, Error, Expiry, OrderStats, OrderedEngine};
+use crate::{BatchOp, Check, Clock, Error, Expiry, OrderStats, OrderedEngine};
 
 /// Which of a key's values was seen: equal for equal values that were put once, different after any later put.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,15 +60,6 @@ pub struct Damage {
     pub offset: u64,
     /// What is wrong there.
     pub what: String,
-}
-
-/// How far a check has come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CheckStep {
-    /// Where to go on, until it is done.
-    pub cursor: Cursor,
-    /// Items that this step read.
-    pub item_count: u64,
 }
 
 /// An engine's figures at one moment.
@@ -175,8 +166,8 @@ pub trait Engine: Send + Sync {
     /// is there from the first step to the last is shown exactly once; not a snapshot.
     fn walk(&self, cursor: Cursor, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<Cursor, Error>;
 
-    /// Checks the next part of the store: every header, checksum and reference. Damage is shown to `damaged`.
-    fn check(&self, cursor: Cursor, damaged: &mut dyn FnMut(Damage)) -> Result<CheckStep, Error>;
+    /// Checks the next part of the store; see [`Check`]. Damage is shown to `damaged`. Nothing is stored.
+    fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error>;
 
     /// Does a bounded piece of background work: the sweep after open, growth ahead of writers, what the order needs,
     /// what has expired.

@@ -4,6 +4,7 @@
 //! pushed into a callback: no copy is forced on anyone, and no lifetime crosses a lock.
 
 mod batch_op;
+mod check;
 mod engine;
 mod error;
 mod expiry;
@@ -11,10 +12,12 @@ mod hash;
 pub mod hikv;
 mod host_dram;
 mod ordered_engine;
+mod places;
 mod worker;
 
 pub use batch_op::BatchOp;
-pub use engine::{CheckStep, Damage, Decide, Decision, Engine, EngineStats, Progress, Version, Wanted};
+pub use check::{Check, Depth};
+pub use engine::{Damage, Decide, Decision, Engine, EngineStats, Progress, Version, Wanted};
 pub use error::{Error, Limits, OpenError};
 pub use expiry::{Clock, Expiry, Ttl};
 pub use hash::Hasher;

@@ -22,12 +22,14 @@
 
 mod batch;
 mod conditional;
+pub mod dump;
 mod error;
 mod expiry;
 mod files;
 mod options;
 mod ordered;
 mod reader;
+pub mod repair;
 mod stats;
 mod store;
 mod verify;

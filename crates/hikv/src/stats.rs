@@ -26,6 +26,10 @@ impl Identity {
         }
     }
 
+    pub(crate) fn uuid(&self) -> [u8; 16] {
+        self.uuid.into_bytes()
+    }
+
     pub(crate) fn with_uuid(self, uuid: Uuid) -> Identity {
         Identity { uuid, ..self }
     }

@@ -112,6 +112,12 @@ impl Store {
         files::region_path(&self.inner.path)
     }
 
+    /// The store's identity: random, and kept for life.
+    #[must_use]
+    pub fn uuid(&self) -> [u8; 16] {
+        self.inner.identity.uuid()
+    }
+
     /// A copy of the key's value.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ mod incr;
 mod listing;
 mod load;
 mod put;
+mod repair;
 mod scan;
 mod serve;
 mod stats;
@@ -41,6 +42,7 @@ pub(crate) enum Command {
     Dump(dump::Dump),
     Scan(scan::Scan),
     Check(check::Check),
+    Repair(repair::Repair),
     Stats(stats::Stats),
     Bench(bench::Bench),
     Serve(serve::Serve),
@@ -62,6 +64,7 @@ impl Command {
             Command::Dump(dump) => dump.run(),
             Command::Scan(scan) => scan.run(),
             Command::Check(check) => check.run(),
+            Command::Repair(repair) => repair.run(),
             Command::Stats(stats) => stats.run(),
             Command::Bench(bench) => bench.run(),
             Command::Serve(serve) => serve.run(),

@@ -8,6 +8,7 @@ mod expiry;
 mod interrupted;
 mod items;
 mod medium;
+mod repair;
 mod scan;
 mod serve;
 mod state;

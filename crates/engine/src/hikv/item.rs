@@ -37,11 +37,23 @@ impl<'a> Item<'a> {
     /// the pin or lock does: so nobody stores to the item.
     #[inline(always)]
     pub(super) unsafe fn read<M: Medium>(medium: &'a M, position: Position) -> Result<Item<'a>, Error> {
-        let at = position.offset();
+        // SAFETY: the caller's promise.
+        unsafe { Item::read_within(medium, position.offset(), room_bytes(medium, position)) }
+    }
+
+    /// Reads the item at `at`, which has `room_bytes` at the most.
+    ///
+    /// # Errors
+    /// As for [`Item::read`].
+    ///
+    /// # Safety
+    /// Nobody stores to the item while it is used.
+    #[inline(always)]
+    pub(super) unsafe fn read_within<M: Medium>(medium: &'a M, at: Offset, room_bytes: u64) -> Result<Item<'a>, Error> {
         // SAFETY: the caller's promise covers the header.
         let head = unsafe { medium.item(at.span(HEADER_BYTES as u64)) }?;
         let header = Header::from_bytes(*head.first_chunk().expect("the span has that length"));
-        if header.flags & !FLAG_EXPIRY != 0 || header.item_bytes() > room_bytes(medium, position) {
+        if header.flags & !FLAG_EXPIRY != 0 || header.item_bytes() > room_bytes {
             return Err(Error::Corrupt { offset: at.0, what: "an item's header is damaged" });
         }
         // SAFETY: and the whole item.

@@ -28,6 +28,7 @@ mod ops;
 pub mod order;
 mod read;
 mod reaper;
+pub mod salvage;
 #[cfg(test)]
 mod tests;
 mod write;

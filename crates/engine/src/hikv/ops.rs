@@ -13,8 +13,7 @@ use super::order::Order;
 use super::read::{GROUP_COUNT, whole};
 use super::write::{Before, Prepared, Target, check_key};
 use crate::{
-    BatchOp, CheckStep, Clock, Damage, Decide, Engine, EngineStats, Error, Expiry, OrderedEngine, Progress, Version,
-    Wanted,
+    BatchOp, Check, Clock, Damage, Decide, Engine, EngineStats, Error, Expiry, OrderedEngine, Progress, Version, Wanted,
 };
 
 impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
@@ -138,8 +137,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         })
     }
 
-    fn check(&self, cursor: Cursor, damaged: &mut dyn FnMut(Damage)) -> Result<CheckStep, Error> {
-        self.check_step(cursor, damaged)
+    fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
+        self.check_step(check, damaged)
     }
 
     fn step(&self) -> Result<Progress, Error> {

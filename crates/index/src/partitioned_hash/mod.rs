@@ -33,6 +33,7 @@ mod locked;
 mod open;
 mod ops;
 mod recover;
+pub mod salvage;
 mod segment;
 mod split;
 mod sweep;
@@ -50,6 +51,7 @@ pub use check::{EachEntry, SegmentDamage};
 pub use counts::SEGMENT_COUNT_WORDS;
 pub use due::NEVER;
 pub use ops::{Bucket, Found, Published};
+pub use segment::Entry;
 pub use sweep::{Cleared, Cursor, Misplacement};
 
 use batch::Batches;

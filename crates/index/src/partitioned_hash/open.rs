@@ -72,7 +72,8 @@ fn finish_splits<M: Medium, D: Dram>(
     Ok(states)
 }
 
-fn states_of(split: &SplitRecord) -> impl Iterator<Item = (Offset, State)> {
+/// The states that a committed split gives to its segments.
+pub(super) fn states_of(split: &SplitRecord) -> impl Iterator<Item = (Offset, State)> {
     let [zero, one] = split.halves;
     [split.old, zero, one].into_iter().filter_map(|offset| Some((offset, split.state_of(offset)?)))
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use engine::hikv::order::Order;
 use engine::hikv::{Parameters, layout::HEADER_BYTES};
 use engine::{
-    BatchOp, Clock, Cursor, Decision, Early, Engine, Error, Expiry, HashOnly, HiKv, HostDram, OpenError, Ordered,
-    OrderedEngine, Progress, ScanCursor,
+    BatchOp, Check, Clock, Cursor, Decision, Depth, Early, Engine, Error, Expiry, HashOnly, HiKv, HostDram, OpenError,
+    Ordered, OrderedEngine, Progress, ScanCursor,
 };
 use heap::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, UNIT_BYTES};
 use heap::{Class, HeapError};
@@ -191,10 +191,11 @@ impl<O: Kept> Operations for Crashed<O> {
     }
 
     fn check(&self) -> Result<Vec<String>, Failure> {
-        let (mut cursor, mut damage) = (Cursor::default(), Vec::new());
-        while !cursor.is_done() {
-            let step = self.0.check(cursor, &mut |found| damage.push(format!("{:#x}: {}", found.offset, found.what)));
-            cursor = step.map_err(failure)?.cursor;
+        let (mut check, mut damage) = (Check::new(Depth::Deep), Vec::new());
+        while !check.is_done() {
+            let step =
+                self.0.check(&mut check, &mut |found| damage.push(format!("{:#x}: {}", found.offset, found.what)));
+            step.map_err(failure)?;
         }
         Ok(damage)
     }
