@@ -8,6 +8,7 @@ use crate::class::Class;
 use crate::format::Parameters;
 use crate::free::extent_units;
 use crate::header::{ChunkKind, Header};
+use crate::holes::Backer;
 use crate::image::ImageWord;
 use crate::lane::Lanes;
 use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, UNIT_BYTES, unit_start};
@@ -70,7 +71,8 @@ impl<D: Dram> Heap<D> {
     /// now on, so the region's head and every chunk's header are made durable as they stand.
     ///
     /// # Errors
-    /// What is wrong with the region and where; [`HeapError::NoDram`].
+    /// What is wrong with the region and where; [`HeapError::Medium`] if holes in what is used cannot be filled;
+    /// [`HeapError::NoDram`].
     pub fn open<M: Medium>(medium: &M, dram: D) -> Result<Heap<D>, HeapError> {
         let region = Region::open(medium)?;
         let mark = state::load_mark(medium, region.len_bytes())?;
@@ -111,19 +113,22 @@ impl<D: Dram> Heap<D> {
         })
     }
 
-    /// Enters every chunk below the mark into the table, unswept.
+    /// Enters every chunk below the mark into the table, unswept, and sees that all but free runs has space.
     fn walk<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
         self.table.cover(&self.lender, FIRST_CHUNK_UNIT, self.unswept_past)?;
-        let mut unit = FIRST_CHUNK_UNIT;
+        let (mut unit, mut backer) = (FIRST_CHUNK_UNIT, Backer::new(medium));
         while unit < self.unswept_past {
             let header = Header::load(medium, unit, self.unswept_past)?;
             self.enter(unit, header)?;
+            if header.kind == ChunkKind::Free {
+                backer.skip(unit, header.units)?;
+            }
             if medium.is_writable() {
                 medium.flush(unit_start(unit).span(CHUNK_HEADER_BYTES));
             }
             unit += header.units;
         }
-        Ok(())
+        Ok(backer.finish()?)
     }
 
     fn enter(&self, unit: u32, header: Header) -> Result<(), HeapError> {

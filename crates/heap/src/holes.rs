@@ -1,0 +1,121 @@
+//! Holes: the space of free runs, given back to the file system and taken again.
+//!
+//! # Giving back the space of a run
+//! 1. The run is taken off the lists: nobody carves or joins it. *Crash:* the run, or what was joined to it.
+//! 2. Its header is stored once more, order. *Crash:* the run in its whole length: nothing within it is looked at.
+//! 3. The whole pages behind the header are discarded. *Crash:* the run, with holes or without.
+//! 4. The run is found again.
+//!
+//! # Taking space again
+//! 1. The run is taken off the lists, the space lock given up. *Crash:* the run.
+//! 2. Every page that the chunk and the header of the remainder touch is backed; if there is no space, the run is found
+//!    again as it was. *Crash:* the run.
+//! 3. The run is carved (`chunks`).
+//!
+//! # Opening
+//! Of free runs nobody knows what space they have: they count as holed, and as having space to give back. Everything else
+//! is backed before it is used: space that was taken is not durable by itself, and who copied the file may have left holes.
+
+use pmem::{Canary, Dram, Medium, MediumError, Offset};
+
+use crate::header::Header;
+use crate::heap::Heap;
+use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, UNIT_BYTES, unit_start};
+use crate::runs::Run;
+use crate::table::Tag;
+
+impl<D: Dram> Heap<D> {
+    /// Bytes of the region that may take space: all but the holes in free runs.
+    pub fn footprint_bytes(&self) -> u64 {
+        self.region.len_bytes().saturating_sub(self.figures.given_back_units() * UNIT_BYTES)
+    }
+
+    /// Bytes in chunks that became free, or roomy, since [`Heap::forget_loosened`]: what may be worth a look.
+    #[inline]
+    pub fn loosened_bytes(&self) -> u64 {
+        self.figures.loosened_units() * UNIT_BYTES
+    }
+
+    /// Counts from zero.
+    pub fn forget_loosened(&self) {
+        self.figures.forget_loosened();
+    }
+
+    /// Gives back the space of the first free run at `from` or behind that has any; where to go on, and how many bytes
+    /// the medium took. `None` if there is no such run, or the sweep has not ended. `from` is 0 at the beginning.
+    pub fn give_space_back<M: Medium>(&self, medium: &M, from: u32) -> Option<(u32, u64)> {
+        if !self.is_swept() || !medium.is_writable() {
+            return None;
+        }
+        let run = self.take_spaced_run(from.max(FIRST_CHUNK_UNIT))?;
+        Header::free(run.units).store(medium, run.unit);
+        if !medium.breaks(Canary::PunchBeforeHeader) {
+            medium.order();
+        }
+        let behind = unit_start(run.unit).plus(CHUNK_HEADER_BYTES);
+        let len_bytes = u64::from(run.units) * UNIT_BYTES - CHUNK_HEADER_BYTES;
+        // SAFETY: the run is off the lists and holds nothing: it is this thread's alone. Who carves it backs it before,
+        // and so does who opens the region and finds a chunk there.
+        let given_back_bytes = unsafe { medium.discard(behind.span(len_bytes)) };
+        let space = if given_back_bytes > 0 { Tag::HOLED } else { run.space.without(Tag::SPACED) };
+        self.give_run_back(medium, &mut self.space.lock(), Run { space, ..run });
+        Some((run.unit + run.units, given_back_bytes))
+    }
+
+    fn take_spaced_run(&self, from: u32) -> Option<Run> {
+        let mut unit = from;
+        loop {
+            let mut space = self.space.lock();
+            if unit >= space.mark {
+                return None;
+            }
+            if let Some(run) = space.runs.take_spaced(&self.table, unit) {
+                self.figures.note(&space);
+                return Some(run);
+            }
+            drop(space);
+            unit += self.table.chunk(unit).1;
+        }
+    }
+
+    /// Takes space for a chunk of `units` at the start of a run, and for what will be the header behind it.
+    pub(crate) fn back_start<M: Medium>(&self, medium: &M, run: Run, units: u32) -> Result<(), MediumError> {
+        if medium.breaks(Canary::PunchedRunNotBacked) {
+            return Ok(());
+        }
+        let behind_bytes = if units < run.units { CHUNK_HEADER_BYTES } else { 0 };
+        medium.back(unit_start(run.unit).span(u64::from(units) * UNIT_BYTES + behind_bytes))
+    }
+}
+
+/// Backs what is in use while a region is opened: chunk after chunk, neighbours in one call.
+pub(crate) struct Backer<'a, M> {
+    medium: &'a M,
+    start: Offset,
+}
+
+impl<'a, M: Medium> Backer<'a, M> {
+    /// From the region's head on.
+    pub(crate) fn new(medium: &'a M) -> Backer<'a, M> {
+        Backer { medium, start: Offset(0) }
+    }
+
+    /// What lies between the last free run and this one, of which the header is in use as well, is backed.
+    pub(crate) fn skip(&mut self, run_unit: u32, units: u32) -> Result<(), MediumError> {
+        self.back_up_to(unit_start(run_unit).plus(CHUNK_HEADER_BYTES))?;
+        self.start = unit_start(run_unit + units);
+        Ok(())
+    }
+
+    /// And everything behind the last free run.
+    pub(crate) fn finish(self) -> Result<(), MediumError> {
+        self.back_up_to(Offset(self.medium.len_bytes()))
+    }
+
+    fn back_up_to(&self, end: Offset) -> Result<(), MediumError> {
+        if !self.medium.is_writable() || end.0 <= self.start.0 {
+            return Ok(());
+        }
+        self.medium.back(self.start.span(end.0 - self.start.0))
+    }
+}
