@@ -1,5 +1,6 @@
 //! The seam between fronts and engines.
 
+use std::borrow::Cow;
 use std::io::Read;
 
 use index::partitioned_hash::Cursor;
@@ -13,6 +14,20 @@ pub struct Version {
     pub(crate) item: u64,
     pub(crate) checksum: u32,
 }
+
+/// What to do with a key, given what it holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Decision<'v> {
+    /// Leave it as it is.
+    Keep,
+    /// Put this value.
+    Put(Cow<'v, [u8]>),
+    /// Delete it.
+    Delete,
+}
+
+/// Decides on a key: is shown its value, or `None`.
+pub type Decide<'a, 'v> = dyn FnMut(Option<&[u8]>) -> Decision<'v> + 'a;
 
 /// What a background step has left to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,6 +127,11 @@ pub trait Engine: Send + Sync {
 
     /// Deletes; false if there was no such key.
     fn delete(&self, key: &[u8]) -> Result<bool, Error>;
+
+    /// Changes the key as `decide` says of what it holds, as one step; true if anything changed. `decide` runs outside of
+    /// locks, is asked again whenever somebody else wrote the key meanwhile, and its last answer is what happened. It
+    /// should be quick: space is not reused meanwhile.
+    fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error>;
 
     /// Deletes every key, as one step.
     fn clear(&self) -> Result<(), Error>;

@@ -11,7 +11,7 @@ mod host_dram;
 mod ordered_engine;
 mod worker;
 
-pub use engine::{CheckStep, Damage, Engine, EngineStats, Progress, Version, Wanted};
+pub use engine::{CheckStep, Damage, Decide, Decision, Engine, EngineStats, Progress, Version, Wanted};
 pub use error::{Error, Limits, OpenError};
 pub use hash::Hasher;
 pub use hikv::HiKv;

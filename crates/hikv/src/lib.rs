@@ -20,6 +20,7 @@
 //! A [`Store`] is cheap to clone and may be used by any number of threads. One process at a time may write to a store;
 //! [`Store::open_read_only`] lets several read while nobody writes. A child of a fork gets [`Error::Forked`].
 
+mod conditional;
 mod error;
 mod files;
 mod options;
@@ -29,7 +30,7 @@ mod stats;
 mod store;
 mod verify;
 
-pub use engine::{Damage, Error, Limits};
+pub use engine::{Damage, Decision, Error, Limits};
 pub use error::OpenError;
 pub use options::Options;
 pub use ordered::{Item, OrderProgress, Ordered, Range};

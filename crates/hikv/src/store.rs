@@ -354,7 +354,7 @@ impl Store {
     }
 
     #[inline(always)]
-    fn write<R>(&self, write: impl FnOnce(&dyn Engine) -> Result<R, Error>) -> Result<R, Error> {
+    pub(crate) fn write<R>(&self, write: impl FnOnce(&dyn Engine) -> Result<R, Error>) -> Result<R, Error> {
         let engine = self.engine()?;
         let result = write(engine);
         match engine.wanted() {

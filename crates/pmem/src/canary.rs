@@ -55,6 +55,8 @@ pub enum Canary {
     TornImage,
     /// Several puts take their marks away before the commit that they share.
     SettledBeforeCommit,
+    /// A conditional write takes place although the key's entry has changed since it was read.
+    CasIgnoresChange,
     /// A replaced item is free before the ordered index has let go of it.
     RetireBeforeTree,
     /// A free run is punched before the header that says how long it is is durable.

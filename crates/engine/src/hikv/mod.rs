@@ -16,6 +16,7 @@
 
 mod background;
 mod check;
+mod conditional;
 pub mod image;
 mod item;
 pub mod layout;

@@ -12,15 +12,14 @@
 
 use arrayvec::ArrayVec;
 use heap::Reservation;
-use index::Position;
-use index::partitioned_hash::Published;
 use pmem::{Canary, Dram, Level, Medium};
 
 use super::HiKv;
 use super::item;
 use super::layout::HEADER_BYTES;
-use super::order::{Order, Written};
+use super::order::Order;
 use super::read::GROUP_COUNT;
+use super::write::{Committed, Entered, Pending, Target};
 use crate::{Engine, Error};
 
 /// A key with its item, written and not published.
@@ -28,15 +27,6 @@ struct Prepared<'a, D: Dram> {
     signature: u64,
     key: &'a [u8],
     reservation: Reservation<'a, D>,
-}
-
-/// A key whose entry was published and not settled.
-struct Pending<'a, T> {
-    key: &'a [u8],
-    old: Option<Position>,
-    new: Position,
-    published: Published,
-    ticket: T,
 }
 
 type Group<T> = ArrayVec<T, GROUP_COUNT>;
@@ -51,7 +41,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             };
             self.publish_group(prepared)?
         };
-        waiting.into_iter().try_for_each(|late| self.publish_later(late.signature, late.key, late.reservation))
+        waiting.into_iter().try_for_each(|Prepared { signature, key, reservation }| {
+            self.publish_waiting(epoch::pin(), Target::any(signature, key), Some(reservation)).map(drop)
+        })
     }
 
     /// Where there is no room for all at once, there may be for one after the other.
@@ -87,7 +79,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         for prepared in prepared {
             // One key's items are published in their order.
             let must_wait = waiting.iter().any(|late: &Prepared<'_, D>| late.key == prepared.key);
-            match if must_wait { Ok(Err(prepared)) } else { self.publish_one_of_many(prepared) } {
+            match if must_wait { Ok(Err(prepared)) } else { self.enter_one_of_many(prepared) } {
                 Ok(Ok(published)) => pending.push(published),
                 Ok(Err(late)) => waiting.push(late),
                 Err(error) => {
@@ -106,10 +98,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         if !self.medium.breaks(Canary::SettledBeforeCommit) {
             commit()?;
         }
-        for Pending { key, old, new, published, ticket } in pending {
-            published.settle(&self.medium)?;
-            self.order.tell(self.cx(), ticket, Written { key, old, new: Some(new) });
-        }
+        pending.into_iter().try_for_each(|pending| self.settle(pending))?;
         if self.medium.breaks(Canary::SettledBeforeCommit) {
             commit()?;
         }
@@ -117,32 +106,15 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     /// Step 3 for one key, which comes back if its queue is full.
-    fn publish_one_of_many<'a>(
+    fn enter_one_of_many<'a>(
         &'a self,
         prepared: Prepared<'a, D>,
     ) -> Result<Result<Pending<'a, O::Ticket<'a>>, Prepared<'a, D>>, Error> {
-        let Prepared { signature, key, .. } = prepared;
-        let new = Position::of(prepared.reservation.place());
-        loop {
-            let bucket = self.index.lock(self.cx(), signature).as_one_of_many();
-            let found = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(drop)))?;
-            let Some(ticket) = self.order.take(self.index.partition(signature)) else {
-                return Ok(Err(prepared));
-            };
-            let published = match &found {
-                Some(found) => Ok(bucket.replace(found, new)),
-                None => bucket.insert(new),
-            };
-            match published {
-                Ok(published) => {
-                    prepared.reservation.publish();
-                    return Ok(Ok(Pending { key, old: found.map(|found| found.position), new, published, ticket }));
-                }
-                Err(full) => {
-                    drop(ticket);
-                    self.index.split(self.cx(), signature, full)?;
-                }
-            }
+        let Prepared { signature, key, reservation } = prepared;
+        match self.enter(Target::any(signature, key), Some(reservation), Committed::Together)? {
+            Entered::Published(pending) => Ok(Ok(pending)),
+            Entered::QueueFull(Some(reservation)) => Ok(Err(Prepared { signature, key, reservation })),
+            _ => unreachable!("a put expects nothing, and its item comes back"),
         }
     }
 }

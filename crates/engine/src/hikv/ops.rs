@@ -10,8 +10,8 @@ use super::HiKv;
 use super::item::{Item, Streamed};
 use super::order::Order;
 use super::read::{GROUP_COUNT, whole};
-use super::write::check_key;
-use crate::{CheckStep, Damage, Engine, EngineStats, Error, OrderedEngine, Progress, Version, Wanted};
+use super::write::{Before, Target, check_key};
+use crate::{CheckStep, Damage, Decide, Engine, EngineStats, Error, OrderedEngine, Progress, Version, Wanted};
 
 impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     fn name(&self) -> &'static str {
@@ -54,22 +54,20 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         // SAFETY: the room was just reserved.
         unsafe { item.write(&self.medium, reservation.place().offset) }?;
         let signature = self.hasher.signature(key);
-        let pin = epoch::pin();
-        let waiting = self.publish(signature, key, reservation)?;
-        drop(pin);
-        waiting.map_or(Ok(()), |reservation| self.publish_later(signature, key, reservation))
+        self.publish_waiting(epoch::pin(), Target::any(signature, key), Some(reservation)).map(drop)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
         check_key(key)?;
         self.check_writable()?;
-        let signature = self.hasher.signature(key);
-        loop {
-            if let Some(deleted) = self.try_delete(signature, key)? {
-                return Ok(deleted);
-            }
-            O::make_room(self, self.index.partition(signature))?;
-        }
+        let target = Target::any(self.hasher.signature(key), key);
+        Ok(self.publish_waiting(epoch::pin(), target, None)? == Before::Present)
+    }
+
+    fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
+        check_key(key)?;
+        self.check_writable()?;
+        self.update_by(key, decide)
     }
 
     fn clear(&self) -> Result<(), Error> {

@@ -1,9 +1,15 @@
 //! Writing one key: its item, then its entry.
+//!
+//! [`HiKv::enter`] is the one way to an entry: for puts and deletes, for those of many together, and for changes that hold
+//! only while the key's entry is what somebody saw before. Who expects an item read it under a pin that lasts until the
+//! change is published: so its room was not reused, and an equal position names the same item.
 
 use std::thread;
 
+use epoch::Pin;
 use heap::{Place, Reservation};
 use index::Position;
+use index::partitioned_hash::Published;
 use pmem::{Canary, Dram, Medium, MediumError};
 
 use super::HiKv;
@@ -15,6 +21,92 @@ use crate::{Error, Limits, Progress};
 /// How often a writer on a full store yields to readers who keep retired items: some milliseconds, many times what a
 /// read takes.
 const READER_WAITS_MAX: usize = 1000;
+
+/// What a write expects of its key's entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Expected {
+    /// Nothing: it takes place in any case.
+    Anything,
+    /// This item, or that there is none.
+    Item(Option<Position>),
+}
+
+/// The key that is written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target<'k> {
+    pub(super) signature: u64,
+    pub(super) key: &'k [u8],
+    pub(super) expected: Expected,
+}
+
+/// Who commits an entry that is published.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Committed {
+    /// Its own publisher.
+    Alone,
+    /// Whoever published it together with others, whose items were ordered together.
+    Together,
+}
+
+/// An entry that was published and not settled.
+pub(super) struct Pending<'k, T> {
+    pub(super) written: Written<'k>,
+    pub(super) published: Published,
+    pub(super) ticket: T,
+}
+
+/// What came of the way to an entry.
+pub(super) enum Entered<'k, 'r, T, D: Dram> {
+    /// The change is published.
+    Published(Pending<'k, T>),
+    /// There is nothing to remove.
+    NothingThere,
+    /// The key's entry is not what was expected.
+    Unexpected,
+    /// The key's queue is full; the new item, if there is one, comes back.
+    QueueFull(Option<Reservation<'r, D>>),
+}
+
+/// What a write found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Before {
+    /// The key was not there. The write is done.
+    Absent,
+    /// The key was there. The write is done.
+    Present,
+    /// Not what was expected: nothing has changed, and the new item's room is free again.
+    Unexpected,
+}
+
+/// What came of a write.
+pub(super) enum Outcome<'r, D: Dram> {
+    Settled(Before),
+    /// Nothing has changed: the key's queue is full; the new item, if there is one, comes back.
+    QueueFull(Option<Reservation<'r, D>>),
+}
+
+impl Expected {
+    #[inline(always)]
+    fn allows(self, present: Option<Position>) -> bool {
+        match self {
+            Expected::Anything => true,
+            Expected::Item(item) => item == present.map(Position::item),
+        }
+    }
+}
+
+impl<'k> Target<'k> {
+    /// The key, whatever it holds.
+    #[inline(always)]
+    pub(super) fn any(signature: u64, key: &'k [u8]) -> Target<'k> {
+        Target { signature, key, expected: Expected::Anything }
+    }
+
+    /// The key while its item is this one, which the caller saw under the pin that it still holds.
+    pub(super) fn holding(signature: u64, key: &'k [u8], item: Option<Position>) -> Target<'k> {
+        Target { signature, key, expected: Expected::Item(item.map(Position::item)) }
+    }
+}
 
 impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     pub(super) fn check_put(&self, key: &[u8], value_bytes: u64) -> Result<(), Error> {
@@ -87,8 +179,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         }
         let reservation = self.reserve((HEADER_BYTES + key.len() + value.len()) as u64)?;
         let at = reservation.place().offset;
+        let target = Target::any(signature, key);
         if self.medium.breaks(Canary::EntryBeforeItem) {
-            self.publish(signature, key, reservation)?;
+            self.publish(target, Some(reservation))?;
             // SAFETY: it is not: this twin is broken on purpose, and runs on the crash medium alone, with one thread.
             unsafe { item::write(&self.medium, at, key, value) };
             self.medium.order();
@@ -97,90 +190,111 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         // SAFETY: the room was just reserved.
         unsafe { item::write(&self.medium, at, key, value) };
         self.prefetch_old(signature);
-        match self.publish(signature, key, reservation)? {
-            None => Ok(()),
-            Some(reservation) => {
-                drop(pin);
-                self.publish_later(signature, key, reservation)
-            }
-        }
+        self.publish_waiting(pin, target, Some(reservation)).map(drop)
     }
 
-    /// Steps 3 to 6 of a put: the item at the reservation was written and flushed. The reservation comes back if the
-    /// queue is full. The caller is pinned.
-    #[inline]
-    pub(super) fn publish<'r>(
-        &self,
-        signature: u64,
-        key: &[u8],
-        reservation: Reservation<'r, D>,
-    ) -> Result<Option<Reservation<'r, D>>, Error> {
-        let position = Position::of(reservation.place());
+    /// Steps 3 and 4: publishes `new`, whose item was written and flushed, or the removal of what is there. The caller is
+    /// pinned.
+    #[inline(always)]
+    pub(super) fn enter<'a, 'k>(
+        &'a self,
+        target: Target<'k>,
+        new: Option<Reservation<'a, D>>,
+        committed: Committed,
+    ) -> Result<Entered<'k, 'a, O::Ticket<'a>, D>, Error> {
+        let Target { signature, key, expected } = target;
+        let position = new.as_ref().map(|new| Position::of(new.place()));
         loop {
-            let bucket = self.index.lock(self.cx(), signature);
+            let mut bucket = self.index.lock(self.cx(), signature);
+            if committed == Committed::Together {
+                bucket = bucket.as_one_of_many();
+            }
             let found = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(drop)))?;
+            let old = found.as_ref().map(|found| found.position);
+            if !expected.allows(old) && !self.medium.breaks(Canary::CasIgnoresChange) {
+                return Ok(Entered::Unexpected);
+            }
+            if old.is_none() && position.is_none() {
+                return Ok(Entered::NothingThere);
+            }
             let Some(ticket) = self.order.take(self.index.partition(signature)) else {
-                return Ok(Some(reservation));
+                return Ok(Entered::QueueFull(new));
             };
-            let published = match &found {
-                Some(found) => Ok(bucket.replace(found, position)),
-                None => bucket.insert(position),
+            let published = match (&found, position) {
+                (Some(found), Some(position)) => Ok(bucket.replace(found, position)),
+                (Some(found), None) => Ok(bucket.remove(found)),
+                (None, position) => bucket.insert(position.expect("where nothing was, something new comes")),
             };
             match published {
+                Ok(published) => {
+                    new.map(Reservation::publish);
+                    let written = Written { key, old, new: position };
+                    return Ok(Entered::Published(Pending { written, published, ticket }));
+                }
                 Err(full) => {
                     drop(ticket);
                     self.index.split(self.cx(), signature, full)?;
                 }
-                Ok(published) => {
-                    reservation.publish();
-                    let crowded = published.crowded;
-                    published.settle(&self.medium)?;
-                    let old = found.map(|found| found.position);
-                    self.order.tell(self.cx(), ticket, Written { key, old, new: Some(position) });
-                    if let Some(segment) = crowded {
-                        // The item is in; a split that finds no space now will be tried again by a later put.
-                        let _ = self.index.split(self.cx(), signature, segment);
-                    }
-                    return Ok(None);
-                }
             }
         }
     }
 
-    /// Publishes where queues may be full: whoever waits is not pinned.
-    pub(super) fn publish_later(
-        &self,
-        signature: u64,
-        key: &[u8],
-        reservation: Reservation<'_, D>,
-    ) -> Result<(), Error> {
-        let mut waiting = Some(reservation);
-        while let Some(reservation) = waiting {
-            O::make_room(self, self.index.partition(signature))?;
-            let _pin = epoch::pin();
-            waiting = self.publish(signature, key, reservation)?;
+    /// Steps 5 and 6.
+    #[inline(always)]
+    pub(super) fn settle<'a>(&'a self, pending: Pending<'_, O::Ticket<'a>>) -> Result<(), Error> {
+        let Pending { written, published, ticket } = pending;
+        published.settle(&self.medium)?;
+        if self.medium.breaks(Canary::PlainZeroDelete)
+            && let Written { old: Some(old), new: None, .. } = written
+        {
+            self.heap.free(&self.medium, place_of(old)?);
+            return Ok(());
         }
+        self.order.tell(self.cx(), ticket, written);
         Ok(())
     }
 
-    /// A delete, unless the key's queue is full.
+    /// Steps 3 to 6. The caller is pinned.
     #[inline]
-    pub(super) fn try_delete(&self, signature: u64, key: &[u8]) -> Result<Option<bool>, Error> {
-        let _pin = epoch::pin();
-        let bucket = self.index.lock(self.cx(), signature);
-        let Some(found) = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(drop)))? else {
-            return Ok(Some(false));
+    pub(super) fn publish<'a>(
+        &'a self,
+        target: Target<'_>,
+        new: Option<Reservation<'a, D>>,
+    ) -> Result<Outcome<'a, D>, Error> {
+        let pending = match self.enter(target, new, Committed::Alone)? {
+            Entered::Published(pending) => pending,
+            Entered::NothingThere => return Ok(Outcome::Settled(Before::Absent)),
+            Entered::Unexpected => return Ok(Outcome::Settled(Before::Unexpected)),
+            Entered::QueueFull(new) => return Ok(Outcome::QueueFull(new)),
         };
-        let Some(ticket) = self.order.take(self.index.partition(signature)) else {
-            return Ok(None);
-        };
-        bucket.remove(&found).settle(&self.medium)?;
-        if self.medium.breaks(Canary::PlainZeroDelete) {
-            self.heap.free(&self.medium, place_of(found.position)?);
-            return Ok(Some(true));
+        let before = if pending.written.old.is_some() { Before::Present } else { Before::Absent };
+        let crowded = pending.published.crowded;
+        self.settle(pending)?;
+        if let Some(segment) = crowded {
+            // The item is in; a split that finds no space now will be tried again by a later put.
+            let _ = self.index.split(self.cx(), target.signature, segment);
         }
-        self.order.tell(self.cx(), ticket, Written { key, old: Some(found.position), new: None });
-        Ok(Some(true))
+        Ok(Outcome::Settled(before))
+    }
+
+    /// Steps 3 to 6, also where queues are full: whoever waits is not pinned. So `target` expects nothing that a pin keeps.
+    #[inline]
+    pub(super) fn publish_waiting<'a>(
+        &'a self,
+        pin: Pin,
+        target: Target<'_>,
+        mut new: Option<Reservation<'a, D>>,
+    ) -> Result<Before, Error> {
+        let mut pin = Some(pin);
+        loop {
+            match self.publish(target, new)? {
+                Outcome::Settled(before) => return Ok(before),
+                Outcome::QueueFull(waiting) => new = waiting,
+            }
+            drop(pin.take());
+            O::make_room(self, self.index.partition(target.signature))?;
+            pin = Some(epoch::pin());
+        }
     }
 
     /// Starts the miss of the old item, if there seems to be one: the bucket's lock waits for the new one's write-back.

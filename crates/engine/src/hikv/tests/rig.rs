@@ -20,9 +20,12 @@ pub(super) struct Rig {
 
 impl Rig {
     pub(super) fn new() -> Rig {
+        Rig::on(Sim::new(REGION_BYTES, Model::Line))
+    }
+
+    pub(super) fn on(sim: Sim) -> Rig {
         let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
-        let medium = Counted::new(Sim::new(REGION_BYTES, Model::Line));
-        Rig { store: HiKv::format(medium, HostDram, &parameters).unwrap() }
+        Rig { store: HiKv::format(Counted::new(sim), HostDram, &parameters).unwrap() }
     }
 
     /// A store whose region cannot grow.
