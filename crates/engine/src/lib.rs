@@ -3,6 +3,7 @@
 //! [`Engine`] is the object-safe seam between the fronts (library, command line, server) and the engines. Values are
 //! pushed into a callback: no copy is forced on anyone, and no lifetime crosses a lock.
 
+mod compaction;
 mod engine;
 mod error;
 mod hash;
@@ -11,6 +12,7 @@ mod host_dram;
 mod ordered_engine;
 mod worker;
 
+pub use compaction::{Compacted, CompactionProgress, CompactionStats};
 pub use engine::{CheckStep, Damage, Decide, Decision, Engine, EngineStats, Progress, Version, Wanted};
 pub use error::{Error, Limits, OpenError};
 pub use hash::Hasher;

@@ -56,9 +56,16 @@ impl Shared {
             // A step that fails (a full disk) is tried again when somebody asks: writers get the error themselves.
             let progress = open.step().unwrap_or(Progress::Idle);
             drop(open);
-            if progress == Progress::Idle && !self.is_asked_within(LINGER) {
-                engine.upgrade().iter().for_each(|engine| engine.tidy());
-                self.sleep();
+            match progress {
+                Progress::More => {}
+                Progress::Rest(time) => thread::park_timeout(time),
+                Progress::Idle if self.is_asked_within(LINGER) => {}
+                Progress::Idle => {
+                    let left = engine.upgrade().map_or(Progress::Idle, |engine| engine.tidy());
+                    if left == Progress::Idle {
+                        self.sleep();
+                    }
+                }
             }
         }
     }

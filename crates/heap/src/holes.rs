@@ -30,6 +30,11 @@ impl<D: Dram> Heap<D> {
         self.region.len_bytes().saturating_sub(self.figures.given_back_units() * UNIT_BYTES)
     }
 
+    /// Bytes of free runs that may have space to give back.
+    pub fn spaced_bytes(&self) -> u64 {
+        self.space.lock().runs.spaced_units() * UNIT_BYTES
+    }
+
     /// Bytes in chunks that became free, or roomy, since [`Heap::forget_loosened`]: what may be worth a look.
     #[inline]
     pub fn loosened_bytes(&self) -> u64 {

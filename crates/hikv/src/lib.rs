@@ -20,6 +20,7 @@
 //! A [`Store`] is cheap to clone and may be used by any number of threads. One process at a time may write to a store;
 //! [`Store::open_read_only`] lets several read while nobody writes. A child of a fork gets [`Error::Forked`].
 
+mod compact;
 mod conditional;
 mod error;
 mod files;
@@ -30,6 +31,7 @@ mod stats;
 mod store;
 mod verify;
 
+pub use engine::{Compacted, CompactionProgress};
 pub use engine::{Damage, Decision, Error, Limits};
 pub use error::OpenError;
 pub use options::Options;

@@ -1,4 +1,4 @@
-//! Background work, a bounded step at a time: the sweep after open, freeing, growth ahead of writers.
+//! Background work, a bounded step at a time: the sweep after open, freeing, growth ahead of writers, compaction.
 
 use std::sync::atomic::Ordering;
 
@@ -45,7 +45,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         if self.heap.prepare(&self.medium, self.ahead_bytes())? {
             return Ok(Progress::More);
         }
-        Ok(Progress::Idle)
+        drop(background);
+        self.compaction_step()
     }
 
     /// True while a writer may soon meet the end of what is ready.

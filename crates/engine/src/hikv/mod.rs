@@ -11,11 +11,12 @@
 //! crash before 4 leaves garbage that nothing reaches, which is free space.
 //!
 //! # Lock order
-//! background -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator. Operations are
+//! background, compaction -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator. Operations are
 //! pinned throughout; whoever waits for readers (`clear`) is not.
 
 mod background;
 mod check;
+mod compact;
 mod conditional;
 pub mod image;
 mod item;
@@ -40,6 +41,7 @@ use pmem::{Dram, Medium};
 
 use crate::{EngineStats, Hasher};
 use background::Background;
+use compact::Compaction;
 use image::CleanImage;
 use order::{HashOnly, Order};
 
@@ -57,6 +59,7 @@ pub struct HiKv<M, D: Dram, O = HashOnly> {
     /// Every entry is counted, and free space is known unless the store is damaged or read-only.
     swept: AtomicBool,
     image: CleanImage,
+    compaction: Compaction,
     verify_values: bool,
     order: O,
 }
@@ -92,6 +95,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             split_count: splits.split_count,
             split_load: split_load(splits),
             chained_count: splits.chained_count,
+            taken_bytes: self.taken_bytes(),
+            compaction: self.compaction.stats(),
             counts: self.medium.counts(),
             order: self.order.stats(),
         }

@@ -11,7 +11,10 @@ use super::item::{Item, Streamed};
 use super::order::Order;
 use super::read::{GROUP_COUNT, whole};
 use super::write::{Before, Target, check_key};
-use crate::{CheckStep, Damage, Decide, Engine, EngineStats, Error, OrderedEngine, Progress, Version, Wanted};
+use crate::{
+    CheckStep, Compacted, CompactionProgress, Damage, Decide, Engine, EngineStats, Error, OrderedEngine, Progress,
+    Version, Wanted,
+};
 
 impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     fn name(&self) -> &'static str {
@@ -111,8 +114,13 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         self.background_step()
     }
 
-    fn tidy(&self) {
+    fn tidy(&self) -> Progress {
         self.collect();
+        if self.may_compact() { Progress::More } else { Progress::Idle }
+    }
+
+    fn compact(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error> {
+        self.compact_now(progress)
     }
 
     fn close(&self) -> Result<(), Error> {
@@ -120,7 +128,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     }
 
     fn wanted(&self) -> Wanted {
-        let space = if self.medium.is_writable() && self.runs_low() { Wanted::One } else { Wanted::Nobody };
+        let is_wanted = self.medium.is_writable() && (self.runs_low() || self.may_compact());
+        let space = if is_wanted { Wanted::One } else { Wanted::Nobody };
         space.max(self.order.wanted())
     }
 
