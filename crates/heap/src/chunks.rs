@@ -1,6 +1,7 @@
 //! Chunks: how they come to be and how they are given back, durably. Everything here happens under the space lock.
 //!
 //! # A chunk at the mark
+//! 0. The region is long enough, and has space there (`region`, `holes`). *Crash:* the old mark.
 //! 1. Its header (and, of segments, zeroes over the first line of each), order. *Crash:* the old mark; what lies above
 //!    it is ignored.
 //! 2. The mark rises over it, order. *Crash:* the chunk is there, and nothing reaches it: the sweep frees it.
@@ -41,18 +42,24 @@ impl<D: Dram> Heap<D> {
             return Err(HeapError::Medium(MediumError::ReadOnly));
         }
         loop {
-            let past = {
+            let wanting = {
                 let mut space = self.space.lock();
                 if let Some(run) = space.runs.take(&self.table, header.units) {
                     return self.chunk_of_run(medium, space, run, header);
                 }
                 let past = u64::from(space.mark) + u64::from(header.units);
-                if past * UNIT_BYTES <= self.region.len_bytes() {
-                    return self.raise_mark(medium, &mut space, header);
+                match past * UNIT_BYTES <= self.region.len_bytes() {
+                    true if past <= u64::from(space.holed_from) => {
+                        return self.raise_mark(medium, &mut space, header);
+                    }
+                    true => Wanting::Space { from: space.holed_from, past: past as u32 },
+                    false => Wanting::Length(past * UNIT_BYTES),
                 }
-                past
             };
-            self.region.grow(medium, past * UNIT_BYTES)?;
+            match wanting {
+                Wanting::Space { from, past } => self.back_above_mark(medium, from, past)?,
+                Wanting::Length(bytes) => self.region.grow(medium, bytes)?,
+            }
         }
     }
 
@@ -164,9 +171,18 @@ impl<D: Dram> Heap<D> {
             medium.order();
         }
         space.mark = past;
+        space.holed_from = space.holed_from.max(past);
         self.figures.note(space);
         Ok(unit)
     }
+}
+
+/// What a chunk at the mark waits for.
+enum Wanting {
+    /// The region's length.
+    Length(u64),
+    /// Space above the mark, from one unit to another.
+    Space { from: u32, past: u32 },
 }
 
 fn clear_segments<M: Medium>(medium: &M, unit: u32, header: Header) {

@@ -128,7 +128,7 @@ impl<D: Dram> Heap<D> {
             }
             unit += header.units;
         }
-        Ok(backer.finish()?)
+        Ok(backer.finish(unit)?)
     }
 
     fn enter(&self, unit: u32, header: Header) -> Result<(), HeapError> {

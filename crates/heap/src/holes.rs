@@ -12,9 +12,14 @@
 //!    again as it was. *Crash:* the run.
 //! 3. The run is carved (`chunks`).
 //!
+//! # Above the mark
+//! Space above the mark is given back from the region's end downwards, piece by piece under the space lock, and taken
+//! again from below, before the mark rises over it. `holed_from` lies between: below it there are no holes.
+//!
 //! # Opening
-//! Of free runs nobody knows what space they have: they count as holed, and as having space to give back. Everything else
-//! is backed before it is used: space that was taken is not durable by itself, and who copied the file may have left holes.
+//! Of free runs, and of what lies above the mark, nobody knows what space they have: they count as holed, and as having
+//! space to give back. All chunks are backed: space that was taken is not durable by itself, and who copied the file may
+//! have left holes.
 
 use pmem::{Canary, Dram, Medium, MediumError, Offset};
 
@@ -25,14 +30,16 @@ use crate::runs::Run;
 use crate::table::Tag;
 
 impl<D: Dram> Heap<D> {
-    /// Bytes of the region that may take space: all but the holes in free runs.
+    /// Bytes of the region that may take space: up to where there may be holes above the mark, but for those in free runs.
     pub fn footprint_bytes(&self) -> u64 {
-        self.region.len_bytes().saturating_sub(self.figures.given_back_units() * UNIT_BYTES)
+        let units = u64::from(self.figures.holed_from()).saturating_sub(self.figures.given_back_units());
+        units * UNIT_BYTES
     }
 
-    /// Bytes of free runs that may have space to give back.
+    /// Bytes that are not in use and may have space to give back.
     pub fn spaced_bytes(&self) -> u64 {
-        self.space.lock().runs.spaced_units() * UNIT_BYTES
+        let space = self.space.lock();
+        (space.runs.spaced_units() + u64::from(space.holed_from - space.mark)) * UNIT_BYTES
     }
 
     /// Bytes in chunks that became free, or roomy, since [`Heap::forget_loosened`]: what may be worth a look.
@@ -67,6 +74,33 @@ impl<D: Dram> Heap<D> {
         Some((run.unit + run.units, given_back_bytes))
     }
 
+    /// Gives back a piece of the space above the mark; how many bytes the medium took, `None` if there was none.
+    pub fn give_space_above_back<M: Medium>(&self, medium: &M) -> Option<u64> {
+        let mut space = self.space.lock();
+        if space.holed_from == space.mark || !medium.is_writable() {
+            return None;
+        }
+        let past = space.holed_from;
+        space.holed_from = (past - past.min(PIECE_UNITS)).max(space.mark);
+        self.figures.note(&space);
+        let start = unit_start(space.holed_from);
+        // SAFETY: nothing above the mark is anybody's, and the lock keeps the mark where it is; who raises it over this
+        // piece backs it before.
+        Some(unsafe { medium.discard(start.span(unit_start(past).0 - start.0)) })
+    }
+
+    /// Takes space above the mark, from where there may be holes to `past`. Somebody else may have been faster.
+    pub(crate) fn back_above_mark<M: Medium>(&self, medium: &M, from: u32, past: u32) -> Result<(), MediumError> {
+        let start = unit_start(from);
+        medium.back(start.span(unit_start(past).0 - start.0))?;
+        let mut space = self.space.lock();
+        if space.holed_from == from {
+            space.holed_from = past;
+            self.figures.note(&space);
+        }
+        Ok(())
+    }
+
     fn take_spaced_run(&self, from: u32) -> Option<Run> {
         let mut unit = from;
         loop {
@@ -93,6 +127,9 @@ impl<D: Dram> Heap<D> {
     }
 }
 
+/// Space above the mark that is given back at once: tens of microseconds, in which no chunk is made.
+const PIECE_UNITS: u32 = 4;
+
 /// Backs what is in use while a region is opened: chunk after chunk, neighbours in one call.
 pub(crate) struct Backer<'a, M> {
     medium: &'a M,
@@ -112,9 +149,9 @@ impl<'a, M: Medium> Backer<'a, M> {
         Ok(())
     }
 
-    /// And everything behind the last free run.
-    pub(crate) fn finish(self) -> Result<(), MediumError> {
-        self.back_up_to(Offset(self.medium.len_bytes()))
+    /// And what lies between the last free run and the mark.
+    pub(crate) fn finish(self, mark: u32) -> Result<(), MediumError> {
+        self.back_up_to(unit_start(mark))
     }
 
     fn back_up_to(&self, end: Offset) -> Result<(), MediumError> {

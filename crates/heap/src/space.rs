@@ -15,6 +15,8 @@ use crate::slab::State;
 pub(crate) struct Space {
     /// Units below the high-water mark, the head included.
     pub(crate) mark: u32,
+    /// Above the mark there may be holes from here on.
+    pub(crate) holed_from: u32,
     pub(crate) runs: Runs,
     /// For each shape, the chunks worth taking: state Listed.
     roomy: [Option<SlabRef>; Shape::COUNT],
@@ -23,8 +25,9 @@ pub(crate) struct Space {
 }
 
 impl Space {
+    /// Of what lies above the mark nobody knows what space it has.
     pub(crate) const fn new(mark: u32) -> Space {
-        Space { mark, runs: Runs::EMPTY, roomy: [None; Shape::COUNT], pool: [None; Shape::COUNT] }
+        Space { mark, holed_from: mark, runs: Runs::EMPTY, roomy: [None; Shape::COUNT], pool: [None; Shape::COUNT] }
     }
 
     /// A record for a chunk of `shape`.
@@ -73,6 +76,7 @@ impl Space {
 #[derive(Default)]
 pub(crate) struct Figures {
     mark: AtomicU32,
+    holed_from: AtomicU32,
     run_units: AtomicU64,
     /// Units in runs without space to give back.
     given_back_units: AtomicU64,
@@ -83,6 +87,7 @@ pub(crate) struct Figures {
 impl Figures {
     pub(crate) fn note(&self, space: &Space) {
         self.mark.store(space.mark, Ordering::Release);
+        self.holed_from.store(space.holed_from, Ordering::Relaxed);
         let (free_units, spaced_units) = (space.runs.free_units(), space.runs.spaced_units());
         self.run_units.store(free_units, Ordering::Relaxed);
         self.given_back_units.store(free_units - spaced_units, Ordering::Relaxed);
@@ -109,6 +114,11 @@ impl Figures {
     /// Units below the high-water mark.
     pub(crate) fn mark(&self) -> u32 {
         self.mark.load(Ordering::Acquire)
+    }
+
+    /// The unit from which on there may be holes above the mark.
+    pub(crate) fn holed_from(&self) -> u32 {
+        self.holed_from.load(Ordering::Relaxed)
     }
 
     /// Units in free runs.

@@ -9,7 +9,7 @@ use super::HiKv;
 use super::order::Order;
 use crate::{Damage, Error, Progress};
 
-/// Space that is kept ready above the mark, as a part of what is used, within these bounds: the lower one keeps small
+/// Space that is kept ready for new chunks, as a part of what takes space, within these bounds: the lower one keeps small
 /// stores small, the upper one is a tenth of a second of the fastest writer.
 const AHEAD_SHARE: u64 = 32;
 const AHEAD_BYTES_MIN: u64 = 1 << 20;
@@ -94,6 +94,6 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     fn ahead_bytes(&self) -> u64 {
-        (self.heap.mark_bytes() / AHEAD_SHARE).clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX)
+        (self.heap.footprint_bytes() / AHEAD_SHARE).clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX)
     }
 }

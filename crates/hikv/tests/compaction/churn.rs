@@ -5,25 +5,30 @@ use testkit::Stamped;
 
 use crate::{allocated_bytes, assert_sound, place, wait_until};
 
-/// What is live throughout: some tens of thousands of items.
-const LIVE_BYTES: u64 = 48 << 20;
-/// Each item's own bytes, beside key and value.
-const HEADER_BYTES: u64 = 16;
+/// Keys that are live throughout, with values of 1,000 bytes on average: some 64 MiB.
+const KEY_COUNT: u64 = 64_000;
 const CHURNED_TIMES: u64 = 10;
+/// Keys that are deleted together, and put again with other values.
+const GROUP_COUNT: u64 = 640;
+/// What an item has beside key and value.
+const HEADER_BYTES: u64 = 16;
 
-/// Keys in the order of their puts: the oldest are not the first to go.
+/// A key's present value: which put it comes from, and its length.
+#[derive(Clone, Copy, Default)]
+struct Present {
+    put: u64,
+    value_bytes: u64,
+}
+
 struct Churn<'a> {
     store: &'a Store,
     random: u64,
-    next_key: u64,
-    /// Keys that are there, with what they were put with, and the bytes that count.
-    live: Vec<(u64, u64, u64)>,
-    live_bytes: u64,
+    present: Vec<Present>,
 }
 
 impl Churn<'_> {
     fn new(store: &Store) -> Churn<'_> {
-        Churn { store, random: 7, next_key: 0, live: Vec::new(), live_bytes: 0 }
+        Churn { store, random: 7, present: vec![Present::default(); KEY_COUNT as usize] }
     }
 
     fn below(&mut self, bound: u64) -> u64 {
@@ -31,55 +36,47 @@ impl Churn<'_> {
         (self.random >> 33) % bound
     }
 
-    /// Sizes drift: in each tenth of the time other ones are frequent, so that room of one size is not simply used again.
-    fn value_bytes(&mut self, phase: u64) -> u64 {
-        let around = 16 + phase * 331 % 1_800;
-        if self.below(4) == 0 { 16 + self.below(1_985) } else { (around + self.below(200)).min(2_000) }
+    /// From 16 to 2,000 bytes. In each round others are frequent, small and large alike, so that room of one length is not
+    /// simply used again by items of the same.
+    fn filler_bytes(&mut self, round: u64) -> usize {
+        let (any, near) = (self.below(1_960), (round * 311 % 900) + self.below(100));
+        let drawn = if self.below(3) == 0 { any } else { [near, 1_959 - near][self.below(2) as usize] };
+        drawn as usize
     }
 
-    fn put(&mut self, phase: u64) {
-        let (key, value_bytes) = (self.next_key, self.value_bytes(phase));
-        self.next_key += 1;
-        let value = Stamped { key, put: phase }.value(value_bytes as usize);
+    fn put(&mut self, key: u64, round: u64) {
+        let value = Stamped { key, put: round }.value(self.filler_bytes(round));
+        assert!((16..=2_000).contains(&value.len()), "{} bytes", value.len());
         self.store.put(key.to_be_bytes(), &value).unwrap();
-        let bytes = HEADER_BYTES + 8 + value.len() as u64;
-        self.live.push((key, phase, bytes));
-        self.live_bytes += bytes;
+        self.present[key as usize] = Present { put: round, value_bytes: value.len() as u64 };
     }
 
-    fn delete(&mut self) {
-        let at = self.below(self.live.len() as u64) as usize;
-        let (key, _, bytes) = self.live.swap_remove(at);
-        assert!(self.store.delete(key.to_be_bytes()).unwrap());
-        self.live_bytes -= bytes;
-    }
-
+    /// Puts all keys, and then deletes and puts again as many as there are, ten times, in groups drawn at random.
     fn run(&mut self) {
-        for phase in 0..=CHURNED_TIMES {
-            let mut put_bytes = 0;
-            while put_bytes < LIVE_BYTES {
-                while self.live_bytes > LIVE_BYTES {
-                    self.delete();
-                }
-                let before = self.live_bytes;
-                self.put(phase);
-                put_bytes += self.live_bytes - before;
+        (0..KEY_COUNT).for_each(|key| self.put(key, 0));
+        for round in 1..=CHURNED_TIMES {
+            for _ in 0..KEY_COUNT / GROUP_COUNT {
+                let mut keys: Vec<u64> = (0..GROUP_COUNT).map(|_| self.below(KEY_COUNT)).collect();
+                keys.sort_unstable();
+                keys.dedup();
+                keys.iter().for_each(|key| assert!(self.store.delete(key.to_be_bytes()).unwrap()));
+                keys.iter().for_each(|&key| self.put(key, round));
             }
         }
     }
 
     fn assert_all_there(&self) {
-        assert_eq!(self.store.len().unwrap(), self.live.len() as u64);
-        for &(key, put, bytes) in &self.live {
-            let value = self.store.get(key.to_be_bytes()).unwrap().expect("the key is there");
-            assert_eq!(value.len() as u64 + HEADER_BYTES + 8, bytes);
-            assert_eq!(Stamped::read(&value), Some(Stamped { key, put }));
+        assert_eq!(self.store.len().unwrap(), KEY_COUNT);
+        for (key, &Present { put, value_bytes }) in (0..).zip(&self.present) {
+            let value = self.store.get(u64::to_be_bytes(key)).unwrap().expect("the key is there");
+            assert_eq!((value.len() as u64, Stamped::read(&value)), (value_bytes, Some(Stamped { key, put })));
         }
     }
 
     /// Space taken, over keys, values and items' headers.
     fn ratio(&self) -> f64 {
-        allocated_bytes(self.store) as f64 / self.live_bytes as f64
+        let values: u64 = self.present.iter().map(|present| present.value_bytes).sum();
+        allocated_bytes(self.store) as f64 / (values + KEY_COUNT * (8 + HEADER_BYTES)) as f64
     }
 }
 
@@ -99,19 +96,20 @@ fn by_request_the_file_takes_little_more_than_what_is_live() {
         (shown, given_back_bytes) = (shown + 1, at.given_back_bytes);
     });
     let compacted = compacted.unwrap();
+    eprintln!("{before} {} {compacted:?}", churn.ratio());
     assert!(churn.ratio() <= RATIO_MAX, "{before} before, {} after {compacted:?}", churn.ratio());
     assert!(shown > 0 && compacted.moved_items > 0 && compacted.damaged.is_empty(), "{compacted:?}");
     assert_eq!(compacted.taken_bytes_after, allocated_bytes(&store));
     churn.assert_all_there();
     assert_sound(&store);
-    reopened_and_used(churn.live.len() as u64, &place, store);
+    reopened_and_used(&place, store);
 }
 
 /// What was given back is found again by opening, and used.
-fn reopened_and_used(item_count: u64, place: &tempfile::TempDir, store: Store) {
+fn reopened_and_used(place: &tempfile::TempDir, store: Store) {
     store.close().unwrap();
     let store = Options::new().compact_above(None).open(place.path()).unwrap();
-    assert_eq!(store.len().unwrap(), item_count);
+    assert_eq!(store.len().unwrap(), KEY_COUNT);
     let region_bytes = store.stats().region_bytes;
     let free_bytes = store.stats().free_bytes;
     for number in 0..free_bytes / 2_000 / 2 {
@@ -127,6 +125,7 @@ fn in_the_background_the_file_takes_little_more_than_what_is_live() {
     let store = Options::new().open(place.path()).unwrap();
     let mut churn = Churn::new(&store);
     churn.run();
+    eprintln!("bg {}", churn.ratio());
     wait_until("space given back", || churn.ratio() <= RATIO_MAX);
     churn.assert_all_there();
     assert_sound(&store);

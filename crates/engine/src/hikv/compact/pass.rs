@@ -31,6 +31,8 @@ enum Stage {
     Waiting(u32),
     /// Gives back the space of the next run, from this unit on.
     GivingBack(u32),
+    /// Gives back a piece of the space above the mark.
+    GivingBackAbove,
 }
 
 impl Pass {
@@ -75,14 +77,25 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             Stage::Waiting(count) => self.wait_for_readers(count)?,
             Stage::GivingBack(from) => match self.heap.give_space_back(&self.medium, from) {
                 Some((next, bytes)) => {
-                    pass.report.given_back_bytes += bytes;
-                    self.compaction.note_given_back(bytes);
+                    self.note_given_back(pass, bytes);
                     Stage::GivingBack(next)
+                }
+                None => Stage::GivingBackAbove,
+            },
+            Stage::GivingBackAbove => match self.heap.give_space_above_back(&self.medium) {
+                Some(bytes) => {
+                    self.note_given_back(pass, bytes);
+                    Stage::GivingBackAbove
                 }
                 None => return Ok(true),
             },
         };
         Ok(false)
+    }
+
+    fn note_given_back(&self, pass: &mut Pass, bytes: u64) {
+        pass.report.given_back_bytes += bytes;
+        self.compaction.note_given_back(bytes);
     }
 
     /// What was moved is still in the tree's queues, or somebody reads it. A caller who is pinned himself would wait for
