@@ -212,7 +212,7 @@ fn applied(state: &State, op: &Op) -> State {
     match op {
         Op::Put(key, value) => _ = contents.insert(key.clone(), value.clone()),
         Op::Delete(key) => _ = contents.remove(key),
-        Op::MultiPut(_) | Op::Format | Op::Clear | Op::Scan | Op::Reopen | Op::Full | Op::Room => {}
+        Op::MultiPut(_) | Op::Format | Op::Clear | Op::Scan | Op::Compact | Op::Reopen | Op::Full | Op::Room => {}
     }
     Some(contents)
 }

@@ -4,6 +4,7 @@
 //! The tests that are ignored go further: `cargo test --release -p hikv-testkit --test hikv -- --ignored`.
 
 mod closes;
+mod compactions;
 mod scripts;
 mod subject;
 

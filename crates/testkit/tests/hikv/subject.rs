@@ -113,6 +113,10 @@ impl<O: Kept> Operations for Crashed<O> {
         self.0.clear().map_err(failure)
     }
 
+    fn compact(&self) -> Result<(), Failure> {
+        self.0.compact(&mut |_| {}).map(drop).map_err(failure)
+    }
+
     fn len(&self) -> Result<u64, Failure> {
         self.0.len().map_err(failure)
     }
