@@ -1,5 +1,6 @@
 //! HiKV on a simulated region: what it costs, what it does at its limits, and what it says about damage.
 
+mod compaction;
 mod conditional;
 mod damage;
 mod full;
