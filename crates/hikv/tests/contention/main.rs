@@ -4,6 +4,7 @@
 //! The tests that are ignored are the same for longer: `cargo test -p hikv --release --test contention -- --ignored`.
 
 mod clearing;
+mod compacting;
 mod histories;
 mod place;
 mod value_readers;
