@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+mod compact;
 mod del;
 mod dump;
 mod get;
@@ -32,6 +33,7 @@ pub(crate) enum Command {
     Dump(dump::Dump),
     Scan(scan::Scan),
     Check(check::Check),
+    Compact(compact::Compact),
     Stats(stats::Stats),
     Bench(bench::Bench),
     Serve(serve::Serve),
@@ -48,6 +50,7 @@ impl Command {
             Command::Dump(dump) => dump.run(),
             Command::Scan(scan) => scan.run(),
             Command::Check(check) => check.run(),
+            Command::Compact(compact) => compact.run(),
             Command::Stats(stats) => stats.run(),
             Command::Bench(bench) => bench.run(),
             Command::Serve(serve) => serve.run(),
