@@ -1,8 +1,11 @@
-//! What `clear` leaves is given back, and a store that is read is left alone.
+//! What `clear` leaves is given back, a store that is read is left alone, and one that was copied with more holes is whole.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, MetadataExt};
 
 use hikv::{Error, MediumError, Options, Store};
 
-use crate::{allocated_bytes, place, wait_until};
+use crate::{allocated_bytes, assert_sound, place, wait_until};
 
 fn filled(options: &Options, place: &tempfile::TempDir) -> Store {
     let store = options.open(place.path()).unwrap();
@@ -49,4 +52,33 @@ fn a_ratio_below_one_is_refused() {
         let refused = Options::new().compact_above(ratio).open(place.path()).unwrap_err();
         assert!(refused.to_string().contains(&ratio.to_string()), "{refused}");
     }
+}
+
+const PAGE_BYTES: usize = 4_096;
+
+/// Copies what is not zero: a page of zeros becomes a hole, wherever it is.
+fn copy_sparsely(from: &std::path::Path, to: &std::path::Path) {
+    let bytes = fs::read(from).unwrap();
+    let copy = File::create_new(to).unwrap();
+    copy.set_len(bytes.len() as u64).unwrap();
+    for (page, content) in bytes.chunks(PAGE_BYTES).enumerate().filter(|(_, content)| content.iter().any(|&b| b != 0)) {
+        copy.write_all_at(content, (page * PAGE_BYTES) as u64).unwrap();
+    }
+}
+
+/// Values of zeros, and slots that were never used: holes within chunks, which are filled when the copy is opened.
+#[test]
+fn a_sparse_copy_is_whole_and_has_space_where_it_stores() {
+    let (place, other) = (place(), crate::place());
+    let options = Options::new().compact_above(None);
+    let store = filled(&options, &place);
+    (0..20_000u64).step_by(2).for_each(|number| store.put(number.to_be_bytes(), [0; 9_000]).unwrap());
+    store.compact(|_| {}).unwrap();
+    store.close().unwrap();
+    copy_sparsely(&place.path().join("store.hikv"), &other.path().join("store.hikv"));
+    let copied_bytes = fs::metadata(other.path().join("store.hikv")).map(|found| found.blocks() * 512).unwrap();
+    let copy = options.open(other.path()).unwrap();
+    assert!(allocated_bytes(&copy) > copied_bytes + (10 << 20), "holes in chunks were left");
+    (0..20_000u64).for_each(|number| copy.put(number.to_be_bytes(), [7; 1_500]).unwrap());
+    assert_sound(&copy);
 }
