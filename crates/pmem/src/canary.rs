@@ -57,6 +57,8 @@ pub enum Canary {
     SettledBeforeCommit,
     /// A conditional write takes place although the key's entry has changed since it was read.
     CasIgnoresChange,
+    /// What is written while the ordered index is built is not noted.
+    ChangeMissesDelta,
     /// A replaced item is free before the ordered index has let go of it.
     RetireBeforeTree,
     /// A free run is punched before the header that says how long it is is durable.
