@@ -4,9 +4,15 @@
 //! empty. Runs that have all their space are found before those that may have holes. Everything here happens under the
 //! space lock.
 
+use core::alloc::Layout;
+use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
+use pmem::Dram;
+
+use crate::HeapError;
 use crate::layout::{FIRST_CHUNK_UNIT, REGION_UNITS_MAX};
+use crate::lender::{Lender, Zeroed};
 use crate::steps::{step_at_least, step_at_most};
 use crate::table::{Table, Tag};
 
@@ -34,13 +40,24 @@ impl Run {
     }
 }
 
-/// The free runs of a region.
+/// The free runs of a region. The lists are lent, for a heap is built on small stacks, too.
 pub(crate) struct Runs {
-    whole: Lists,
-    holed: Lists,
+    lists: NonNull<AllLists>,
     free_units: u64,
     spaced_units: u64,
 }
+
+// SAFETY: the runs own the lists that they point at, and reach them as borrowed themselves.
+unsafe impl Send for Runs {}
+
+/// Those of whole runs, and those of holed ones.
+struct AllLists {
+    whole: Lists,
+    holed: Lists,
+}
+
+// SAFETY: zero bytes are lists that start with no unit, and none of them occupied.
+unsafe impl Zeroed for AllLists {}
 
 /// The first run of each list.
 struct Lists {
@@ -49,7 +66,19 @@ struct Lists {
 }
 
 impl Runs {
-    pub(crate) const EMPTY: Runs = Runs { whole: Lists::EMPTY, holed: Lists::EMPTY, free_units: 0, spaced_units: 0 };
+    /// No runs.
+    pub(crate) fn new<D: Dram>(lender: &Lender<D>) -> Result<Runs, HeapError> {
+        Ok(Runs { lists: lender.lend_zeroed()?, free_units: 0, spaced_units: 0 })
+    }
+
+    /// Gives the lists back.
+    ///
+    /// # Safety
+    /// Nobody uses the runs any more.
+    pub(crate) unsafe fn give_back<D: Dram>(&self, lender: &Lender<D>) {
+        // SAFETY: lent by `new` with this layout, and the caller gives up its use.
+        unsafe { lender.give_back(self.lists.cast(), Layout::new::<AllLists>()) };
+    }
 
     /// Units in all runs.
     pub(crate) fn free_units(&self) -> u64 {
@@ -74,7 +103,8 @@ impl Runs {
 
     /// Removes and returns a run of at least `units`.
     pub(crate) fn take(&mut self, table: &Table, units: u32) -> Option<Run> {
-        let unit = self.whole.find(table, units).or_else(|| self.holed.find(table, units))?;
+        let AllLists { whole, holed } = self.all_lists();
+        let unit = whole.find(table, units).or_else(|| holed.find(table, units))?;
         Some(self.remove(table, unit))
     }
 
@@ -109,13 +139,18 @@ impl Runs {
     }
 
     fn lists(&mut self, run: Run) -> &mut Lists {
-        if run.is_holed() { &mut self.holed } else { &mut self.whole }
+        let AllLists { whole, holed } = self.all_lists();
+        if run.is_holed() { holed } else { whole }
+    }
+
+    fn all_lists(&mut self) -> &mut AllLists {
+        // SAFETY: lent by `new` and given back only when nobody uses the runs any more; reached only here, borrowed as the
+        // runs are.
+        unsafe { self.lists.as_mut() }
     }
 }
 
 impl Lists {
-    const EMPTY: Lists = Lists { heads: [NONE; LIST_COUNT], occupied: [0; WORD_COUNT] };
-
     fn push(&mut self, table: &Table, unit: u32, list: usize) {
         let entry = table.at(unit);
         entry.previous.store(NONE, Ordering::Relaxed);

@@ -26,8 +26,8 @@ pub(crate) struct Space {
 
 impl Space {
     /// Of what lies above the mark nobody knows what space it has.
-    pub(crate) const fn new(mark: u32) -> Space {
-        Space { mark, holed_from: mark, runs: Runs::EMPTY, roomy: [None; Shape::COUNT], pool: [None; Shape::COUNT] }
+    pub(crate) const fn new(mark: u32, runs: Runs) -> Space {
+        Space { mark, holed_from: mark, runs, roomy: [None; Shape::COUNT], pool: [None; Shape::COUNT] }
     }
 
     /// A record for a chunk of `shape`.
