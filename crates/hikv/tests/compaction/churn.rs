@@ -36,7 +36,7 @@ impl Churn<'_> {
         (self.random >> 33) % bound
     }
 
-    /// From 16 to 2,000 bytes. In each round others are frequent, small and large alike, so that room of one length is not
+    /// Values of 20 to 2,000 bytes. In each round others are frequent, small and large alike, so that room of one length is not
     /// simply used again by items of the same.
     fn filler_bytes(&mut self, round: u64) -> usize {
         let (any, near) = (self.below(1_960), (round * 311 % 900) + self.below(100));
@@ -46,7 +46,7 @@ impl Churn<'_> {
 
     fn put(&mut self, key: u64, round: u64) {
         let value = Stamped { key, put: round }.value(self.filler_bytes(round));
-        assert!((16..=2_000).contains(&value.len()), "{} bytes", value.len());
+        assert!((20..=2_000).contains(&value.len()), "{} bytes", value.len());
         self.store.put(key.to_be_bytes(), &value).unwrap();
         self.present[key as usize] = Present { put: round, value_bytes: value.len() as u64 };
     }
@@ -96,7 +96,6 @@ fn by_request_the_file_takes_little_more_than_what_is_live() {
         (shown, given_back_bytes) = (shown + 1, at.given_back_bytes);
     });
     let compacted = compacted.unwrap();
-    eprintln!("{before} {} {compacted:?}", churn.ratio());
     assert!(churn.ratio() <= RATIO_MAX, "{before} before, {} after {compacted:?}", churn.ratio());
     assert!(shown > 0 && compacted.moved_items > 0 && compacted.damaged.is_empty(), "{compacted:?}");
     assert_eq!(compacted.taken_bytes_after, allocated_bytes(&store));
@@ -125,7 +124,6 @@ fn in_the_background_the_file_takes_little_more_than_what_is_live() {
     let store = Options::new().open(place.path()).unwrap();
     let mut churn = Churn::new(&store);
     churn.run();
-    eprintln!("bg {}", churn.ratio());
     wait_until("space given back", || churn.ratio() <= RATIO_MAX);
     churn.assert_all_there();
     assert_sound(&store);

@@ -41,7 +41,7 @@ fn judge(options: &Options, contention: &Contention, is_ordered: bool) {
 }
 
 const MANY_KEYS: Contention =
-    Contention { thread_count: 3, call_count: 30_000, key_count: 5_000, clear_every: 0, seed: 1 };
+    Contention { thread_count: 3, call_count: 30_000, key_count: 5_000, clear_every: 0, scans: false, seed: 1 };
 
 #[test]
 fn keys_are_registers_while_items_are_moved() {
@@ -52,6 +52,7 @@ fn keys_are_registers_while_items_are_moved() {
 #[test]
 fn keys_in_order_are_registers_while_items_are_moved() {
     judge(&Options::new(), &MANY_KEYS, true);
+    judge(&Options::new(), &Contention { key_count: 500, scans: true, ..MANY_KEYS }, true);
 }
 
 const STAYING_COUNT: u64 = 4_000;
