@@ -7,7 +7,9 @@ use std::time::Duration;
 use index::partitioned_hash::Cursor;
 use pmem::Counts;
 
-use crate::{BatchOp, Check, Clock, Error, Expiry, OrderStats, OrderedEngine};
+use crate::{
+    BatchOp, Check, Clock, Compacted, CompactionProgress, CompactionStats, Error, Expiry, OrderStats, OrderedEngine,
+};
 
 /// Which of a key's values was seen: equal for equal values that were put once, different after any later put.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +39,8 @@ pub type Decide<'a, 'v> = dyn FnMut(Option<&[u8]>) -> Decision<'v> + 'a;
 pub enum Progress {
     /// There is more.
     More,
+    /// There is more, which can wait for so long, that others get their turn.
+    Rest(Duration),
     /// Nothing, until somebody writes.
     Idle,
 }
@@ -75,6 +79,10 @@ pub struct EngineStats {
     pub live_bytes: u64,
     /// Bytes below the mark that are free. Zero until the sweep is over.
     pub free_bytes: u64,
+    /// Space that the region takes, holes not counted.
+    pub taken_bytes: u64,
+    /// What compaction has done since open.
+    pub compaction: CompactionStats,
     /// Volatile memory of index and allocator.
     pub dram_bytes: u64,
     /// True once free space is known; see [`Engine::step`].
@@ -173,8 +181,13 @@ pub trait Engine: Send + Sync {
     /// what has expired.
     fn step(&self) -> Result<Progress, Error>;
 
-    /// Frees what writers left behind when they stopped. For idle times: every core passes a barrier.
-    fn tidy(&self);
+    /// Frees what writers left behind when they stopped, and says whether that leaves something for [`Engine::step`]. For
+    /// idle times: every core passes a barrier.
+    fn tidy(&self) -> Progress;
+
+    /// Gathers items, and gives free space back to the file system, as far as it can be done; others read and write
+    /// meanwhile. Waits for the sweep after open, and helps it.
+    fn compact(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error>;
 
     /// Leaves behind what makes the next opening quick, if there is room. Nobody else uses the engine meanwhile; nothing
     /// that was acknowledged depends on it.

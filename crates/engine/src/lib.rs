@@ -5,6 +5,7 @@
 
 mod batch_op;
 mod check;
+mod compaction;
 mod engine;
 mod error;
 mod expiry;
@@ -17,6 +18,7 @@ mod worker;
 
 pub use batch_op::BatchOp;
 pub use check::{Check, Depth};
+pub use compaction::{Compacted, CompactionProgress, CompactionStats};
 pub use engine::{Damage, Decide, Decision, Engine, EngineStats, Progress, Version, Wanted};
 pub use error::{Error, Limits, OpenError};
 pub use expiry::{Clock, Expiry, Ttl};

@@ -6,6 +6,7 @@ use crate::heap::Heap;
 use crate::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, UNIT_BYTES, unit_of, unit_start};
 use crate::place::{Place, PlaceKind};
 use crate::record::SlabRef;
+use crate::runs::Run;
 use crate::shape::Shape;
 use crate::table::{Entry, Tag};
 use crate::{HeapError, Misplaced};
@@ -52,12 +53,12 @@ impl<D: Dram> Heap<D> {
             if let Ok((slab, slot)) = self.slot(shape, place.offset)
                 && slab.free_slot(slot) == Some(slab.geometry().roomy_count)
             {
-                self.space.lock().list_if_roomy(slab);
+                _ = self.space.lock().list_if_roomy(slab);
             }
         } else if let Ok(entry) = self.extent(place.offset) {
             let (unit, units) = ((place.offset.0 / UNIT_BYTES) as u32, entry.units());
             let mut space = self.space.lock();
-            space.runs.insert(&self.table, unit, units);
+            space.runs.insert(&self.table, Run { unit, units, space: Tag::SPACED });
             self.figures.note(&space);
         }
     }

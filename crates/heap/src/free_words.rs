@@ -8,6 +8,7 @@ use core::sync::atomic::Ordering;
 use pmem::Dram;
 
 use crate::heap::Heap;
+use crate::runs::Run;
 use crate::shape::Geometry;
 use crate::table::Tag;
 
@@ -74,10 +75,10 @@ impl<D: Dram> Heap<D> {
         self.each_with_listed(&mut Chunks::new(words), |unit, tag, units, listed| match listed {
             Some(free) if tag.shape().is_some() => self.table.at(unit).slab().into_iter().for_each(|slab| {
                 slab.adopt_free(free);
-                space.list_if_roomy(slab);
+                _ = space.list_if_roomy(slab);
             }),
             Some(_) => _ = self.table.at(unit).lower(Tag::UNSWEPT),
-            None => space.runs.insert(&self.table, unit, units),
+            None => space.runs.insert(&self.table, Run { unit, units, space: Tag::HOLED.with(Tag::SPACED) }),
         });
         self.figures.note(&space);
         self.is_sweep_ending.store(true, Ordering::Release);

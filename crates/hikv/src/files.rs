@@ -185,7 +185,8 @@ fn engine<M: Medium>(
         Some(parameters) => HiKv::format(medium, HostDram, &parameters)?,
         None => HiKv::open(medium, HostDram)?,
     };
-    let hikv = hikv.verifying_values(options.verify_values).by_clock(options.clock.clone());
+    let hikv = hikv.verifying_values(options.verify_values).compacting_above(options.compact_above);
+    let hikv = hikv.by_clock(options.clock.clone());
     let uuid = Uuid::from_bytes(hikv.uuid());
     if !options.ordered {
         return Ok((Arc::new(hikv), uuid));

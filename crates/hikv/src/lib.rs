@@ -21,6 +21,7 @@
 //! [`Store::open_read_only`] lets several read while nobody writes. A child of a fork gets [`Error::Forked`].
 
 mod batch;
+mod compact;
 mod conditional;
 pub mod dump;
 mod error;
@@ -35,7 +36,7 @@ mod store;
 mod verify;
 
 pub use batch::WriteBatch;
-pub use engine::{Clock, Damage, Decision, Error, Expiry, Limits, Ttl};
+pub use engine::{Clock, Compacted, CompactionProgress, Damage, Decision, Error, Expiry, Limits, Ttl};
 pub use error::OpenError;
 pub use options::Options;
 pub use ordered::{Item, OrderProgress, Ordered, Range};

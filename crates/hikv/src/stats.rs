@@ -59,6 +59,12 @@ pub struct Stats {
     pub live_bytes: u64,
     /// Bytes of the region that are free.
     pub free_bytes: u64,
+    /// Space that the region takes: its length without the holes in it. Where nobody knows, what may take space.
+    pub allocated_bytes: u64,
+    /// Items that compaction has moved since open.
+    pub moved_count: u64,
+    /// Space that compaction has given back since open.
+    pub given_back_bytes: u64,
     /// Volatile memory of index and allocator.
     pub dram_bytes: u64,
     /// Items that were replaced or deleted and wait for readers to move on.
@@ -113,6 +119,9 @@ impl Stats {
             used_bytes: figures.used_bytes,
             live_bytes: figures.live_bytes,
             free_bytes: figures.free_bytes,
+            allocated_bytes: figures.taken_bytes,
+            moved_count: figures.compaction.moved_items,
+            given_back_bytes: figures.compaction.given_back_bytes,
             dram_bytes: figures.dram_bytes + figures.order.map_or(0, |order| order.dram_bytes),
             garbage_count: figures.garbage_count,
             reaped_count: figures.reaped_count,

@@ -18,6 +18,9 @@ use crate::{OpenError, Options, ValueReader, WriteBatch};
 /// Keys whose lookups overlap; an engine's own groups divide it.
 const BATCH_COUNT: usize = 64;
 
+/// The longest value that compaction may move: what lies in a slot. Longer ones have chunks of their own.
+const MOVED_BYTES_MAX: usize = heap::Class::BYTES_MAX as usize;
+
 /// An open store. Clones share it; the last one to go closes it.
 #[derive(Clone)]
 pub struct Store {
@@ -166,13 +169,17 @@ impl Store {
     /// See [`Error`].
     pub fn reader(&self, key: impl AsRef<[u8]>) -> Result<Option<ValueReader>, Error> {
         let (key, mut found) = (key.as_ref(), None);
-        self.engine()?.get(key, &mut |version, value| found = Some((version, value.len() as u64)))?;
-        let reader = |(version, len_bytes)| ValueReader {
+        self.engine()?.get(key, &mut |version, value| {
+            let held = (value.len() <= MOVED_BYTES_MAX).then(|| value.to_vec());
+            found = Some((version, value.len() as u64, held));
+        })?;
+        let reader = |(version, len_bytes, held)| ValueReader {
             store: self.clone(),
             key: key.to_vec(),
             version,
             len_bytes,
             read_bytes: 0,
+            held,
         };
         Ok(found.map(reader))
     }

@@ -77,4 +77,12 @@ pub enum Canary {
     ChangeMissesDelta,
     /// A replaced item is free before the ordered index has let go of it.
     RetireBeforeTree,
+    /// A free run is punched before the header that says how long it is is durable.
+    PunchBeforeHeader,
+    /// A chunk is made of a punched run whose space was not taken again.
+    PunchedRunNotBacked,
+    /// A moved item's entry is switched, or made, without a look at what it names by now.
+    MoveUnchecked,
+    /// A moved item's old place is free before its entry is switched.
+    MoveFreesEarly,
 }

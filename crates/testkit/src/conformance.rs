@@ -80,6 +80,7 @@ fn apply(store: &dyn Operations, op: &Op, oracle: &mut Oracle) -> Result<(), Pro
         }
         Op::Clear => store.clear().map_err(refused("clear"))?,
         Op::Scan => in_order(store, oracle.acknowledged().as_ref().expect("an open store"))?,
+        Op::Compact => store.compact().map_err(refused("compact"))?,
         Op::Format
         | Op::Reopen
         | Op::Full

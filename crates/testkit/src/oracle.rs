@@ -237,6 +237,7 @@ fn applied(state: &State, op: &Op) -> State {
         | Op::Settle
         | Op::Clear
         | Op::Scan
+        | Op::Compact
         | Op::Reopen
         | Op::Full
         | Op::Room => {}

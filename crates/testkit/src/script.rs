@@ -39,6 +39,8 @@ pub enum Op {
     Clear,
     /// Read all keys in order, both ways. What is written from then on, the store keeps in order.
     Scan,
+    /// Give back what space can be given back; contents stay as they are.
+    Compact,
     /// Close the store and open it again, without a crash.
     Reopen,
     /// From now on the region cannot grow.
@@ -92,6 +94,7 @@ impl fmt::Display for Op {
             Op::Settle => f.write_str("settle"),
             Op::Clear => f.write_str("clear"),
             Op::Scan => f.write_str("scan"),
+            Op::Compact => f.write_str("compact"),
             Op::Reopen => f.write_str("reopen"),
             Op::Full => f.write_str("medium full"),
             Op::Room => f.write_str("room again"),

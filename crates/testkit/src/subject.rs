@@ -129,6 +129,14 @@ pub trait Operations {
     /// Whatever the store says.
     fn clear(&self) -> Result<(), Failure>;
 
+    /// Gives back what space can be given back; the contents stay as they are.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn compact(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// How many keys there are.
     ///
     /// # Errors

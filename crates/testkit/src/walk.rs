@@ -107,6 +107,7 @@ impl<S: Subject> Walk<S> {
                 done => done.map_err(refused("clear"))?,
             },
             Op::Scan => in_order(store(), &self.acknowledged().expect("a script formats first"))?,
+            Op::Compact => store().compact().map_err(refused("compact"))?,
             Op::Full => self.sim.fail_grow_after(0),
             Op::Room => self.sim.fail_grow_after(u64::MAX),
         }

@@ -3,6 +3,7 @@
 mod bench;
 mod cas;
 mod check;
+mod compact;
 mod del;
 mod dump;
 mod expire;
@@ -42,6 +43,7 @@ pub(crate) enum Command {
     Dump(dump::Dump),
     Scan(scan::Scan),
     Check(check::Check),
+    Compact(compact::Compact),
     Repair(repair::Repair),
     Stats(stats::Stats),
     Bench(bench::Bench),
@@ -64,6 +66,7 @@ impl Command {
             Command::Dump(dump) => dump.run(),
             Command::Scan(scan) => scan.run(),
             Command::Check(check) => check.run(),
+            Command::Compact(compact) => compact.run(),
             Command::Repair(repair) => repair.run(),
             Command::Stats(stats) => stats.run(),
             Command::Bench(bench) => bench.run(),

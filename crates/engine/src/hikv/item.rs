@@ -150,6 +150,21 @@ impl NewItem<'_> {
     }
 }
 
+/// Writes the bytes of an item, as they are, to another place, and flushes them.
+///
+/// # Errors
+/// [`Error::Medium`] if the item does not lie in the region.
+///
+/// # Safety
+/// As for [`Item::read`], and the caller reserved room for the item at `to`.
+pub(super) unsafe fn copy<M: Medium>(medium: &M, to: Offset, from: Position, item: &Item<'_>) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { medium.item(from.offset().span(item.header.item_bytes())) }?;
+    // SAFETY: the caller's promise; slots are multiples of 16 bytes, and so reach as far as the padding.
+    unsafe { medium.stream(to, &[bytes]) };
+    Ok(())
+}
+
 /// An item whose value comes from a source, in pieces.
 pub(super) struct Streamed<'a> {
     header: Header,

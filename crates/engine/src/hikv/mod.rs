@@ -11,12 +11,13 @@
 //! crash before 4 leaves garbage that nothing reaches, which is free space. Several keys as one step: [`batch`].
 //!
 //! # Lock order
-//! background -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator. Operations are
+//! background, compaction -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator. Operations are
 //! pinned throughout; whoever waits for readers (`clear`) is not.
 
 mod background;
 mod batch;
 mod check;
+mod compact;
 mod conditional;
 mod expiry;
 pub mod image;
@@ -44,6 +45,7 @@ use pmem::{Dram, Medium};
 
 use crate::{Clock, EngineStats, Hasher};
 use background::Background;
+use compact::Compaction;
 use image::CleanImage;
 use order::{HashOnly, Order};
 use reaper::Reaper;
@@ -64,6 +66,7 @@ pub struct HiKv<M, D: Dram, O = HashOnly> {
     image: CleanImage,
     clock: Clock,
     reaper: Reaper,
+    compaction: Compaction,
     verify_values: bool,
     order: O,
 }
@@ -100,6 +103,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             split_load: split_load(splits),
             chained_count: splits.chained_count,
             reaped_count: self.reaper.reaped_count(),
+            taken_bytes: self.taken_bytes(),
+            compaction: self.compaction.stats(),
             counts: self.medium.counts(),
             order: self.order.stats(),
         }

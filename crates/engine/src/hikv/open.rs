@@ -9,6 +9,7 @@ use pmem::{Dram, Medium};
 
 use super::HiKv;
 use super::background::Background;
+use super::compact::Compaction;
 use super::image::CleanImage;
 use super::order::{HashOnly, Ordered};
 use super::reaper::Reaper;
@@ -54,6 +55,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             image,
             clock: Clock::default(),
             reaper: Reaper::default(),
+            compaction: Compaction::above(None),
             verify_values: false,
             order: HashOnly,
         }
@@ -74,6 +76,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             image,
             clock,
             reaper,
+            compaction,
             verify_values,
             order: HashOnly,
         } = self;
@@ -89,9 +92,18 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             image,
             clock,
             reaper,
+            compaction,
             verify_values,
             order,
         }
+    }
+
+    /// The same store, which gives space back in the background ([`crate::Engine::step`]) while it takes more than `above`
+    /// times what items and index occupy; never if there is no such limit.
+    #[must_use]
+    pub fn compacting_above(mut self, above: Option<f64>) -> HiKv<M, D> {
+        self.compaction = Compaction::above(above);
+        self
     }
 
     /// The same store, verifying each value's checksum whenever it is read.

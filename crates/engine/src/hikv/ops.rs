@@ -13,7 +13,8 @@ use super::order::Order;
 use super::read::{GROUP_COUNT, whole};
 use super::write::{Before, Prepared, Target, check_key};
 use crate::{
-    BatchOp, Check, Clock, Damage, Decide, Engine, EngineStats, Error, Expiry, OrderedEngine, Progress, Version, Wanted,
+    BatchOp, Check, Clock, Compacted, CompactionProgress, Damage, Decide, Engine, EngineStats, Error, Expiry,
+    OrderedEngine, Progress, Version, Wanted,
 };
 
 impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
@@ -145,8 +146,13 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         self.background_step()
     }
 
-    fn tidy(&self) {
+    fn tidy(&self) -> Progress {
         self.collect();
+        if self.may_compact() { Progress::More } else { Progress::Idle }
+    }
+
+    fn compact(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error> {
+        self.compact_now(progress)
     }
 
     fn close(&self) -> Result<(), Error> {
@@ -154,7 +160,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     }
 
     fn wanted(&self) -> Wanted {
-        let is_wanted = self.reaper.is_wanted() || self.medium.is_writable() && self.runs_low();
+        let is_wanted = self.reaper.is_wanted() || self.medium.is_writable() && (self.runs_low() || self.may_compact());
         let space = if is_wanted { Wanted::One } else { Wanted::Nobody };
         space.max(self.order.wanted())
     }

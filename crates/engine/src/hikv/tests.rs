@@ -1,6 +1,7 @@
 //! HiKV on a simulated region: what it costs, what it does at its limits, and what it says about damage.
 
 mod batch;
+mod compaction;
 mod conditional;
 mod damage;
 mod expiry;

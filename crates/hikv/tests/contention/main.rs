@@ -5,6 +5,7 @@
 
 mod batches;
 mod clearing;
+mod compacting;
 mod histories;
 mod increments;
 mod place;

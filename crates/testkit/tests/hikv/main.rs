@@ -5,6 +5,7 @@
 
 mod batches;
 mod closes;
+mod compactions;
 mod scripts;
 mod subject;
 

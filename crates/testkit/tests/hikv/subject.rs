@@ -172,6 +172,10 @@ impl<O: Kept> Operations for Crashed<O> {
         self.0.clear().map_err(failure)
     }
 
+    fn compact(&self) -> Result<(), Failure> {
+        self.0.compact(&mut |_| {}).map(drop).map_err(failure)
+    }
+
     /// Keys that have expired count until they are reaped.
     fn len(&self) -> Result<u64, Failure> {
         while now().now_ms() > 0 && self.0.step().map_err(failure)? == Progress::More {}
