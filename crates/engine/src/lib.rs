@@ -3,16 +3,25 @@
 //! [`Engine`] is the object-safe seam between the fronts (library, command line, server) and the engines. Values are
 //! pushed into a callback: no copy is forced on anyone, and no lifetime crosses a lock.
 
+mod batch_op;
+mod check;
+mod compaction;
 mod engine;
 mod error;
+mod expiry;
 mod hash;
 pub mod hikv;
 mod host_dram;
 mod ordered_engine;
+mod places;
 mod worker;
 
-pub use engine::{CheckStep, Damage, Engine, EngineStats, Progress, Version, Wanted};
+pub use batch_op::BatchOp;
+pub use check::{Check, Depth};
+pub use compaction::{Compacted, CompactionProgress, CompactionStats};
+pub use engine::{Damage, Decide, Decision, Engine, EngineStats, Progress, Version, Wanted};
 pub use error::{Error, Limits, OpenError};
+pub use expiry::{Clock, Expiry, Ttl};
 pub use hash::Hasher;
 pub use hikv::HiKv;
 pub use hikv::order::{HashOnly, Ordered};

@@ -8,6 +8,7 @@ use crate::class::Class;
 use crate::format::Parameters;
 use crate::free::extent_units;
 use crate::header::{ChunkKind, Header};
+use crate::holes::Backer;
 use crate::image::ImageWord;
 use crate::lane::Lanes;
 use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, UNIT_BYTES, unit_start};
@@ -15,6 +16,7 @@ use crate::lender::Lender;
 use crate::lock::Spin;
 use crate::place::{Place, PlaceKind, Reservation};
 use crate::region::Region;
+use crate::runs::Runs;
 use crate::shape::Shape;
 use crate::slab::State;
 use crate::space::{Figures, Space};
@@ -70,7 +72,8 @@ impl<D: Dram> Heap<D> {
     /// now on, so the region's head and every chunk's header are made durable as they stand.
     ///
     /// # Errors
-    /// What is wrong with the region and where; [`HeapError::NoDram`].
+    /// What is wrong with the region and where; [`HeapError::Medium`] if holes in what is used cannot be filled;
+    /// [`HeapError::NoDram`].
     pub fn open<M: Medium>(medium: &M, dram: D) -> Result<Heap<D>, HeapError> {
         let region = Region::open(medium)?;
         let mark = state::load_mark(medium, region.len_bytes())?;
@@ -94,7 +97,14 @@ impl<D: Dram> Heap<D> {
             // SAFETY: nobody has seen the table.
             unsafe { table.give_back(&lender) }
         })?;
-        let (space, figures) = (Space::new(mark), Figures::default());
+        let runs = Runs::new(&lender).inspect_err(|_| {
+            // SAFETY: nobody has seen the table, nor the lanes.
+            unsafe {
+                lanes.give_back(&lender);
+                table.give_back(&lender);
+            }
+        })?;
+        let (space, figures) = (Space::new(mark, runs), Figures::default());
         figures.note(&space);
         Ok(Heap {
             region,
@@ -111,19 +121,22 @@ impl<D: Dram> Heap<D> {
         })
     }
 
-    /// Enters every chunk below the mark into the table, unswept.
+    /// Enters every chunk below the mark into the table, unswept, and sees that all but free runs has space.
     fn walk<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
         self.table.cover(&self.lender, FIRST_CHUNK_UNIT, self.unswept_past)?;
-        let mut unit = FIRST_CHUNK_UNIT;
+        let (mut unit, mut backer) = (FIRST_CHUNK_UNIT, Backer::new(medium));
         while unit < self.unswept_past {
             let header = Header::load(medium, unit, self.unswept_past)?;
             self.enter(unit, header)?;
+            if header.kind == ChunkKind::Free {
+                backer.skip(unit, header.units)?;
+            }
             if medium.is_writable() {
                 medium.flush(unit_start(unit).span(CHUNK_HEADER_BYTES));
             }
             unit += header.units;
         }
-        Ok(())
+        Ok(backer.finish(unit)?)
     }
 
     fn enter(&self, unit: u32, header: Header) -> Result<(), HeapError> {
@@ -142,6 +155,20 @@ impl<D: Dram> Heap<D> {
     /// What the region is.
     pub fn superblock(&self) -> Superblock {
         self.region.superblock()
+    }
+
+    /// True if the region is known to have these feature flags.
+    #[inline]
+    pub fn has_features(&self, features: u32) -> bool {
+        self.region.has_features(features)
+    }
+
+    /// Gives the region these feature flags, for good. They are durable before anything that is written after this returns.
+    #[inline]
+    pub fn set_features<M: Medium>(&self, medium: &M, features: u32) {
+        if !self.has_features(features) {
+            self.region.set_features(medium, features);
+        }
     }
 
     /// The generation of the store: segments of another one are void.
@@ -211,6 +238,7 @@ impl<D: Dram> Drop for Heap<D> {
         });
         // SAFETY: as above.
         unsafe {
+            self.space.get_mut().runs.give_back(&self.lender);
             self.lanes.give_back(&self.lender);
             self.table.give_back(&self.lender);
         }

@@ -78,7 +78,7 @@ pub(crate) fn open(dir: &Path, options: &Options, lock: Option<StoreLock>) -> Re
     let journal_identity = medium.identity();
     let identity = Identity::of_journal(&medium);
     let opened = start(medium, identity, &base_path, options, lock, None)?;
-    if opened.identity.uuid().into_bytes() == journal_identity {
+    if opened.identity.uuid() == journal_identity {
         Ok(opened)
     } else {
         let why = std::io::Error::other("it belongs to another store");

@@ -20,17 +20,24 @@
 //! A [`Store`] is cheap to clone and may be used by any number of threads. One process at a time may write to a store;
 //! [`Store::open_read_only`] lets several read while nobody writes. A child of a fork gets [`Error::Forked`].
 
+mod batch;
+mod compact;
+mod conditional;
+pub mod dump;
 mod error;
+mod expiry;
 mod files;
 mod journal_files;
 mod options;
 mod ordered;
 mod reader;
+pub mod repair;
 mod stats;
 mod store;
 mod verify;
 
-pub use engine::{Damage, Error, Limits};
+pub use batch::WriteBatch;
+pub use engine::{Clock, Compacted, CompactionProgress, Damage, Decision, Error, Expiry, Limits, Ttl};
 pub use error::OpenError;
 pub use options::Options;
 pub use ordered::{Item, OrderProgress, Ordered, Range};

@@ -36,8 +36,8 @@ impl Identity {
         }
     }
 
-    pub(crate) fn uuid(&self) -> Uuid {
-        self.uuid
+    pub(crate) fn uuid(&self) -> [u8; 16] {
+        self.uuid.into_bytes()
     }
 
     pub(crate) fn with_uuid(self, uuid: Uuid) -> Identity {
@@ -59,7 +59,7 @@ pub struct Stats {
     pub durability_why: &'static str,
     /// The store's identity.
     pub uuid: String,
-    /// Keys.
+    /// Keys, those among them that expired and whose room was not taken back yet.
     pub items: u64,
     /// Bytes of the region, which is the file's length.
     pub region_bytes: u64,
@@ -69,10 +69,18 @@ pub struct Stats {
     pub live_bytes: u64,
     /// Bytes of the region that are free.
     pub free_bytes: u64,
+    /// Space that the region takes: its length without the holes in it. Where nobody knows, what may take space.
+    pub allocated_bytes: u64,
+    /// Items that compaction has moved since open.
+    pub moved_count: u64,
+    /// Space that compaction has given back since open.
+    pub given_back_bytes: u64,
     /// Volatile memory of index and allocator.
     pub dram_bytes: u64,
     /// Items that were replaced or deleted and wait for readers to move on.
     pub garbage_count: u64,
+    /// Keys that expired and whose room was taken back since open.
+    pub reaped_count: u64,
     /// Segments of the hash index.
     pub segment_count: u64,
     /// How full they are, 0 to 1.
@@ -121,8 +129,12 @@ impl Stats {
             used_bytes: figures.used_bytes,
             live_bytes: figures.live_bytes,
             free_bytes: figures.free_bytes,
+            allocated_bytes: figures.taken_bytes,
+            moved_count: figures.compaction.moved_items,
+            given_back_bytes: figures.compaction.given_back_bytes,
             dram_bytes: figures.dram_bytes + figures.order.map_or(0, |order| order.dram_bytes),
             garbage_count: figures.garbage_count,
+            reaped_count: figures.reaped_count,
             segment_count: figures.segment_count,
             load: load(&figures),
             split_count: figures.split_count,

@@ -17,6 +17,10 @@
 //!
 //! Growth is durable when it returns, and its new bytes are zero.
 //!
+//! Pages that are discarded hold garbage from then on: in the line model in every image at once, since no fence holds a
+//! file system back; in the span model from their place in the log on. That they may also come back as they were shows
+//! nothing new, since an image from before the call has them so. A store to one panics before space is taken again.
+//!
 //! [`SimDisk`] is two files on a disk, for the journal: see its head. The explorer takes either for what it is: [`Crashable`].
 
 mod agent;

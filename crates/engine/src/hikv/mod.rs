@@ -8,14 +8,18 @@
 //! # Write order
 //! 1 reserve room; 2 write the item, flush; 3 lock the bucket, look for the key, take a ticket of the order; 4 order,
 //! publish, commit, unlock; 5 wait, take the FRESH mark away; 6 fill the ticket: the item that was replaced is retired. A
-//! crash before 4 leaves garbage that nothing reaches, which is free space.
+//! crash before 4 leaves garbage that nothing reaches, which is free space. Several keys as one step: [`batch`].
 //!
 //! # Lock order
-//! background -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator. Operations are
+//! background, compaction -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator. Operations are
 //! pinned throughout; whoever waits for readers (`clear`) is not.
 
 mod background;
+mod batch;
 mod check;
+mod compact;
+mod conditional;
+mod expiry;
 pub mod image;
 mod item;
 pub mod layout;
@@ -24,6 +28,8 @@ mod open;
 mod ops;
 pub mod order;
 mod read;
+mod reaper;
+pub mod salvage;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -37,10 +43,12 @@ use index::partitioned_hash::{Cleared, Context, Garbage, SplitStats, layout::SEG
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
-use crate::{EngineStats, Hasher};
+use crate::{Clock, EngineStats, Hasher};
 use background::Background;
+use compact::Compaction;
 use image::CleanImage;
 use order::{HashOnly, Order};
+use reaper::Reaper;
 
 pub use heap::Parameters;
 
@@ -56,6 +64,9 @@ pub struct HiKv<M, D: Dram, O = HashOnly> {
     /// Every entry is counted, and free space is known unless the store is damaged or read-only.
     swept: AtomicBool,
     image: CleanImage,
+    clock: Clock,
+    reaper: Reaper,
+    compaction: Compaction,
     verify_values: bool,
     order: O,
 }
@@ -91,6 +102,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             split_count: splits.split_count,
             split_load: split_load(splits),
             chained_count: splits.chained_count,
+            reaped_count: self.reaper.reaped_count(),
+            taken_bytes: self.taken_bytes(),
+            compaction: self.compaction.stats(),
             counts: self.medium.counts(),
             order: self.order.stats(),
         }

@@ -9,9 +9,11 @@ use pmem::{Dram, Medium};
 
 use super::HiKv;
 use super::background::Background;
+use super::compact::Compaction;
 use super::image::CleanImage;
 use super::order::{HashOnly, Ordered};
-use crate::{Hasher, OpenError};
+use super::reaper::Reaper;
+use crate::{Clock, Hasher, OpenError};
 use heap::Parameters;
 
 impl<M: Medium, D: Dram> HiKv<M, D> {
@@ -51,6 +53,9 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             background: Mutex::new(Background::default()),
             swept: swept.into(),
             image,
+            clock: Clock::default(),
+            reaper: Reaper::default(),
+            compaction: Compaction::above(None),
             verify_values: false,
             order: HashOnly,
         }
@@ -69,10 +74,36 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             background,
             swept,
             image,
+            clock,
+            reaper,
+            compaction,
             verify_values,
             order: HashOnly,
         } = self;
-        HiKv { medium, heap, index, hasher, limbo, cleared, background, swept, image, verify_values, order }
+        HiKv {
+            medium,
+            heap,
+            index,
+            hasher,
+            limbo,
+            cleared,
+            background,
+            swept,
+            image,
+            clock,
+            reaper,
+            compaction,
+            verify_values,
+            order,
+        }
+    }
+
+    /// The same store, which gives space back in the background ([`crate::Engine::step`]) while it takes more than `above`
+    /// times what items and index occupy; never if there is no such limit.
+    #[must_use]
+    pub fn compacting_above(mut self, above: Option<f64>) -> HiKv<M, D> {
+        self.compaction = Compaction::above(above);
+        self
     }
 
     /// The same store, verifying each value's checksum whenever it is read.
