@@ -1,6 +1,7 @@
 //! The `hikv` program: a store's items, its state and its speed from a terminal, and a server for it.
 
 mod commands;
+mod durable;
 mod failure;
 mod formats;
 mod input;

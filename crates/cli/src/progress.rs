@@ -45,6 +45,11 @@ impl Progress {
         self.items
     }
 
+    /// True if the next [`Progress::set`] shows something.
+    pub(crate) fn is_due(&self) -> bool {
+        self.next.is_some_and(|next| Instant::now() >= next)
+    }
+
     /// `items` so far; `done` of the total lies behind.
     pub(crate) fn set(&mut self, items: u64, done: u64) {
         self.items = items;

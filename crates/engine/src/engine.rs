@@ -189,6 +189,9 @@ pub trait Engine: Send + Sync {
     /// meanwhile. Waits for the sweep after open, and helps it.
     fn compact(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error>;
 
+    /// Makes every write that has returned as durable as the medium can, where it was acknowledged with less.
+    fn sync(&self) -> Result<(), Error>;
+
     /// Leaves behind what makes the next opening quick, if there is room. Nobody else uses the engine meanwhile; nothing
     /// that was acknowledged depends on it.
     fn close(&self) -> Result<(), Error>;

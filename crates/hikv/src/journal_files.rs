@@ -91,7 +91,10 @@ fn journal_options(options: &Options, name: &'static str) -> JournalOptions {
         reserve_bytes: options.region_bytes_max,
         writable: !options.read_only,
         huge_pages: options.huge_pages,
-        level: options.durability.unwrap_or(Durability::Power),
+        level: match options.durability {
+            _ if options.sync_on_request => Durability::Process,
+            wanted => wanted.unwrap_or(Durability::Power),
+        },
         sync_interval: options.sync_interval,
         log_bytes_max: options.log_bytes_max,
         name,

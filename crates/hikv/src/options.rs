@@ -43,6 +43,7 @@ pub struct Options {
     pub(crate) durability: Option<Durability>,
     pub(crate) sync_interval: Duration,
     pub(crate) log_bytes_max: u64,
+    pub(crate) sync_on_request: bool,
     pub(crate) clock: Clock,
 }
 
@@ -82,6 +83,7 @@ impl Default for Options {
             durability: None,
             sync_interval: SYNC_INTERVAL,
             log_bytes_max: LOG_BYTES_MAX,
+            sync_on_request: false,
             clock: Clock::default(),
         }
     }
@@ -190,6 +192,13 @@ impl Options {
     #[must_use]
     pub fn sync_interval(self, sync_interval: Duration) -> Options {
         Options { sync_interval, ..self }
+    }
+
+    /// On a journal: acknowledge writes before they are synced, and leave that to [`Store::sync`] (default: no). For loading
+    /// much at once, where what was written between two syncs can be written again.
+    #[must_use]
+    pub fn sync_on_request(self, sync_on_request: bool) -> Options {
+        Options { sync_on_request, ..self }
     }
 
     /// The most that a journal's log takes on the disk, in bytes, which bounds what opening replays (default: 256 MiB; 8 MiB

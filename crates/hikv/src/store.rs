@@ -366,6 +366,15 @@ impl Store {
         self.engine()?.walk(Cursor::from_number(from), &mut each).map(Cursor::number)
     }
 
+    /// Makes every write that has returned as durable as the medium can. That is nothing to do but with durability `buffered`
+    /// or `process` on a journal.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn sync(&self) -> Result<(), Error> {
+        self.engine()?.sync()
+    }
+
     /// The store's figures. Just after open this waits until keys are counted.
     ///
     /// # Panics

@@ -217,14 +217,6 @@ impl<F: File> Journaled<F> {
         self.journal.memory.in_owner()
     }
 
-    /// Makes everything that was flushed durable, whatever the level.
-    ///
-    /// # Errors
-    /// [`MediumError::Poisoned`].
-    pub fn sync(&self) -> Result<(), MediumError> {
-        self.journal.wait(self.journal.appended.load(Ordering::Acquire), Durability::Power)
-    }
-
     /// Applies what can be applied of the log to the base, now.
     ///
     /// # Errors

@@ -196,6 +196,10 @@ unsafe impl<F: File> Medium for Journaled<F> {
         self.journal.wait(ticket.0, self.journal.options.level)
     }
 
+    fn sync(&self) -> Result<(), MediumError> {
+        self.journal.wait(self.journal.appended.load(Ordering::Acquire), Durability::Power)
+    }
+
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
         self.grow_to(to_bytes)
     }

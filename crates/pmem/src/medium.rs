@@ -217,6 +217,14 @@ pub unsafe trait Medium: Send + Sync + 'static {
     /// Returns once what [`Medium::commit`] asked for is durable.
     fn wait(&self, ticket: Ticket) -> Result<(), MediumError>;
 
+    /// Makes what was flushed as durable as the medium can, where commits promise less.
+    ///
+    /// # Errors
+    /// As for [`Medium::wait`].
+    fn sync(&self) -> Result<(), MediumError> {
+        Ok(())
+    }
+
     /// Makes the region at least `to_bytes` long; new bytes are zero. The region does not move.
     ///
     /// # Errors

@@ -130,6 +130,10 @@ unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
         self.inner.wait(ticket)
     }
 
+    fn sync(&self) -> Result<(), MediumError> {
+        self.inner.sync()
+    }
+
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
         self.inner.grow(to_bytes)
     }

@@ -5,9 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use clap::Args;
-use hikv::Store;
 
-use super::open_existing;
+use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::formats::Escaped;
 
@@ -33,11 +32,13 @@ pub(crate) struct Cas {
     /// In place of NEW: delete the key
     #[arg(long)]
     delete: bool,
+    #[command(flatten)]
+    durable: Durable,
 }
 
 impl Cas {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let store = if self.absent { Store::open(&self.dir)? } else { open_existing(&self.dir)? };
+        let store = self.durable.options().create(self.absent).open(&self.dir)?;
         let (first, second) = (self.first.as_bytes(), self.second.as_deref().map(OsStrExt::as_bytes));
         let (expected, new) = if self.absent { (None, Some(first)) } else { (Some(first), second) };
         let key = self.key.as_bytes();

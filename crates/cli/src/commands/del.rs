@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{not_found, open_existing};
+use super::not_found;
+use crate::durable::Durable;
 use crate::failure::{Failure, complain};
 
 /// Remove keys and their values
@@ -18,11 +19,13 @@ pub(crate) struct Del {
     /// Any bytes, also none
     #[arg(required = true, value_name = "KEY")]
     keys: Vec<OsString>,
+    #[command(flatten)]
+    durable: Durable,
 }
 
 impl Del {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let store = open_existing(&self.dir)?;
+        let store = self.durable.options().create(false).open(&self.dir)?;
         let mut missing = Vec::new();
         for key in self.keys.iter().map(|key| key.as_bytes()) {
             if !store.delete(key).map_err(Failure::at_path(&self.dir))? {

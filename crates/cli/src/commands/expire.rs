@@ -8,7 +8,8 @@ use std::time::Duration;
 use clap::Args;
 use hikv::{Error, Store};
 
-use super::{not_found, open_existing};
+use super::not_found;
+use crate::durable::Durable;
 use crate::failure::Failure;
 
 /// Let a key expire
@@ -22,6 +23,8 @@ pub(crate) struct Expire {
     /// From now, with up to three decimals; 0 deletes the key
     #[arg(value_parser = seconds)]
     seconds: Duration,
+    #[command(flatten)]
+    durable: Durable,
 }
 
 /// Let a key stay that was to expire
@@ -32,22 +35,29 @@ pub(crate) struct Persist {
     dir: PathBuf,
     /// Any bytes, also none
     key: OsString,
+    #[command(flatten)]
+    durable: Durable,
 }
 
 impl Expire {
     pub(super) fn run(self) -> Result<(), Failure> {
-        change(&self.dir, self.key.as_bytes(), |store, key| store.expire_in(key, self.seconds))
+        change(&self.dir, &self.durable, self.key.as_bytes(), |store, key| store.expire_in(key, self.seconds))
     }
 }
 
 impl Persist {
     pub(super) fn run(self) -> Result<(), Failure> {
-        change(&self.dir, self.key.as_bytes(), |store, key| store.persist(key))
+        change(&self.dir, &self.durable, self.key.as_bytes(), |store, key| store.persist(key))
     }
 }
 
-fn change(dir: &Path, key: &[u8], change: impl FnOnce(&Store, &[u8]) -> Result<bool, Error>) -> Result<(), Failure> {
-    let store = open_existing(dir)?;
+fn change(
+    dir: &Path,
+    durable: &Durable,
+    key: &[u8],
+    change: impl FnOnce(&Store, &[u8]) -> Result<bool, Error>,
+) -> Result<(), Failure> {
+    let store = durable.options().create(false).open(dir)?;
     let was_there = change(&store, key).map_err(Failure::at_path(dir))?;
     store.close().map_err(Failure::at_path(dir))?;
     if was_there { Ok(()) } else { Err(Failure::Negative(not_found(dir, key))) }

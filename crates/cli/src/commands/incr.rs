@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::open_existing;
+use crate::durable::Durable;
 use crate::failure::Failure;
 
 /// Add to the decimal number that a key holds, and write the sum to standard output
@@ -23,11 +23,13 @@ pub(crate) struct Incr {
     /// A whole number of 64 bits
     #[arg(default_value_t = 1, allow_negative_numbers = true)]
     by: i64,
+    #[command(flatten)]
+    durable: Durable,
 }
 
 impl Incr {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let store = open_existing(&self.dir)?;
+        let store = self.durable.options().create(false).open(&self.dir)?;
         let sum = store.increment(self.key.as_bytes(), self.by).map_err(Failure::at_path(&self.dir))?;
         store.close().map_err(Failure::at_path(&self.dir))?;
         writeln!(io::stdout(), "{sum}").map_err(Failure::output("the sum"))

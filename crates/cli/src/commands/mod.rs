@@ -22,7 +22,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Subcommand;
-use hikv::{Error, OpenError, Options, Ordered, Store};
+use hikv::{Error, Ordered, Store};
 
 use crate::failure::Failure;
 use crate::formats::Escaped;
@@ -73,11 +73,6 @@ impl Command {
             Command::Serve(serve) => serve.run(),
         }
     }
-}
-
-/// Opens a store that must be there: a mistyped path makes no store.
-fn open_existing(path: &Path) -> Result<Store, OpenError> {
-    Options::new().create(false).open(path)
 }
 
 /// Waits until the store's keys are in order, and shows how far they are.

@@ -11,6 +11,7 @@ use clap::Args;
 use hikv::{Limits, Store};
 
 use super::expire::seconds;
+use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::input::Input;
 
@@ -33,6 +34,8 @@ pub(crate) struct Put {
     /// Let the key expire so long from now
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     ttl: Option<Duration>,
+    #[command(flatten)]
+    durable: Durable,
 }
 
 impl Put {
@@ -42,7 +45,7 @@ impl Put {
             (_, Some(file)) => Source::open(file)?,
             (_, None) => Source::open(Path::new("-"))?,
         };
-        let store = Store::open(&self.dir)?;
+        let store = self.durable.options().open(&self.dir)?;
         source.put(&store, self.key.as_bytes(), self.ttl).map_err(Failure::at_path(&self.dir))?;
         store.close().map_err(Failure::at_path(&self.dir))
     }

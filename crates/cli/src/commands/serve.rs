@@ -10,6 +10,7 @@ use hikv::Store;
 use indicatif::HumanCount;
 use server::{Config, Server, StopHandle};
 
+use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 
@@ -27,12 +28,14 @@ pub(crate) struct Serve {
     /// Threads that serve; by default one a core
     #[arg(long, value_name = "COUNT")]
     threads: Option<NonZeroUsize>,
+    #[command(flatten)]
+    durable: Durable,
 }
 
 impl Serve {
     pub(super) fn run(self) -> Result<(), Failure> {
         let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
-        let store = Store::open(&self.dir)?;
+        let store = self.durable.options().open(&self.dir)?;
         let server = self.bind(store.clone())?;
         self.announce(&store, &server).map_err(Failure::output("standard output"))?;
         let stop = StopHandle::new();

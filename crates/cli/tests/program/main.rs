@@ -4,6 +4,7 @@ mod bad_input;
 mod bad_store;
 mod bench;
 mod changes;
+mod durability;
 mod expiry;
 mod interrupted;
 mod items;

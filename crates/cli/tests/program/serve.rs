@@ -2,24 +2,29 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::support::{Ended, Place, hikv};
 
 /// A server on a port of its own.
-struct Serving {
-    child: Child,
+pub(crate) struct Serving {
+    pub(crate) child: Child,
     out: BufReader<ChildStdout>,
     banner: String,
     address: String,
 }
 
 impl Serving {
-    fn start(place: &Place) -> Serving {
+    pub(crate) fn start(place: &Place) -> Serving {
         let arguments = ["--addr", "127.0.0.1:0", "--threads", "2"];
-        let mut child = hikv("serve", &place.store(), &arguments).stdin(Stdio::null()).spawn().unwrap();
+        Serving::spawned(hikv("serve", &place.store(), &arguments))
+    }
+
+    /// The server that `command` starts.
+    pub(crate) fn spawned(mut command: Command) -> Serving {
+        let mut child = command.stdin(Stdio::null()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut banner = String::new();
         while !banner.contains("durability") {
@@ -31,7 +36,7 @@ impl Serving {
     }
 
     /// The first `len_bytes` of the answer to `request`.
-    fn ask(&self, request: &[u8], len_bytes: usize) -> Vec<u8> {
+    pub(crate) fn ask(&self, request: &[u8], len_bytes: usize) -> Vec<u8> {
         let mut socket = TcpStream::connect(&self.address).unwrap();
         socket.write_all(request).unwrap();
         let mut answer = vec![0; len_bytes];
@@ -40,8 +45,18 @@ impl Serving {
     }
 
     /// What is said after the banner, once the process has ended well.
-    fn stop(mut self, signal: Signal) -> String {
+    pub(crate) fn stop(self, signal: Signal) -> String {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
+        self.ended()
+    }
+
+    /// The same for a server that a process of its own group started.
+    pub(crate) fn stop_group(self, signal: Signal) -> String {
+        kill_process_group(Pid::from_child(&self.child), signal).unwrap();
+        self.ended()
+    }
+
+    fn ended(mut self) -> String {
         let mut words = String::new();
         self.out.read_to_string(&mut words).unwrap();
         Ended(self.child.wait_with_output().unwrap()).succeeded();
@@ -54,9 +69,15 @@ fn the_banner_says_what_is_served_where_and_how_durably() {
     let place = Place::new();
     place.run_with_input("load", &["-"], b"a\t1\nb\t2\n").succeeded();
     let serving = Serving::start(&place);
-    for said in
-        [place.store().to_str().unwrap(), "2 items", "order ", "medium", "durability", "process: ", &serving.address]
-    {
+    for said in [
+        place.store().to_str().unwrap(),
+        "2 items",
+        "order ",
+        "medium",
+        "durability",
+        "power: journaled",
+        &serving.address,
+    ] {
         assert!(serving.banner.contains(said), "'{said}' is missing: {}", serving.banner);
     }
     serving.stop(Signal::INT);

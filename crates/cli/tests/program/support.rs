@@ -119,6 +119,6 @@ fn mount_privately(at: &Path, options: &CString) -> rustix::io::Result<()> {
 }
 
 #[expect(clippy::print_stderr, reason = "a test that is left out must say so")]
-fn left_out(why: &str) {
+pub(crate) fn left_out(why: &str) {
     eprintln!("left out: {why}");
 }

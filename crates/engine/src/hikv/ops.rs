@@ -146,6 +146,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         self.background_step()
     }
 
+    fn sync(&self) -> Result<(), Error> {
+        Ok(self.medium.sync()?)
+    }
+
     fn tidy(&self) -> Progress {
         self.collect();
         if self.may_compact() { Progress::More } else { Progress::Idle }

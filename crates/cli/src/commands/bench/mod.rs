@@ -14,6 +14,7 @@ use clap::{Args, value_parser};
 use hikv::{Limits, Options, Store};
 use tempfile::TempDir;
 
+use crate::durable::Durable;
 use crate::failure::{Failure, complain};
 use crate::interrupt::Interrupt;
 
@@ -63,6 +64,8 @@ pub(crate) struct Bench {
     /// Leave the store behind, and say where
     #[arg(long)]
     keep: bool,
+    #[command(flatten)]
+    durable: Durable,
 }
 
 impl Bench {
@@ -115,7 +118,8 @@ impl Bench {
     }
 
     fn options(&self) -> Options {
-        Options::new()
+        self.durable
+            .options()
             .count_persists(self.count)
             .persist_delay(Duration::from_nanos(self.persist_ns))
             .read_delay(Duration::from_nanos(self.read_ns))

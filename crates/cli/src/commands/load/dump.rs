@@ -23,7 +23,7 @@ impl Loading<'_> {
                 return Err(Stop::Signal(signal));
             }
             stored?;
-            self.stored(reader.done_bytes());
+            self.stored(reader.done_bytes())?;
         }
     }
 

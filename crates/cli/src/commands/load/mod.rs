@@ -11,6 +11,7 @@ use clap::Args;
 use hikv::Store;
 use hikv::dump::layout::MAGIC;
 
+use crate::durable::Durable;
 use crate::failure::{Failure, complain};
 use crate::formats::{FileFormat, UNKNOWN_FORMAT};
 use crate::input::{Input, Interruptible, is_stdin};
@@ -22,8 +23,9 @@ const READ_BYTES: usize = 256 << 10;
 
 /// Store the items of a file
 ///
-/// Makes the store if there is none. Each item is durable as the store's medium allows before the next is read. What
-/// was stored before an error, or before an interruption, stays.
+/// Makes the store if there is none. Each item is safe from the death of the process before the next is read; those that are
+/// counted in a line of progress are as durable as the store's medium allows. What was stored before an error, or before an
+/// interruption, stays.
 #[derive(Args)]
 pub(crate) struct Load {
     /// The store: a directory, or a DAX device
@@ -40,6 +42,8 @@ pub(crate) struct Load {
     /// Seconds between two lines of progress, where stderr is no terminal
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     progress_every: u64,
+    #[command(flatten)]
+    durable: Durable,
 }
 
 /// The input from its first byte on.
@@ -54,7 +58,7 @@ impl Load {
         let first_bytes = first_bytes(&mut input).map_err(|error| self.unread(&interrupt, &error))?;
         let format = self.format(&first_bytes)?;
         let source = BufReader::with_capacity(READ_BYTES, Cursor::new(first_bytes).chain(input));
-        let store = Store::open(&self.dir)?;
+        let store = self.durable.options().sync_on_request(true).open(&self.dir)?;
         let mut loading = Loading {
             store: &store,
             interrupt: &interrupt,
@@ -66,6 +70,7 @@ impl Load {
             FileFormat::Text(format) => loading.all_lines(source, format),
             FileFormat::Hikv => loading.all_of_dump(source),
         };
+        let outcome = outcome.and(loading.sync().map_err(Stop::from));
         let (progress, bad) = (loading.progress, loading.bad);
         store.close().map_err(Failure::at_path(&self.dir))?;
         conclude(outcome, progress, bad)
@@ -121,9 +126,17 @@ struct Loading<'a> {
 }
 
 impl Loading<'_> {
-    /// Counts an item that was stored; `done_bytes` of the input have become items.
-    fn stored(&mut self, done_bytes: u64) {
+    /// Counts an item that was stored; `done_bytes` of the input have become items. What is shown is durable.
+    fn stored(&mut self, done_bytes: u64) -> Result<(), Failure> {
+        if self.progress.is_due() {
+            self.sync()?;
+        }
         self.progress.set(self.progress.items() + 1, done_bytes);
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), Failure> {
+        self.store.sync().map_err(Failure::at_path(&self.arguments.dir))
     }
 }
 

@@ -1,0 +1,106 @@
+//! What writes survive: what is said of it, what is refused, and that the disk has a write before its client is told.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use rustix::process::Signal;
+
+use crate::serve::Serving;
+use crate::support::{Place, hikv, left_out};
+
+fn said(place: &Place) -> String {
+    String::from_utf8(place.run("stats", &[""; 0]).succeeded()).unwrap()
+}
+
+#[test]
+fn a_store_on_a_disk_is_journaled_unless_less_is_asked_for() {
+    let place = Place::new();
+    place.run("put", &["k", "v"]).succeeded();
+    assert!(said(&place).contains("journaled"), "{}", said(&place));
+    for level in ["power", "buffered", "process"] {
+        place.run("put", &["--durability", level, "k", level]).succeeded();
+        assert_eq!(place.run("get", &["k"]).succeeded(), level.as_bytes());
+    }
+    let direct = Place::new();
+    direct.run("put", &["--durability", "process", "k", "v"]).succeeded();
+    assert!(said(&direct).contains("a file in the page cache"), "{}", said(&direct));
+    direct.run("put", &["--durability", "power", "k", "w"]).failed(2, &["process, not power", "without a journal"]);
+    direct.run("put", &["--durability", "buffered", "k", "w"]).failed(2, &["process, not buffered"]);
+    assert_eq!(direct.run("get", &["k"]).succeeded(), b"v");
+}
+
+#[test]
+fn memory_gives_no_more_than_it_has() {
+    Place::on_tmpfs(12, |place| {
+        for (command, arguments) in [("put", &["k", "v"][..]), ("serve", &["--addr", "127.0.0.1:0"])] {
+            let arguments = [&["--durability", "power"], arguments].concat();
+            place.run(command, &arguments).failed(2, &["tmpfs", "process, not power"]);
+        }
+        place.run("put", &["--durability", "process", "k", "v"]).succeeded();
+        assert!(said(place).contains("outlives the process but not the machine"), "{}", said(place));
+    });
+}
+
+#[test]
+fn reading_a_journaled_store_changes_no_file() {
+    let place = Place::new();
+    place.run("put", &["k", "v"]).succeeded();
+    let contents = || ["store.hikv", "journal.hikv"].map(|name| fs::read(place.store().join(name)).unwrap());
+    let before = contents();
+    assert_eq!(place.run("get", &["k"]).succeeded(), b"v");
+    place.run("check", &[""; 0]).succeeded();
+    assert!(contents() == before, "a file has changed");
+}
+
+#[test]
+fn a_journal_and_its_store_stay_together() {
+    let place = Place::new();
+    place.run("put", &["k", "v"]).succeeded();
+    let [base, log, elsewhere] = ["store.hikv", "journal.hikv", "elsewhere"].map(|name| place.store().join(name));
+    fs::rename(&log, &elsewhere).unwrap();
+    place.run("get", &["k"]).failed(2, &["store.hikv", "journal is missing"]);
+    place.run("put", &["k", "w"]).failed(2, &["store.hikv", "journal is missing"]);
+    fs::rename(&elsewhere, &log).unwrap();
+    fs::rename(&base, &elsewhere).unwrap();
+    place.run("put", &["k", "w"]).failed(2, &["journal.hikv", "store.hikv", "missing"]);
+    fs::rename(&elsewhere, &base).unwrap();
+    let other = Place::new();
+    other.run("put", &["k", "x"]).succeeded();
+    fs::copy(other.store().join("journal.hikv"), &log).unwrap();
+    place.run("get", &["k"]).failed(2, &["journal.hikv", "another store"]);
+}
+
+/// The lines of a trace, in the order in which the calls began or ended.
+fn traced(place: &Place, request: &[u8]) -> Option<String> {
+    let trace = place.file("trace");
+    let serve = hikv("serve", &place.store(), &["--addr", "127.0.0.1:0", "--threads", "1"]);
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-s", "64", "-e", "trace=read,recvfrom,write,writev,sendto,pwrite64,fdatasync,fsync", "-o"]);
+    strace.arg(&trace).arg("--").arg(serve.get_program()).args(serve.get_args());
+    strace.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    if Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_err() {
+        left_out("there is no strace");
+        return None;
+    }
+    let serving = Serving::spawned(strace);
+    assert_eq!(serving.ask(request, 5), b"+OK\r\n");
+    serving.stop_group(Signal::INT);
+    Some(fs::read_to_string(trace).unwrap())
+}
+
+#[test]
+fn a_durable_set_is_synced_before_its_reply() {
+    let place = Place::new();
+    place.run("put", &["k", "v"]).succeeded();
+    let Some(trace) = traced(&place, b"SET traced key\r\n") else { return };
+    let line_with = |from: usize, words: &[&str]| {
+        let found = trace.lines().skip(from).position(|line| words.iter().all(|word| line.contains(word)));
+        from + found.unwrap_or_else(|| panic!("no {words:?} from line {from} on in:\n{trace}"))
+    };
+    let request = line_with(0, &["SET traced key"]);
+    let reply = line_with(request, &["+OK"]);
+    let written = line_with(request, &["pwrite64("]);
+    let synced = line_with(written, &["fdatasync", "= 0"]);
+    assert!(request < written && written < synced && synced < reply, "{written} {synced} {reply}:\n{trace}");
+}
