@@ -41,7 +41,7 @@ pub enum OpenError {
     Map(MapError),
     /// The journal does not open, or cannot be made.
     Journal {
-        /// The store's directory.
+        /// The file that the error is about.
         path: PathBuf,
         /// Why.
         error: JournalError,
@@ -84,10 +84,6 @@ impl OpenError {
             LockError::Io { path, source, doing } => OpenError::Io { path, doing, source },
             other => OpenError::Io { path: path.to_owned(), doing: "lock", source: io::Error::other(other) },
         }
-    }
-
-    pub(crate) fn journal(path: &Path) -> impl FnOnce(JournalError) -> OpenError {
-        move |error| OpenError::Journal { path: path.to_owned(), error }
     }
 
     pub(crate) fn unusable(path: &Path) -> impl FnOnce(RegionError) -> OpenError {

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use engine::{Engine, HiKv, HostDram, hikv::Parameters};
 use heap::{Found, Region};
+use journal::{Journaled, OsFile};
 use pmem::{Counted, Delayed, Durability, Latency, Medium, arch};
 use pmem_os::{MapOptions, Mapped, StoreLock, sync_dir};
 use uuid::Uuid;
@@ -108,9 +109,22 @@ fn open_device(path: &Path, options: &Options) -> Result<Opened, OpenError> {
     }
 }
 
-/// Maps a store that is too damaged to be opened, for reading alone: its region, the name of that, and its lock, if there
-/// is one. Nothing is made or changed.
-pub(crate) fn open_damaged(path: &Path) -> Result<(Mapped, PathBuf, Option<StoreLock>), OpenError> {
+/// A store that is too damaged to be opened, for reading alone.
+pub(crate) struct Damaged {
+    pub(crate) medium: DamagedMedium,
+    /// The file or device.
+    pub(crate) file: PathBuf,
+    pub(crate) _lock: Option<StoreLock>,
+}
+
+/// Its region.
+pub(crate) enum DamagedMedium {
+    Mapped(Mapped),
+    Journaled(Journaled<OsFile>),
+}
+
+/// Opens a store that may be damaged. Nothing is made or changed.
+pub(crate) fn open_damaged(path: &Path) -> Result<Damaged, OpenError> {
     let options = Options::new().read_only(true);
     let found = fs::metadata(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => OpenError::Missing { path: path.to_owned() },
@@ -118,7 +132,8 @@ pub(crate) fn open_damaged(path: &Path) -> Result<(Mapped, PathBuf, Option<Store
     })?;
     if found.file_type().is_char_device() {
         let lock = Some(lock(path, path, &options)?);
-        return Ok((Mapped::open_device(path, map_options(&options))?, path.to_owned(), lock));
+        let medium = DamagedMedium::Mapped(Mapped::open_device(path, map_options(&options))?);
+        return Ok(Damaged { medium, file: path.to_owned(), _lock: lock });
     }
     if !found.is_dir() {
         return Err(OpenError::NotADirectory { path: path.to_owned() });
@@ -128,7 +143,12 @@ pub(crate) fn open_damaged(path: &Path) -> Result<(Mapped, PathBuf, Option<Store
         return Err(OpenError::Missing { path: path.to_owned() });
     }
     let lock = lock_file.exists().then(|| lock(&lock_file, path, &options)).transpose()?;
-    Ok((Mapped::open(&file, map_options(&options))?, file, lock))
+    let medium = if journal_files::is_there(path)? {
+        DamagedMedium::Journaled(journal_files::open_medium(path, &options)?)
+    } else {
+        DamagedMedium::Mapped(Mapped::open(&file, map_options(&options))?)
+    };
+    Ok(Damaged { medium, file, _lock: lock })
 }
 
 /// Locks the store in `dir`. A copy of a store may lack the lock file: a reader makes it, too, if it can.

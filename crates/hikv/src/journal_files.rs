@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 
 use engine::{HiKv, HostDram, hikv::Parameters};
-use journal::{Files, JournalOptions, Journaled, OsFile};
+use journal::{Files, JournalError, JournalOptions, Journaled, OsFile, Which};
 use pmem::Durability;
 use pmem_os::{StoreLock, sync_dir};
 
@@ -44,7 +44,7 @@ pub(crate) fn remove_unfinished(dir: &Path) -> Result<(), OpenError> {
 /// Makes an empty store; see the module.
 pub(crate) fn create(dir: &Path, parameters: &Parameters) -> Result<(), OpenError> {
     let (base, log) = (dir.join(UNFINISHED_NAME), dir.join(UNFINISHED_LOG_NAME));
-    format(dir, &base, &log, parameters).inspect_err(|_| {
+    format(&base, &log, parameters).inspect_err(|_| {
         // They are in nobody's way; the next making removes them, too.
         let _ = (fs::remove_file(&base), fs::remove_file(&log));
     })?;
@@ -57,32 +57,50 @@ pub(crate) fn create(dir: &Path, parameters: &Parameters) -> Result<(), OpenErro
 }
 
 /// Step 1.
-fn format(dir: &Path, base: &Path, log: &Path, parameters: &Parameters) -> Result<(), OpenError> {
+fn format(base: &Path, log: &Path, parameters: &Parameters) -> Result<(), OpenError> {
     let files = Files {
         base: OsFile::create(base).map_err(OpenError::io(base, "create"))?,
         log: OsFile::create(log).map_err(OpenError::io(log, "create"))?,
     };
     let options = JournalOptions { background: false, ..JournalOptions::default() };
     let medium = Journaled::create(files, parameters.region_bytes, parameters.uuid, options);
-    let medium = medium.map_err(OpenError::journal(dir))?;
+    let medium = medium.map_err(|error| journal_error([base, log], error))?;
     HiKv::format(medium, HostDram, parameters).map(drop).map_err(OpenError::unusable(base))
 }
 
 /// Opens the store in `dir`.
 pub(crate) fn open(dir: &Path, options: &Options, lock: Option<StoreLock>) -> Result<Opened, OpenError> {
-    let open = |path: &Path| OsFile::open(path, !options.read_only).map_err(OpenError::io(path, "open"));
-    let (base_path, log_path) = (dir.join(REGION_NAME), dir.join(LOG_NAME));
-    let files = Files { base: open(&base_path)?, log: open(&log_path)? };
-    let name = files.base.medium_name().map_err(OpenError::io(&base_path, "examine"))?;
-    let medium = Journaled::open(files, journal_options(options, name), &|_| {}).map_err(OpenError::journal(dir))?;
+    let medium = open_medium(dir, options)?;
     let journal_identity = medium.identity();
     let identity = Identity::of_journal(&medium);
-    let opened = start(medium, identity, &base_path, options, lock, None)?;
+    let opened = start(medium, identity, &dir.join(REGION_NAME), options, lock, None)?;
     if opened.identity.uuid() == journal_identity {
         Ok(opened)
     } else {
         let why = std::io::Error::other("it belongs to another store");
-        Err(OpenError::io(&log_path, "use")(why))
+        Err(OpenError::io(&dir.join(LOG_NAME), "use")(why))
+    }
+}
+
+/// Opens the journal of the store in `dir`.
+pub(crate) fn open_medium(dir: &Path, options: &Options) -> Result<Journaled<OsFile>, OpenError> {
+    let open = |path: &Path| OsFile::open(path, !options.read_only).map_err(OpenError::io(path, "open"));
+    let (base_path, log_path) = (dir.join(REGION_NAME), dir.join(LOG_NAME));
+    let files = Files { base: open(&base_path)?, log: open(&log_path)? };
+    let name = files.base.medium_name().map_err(OpenError::io(&base_path, "examine"))?;
+    let medium = Journaled::open(files, journal_options(options, name), &|_| {});
+    medium.map_err(|error| journal_error([&base_path, &log_path], error))
+}
+
+/// The error, with the file that it is about.
+fn journal_error([base, log]: [&Path; 2], error: JournalError) -> OpenError {
+    let path = match error.which() {
+        Which::Base => base,
+        Which::Log => log,
+    };
+    match error {
+        JournalError::Io { doing, source, .. } => OpenError::io(path, doing)(source),
+        error => OpenError::Journal { path: path.to_owned(), error },
     }
 }
 

@@ -18,7 +18,8 @@ use pmem_os::sync_dir;
 
 pub use engine::hikv::salvage::{Finding, Weight};
 
-use crate::{OpenError, Options, Store, files};
+use crate::files::{self, DamagedMedium};
+use crate::{OpenError, Options, Store};
 
 /// How far a repair has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,13 +123,16 @@ fn fill(
     unfinished: &Path,
     mut watch: impl FnMut(RepairEvent) -> ControlFlow<()>,
 ) -> Result<RepairReport, RepairError> {
-    let (medium, file, _lock) = files::open_damaged(from).map_err(RepairError::From)?;
+    let damaged = files::open_damaged(from).map_err(RepairError::From)?;
     let store = Options::new().ordered(false).open(unfinished).map_err(RepairError::Into)?;
     let mut filling = Filling { store: &store, report: RepairReport::default(), watch: &mut watch, is_stopped: false };
-    let outcome = salvage(&medium, &mut filling);
+    let outcome = match &damaged.medium {
+        DamagedMedium::Mapped(medium) => salvage(medium, &mut filling),
+        DamagedMedium::Journaled(medium) => salvage(medium, &mut filling),
+    };
     let report = filling.report;
     outcome.map_err(|error| match error {
-        SalvageError::Unusable(error) => RepairError::From(OpenError::Unusable { path: file, error }),
+        SalvageError::Unusable(error) => RepairError::From(OpenError::Unusable { path: damaged.file.clone(), error }),
         SalvageError::Sink(error) => RepairError::Write(error),
         SalvageError::Stopped => RepairError::Stopped { report },
     })?;

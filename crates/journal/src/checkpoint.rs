@@ -4,7 +4,7 @@
 //! 1. The entries of every sealed segment are read back from the log and written to the base, in their order. They are
 //!    durable in the log. Memory is not looked at: it holds what the log may yet lose. *Crash:* the base has any part of
 //!    them, and replay, which begins at the oldest of these segments, writes all of them again.
-//! 2. The base is synced.
+//! 2. The base is synced. Space that was discarded before an *earlier* such step is given back (`discards`).
 //! 3. The segments may be overwritten. The next header says which is the oldest now. *Crash:* replay begins where the last
 //!    header says, at this segment or an older one that is still whole.
 
@@ -35,6 +35,7 @@ impl<F: File> Journal<F> {
         if !self.base.breaks(Canary::RecycledBeforeBase) {
             self.sync_base()?;
         }
+        self.punch_discarded();
         self.base.forget_cached();
         self.slots.lock().recycle(batch.len());
         self.slots_changed.notify_all();

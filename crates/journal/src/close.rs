@@ -35,6 +35,8 @@ impl<F: File> Journal<F> {
         self.seal(&writer)?;
         self.synced.fetch_max(end, std::sync::atomic::Ordering::Release);
         self.checkpoint()?;
-        self.begin_segment(&mut writer)
+        self.begin_segment(&mut writer)?;
+        self.punch_discarded();
+        Ok(())
     }
 }

@@ -30,10 +30,12 @@ pub enum JournalError {
         /// What is wrong there.
         what: &'static str,
     },
-    /// The base is shorter than what the log writes to, or than a page.
+    /// The base is shorter than the region.
     Truncated {
-        /// Its length.
+        /// The base's length.
         base_bytes: u64,
+        /// The region's, as far as the log was read.
+        region_bytes: u64,
     },
     /// An option is outside its range.
     Option {
@@ -59,6 +61,16 @@ pub enum JournalError {
 }
 
 impl JournalError {
+    /// The file that it is about.
+    #[must_use]
+    pub fn which(&self) -> Which {
+        match self {
+            JournalError::Truncated { .. } | JournalError::Memory { .. } => Which::Base,
+            JournalError::Io { which, .. } => *which,
+            _ => Which::Log,
+        }
+    }
+
     pub(crate) fn io(which: Which, doing: &'static str) -> impl FnOnce(io::Error) -> JournalError {
         move |source| JournalError::Io { which, doing, source }
     }
@@ -80,18 +92,18 @@ impl fmt::Display for Which {
 impl fmt::Display for JournalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            JournalError::Unfinished => f.write_str("the journal's log was never finished"),
+            JournalError::Unfinished => f.write_str("the log was never finished"),
             JournalError::Version { found } => {
                 write!(f, "the journal has version {found}, and this program knows version {}", crate::layout::VERSION)
             }
             JournalError::Damaged { at_bytes, what } => {
-                write!(f, "the journal's log is damaged at byte {at_bytes:#x}: {what}")
+                write!(f, "the log is damaged at byte {at_bytes:#x}: {what}")
             }
-            JournalError::Truncated { base_bytes } => {
-                write!(f, "the journal's base has {base_bytes} bytes, fewer than its log tells of")
+            JournalError::Truncated { base_bytes, region_bytes } => {
+                write!(f, "the store has {region_bytes} bytes, of which only {base_bytes} are left")
             }
             JournalError::Option { what } => f.write_str(what),
-            JournalError::Io { which, doing, source } => write!(f, "cannot {doing} the journal's {which}: {source}"),
+            JournalError::Io { which, doing, source } => write!(f, "cannot {doing} the {which}: {source}"),
             JournalError::Memory { wanted_bytes, source } => {
                 write!(f, "no memory for a region of {wanted_bytes} bytes: {source}")
             }

@@ -1,6 +1,7 @@
 //! The seam to the disk: what the journal asks of a file, so that a simulated disk can stand in.
 
 use std::io;
+use std::ops::Range;
 
 use pmem::Canary;
 
@@ -36,11 +37,22 @@ pub trait File: Send + Sync + 'static {
     /// The operating system's; some of it may be written.
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
 
-    /// Makes the file at least `to_bytes` long and takes space for all of it. New bytes are zero.
+    /// Takes space for `range`, as far as it has none, and makes the file so long. New bytes are zero; others stay.
     ///
     /// # Errors
     /// The operating system's, such as that there is no space. The file may have become longer.
-    fn allocate(&self, to_bytes: u64) -> io::Result<()>;
+    fn allocate(&self, range: Range<u64>) -> io::Result<()>;
+
+    /// Gives the space of `range`, whole pages, back: it reads as zeros. As durable as a write.
+    ///
+    /// # Errors
+    /// The operating system's, such as that the file system cannot; the space stays.
+    fn punch(&self, range: Range<u64>) -> io::Result<()>;
+
+    /// The space that the file takes, if the operating system says.
+    fn allocated_bytes(&self) -> Option<u64> {
+        None
+    }
 
     /// Cuts the file to no length.
     ///

@@ -8,6 +8,7 @@ use pmem::{Canary, MediumError};
 use pmem_os::Memory;
 
 use crate::buffer::Buffer;
+use crate::discards::Discards;
 use crate::slots::Slots;
 use crate::writer::Writer;
 use crate::{File, JournalOptions};
@@ -40,6 +41,10 @@ pub(crate) struct Journal<F> {
     pub(crate) slots: Mutex<Slots>,
     /// A segment was sealed, or can be used again, or it is time to stop.
     pub(crate) slots_changed: Condvar,
+    /// Replay begins at this position or behind it, by the newest header.
+    pub(crate) replayed_from: AtomicU64,
+    /// Space of the base that is to be given back.
+    pub(crate) discards: Mutex<Discards>,
     /// One checkpoint at a time.
     pub(crate) checkpoint: Mutex<()>,
     /// One sync of the base at a time.
@@ -77,6 +82,8 @@ impl<F: File> Journal<F> {
             log_sync: Mutex::new(()),
             slots: Mutex::new(log.slots),
             slots_changed: Condvar::new(),
+            replayed_from: AtomicU64::new(0),
+            discards: Mutex::new(Discards::default()),
             checkpoint: Mutex::new(()),
             base_sync: Mutex::new(()),
             poison: AtomicI32::new(0),

@@ -82,7 +82,7 @@ impl<F: File> Journaled<F> {
         let len_bytes = region_bytes.max(1).next_multiple_of(PAGE_BYTES);
         let made = log.truncate().and_then(|()| log.sync()).and_then(|()| base.truncate());
         made.map_err(JournalError::io(Which::Log, "empty"))?;
-        base.allocate(len_bytes).and_then(|()| base.sync()).map_err(JournalError::io(Which::Base, "allocate"))?;
+        base.allocate(0..len_bytes).and_then(|()| base.sync()).map_err(JournalError::io(Which::Base, "allocate"))?;
         let slots = Slots { count: SEGMENT_COUNT, free: vec![1], ..Slots::default() };
         let header = Header {
             segment_bytes: options.segment_bytes as u32,
@@ -122,19 +122,18 @@ impl<F: File> Journaled<F> {
         options.check()?;
         let base_bytes = files.base.len().map_err(JournalError::io(Which::Base, "examine"))?;
         let memory_bytes = base_bytes - base_bytes % PAGE_BYTES;
-        if memory_bytes == 0 {
-            return Err(if files.log.is_empty().unwrap_or(false) {
-                JournalError::Unfinished
-            } else {
-                JournalError::Truncated { base_bytes }
-            });
+        let region_bytes = recover::region_bytes(&files.log, &options)?;
+        let truncated = |region_bytes| JournalError::Truncated { base_bytes, region_bytes };
+        if memory_bytes < region_bytes {
+            return Err(truncated(region_bytes));
         }
         let memory = reserve(memory_bytes, &options)?;
         let loading = |done_bytes| progress(OpenProgress::Loading { done_bytes, total_bytes: memory_bytes });
         load(&files.base, &memory, memory_bytes, &loading).map_err(JournalError::io(Which::Base, "read"))?;
         let mut apply = |at: u64, bytes: &[u8]| {
-            if at.checked_add(bytes.len() as u64).is_none_or(|end| end > memory_bytes) {
-                return Err(JournalError::Truncated { base_bytes });
+            let end = at.saturating_add(bytes.len() as u64);
+            if end > memory_bytes {
+                return Err(truncated(end));
             }
             // SAFETY: the bytes lie in the region's memory (just checked), and nobody else has the medium yet.
             unsafe { memory.base().as_ptr().add(at as usize).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
@@ -143,12 +142,7 @@ impl<F: File> Journaled<F> {
         let mut replaying = |done, total| progress(OpenProgress::Replaying { done, total });
         let log = recover::replay(&files.log, &options, &mut apply, &mut replaying)?;
         if log.writer.region_bytes > memory_bytes {
-            return Err(JournalError::Truncated { base_bytes });
-        }
-        if options.writable {
-            // A copy may have holes, for which there may be no space when the checkpoint comes.
-            let filled = files.base.allocate(memory_bytes);
-            filled.map_err(JournalError::io(Which::Base, "allocate"))?;
+            return Err(truncated(log.writer.region_bytes));
         }
         let journal = Journal::new(files, memory, log, options);
         if options.writable {
@@ -256,12 +250,8 @@ impl<F: File> Journaled<F> {
     /// The base first, durably; then memory; then the log says so. A file that is longer than the log says (a crash, or a sync
     /// that failed) may not be so durably.
     fn extend(&self, from_bytes: u64, to_bytes: u64) -> Result<(), MediumError> {
-        let full = |error: io::Error| match error.raw_os_error() {
-            _ if is_full(&error) => MediumError::Full { wanted_bytes: to_bytes },
-            Some(libc::ENOMEM) => MediumError::Full { wanted_bytes: to_bytes },
-            errno => MediumError::Os { errno: errno.unwrap_or(libc::EIO) },
-        };
-        self.journal.base.allocate(to_bytes).map_err(full)?;
+        let full = full_or_failed(to_bytes);
+        self.journal.base.allocate(from_bytes..to_bytes).map_err(full)?;
         self.journal.sync_base()?;
         self.journal.memory.extend(from_bytes..to_bytes).map_err(full)?;
         match self.journal.room(1, 0) {
@@ -289,6 +279,15 @@ impl<F: File> Drop for Journaled<F> {
 impl<F: File> fmt::Debug for Journaled<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Journaled").field("len_bytes", &self.len_bytes).finish_non_exhaustive()
+    }
+}
+
+/// What a refusal to provide for a region of `wanted_bytes` means.
+pub(crate) fn full_or_failed(wanted_bytes: u64) -> impl Fn(io::Error) -> MediumError + Copy {
+    move |error| match error.raw_os_error() {
+        _ if is_full(&error) => MediumError::Full { wanted_bytes },
+        Some(libc::ENOMEM) => MediumError::Full { wanted_bytes },
+        errno => MediumError::Os { errno: errno.unwrap_or(libc::EIO) },
     }
 }
 

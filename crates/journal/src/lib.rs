@@ -17,12 +17,13 @@
 //! opening. The bytes are drawn in `frame` and `segment`.
 //!
 //! # Lock order
-//! checkpoint -> slots; growing -> one sync of the base; turn to sync -> writer -> slots, buffer, one sync of the log.
+//! checkpoint -> slots, discards; growing -> one sync of the base; turn to sync -> writer -> slots, buffer, one sync of the log.
 //! Whoever holds `writer` may wait for a checkpoint. `buffer` is a leaf: no other lock is taken, nor any file used, under it.
 
 mod buffer;
 mod checkpoint;
 mod close;
+mod discards;
 mod error;
 mod file;
 mod frame;

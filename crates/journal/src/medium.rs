@@ -204,6 +204,19 @@ unsafe impl<F: File> Medium for Journaled<F> {
         self.grow_to(to_bytes)
     }
 
+    unsafe fn discard(&self, span: Span) -> u64 {
+        // SAFETY: the caller's promise.
+        unsafe { self.discard_pages(span) }
+    }
+
+    fn back(&self, span: Span) -> Result<(), MediumError> {
+        self.back_pages(span)
+    }
+
+    fn allocated_bytes(&self) -> Option<u64> {
+        self.journal.allocated_bytes()
+    }
+
     fn populate(&self, span: Span) {
         let end = span.end().unwrap_or(u64::MAX).min(self.len_bytes());
         let start = span.start.0 - span.start.0 % PAGE_BYTES;

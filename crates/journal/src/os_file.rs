@@ -2,7 +2,8 @@
 
 use std::fs::{File as StdFile, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
@@ -12,6 +13,9 @@ use crate::File;
 
 /// Zeros are written in pieces of this size where space cannot be asked for: large enough to make calls rare.
 const ZEROS_BYTES: usize = 1 << 20;
+
+/// The unit of [`MetadataExt::blocks`], whatever the file system's own.
+const STAT_BLOCK_BYTES: u64 = 512;
 
 /// An open file of the operating system.
 #[derive(Debug)]
@@ -67,15 +71,22 @@ impl File for OsFile {
         self.0.write_all_at(bytes, at)
     }
 
-    fn allocate(&self, to_bytes: u64) -> io::Result<()> {
-        let from_bytes = self.len()?;
-        if to_bytes == 0 {
-            return Ok(());
-        }
-        match retry_on_intr(|| fallocate(&self.0, FallocateFlags::empty(), 0, to_bytes)) {
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.write_zeros(from_bytes, to_bytes),
+    fn allocate(&self, range: Range<u64>) -> io::Result<()> {
+        let len_bytes = range.end - range.start;
+        match retry_on_intr(|| fallocate(&self.0, FallocateFlags::empty(), range.start, len_bytes)) {
+            // What is there stays, holes among it: where space cannot be asked for none was given back.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.write_zeros(self.len()?, range.end),
             allocated => Ok(allocated?),
         }
+    }
+
+    fn punch(&self, range: Range<u64>) -> io::Result<()> {
+        let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        Ok(retry_on_intr(|| fallocate(&self.0, how, range.start, range.end - range.start))?)
+    }
+
+    fn allocated_bytes(&self) -> Option<u64> {
+        Some(self.0.metadata().ok()?.blocks() * STAT_BLOCK_BYTES)
     }
 
     fn truncate(&self) -> io::Result<()> {
@@ -99,7 +110,7 @@ mod tests {
     fn space_is_taken_and_zero() {
         let directory = tempfile::tempdir().unwrap();
         let file = OsFile::create(&directory.path().join("file")).unwrap();
-        file.allocate(3 << 20).unwrap();
+        file.allocate(0..3 << 20).unwrap();
         file.write_zeros(1 << 20, (3 << 20) + 7).unwrap();
         let mut bytes = vec![1; 4096];
         file.read_at(&mut bytes, (3 << 20) - 4089).unwrap();

@@ -104,6 +104,12 @@ fn read_header<F: File>(log: &F, slot: u64, options: &JournalOptions) -> Result<
     }
 }
 
+/// How long the base must be at least, by the newest header.
+pub(crate) fn region_bytes<F: File>(log: &F, options: &JournalOptions) -> Result<u64, JournalError> {
+    let segments = Chain::read(log, options)?.segments;
+    Ok(segments.last().map_or(0, |(_, header)| header.region_bytes))
+}
+
 /// Steps 1 and 2: `apply` gets offsets and bytes, in order, and says whether they fit; `progress` is told of segments done,
 /// of how many.
 pub(crate) fn replay<F: File>(
@@ -140,7 +146,7 @@ pub(crate) fn replay<F: File>(
             });
         }
         let sequences = header.first_sequence..sequence;
-        slots.sealed.push_back(Sealed { slot: *slot, ordinal: header.ordinal, sequences, end_bytes });
+        slots.sealed.push_back(Sealed { slot: *slot, ordinal: header.ordinal, sequences, end_bytes, end: 0 });
     }
     let newest = slots.sealed.back().expect("a chain has a segment");
     let writer = Writer { ordinal: newest.ordinal, sequence: newest.sequences.end, region_bytes, ..Writer::default() };

@@ -12,6 +12,8 @@ pub(crate) struct Sealed {
     pub(crate) sequences: Range<u64>,
     /// Where its last frame ends.
     pub(crate) end_bytes: u64,
+    /// The position up to which it has entries; 0 for what an earlier process wrote.
+    pub(crate) end: u64,
 }
 
 /// The slots of the log file: each has room for a segment.
@@ -23,6 +25,8 @@ pub(crate) struct Slots {
     pub(crate) free: Vec<u64>,
     /// What the base may lack, oldest first.
     pub(crate) sealed: VecDeque<Sealed>,
+    /// The position up to which entries are durable in the base.
+    pub(crate) recycled: u64,
     /// A writer waits for a free one.
     pub(crate) is_one_wanted: bool,
     /// The file could not be made longer. So it stays.
@@ -43,7 +47,10 @@ impl Slots {
 
     /// The base has taken in the `count` oldest sealed segments.
     pub(crate) fn recycle(&mut self, count: usize) {
-        self.free.extend(self.sealed.drain(..count).map(|sealed| sealed.slot));
+        for sealed in self.sealed.drain(..count) {
+            self.recycled = self.recycled.max(sealed.end);
+            self.free.push(sealed.slot);
+        }
         self.is_one_wanted = false;
     }
 }

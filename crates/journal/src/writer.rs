@@ -82,6 +82,7 @@ impl<F: File> Journal<F> {
             ordinal: writer.ordinal,
             sequences: writer.first_sequence..writer.sequence,
             end_bytes: writer.at_bytes,
+            end: self.written.load(Ordering::Acquire),
         };
         self.slots.lock().sealed.push_back(sealed);
         self.slots_changed.notify_all();
@@ -92,12 +93,16 @@ impl<F: File> Journal<F> {
     pub(crate) fn begin_segment(&self, writer: &mut Writer) -> Result<(), MediumError> {
         let slot = self.free_slot()?;
         let ordinal = writer.ordinal + 1;
+        let (oldest, recycled) = {
+            let slots = self.slots.lock();
+            (slots.oldest(ordinal), slots.recycled)
+        };
         let header = Header {
             segment_bytes: self.options.segment_bytes as u32,
             identity: self.identity,
             ordinal,
             first_sequence: writer.sequence,
-            oldest: self.slots.lock().oldest(ordinal),
+            oldest,
             region_bytes: writer.region_bytes,
         };
         let written = self.log.write_at(&header.encode(), slot * self.options.segment_bytes);
@@ -105,6 +110,7 @@ impl<F: File> Journal<F> {
         if !self.log.breaks(Canary::FramesBeforeHeader) {
             self.sync_log()?;
         }
+        self.replayed_from.store(recycled, Ordering::Release);
         (writer.slot, writer.ordinal, writer.at_bytes) = (slot, ordinal, FRAMES_START_BYTES);
         writer.first_sequence = writer.sequence;
         Ok(())
@@ -148,7 +154,7 @@ impl<F: File> Journal<F> {
 /// Makes the log long enough for `slot`, whose bytes are written, so that frames change no metadata of the file system.
 pub(crate) fn write_zeros<F: File>(log: &F, slot: u64, segment_bytes: u64) -> io::Result<()> {
     let (start, end) = (slot * segment_bytes, (slot + 1) * segment_bytes);
-    log.allocate(end)?;
+    log.allocate(start..end)?;
     let zeros = vec![0; ZEROS_BYTES.min(segment_bytes) as usize];
     (start..end)
         .step_by(zeros.len())

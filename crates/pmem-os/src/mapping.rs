@@ -119,6 +119,16 @@ impl AddressRange {
         unsafe { madvise(at, len, advice) }
     }
 
+    /// Gives the memory of `range`, which is anonymous, back: it reads as zeros from then on.
+    ///
+    /// # Safety
+    /// Nobody uses that part.
+    pub(crate) unsafe fn discard(&self, range: Range<u64>) -> Result<(), Errno> {
+        let (at, len) = self.part(&range);
+        // SAFETY: the part is ours, and unused as the caller promises.
+        unsafe { madvise(at, len, Advice::LinuxDontNeed) }
+    }
+
     /// Puts the small pages of `range` together into huge ones, as far as the kernel can.
     pub(crate) fn collapse(&self, range: Range<u64>) {
         let (at, len) = self.part(&range);

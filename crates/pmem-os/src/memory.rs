@@ -51,6 +51,15 @@ impl Memory {
         Ok(())
     }
 
+    /// Gives the memory of the pages `range` back. They read as zeros from then on, and stores to them get new memory.
+    ///
+    /// # Safety
+    /// Nobody uses those pages meanwhile.
+    pub unsafe fn discard(&self, range: Range<u64>) {
+        // SAFETY: the caller's promise. Where the kernel refuses they keep their memory, and their bytes.
+        let _ = unsafe { self.addresses.discard(range) };
+    }
+
     /// Prepares the pages `range`, so that stores to them do not fault. A hint.
     pub fn populate(&self, range: Range<u64>) {
         let _ = self.addresses.advise(range, Advice::LinuxPopulateWrite);

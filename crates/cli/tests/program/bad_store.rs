@@ -35,7 +35,7 @@ fn refused(place: &Place, words: &[&str]) {
 #[test]
 fn a_foreign_file_is_refused() {
     let place = filled();
-    let text = "not a store\n".repeat(100_000);
+    let text = "not a store\n".repeat(400_000);
     fs::write(region(&place), text).unwrap();
     refused(&place, &["not a hikv store"]);
 }

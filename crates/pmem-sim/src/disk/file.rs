@@ -1,6 +1,7 @@
 //! A file of the simulated disk, as the journal uses it.
 
 use std::io;
+use std::ops::Range;
 
 use journal::File;
 use pmem::Canary;
@@ -43,16 +44,24 @@ impl File for SimFile {
         self.step(StepKind::FileWrite, written)
     }
 
-    fn allocate(&self, to_bytes: u64) -> io::Result<()> {
-        let is_longer = self.len()? < to_bytes;
-        let room = if is_longer { self.disk.grow() } else { Ok(()) };
+    fn allocate(&self, range: Range<u64>) -> io::Result<()> {
+        let lacks_space = self.disk.operate(self.number, |sectors| Ok(sectors.lacks_space(&range)))?;
+        let room = if lacks_space { self.disk.grow() } else { Ok(()) };
         let allocated = room.map_err(Refusal::File).and_then(|()| {
             self.disk.operate(self.number, |sectors| {
-                sectors.lengthen(to_bytes);
+                sectors.allocate(&range);
                 Ok(())
             })
         });
         self.step(StepKind::FileLength, allocated)
+    }
+
+    fn punch(&self, range: Range<u64>) -> io::Result<()> {
+        let punched = self.disk.operate(self.number, |sectors| {
+            sectors.punch(range);
+            Ok(())
+        });
+        self.step(StepKind::Discard, punched)
     }
 
     fn truncate(&self) -> io::Result<()> {

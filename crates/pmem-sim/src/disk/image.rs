@@ -1,6 +1,6 @@
 //! What a crash left of the simulated disk's files.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -23,6 +23,7 @@ struct FileImage {
     durable: Arc<Pages>,
     survivors: Vec<(u64, Sector)>,
     len_bytes: u64,
+    holes: Arc<BTreeSet<u64>>,
 }
 
 /// A piece of the pending state that survives or not whatever the others do.
@@ -63,7 +64,7 @@ impl DiskImage {
 
     /// The files as the next opening finds them: all that is there is durable.
     pub(super) fn files(&self) -> [Sectors; 2] {
-        self.files.clone().map(|file| Sectors::holding(file.pages(), file.len_bytes))
+        self.files.clone().map(|file| Sectors::holding(file.pages(), file.len_bytes, file.holes))
     }
 }
 
@@ -73,8 +74,9 @@ impl FileImage {
             durable: Arc::clone(sectors.durable()),
             survivors: Vec::new(),
             len_bytes: sectors.lengths()[0],
+            holes: Arc::clone(sectors.holes()),
         };
-        let pending: std::collections::BTreeMap<_, _> = sectors.pending().collect();
+        let pending: BTreeMap<_, _> = sectors.pending().collect();
         for &(part, outcome) in choice {
             match part.sector {
                 None => image.len_bytes = sectors.lengths()[outcome],

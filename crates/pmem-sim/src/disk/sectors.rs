@@ -1,6 +1,6 @@
 //! A file's sectors: what is durable, what is not yet, and what a failed sync has forgotten.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -60,17 +60,19 @@ pub(super) struct Sectors {
     /// By their number.
     pending: BTreeMap<u64, History<Sector>>,
     len_bytes: History<u64>,
+    /// Sectors whose space was given back.
+    holes: Arc<BTreeSet<u64>>,
 }
 
 impl Default for Sectors {
     fn default() -> Sectors {
-        Sectors::holding(Pages::default(), 0)
+        Sectors::holding(Pages::default(), 0, Arc::default())
     }
 }
 
 impl Sectors {
-    pub(super) fn holding(pages: Pages, len_bytes: u64) -> Sectors {
-        Sectors { durable: Arc::new(pages), pending: BTreeMap::new(), len_bytes: History::of(len_bytes) }
+    pub(super) fn holding(pages: Pages, len_bytes: u64, holes: Arc<BTreeSet<u64>>) -> Sectors {
+        Sectors { durable: Arc::new(pages), pending: BTreeMap::new(), len_bytes: History::of(len_bytes), holes }
     }
 
     pub(super) fn len_bytes(&self) -> u64 {
@@ -79,6 +81,10 @@ impl Sectors {
 
     pub(super) fn durable(&self) -> &Arc<Pages> {
         &self.durable
+    }
+
+    pub(super) fn holes(&self) -> &Arc<BTreeSet<u64>> {
+        &self.holes
     }
 
     pub(super) fn pending(&self) -> impl Iterator<Item = (u64, &History<Sector>)> {
@@ -128,10 +134,31 @@ impl Sectors {
         let end = at + bytes.len() as u64;
         self.lengthen(end);
         for (number, range) in sectors_of(at, end) {
+            assert!(!self.holes.contains(&number), "a write to sector {number}, for which there may be no space");
             let mut content = to_bytes(&self.now(number));
             let (start, past) = (range.start + number * SECTOR_BYTES - at, range.end + number * SECTOR_BYTES - at);
             content[range.start as usize..range.end as usize].copy_from_slice(&bytes[start as usize..past as usize]);
             self.set(number, from_bytes(&content));
+        }
+    }
+
+    /// True if space must be found for `range`.
+    pub(super) fn lacks_space(&self, range: &Range<u64>) -> bool {
+        self.len_bytes() < range.end
+            || sectors_of(range.start, range.end).any(|(number, _)| self.holes.contains(&number))
+    }
+
+    pub(super) fn allocate(&mut self, range: &Range<u64>) {
+        self.lengthen(range.end);
+        Arc::make_mut(&mut self.holes)
+            .retain(|number| !(range.start / SECTOR_BYTES..range.end.div_ceil(SECTOR_BYTES)).contains(number));
+    }
+
+    /// What was there is gone at once, as far as anybody relies on it: a crash before may leave it.
+    pub(super) fn punch(&mut self, range: Range<u64>) {
+        for number in range.start / SECTOR_BYTES..range.end / SECTOR_BYTES {
+            self.set(number, Sector::default());
+            Arc::make_mut(&mut self.holes).insert(number);
         }
     }
 

@@ -49,9 +49,7 @@ const HUNT_SEED_COUNT: u64 = 3000;
 #[track_caller]
 fn caught(canary: Canary, faults: bool) {
     let course = Course { level: Durability::Power, canary: Some(canary), faults };
-    let hit = (0..HUNT_SEED_COUNT).find_map(|seed| Some((seed, run(seed, course).err()?)));
-    eprintln!("{canary:?} {hit:?}");
-    assert!(hit.is_some(), "{canary:?} was not caught");
+    assert!((0..HUNT_SEED_COUNT).any(|seed| run(seed, course).is_err()), "{canary:?} was not caught");
 }
 
 #[test]

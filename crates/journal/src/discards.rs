@@ -1,0 +1,127 @@
+//! Space of the base that nobody needs any more: given back when no replay can want it, taken again when somebody does.
+//!
+//! The pages that are discarded lose their memory at once. Their space in the base goes later: what was appended before the
+//! discard may still be replayed, and written there. So each discard keeps the position of the log's end, and is carried out
+//! when the newest header, which is durable, has replay begin behind it. Until then a crash leaves the space taken.
+//!
+//! Taking space again strikes the pages off the list, and asks the file system for what they lack. Both happen under the
+//! list's lock, as does the punching.
+
+use std::mem;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+use pmem::{MediumError, Span};
+
+use crate::journal::Journal;
+use crate::journaled::{PAGE_BYTES, full_or_failed};
+use crate::{File, Journaled};
+
+/// Pages whose space waits to be given back.
+#[derive(Debug, Default)]
+pub(crate) struct Discards {
+    waiting: Vec<Discard>,
+    /// The file system does not do it.
+    is_refused: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Discard {
+    position: u64,
+    pages: Range<u64>,
+}
+
+impl Discards {
+    /// Strikes `pages` off the list.
+    fn keep(&mut self, pages: &Range<u64>) {
+        let waiting = mem::take(&mut self.waiting);
+        self.waiting = waiting.into_iter().flat_map(|discard| discard.without(pages)).collect();
+    }
+
+    /// Takes off the list what was discarded up to `position`.
+    fn take(&mut self, position: u64) -> Vec<Discard> {
+        let (due, waiting) = mem::take(&mut self.waiting).into_iter().partition(|discard| discard.position <= position);
+        self.waiting = waiting;
+        due
+    }
+}
+
+impl Discard {
+    /// What of it lies before `pages`, and what behind.
+    fn without(self, pages: &Range<u64>) -> impl Iterator<Item = Discard> {
+        let before = self.pages.start..self.pages.end.min(pages.start);
+        let behind = self.pages.start.max(pages.end)..self.pages.end;
+        let position = self.position;
+        [before, behind].into_iter().filter(|left| !left.is_empty()).map(move |pages| Discard { position, pages })
+    }
+}
+
+impl<F: File> Journal<F> {
+    /// Gives back what no replay can want any more. A refusal leaves the space where it is.
+    pub(crate) fn punch_discarded(&self) {
+        let mut discards = self.discards.lock();
+        for Discard { pages, .. } in discards.take(self.replayed_from.load(Ordering::Acquire)) {
+            discards.is_refused |= self.base.punch(pages).is_err();
+        }
+    }
+
+    /// The space that the base takes, what is about to be given back left out.
+    pub(crate) fn allocated_bytes(&self) -> Option<u64> {
+        let discards = self.discards.lock();
+        let waiting_bytes: u64 = discards.waiting.iter().map(|discard| discard.pages.end - discard.pages.start).sum();
+        Some(self.base.allocated_bytes()?.saturating_sub(waiting_bytes))
+    }
+}
+
+impl<F: File> Journaled<F> {
+    /// See [`pmem::Medium::discard`].
+    ///
+    /// # Safety
+    /// As there.
+    pub(crate) unsafe fn discard_pages(&self, span: Span) -> u64 {
+        let end = span.end().unwrap_or(u64::MAX).min(self.len_bytes.load(Ordering::Acquire));
+        let pages = span.start.0.next_multiple_of(PAGE_BYTES)..end - end % PAGE_BYTES;
+        let mut discards = self.journal.discards.lock();
+        if pages.is_empty() || !self.in_owner() || discards.is_refused {
+            return 0;
+        }
+        // SAFETY: the caller alone uses the pages.
+        unsafe { self.journal.memory.discard(pages.clone()) };
+        discards.keep(&pages);
+        let position = self.journal.appended.load(Ordering::Acquire);
+        discards.waiting.push(Discard { position, pages: pages.clone() });
+        pages.end - pages.start
+    }
+
+    /// See [`pmem::Medium::back`].
+    pub(crate) fn back_pages(&self, span: Span) -> Result<(), MediumError> {
+        let region_bytes = self.len_bytes.load(Ordering::Acquire);
+        let end = span.end().unwrap_or(u64::MAX).min(region_bytes).next_multiple_of(PAGE_BYTES);
+        let pages = span.start.0 - span.start.0 % PAGE_BYTES..end;
+        if pages.is_empty() {
+            return Ok(());
+        }
+        let mut discards = self.journal.discards.lock();
+        discards.keep(&pages);
+        self.journal.base.allocate(pages).map_err(full_or_failed(region_bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_again_is_not_given_back() {
+        let discard = |position, pages| Discard { position, pages };
+        let mut discards = Discards { waiting: vec![discard(1, 0..50), discard(2, 80..90)], is_refused: false };
+        discards.keep(&(10..20));
+        discards.keep(&(40..85));
+        let left = |discards: &Discards| discards.waiting.iter().map(|left| left.pages.clone()).collect::<Vec<_>>();
+        assert_eq!(left(&discards), [0..10, 20..40, 85..90]);
+        assert_eq!(discards.take(1).len(), 2);
+        assert_eq!(left(&discards)[0], 85..90);
+        discards.keep(&(0..100));
+        assert!(discards.take(9).is_empty());
+    }
+}
