@@ -11,7 +11,7 @@
 use std::fs;
 use std::path::Path;
 
-use engine::{HiKv, HostDram, hikv::Parameters};
+use engine::{Engine, HiKv, HostDram, hikv::Parameters};
 use journal::{Files, JournalError, JournalOptions, Journaled, OsFile, Which};
 use pmem::Durability;
 use pmem_os::{StoreLock, sync_dir};
@@ -65,7 +65,9 @@ fn format(base: &Path, log: &Path, parameters: &Parameters) -> Result<(), OpenEr
     let options = JournalOptions { background: false, ..JournalOptions::default() };
     let medium = Journaled::create(files, parameters.region_bytes, parameters.uuid, options);
     let medium = medium.map_err(|error| journal_error([base, log], error))?;
-    HiKv::format(medium, HostDram, parameters).map(drop).map_err(OpenError::unusable(base))
+    let store = HiKv::format(medium, HostDram, parameters).map_err(OpenError::unusable(base))?;
+    // With an image: whoever opens it knows all its free space at once, as if it had just been formatted.
+    store.close().map_err(|error| OpenError::io(base, "finish")(std::io::Error::other(error)))
 }
 
 /// Opens the store in `dir`.
