@@ -5,7 +5,7 @@ use std::io::Read;
 use index::partitioned_hash::Cursor;
 use pmem::Counts;
 
-use crate::{Error, OrderStats, OrderedEngine};
+use crate::{Error, OrderStats, OrderedEngine, SnapshotEngine, SnapshotStats};
 
 /// Which of a key's values was seen: equal for equal values that were put once, different after any later put.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,6 +84,8 @@ pub struct EngineStats {
     pub counts: Option<Counts>,
     /// The ordered index, where the engine can keep one.
     pub order: Option<OrderStats>,
+    /// Snapshots.
+    pub snapshots: SnapshotStats,
 }
 
 /// What every engine can do. All methods may be called by many threads at once; a write is durable, as far as the
@@ -114,6 +116,9 @@ pub trait Engine: Send + Sync {
     fn delete(&self, key: &[u8]) -> Result<bool, Error>;
 
     /// Deletes every key, as one step.
+    ///
+    /// # Errors
+    /// [`Error::SnapshotLive`], and nothing has changed.
     fn clear(&self) -> Result<(), Error>;
 
     /// How many keys there are. Waits for the sweep after open, and helps it.
@@ -146,6 +151,9 @@ pub trait Engine: Send + Sync {
 
     /// The ordered operations, if the engine can keep keys in order.
     fn ordered(&self) -> Option<&dyn OrderedEngine>;
+
+    /// The operations of snapshots.
+    fn snapshots(&self) -> &dyn SnapshotEngine;
 
     /// The figures.
     fn stats(&self) -> EngineStats;

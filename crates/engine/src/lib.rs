@@ -9,6 +9,7 @@ mod hash;
 pub mod hikv;
 mod host_dram;
 mod ordered_engine;
+mod snapshot_engine;
 mod worker;
 
 pub use engine::{CheckStep, Damage, Engine, EngineStats, Progress, Version, Wanted};
@@ -20,4 +21,5 @@ pub use host_dram::HostDram;
 pub use index::bplus_tree::Direction;
 pub use index::partitioned_hash::{Cursor, layout::SEGMENT_ENTRY_COUNT};
 pub use ordered_engine::{Early, OrderState, OrderStats, OrderedEngine, ScanCursor, Visit};
+pub use snapshot_engine::{SnapshotEngine, SnapshotEpoch, SnapshotStats};
 pub use worker::Worker;

@@ -155,6 +155,20 @@ impl<D: Dram> Heap<D> {
         self.region.set_generation(medium, generation);
     }
 
+    /// The epoch that items are stamped with.
+    ///
+    /// # Errors
+    /// [`HeapError::Damaged`].
+    pub fn snapshot_epoch<M: Medium>(&self, medium: &M) -> Result<u32, HeapError> {
+        state::load_snapshot_epoch(medium)
+    }
+
+    /// Sets the snapshot epoch: one word, ordered before whatever follows.
+    pub fn set_snapshot_epoch<M: Medium>(&self, medium: &M, epoch: u32) {
+        state::store_snapshot_epoch(medium, epoch);
+        medium.order();
+    }
+
     /// Reserves room for `len_bytes`: a slot, or an extent if no class is that large. Threads that prefer different
     /// lanes do not meet.
     ///

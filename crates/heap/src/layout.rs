@@ -61,6 +61,8 @@ pub const HIGH_WATER_MARK: Offset = Offset(8_256);
 pub const GENERATION: Offset = Offset(8_320);
 /// 0, or the sealed place and number of the clean image.
 pub const IMAGE: Offset = Offset(8_384);
+/// 0, or the sealed snapshot epoch: with what items are stamped from now on.
+pub const SNAPSHOT_EPOCH: Offset = Offset(8_448);
 /// The format mark of a region whose format has not finished: the bytes `hikv new`.
 pub const FORMAT_UNFINISHED: u64 = u64::from_le_bytes(*b"hikv new");
 
@@ -101,7 +103,8 @@ const _: () = {
     assert!(FORMAT_MARK.0 + LINE_BYTES == HIGH_WATER_MARK.0);
     assert!(HIGH_WATER_MARK.0 + LINE_BYTES == GENERATION.0);
     assert!(GENERATION.0 + LINE_BYTES == IMAGE.0);
-    assert!(IMAGE.0 + LINE_BYTES <= PARTITION_HEADERS.0);
+    assert!(IMAGE.0 + LINE_BYTES == SNAPSHOT_EPOCH.0);
+    assert!(SNAPSHOT_EPOCH.0 + LINE_BYTES <= PARTITION_HEADERS.0);
     assert!(PARTITION_HEADERS.0 + PARTITION_COUNT_MAX as u64 * PARTITION_HEADER_BYTES <= UNIT_BYTES);
     assert!((SEGMENTS_CHUNK_SLOTS as u64 + 1) * SEGMENT_BYTES == SEGMENTS_CHUNK_UNITS as u64 * UNIT_BYTES);
 };

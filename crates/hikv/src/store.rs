@@ -276,7 +276,7 @@ impl Store {
     /// Deletes every key, as one step for readers and for a crash.
     ///
     /// # Errors
-    /// See [`Error`]; nothing has changed.
+    /// See [`Error`]; nothing has changed. [`Error::SnapshotLive`] while there are snapshots.
     pub fn clear(&self) -> Result<(), Error> {
         self.write(|engine| engine.clear())
     }

@@ -57,4 +57,10 @@ pub enum Canary {
     SettledBeforeCommit,
     /// A replaced item is free before the ordered index has let go of it.
     RetireBeforeTree,
+    /// A writer does not look again, under the bucket's lock, whether a snapshot was taken since it stamped its item.
+    StaleStamp,
+    /// A snapshot does not wait for the writers that were at it when it was taken.
+    SnapshotBeforeWriters,
+    /// A replaced item is kept for snapshots only after the one that replaces it is visible.
+    KeptAfterPublish,
 }

@@ -82,13 +82,13 @@ pub(super) fn prefetch<M: Medium>(medium: &M, position: Position) {
     }
 }
 
-/// Writes an item and flushes it.
+/// Writes an item of this snapshot epoch and flushes it.
 ///
 /// # Safety
 /// The caller reserved room for it at `at`.
 #[inline]
-pub(super) unsafe fn write<M: Medium>(medium: &M, at: Offset, key: &[u8], value: &[u8]) {
-    let header = Header::new(key.len(), value.len() as u64);
+pub(super) unsafe fn write<M: Medium>(medium: &M, at: Offset, epoch: u32, key: &[u8], value: &[u8]) {
+    let header = Header::new(key.len(), value.len() as u64, epoch);
     let checksum = header.checksum_start().update(key).update(value).value();
     let bytes = Header { checksum, ..header }.to_bytes();
     let parts = [&bytes, key, value];
@@ -98,6 +98,24 @@ pub(super) unsafe fn write<M: Medium>(medium: &M, at: Offset, key: &[u8], value:
     }
     // SAFETY: the caller's promise; slots are multiples of 16 bytes, and so reach as far as the padding.
     unsafe { medium.stream(at, &parts) }
+}
+
+/// Gives an item another snapshot epoch, and flushes its header.
+///
+/// # Errors
+/// As for [`Item::read`].
+///
+/// # Safety
+/// The caller wrote the item at `position`, and nobody else knows it.
+pub(super) unsafe fn restamp<M: Medium>(medium: &M, position: Position, epoch: u32) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    let item = unsafe { Item::read(medium, position) }?;
+    let header = Header { epoch, ..item.header };
+    let checksum = header.checksum_start().update(item.key).update(item.value).value();
+    let bytes = Header { checksum, ..header }.to_bytes();
+    // SAFETY: the caller's promise; the item's key and value begin behind the header, and are not stored to.
+    unsafe { medium.stream(position.offset(), &[&bytes]) };
+    Ok(())
 }
 
 /// An item whose value comes from a source, in pieces.
@@ -114,8 +132,13 @@ impl<'a> Streamed<'a> {
     ///
     /// # Errors
     /// [`Error::Source`].
-    pub(super) fn start(key: &'a [u8], value_bytes: u64, source: &'a mut dyn Read) -> Result<Streamed<'a>, Error> {
-        let header = Header::new(key.len(), value_bytes);
+    pub(super) fn start(
+        key: &'a [u8],
+        value_bytes: u64,
+        epoch: u32,
+        source: &'a mut dyn Read,
+    ) -> Result<Streamed<'a>, Error> {
+        let header = Header::new(key.len(), value_bytes, epoch);
         let unread_bytes = key.len() as u64 + value_bytes;
         let mut item = Streamed { header, body: key.chain(source.take(value_bytes)), unread_bytes, piece: Vec::new() };
         item.read_piece()?;
@@ -124,6 +147,10 @@ impl<'a> Streamed<'a> {
 
     pub(super) fn item_bytes(&self) -> u64 {
         self.header.item_bytes()
+    }
+
+    pub(super) fn epoch(&self) -> u32 {
+        self.header.epoch
     }
 
     /// Writes the item and flushes it: the header last, when the checksum is known.

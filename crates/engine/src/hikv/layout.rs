@@ -37,10 +37,10 @@ pub struct Header {
 }
 
 impl Header {
-    /// The header of an item whose checksum is not known yet.
+    /// The header of an item of this snapshot epoch whose checksum is not known yet.
     #[must_use]
-    pub fn new(key_bytes: usize, value_bytes: u64) -> Header {
-        Header { value_bytes: value_bytes as u32, key_bytes: key_bytes as u16, flags: 0, checksum: 0, epoch: 0 }
+    pub fn new(key_bytes: usize, value_bytes: u64, epoch: u32) -> Header {
+        Header { value_bytes: value_bytes as u32, key_bytes: key_bytes as u16, flags: 0, checksum: 0, epoch }
     }
 
     /// The checksum of the header's own part, to be continued over key and value.

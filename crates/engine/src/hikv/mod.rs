@@ -6,7 +6,8 @@
 //! and cannot take away.
 //!
 //! # Write order
-//! 1 reserve room; 2 write the item, flush; 3 lock the bucket, look for the key, take a ticket of the order; 4 order,
+//! 1 reserve room; 2 write the item, flush; 3 lock the bucket, look for the key, take a ticket of the order, keep what live
+//! snapshots see ([`snapshots`]); 4 order,
 //! publish, commit, unlock; 5 wait, take the FRESH mark away; 6 fill the ticket: the item that was replaced is retired. A
 //! crash before 4 leaves garbage that nothing reaches, which is free space.
 //!
@@ -24,6 +25,7 @@ mod open;
 mod ops;
 pub mod order;
 mod read;
+mod snapshots;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -41,6 +43,7 @@ use crate::{EngineStats, Hasher};
 use background::Background;
 use image::CleanImage;
 use order::{HashOnly, Order};
+use snapshots::Snapshots;
 
 pub use heap::Parameters;
 
@@ -56,6 +59,7 @@ pub struct HiKv<M, D: Dram, O = HashOnly> {
     /// Every entry is counted, and free space is known unless the store is damaged or read-only.
     swept: AtomicBool,
     image: CleanImage,
+    snapshots: Snapshots,
     verify_values: bool,
     order: O,
 }
@@ -78,13 +82,14 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
 
     fn gather_stats(&self) -> EngineStats {
         let (space, splits) = (self.heap.stats(), self.index.split_stats());
+        let snapshots = self.snapshots.stats();
         EngineStats {
             items: self.index.len(),
             region_bytes: space.region_bytes,
             used_bytes: space.mark_bytes,
             live_bytes: space.live_bytes,
             free_bytes: space.free_bytes,
-            dram_bytes: space.dram_bytes + self.index.dram_bytes(),
+            dram_bytes: space.dram_bytes + self.index.dram_bytes() + snapshots.dram_bytes,
             swept: self.swept.load(Ordering::Acquire),
             garbage_count: self.limbo.len(),
             segment_count: self.index.segment_count(),
@@ -93,6 +98,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             chained_count: splits.chained_count,
             counts: self.medium.counts(),
             order: self.order.stats(),
+            snapshots,
         }
     }
 }

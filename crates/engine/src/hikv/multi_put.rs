@@ -11,7 +11,6 @@
 //! So a group costs two fences, not two a key. It is not one step: for that there are batches.
 
 use arrayvec::ArrayVec;
-use heap::Reservation;
 use index::Position;
 use index::partitioned_hash::Published;
 use pmem::{Canary, Dram, Level, Medium};
@@ -21,13 +20,14 @@ use super::item;
 use super::layout::HEADER_BYTES;
 use super::order::{Order, Written};
 use super::read::GROUP_COUNT;
+use super::snapshots::Unpublished;
 use crate::{Engine, Error};
 
 /// A key with its item, written and not published.
 struct Prepared<'a, D: Dram> {
     signature: u64,
     key: &'a [u8],
-    reservation: Reservation<'a, D>,
+    item: Unpublished<'a, D>,
 }
 
 /// A key whose entry was published and not settled.
@@ -51,7 +51,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             };
             self.publish_group(prepared)?
         };
-        waiting.into_iter().try_for_each(|late| self.publish_later(late.signature, late.key, late.reservation))
+        waiting.into_iter().try_for_each(|late| self.publish_later(late.signature, late.key, late.item))
     }
 
     /// Where there is no room for all at once, there may be for one after the other.
@@ -70,10 +70,11 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         let mut prepared = Group::new();
         for (&(key, value), &signature) in items.iter().zip(&signatures) {
             let reservation = self.reserve((HEADER_BYTES + key.len() + value.len()) as u64)?;
+            let item = Unpublished { reservation, stamp: self.stamp() };
             // SAFETY: the room was just reserved.
-            unsafe { item::write(&self.medium, reservation.place().offset, key, value) };
+            unsafe { item::write(&self.medium, item.position().offset(), item.stamp, key, value) };
             self.prefetch_old(signature);
-            prepared.push(Prepared { signature, key, reservation });
+            prepared.push(Prepared { signature, key, item });
         }
         if !self.medium.breaks(Canary::ItemNotOrdered) {
             self.medium.order();
@@ -108,7 +109,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         }
         for Pending { key, old, new, published, ticket } in pending {
             published.settle(&self.medium)?;
-            self.order.tell(self.cx(), ticket, Written { key, old, new: Some(new) });
+            self.order.tell(self.disposal(), ticket, Written { key, old, new: Some(new) });
         }
         if self.medium.breaks(Canary::SettledBeforeCommit) {
             commit()?;
@@ -119,24 +120,30 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// Step 3 for one key, which comes back if its queue is full.
     fn publish_one_of_many<'a>(
         &'a self,
-        prepared: Prepared<'a, D>,
+        mut prepared: Prepared<'a, D>,
     ) -> Result<Result<Pending<'a, O::Ticket<'a>>, Prepared<'a, D>>, Error> {
         let Prepared { signature, key, .. } = prepared;
-        let new = Position::of(prepared.reservation.place());
+        let new = prepared.item.position();
         loop {
             let bucket = self.index.lock(self.cx(), signature).as_one_of_many();
             let found = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(drop)))?;
             let Some(ticket) = self.order.take(self.index.partition(signature)) else {
                 return Ok(Err(prepared));
             };
+            let old = found.as_ref().map(|found| found.position);
+            if !self.may_publish(prepared.item.stamp, signature, key, old)? {
+                drop((ticket, bucket));
+                prepared.item = self.stamp_anew(prepared.item)?;
+                continue;
+            }
             let published = match &found {
                 Some(found) => Ok(bucket.replace(found, new)),
                 None => bucket.insert(new),
             };
             match published {
                 Ok(published) => {
-                    prepared.reservation.publish();
-                    return Ok(Ok(Pending { key, old: found.map(|found| found.position), new, published, ticket }));
+                    prepared.item.reservation.publish();
+                    return Ok(Ok(Pending { key, old, new, published, ticket }));
                 }
                 Err(full) => {
                     drop(ticket);

@@ -11,6 +11,7 @@ use super::HiKv;
 use super::background::Background;
 use super::image::CleanImage;
 use super::order::{HashOnly, Ordered};
+use super::snapshots::Snapshots;
 use crate::{Hasher, OpenError};
 use heap::Parameters;
 
@@ -24,7 +25,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
         let geometry = geometry(parameters.partition_count)?;
         let index = PartitionedHash::format(&medium, &heap, geometry)?;
         heap.finish_format(&medium)?;
-        Ok(HiKv::assemble(medium, heap, index, CleanImage::default()))
+        Ok(HiKv::assemble(medium, heap, index, CleanImage::default(), 0))
     }
 
     /// Opens the store in a region, after a clean close or a crash alike: an interrupted split is finished, directories
@@ -36,10 +37,11 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
         let limbo = Limbo::default();
         let index = PartitionedHash::open(Context { medium: &medium, heap: &heap, limbo: &limbo }, geometry)?;
         let image = CleanImage::adopt(&medium, &heap, &index);
-        Ok(HiKv::assemble(medium, heap, index, image))
+        let epoch = heap.snapshot_epoch(&medium)?;
+        Ok(HiKv::assemble(medium, heap, index, image, epoch))
     }
 
-    fn assemble(medium: M, heap: Heap<D>, index: PartitionedHash, image: CleanImage) -> HiKv<M, D> {
+    fn assemble(medium: M, heap: Heap<D>, index: PartitionedHash, image: CleanImage, epoch: u32) -> HiKv<M, D> {
         let swept = heap.is_swept();
         HiKv {
             hasher: Hasher::new(heap.superblock().hash_seed),
@@ -51,6 +53,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             background: Mutex::new(Background::default()),
             swept: swept.into(),
             image,
+            snapshots: Snapshots::of_epoch(epoch),
             verify_values: false,
             order: HashOnly,
         }
@@ -69,10 +72,11 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             background,
             swept,
             image,
+            snapshots,
             verify_values,
             order: HashOnly,
         } = self;
-        HiKv { medium, heap, index, hasher, limbo, cleared, background, swept, image, verify_values, order }
+        HiKv { medium, heap, index, hasher, limbo, cleared, background, swept, image, snapshots, verify_values, order }
     }
 
     /// The same store, verifying each value's checksum whenever it is read.

@@ -10,8 +10,9 @@ use super::HiKv;
 use super::item::{Item, Streamed};
 use super::order::Order;
 use super::read::{GROUP_COUNT, whole};
+use super::snapshots::Unpublished;
 use super::write::check_key;
-use crate::{CheckStep, Damage, Engine, EngineStats, Error, OrderedEngine, Progress, Version, Wanted};
+use crate::{CheckStep, Damage, Engine, EngineStats, Error, OrderedEngine, Progress, SnapshotEngine, Version, Wanted};
 
 impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     fn name(&self) -> &'static str {
@@ -49,15 +50,16 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     fn put_from(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read) -> Result<(), Error> {
         self.check_put(key, len_bytes)?;
         // The source may be slow: nobody is kept from freeing memory meanwhile.
-        let item = Streamed::start(key, len_bytes, source)?;
+        let item = Streamed::start(key, len_bytes, self.stamp(), source)?;
         let reservation = self.with_room(|| self.reserve(item.item_bytes()))?;
+        let unpublished = Unpublished { reservation, stamp: item.epoch() };
         // SAFETY: the room was just reserved.
-        unsafe { item.write(&self.medium, reservation.place().offset) }?;
+        unsafe { item.write(&self.medium, unpublished.position().offset()) }?;
         let signature = self.hasher.signature(key);
         let pin = epoch::pin();
-        let waiting = self.publish(signature, key, reservation)?;
+        let waiting = self.publish(signature, key, unpublished)?;
         drop(pin);
-        waiting.map_or(Ok(()), |reservation| self.publish_later(signature, key, reservation))
+        waiting.map_or(Ok(()), |item| self.publish_later(signature, key, item))
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
@@ -76,9 +78,11 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         self.check_writable()?;
         // Free space that is still unknown could not be told from what is freed now.
         self.finish_sweep()?;
-        self.order.suspend(self.cx());
+        let no_snapshot = self.snapshots.exclude()?;
+        self.order.suspend(self.disposal());
         let cleared = self.with_room(|| Ok(self.index.clear(self.cx())?));
         self.order.resume();
+        drop(no_snapshot);
         let cleared = cleared?;
         self.cleared.retire(cleared, |cleared| cleared.free(self.cx()));
         // A caller that is pinned itself (it reads a value) leaves the freeing to the background.
@@ -128,6 +132,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
 
     fn ordered(&self) -> Option<&dyn OrderedEngine> {
         O::operations(self)
+    }
+
+    fn snapshots(&self) -> &dyn SnapshotEngine {
+        self
     }
 
     fn stats(&self) -> EngineStats {

@@ -10,6 +10,7 @@ use super::HiKv;
 use super::item;
 use super::layout::HEADER_BYTES;
 use super::order::{Order, Written};
+use super::snapshots::Unpublished;
 use crate::{Error, Limits, Progress};
 
 /// How often a writer on a full store yields to readers who keep retired items: some milliseconds, many times what a
@@ -86,42 +87,48 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             self.free_before_unlink(signature, key)?;
         }
         let reservation = self.reserve((HEADER_BYTES + key.len() + value.len()) as u64)?;
-        let at = reservation.place().offset;
+        let (at, stamp) = (reservation.place().offset, self.stamp());
+        let item = Unpublished { reservation, stamp };
         if self.medium.breaks(Canary::EntryBeforeItem) {
-            self.publish(signature, key, reservation)?;
+            self.publish(signature, key, item)?;
             // SAFETY: it is not: this twin is broken on purpose, and runs on the crash medium alone, with one thread.
-            unsafe { item::write(&self.medium, at, key, value) };
+            unsafe { item::write(&self.medium, at, stamp, key, value) };
             self.medium.order();
             return Ok(());
         }
         // SAFETY: the room was just reserved.
-        unsafe { item::write(&self.medium, at, key, value) };
+        unsafe { item::write(&self.medium, at, stamp, key, value) };
         self.prefetch_old(signature);
-        match self.publish(signature, key, reservation)? {
+        match self.publish(signature, key, item)? {
             None => Ok(()),
-            Some(reservation) => {
+            Some(item) => {
                 drop(pin);
-                self.publish_later(signature, key, reservation)
+                self.publish_later(signature, key, item)
             }
         }
     }
 
-    /// Steps 3 to 6 of a put: the item at the reservation was written and flushed. The reservation comes back if the
-    /// queue is full. The caller is pinned.
+    /// Steps 3 to 6 of a put. The item comes back if the queue is full. The caller is pinned.
     #[inline]
     pub(super) fn publish<'r>(
         &self,
         signature: u64,
         key: &[u8],
-        reservation: Reservation<'r, D>,
-    ) -> Result<Option<Reservation<'r, D>>, Error> {
-        let position = Position::of(reservation.place());
+        mut item: Unpublished<'r, D>,
+    ) -> Result<Option<Unpublished<'r, D>>, Error> {
+        let position = item.position();
         loop {
             let bucket = self.index.lock(self.cx(), signature);
             let found = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(drop)))?;
             let Some(ticket) = self.order.take(self.index.partition(signature)) else {
-                return Ok(Some(reservation));
+                return Ok(Some(item));
             };
+            let old = found.as_ref().map(|found| found.position);
+            if !self.may_publish(item.stamp, signature, key, old)? {
+                drop((ticket, bucket));
+                item = self.stamp_anew(item)?;
+                continue;
+            }
             let published = match &found {
                 Some(found) => Ok(bucket.replace(found, position)),
                 None => bucket.insert(position),
@@ -132,11 +139,13 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
                     self.index.split(self.cx(), signature, full)?;
                 }
                 Ok(published) => {
-                    reservation.publish();
+                    item.reservation.publish();
+                    if self.medium.breaks(Canary::KeptAfterPublish) {
+                        self.keep_for_snapshots(item.stamp, signature, key, old)?;
+                    }
                     let crowded = published.crowded;
                     published.settle(&self.medium)?;
-                    let old = found.map(|found| found.position);
-                    self.order.tell(self.cx(), ticket, Written { key, old, new: Some(position) });
+                    self.order.tell(self.disposal(), ticket, Written { key, old, new: Some(position) });
                     if let Some(segment) = crowded {
                         // The item is in; a split that finds no space now will be tried again by a later put.
                         let _ = self.index.split(self.cx(), signature, segment);
@@ -148,17 +157,12 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     /// Publishes where queues may be full: whoever waits is not pinned.
-    pub(super) fn publish_later(
-        &self,
-        signature: u64,
-        key: &[u8],
-        reservation: Reservation<'_, D>,
-    ) -> Result<(), Error> {
-        let mut waiting = Some(reservation);
-        while let Some(reservation) = waiting {
+    pub(super) fn publish_later(&self, signature: u64, key: &[u8], item: Unpublished<'_, D>) -> Result<(), Error> {
+        let mut waiting = Some(item);
+        while let Some(item) = waiting {
             O::make_room(self, self.index.partition(signature))?;
             let _pin = epoch::pin();
-            waiting = self.publish(signature, key, reservation)?;
+            waiting = self.publish(signature, key, item)?;
         }
         Ok(())
     }
@@ -174,12 +178,13 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         let Some(ticket) = self.order.take(self.index.partition(signature)) else {
             return Ok(None);
         };
+        self.keep_for_snapshots(self.stamp(), signature, key, Some(found.position))?;
         bucket.remove(&found).settle(&self.medium)?;
         if self.medium.breaks(Canary::PlainZeroDelete) {
             self.heap.free(&self.medium, place_of(found.position)?);
             return Ok(Some(true));
         }
-        self.order.tell(self.cx(), ticket, Written { key, old: Some(found.position), new: None });
+        self.order.tell(self.disposal(), ticket, Written { key, old: Some(found.position), new: None });
         Ok(Some(true))
     }
 

@@ -1,0 +1,87 @@
+//! Reading at a snapshot: the index first, the side table second.
+
+use index::Position;
+use index::partitioned_hash::Cursor;
+use pmem::{Dram, Medium};
+
+use crate::hikv::HiKv;
+use crate::hikv::item::Item;
+use crate::hikv::order::Order;
+use crate::hikv::read::whole;
+use crate::hikv::write::check_key;
+use crate::snapshot_engine::{SnapshotEngine, SnapshotEpoch};
+use crate::{Error, Version};
+
+impl<M: Medium, D: Dram, O: Order<M, D>> SnapshotEngine for HiKv<M, D, O> {
+    fn take_snapshot(&self) -> Result<SnapshotEpoch, Error> {
+        self.take_snapshot()
+    }
+
+    fn release_snapshot(&self, at: SnapshotEpoch) {
+        self.release_snapshot(at);
+    }
+
+    fn get_at(&self, at: SnapshotEpoch, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
+        check_key(key)?;
+        let _pin = epoch::pin();
+        let newest = self.find(self.hasher.signature(key), key)?.filter(|(_, item)| at.sees(item.header.epoch));
+        let seen = match newest {
+            Some(seen) => Some(seen),
+            None => self.kept_item(at, key)?,
+        };
+        let is_there = seen.is_some();
+        if let Some((position, item)) = seen {
+            found(item.version(position), item.value);
+        }
+        Ok(is_there)
+    }
+
+    /// What the index shows of a segment comes first, what was kept of its signatures second. So a key that was removed
+    /// before its entry was read is among the kept ones. One that was removed afterwards is met twice, as may be one that was
+    /// put again meanwhile: each is shown once, since all of them are put in order before. A key belongs to the signatures of
+    /// exactly one step, however segments are split between two.
+    fn walk_at(&self, at: SnapshotEpoch, cursor: Cursor, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<Cursor, Error> {
+        let _pin = epoch::pin();
+        let mut items = Vec::new();
+        let next = self.index.visit(&self.medium, cursor, |_, position| {
+            // SAFETY: pinned since before the walk's step.
+            let item = unsafe { Item::read(&self.medium, position) }?;
+            items.extend(self.seen(at, position, item)?.map(|(_, item)| (position, item)));
+            Ok::<_, Error>(())
+        })?;
+        for position in self.snapshots.kept.of_signatures(at, self.index.signatures(cursor, next)) {
+            // SAFETY: kept for a live snapshot.
+            items.push((position, unsafe { Item::read(&self.medium, position) }?));
+        }
+        items.sort_unstable_by_key(|(_, item)| item.key);
+        items.dedup_by_key(|(_, item)| item.key);
+        for (position, item) in items {
+            whole(&item, position)?;
+            each(item.key, item.value);
+        }
+        Ok(next)
+    }
+}
+
+impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+    /// The item that the snapshot sees of a key whose newest item, as somebody found it, is `item`.
+    pub(in crate::hikv) fn seen<'a>(
+        &'a self,
+        at: SnapshotEpoch,
+        position: Position,
+        item: Item<'a>,
+    ) -> Result<Option<(Position, Item<'a>)>, Error> {
+        if at.sees(item.header.epoch) { Ok(Some((position, item))) } else { self.kept_item(at, item.key) }
+    }
+
+    /// The key's replaced item that the snapshot sees. The caller is pinned.
+    fn kept_item(&self, at: SnapshotEpoch, key: &[u8]) -> Result<Option<(Position, Item<'_>)>, Error> {
+        let Some(position) = self.snapshots.kept.at(at, key) else { return Ok(None) };
+        // SAFETY: it was kept after the caller pinned, and so not retired before.
+        let item = unsafe { Item::read(&self.medium, position) }?;
+        if self.verify_values {
+            whole(&item, position)?;
+        }
+        Ok(Some((position, item)))
+    }
+}
