@@ -20,6 +20,7 @@
 //! A [`Store`] is cheap to clone and may be used by any number of threads. One process at a time may write to a store;
 //! [`Store::open_read_only`] lets several read while nobody writes. A child of a fork gets [`Error::Forked`].
 
+mod backup;
 mod error;
 mod files;
 mod options;
@@ -30,6 +31,7 @@ mod stats;
 mod store;
 mod verify;
 
+pub use backup::{BackupError, BackupProgress, BackupReport};
 pub use engine::{Damage, Error, Limits};
 pub use error::OpenError;
 pub use options::Options;

@@ -80,8 +80,16 @@ impl Store {
     }
 
     pub(crate) fn with_options(path: &Path, options: &Options) -> Result<Store, OpenError> {
+        Store::of_opened(path, options, files::open)
+    }
+
+    pub(crate) fn of_opened(
+        path: &Path,
+        options: &Options,
+        open: impl FnOnce(&Path, &Options) -> Result<Opened, OpenError>,
+    ) -> Result<Store, OpenError> {
         let guard = ForkGuard::new().map_err(OpenError::io(path, "watch for forks of"))?;
-        let Opened { engine, identity, lock } = files::open(path, options)?;
+        let Opened { engine, identity, lock } = open(path, options)?;
         let workers = (0..options.worker_count())
             .map(|_| Worker::start(Arc::downgrade(&engine)))
             .collect::<Result<_, _>>()

@@ -1,5 +1,6 @@
 //! The commands, a file each.
 
+mod backup;
 mod bench;
 mod check;
 mod del;
@@ -32,6 +33,8 @@ pub(crate) enum Command {
     Dump(dump::Dump),
     Scan(scan::Scan),
     Check(check::Check),
+    Backup(backup::Backup),
+    Restore(backup::Restore),
     Stats(stats::Stats),
     Bench(bench::Bench),
     Serve(serve::Serve),
@@ -48,6 +51,8 @@ impl Command {
             Command::Dump(dump) => dump.run(),
             Command::Scan(scan) => scan.run(),
             Command::Check(check) => check.run(),
+            Command::Backup(backup) => backup.run(),
+            Command::Restore(restore) => restore.run(),
             Command::Stats(stats) => stats.run(),
             Command::Bench(bench) => bench.run(),
             Command::Serve(serve) => serve.run(),
