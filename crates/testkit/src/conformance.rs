@@ -46,6 +46,7 @@ impl std::error::Error for Mismatch {}
 /// If the shape asks for what stores cannot do by themselves: to reopen, or to run on a full medium.
 pub fn conformance(open: impl Fn() -> Box<dyn Operations>, shape: &Shape, seeds: Range<u64>) -> Result<u64, Mismatch> {
     assert!(!shape.reopens && !shape.fills, "an open store neither reopens itself nor fills its medium");
+    assert!(!shape.snapshots, "snapshots are for the explorer");
     let compared = seeds.map(|seed| run(&*open(), shape, seed));
     compared.sum()
 }
@@ -74,7 +75,9 @@ fn apply(store: &dyn Operations, op: &Op, oracle: &mut Oracle) -> Result<(), Pro
         }
         Op::Clear => store.clear().map_err(refused("clear"))?,
         Op::Scan => in_order(store, oracle.acknowledged().as_ref().expect("an open store"))?,
-        Op::Format | Op::Reopen | Op::Full | Op::Room => unreachable!("the shape was checked"),
+        Op::Format | Op::Snapshot | Op::Release | Op::Reopen | Op::Full | Op::Room => {
+            unreachable!("the shape was checked")
+        }
     }
     oracle.begin(op);
     oracle.acknowledge();

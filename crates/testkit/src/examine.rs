@@ -228,7 +228,8 @@ fn medium_on(image: &Image, model: Model, settings: &Settings) -> Sim {
     settings.canary.map_or(sim.clone(), |canary| sim.with_canary(canary))
 }
 
-fn account<S: Subject>(store: &S, contents: &Contents) -> Result<(), Problem> {
+/// Objects to space that the contents do not account for.
+pub(crate) fn account<S: Subject>(store: &S, contents: &Contents) -> Result<(), Problem> {
     match store.space(contents) {
         Some(space) if space.live_bytes != space.needed_bytes => Err(Problem::Leak(space)),
         _ => Ok(()),

@@ -212,7 +212,8 @@ fn applied(state: &State, op: &Op) -> State {
     match op {
         Op::Put(key, value) => _ = contents.insert(key.clone(), value.clone()),
         Op::Delete(key) => _ = contents.remove(key),
-        Op::MultiPut(_) | Op::Format | Op::Clear | Op::Scan | Op::Reopen | Op::Full | Op::Room => {}
+        Op::MultiPut(_) | Op::Format | Op::Clear | Op::Scan | Op::Snapshot | Op::Release => {}
+        Op::Reopen | Op::Full | Op::Room => {}
     }
     Some(contents)
 }

@@ -16,11 +16,15 @@ pub enum Op {
     MultiPut(Vec<(Vec<u8>, Vec<u8>)>),
     /// Remove a key.
     Delete(Vec<u8>),
-    /// Remove every key.
+    /// Remove every key. Snapshots end before.
     Clear,
     /// Read all keys in order, both ways. What is written from then on, the store keeps in order.
     Scan,
-    /// Close the store and open it again, without a crash.
+    /// Take a snapshot.
+    Snapshot,
+    /// End the oldest snapshot, if there is one.
+    Release,
+    /// Close the store and open it again, without a crash. Snapshots end before.
     Reopen,
     /// From now on the region cannot grow.
     Full,
@@ -52,6 +56,8 @@ impl fmt::Display for Op {
             Op::Delete(key) => write!(f, "delete {}", Key(key)),
             Op::Clear => f.write_str("clear"),
             Op::Scan => f.write_str("scan"),
+            Op::Snapshot => f.write_str("take a snapshot"),
+            Op::Release => f.write_str("release a snapshot"),
             Op::Reopen => f.write_str("reopen"),
             Op::Full => f.write_str("medium full"),
             Op::Room => f.write_str("room again"),

@@ -5,6 +5,7 @@
 
 mod closes;
 mod scripts;
+mod snapshots;
 mod subject;
 
 use pmem::Canary;

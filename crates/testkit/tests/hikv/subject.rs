@@ -6,9 +6,11 @@ use engine::hikv::order::Order;
 use engine::hikv::{Parameters, layout::HEADER_BYTES};
 use engine::{
     Cursor, Early, Engine, Error, HashOnly, HiKv, HostDram, OpenError, Ordered, OrderedEngine, Progress, ScanCursor,
+    SnapshotEngine, SnapshotEpoch,
 };
 use heap::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, UNIT_BYTES};
 use heap::{Class, HeapError};
+use parking_lot::Mutex;
 use pmem::MediumError;
 use pmem_sim::Sim;
 use testkit::{Contents, Direction, Failure, Operations, Space, Subject, Visit};
@@ -17,7 +19,7 @@ use testkit::{Contents, Direction, Failure, Operations, Space, Subject, Visit};
 pub(crate) const REGION_BYTES: u64 = (2 << 20) + (512 << 10);
 
 /// The store that is crashed. One partition, so that few keys fill a segment.
-pub(crate) struct Crashed<O = HashOnly>(pub(crate) HiKv<Sim, HostDram, O>);
+pub(crate) struct Crashed<O = HashOnly>(pub(crate) HiKv<Sim, HostDram, O>, Mutex<Vec<SnapshotEpoch>>);
 
 /// The store that keeps its keys in order, once it was scanned.
 pub(crate) type InOrder = Crashed<Ordered<HostDram>>;
@@ -42,7 +44,11 @@ impl Kept for Ordered<HostDram> {
 
 impl<O: Kept> Crashed<O> {
     fn of(store: HiKv<Sim, HostDram>) -> Crashed<O> {
-        Crashed(O::kept(store))
+        Crashed(O::kept(store), Mutex::default())
+    }
+
+    fn taken(&self, snapshot: u64) -> SnapshotEpoch {
+        self.1.lock()[snapshot as usize]
     }
 
     fn free_garbage(&self) {
@@ -74,13 +80,16 @@ fn scan(
     direction: Direction,
     each: &mut Visit<'_>,
 ) -> Result<(), Error> {
-    let direction = match direction {
-        Direction::Forward => engine::Direction::Forward,
-        Direction::Backward => engine::Direction::Backward,
-    };
-    let mut cursor = ScanCursor::new(from, direction);
+    let mut cursor = ScanCursor::new(from, towards(direction));
     while ordered.scan(&mut cursor, each)? {}
     Ok(())
+}
+
+fn towards(direction: Direction) -> engine::Direction {
+    match direction {
+        Direction::Forward => engine::Direction::Forward,
+        Direction::Backward => engine::Direction::Backward,
+    }
 }
 
 impl<O: Kept> Operations for Crashed<O> {
@@ -143,6 +152,45 @@ impl<O: Kept> Subject for Crashed<O> {
 
     fn open(medium: Sim) -> Result<Crashed<O>, Failure> {
         HiKv::open(medium, HostDram).map(Crashed::of).map_err(open_failure)
+    }
+
+    fn snapshot(&self) -> Result<u64, Failure> {
+        let taken = SnapshotEngine::take_snapshot(&self.0).map_err(failure)?;
+        let mut all = self.1.lock();
+        all.push(taken);
+        Ok(all.len() as u64 - 1)
+    }
+
+    fn release(&self, snapshot: u64) {
+        SnapshotEngine::release_snapshot(&self.0, self.taken(snapshot));
+    }
+
+    fn get_at(&self, snapshot: u64, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+        let mut copy = None;
+        self.0.get_at(self.taken(snapshot), key, &mut |_, value| copy = Some(value.to_vec())).map_err(failure)?;
+        Ok(copy)
+    }
+
+    fn for_each_at(&self, snapshot: u64, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
+        let mut cursor = Cursor::default();
+        while !cursor.is_done() {
+            cursor = self.0.walk_at(self.taken(snapshot), cursor, each).map_err(failure)?;
+        }
+        Ok(())
+    }
+
+    fn scan_at(
+        &self,
+        snapshot: u64,
+        from: Bound<&[u8]>,
+        direction: Direction,
+        each: &mut Visit<'_>,
+    ) -> Result<bool, Failure> {
+        let Some(ordered) = self.0.ordered() else { return Ok(false) };
+        ordered.catch_up(Early::Wait).map_err(failure)?;
+        let mut cursor = ScanCursor::new(from, towards(direction));
+        while ordered.scan_at(self.taken(snapshot), &mut cursor, each).map_err(failure)? {}
+        Ok(true)
     }
 
     /// However long the other scripts' threads keep what is retired: a close that does not wait for them leaves no image.
