@@ -1,6 +1,6 @@
 //! The heap: a region, and in DRAM what is free in it.
 
-use core::sync::atomic::{AtomicBool, AtomicU64};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pmem::{Canary, Dram, Medium, Offset};
 
@@ -10,7 +10,7 @@ use crate::free::extent_units;
 use crate::header::{ChunkKind, Header};
 use crate::image::ImageWord;
 use crate::lane::Lanes;
-use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, UNIT_BYTES, unit_start};
+use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, SNAPSHOT_EPOCH, UNIT_BYTES, unit_start};
 use crate::lender::Lender;
 use crate::lock::Spin;
 use crate::place::{Place, PlaceKind, Reservation};
@@ -165,6 +165,9 @@ impl<D: Dram> Heap<D> {
 
     /// Sets the snapshot epoch: one word, ordered before whatever follows.
     pub fn set_snapshot_epoch<M: Medium>(&self, medium: &M, epoch: u32) {
+        if medium.breaks(Canary::EpochNotFlushed) {
+            return medium.store(SNAPSHOT_EPOCH, pmem::seal(u64::from(epoch)), Ordering::Release);
+        }
         state::store_snapshot_epoch(medium, epoch);
         medium.order();
     }

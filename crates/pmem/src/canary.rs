@@ -57,6 +57,8 @@ pub enum Canary {
     SettledBeforeCommit,
     /// A replaced item is free before the ordered index has let go of it.
     RetireBeforeTree,
+    /// The snapshot epoch is not durable before items are stamped with it.
+    EpochNotFlushed,
     /// A writer does not look again, under the bucket's lock, whether a snapshot was taken since it stamped its item.
     StaleStamp,
     /// A snapshot does not wait for the writers that were at it when it was taken.

@@ -134,6 +134,9 @@ pub struct Space {
 /// A store on the crash medium. It must be deterministic: the same calls make the same steps, so a random hash seed or
 /// identity is fixed here, and background work runs only in [`Subject::settle`].
 pub trait Subject: Operations + Sized + Send + Sync + 'static {
+    /// Whether it has snapshots. They end with the store's process.
+    const HAS_SNAPSHOTS: bool = false;
+
     /// Makes an empty store, whatever the medium holds.
     ///
     /// # Errors

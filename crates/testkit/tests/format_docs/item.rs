@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 
 use engine::hikv::layout::{HEADER_BYTES, Header};
-use engine::{Hasher, Limits};
+use engine::{Engine, Hasher, Limits};
 use heap::Class;
 use heap::layout::{SEGMENT_BYTES, SEGMENTS_CHUNK_SLOTS};
-use pmem::{LINE_BYTES, crc32c};
+use pmem::{LINE_BYTES, crc32c, seal};
 
 use crate::fields::Fields;
 use crate::pages::{assert_names, table};
 use crate::region::{chunks, head, payload};
-use crate::segment;
 use crate::store::{EXTENT_VALUE_BYTES, KEY_COUNT, LARGE_VALUE_BYTES, PARAMETERS, Store, key, value};
+use crate::{region, segment};
 
 const PAGE: &str = "item";
 
@@ -132,7 +132,10 @@ impl<'a> Reader<'a> {
         }
         let covered = [&bytes[..8], &bytes[12..16], &bytes[16..]].concat();
         assert_eq!(header.number(head, "checksum"), u64::from(crc32c(0, &covered)));
-        assert_eq!((header.number(head, "flags"), header.number(head, "snapshot epoch")), (0, 0));
+        assert_eq!(header.number(head, "flags"), 0);
+        let epoch = self.store.word(region::head().start("snapshot epoch"));
+        let epoch = if epoch == 0 { 0 } else { payload(epoch) };
+        assert!(header.number(head, "snapshot epoch") <= epoch, "no item is of a later epoch than the region");
         bytes[HEADER_BYTES..].split_at(key as usize)
     }
 }
@@ -148,4 +151,26 @@ fn a_reader_made_from_the_pages_finds_every_item() {
     assert_eq!(reader.get(b"extent"), Some(&[3; EXTENT_VALUE_BYTES][..]));
     assert_eq!(reader.get(b"to be free"), None);
     assert_eq!(reader.get(b"never put"), None);
+}
+
+/// Each snapshot is of one epoch; what is put after it is stamped with the next one.
+#[test]
+fn items_are_stamped() {
+    let store = Store::new(&PARAMETERS);
+    for expected in 0..3 {
+        store.put(b"key", b"value");
+        let reader = Reader::new(&store);
+        let signature = Hasher::new(PARAMETERS.hash_seed).signature(b"key");
+        let lines = reader.lines(signature).into_iter();
+        let (_, position) = lines
+            .flat_map(|line| (0..4).map(move |i| (line, i)))
+            .find_map(|(line, i)| reader.entry(line, i))
+            .expect("it was put");
+        reader.item(position);
+        let at = segment::position().of_word(position, "offset");
+        assert_eq!(header().number(store.bytes(at, HEADER_BYTES as u64), "snapshot epoch"), expected);
+        let word = region::head().start("snapshot epoch");
+        assert_eq!(store.word(word), if expected == 0 { 0 } else { seal(expected) });
+        store.0.snapshots().take_snapshot().expect("nobody is in a callback");
+    }
 }

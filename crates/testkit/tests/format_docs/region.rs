@@ -3,8 +3,8 @@
 use engine::Engine;
 use heap::layout::{
     FORMAT_MARK, FORMAT_UNFINISHED, GENERATION, HIGH_WATER_MARK, IMAGE, PARTITION_COUNT_MAX, PARTITION_HEADER_BYTES,
-    PARTITION_HEADERS, REGION_BYTES_MAX, SEGMENT_BYTES, SEGMENTS_CHUNK_SLOTS, SEGMENTS_CHUNK_UNITS, SUPERBLOCK_COPIES,
-    UNIT_BYTES,
+    PARTITION_HEADERS, REGION_BYTES_MAX, SEGMENT_BYTES, SEGMENTS_CHUNK_SLOTS, SEGMENTS_CHUNK_UNITS, SNAPSHOT_EPOCH,
+    SUPERBLOCK_COPIES, UNIT_BYTES,
 };
 use heap::{Class, ENGINE_HIKV, FEATURE_IMAGE, FORMAT_MAJOR, FORMAT_MINOR, MAGIC};
 use pmem::{LINE_BYTES, crc32c, seal};
@@ -47,9 +47,11 @@ fn versions() {
 pub(crate) fn head() -> Fields {
     let rows = table(PAGE, "Head");
     let [a, b] = SUPERBLOCK_COPIES;
-    let starts = [a, b, FORMAT_MARK, HIGH_WATER_MARK, GENERATION, IMAGE, IMAGE.plus(LINE_BYTES), PARTITION_HEADERS];
+    let words = [FORMAT_MARK, HIGH_WATER_MARK, GENERATION, IMAGE, SNAPSHOT_EPOCH, SNAPSHOT_EPOCH.plus(LINE_BYTES)];
+    let starts = [a, b].into_iter().chain(words).chain([PARTITION_HEADERS]);
     let names = ["superblock, copy A", "superblock, copy B", "format mark", "high-water mark", "generation"];
-    let names: Vec<&str> = names.into_iter().chain(["image", "zero", "partition headers", "zero"]).collect();
+    let names: Vec<&str> =
+        names.into_iter().chain(["image", "snapshot epoch", "zero", "partition headers", "zero"]).collect();
     assert_names(&rows, &names);
     for (row, start) in rows.iter().zip(starts) {
         assert_eq!(row.number("offset"), start.0, "{}", row.text("name"));

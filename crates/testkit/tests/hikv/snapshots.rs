@@ -105,6 +105,12 @@ fn what_is_kept_too_late_is_caught() {
     assert!(matches!(violation.problem, Problem::Snapshot(_)), "{violation}");
 }
 
+#[test]
+fn an_epoch_that_a_crash_takes_back_is_caught() {
+    let violation = caught(Canary::EpochNotFlushed, Model::Line, &[replaced_and_removed()], sampled());
+    assert!(matches!(violation.problem, Problem::Snapshot(_)), "{violation}");
+}
+
 type Store = HiKv<Sim, HostDram>;
 
 fn store(canary: Option<Canary>) -> Arc<Store> {

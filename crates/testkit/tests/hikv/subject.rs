@@ -145,6 +145,8 @@ impl<O: Kept> Operations for Crashed<O> {
 }
 
 impl<O: Kept> Subject for Crashed<O> {
+    const HAS_SNAPSHOTS: bool = true;
+
     fn format(medium: Sim) -> Result<Crashed<O>, Failure> {
         let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
         HiKv::format(medium, HostDram, &parameters).map(Crashed::of).map_err(open_failure)
