@@ -345,7 +345,7 @@ impl Store {
         Stats::gather(engine, &self.inner.identity)
     }
 
-    /// Closes this handle. The store is closed when its last clone is; whatever was acknowledged is durable before that.
+    /// Closes this handle. The store is closed when its last clone is, and its last snapshot; whatever was acknowledged is durable before that.
     /// The last one leaves a clean image, where there is room for it: the next opening then need not look for free space,
     /// count keys, or sort them if they were in order. Dropping the last handle does the same and tells no errors.
     ///

@@ -129,11 +129,13 @@ fn a_backup_is_of_one_moment() {
     let dir = filled();
     let (store, done) = (Store::open(store_in(&dir)).unwrap(), AtomicBool::new(false));
     let count = |name: &str, count: u64| store.put(name, count.to_le_bytes()).unwrap();
-    (count("first", 0), count("second", 0));
+    count("first", 0);
+    count("second", 0);
     thread::scope(|scope| {
         scope.spawn(|| {
             for number in 1.. {
-                (count("first", number), count("second", number));
+                count("first", number);
+                count("second", number);
                 store.put(number.to_be_bytes(), "another").unwrap();
                 store.delete((number / 2).to_be_bytes()).unwrap();
                 if done.load(Ordering::Relaxed) {

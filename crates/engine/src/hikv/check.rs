@@ -39,6 +39,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         if self.hasher.signature(item.key) != signature {
             return Err(damage(at, "an entry's signature is not that of its key".into()));
         }
+        if item.header.epoch > self.stamp() {
+            return Err(damage(position.offset(), "an item is of a later snapshot epoch than the store".into()));
+        }
         let same_key = |&twin: &Position| self.whole_item(twin).is_ok_and(|other| other.key == item.key);
         if twins.iter().any(same_key) {
             return Err(damage(at, "a key has two entries".into()));

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::thread;
 
-use engine::{Engine, HiKv, HostDram, SnapshotEngine, SnapshotEpoch, hikv::Parameters};
+use engine::{Engine, HiKv, HostDram, Progress, SnapshotEngine, SnapshotEpoch, hikv::Parameters};
 use heap::layout::SNAPSHOT_EPOCH;
 use pmem::{Canary, Medium};
 use pmem_sim::{Model, Sim, StepKind};
@@ -126,6 +126,24 @@ fn get_at(store: &Store, at: SnapshotEpoch) -> Vec<u8> {
     let mut copy = Vec::new();
     assert!(store.get_at(at, b"key", &mut |_, value| copy = value.to_vec()).unwrap());
     copy
+}
+
+/// The sweep after an unclean end does not meet what was kept before it came by, and does not free it.
+#[test]
+fn the_sweep_leaves_what_is_kept() {
+    let store = store(None);
+    let medium = store.medium().clone();
+    drop(store);
+    let store = HiKv::open(medium, HostDram).unwrap();
+    assert!(!store.stats().swept);
+    let at = SnapshotEngine::take_snapshot(&store).unwrap();
+    store.put(b"key", b"new").unwrap();
+    while store.step().unwrap() == Progress::More {}
+    assert!(store.stats().swept);
+    (0..100u8).for_each(|i| store.put(&[i, 0, 0], b"all").unwrap());
+    assert_eq!(get_at(&store, at), b"old");
+    SnapshotEngine::release_snapshot(&store, at);
+    assert_eq!(store.stats().snapshots.kept_count, 0);
 }
 
 /// Takes a snapshot when it is read.
