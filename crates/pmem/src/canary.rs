@@ -55,6 +55,8 @@ pub enum Canary {
     TornImage,
     /// Several puts take their marks away before the commit that they share.
     SettledBeforeCommit,
+    /// What is written while the ordered index is built is not noted.
+    ChangeMissesDelta,
     /// A replaced item is free before the ordered index has let go of it.
     RetireBeforeTree,
     /// The snapshot epoch is not durable before items are stamped with it.

@@ -5,7 +5,7 @@
 
 use arrayvec::ArrayVec;
 use index::bplus_tree::{self as tree, BPlusTree, ChangeError, Edit, KeyStart};
-use pmem::{Dram, Medium};
+use pmem::{Canary, Dram, Medium};
 
 use super::change::{Change, INLINE_BYTES};
 use super::ordered::{Items, Ordered, Phase, Queue};
@@ -53,7 +53,9 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
         let tree = self.tree.read();
         match (&*tree, self.phase()) {
             (Some(tree), _) => apply(tree, disposal.medium, group)?,
-            (None, Phase::Building) => return Ok(self.delta.push(group, insist)),
+            (None, Phase::Building) if !disposal.medium.breaks(Canary::ChangeMissesDelta) => {
+                return Ok(self.delta.push(group, insist));
+            }
             (None, _) => {}
         }
         drop(tree);
