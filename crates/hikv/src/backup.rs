@@ -10,6 +10,7 @@
 //!
 //! So what is not whole opens as no store, and what is called OUT is whole.
 
+use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
@@ -208,9 +209,9 @@ impl Copy {
     /// Steps 1 and 2, but for the items.
     fn begin(out: &Path) -> Result<Copy, BackupError> {
         refuse_existing(out)?;
-        let mut partial = out.as_os_str().to_owned();
-        partial.push(PARTIAL_SUFFIX);
-        let partial = PathBuf::from(partial);
+        // Whatever has no name of its own, such as '/' or '..', is there.
+        let name = out.file_name().ok_or_else(|| BackupError::Exists { path: out.to_owned() })?;
+        let partial = out.with_file_name(OsString::from_iter([name, OsStr::new(PARTIAL_SUFFIX)]));
         fs::create_dir_all(&partial).map_err(OpenError::io(&partial, "create"))?;
         let options = Options::new().ordered(false);
         let lock = files::lock_dir(&partial, &options)?;

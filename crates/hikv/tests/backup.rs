@@ -68,7 +68,7 @@ fn a_backup_opens_as_a_store_and_is_restored() {
     );
     assert!(seen.iter().copied().eq(1..=ITEM_COUNT + 1));
     assert_whole(&out);
-    let report = Store::restore(&out, &back, |_| {}).unwrap();
+    let report = Store::restore(&out, dir.path().join("back/"), |_| {}).unwrap();
     assert_eq!(report.items, ITEM_COUNT + 1);
     assert_whole(&back);
     assert_eq!(names(dir.path()), ["back", "out", "store"]);

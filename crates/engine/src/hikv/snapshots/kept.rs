@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::{Bound, RangeInclusive};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use index::Position;
 use parking_lot::Mutex;
@@ -86,6 +86,8 @@ impl Kept {
 
     /// The key's item that the snapshot sees, if it was replaced.
     pub(super) fn at(&self, at: SnapshotEpoch, key: &[u8]) -> Option<Position> {
+        // The caller's search of the index comes first, its comparisons of signatures included, which acquire nothing.
+        fence(Ordering::Acquire);
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
         }
