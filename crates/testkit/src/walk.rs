@@ -172,6 +172,8 @@ impl<S: Subject> Walk<S> {
     /// The live store holds at the end what it should, and takes no more room than that.
     fn finish(self) -> Result<Counts, Box<Violation>> {
         self.sim.unobserve();
+        // What is done ahead of writers fails where the script has left the medium full.
+        self.sim.fail_grow_after(u64::MAX);
         if let Some(store) = &self.store {
             self.without_snapshots(store);
             let mut scene = self.scene.lock();
