@@ -14,6 +14,9 @@ impl Limits {
     pub const KEY_BYTES_MAX: usize = 65_535;
     /// The longest value: 1 GiB.
     pub const VALUE_BYTES_MAX: u64 = 1 << 30;
+    /// Operations of one batch: a quarter of a queue of the ordered index, all of which one batch may need. Other writers
+    /// of its keys' buckets wait while they are carried out.
+    pub const BATCH_OP_COUNT_MAX: usize = 1024;
 }
 
 /// Why an operation did not happen. Unless said otherwise nothing has changed.
@@ -29,6 +32,11 @@ pub enum Error {
     ValueTooLong {
         /// The value's length.
         len_bytes: u64,
+    },
+    /// The batch has more operations than [`Limits::BATCH_OP_COUNT_MAX`].
+    BatchTooLong {
+        /// How many it has.
+        op_count: usize,
     },
     /// A streamed value ended before its announced length, or its source failed.
     Source(std::io::Error),
@@ -67,6 +75,18 @@ pub enum Error {
         /// How many that is.
         count: u64,
     },
+    /// The key that was to be incremented holds something else than a whole number of 64 bits.
+    NotANumber {
+        /// What it holds, escaped, and cut if it is long.
+        value: String,
+    },
+    /// The sum has more than 64 bits.
+    Overflow {
+        /// What the key holds.
+        number: i64,
+        /// What was to be added.
+        by: i64,
+    },
     /// The store was opened by this process' parent: a child of a fork may not touch it.
     Forked,
 }
@@ -80,12 +100,19 @@ impl fmt::Display for Error {
             Error::ValueTooLong { len_bytes } => {
                 write!(f, "the value has {len_bytes} bytes; the limit is {}", Limits::VALUE_BYTES_MAX)
             }
+            Error::BatchTooLong { op_count } => {
+                write!(f, "the batch has {op_count} operations; the limit is {}", Limits::BATCH_OP_COUNT_MAX)
+            }
             Error::Source(error) => write!(f, "the value could not be read: {error}"),
             Error::Medium(error) => error.fmt(f),
             Error::Corrupt { offset, what } => write!(f, "the store is damaged at offset {offset:#x}: {what}"),
             Error::NoMemory { wanted_bytes } => write!(f, "no memory left: {wanted_bytes} bytes were wanted"),
             Error::NotOrderedYet { done, total } => {
                 write!(f, "keys are not in order yet: {done} of {total} steps are done; ask again later, or wait")
+            }
+            Error::NotANumber { value } => write!(f, "the value '{value}' is not a whole number of 64 bits"),
+            Error::Overflow { number, by } => {
+                write!(f, "{number} and {by} make more than a number of 64 bits can hold")
             }
             Error::HashOnly => f.write_str("the store was opened without order: there are no ranges"),
             Error::SnapshotLive { count } => {

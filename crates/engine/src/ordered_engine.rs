@@ -4,7 +4,7 @@ use std::ops::{Bound, ControlFlow};
 
 use index::bplus_tree::{Direction, Page};
 
-use crate::{Damage, Engine, Error, SnapshotEpoch};
+use crate::{Damage, Engine, Error, Moment};
 
 /// How an ordered index is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -143,7 +143,7 @@ pub trait OrderedEngine: Engine {
 
     /// As [`OrderedEngine::scan`], at a snapshot, whose keys it shows exactly once, as long as the snapshot lives. The caller
     /// has caught up once since it was taken.
-    fn scan_at(&self, at: SnapshotEpoch, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error>;
+    fn scan_at(&self, at: Moment, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error>;
 
     /// How many keys the next part of a scan has that lie before `end`, without reading all of them; false as in
     /// [`OrderedEngine::scan`].

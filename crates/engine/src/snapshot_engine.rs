@@ -4,17 +4,25 @@ use std::time::Duration;
 
 use index::partitioned_hash::Cursor;
 
-use crate::{Error, Version};
+use crate::{Error, Expiry, Version};
 
-/// Which snapshot: the newest stamp that it sees.
+/// Which snapshot: the newest stamp that it sees, and when it was taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SnapshotEpoch(pub(crate) u32);
+pub struct Moment {
+    pub(crate) epoch: u32,
+    pub(crate) now_ms: u64,
+}
 
-impl SnapshotEpoch {
+impl Moment {
     /// True if an item of this stamp is of the snapshot, unless it was replaced by then.
     #[inline(always)]
     pub(crate) fn sees(self, stamp: u32) -> bool {
-        stamp <= self.0
+        stamp <= self.epoch
+    }
+
+    /// True if a key of this expiry was absent at that time.
+    pub(crate) fn is_past(self, expiry: Expiry) -> bool {
+        !expiry.is_never() && expiry.ms() <= self.now_ms
     }
 }
 
@@ -33,6 +41,9 @@ pub struct SnapshotStats {
     pub dram_bytes: u64,
 }
 
+/// Is shown a key, its value, and when it expires.
+pub type Show<'a> = dyn FnMut(&[u8], &[u8], Expiry) + 'a;
+
 /// What engines can do at a snapshot. A snapshot lives until it is released, or the store is closed.
 pub trait SnapshotEngine {
     /// Takes a snapshot: of every write that returned before this call, of none that begins after it returns, and of each
@@ -41,14 +52,15 @@ pub trait SnapshotEngine {
     /// # Errors
     /// [`Error::InsideCallback`] if the caller is inside of another operation's callback, for which it would wait;
     /// [`Error::TooManySnapshots`].
-    fn take_snapshot(&self) -> Result<SnapshotEpoch, Error>;
+    fn take_snapshot(&self) -> Result<Moment, Error>;
 
     /// Ends a snapshot: what it alone kept is freed.
-    fn release_snapshot(&self, at: SnapshotEpoch);
+    fn release_snapshot(&self, at: Moment);
 
-    /// As [`crate::Engine::get`], at the snapshot.
-    fn get_at(&self, at: SnapshotEpoch, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error>;
+    /// As [`crate::Engine::get`], at the snapshot, and with the key's expiry.
+    fn get_at(&self, at: Moment, key: &[u8], found: &mut dyn FnMut(Version, Expiry, &[u8])) -> Result<bool, Error>;
 
-    /// As [`crate::Engine::walk`], at the snapshot: from the first step to the last each of its keys is shown exactly once.
-    fn walk_at(&self, at: SnapshotEpoch, cursor: Cursor, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<Cursor, Error>;
+    /// As [`crate::Engine::walk`], at the snapshot, and with each key's expiry: from the first step to the last each of its
+    /// keys is shown exactly once.
+    fn walk_at(&self, at: Moment, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error>;
 }

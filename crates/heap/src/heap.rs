@@ -144,6 +144,20 @@ impl<D: Dram> Heap<D> {
         self.region.superblock()
     }
 
+    /// True if the region is known to have these feature flags.
+    #[inline]
+    pub fn has_features(&self, features: u32) -> bool {
+        self.region.has_features(features)
+    }
+
+    /// Gives the region these feature flags, for good. They are durable before anything that is written after this returns.
+    #[inline]
+    pub fn set_features<M: Medium>(&self, medium: &M, features: u32) {
+        if !self.has_features(features) {
+            self.region.set_features(medium, features);
+        }
+    }
+
     /// The generation of the store: segments of another one are void.
     pub fn generation(&self) -> u16 {
         self.region.generation()

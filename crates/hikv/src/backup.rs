@@ -184,8 +184,8 @@ fn write_items(
     mut progress: impl FnMut(BackupProgress),
 ) -> Result<u64, BackupError> {
     let (mut items, mut written) = (0, Ok(()));
-    from.for_each(|key, value| {
-        written = to.put(key, value);
+    from.for_each_with_expiry(|key, value, expiry| {
+        written = to.change(|engine| engine.put_until(key, value, expiry));
         items += u64::from(written.is_ok());
         progress(BackupProgress { items, items_total });
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

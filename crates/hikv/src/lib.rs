@@ -21,18 +21,24 @@
 //! [`Store::open_read_only`] lets several read while nobody writes. A child of a fork gets [`Error::Forked`].
 
 mod backup;
+mod batch;
+mod conditional;
+pub mod dump;
 mod error;
+mod expiry;
 mod files;
 mod options;
 mod ordered;
 mod reader;
+pub mod repair;
 mod snapshot;
 mod stats;
 mod store;
 mod verify;
 
 pub use backup::{BackupError, BackupProgress, BackupReport};
-pub use engine::{Damage, Error, Limits};
+pub use batch::WriteBatch;
+pub use engine::{Clock, Damage, Decision, Error, Expiry, Limits, Ttl};
 pub use error::OpenError;
 pub use options::Options;
 pub use ordered::{Item, OrderProgress, Ordered, Range};

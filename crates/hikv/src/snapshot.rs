@@ -3,13 +3,15 @@
 use std::ops::{ControlFlow, RangeBounds};
 use std::sync::Arc;
 
-use engine::{Cursor, Early, Error, SnapshotEngine, SnapshotEpoch};
+use engine::{Cursor, Early, Error, Expiry, Moment, SnapshotEngine};
 
 use crate::ordered::Bounds;
 use crate::{Range, Store};
 
 /// A store as it was when [`Store::snapshot`] was called, however it is written on. Clones share it; it ends with the last
 /// of them, and with what iterates over it.
+///
+/// A key that had expired when it was taken is not there; one that expires later is.
 ///
 /// What is replaced or deleted meanwhile, and was there, is kept: its room is not reused before the snapshot ends
 /// ([`crate::Stats::kept_bytes`]), and nothing limits it. Each such item also costs some 150 bytes of memory and its key's
@@ -41,14 +43,14 @@ pub struct Snapshot {
 #[derive(Debug)]
 struct Taken {
     store: Store,
-    epoch: SnapshotEpoch,
+    moment: Moment,
 }
 
 impl Drop for Taken {
     fn drop(&mut self) {
         // In a child of a fork there is nothing to release.
         if let Ok(engine) = self.store.engine() {
-            engine.snapshots().release_snapshot(self.epoch);
+            engine.snapshots().release_snapshot(self.moment);
         }
     }
 }
@@ -65,8 +67,8 @@ impl Store {
     /// [`Error::InsideCallback`] inside of such a callback. [`Error::TooManySnapshots`] after four thousand million of one
     /// store.
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
-        let epoch = self.engine()?.snapshots().take_snapshot()?;
-        Ok(Snapshot { taken: Arc::new(Taken { store: self.clone(), epoch }) })
+        let moment = self.engine()?.snapshots().take_snapshot()?;
+        Ok(Snapshot { taken: Arc::new(Taken { store: self.clone(), moment }) })
     }
 }
 
@@ -91,8 +93,8 @@ impl Snapshot {
     /// See [`Error`].
     pub fn get_with<R>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
         let (mut read, mut result) = (Some(read), None);
-        let mut found = |_, value: &[u8]| result = read.take().map(|read| read(value));
-        self.engine()?.get_at(self.taken.epoch, key.as_ref(), &mut found)?;
+        let mut found = |_, _, value: &[u8]| result = read.take().map(|read| read(value));
+        self.engine()?.get_at(self.taken.moment, key.as_ref(), &mut found)?;
         Ok(result)
     }
 
@@ -101,7 +103,7 @@ impl Snapshot {
     /// # Errors
     /// See [`Error`].
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
-        self.engine()?.get_at(self.taken.epoch, key.as_ref(), &mut |_, _| {})
+        self.engine()?.get_at(self.taken.moment, key.as_ref(), &mut |_, _, _| {})
     }
 
     /// Copies of the values that several keys had.
@@ -117,11 +119,22 @@ impl Snapshot {
     /// # Errors
     /// See [`Error`]; a damaged item ends the walk.
     pub fn for_each(&self, mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
+        self.for_each_with_expiry(|key, value, _| each(key, value))
+    }
+
+    /// As [`Snapshot::for_each`], and shows when each item expires.
+    ///
+    /// # Errors
+    /// As for [`Snapshot::for_each`].
+    pub fn for_each_with_expiry(
+        &self,
+        mut each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
         let (mut cursor, mut flow) = (Cursor::default(), ControlFlow::Continue(()));
         while !cursor.is_done() && flow.is_continue() {
-            cursor = self.engine()?.walk_at(self.taken.epoch, cursor, &mut |key, value| {
+            cursor = self.engine()?.walk_at(self.taken.moment, cursor, &mut |key, value, expiry| {
                 if flow.is_continue() {
-                    flow = each(key, value);
+                    flow = each(key, value, expiry);
                 }
             })?;
         }
@@ -151,8 +164,8 @@ impl Snapshot {
         Ok(Range::at_snapshot(self.clone(), bounds))
     }
 
-    pub(crate) fn epoch(&self) -> SnapshotEpoch {
-        self.taken.epoch
+    pub(crate) fn moment(&self) -> Moment {
+        self.taken.moment
     }
 
     fn engine(&self) -> Result<&dyn SnapshotEngine, Error> {

@@ -13,7 +13,7 @@ use pmem_os::{ForkGuard, StoreLock};
 
 use crate::files::{self, Opened};
 use crate::stats::{Identity, Stats};
-use crate::{OpenError, Options, ValueReader};
+use crate::{OpenError, Options, ValueReader, WriteBatch};
 
 /// Keys whose lookups overlap; an engine's own groups divide it.
 const BATCH_COUNT: usize = 64;
@@ -90,8 +90,9 @@ impl Store {
     ) -> Result<Store, OpenError> {
         let guard = ForkGuard::new().map_err(OpenError::io(path, "watch for forks of"))?;
         let Opened { engine, identity, lock } = open(path, options)?;
+        let start = |i| if i == 0 { Worker::start_watching_time } else { Worker::start };
         let workers = (0..options.worker_count())
-            .map(|_| Worker::start(Arc::downgrade(&engine)))
+            .map(|i| start(i)(Arc::downgrade(&engine)))
             .collect::<Result<_, _>>()
             .map_err(OpenError::io(path, "start a background thread of"))?;
         Ok(Store {
@@ -117,6 +118,12 @@ impl Store {
     #[must_use]
     pub fn region_path(&self) -> PathBuf {
         files::region_path(&self.inner.path)
+    }
+
+    /// The store's identity: random, and kept for life.
+    #[must_use]
+    pub fn uuid(&self) -> [u8; 16] {
+        self.inner.identity.uuid()
     }
 
     /// A copy of the key's value.
@@ -206,13 +213,13 @@ impl Store {
         Ok(())
     }
 
-    /// Puts or replaces the key's value. When this returns it is durable, as far as the medium goes.
+    /// Puts or replaces the key's value; the key does not expire, whatever it did before. When this returns it is durable, as far as the medium goes.
     ///
     /// # Errors
     /// See [`Error`]; nothing has changed.
     #[inline]
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<(), Error> {
-        self.write(|engine| engine.put(key.as_ref(), value.as_ref()))
+        self.change(|engine| engine.put(key.as_ref(), value.as_ref()))
     }
 
     /// Puts or replaces several keys' values, the last one where a key comes twice: faster than one `put` after the other,
@@ -235,9 +242,35 @@ impl Store {
             let mut slices = [(&[][..], &[][..]); BATCH_COUNT];
             let pairs = batch.iter().map(|(key, value)| (key.as_ref(), value.as_ref()));
             slices.iter_mut().zip(pairs).for_each(|(slice, pair)| *slice = pair);
-            self.write(|engine| engine.multi_put(&slices[..batch.len()]))?;
+            self.change(|engine| engine.multi_put(&slices[..batch.len()]))?;
         }
         Ok(())
+    }
+
+    /// Carries out all of `batch` as one step: a crash leaves all of it or nothing, and whoever has read one key as the
+    /// batch left it reads no other as it was before. (Who reads one key before the batch and another after it has read
+    /// old and new, as with any two reads.) Durable when it returns, as far as the medium goes. An empty batch does
+    /// nothing. Ranges and [`Store::for_each`] are no snapshots, and may show a part of it while it happens.
+    ///
+    /// Sixteen batches can be under way at once; another one waits.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// let mut batch = hikv::WriteBatch::new();
+    /// batch.put("user:7:name", "ann").put("name:ann", "7");
+    /// store.write(&batch)?;
+    /// assert_eq!(store.get("name:ann")?.as_deref(), Some(&b"7"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`Error`], [`Error::BatchTooLong`] among them; nothing has changed. Where the medium fails while the batch is
+    /// made durable, it has happened and may be lost.
+    pub fn write(&self, batch: &WriteBatch) -> Result<(), Error> {
+        self.change(|engine| engine.write_batch(&batch.ops()))
     }
 
     /// As [`Store::put`], for a value of `len_bytes` that is read from `source` piece by piece.
@@ -245,7 +278,7 @@ impl Store {
     /// # Errors
     /// See [`Error`]; nothing has changed, whatever was read.
     pub fn put_from(&self, key: impl AsRef<[u8]>, len_bytes: u64, mut source: impl Read) -> Result<(), Error> {
-        self.write(|engine| engine.put_from(key.as_ref(), len_bytes, &mut source))
+        self.change(|engine| engine.put_from(key.as_ref(), len_bytes, &mut source))
     }
 
     /// Deletes the key; false if it was not there.
@@ -254,7 +287,7 @@ impl Store {
     /// See [`Error`].
     #[inline]
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
-        self.write(|engine| engine.delete(key.as_ref()))
+        self.change(|engine| engine.delete(key.as_ref()))
     }
 
     /// True if the key is there.
@@ -265,7 +298,8 @@ impl Store {
         self.engine()?.get(key.as_ref(), &mut |_, _| {})
     }
 
-    /// How many keys there are. Just after open this waits until they are counted.
+    /// How many keys there are; those that expired count until their room is taken back, within a second or so. Just after
+    /// open this waits until they are counted.
     ///
     /// # Errors
     /// See [`Error`].
@@ -286,7 +320,7 @@ impl Store {
     /// # Errors
     /// See [`Error`]; nothing has changed. [`Error::SnapshotLive`] while there are snapshots.
     pub fn clear(&self) -> Result<(), Error> {
-        self.write(|engine| engine.clear())
+        self.change(|engine| engine.clear())
     }
 
     /// Shows every item to `each`, in no order, until it says to stop. Not a snapshot: what is written meanwhile may be
@@ -362,9 +396,9 @@ impl Store {
     }
 
     #[inline(always)]
-    fn write<R>(&self, write: impl FnOnce(&dyn Engine) -> Result<R, Error>) -> Result<R, Error> {
+    pub(crate) fn change<R>(&self, change: impl FnOnce(&dyn Engine) -> Result<R, Error>) -> Result<R, Error> {
         let engine = self.engine()?;
-        let result = write(engine);
+        let result = change(engine);
         match engine.wanted() {
             Wanted::Nobody => {}
             Wanted::One => self.inner.workers.iter().take(1).for_each(Worker::ask),

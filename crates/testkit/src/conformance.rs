@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::oracle::Oracle;
 use crate::read::{check, in_order, read, refused};
-use crate::script::{Op, slices};
+use crate::script::{Op, changes, slices};
 use crate::shape::Shape;
 use crate::subject::{Contents, Operations};
 use crate::violation::Problem;
@@ -69,15 +69,28 @@ fn apply(store: &dyn Operations, op: &Op, oracle: &mut Oracle) -> Result<(), Pro
     match op {
         Op::Put(key, value) => store.put(key, value).map_err(refused("put"))?,
         Op::MultiPut(items) => store.multi_put(&slices(items)).map_err(refused("multi_put"))?,
+        Op::Batch(batch) => store.batch(&changes(batch)).map_err(refused("batch"))?,
         Op::Delete(key) => {
             let was_there = store.delete(key).map_err(refused("delete"))?;
             expect(was_there == held(oracle, key).is_some(), "delete says whether the key was there")?;
         }
+        Op::Cas { key, expected, new } => {
+            let is_swapped = store.compare_and_swap(key, expected.as_deref(), new.as_deref());
+            let is_equal = held(oracle, key) == *expected;
+            expect(is_swapped.map_err(refused("compare_and_swap"))? == is_equal, "cas says whether the key held that")?;
+        }
         Op::Clear => store.clear().map_err(refused("clear"))?,
         Op::Scan => in_order(store, oracle.acknowledged().as_ref().expect("an open store"))?,
-        Op::Format | Op::Snapshot | Op::Release | Op::Reopen | Op::Full | Op::Room => {
-            unreachable!("the shape was checked")
-        }
+        Op::Format
+        | Op::Snapshot
+        | Op::Release
+        | Op::Reopen
+        | Op::Full
+        | Op::Room
+        | Op::PutExpiring(..)
+        | Op::Expire(..)
+        | Op::At(_)
+        | Op::Settle => unreachable!("the shape was checked"),
     }
     oracle.begin(op);
     oracle.acknowledge();

@@ -2,16 +2,21 @@
 
 mod backup;
 mod bench;
+mod cas;
 mod check;
 mod del;
 mod dump;
+mod expire;
 mod get;
+mod incr;
 mod listing;
 mod load;
 mod put;
+mod repair;
 mod scan;
 mod serve;
 mod stats;
+mod ttl;
 
 use std::path::Path;
 use std::time::Duration;
@@ -29,12 +34,18 @@ pub(crate) enum Command {
     Put(put::Put),
     Get(get::Get),
     Del(del::Del),
+    Cas(cas::Cas),
+    Incr(incr::Incr),
+    Expire(expire::Expire),
+    Ttl(ttl::Ttl),
+    Persist(expire::Persist),
     Load(load::Load),
     Dump(dump::Dump),
     Scan(scan::Scan),
     Check(check::Check),
     Backup(backup::Backup),
     Restore(backup::Restore),
+    Repair(repair::Repair),
     Stats(stats::Stats),
     Bench(bench::Bench),
     Serve(serve::Serve),
@@ -47,12 +58,18 @@ impl Command {
             Command::Put(put) => put.run(),
             Command::Get(get) => get.run(),
             Command::Del(del) => del.run(),
+            Command::Cas(cas) => cas.run(),
+            Command::Incr(incr) => incr.run(),
+            Command::Expire(expire) => expire.run(),
+            Command::Ttl(ttl) => ttl.run(),
+            Command::Persist(persist) => persist.run(),
             Command::Load(load) => load.run(),
             Command::Dump(dump) => dump.run(),
             Command::Scan(scan) => scan.run(),
             Command::Check(check) => check.run(),
             Command::Backup(backup) => backup.run(),
             Command::Restore(restore) => restore.run(),
+            Command::Repair(repair) => repair.run(),
             Command::Stats(stats) => stats.run(),
             Command::Bench(bench) => bench.run(),
             Command::Serve(serve) => serve.run(),

@@ -9,14 +9,17 @@
 //! 1 reserve room; 2 write the item, flush; 3 lock the bucket, look for the key, take a ticket of the order, keep what live
 //! snapshots see ([`snapshots`]); 4 order,
 //! publish, commit, unlock; 5 wait, take the FRESH mark away; 6 fill the ticket: the item that was replaced is retired. A
-//! crash before 4 leaves garbage that nothing reaches, which is free space.
+//! crash before 4 leaves garbage that nothing reaches, which is free space. Several keys as one step: [`batch`].
 //!
 //! # Lock order
 //! background -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator. Operations are
 //! pinned throughout; whoever waits for readers (`clear`) is not.
 
 mod background;
+mod batch;
 mod check;
+mod conditional;
+mod expiry;
 pub mod image;
 mod item;
 pub mod layout;
@@ -25,6 +28,8 @@ mod open;
 mod ops;
 pub mod order;
 mod read;
+mod reaper;
+pub mod salvage;
 mod snapshots;
 #[cfg(test)]
 mod tests;
@@ -39,10 +44,11 @@ use index::partitioned_hash::{Cleared, Context, Garbage, SplitStats, layout::SEG
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
-use crate::{EngineStats, Hasher};
+use crate::{Clock, EngineStats, Hasher};
 use background::Background;
 use image::CleanImage;
 use order::{HashOnly, Order};
+use reaper::Reaper;
 use snapshots::Snapshots;
 
 pub use heap::Parameters;
@@ -60,6 +66,8 @@ pub struct HiKv<M, D: Dram, O = HashOnly> {
     swept: AtomicBool,
     image: CleanImage,
     snapshots: Snapshots,
+    clock: Clock,
+    reaper: Reaper,
     verify_values: bool,
     order: O,
 }
@@ -96,6 +104,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             split_count: splits.split_count,
             split_load: split_load(splits),
             chained_count: splits.chained_count,
+            reaped_count: self.reaper.reaped_count(),
             counts: self.medium.counts(),
             order: self.order.stats(),
             snapshots,

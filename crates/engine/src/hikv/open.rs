@@ -11,8 +11,9 @@ use super::HiKv;
 use super::background::Background;
 use super::image::CleanImage;
 use super::order::{HashOnly, Ordered};
+use super::reaper::Reaper;
 use super::snapshots::Snapshots;
-use crate::{Hasher, OpenError};
+use crate::{Clock, Hasher, OpenError};
 use heap::Parameters;
 
 impl<M: Medium, D: Dram> HiKv<M, D> {
@@ -54,6 +55,8 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             swept: swept.into(),
             image,
             snapshots: Snapshots::of_epoch(epoch),
+            clock: Clock::default(),
+            reaper: Reaper::default(),
             verify_values: false,
             order: HashOnly,
         }
@@ -73,10 +76,27 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             swept,
             image,
             snapshots,
+            clock,
+            reaper,
             verify_values,
             order: HashOnly,
         } = self;
-        HiKv { medium, heap, index, hasher, limbo, cleared, background, swept, image, snapshots, verify_values, order }
+        HiKv {
+            medium,
+            heap,
+            index,
+            hasher,
+            limbo,
+            cleared,
+            background,
+            swept,
+            image,
+            snapshots,
+            clock,
+            reaper,
+            verify_values,
+            order,
+        }
     }
 
     /// The same store, verifying each value's checksum whenever it is read.

@@ -2,17 +2,20 @@
 
 use std::io::Read;
 use std::thread;
+use std::time::Duration;
 
 use index::partitioned_hash::Cursor;
 use pmem::{Dram, Medium};
 
 use super::HiKv;
-use super::item::{Item, Streamed};
+use super::item::{Item, NewItem, Streamed};
 use super::order::Order;
 use super::read::{GROUP_COUNT, whole};
-use super::snapshots::Unpublished;
-use super::write::check_key;
-use crate::{CheckStep, Damage, Engine, EngineStats, Error, OrderedEngine, Progress, SnapshotEngine, Version, Wanted};
+use super::write::{Before, Prepared, Target, check_key};
+use crate::{
+    BatchOp, Check, Clock, Damage, Decide, Engine, EngineStats, Error, Expiry, OrderedEngine, Progress, SnapshotEngine,
+    Version, Wanted,
+};
 
 impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     fn name(&self) -> &'static str {
@@ -22,7 +25,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
         check_key(key)?;
         let _pin = epoch::pin();
-        let Some((position, item)) = self.find(self.hasher.signature(key), key)? else {
+        let Some((position, item)) = self.find_unexpired(self.hasher.signature(key), key)? else {
             return Ok(false);
         };
         found(item.version(position), item.value);
@@ -39,7 +42,12 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         self.check_put(key, value.len() as u64)?;
-        self.with_room(|| self.try_put(key, value))
+        self.with_room(|| self.try_put(&NewItem { key, value, expiry: Expiry::NEVER }))
+    }
+
+    fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
+        self.check_put(key, value.len() as u64)?;
+        self.with_room(|| self.try_put(&NewItem { key, value, expiry }))
     }
 
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
@@ -47,31 +55,53 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         items.chunks(GROUP_COUNT).try_for_each(|group| self.put_group(group))
     }
 
-    fn put_from(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read) -> Result<(), Error> {
+    fn write_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        if ops.is_empty() {
+            return Ok(());
+        }
+        self.check_batch(ops)?;
+        self.apply_batch(ops)
+    }
+
+    fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
         self.check_put(key, len_bytes)?;
         // The source may be slow: nobody is kept from freeing memory meanwhile.
-        let item = Streamed::start(key, len_bytes, self.stamp(), source)?;
-        let reservation = self.with_room(|| self.reserve(item.item_bytes()))?;
-        let unpublished = Unpublished { reservation, stamp: item.epoch() };
+        let stamp = self.stamp();
+        let item = Streamed::start(key, expiry, len_bytes, stamp, source)?;
+        self.announce(expiry);
+        let room = self.with_room(|| self.reserve(item.item_bytes()))?;
         // SAFETY: the room was just reserved.
-        unsafe { item.write(&self.medium, unpublished.position().offset()) }?;
-        let signature = self.hasher.signature(key);
-        let pin = epoch::pin();
-        let waiting = self.publish(signature, key, unpublished)?;
-        drop(pin);
-        waiting.map_or(Ok(()), |item| self.publish_later(signature, key, item))
+        unsafe { item.write(&self.medium, room.place().offset) }?;
+        let target = Target::any(self.hasher.signature(key), key);
+        self.publish_waiting(epoch::pin(), target, Some(Prepared { room, expiry, stamp })).map(drop)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
         check_key(key)?;
         self.check_writable()?;
-        let signature = self.hasher.signature(key);
-        loop {
-            if let Some(deleted) = self.try_delete(signature, key)? {
-                return Ok(deleted);
-            }
-            O::make_room(self, self.index.partition(signature))?;
-        }
+        let target = Target::any(self.hasher.signature(key), key);
+        Ok(self.publish_waiting(epoch::pin(), target, None)? == Before::Present)
+    }
+
+    fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
+        check_key(key)?;
+        self.check_writable()?;
+        self.update_by(key, decide)
+    }
+
+    fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
+        check_key(key)?;
+        self.check_writable()?;
+        self.expire_at(key, expiry)
+    }
+
+    fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
+        check_key(key)?;
+        self.expiry_of(key)
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     fn clear(&self) -> Result<(), Error> {
@@ -104,13 +134,15 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
             // SAFETY: pinned since before the walk's step.
             let item = unsafe { Item::read(&self.medium, position) }?;
             whole(&item, position)?;
-            each(item.key, item.value);
+            if !self.clock.is_past(item.expiry) {
+                each(item.key, item.value);
+            }
             Ok(())
         })
     }
 
-    fn check(&self, cursor: Cursor, damaged: &mut dyn FnMut(Damage)) -> Result<CheckStep, Error> {
-        self.check_step(cursor, damaged)
+    fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
+        self.check_step(check, damaged)
     }
 
     fn step(&self) -> Result<Progress, Error> {
@@ -126,8 +158,13 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     }
 
     fn wanted(&self) -> Wanted {
-        let space = if self.medium.is_writable() && self.runs_low() { Wanted::One } else { Wanted::Nobody };
+        let is_wanted = self.reaper.is_wanted() || self.medium.is_writable() && self.runs_low();
+        let space = if is_wanted { Wanted::One } else { Wanted::Nobody };
         space.max(self.order.wanted())
+    }
+
+    fn sleep_time(&self) -> Option<Duration> {
+        HiKv::sleep_time(self)
     }
 
     fn ordered(&self) -> Option<&dyn OrderedEngine> {

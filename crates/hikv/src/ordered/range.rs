@@ -47,7 +47,7 @@ impl Range {
     fn read_page(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
         let engine = self.store.ordered_engine()?;
         match &self.snapshot {
-            Some(snapshot) => engine.scan_at(snapshot.epoch(), cursor, each),
+            Some(snapshot) => engine.scan_at(snapshot.moment(), cursor, each),
             None => engine.scan(cursor, each),
         }
     }

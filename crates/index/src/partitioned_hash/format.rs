@@ -4,7 +4,9 @@ use epoch::Limbo;
 use heap::{Heap, HeapError, PlaceKind};
 use pmem::{Dram, Medium};
 
+use super::batch::Batches;
 use super::directory::{Directory, Root};
+use super::due::NEVER;
 use super::image::empty;
 use super::layout::{Geometry, Header, State};
 use super::segment::Segment;
@@ -20,7 +22,7 @@ impl PartitionedHash {
     ) -> Result<PartitionedHash, HeapError> {
         let limbo = Limbo::default();
         let root = empty_root(Context { medium, heap, limbo: &limbo }, geometry, heap.generation())?;
-        Ok(PartitionedHash::new(geometry, root))
+        Ok(PartitionedHash::new(geometry, root, Batches::default()))
     }
 }
 
@@ -37,7 +39,8 @@ pub(super) fn empty_root<M: Medium, D: Dram>(
         debug_assert_eq!(place.kind, PlaceKind::Segment);
         let header = Header { state: State::Live, partition, depth: 0, prefix: 0, generation };
         empty(header).stream(cx.medium, place.offset);
-        Directory::build(vec![Segment::new(place.offset, header, true)]).expect("one segment of depth 0 is a directory")
+        Directory::build(vec![Segment::new(place.offset, header, true, NEVER)])
+            .expect("one segment of depth 0 is a directory")
     });
     Ok(Root::new(directories))
 }

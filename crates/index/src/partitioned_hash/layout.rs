@@ -163,6 +163,13 @@ pub const fn slot(line: Offset, i: u64) -> Slot {
     Slot { signature: line.plus(8 * i), position: line.plus(32 + 8 * i) }
 }
 
+/// The entry whose position word lies at `position`; `None` if none does.
+#[must_use]
+pub const fn slot_of(position: Offset) -> Option<Slot> {
+    let at = position.0 % LINE_BYTES;
+    if at < 32 || !at.is_multiple_of(8) { None } else { Some(Slot { signature: Offset(position.0 - 32), position }) }
+}
+
 /// What a segment is at present.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {

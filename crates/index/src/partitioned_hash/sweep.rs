@@ -13,7 +13,6 @@ use pmem::{Canary, Dram, Level, Medium, MediumError, Offset};
 use super::directory::{Retired, Root};
 use super::format::empty_root;
 use super::layout::{DEPTH_MAX, Header, Home, PAIR_COUNT, PARTITION_COUNT_MAX};
-use super::ops::settle;
 use super::segment::{Entry, Segment};
 use super::split::segment_place;
 use super::{Context, Garbage, IndexError, PartitionedHash, Table, TableKind};
@@ -60,6 +59,10 @@ impl Cursor {
         Cursor { partition, prefix: number << NUMBER_PARTITION_BITS, done: false }
     }
 
+    pub(super) fn partition(self) -> usize {
+        self.partition
+    }
+
     fn past(self, segment: &Segment, partition_count: usize) -> Cursor {
         let step = 1u64.checked_shl(64 - segment.depth()).unwrap_or(0);
         let start = (segment.prefix() << 1).checked_shl(63 - segment.depth()).unwrap_or(0);
@@ -92,10 +95,9 @@ impl PartitionedHash {
         }
         let segment = self.at_cursor(cursor);
         for entry in segment.entries(medium) {
-            let position =
-                if entry.position.is_fresh() { settle(medium, entry.slot, entry.position)? } else { entry.position };
-            if position.is_live() {
-                each(entry.signature, position)?;
+            let entry = entry.decided(medium, &self.batches)?;
+            if entry.position.is_live() {
+                each(entry.signature, entry.position)?;
             }
         }
         Ok(self.next_cursor(cursor, segment))
@@ -126,7 +128,11 @@ impl PartitionedHash {
         segment.make_durable(cx.medium);
         let missed = cx.medium.breaks(Canary::SweepMissesSplit) && segment.depth() > 0;
         let mut counts = [0; PAIR_COUNT as usize];
-        for entry in segment.entries(cx.medium).filter(|entry| entry.position.is_live()) {
+        for entry in segment.entries(cx.medium) {
+            let entry = entry.decided(cx.medium, &self.batches).map_err(HeapError::from)?;
+            if !entry.position.is_live() {
+                continue;
+            }
             counts[Home::of(entry.signature).pair as usize] += 1;
             if !missed {
                 reach(cx, entry, misplaced);

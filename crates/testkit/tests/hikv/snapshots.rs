@@ -7,9 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::thread;
 
-use engine::{
-    Engine, HiKv, HostDram, Progress, SnapshotEngine, SnapshotEpoch, hikv::Parameters, hikv::layout::HEADER_BYTES,
-};
+use engine::{Engine, HiKv, HostDram, Moment, Progress, SnapshotEngine, hikv::Parameters, hikv::layout::HEADER_BYTES};
 use heap::Class;
 use heap::layout::SNAPSHOT_EPOCH;
 use pmem::{Canary, Medium};
@@ -125,9 +123,9 @@ fn store(canary: Option<Canary>) -> Arc<Store> {
     Arc::new(store)
 }
 
-fn get_at(store: &Store, at: SnapshotEpoch) -> Vec<u8> {
+fn get_at(store: &Store, at: Moment) -> Vec<u8> {
     let mut copy = Vec::new();
-    assert!(store.get_at(at, b"key", &mut |_, value| copy = value.to_vec()).unwrap());
+    assert!(store.get_at(at, b"key", &mut |_, _, value| copy = value.to_vec()).unwrap());
     copy
 }
 
@@ -154,7 +152,7 @@ fn the_sweep_leaves_what_is_kept() {
 }
 
 /// Takes a snapshot when it is read.
-struct Source<'a>(&'a Store, Option<SnapshotEpoch>);
+struct Source<'a>(&'a Store, Option<Moment>);
 
 impl Read for Source<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {

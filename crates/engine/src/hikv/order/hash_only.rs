@@ -20,6 +20,10 @@ impl<M: Medium, D: Dram> Order<M, D> for HashOnly {
         Some(())
     }
 
+    fn has_room(&self, _: usize, _: usize) -> bool {
+        true
+    }
+
     #[inline(always)]
     fn tell(&self, disposal: Disposal<'_, M, D>, (): (), written: Written<'_>) {
         disposal.retire(written.old);

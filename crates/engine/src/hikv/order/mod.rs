@@ -57,6 +57,9 @@ pub trait Order<M: Medium, D: Dram>: Sized + Send + Sync + 'static {
     /// A ticket for a change of this partition; `None` while its queue is full. The caller holds the bucket's lock.
     fn take(&self, partition: usize) -> Option<Self::Ticket<'_>>;
 
+    /// True if the partition's queue has room for so many changes. Others may take it.
+    fn has_room(&self, partition: usize, count: usize) -> bool;
+
     /// Hands over what was written, and the old item, to be retired. The caller is pinned and holds no lock.
     fn tell(&self, disposal: Disposal<'_, M, D>, ticket: Self::Ticket<'_>, written: Written<'_>);
 

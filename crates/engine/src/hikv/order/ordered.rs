@@ -29,10 +29,11 @@ use super::{Order, Written};
 use crate::hikv::HiKv;
 use crate::hikv::item::Item;
 use crate::hikv::snapshots::Disposal;
-use crate::{Error, OrderState, OrderStats, OrderedEngine, Progress, Wanted};
+use crate::{Error, Limits, OrderState, OrderStats, OrderedEngine, Progress, Wanted};
 
 /// Changes that a queue holds (paper, section 4.1).
 const QUEUE_COUNT: usize = 4096;
+const _: () = assert!(Limits::BATCH_OP_COUNT_MAX * 4 <= QUEUE_COUNT);
 /// A worker is asked for after this many changes of a queue: often enough to be far from its end, and seldom enough that
 /// waking somebody does not show among the writes.
 const ASK_EVERY: u64 = 256;
@@ -137,6 +138,10 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
             return Some(None);
         }
         self.queue(partition).ring.take().map(Some)
+    }
+
+    fn has_room(&self, partition: usize, count: usize) -> bool {
+        self.phase() == Phase::Off || self.queue(partition).ring.len() + count as u64 <= QUEUE_COUNT as u64
     }
 
     #[inline(always)]

@@ -17,7 +17,7 @@ use super::ordered::{Items, Ordered, Phase};
 use crate::hikv::HiKv;
 use crate::hikv::item::{self, Item};
 use crate::hikv::read::whole;
-use crate::{Damage, Early, Error, OrderedEngine, Progress, ScanCursor, SnapshotEpoch, Visit};
+use crate::{Damage, Early, Error, Moment, OrderedEngine, Progress, ScanCursor, Visit};
 
 /// Items asked for ahead of their use.
 const AHEAD_COUNT: usize = 16;
@@ -57,7 +57,7 @@ impl<M: Medium, D: Dram + Clone + 'static> OrderedEngine for HiKv<M, D, Ordered<
             if let Some(&ahead) = positions.get(i + AHEAD_COUNT) {
                 item::prefetch(&self.medium, ahead);
             }
-            let item = self.scanned(position)?;
+            let Some(item) = self.shown(position)? else { continue };
             if each(item.key, item.value).is_break() {
                 cursor.pass(item.key);
                 return Ok(false);
@@ -66,7 +66,7 @@ impl<M: Medium, D: Dram + Clone + 'static> OrderedEngine for HiKv<M, D, Ordered<
         Ok(cursor.follow())
     }
 
-    fn scan_at(&self, at: SnapshotEpoch, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
+    fn scan_at(&self, at: Moment, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
         self.scan_page_at(at, cursor, each)
     }
 
@@ -74,13 +74,15 @@ impl<M: Medium, D: Dram + Clone + 'static> OrderedEngine for HiKv<M, D, Ordered<
         let _pin = self.read_page(cursor)?;
         let page = cursor.page();
         let is_within = page.next().is_some_and(|next| next_is_before(next, end));
-        if is_within || end == Bound::Unbounded {
+        // Whether a key has expired only its item tells.
+        if (is_within || end == Bound::Unbounded) && !self.may_expire() {
             let count = page.positions().len() as u64;
             return Ok((count, cursor.follow()));
         }
         let mut count = 0;
         for &position in page.positions() {
-            if !is_before(self.scanned(position)?.key, end) {
+            let Some(item) = self.shown(position)? else { continue };
+            if !is_before(item.key, end) {
                 return Ok((count, false));
             }
             count += 1;
@@ -123,6 +125,11 @@ impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
                 return Ok(count);
             }
         }
+    }
+
+    /// The item that a leaf names, unless it has expired.
+    fn shown(&self, position: Position) -> Result<Option<Item<'_>>, Error> {
+        self.unexpired(self.scanned(position)?, position)
     }
 
     pub(super) fn scanned(&self, position: Position) -> Result<Item<'_>, Error> {

@@ -13,7 +13,7 @@ use pmem::{Dram, Medium};
 use super::ordered::Ordered;
 use crate::hikv::HiKv;
 use crate::hikv::item::Item;
-use crate::snapshot_engine::SnapshotEpoch;
+use crate::snapshot_engine::Moment;
 use crate::{Error, ScanCursor, Visit};
 
 /// Kept keys that are merged into a page at most: a page of the tree is of some dozens, but its interval may have had any
@@ -23,7 +23,7 @@ const KEPT_COUNT_MAX: usize = 256;
 impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
     pub(super) fn scan_page_at(
         &self,
-        at: SnapshotEpoch,
+        at: Moment,
         cursor: &mut ScanCursor,
         each: &mut Visit<'_>,
     ) -> Result<bool, Error> {
@@ -34,7 +34,7 @@ impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
             items.extend(self.seen(at, position, item)?.map(|(_, item)| item));
         }
         let (kept, cut) = self.snapshots.kept.within(at, cursor.page_bounds(), cursor.is_backward(), KEPT_COUNT_MAX);
-        self.merge_kept(&mut items, &kept, cursor.is_backward())?;
+        self.merge_kept(at, &mut items, &kept, cursor.is_backward())?;
         for item in items {
             let is_beyond = cut.as_ref().is_some_and(|cut| cursor.comes_before(cut, item.key));
             if is_beyond {
@@ -54,12 +54,19 @@ impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
         }
     }
 
-    fn merge_kept<'a>(&'a self, items: &mut Vec<Item<'a>>, kept: &[Position], is_backward: bool) -> Result<(), Error> {
+    fn merge_kept<'a>(
+        &'a self,
+        at: Moment,
+        items: &mut Vec<Item<'a>>,
+        kept: &[Position],
+        is_backward: bool,
+    ) -> Result<(), Error> {
         if kept.is_empty() {
             return Ok(());
         }
         for &position in kept {
-            items.push(self.scanned(position)?);
+            let item = self.scanned(position)?;
+            items.extend(self.unexpired_at(at, position, item)?.map(|(_, item)| item));
         }
         items.sort_unstable_by_key(|item| item.key);
         items.dedup_by_key(|item| item.key);

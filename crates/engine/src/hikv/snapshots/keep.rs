@@ -1,6 +1,5 @@
 //! What writers do for snapshots: stamps, and keeping what they replace.
 
-use heap::Reservation;
 use index::Position;
 use index::partitioned_hash::{Context, Garbage};
 use pmem::{Canary, Dram, Medium};
@@ -11,18 +10,7 @@ use crate::Error;
 use crate::hikv::HiKv;
 use crate::hikv::item::{self, Item};
 use crate::hikv::order::Order;
-
-/// An item that was written and flushed, and that no entry names yet.
-pub(in crate::hikv) struct Unpublished<'r, D: Dram> {
-    pub(in crate::hikv) reservation: Reservation<'r, D>,
-    pub(in crate::hikv) stamp: u32,
-}
-
-impl<D: Dram> Unpublished<'_, D> {
-    pub(in crate::hikv) fn position(&self) -> Position {
-        Position::of(self.reservation.place())
-    }
-}
+use crate::hikv::write::Prepared;
 
 /// What becomes of items that were replaced.
 pub struct Disposal<'a, M, D: Dram> {
@@ -119,11 +107,16 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// Stamps an item anew that was written before a snapshot was taken. It is read once more for that. Flushed, and ordered
     /// before whatever follows.
     #[cold]
-    pub(in crate::hikv) fn stamp_anew<'r>(&self, item: Unpublished<'r, D>) -> Result<Unpublished<'r, D>, Error> {
-        let stamp = self.stamp();
+    pub(in crate::hikv) fn stamp_anew<'r>(&self, item: Prepared<'r, D>) -> Result<Prepared<'r, D>, Error> {
+        self.stamp_as(item, self.stamp())
+    }
+
+    /// As [`HiKv::stamp_anew`], with this stamp: the epoch as the caller found it under its locks.
+    #[cold]
+    pub(in crate::hikv) fn stamp_as<'r>(&self, item: Prepared<'r, D>, stamp: u32) -> Result<Prepared<'r, D>, Error> {
         // SAFETY: the item was written whole to room that is the caller's, and nobody else knows it.
         unsafe { item::restamp(&self.medium, item.position(), stamp) }?;
         self.medium.order();
-        Ok(Unpublished { stamp, ..item })
+        Ok(Prepared { stamp, ..item })
     }
 }

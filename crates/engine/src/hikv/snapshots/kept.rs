@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use index::Position;
 use parking_lot::Mutex;
 
-use crate::snapshot_engine::{SnapshotEpoch, SnapshotStats};
+use crate::snapshot_engine::{Moment, SnapshotStats};
 
 /// Keys that are looked at under the lock at a time: some tens of microseconds, for which writers may wait.
 const STEP_COUNT: usize = 256;
@@ -50,8 +50,8 @@ struct Table {
 }
 
 impl Version {
-    fn is_seen_by(&self, at: SnapshotEpoch) -> bool {
-        self.from <= at.0 && at.0 < self.until
+    fn is_seen_by(&self, at: Moment) -> bool {
+        at.sees(self.from) && !at.sees(self.until)
     }
 }
 
@@ -85,7 +85,7 @@ impl Kept {
     }
 
     /// The key's item that the snapshot sees, if it was replaced.
-    pub(super) fn at(&self, at: SnapshotEpoch, key: &[u8]) -> Option<Position> {
+    pub(super) fn at(&self, at: Moment, key: &[u8]) -> Option<Position> {
         // The caller's search of the index comes first, its comparisons of signatures included, which acquire nothing.
         fence(Ordering::Acquire);
         if self.count.load(Ordering::Acquire) == 0 {
@@ -95,7 +95,7 @@ impl Kept {
     }
 
     /// The items that the snapshot sees, of keys of these signatures.
-    pub(super) fn of_signatures(&self, at: SnapshotEpoch, signatures: RangeInclusive<u64>) -> Vec<Position> {
+    pub(super) fn of_signatures(&self, at: Moment, signatures: RangeInclusive<u64>) -> Vec<Position> {
         let table = self.table.lock();
         let from = (*signatures.start(), Arc::from([]));
         let signed = table.by_signature.range(from..).take_while(|(signature, _)| signatures.contains(signature));
@@ -106,7 +106,7 @@ impl Kept {
     /// if those are not all, the last one is told.
     pub(in crate::hikv) fn within(
         &self,
-        at: SnapshotEpoch,
+        at: Moment,
         bounds: (Bound<&[u8]>, Bound<&[u8]>),
         is_backward: bool,
         count: usize,
@@ -193,6 +193,6 @@ impl Table {
     }
 }
 
-fn seen(versions: &[Version], at: SnapshotEpoch) -> Option<Position> {
+fn seen(versions: &[Version], at: Moment) -> Option<Position> {
     versions.iter().find(|version| version.is_seen_by(at)).map(|version| version.position)
 }

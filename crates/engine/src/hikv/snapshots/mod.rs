@@ -46,9 +46,9 @@ use pmem::{Canary, Dram, Medium};
 use super::HiKv;
 use super::order::Order;
 use crate::Error;
-use crate::snapshot_engine::{SnapshotEpoch, SnapshotStats};
+use crate::snapshot_engine::{Moment, SnapshotStats};
 
-pub(super) use keep::{Disposal, Unpublished};
+pub(super) use keep::Disposal;
 use kept::Kept;
 
 /// Snapshots that one store can take: stamps have 32 bits, and the summary counts one beyond.
@@ -134,7 +134,7 @@ fn summary(epoch: u32, live: &[Live]) -> u64 {
 
 impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// Takes a snapshot.
-    pub(super) fn take_snapshot(&self) -> Result<SnapshotEpoch, Error> {
+    pub(super) fn take_snapshot(&self) -> Result<Moment, Error> {
         if epoch::is_pinned() {
             return Err(Error::InsideCallback);
         }
@@ -147,10 +147,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     /// Steps 1 to 3. Where nobody may write, every item is of the snapshot.
-    fn begin_snapshot(&self) -> Result<SnapshotEpoch, Error> {
+    fn begin_snapshot(&self) -> Result<Moment, Error> {
         let snapshots = &self.snapshots;
         let _taking = snapshots.taking.lock();
-        let epoch = snapshots.stamp();
+        let (epoch, now_ms) = (snapshots.stamp(), self.clock.now_ms());
         if epoch >= EPOCH_MAX {
             return Err(Error::TooManySnapshots { count: u64::from(epoch) });
         }
@@ -160,15 +160,15 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             let live = snapshots.live.write();
             snapshots.summary.store(summary(epoch + 1, &live), Ordering::Release);
         }
-        Ok(SnapshotEpoch(epoch))
+        Ok(Moment { epoch, now_ms })
     }
 
     /// Ends a snapshot, and frees what no other one sees.
-    pub(super) fn release_snapshot(&self, released: SnapshotEpoch) {
+    pub(super) fn release_snapshot(&self, released: Moment) {
         let snapshots = &self.snapshots;
         {
             let mut live = snapshots.live.write();
-            if let Some(index) = live.iter().position(|snapshot| snapshot.epoch == released.0) {
+            if let Some(index) = live.iter().position(|snapshot| snapshot.epoch == released.epoch) {
                 live.remove(index);
             }
             snapshots.summary.store(summary(snapshots.stamp(), &live), Ordering::Release);
