@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
-use engine::{Damage, Error};
+use engine::{Clock, Damage, Error};
 use pmem_os::StoreLock;
 
 use crate::files;
@@ -145,7 +145,7 @@ impl Store {
         out: impl AsRef<Path>,
         progress: impl FnMut(BackupProgress),
     ) -> Result<BackupReport, BackupError> {
-        let copy = Copy::begin(out.as_ref())?;
+        let copy = Copy::begin(out.as_ref(), self.engine()?.clock())?;
         copy.complete(|store| write_items(&self.snapshot()?, self.len()?, store, progress))
     }
 
@@ -160,7 +160,7 @@ impl Store {
         progress: impl FnMut(BackupProgress),
     ) -> Result<BackupReport, BackupError> {
         let source = Options::new().create(false).read_only(true).ordered(false).open(backup.as_ref())?;
-        let copy = Copy::begin(dir.as_ref())?;
+        let copy = Copy::begin(dir.as_ref(), source.engine()?.clock())?;
         copy.complete(|store| {
             assert_whole(&source)?;
             let items = write_items(&source.snapshot()?, source.len()?, store, progress)?;
@@ -207,13 +207,13 @@ struct Copy {
 
 impl Copy {
     /// Steps 1 and 2, but for the items.
-    fn begin(out: &Path) -> Result<Copy, BackupError> {
+    fn begin(out: &Path, clock: &Clock) -> Result<Copy, BackupError> {
         refuse_existing(out)?;
         // Whatever has no name of its own, such as '/' or '..', is there.
         let name = out.file_name().ok_or_else(|| BackupError::Exists { path: out.to_owned() })?;
         let partial = out.with_file_name(OsString::from_iter([name, OsStr::new(PARTIAL_SUFFIX)]));
         fs::create_dir_all(&partial).map_err(OpenError::io(&partial, "create"))?;
-        let options = Options::new().ordered(false);
+        let options = Options::new().ordered(false).clock(clock.clone());
         let lock = files::lock_dir(&partial, &options)?;
         empty(&partial)?;
         let store = Store::of_opened(&partial, &options, |path, options| files::make_region(path, options, None))?;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
+use std::time::Duration;
 
-use hikv::{Error, Options, Snapshot, Store};
+use hikv::{Clock, Error, Options, Snapshot, Store, Ttl};
 use tempfile::TempDir;
 
 type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -193,4 +194,29 @@ fn epochs_outlive_the_process() {
         assert_eq!(snapshot.get([3]).unwrap().as_deref(), Some(&b"after"[..]));
         assert_eq!(listed(&snapshot).len(), 5);
     }
+}
+
+/// What had expired is not of a snapshot; what expires under it is, and so it is of the backup, with its expiry.
+#[test]
+fn a_snapshot_stays_while_keys_expire() {
+    let clock = Clock::manual(1_000_000);
+    let (dir, store) = opened(&Options::new().clock(clock.clone()));
+    let ms = Duration::from_millis;
+    store.put_with_ttl("early", "1", ms(10)).unwrap();
+    store.put_with_ttl("late", "2", ms(1_000)).unwrap();
+    store.put("stays", "3").unwrap();
+    clock.advance(ms(10));
+    let snapshot = store.snapshot().unwrap();
+    let out = dir.path().join("out");
+    assert_eq!(store.backup(&out, |_| {}).unwrap().items, 2);
+    clock.advance(ms(1_000));
+    assert!(!store.contains("late").unwrap());
+    store.put("early", "again").unwrap();
+    let shown: Contents = [("late", "2"), ("stays", "3")].map(|(key, value)| (key.into(), value.into())).into();
+    assert_eq!(listed(&snapshot), shown);
+    assert!(snapshot.contains("late").unwrap() && !snapshot.contains("early").unwrap());
+    assert_eq!(snapshot.range::<&str>(..).unwrap().count(), 2);
+    let backup = Options::new().clock(Clock::manual(1_000_010)).read_only(true).open(&out).unwrap();
+    assert_eq!(backup.ttl("late").unwrap(), Some(Ttl::Left(ms(990))));
+    assert_eq!(backup.ttl("stays").unwrap(), Some(Ttl::Unlimited));
 }

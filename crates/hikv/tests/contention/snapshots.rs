@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use hikv::{Options, Snapshot, Store};
+use hikv::{Options, Snapshot, Store, WriteBatch};
 
 use crate::place::Placed;
 
@@ -15,6 +15,11 @@ const KEY_COUNT: u64 = 50;
 
 fn key(writer: u64, key: u64) -> [u8; 2] {
     [writer as u8, key as u8]
+}
+
+/// Two keys that a batch puts.
+fn together(writer: u64, key: u8) -> [u8; 3] {
+    [254, writer as u8, key]
 }
 
 fn number(value: &[u8]) -> u64 {
@@ -33,6 +38,7 @@ fn write(store: &Store, writer: u64, done: &AtomicU64, stop: &AtomicBool) {
                 _ => store.put_from(key(writer, i), 8, &value[..]).unwrap(),
             }
         }
+        store.write(WriteBatch::new().put(together(writer, 0), value).put(together(writer, 1), value)).unwrap();
         let other = |round: u64| [&[255, writer as u8][..], &round.to_le_bytes()].concat();
         store.put(other(round), value).unwrap();
         store.delete(other(round - 1)).unwrap();
@@ -60,6 +66,8 @@ fn assert_of_one_moment(listed: &BTreeMap<Vec<u8>, u64>, writer: u64, done_befor
     assert!(rounds.windows(2).all(|pair| pair[1] <= pair[0]), "a later write without an earlier one: {rounds:?}");
     let [first, last] = [rounds[0], rounds[KEY_COUNT as usize - 1]];
     assert!(first <= last + 1 && last >= done_before, "{rounds:?}, and {done_before} was done");
+    let [one, other] = [0, 1].map(|key| listed.get(&together(writer, key)[..]));
+    assert_eq!(one, other, "half a batch");
     let others = listed.range(vec![255, writer as u8]..vec![255, writer as u8 + 1]).map(|(_, round)| *round);
     let others: Vec<_> = others.collect();
     assert!((1..=2).contains(&others.len()) || last == 0, "{others:?} beside {rounds:?}");

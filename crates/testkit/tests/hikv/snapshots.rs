@@ -69,8 +69,16 @@ fn extents() -> Script {
 }
 
 fn mixed(seeds: Range<u64>, op_count: usize) -> impl Iterator<Item = Script> {
-    let shape =
-        Shape { multi_puts: true, scans: true, snapshots: true, clears: true, reopens: true, ..Shape::small(op_count) };
+    let shape = Shape {
+        multi_puts: true,
+        swaps: true,
+        batches: true,
+        scans: true,
+        snapshots: true,
+        clears: true,
+        reopens: true,
+        ..Shape::small(op_count)
+    };
     seeds.map(move |seed| Script::seeded(seed, &shape))
 }
 
