@@ -178,6 +178,9 @@ pub struct Space {
 /// A store on the crash medium. It must be deterministic: the same calls make the same steps, so a random hash seed or
 /// identity is fixed here, and background work runs only in [`Subject::settle`].
 pub trait Subject: Operations + Sized + Send + Sync + 'static {
+    /// Whether it has snapshots. They end with the store's process.
+    const HAS_SNAPSHOTS: bool = false;
+
     /// Makes an empty store, whatever the medium holds.
     ///
     /// # Errors
@@ -201,6 +204,47 @@ pub trait Subject: Operations + Sized + Send + Sync + 'static {
         Ok(())
     }
 
+    /// Takes a snapshot, and says by which number it is asked for.
+    ///
+    /// # Errors
+    /// Whatever the store says; that it has none, if so.
+    fn snapshot(&self) -> Result<u64, Failure> {
+        Err(no_snapshots())
+    }
+
+    /// Ends a snapshot.
+    fn release(&self, _snapshot: u64) {}
+
+    /// As [`Operations::get`], at a snapshot.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn get_at(&self, _snapshot: u64, _key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+        Err(no_snapshots())
+    }
+
+    /// As [`Operations::for_each`], at a snapshot.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn for_each_at(&self, _snapshot: u64, _each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
+        Err(no_snapshots())
+    }
+
+    /// As [`Operations::scan`], at a snapshot.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn scan_at(
+        &self,
+        _snapshot: u64,
+        _from: Bound<&[u8]>,
+        _direction: Direction,
+        _each: &mut Visit<'_>,
+    ) -> Result<bool, Failure> {
+        Ok(false)
+    }
+
     /// Runs what the store leaves to the background (sweep, retirement) to its end.
     ///
     /// # Errors
@@ -213,4 +257,8 @@ pub trait Subject: Operations + Sized + Send + Sync + 'static {
     fn space(&self, _contents: &Contents) -> Option<Space> {
         None
     }
+}
+
+fn no_snapshots() -> Failure {
+    Failure::Other("this store has no snapshots".into())
 }

@@ -7,6 +7,7 @@ mod batches;
 mod closes;
 mod compactions;
 mod scripts;
+mod snapshots;
 mod subject;
 
 use pmem::Canary;
