@@ -1,11 +1,13 @@
 //! The seam between fronts and engines.
 
+use std::borrow::Cow;
 use std::io::Read;
+use std::time::Duration;
 
 use index::partitioned_hash::Cursor;
 use pmem::Counts;
 
-use crate::{BatchOp, Error, OrderStats, OrderedEngine};
+use crate::{BatchOp, Check, Clock, Error, Expiry, OrderStats, OrderedEngine};
 
 /// Which of a key's values was seen: equal for equal values that were put once, different after any later put.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,6 +15,22 @@ pub struct Version {
     pub(crate) item: u64,
     pub(crate) checksum: u32,
 }
+
+/// What to do with a key, given what it holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Decision<'v> {
+    /// Leave it as it is.
+    Keep,
+    /// Put this value. The key expires when it did before.
+    Put(Cow<'v, [u8]>),
+    /// Put this value, which expires then.
+    PutUntil(Cow<'v, [u8]>, Expiry),
+    /// Delete it.
+    Delete,
+}
+
+/// Decides on a key: is shown its value, or `None`.
+pub type Decide<'a, 'v> = dyn FnMut(Option<&[u8]>) -> Decision<'v> + 'a;
 
 /// What a background step has left to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,15 +62,6 @@ pub struct Damage {
     pub what: String,
 }
 
-/// How far a check has come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CheckStep {
-    /// Where to go on, until it is done.
-    pub cursor: Cursor,
-    /// Items that this step read.
-    pub item_count: u64,
-}
-
 /// An engine's figures at one moment.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct EngineStats {
@@ -80,6 +89,8 @@ pub struct EngineStats {
     pub split_load: f64,
     /// Segments chained since open, because a split would not have made room.
     pub chained_count: u64,
+    /// Keys deleted since open because they had expired.
+    pub reaped_count: u64,
     /// Flushes and fences, where they are counted.
     pub counts: Option<Counts>,
     /// The ordered index, where the engine can keep one.
@@ -100,8 +111,11 @@ pub trait Engine: Send + Sync {
     /// this is several times as fast as one [`Engine::get`] after the other (HiKV paper, section 6: future work).
     fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error>;
 
-    /// Puts or replaces.
+    /// Puts or replaces. The key does not expire, whatever it did before.
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error>;
+
+    /// As [`Engine::put`], of a key that expires.
+    fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error>;
 
     /// Puts or replaces several: as [`Engine::put`] for one after the other, but faster (HiKV paper, section 6: future
     /// work). Not one step: an error, or a crash, may leave some of them done.
@@ -112,15 +126,35 @@ pub trait Engine: Send + Sync {
     fn write_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error>;
 
     /// Puts or replaces a value of `len_bytes`, read from `source`; nothing changes if the source ends early.
-    fn put_from(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read) -> Result<(), Error>;
+    fn put_from(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read) -> Result<(), Error> {
+        self.put_from_until(key, len_bytes, source, Expiry::NEVER)
+    }
+
+    /// As [`Engine::put_from`], of a key that expires.
+    fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error>;
 
     /// Deletes; false if there was no such key.
     fn delete(&self, key: &[u8]) -> Result<bool, Error>;
 
+    /// Changes the key as `decide` says of what it holds, as one step; true if anything changed. `decide` runs outside of
+    /// locks, is asked again whenever somebody else wrote the key meanwhile, and its last answer is what happened. It
+    /// should be quick: space is not reused meanwhile.
+    fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error>;
+
+    /// Changes when the key expires, and says whether it was there. The item is written anew: its value is copied within
+    /// the region.
+    fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error>;
+
+    /// When the key expires; `None` if there is no such key.
+    fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error>;
+
+    /// The clock by which keys expire.
+    fn clock(&self) -> &Clock;
+
     /// Deletes every key, as one step.
     fn clear(&self) -> Result<(), Error>;
 
-    /// How many keys there are. Waits for the sweep after open, and helps it.
+    /// How many keys there are, those among them that expired and were not reaped yet. Waits for the sweep after open, and helps it.
     fn len(&self) -> Result<u64, Error>;
 
     /// True if there is no key; see [`Engine::len`].
@@ -132,10 +166,11 @@ pub trait Engine: Send + Sync {
     /// is there from the first step to the last is shown exactly once; not a snapshot.
     fn walk(&self, cursor: Cursor, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<Cursor, Error>;
 
-    /// Checks the next part of the store: every header, checksum and reference. Damage is shown to `damaged`.
-    fn check(&self, cursor: Cursor, damaged: &mut dyn FnMut(Damage)) -> Result<CheckStep, Error>;
+    /// Checks the next part of the store; see [`Check`]. Damage is shown to `damaged`. Nothing is stored.
+    fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error>;
 
-    /// Does a bounded piece of background work: the sweep after open, growth ahead of writers, what the order needs.
+    /// Does a bounded piece of background work: the sweep after open, growth ahead of writers, what the order needs,
+    /// what has expired.
     fn step(&self) -> Result<Progress, Error>;
 
     /// Frees what writers left behind when they stopped. For idle times: every core passes a barrier.
@@ -147,6 +182,9 @@ pub trait Engine: Send + Sync {
 
     /// Who should call [`Engine::step`]: there is something to do that others may soon wait for.
     fn wanted(&self) -> Wanted;
+
+    /// How long nobody need call [`Engine::step`] unless somebody is wanted; `None` for ever.
+    fn sleep_time(&self) -> Option<Duration>;
 
     /// The ordered operations, if the engine can keep keys in order.
     fn ordered(&self) -> Option<&dyn OrderedEngine>;

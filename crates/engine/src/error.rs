@@ -63,6 +63,18 @@ pub enum Error {
     },
     /// The store was opened without order.
     HashOnly,
+    /// The key that was to be incremented holds something else than a whole number of 64 bits.
+    NotANumber {
+        /// What it holds, escaped, and cut if it is long.
+        value: String,
+    },
+    /// The sum has more than 64 bits.
+    Overflow {
+        /// What the key holds.
+        number: i64,
+        /// What was to be added.
+        by: i64,
+    },
     /// The store was opened by this process' parent: a child of a fork may not touch it.
     Forked,
 }
@@ -85,6 +97,10 @@ impl fmt::Display for Error {
             Error::NoMemory { wanted_bytes } => write!(f, "no memory left: {wanted_bytes} bytes were wanted"),
             Error::NotOrderedYet { done, total } => {
                 write!(f, "keys are not in order yet: {done} of {total} steps are done; ask again later, or wait")
+            }
+            Error::NotANumber { value } => write!(f, "the value '{value}' is not a whole number of 64 bits"),
+            Error::Overflow { number, by } => {
+                write!(f, "{number} and {by} make more than a number of 64 bits can hold")
             }
             Error::HashOnly => f.write_str("the store was opened without order: there are no ranges"),
             Error::Forked => f.write_str("the store was opened before a fork: open it anew in the child process"),

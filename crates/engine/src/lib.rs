@@ -4,17 +4,22 @@
 //! pushed into a callback: no copy is forced on anyone, and no lifetime crosses a lock.
 
 mod batch_op;
+mod check;
 mod engine;
 mod error;
+mod expiry;
 mod hash;
 pub mod hikv;
 mod host_dram;
 mod ordered_engine;
+mod places;
 mod worker;
 
 pub use batch_op::BatchOp;
-pub use engine::{CheckStep, Damage, Engine, EngineStats, Progress, Version, Wanted};
+pub use check::{Check, Depth};
+pub use engine::{Damage, Decide, Decision, Engine, EngineStats, Progress, Version, Wanted};
 pub use error::{Error, Limits, OpenError};
+pub use expiry::{Clock, Expiry, Ttl};
 pub use hash::Hasher;
 pub use hikv::HiKv;
 pub use hikv::order::{HashOnly, Ordered};

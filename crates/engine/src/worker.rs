@@ -25,15 +25,28 @@ struct Shared {
     stop: AtomicBool,
     /// Somebody asked for a step since the worker last looked.
     asked: AtomicBool,
+    watches_time: bool,
 }
 
 impl Worker {
-    /// Starts a worker for `engine`, which steps until nothing is left to do.
+    /// Starts a worker for `engine`, which steps until nothing is left to do, and again when it is asked.
     ///
     /// # Errors
     /// The operating system's, if it cannot start a thread.
     pub fn start(engine: Weak<dyn Engine>) -> io::Result<Worker> {
-        let shared = Arc::new(Shared::default());
+        Worker::start_as(engine, Shared::default())
+    }
+
+    /// As [`Worker::start`]; this one steps when the time for something has come, too: one worker of an engine does.
+    ///
+    /// # Errors
+    /// As for [`Worker::start`].
+    pub fn start_watching_time(engine: Weak<dyn Engine>) -> io::Result<Worker> {
+        Worker::start_as(engine, Shared { watches_time: true, ..Shared::default() })
+    }
+
+    fn start_as(engine: Weak<dyn Engine>, shared: Shared) -> io::Result<Worker> {
+        let shared = Arc::new(shared);
         let theirs = Arc::clone(&shared);
         let thread = thread::Builder::new().name("hikv-worker".into()).spawn(move || theirs.run(&engine))?;
         Ok(Worker { shared, thread: Some(thread) })
@@ -57,8 +70,11 @@ impl Shared {
             let progress = open.step().unwrap_or(Progress::Idle);
             drop(open);
             if progress == Progress::Idle && !self.is_asked_within(LINGER) {
-                engine.upgrade().iter().for_each(|engine| engine.tidy());
-                self.sleep();
+                let Some(open) = engine.upgrade() else { return };
+                open.tidy();
+                let time = if self.watches_time { open.sleep_time() } else { None };
+                drop(open);
+                self.sleep(time);
             }
         }
     }
@@ -72,9 +88,15 @@ impl Shared {
         self.is_asked()
     }
 
-    fn sleep(&self) {
+    /// Sleeps for `time`, or until somebody asks.
+    fn sleep(&self, time: Option<Duration>) {
+        let end = time.and_then(|time| Instant::now().checked_add(time));
         while !self.is_asked() {
-            thread::park();
+            match end.map(|end| end.saturating_duration_since(Instant::now())) {
+                None => thread::park(),
+                Some(Duration::ZERO) => return,
+                Some(left) => thread::park_timeout(left),
+            }
         }
     }
 

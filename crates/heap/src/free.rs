@@ -36,6 +36,15 @@ impl<D: Dram> Heap<D> {
         }
     }
 
+    /// True if the allocator may hand the place out, which is damage to a place that something names.
+    pub fn is_free(&self, place: Place) -> bool {
+        let Some(shape) = place.kind.shape() else { return false };
+        self.slot(shape, place.offset).is_ok_and(|(slab, slot)| {
+            let word = slab.free_bits().nth(slot as usize / 64).unwrap_or(0);
+            !slab.is_unswept() && word >> (slot % 64) & 1 == 1
+        })
+    }
+
     /// Takes a reservation back. Nothing is stored: the chunk of an extent stays an extent in the medium, as long as the
     /// run that it becomes, until it is carved, joined or swept; a chunk of slots is not given back.
     pub(crate) fn cancel(&self, place: Place) {

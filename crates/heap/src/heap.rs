@@ -18,7 +18,7 @@ use crate::region::Region;
 use crate::shape::Shape;
 use crate::slab::State;
 use crate::space::{Figures, Space};
-use crate::superblock::{FEATURE_BATCHES, Superblock};
+use crate::superblock::Superblock;
 use crate::table::{Table, Tag};
 use crate::{HeapError, state};
 
@@ -144,6 +144,20 @@ impl<D: Dram> Heap<D> {
         self.region.superblock()
     }
 
+    /// True if the region is known to have these feature flags.
+    #[inline]
+    pub fn has_features(&self, features: u32) -> bool {
+        self.region.has_features(features)
+    }
+
+    /// Gives the region these feature flags, for good. They are durable before anything that is written after this returns.
+    #[inline]
+    pub fn set_features<M: Medium>(&self, medium: &M, features: u32) {
+        if !self.has_features(features) {
+            self.region.set_features(medium, features);
+        }
+    }
+
     /// The generation of the store: segments of another one are void.
     pub fn generation(&self) -> u16 {
         self.region.generation()
@@ -153,16 +167,6 @@ impl<D: Dram> Heap<D> {
     /// follows; who must know it durable commits.
     pub fn set_generation<M: Medium>(&self, medium: &M, generation: u16) {
         self.region.set_generation(medium, generation);
-    }
-
-    /// True if the region may hold an unfinished batch.
-    pub fn may_have_batches(&self) -> bool {
-        self.superblock().features & FEATURE_BATCHES != 0
-    }
-
-    /// Announces batches to other programs, before the region's first: ordered before whatever follows.
-    pub fn announce_batches<M: Medium>(&self, medium: &M) {
-        self.region.add_features(medium, FEATURE_BATCHES);
     }
 
     /// Reserves room for `len_bytes`: a slot, or an extent if no class is that large. Threads that prefer different

@@ -41,11 +41,13 @@ mod lane;
 pub mod layout;
 mod lender;
 mod lock;
+mod mend;
 mod place;
 mod prepare;
 mod record;
 mod region;
 mod runs;
+pub mod salvage;
 mod shape;
 mod slab;
 mod space;
@@ -66,4 +68,7 @@ pub use lane::LANE_COUNT;
 pub use place::{Place, PlaceKind, Reservation};
 pub use region::{Found, Region};
 pub use stats::HeapStats;
-pub use superblock::{ENGINE_HIKV, FEATURE_BATCHES, FEATURE_IMAGE, FORMAT_MAJOR, FORMAT_MINOR, MAGIC, Superblock};
+pub use superblock::{
+    ENGINE_HIKV, FEATURE_BATCHES, FEATURE_EXPIRY, FEATURE_IMAGE, FEATURES_KNOWN, FORMAT_MAJOR, FORMAT_MINOR, MAGIC,
+    Superblock,
+};

@@ -9,9 +9,9 @@
 //!
 //! The step is 4 MiB: `docs/decisions/0011-growth-by-two-huge-pages.md`.
 //!
-//! # Feature flags
-//! A flag that is set later than by format is set as a length is: copy A, order, copy B, order; then what it announces
-//! may happen. *Crash:* the flag, or not; a flag alone changes nothing.
+//! # Features
+//! A flag is set in copy A, order; then in copy B, order; only then is anything written that a program must know it for. A
+//! crash between leaves a region with the flag and nothing that needs it, or without both. Flags are never taken back.
 //!
 //! # Opening
 //! Two copies are read, the better one is used, and the other is rewritten if it differs and the medium is writable, once
@@ -46,6 +46,8 @@ pub struct Region {
     superblock: Spin<Superblock>,
     len_bytes: AtomicU64,
     generation: AtomicU32,
+    /// The flags that the durable superblock states.
+    features: AtomicU32,
 }
 
 impl Region {
@@ -68,7 +70,8 @@ impl Region {
     /// A region of this superblock, which need not be stored yet.
     pub(crate) fn new(superblock: Superblock, generation: u16) -> Region {
         let len_bytes = AtomicU64::new(superblock.region_bytes);
-        Region { superblock: Spin::new(superblock), len_bytes, generation: AtomicU32::new(u32::from(generation)) }
+        let (generation, features) = (AtomicU32::new(u32::from(generation)), AtomicU32::new(superblock.features));
+        Region { superblock: Spin::new(superblock), len_bytes, generation, features }
     }
 
     pub(crate) fn open<M: Medium>(medium: &M) -> Result<Region, HeapError> {
@@ -108,15 +111,23 @@ impl Region {
         store_copies(medium, &self.superblock.lock());
     }
 
-    /// Sets feature flags, durable in both copies one after the other before whatever follows. Nothing where they are set.
-    pub(crate) fn add_features<M: Medium>(&self, medium: &M, flags: u32) {
+    #[inline]
+    pub(crate) fn has_features(&self, features: u32) -> bool {
+        self.features.load(Ordering::Acquire) & features == features
+    }
+
+    /// Sets flags, unless they are set: see the module's head.
+    pub(crate) fn set_features<M: Medium>(&self, medium: &M, features: u32) {
         let mut superblock = self.superblock.lock();
-        if superblock.features & flags == flags {
+        if superblock.features & features == features {
             return;
         }
-        superblock.features |= flags;
+        superblock.features |= features;
         superblock.sequence += 1;
-        store_copies(medium, &superblock);
+        if !medium.breaks(Canary::FeatureNotStored) {
+            store_copies(medium, &superblock);
+        }
+        self.features.store(superblock.features, Ordering::Release);
     }
 
     /// Grows the region to `wanted_bytes` at least; by a step if the medium has room for it, or else to that.

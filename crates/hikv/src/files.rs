@@ -92,6 +92,29 @@ fn open_device(path: &Path, options: &Options) -> Result<Opened, OpenError> {
     }
 }
 
+/// Maps a store that is too damaged to be opened, for reading alone: its region, the name of that, and its lock, if there
+/// is one. Nothing is made or changed.
+pub(crate) fn open_damaged(path: &Path) -> Result<(Mapped, PathBuf, Option<StoreLock>), OpenError> {
+    let options = Options::new().read_only(true);
+    let found = fs::metadata(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => OpenError::Missing { path: path.to_owned() },
+        _ => OpenError::io(path, "examine")(error),
+    })?;
+    if found.file_type().is_char_device() {
+        let lock = Some(lock(path, path, &options)?);
+        return Ok((Mapped::open_device(path, map_options(&options))?, path.to_owned(), lock));
+    }
+    if !found.is_dir() {
+        return Err(OpenError::NotADirectory { path: path.to_owned() });
+    }
+    let (file, lock_file) = (path.join(REGION_NAME), path.join(LOCK_NAME));
+    if !file.try_exists().map_err(OpenError::io(&file, "examine"))? {
+        return Err(OpenError::Missing { path: path.to_owned() });
+    }
+    let lock = lock_file.exists().then(|| lock(&lock_file, path, &options)).transpose()?;
+    Ok((Mapped::open(&file, map_options(&options))?, file, lock))
+}
+
 /// Locks the store in `dir`. A copy of a store may lack the lock file: a reader makes it, too, if it can.
 fn lock_dir(dir: &Path, options: &Options) -> Result<Option<StoreLock>, OpenError> {
     let file = dir.join(LOCK_NAME);
@@ -162,7 +185,7 @@ fn engine<M: Medium>(
         Some(parameters) => HiKv::format(medium, HostDram, &parameters)?,
         None => HiKv::open(medium, HostDram)?,
     };
-    let hikv = hikv.verifying_values(options.verify_values);
+    let hikv = hikv.verifying_values(options.verify_values).by_clock(options.clock.clone());
     let uuid = Uuid::from_bytes(hikv.uuid());
     if !options.ordered {
         return Ok((Arc::new(hikv), uuid));

@@ -21,17 +21,21 @@
 //! [`Store::open_read_only`] lets several read while nobody writes. A child of a fork gets [`Error::Forked`].
 
 mod batch;
+mod conditional;
+pub mod dump;
 mod error;
+mod expiry;
 mod files;
 mod options;
 mod ordered;
 mod reader;
+pub mod repair;
 mod stats;
 mod store;
 mod verify;
 
 pub use batch::WriteBatch;
-pub use engine::{Damage, Error, Limits};
+pub use engine::{Clock, Damage, Decision, Error, Expiry, Limits, Ttl};
 pub use error::OpenError;
 pub use options::Options;
 pub use ordered::{Item, OrderProgress, Ordered, Range};

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use engine::Clock;
+
 use crate::{OpenError, Store};
 
 /// How a store is opened. The defaults suit most: created if it is not there, read and written.
@@ -36,6 +38,7 @@ pub struct Options {
     pub(crate) partition_count: u32,
     pub(crate) persist_delay: Duration,
     pub(crate) read_delay: Duration,
+    pub(crate) clock: Clock,
 }
 
 /// The most a region can have, and the default: addresses cost nothing.
@@ -61,6 +64,7 @@ impl Default for Options {
             partition_count: PARTITION_COUNT,
             persist_delay: Duration::ZERO,
             read_delay: Duration::ZERO,
+            clock: Clock::default(),
         }
     }
 }
@@ -145,6 +149,13 @@ impl Options {
     #[must_use]
     pub fn read_delay(self, read_delay: Duration) -> Options {
         Options { read_delay, ..self }
+    }
+
+    /// The clock by which keys expire (default: the system's). Another one is for tests: background threads sleep by the
+    /// system's time whatever it says.
+    #[must_use]
+    pub fn clock(self, clock: Clock) -> Options {
+        Options { clock, ..self }
     }
 
     /// Opens the store at `path`, a directory or a DAX device.

@@ -52,7 +52,8 @@ impl Read for ValueReader {
             }
         };
         self.store.engine().and_then(|engine| engine.get(&self.key, &mut copy)).map_err(io::Error::other)?;
-        let count = copied.ok_or_else(|| io::Error::other("the value was replaced while it was read"))?;
+        let count =
+            copied.ok_or_else(|| io::Error::other("the value was replaced, or has expired, while it was read"))?;
         self.read_bytes += count as u64;
         Ok(count)
     }

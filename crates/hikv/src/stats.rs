@@ -26,6 +26,10 @@ impl Identity {
         }
     }
 
+    pub(crate) fn uuid(&self) -> [u8; 16] {
+        self.uuid.into_bytes()
+    }
+
     pub(crate) fn with_uuid(self, uuid: Uuid) -> Identity {
         Identity { uuid, ..self }
     }
@@ -45,7 +49,7 @@ pub struct Stats {
     pub durability_why: &'static str,
     /// The store's identity.
     pub uuid: String,
-    /// Keys.
+    /// Keys, those among them that expired and whose room was not taken back yet.
     pub items: u64,
     /// Bytes of the region, which is the file's length.
     pub region_bytes: u64,
@@ -59,6 +63,8 @@ pub struct Stats {
     pub dram_bytes: u64,
     /// Items that were replaced or deleted and wait for readers to move on.
     pub garbage_count: u64,
+    /// Keys that expired and whose room was taken back since open.
+    pub reaped_count: u64,
     /// Segments of the hash index.
     pub segment_count: u64,
     /// How full they are, 0 to 1.
@@ -109,6 +115,7 @@ impl Stats {
             free_bytes: figures.free_bytes,
             dram_bytes: figures.dram_bytes + figures.order.map_or(0, |order| order.dram_bytes),
             garbage_count: figures.garbage_count,
+            reaped_count: figures.reaped_count,
             segment_count: figures.segment_count,
             load: load(&figures),
             split_count: figures.split_count,

@@ -82,8 +82,9 @@ impl Store {
     pub(crate) fn with_options(path: &Path, options: &Options) -> Result<Store, OpenError> {
         let guard = ForkGuard::new().map_err(OpenError::io(path, "watch for forks of"))?;
         let Opened { engine, identity, lock } = files::open(path, options)?;
+        let start = |i| if i == 0 { Worker::start_watching_time } else { Worker::start };
         let workers = (0..options.worker_count())
-            .map(|_| Worker::start(Arc::downgrade(&engine)))
+            .map(|i| start(i)(Arc::downgrade(&engine)))
             .collect::<Result<_, _>>()
             .map_err(OpenError::io(path, "start a background thread of"))?;
         Ok(Store {
@@ -109,6 +110,12 @@ impl Store {
     #[must_use]
     pub fn region_path(&self) -> PathBuf {
         files::region_path(&self.inner.path)
+    }
+
+    /// The store's identity: random, and kept for life.
+    #[must_use]
+    pub fn uuid(&self) -> [u8; 16] {
+        self.inner.identity.uuid()
     }
 
     /// A copy of the key's value.
@@ -198,7 +205,7 @@ impl Store {
         Ok(())
     }
 
-    /// Puts or replaces the key's value. When this returns it is durable, as far as the medium goes.
+    /// Puts or replaces the key's value; the key does not expire, whatever it did before. When this returns it is durable, as far as the medium goes.
     ///
     /// # Errors
     /// See [`Error`]; nothing has changed.
@@ -283,7 +290,8 @@ impl Store {
         self.engine()?.get(key.as_ref(), &mut |_, _| {})
     }
 
-    /// How many keys there are. Just after open this waits until they are counted.
+    /// How many keys there are; those that expired count until their room is taken back, within a second or so. Just after
+    /// open this waits until they are counted.
     ///
     /// # Errors
     /// See [`Error`].
@@ -380,7 +388,7 @@ impl Store {
     }
 
     #[inline(always)]
-    fn change<R>(&self, change: impl FnOnce(&dyn Engine) -> Result<R, Error>) -> Result<R, Error> {
+    pub(crate) fn change<R>(&self, change: impl FnOnce(&dyn Engine) -> Result<R, Error>) -> Result<R, Error> {
         let engine = self.engine()?;
         let result = change(engine);
         match engine.wanted() {

@@ -41,6 +41,8 @@ pub enum Canary {
     GrowthBeforeSuperblock,
     /// Both copies of the superblock are rewritten without an order between them.
     SuperblockCopiesTogether,
+    /// A feature flag that the region needs is not stored.
+    FeatureNotStored,
     /// Format clears its 'unfinished' mark before the superblock is durable.
     FormatMarkEarly,
     /// `clear` commits before the new segments are durable.
@@ -55,6 +57,10 @@ pub enum Canary {
     TornImage,
     /// Several puts take their marks away before the commit that they share.
     SettledBeforeCommit,
+    /// A conditional write takes place although the key's entry has changed since it was read.
+    CasIgnoresChange,
+    /// The reaper deletes a key that was renewed after it had seen it expired.
+    ReapsRenewed,
     /// A batch's entries are published without the mark that makes readers and recovery ask the batch.
     HalfBatch,
     /// A batch's word names its record before that is durable.

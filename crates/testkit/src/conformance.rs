@@ -73,9 +73,21 @@ fn apply(store: &dyn Operations, op: &Op, oracle: &mut Oracle) -> Result<(), Pro
             let was_there = store.delete(key).map_err(refused("delete"))?;
             expect(was_there == held(oracle, key).is_some(), "delete says whether the key was there")?;
         }
+        Op::Cas { key, expected, new } => {
+            let is_swapped = store.compare_and_swap(key, expected.as_deref(), new.as_deref());
+            let is_equal = held(oracle, key) == *expected;
+            expect(is_swapped.map_err(refused("compare_and_swap"))? == is_equal, "cas says whether the key held that")?;
+        }
         Op::Clear => store.clear().map_err(refused("clear"))?,
         Op::Scan => in_order(store, oracle.acknowledged().as_ref().expect("an open store"))?,
-        Op::Format | Op::Reopen | Op::Full | Op::Room => unreachable!("the shape was checked"),
+        Op::Format
+        | Op::Reopen
+        | Op::Full
+        | Op::Room
+        | Op::PutExpiring(..)
+        | Op::Expire(..)
+        | Op::At(_)
+        | Op::Settle => unreachable!("the shape was checked"),
     }
     oracle.begin(op);
     oracle.acknowledge();

@@ -22,6 +22,8 @@ pub struct Contention {
     pub call_count: u64,
     /// Over how many keys, all equally likely.
     pub key_count: u64,
+    /// Whether some calls swap what the thread saw last in the key.
+    pub swaps: bool,
     /// Whether some calls scan.
     pub scans: bool,
     /// One call in so many clears the store; 0 for never.
@@ -85,7 +87,7 @@ pub fn contend<S: Operations + Sync>(store: &S, contention: &Contention) -> Resu
     let history: Result<History, Disorder> = thread::scope(|scope| {
         let worker = |thread| {
             let rng = Rng::with_seed(contention.seed << 8 | thread);
-            Worker { store, contention, put_count: &put_count, rng, recorder: Recorder::new(&clock) }
+            Worker { store, contention, put_count: &put_count, rng, recorder: Recorder::new(&clock), seen: None }
         };
         let threads: Vec<_> = (0..contention.thread_count).map(|i| scope.spawn(move || worker(i).run())).collect();
         threads.into_iter().map(|thread| thread.join().expect("the store does not panic")).collect()
@@ -100,6 +102,8 @@ struct Worker<'a, S> {
     put_count: &'a AtomicU64,
     rng: Rng,
     recorder: Recorder<'a>,
+    /// What this thread saw last in some key.
+    seen: Option<(u64, Option<Vec<u8>>)>,
 }
 
 impl<'a, S: Operations> Worker<'a, S> {
@@ -117,6 +121,7 @@ impl<'a, S: Operations> Worker<'a, S> {
             return self.clear();
         }
         match self.rng.u8(..100) {
+            0..20 if self.contention.swaps => self.swap(),
             0..35 => self.put(key),
             35..50 => self.delete(key),
             50..60 => self.multi_get(),
@@ -125,13 +130,16 @@ impl<'a, S: Operations> Worker<'a, S> {
         }
     }
 
-    fn put(&mut self, key: u64) -> Result<(), Disorder> {
+    fn new_value(&mut self, key: u64) -> (u64, Vec<u8>) {
         let put = self.put_count.fetch_add(1, Ordering::Relaxed);
         let drawn = self.rng.u32(..1000);
         let (filler_bytes, _) =
             FILLER_LENS_BYTES.into_iter().find(|&(_, per_mille)| drawn < per_mille).expect("all are");
-        let value = Stamped { key, put }.value(filler_bytes);
-        let store = self.store;
+        (put, Stamped { key, put }.value(filler_bytes))
+    }
+
+    fn put(&mut self, key: u64) -> Result<(), Disorder> {
+        let ((put, value), store) = (self.new_value(key), self.store);
         self.recorder.record(|| {
             store.put(&key_bytes(key), &value).map_err(Disorder::Refused)?;
             Ok([(key, Call::Put(put))])
@@ -147,10 +155,22 @@ impl<'a, S: Operations> Worker<'a, S> {
     }
 
     fn get(&mut self, key: u64) -> Result<(), Disorder> {
-        let store = self.store;
+        let (store, seen) = (self.store, &mut self.seen);
         self.recorder.record(|| {
             let value = store.get(&key_bytes(key)).map_err(Disorder::Refused)?;
+            *seen = Some((key, value.clone()));
             Ok([(key, Call::Get(put_of(key, value)?))])
+        })
+    }
+
+    /// Puts, or deletes, where the key still holds what this thread saw there last.
+    fn swap(&mut self) -> Result<(), Disorder> {
+        let Some((key, seen)) = self.seen.take() else { return Ok(()) };
+        let (new, store) = (self.rng.bool().then(|| self.new_value(key)), self.store);
+        self.recorder.record(|| {
+            let value = new.as_ref().map(|(_, value)| &value[..]);
+            let swapped = store.compare_and_swap(&key_bytes(key), seen.as_deref(), value).map_err(Disorder::Refused)?;
+            Ok([(key, Call::Swap(put_of(key, seen)?, new.map(|(put, _)| put), swapped))])
         })
     }
 

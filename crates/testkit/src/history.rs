@@ -12,6 +12,8 @@ pub enum Call {
     Put(u64),
     /// The key was deleted: whether it was there.
     Delete(bool),
+    /// A value was to be put in place of this one, or of none: whose, what it was to be, and whether it was.
+    Swap(Option<u64>, Option<u64>, bool),
     /// Every key was deleted, this one among them.
     Clear,
 }

@@ -143,6 +143,9 @@ fn effect(call: Call, value: Option<u64>) -> Option<Option<u64>> {
         Call::Get(found) => (found == value).then_some(value),
         Call::Put(number) => Some(Some(number)),
         Call::Delete(was_there) => (was_there == value.is_some()).then_some(None),
+        Call::Swap(expected, new, is_swapped) => {
+            (is_swapped == (expected == value)).then_some(if is_swapped { new } else { value })
+        }
         Call::Clear => Some(None),
     }
 }
@@ -181,6 +184,11 @@ mod tests {
         assert!(!judge(&[put, event(2, 3, Call::Delete(true)), event(4, 5, Call::Get(Some(1)))]), "a ghost");
         assert!(!judge(&[put, event(2, 3, Call::Delete(false))]), "a delete that overlooked the key");
         assert!(!judge(&[put, event(2, 6, Call::Delete(true)), event(3, 5, Call::Delete(true))]), "deleted twice");
+        let swap = |is_swapped| event(2, 3, Call::Swap(Some(1), Some(2), is_swapped));
+        assert!(!judge(&[put, swap(false)]), "a swap that did not see what was there");
+        assert!(!judge(&[put, swap(true), event(4, 5, Call::Get(Some(1)))]), "a swap that is lost");
+        let others = [event(2, 6, Call::Swap(Some(1), Some(2), true)), event(3, 5, Call::Swap(Some(1), Some(3), true))];
+        assert!(!judge(&[put, others[0], others[1]]), "two swaps of one value");
         assert!(!judge(&[put, event(2, 3, Call::Clear), event(4, 5, Call::Get(Some(1)))]), "not cleared");
     }
 
@@ -198,7 +206,8 @@ mod tests {
         let count = rng.usize(1..7);
         let mut stamps: Vec<u64> = (0..2 * count as u64).collect();
         rng.shuffle(&mut stamps);
-        let call = |rng: &mut Rng| match rng.u8(..4) {
+        let call = |rng: &mut Rng| match rng.u8(..5) {
+            4 => Call::Swap(rng.bool().then(|| rng.u64(..2)), rng.bool().then(|| rng.u64(..2)), rng.bool()),
             0 => Call::Put(rng.u64(..2)),
             1 => Call::Delete(rng.bool()),
             _ => Call::Get(rng.bool().then(|| rng.u64(..2))),

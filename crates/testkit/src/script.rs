@@ -18,6 +18,23 @@ pub enum Op {
     Batch(Vec<(Vec<u8>, Option<Vec<u8>>)>),
     /// Remove a key.
     Delete(Vec<u8>),
+    /// Give a key a value, or none, if it holds this value, or none.
+    Cas {
+        /// The key.
+        key: Vec<u8>,
+        /// What it has to hold.
+        expected: Option<Vec<u8>>,
+        /// What it holds then.
+        new: Option<Vec<u8>>,
+    },
+    /// Set the value of a key that expires then, in milliseconds.
+    PutExpiring(Vec<u8>, Vec<u8>, u64),
+    /// Let a key expire then, or never, if it is there.
+    Expire(Vec<u8>, Option<u64>),
+    /// From now on it is this time, in milliseconds. A script begins at 0.
+    At(u64),
+    /// Let the background work until there is nothing to do.
+    Settle,
     /// Remove every key.
     Clear,
     /// Read all keys in order, both ways. What is written from then on, the store keeps in order.
@@ -34,7 +51,9 @@ impl Op {
     /// The keys that it names.
     pub fn keys(&self) -> impl Iterator<Item = &[u8]> {
         let (one, several, changed) = match self {
-            Op::Put(key, _) | Op::Delete(key) => (Some(&key[..]), &[][..], &[][..]),
+            Op::Put(key, _) | Op::Delete(key) | Op::Cas { key, .. } | Op::PutExpiring(key, ..) | Op::Expire(key, _) => {
+                (Some(&key[..]), &[][..], &[][..])
+            }
             Op::MultiPut(items) => (None, &items[..], &[][..]),
             Op::Batch(changes) => (None, &[][..], &changes[..]),
             _ => (None, &[][..], &[][..]),
@@ -61,6 +80,16 @@ impl fmt::Display for Op {
                 })
             }
             Op::Delete(key) => write!(f, "delete {}", Key(key)),
+            Op::Cas { key, expected, new } => {
+                let bytes = |value: &Option<Vec<u8>>| value.as_ref().map(Vec::len);
+                write!(f, "cas {} ({:?} to {:?} bytes)", Key(key), bytes(expected), bytes(new))
+            }
+            Op::PutExpiring(key, value, at_ms) => {
+                write!(f, "put {} ({} bytes) until {at_ms} ms", Key(key), value.len())
+            }
+            Op::Expire(key, at_ms) => write!(f, "expire {} at {at_ms:?} ms", Key(key)),
+            Op::At(now_ms) => write!(f, "it is {now_ms} ms"),
+            Op::Settle => f.write_str("settle"),
             Op::Clear => f.write_str("clear"),
             Op::Scan => f.write_str("scan"),
             Op::Reopen => f.write_str("reopen"),

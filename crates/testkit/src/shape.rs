@@ -15,6 +15,8 @@ pub struct Shape {
     pub op_count: usize,
     /// Whether some put several keys at once.
     pub multi_puts: bool,
+    /// Whether some write only where a key holds a certain value.
+    pub swaps: bool,
     /// Whether some change several keys as one step.
     pub batches: bool,
     /// Whether some read all keys in order.
@@ -44,6 +46,7 @@ impl Shape {
             value_lens_bytes: vec![0, 1, 8, 63, 64, 65, 100],
             op_count,
             multi_puts: false,
+            swaps: false,
             batches: false,
             scans: false,
             clears: false,
@@ -56,10 +59,15 @@ impl Shape {
     #[must_use]
     pub fn ops(&self, seed: u64) -> Vec<Op> {
         let mut rng = Rng::with_seed(seed);
-        (0..self.op_count).map(|_| self.op(&mut rng)).collect()
+        let mut ops: Vec<Op> = Vec::with_capacity(self.op_count);
+        for _ in 0..self.op_count {
+            let op = self.op(&mut rng, &ops);
+            ops.push(op);
+        }
+        ops
     }
 
-    fn op(&self, rng: &mut Rng) -> Op {
+    fn op(&self, rng: &mut Rng, before: &[Op]) -> Op {
         match rng.u8(..100) {
             0..5 if self.clears => Op::Clear,
             5..12 if self.reopens => Op::Reopen,
@@ -69,8 +77,20 @@ impl Shape {
             22..50 => Op::Delete(self.key(rng)),
             50..62 if self.multi_puts => Op::MultiPut(self.items(rng)),
             62..70 if self.scans => Op::Scan,
+            70..85 if self.swaps => self.swap(rng, before),
             _ => Op::Put(self.key(rng), self.value(rng)),
         }
+    }
+
+    /// Expects what was put last, mostly, or nothing.
+    fn swap(&self, rng: &mut Rng, before: &[Op]) -> Op {
+        let key = self.key(rng);
+        let last = before.iter().rev().find_map(|op| match op {
+            Op::Put(put, value) if *put == key => Some(value.clone()),
+            _ => None,
+        });
+        let expected = last.filter(|_| rng.u8(..4) > 0);
+        Op::Cas { key, expected, new: (rng.u8(..4) > 0).then(|| self.value(rng)) }
     }
 
     /// Two to four; a key may come twice.

@@ -87,6 +87,34 @@ pub trait Operations {
     /// Whatever the store says.
     fn delete(&self, key: &[u8]) -> Result<bool, Failure>;
 
+    /// Gives the key the value `new`, or none, if it holds `expected`, or none; says whether it did.
+    ///
+    /// # Errors
+    /// [`Failure::Full`], or whatever the store says.
+    fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, Failure> {
+        let _ = (key, expected, new);
+        Err(Failure::Other("the store cannot compare and swap".into()))
+    }
+
+    /// Sets the value of a key that expires then, in milliseconds. From now on everything shows it as [`crate::expiring`]
+    /// does.
+    ///
+    /// # Errors
+    /// [`Failure::Full`], or whatever the store says.
+    fn put_expiring(&self, key: &[u8], value: &[u8], at_ms: u64) -> Result<(), Failure> {
+        let _ = (key, value, at_ms);
+        Err(Failure::Other("the store's keys do not expire".into()))
+    }
+
+    /// Lets the key expire then, or never; says whether it was there.
+    ///
+    /// # Errors
+    /// [`Failure::Full`], or whatever the store says.
+    fn expire(&self, key: &[u8], at_ms: Option<u64>) -> Result<bool, Failure> {
+        let _ = (key, at_ms);
+        Err(Failure::Other("the store's keys do not expire".into()))
+    }
+
     /// Shows keys with their values in order, beginning at `from`. False, and nothing shown, if the store keeps no order.
     ///
     /// # Errors
@@ -153,6 +181,9 @@ pub trait Subject: Operations + Sized + Send + Sync + 'static {
     /// # Errors
     /// [`Failure::Unfinished`] if the medium holds none; otherwise whatever the store says.
     fn open(medium: Sim) -> Result<Self, Failure>;
+
+    /// Sets the time, in milliseconds, for all stores of this thread.
+    fn set_time(_now_ms: u64) {}
 
     /// Closes the store in an orderly way.
     ///

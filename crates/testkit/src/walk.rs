@@ -57,6 +57,7 @@ struct Walk<S: Subject> {
 
 impl<S: Subject> Walk<S> {
     fn new(task: Task<'_>, settings: &Settings) -> Walk<S> {
+        S::set_time(0);
         let sim = Sim::new(settings.region_bytes, task.model);
         let sim = settings.canary.map_or(sim.clone(), |canary| sim.with_canary(canary));
         Walk { sim, store: None, scene: Arc::new(Mutex::new(Scene::new(task, settings))) }
@@ -93,6 +94,14 @@ impl<S: Subject> Walk<S> {
                 done => done.map_err(refused("batch"))?,
             },
             Op::Delete(key) => return self.delete(store(), key),
+            Op::Cas { key, expected, new } => return self.swap(store(), key, expected.as_deref(), new.as_deref()),
+            Op::PutExpiring(key, value, at_ms) => match store().put_expiring(key, value, *at_ms) {
+                Err(Failure::Full) => return Ok(Outcome::Refused),
+                done => done.map_err(refused("put_expiring"))?,
+            },
+            Op::Expire(key, at_ms) => return self.expire(store(), key, *at_ms),
+            Op::At(now_ms) => S::set_time(*now_ms),
+            Op::Settle => store().settle().map_err(refused("settle"))?,
             Op::Clear => match store().clear() {
                 Err(Failure::Full) => return Ok(Outcome::Refused),
                 done => done.map_err(refused("clear"))?,
@@ -112,6 +121,26 @@ impl<S: Subject> Walk<S> {
         let was_there = self.acknowledged().is_some_and(|held| held.contains_key(key));
         let is_wrong = store.delete(key).map_err(refused("delete"))? != was_there;
         if is_wrong { Err(Problem::Answer(format!("delete of {}", Key(key)))) } else { Ok(Outcome::Done) }
+    }
+
+    fn expire(&self, store: &S, key: &[u8], at_ms: Option<u64>) -> Result<Outcome, Problem> {
+        let was_there = self.acknowledged().is_some_and(|held| held.contains_key(key));
+        match store.expire(key, at_ms) {
+            Ok(said) if said == was_there => Ok(Outcome::Done),
+            Ok(_) => Err(Problem::Answer(format!("expire of {}", Key(key)))),
+            Err(Failure::Full) => Ok(Outcome::Refused),
+            Err(failure) => Err(refused("expire")(failure)),
+        }
+    }
+
+    fn swap(&self, store: &S, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<Outcome, Problem> {
+        let is_equal = self.acknowledged().and_then(|mut held| held.remove(key)).as_deref() == expected;
+        match store.compare_and_swap(key, expected, new) {
+            Ok(is_swapped) if is_swapped == is_equal => Ok(Outcome::Done),
+            Ok(_) => Err(Problem::Answer(format!("cas of {}", Key(key)))),
+            Err(Failure::Full) => Ok(Outcome::Refused),
+            Err(failure) => Err(refused("compare_and_swap")(failure)),
+        }
     }
 
     fn partly(&self, store: &S) -> Result<Outcome, Problem> {

@@ -18,6 +18,8 @@ enum Habit {
     KeepsDeleted,
     /// Looks whether the key is there first, and deletes it later.
     DeletesInTwoSteps,
+    /// Compares first, and swaps later.
+    SwapsInTwoSteps,
     /// Clears all but one key.
     ClearsNearlyAll,
     /// Answers with the head of one value and the tail of another.
@@ -97,6 +99,23 @@ impl Operations for Map {
         Ok(self.contents.lock().unwrap().remove(key).is_some())
     }
 
+    fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, Failure> {
+        let mut contents = self.contents.lock().unwrap();
+        let is_equal = contents.get(key).map(Vec::as_slice) == expected;
+        if self.habit == Habit::SwapsInTwoSteps {
+            drop(contents);
+            std::thread::yield_now();
+            contents = self.contents.lock().unwrap();
+        }
+        if is_equal {
+            match new {
+                Some(new) => _ = contents.insert(key.to_vec(), new.to_vec()),
+                None => _ = contents.remove(key),
+            }
+        }
+        Ok(is_equal)
+    }
+
     fn scan(&self, from: Bound<&[u8]>, direction: Direction, each: &mut Visit<'_>) -> Result<bool, Failure> {
         let contents = self.contents.lock().unwrap().clone();
         let range = match direction {
@@ -142,8 +161,15 @@ impl Operations for Map {
     }
 }
 
-const HEAVY: Contention =
-    Contention { thread_count: 4, call_count: 10_000, key_count: 3, scans: true, clear_every: 500, seed: 1 };
+const HEAVY: Contention = Contention {
+    thread_count: 4,
+    call_count: 10_000,
+    key_count: 3,
+    swaps: true,
+    scans: true,
+    clear_every: 500,
+    seed: 1,
+};
 
 #[test]
 fn an_honest_store_passes() {
@@ -158,6 +184,7 @@ fn every_broken_twin_is_caught() {
         Habit::LosesUpdates,
         Habit::KeepsDeleted,
         Habit::DeletesInTwoSteps,
+        Habit::SwapsInTwoSteps,
         Habit::ClearsNearlyAll,
         Habit::ScansStale,
         Habit::ScansSkip,

@@ -1,16 +1,21 @@
 //! The commands, a file each.
 
 mod bench;
+mod cas;
 mod check;
 mod del;
 mod dump;
+mod expire;
 mod get;
+mod incr;
 mod listing;
 mod load;
 mod put;
+mod repair;
 mod scan;
 mod serve;
 mod stats;
+mod ttl;
 
 use std::path::Path;
 use std::time::Duration;
@@ -28,10 +33,16 @@ pub(crate) enum Command {
     Put(put::Put),
     Get(get::Get),
     Del(del::Del),
+    Cas(cas::Cas),
+    Incr(incr::Incr),
+    Expire(expire::Expire),
+    Ttl(ttl::Ttl),
+    Persist(expire::Persist),
     Load(load::Load),
     Dump(dump::Dump),
     Scan(scan::Scan),
     Check(check::Check),
+    Repair(repair::Repair),
     Stats(stats::Stats),
     Bench(bench::Bench),
     Serve(serve::Serve),
@@ -44,10 +55,16 @@ impl Command {
             Command::Put(put) => put.run(),
             Command::Get(get) => get.run(),
             Command::Del(del) => del.run(),
+            Command::Cas(cas) => cas.run(),
+            Command::Incr(incr) => incr.run(),
+            Command::Expire(expire) => expire.run(),
+            Command::Ttl(ttl) => ttl.run(),
+            Command::Persist(persist) => persist.run(),
             Command::Load(load) => load.run(),
             Command::Dump(dump) => dump.run(),
             Command::Scan(scan) => scan.run(),
             Command::Check(check) => check.run(),
+            Command::Repair(repair) => repair.run(),
             Command::Stats(stats) => stats.run(),
             Command::Bench(bench) => bench.run(),
             Command::Serve(serve) => serve.run(),

@@ -5,10 +5,12 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use hikv::{Limits, Store};
 
+use super::expire::seconds;
 use crate::failure::Failure;
 use crate::input::Input;
 
@@ -28,6 +30,9 @@ pub(crate) struct Put {
     /// Read the value from FILE; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "value")]
     value_file: Option<PathBuf>,
+    /// Let the key expire so long from now
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    ttl: Option<Duration>,
 }
 
 impl Put {
@@ -38,7 +43,7 @@ impl Put {
             (_, None) => Source::open(Path::new("-"))?,
         };
         let store = Store::open(&self.dir)?;
-        source.put(&store, self.key.as_bytes()).map_err(Failure::at_path(&self.dir))?;
+        source.put(&store, self.key.as_bytes(), self.ttl).map_err(Failure::at_path(&self.dir))?;
         store.close().map_err(Failure::at_path(&self.dir))
     }
 }
@@ -63,12 +68,26 @@ impl<'a> Source<'a> {
         open().map_err(Failure::at_path(path))
     }
 
-    fn put(self, store: &Store, key: &[u8]) -> Result<(), hikv::Error> {
-        match self {
-            Source::Given(value) => store.put(key, value),
-            Source::File { file, len_bytes } => store.put_from(key, len_bytes, file),
-            Source::Spooled { file, len_bytes } => store.put_from(key, len_bytes, file),
+    fn put(self, store: &Store, key: &[u8], ttl: Option<Duration>) -> Result<(), hikv::Error> {
+        match (self, ttl) {
+            (Source::Given(value), None) => store.put(key, value),
+            (Source::Given(value), Some(ttl)) => store.put_with_ttl(key, value, ttl),
+            (Source::File { file, len_bytes }, ttl) => put_from(store, key, len_bytes, file, ttl),
+            (Source::Spooled { file, len_bytes }, ttl) => put_from(store, key, len_bytes, file, ttl),
         }
+    }
+}
+
+fn put_from(
+    store: &Store,
+    key: &[u8],
+    len_bytes: u64,
+    source: impl Read,
+    ttl: Option<Duration>,
+) -> Result<(), hikv::Error> {
+    match ttl {
+        None => store.put_from(key, len_bytes, source),
+        Some(ttl) => store.put_from_with_ttl(key, len_bytes, source, ttl),
     }
 }
 

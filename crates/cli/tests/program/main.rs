@@ -3,9 +3,12 @@
 mod bad_input;
 mod bad_store;
 mod bench;
+mod changes;
+mod expiry;
 mod interrupted;
 mod items;
 mod medium;
+mod repair;
 mod scan;
 mod serve;
 mod state;

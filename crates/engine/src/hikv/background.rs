@@ -1,4 +1,4 @@
-//! Background work, a bounded step at a time: the sweep after open, freeing, growth ahead of writers.
+//! Background work, a bounded step at a time: the sweep after open, freeing, growth ahead of writers, reaping.
 
 use std::sync::atomic::Ordering;
 
@@ -7,7 +7,8 @@ use pmem::{Dram, Medium};
 
 use super::HiKv;
 use super::order::Order;
-use crate::{Damage, Error, Progress};
+use super::reaper::Round;
+use crate::{Error, Progress};
 
 /// Space that is kept ready above the mark, as a part of what is used, within these bounds: the lower one keeps small
 /// stores small, the upper one is a tenth of a second of the fastest writer.
@@ -19,8 +20,10 @@ const AHEAD_BYTES_MAX: u64 = 64 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Background {
     sweep: Cursor,
-    /// Entries that name no proper place. A store that has any never reuses space below the mark.
-    misplaced: Vec<Damage>,
+    /// Some entry names no proper place. Such a store never reuses space below the mark.
+    has_misplaced: bool,
+    /// The reaper's, while one runs.
+    round: Option<Round>,
 }
 
 impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
@@ -29,7 +32,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         Ok(if order == Progress::More { Progress::More } else { space })
     }
 
-    /// Sweep and growth: one thread at a time. Of a store that is only read nobody needs to know the free space, but who
+    /// Sweep, growth and reaping: one thread at a time. Of a store that is only read nobody needs to know the free space, but who
     /// asks for it.
     fn space_step(&self) -> Result<Progress, Error> {
         if !self.medium.is_writable() {
@@ -45,7 +48,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         if self.heap.prepare(&self.medium, self.ahead_bytes())? {
             return Ok(Progress::More);
         }
-        Ok(Progress::Idle)
+        self.reap_step(&mut background.round)
     }
 
     /// True while a writer may soon meet the end of what is ready.
@@ -56,13 +59,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
 
     /// Sweeps one segment.
     fn sweep_step(&self, background: &mut Background) -> Result<(), Error> {
-        let misplaced = &mut background.misplaced;
-        let mut note = |(at, wrong): (pmem::Offset, heap::Misplaced)| {
-            misplaced.push(Damage { offset: at.0, what: format!("the entry names a place that is none: {wrong}") });
-        };
-        background.sweep = self.index.sweep(self.cx(), background.sweep, &mut note)?;
+        let has_misplaced = &mut background.has_misplaced;
+        background.sweep = self.index.sweep(self.cx(), background.sweep, &mut |_| *has_misplaced = true)?;
         if background.sweep.is_done() {
-            if background.misplaced.is_empty() && self.medium.is_writable() {
+            if !background.has_misplaced && self.medium.is_writable() {
                 self.heap.finish_sweep(&self.medium);
             }
             self.swept.store(true, Ordering::Release);
@@ -79,11 +79,6 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             }
         }
         Ok(())
-    }
-
-    /// What the sweep found wrong.
-    pub(super) fn sweep_damage(&self) -> Vec<Damage> {
-        self.background.lock().misplaced.clone()
     }
 
     /// Frees what no reader can reach any more; true if there was any.

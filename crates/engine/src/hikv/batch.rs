@@ -7,18 +7,17 @@
 //! # Lock order
 //! A turn -> pairs -> stashes -> (tickets). Who waits for room holds the turn alone, and is not pinned.
 
-use heap::Reservation;
+use heap::{FEATURE_BATCHES, Reservation};
 use index::Position;
 use index::partitioned_hash::batch::record::record_bytes;
 use index::partitioned_hash::batch::{Batch, Full, Turn};
 use pmem::{Dram, Medium, MediumError};
 
 use super::HiKv;
-use super::item;
-use super::layout::HEADER_BYTES;
+use super::item::NewItem;
 use super::order::{Order, Written};
 use super::write::check_key;
-use crate::{BatchOp, Error, Limits};
+use crate::{BatchOp, Error, Expiry, Limits};
 
 /// A key's last operation, with its item written and not published, if it puts.
 struct Prepared<'a, D: Dram> {
@@ -72,7 +71,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// Carries out all of `ops`, which were checked.
     pub(super) fn apply_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
         let ops = self.last_of_each_key(ops);
-        self.heap.announce_batches(&self.medium);
+        self.heap.set_features(&self.medium, FEATURE_BATCHES);
         let turn = self.index.batch_turn();
         self.with_room(|| self.try_batch(&ops, &turn))
     }
@@ -88,7 +87,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
 
     /// A batch, unless the region is full: then nothing has changed.
     fn try_batch(&self, ops: &[(u64, BatchOp<'_>)], turn: &Turn<'_>) -> Result<(), Error> {
-        let prepared = ops.iter().map(|&(signature, op)| self.prepare(signature, op)).collect::<Result<Vec<_>, _>>()?;
+        let prepared =
+            ops.iter().map(|&(signature, op)| self.prepare_op(signature, op)).collect::<Result<Vec<_>, _>>()?;
         let record = self.reserve(record_bytes(ops.len()))?;
         loop {
             let pin = epoch::pin();
@@ -105,13 +105,11 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     /// Step 1 for one key.
-    fn prepare<'a>(&'a self, signature: u64, op: BatchOp<'a>) -> Result<Prepared<'a, D>, Error> {
+    fn prepare_op<'a>(&'a self, signature: u64, op: BatchOp<'a>) -> Result<Prepared<'a, D>, Error> {
         let key = op.key();
         let Some(value) = op.value() else { return Ok(Prepared { signature, key, item: None }) };
-        let item = self.reserve((HEADER_BYTES + key.len() + value.len()) as u64)?;
-        // SAFETY: the room was just reserved.
-        unsafe { item::write(&self.medium, item.place().offset, key, value) };
-        Ok(Prepared { signature, key, item: Some(item) })
+        let item = self.prepare(&NewItem { key, value, expiry: Expiry::NEVER })?;
+        Ok(Prepared { signature, key, item: Some(item.room) })
     }
 
     /// Step 2. The caller is pinned.

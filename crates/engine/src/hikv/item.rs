@@ -3,14 +3,14 @@
 //! An item is written whole, past the cache, into space that nobody else sees, and is never changed once an entry names
 //! it.
 
-use std::io::{Chain, Read, Take};
+use std::io::{Chain, Cursor, Read, Take};
 
 use heap::PlaceKind;
 use index::Position;
-use pmem::{Canary, Medium, Offset};
+use pmem::{Canary, Checksum, Medium, Offset};
 
-use super::layout::{HEADER_BYTES, Header};
-use crate::{Error, Version};
+use super::layout::{EXPIRY_BYTES, FLAG_EXPIRY, HEADER_BYTES, Header};
+use crate::{Error, Expiry, Version};
 
 /// A large value is written, and read from its source, in pieces of this length: a multiple of 16, within the L2 cache.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -21,6 +21,7 @@ const PREFETCHED_LINE_COUNT_MAX: u64 = 16;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item<'a> {
     pub(super) header: Header,
+    pub(super) expiry: Expiry,
     pub(super) key: &'a [u8],
     pub(super) value: &'a [u8],
 }
@@ -36,22 +37,36 @@ impl<'a> Item<'a> {
     /// the pin or lock does: so nobody stores to the item.
     #[inline(always)]
     pub(super) unsafe fn read<M: Medium>(medium: &'a M, position: Position) -> Result<Item<'a>, Error> {
-        let at = position.offset();
+        // SAFETY: the caller's promise.
+        unsafe { Item::read_within(medium, position.offset(), room_bytes(medium, position)) }
+    }
+
+    /// Reads the item at `at`, which has `room_bytes` at the most.
+    ///
+    /// # Errors
+    /// As for [`Item::read`].
+    ///
+    /// # Safety
+    /// Nobody stores to the item while it is used.
+    #[inline(always)]
+    pub(super) unsafe fn read_within<M: Medium>(medium: &'a M, at: Offset, room_bytes: u64) -> Result<Item<'a>, Error> {
         // SAFETY: the caller's promise covers the header.
         let head = unsafe { medium.item(at.span(HEADER_BYTES as u64)) }?;
         let header = Header::from_bytes(*head.first_chunk().expect("the span has that length"));
-        if header.flags != 0 || header.item_bytes() > room_bytes(medium, position) {
+        if header.flags & !FLAG_EXPIRY != 0 || header.item_bytes() > room_bytes {
             return Err(Error::Corrupt { offset: at.0, what: "an item's header is damaged" });
         }
         // SAFETY: and the whole item.
         let bytes = unsafe { medium.item(at.span(header.item_bytes())) }?;
-        let (key, value) = bytes[HEADER_BYTES..].split_at(usize::from(header.key_bytes));
-        Ok(Item { header, key, value })
+        let (start, body) = bytes.split_at(header.key_start());
+        let (key, value) = body.split_at(usize::from(header.key_bytes));
+        Ok(Item { header, expiry: expiry_of(&start[HEADER_BYTES..]), key, value })
     }
 
     /// True if the checksum fits.
     pub(super) fn is_whole(&self) -> bool {
-        self.header.checksum_start().update(self.key).update(self.value).value() == self.header.checksum
+        let start = checksum_start(&self.header, self.expiry);
+        start.update(self.key).update(self.value).value() == self.header.checksum
     }
 
     pub(super) fn version(&self, position: Position) -> Version {
@@ -82,29 +97,64 @@ pub(super) fn prefetch<M: Medium>(medium: &M, position: Position) {
     }
 }
 
-/// Writes an item and flushes it.
-///
-/// # Safety
-/// The caller reserved room for it at `at`.
-#[inline]
-pub(super) unsafe fn write<M: Medium>(medium: &M, at: Offset, key: &[u8], value: &[u8]) {
-    let header = Header::new(key.len(), value.len() as u64);
-    let checksum = header.checksum_start().update(key).update(value).value();
-    let bytes = Header { checksum, ..header }.to_bytes();
-    let parts = [&bytes, key, value];
-    if medium.breaks(Canary::ItemNotFlushed) {
-        // SAFETY: the caller's promise.
-        return unsafe { medium.write(at, &parts.concat()) };
+/// The expiry that stands between header and key, if one does.
+#[inline(always)]
+fn expiry_of(bytes: &[u8]) -> Expiry {
+    bytes.first_chunk().map_or(Expiry::NEVER, |&bytes| Expiry::at_ms(u64::from_le_bytes(bytes)))
+}
+
+/// The checksum of what comes before the key.
+#[inline(always)]
+fn checksum_start(header: &Header, expiry: Expiry) -> Checksum {
+    let start = header.checksum_start();
+    if header.flags == 0 { start } else { start.update(&expiry.ms().to_le_bytes()) }
+}
+
+/// An item that is to be written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NewItem<'a> {
+    pub(super) key: &'a [u8],
+    pub(super) value: &'a [u8],
+    pub(super) expiry: Expiry,
+}
+
+impl NewItem<'_> {
+    #[inline(always)]
+    fn header(&self) -> Header {
+        Header::new(self.key.len(), self.value.len() as u64, self.expiry)
     }
-    // SAFETY: the caller's promise; slots are multiples of 16 bytes, and so reach as far as the padding.
-    unsafe { medium.stream(at, &parts) }
+
+    #[inline(always)]
+    pub(super) fn item_bytes(&self) -> u64 {
+        self.header().item_bytes()
+    }
+
+    /// Writes the item and flushes it.
+    ///
+    /// # Safety
+    /// The caller reserved room for it at `at`.
+    #[inline]
+    pub(super) unsafe fn write<M: Medium>(&self, medium: &M, at: Offset) {
+        let header = self.header();
+        let checksum = checksum_start(&header, self.expiry).update(self.key).update(self.value).value();
+        let mut head = [0; HEADER_BYTES + EXPIRY_BYTES];
+        head[..HEADER_BYTES].copy_from_slice(&Header { checksum, ..header }.to_bytes());
+        head[HEADER_BYTES..].copy_from_slice(&self.expiry.ms().to_le_bytes());
+        let parts = [&head[..header.key_start()], self.key, self.value];
+        if medium.breaks(Canary::ItemNotFlushed) {
+            // SAFETY: the caller's promise.
+            return unsafe { medium.write(at, &parts.concat()) };
+        }
+        // SAFETY: the caller's promise; slots are multiples of 16 bytes, and so reach as far as the padding.
+        unsafe { medium.stream(at, &parts) }
+    }
 }
 
 /// An item whose value comes from a source, in pieces.
 pub(super) struct Streamed<'a> {
     header: Header,
-    /// Key and value, as far as they are still to be read.
-    body: Chain<&'a [u8], Take<&'a mut dyn Read>>,
+    /// Expiry, key and value, as far as they are still to be read.
+    body: Chain<Cursor<Vec<u8>>, Take<&'a mut dyn Read>>,
     unread_bytes: u64,
     piece: Vec<u8>,
 }
@@ -114,10 +164,17 @@ impl<'a> Streamed<'a> {
     ///
     /// # Errors
     /// [`Error::Source`].
-    pub(super) fn start(key: &'a [u8], value_bytes: u64, source: &'a mut dyn Read) -> Result<Streamed<'a>, Error> {
-        let header = Header::new(key.len(), value_bytes);
-        let unread_bytes = key.len() as u64 + value_bytes;
-        let mut item = Streamed { header, body: key.chain(source.take(value_bytes)), unread_bytes, piece: Vec::new() };
+    pub(super) fn start(
+        key: &[u8],
+        expiry: Expiry,
+        value_bytes: u64,
+        source: &'a mut dyn Read,
+    ) -> Result<Streamed<'a>, Error> {
+        let header = Header::new(key.len(), value_bytes, expiry);
+        let start = [&expiry.ms().to_le_bytes()[..header.key_start() - HEADER_BYTES], key].concat();
+        let unread_bytes = start.len() as u64 + value_bytes;
+        let body = Cursor::new(start).chain(source.take(value_bytes));
+        let mut item = Streamed { header, body, unread_bytes, piece: Vec::new() };
         item.read_piece()?;
         Ok(item)
     }

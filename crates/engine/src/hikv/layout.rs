@@ -3,21 +3,25 @@
 //! ```text
 //! +0  value length, u32
 //! +4  key length, u16
-//! +6  flags, u16              bit 0: an expiry follows the header (not written yet); others: an unknown item
-//! +8  checksum, u32           CRC-32C of bytes 0..8, 12..16, the key and the value
+//! +6  flags, u16              bit 0: an expiry follows the header; others: an unknown item
+//! +8  checksum, u32           CRC-32C of bytes 0..8, 12..16, the expiry, the key and the value
 //! +12 snapshot epoch, u32     0 where no snapshot was ever taken
-//! +16 key, value
+//! +16 expiry, u64             if bit 0 of the flags is set: milliseconds since the Unix epoch
+//! +16 or 24: key, value
 //! ```
 //!
-//! The paper's item has lengths, key and value (section 3.4.1); the rest is what makes damage visible, and what snapshots
-//! and expiry will need.
+//! The paper's item has lengths, key and value (section 3.4.1); the rest is what makes damage visible, what lets keys expire, and what snapshots will need.
 
 use pmem::Checksum;
 
-use crate::Limits;
+use crate::{Expiry, Limits};
 
-/// Bytes before the key.
+/// Bytes before the expiry, or before the key.
 pub const HEADER_BYTES: usize = 16;
+/// Bytes of the expiry, where there is one.
+pub const EXPIRY_BYTES: usize = 8;
+/// The flag of an item that has an expiry.
+pub const FLAG_EXPIRY: u16 = 1;
 
 const _: () = assert!(Limits::KEY_BYTES_MAX <= u16::MAX as usize && Limits::VALUE_BYTES_MAX <= u32::MAX as u64);
 
@@ -28,7 +32,7 @@ pub struct Header {
     pub value_bytes: u32,
     /// The key's length.
     pub key_bytes: u16,
-    /// None are known yet.
+    /// [`FLAG_EXPIRY`], or none.
     pub flags: u16,
     /// Over everything but itself.
     pub checksum: u32,
@@ -39,11 +43,19 @@ pub struct Header {
 impl Header {
     /// The header of an item whose checksum is not known yet.
     #[must_use]
-    pub fn new(key_bytes: usize, value_bytes: u64) -> Header {
-        Header { value_bytes: value_bytes as u32, key_bytes: key_bytes as u16, flags: 0, checksum: 0, epoch: 0 }
+    pub fn new(key_bytes: usize, value_bytes: u64, expiry: Expiry) -> Header {
+        let flags = if expiry.is_never() { 0 } else { FLAG_EXPIRY };
+        Header { value_bytes: value_bytes as u32, key_bytes: key_bytes as u16, flags, checksum: 0, epoch: 0 }
     }
 
-    /// The checksum of the header's own part, to be continued over key and value.
+    /// Bytes before the key: those of the expiry are there or not.
+    #[inline(always)]
+    #[must_use]
+    pub fn key_start(&self) -> usize {
+        HEADER_BYTES + usize::from(self.flags & FLAG_EXPIRY) * EXPIRY_BYTES
+    }
+
+    /// The checksum of the header's own part, to be continued over expiry, key and value.
     #[inline(always)]
     #[must_use]
     pub fn checksum_start(&self) -> Checksum {
@@ -74,11 +86,11 @@ impl Header {
         }
     }
 
-    /// Header, key and value.
+    /// Header, expiry, key and value.
     #[inline(always)]
     #[must_use]
     pub fn item_bytes(&self) -> u64 {
-        HEADER_BYTES as u64 + u64::from(self.key_bytes) + u64::from(self.value_bytes)
+        self.key_start() as u64 + u64::from(self.key_bytes) + u64::from(self.value_bytes)
     }
 }
 
@@ -97,6 +109,7 @@ mod tests {
         };
         assert_eq!(header.to_bytes(), core::array::from_fn(|i| i as u8 + 1));
         assert_eq!(Header::from_bytes(header.to_bytes()), header);
-        assert_eq!(header.item_bytes(), 16 + 0x0605 + 0x0403_0201);
+        assert_eq!(header.item_bytes(), 24 + 0x0605 + 0x0403_0201);
+        assert_eq!(Header { flags: 0, ..header }.item_bytes(), 16 + 0x0605 + 0x0403_0201);
     }
 }

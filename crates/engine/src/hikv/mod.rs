@@ -17,6 +17,8 @@
 mod background;
 mod batch;
 mod check;
+mod conditional;
+mod expiry;
 pub mod image;
 mod item;
 pub mod layout;
@@ -25,6 +27,8 @@ mod open;
 mod ops;
 pub mod order;
 mod read;
+mod reaper;
+pub mod salvage;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -38,10 +42,11 @@ use index::partitioned_hash::{Cleared, Context, Garbage, SplitStats, layout::SEG
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
-use crate::{EngineStats, Hasher};
+use crate::{Clock, EngineStats, Hasher};
 use background::Background;
 use image::CleanImage;
 use order::{HashOnly, Order};
+use reaper::Reaper;
 
 pub use heap::Parameters;
 
@@ -57,6 +62,8 @@ pub struct HiKv<M, D: Dram, O = HashOnly> {
     /// Every entry is counted, and free space is known unless the store is damaged or read-only.
     swept: AtomicBool,
     image: CleanImage,
+    clock: Clock,
+    reaper: Reaper,
     verify_values: bool,
     order: O,
 }
@@ -92,6 +99,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             split_count: splits.split_count,
             split_load: split_load(splits),
             chained_count: splits.chained_count,
+            reaped_count: self.reaper.reaped_count(),
             counts: self.medium.counts(),
             order: self.order.stats(),
         }

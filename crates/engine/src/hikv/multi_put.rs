@@ -11,32 +11,20 @@
 //! So a group costs two fences, not two a key. It is not one step: for that there are batches.
 
 use arrayvec::ArrayVec;
-use heap::Reservation;
-use index::Position;
-use index::partitioned_hash::Published;
 use pmem::{Canary, Dram, Level, Medium};
 
 use super::HiKv;
-use super::item;
-use super::layout::HEADER_BYTES;
-use super::order::{Order, Written};
+use super::item::NewItem;
+use super::order::Order;
 use super::read::GROUP_COUNT;
-use crate::{Engine, Error};
+use super::write::{Committed, Entered, Pending, Prepared, Target};
+use crate::{Engine, Error, Expiry};
 
 /// A key with its item, written and not published.
-struct Prepared<'a, D: Dram> {
+struct Keyed<'a, D: Dram> {
     signature: u64,
     key: &'a [u8],
-    reservation: Reservation<'a, D>,
-}
-
-/// A key whose entry was published and not settled.
-struct Pending<'a, T> {
-    key: &'a [u8],
-    old: Option<Position>,
-    new: Position,
-    published: Published,
-    ticket: T,
+    new: Prepared<'a, D>,
 }
 
 type Group<T> = ArrayVec<T, GROUP_COUNT>;
@@ -51,7 +39,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             };
             self.publish_group(prepared)?
         };
-        waiting.into_iter().try_for_each(|late| self.publish_later(late.signature, late.key, late.reservation))
+        waiting.into_iter().try_for_each(|Keyed { signature, key, new }| {
+            self.publish_waiting(epoch::pin(), Target::any(signature, key), Some(new)).map(drop)
+        })
     }
 
     /// Where there is no room for all at once, there may be for one after the other.
@@ -61,7 +51,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     /// Steps 1 and 2.
-    fn prepare_group<'a>(&'a self, items: &[(&'a [u8], &[u8])]) -> Result<Group<Prepared<'a, D>>, Error> {
+    fn prepare_group<'a>(&'a self, items: &[(&'a [u8], &[u8])]) -> Result<Group<Keyed<'a, D>>, Error> {
         let signatures: Group<_> = items.iter().map(|(key, _)| self.hasher.signature(key)).collect();
         for &signature in &signatures {
             self.index.prefetch(&self.medium, signature);
@@ -69,11 +59,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         }
         let mut prepared = Group::new();
         for (&(key, value), &signature) in items.iter().zip(&signatures) {
-            let reservation = self.reserve((HEADER_BYTES + key.len() + value.len()) as u64)?;
-            // SAFETY: the room was just reserved.
-            unsafe { item::write(&self.medium, reservation.place().offset, key, value) };
+            let new = self.prepare(&NewItem { key, value, expiry: Expiry::NEVER })?;
             self.prefetch_old(signature);
-            prepared.push(Prepared { signature, key, reservation });
+            prepared.push(Keyed { signature, key, new });
         }
         if !self.medium.breaks(Canary::ItemNotOrdered) {
             self.medium.order();
@@ -82,12 +70,12 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     /// Steps 3 to 5. Those that found a full queue come back. Where one fails, those before it are put.
-    fn publish_group<'a>(&'a self, prepared: Group<Prepared<'a, D>>) -> Result<Group<Prepared<'a, D>>, Error> {
+    fn publish_group<'a>(&'a self, prepared: Group<Keyed<'a, D>>) -> Result<Group<Keyed<'a, D>>, Error> {
         let (mut pending, mut waiting, mut failure) = (Group::new(), Group::new(), None);
         for prepared in prepared {
             // One key's items are published in their order.
-            let must_wait = waiting.iter().any(|late: &Prepared<'_, D>| late.key == prepared.key);
-            match if must_wait { Ok(Err(prepared)) } else { self.publish_one_of_many(prepared) } {
+            let must_wait = waiting.iter().any(|late: &Keyed<'_, D>| late.key == prepared.key);
+            match if must_wait { Ok(Err(prepared)) } else { self.enter_one_of_many(prepared) } {
                 Ok(Ok(published)) => pending.push(published),
                 Ok(Err(late)) => waiting.push(late),
                 Err(error) => {
@@ -106,10 +94,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         if !self.medium.breaks(Canary::SettledBeforeCommit) {
             commit()?;
         }
-        for Pending { key, old, new, published, ticket } in pending {
-            published.settle(&self.medium)?;
-            self.order.tell(self.cx(), ticket, Written { key, old, new: Some(new) });
-        }
+        pending.into_iter().try_for_each(|pending| self.settle(pending))?;
         if self.medium.breaks(Canary::SettledBeforeCommit) {
             commit()?;
         }
@@ -117,32 +102,15 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     /// Step 3 for one key, which comes back if its queue is full.
-    fn publish_one_of_many<'a>(
+    fn enter_one_of_many<'a>(
         &'a self,
-        prepared: Prepared<'a, D>,
-    ) -> Result<Result<Pending<'a, O::Ticket<'a>>, Prepared<'a, D>>, Error> {
-        let Prepared { signature, key, .. } = prepared;
-        let new = Position::of(prepared.reservation.place());
-        loop {
-            let bucket = self.index.lock(self.cx(), signature).as_one_of_many();
-            let found = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(drop)))?;
-            let Some(ticket) = self.order.take(self.index.partition(signature)) else {
-                return Ok(Err(prepared));
-            };
-            let published = match &found {
-                Some(found) => Ok(bucket.replace(found, new)),
-                None => bucket.insert(new),
-            };
-            match published {
-                Ok(published) => {
-                    prepared.reservation.publish();
-                    return Ok(Ok(Pending { key, old: found.map(|found| found.position), new, published, ticket }));
-                }
-                Err(full) => {
-                    drop(ticket);
-                    self.index.split(self.cx(), signature, full)?;
-                }
-            }
+        prepared: Keyed<'a, D>,
+    ) -> Result<Result<Pending<'a, O::Ticket<'a>>, Keyed<'a, D>>, Error> {
+        let Keyed { signature, key, new } = prepared;
+        match self.enter(Target::any(signature, key), Some(new), Committed::Together)? {
+            Entered::Published(pending) => Ok(Ok(pending)),
+            Entered::QueueFull(Some(new)) => Ok(Err(Keyed { signature, key, new })),
+            _ => unreachable!("a put expects nothing, and its item comes back"),
         }
     }
 }

@@ -11,7 +11,8 @@ use super::HiKv;
 use super::background::Background;
 use super::image::CleanImage;
 use super::order::{HashOnly, Ordered};
-use crate::{Hasher, OpenError};
+use super::reaper::Reaper;
+use crate::{Clock, Hasher, OpenError};
 use heap::Parameters;
 
 impl<M: Medium, D: Dram> HiKv<M, D> {
@@ -51,6 +52,8 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             background: Mutex::new(Background::default()),
             swept: swept.into(),
             image,
+            clock: Clock::default(),
+            reaper: Reaper::default(),
             verify_values: false,
             order: HashOnly,
         }
@@ -69,10 +72,26 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             background,
             swept,
             image,
+            clock,
+            reaper,
             verify_values,
             order: HashOnly,
         } = self;
-        HiKv { medium, heap, index, hasher, limbo, cleared, background, swept, image, verify_values, order }
+        HiKv {
+            medium,
+            heap,
+            index,
+            hasher,
+            limbo,
+            cleared,
+            background,
+            swept,
+            image,
+            clock,
+            reaper,
+            verify_values,
+            order,
+        }
     }
 
     /// The same store, verifying each value's checksum whenever it is read.

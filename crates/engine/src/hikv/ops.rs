@@ -2,16 +2,19 @@
 
 use std::io::Read;
 use std::thread;
+use std::time::Duration;
 
 use index::partitioned_hash::Cursor;
 use pmem::{Dram, Medium};
 
 use super::HiKv;
-use super::item::{Item, Streamed};
+use super::item::{Item, NewItem, Streamed};
 use super::order::Order;
 use super::read::{GROUP_COUNT, whole};
-use super::write::check_key;
-use crate::{BatchOp, CheckStep, Damage, Engine, EngineStats, Error, OrderedEngine, Progress, Version, Wanted};
+use super::write::{Before, Prepared, Target, check_key};
+use crate::{
+    BatchOp, Check, Clock, Damage, Decide, Engine, EngineStats, Error, Expiry, OrderedEngine, Progress, Version, Wanted,
+};
 
 impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     fn name(&self) -> &'static str {
@@ -21,7 +24,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
         check_key(key)?;
         let _pin = epoch::pin();
-        let Some((position, item)) = self.find(self.hasher.signature(key), key)? else {
+        let Some((position, item)) = self.find_unexpired(self.hasher.signature(key), key)? else {
             return Ok(false);
         };
         found(item.version(position), item.value);
@@ -38,7 +41,12 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         self.check_put(key, value.len() as u64)?;
-        self.with_room(|| self.try_put(key, value))
+        self.with_room(|| self.try_put(&NewItem { key, value, expiry: Expiry::NEVER }))
+    }
+
+    fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
+        self.check_put(key, value.len() as u64)?;
+        self.with_room(|| self.try_put(&NewItem { key, value, expiry }))
     }
 
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
@@ -54,30 +62,44 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         self.apply_batch(ops)
     }
 
-    fn put_from(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read) -> Result<(), Error> {
+    fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
         self.check_put(key, len_bytes)?;
         // The source may be slow: nobody is kept from freeing memory meanwhile.
-        let item = Streamed::start(key, len_bytes, source)?;
-        let reservation = self.with_room(|| self.reserve(item.item_bytes()))?;
+        let item = Streamed::start(key, expiry, len_bytes, source)?;
+        self.announce(expiry);
+        let room = self.with_room(|| self.reserve(item.item_bytes()))?;
         // SAFETY: the room was just reserved.
-        unsafe { item.write(&self.medium, reservation.place().offset) }?;
-        let signature = self.hasher.signature(key);
-        let pin = epoch::pin();
-        let waiting = self.publish(signature, key, reservation)?;
-        drop(pin);
-        waiting.map_or(Ok(()), |reservation| self.publish_later(signature, key, reservation))
+        unsafe { item.write(&self.medium, room.place().offset) }?;
+        let target = Target::any(self.hasher.signature(key), key);
+        self.publish_waiting(epoch::pin(), target, Some(Prepared { room, expiry })).map(drop)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
         check_key(key)?;
         self.check_writable()?;
-        let signature = self.hasher.signature(key);
-        loop {
-            if let Some(deleted) = self.try_delete(signature, key)? {
-                return Ok(deleted);
-            }
-            O::make_room(self, self.index.partition(signature))?;
-        }
+        let target = Target::any(self.hasher.signature(key), key);
+        Ok(self.publish_waiting(epoch::pin(), target, None)? == Before::Present)
+    }
+
+    fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
+        check_key(key)?;
+        self.check_writable()?;
+        self.update_by(key, decide)
+    }
+
+    fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
+        check_key(key)?;
+        self.check_writable()?;
+        self.expire_at(key, expiry)
+    }
+
+    fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
+        check_key(key)?;
+        self.expiry_of(key)
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     fn clear(&self) -> Result<(), Error> {
@@ -108,13 +130,15 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
             // SAFETY: pinned since before the walk's step.
             let item = unsafe { Item::read(&self.medium, position) }?;
             whole(&item, position)?;
-            each(item.key, item.value);
+            if !self.clock.is_past(item.expiry) {
+                each(item.key, item.value);
+            }
             Ok(())
         })
     }
 
-    fn check(&self, cursor: Cursor, damaged: &mut dyn FnMut(Damage)) -> Result<CheckStep, Error> {
-        self.check_step(cursor, damaged)
+    fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
+        self.check_step(check, damaged)
     }
 
     fn step(&self) -> Result<Progress, Error> {
@@ -130,8 +154,13 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     }
 
     fn wanted(&self) -> Wanted {
-        let space = if self.medium.is_writable() && self.runs_low() { Wanted::One } else { Wanted::Nobody };
+        let is_wanted = self.reaper.is_wanted() || self.medium.is_writable() && self.runs_low();
+        let space = if is_wanted { Wanted::One } else { Wanted::Nobody };
         space.max(self.order.wanted())
+    }
+
+    fn sleep_time(&self) -> Option<Duration> {
+        HiKv::sleep_time(self)
     }
 
     fn ordered(&self) -> Option<&dyn OrderedEngine> {

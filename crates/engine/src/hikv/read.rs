@@ -51,7 +51,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             }
         }
         for (i, (key, signature)) in keys.iter().zip(signatures).enumerate() {
-            let item = self.index.find(&self.medium, signature, |position| self.item_of(position, key))?;
+            let item = self.index.find(&self.medium, signature, |position| {
+                Ok::<_, Error>(self.item_of(position, key)?.map(|item| (position, item)))
+            })?;
+            let item = item.map_or(Ok(None), |(position, item)| self.unexpired(item, position))?;
             found(i, item.map(|item| item.value));
         }
         Ok(())

@@ -1,7 +1,9 @@
 //! HiKV on a simulated region: what it costs, what it does at its limits, and what it says about damage.
 
 mod batch;
+mod conditional;
 mod damage;
+mod expiry;
 mod full;
 mod limits;
 mod multi_put;

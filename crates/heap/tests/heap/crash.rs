@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use heap::layout::SEGMENT_BYTES;
-use heap::{Found, Heap, HeapError, Parameters, Place, PlaceKind, Region};
+use heap::{FEATURE_EXPIRY, Found, Heap, HeapError, Parameters, Place, PlaceKind, Region};
 use pmem::{Canary, Level, Medium, Offset};
 use pmem_sim::{Image, Model, Sim};
 
@@ -27,6 +27,8 @@ struct Index {
     is_finished: bool,
     /// The store's generation, or the one that is being set.
     generations: Vec<u16>,
+    /// Flags that were set.
+    features: u32,
     live: Vec<Place>,
     used_segments: BTreeSet<u64>,
 }
@@ -122,6 +124,9 @@ fn open(sim: &Sim, index: &Index) -> Result<Heap<Host>, String> {
     let heap = Heap::open(sim, Host::default()).map_err(|error| error.to_string())?;
     if !index.generations.contains(&heap.generation()) {
         return Err(format!("generation {} was never set", heap.generation()));
+    }
+    if !heap.has_features(index.features) {
+        return Err(format!("features {:#x} are forgotten", index.features));
     }
     for place in &index.live {
         heap.check_place(*place).map_err(|wrong| format!("{place:?}: {wrong}"))?;
@@ -230,12 +235,19 @@ impl Script {
         self.explorer.index.lock().unwrap().generations = vec![generation];
     }
 
-    /// Slots, growth, extents given back and joined, chunks emptied, segments in used units.
+    fn set_features(&self, features: u32) {
+        self.heap.set_features(&self.sim, features);
+        self.commit();
+        self.explorer.index.lock().unwrap().features = features;
+    }
+
+    /// A feature, slots, growth, extents given back and joined, chunks emptied, segments in used units.
     fn run(&self) {
         self.reserve(100);
         let extents = [600_000, 600_000, 600_000].map(|len_bytes| self.reserve(len_bytes));
         extents.iter().for_each(|extent| self.soil(*extent, 600_000));
         self.set_generation(1);
+        self.set_features(FEATURE_EXPIRY);
         self.free(extents[0]);
         self.free(extents[2]);
         self.free(extents[1]);
@@ -278,6 +290,7 @@ fn broken_twins_are_caught() {
         Canary::ChunkBeforeMark,
         Canary::GrowthBeforeSuperblock,
         Canary::SuperblockCopiesTogether,
+        Canary::FeatureNotStored,
         Canary::FormatMarkEarly,
         Canary::PutBelowMark,
         Canary::StaleSegmentHeader,

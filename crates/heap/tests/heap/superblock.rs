@@ -111,7 +111,7 @@ fn what_this_program_cannot_read_is_named() {
     let cases: [(usize, &[u8], HeapError); 7] = [
         (8, &2u16.to_le_bytes(), HeapError::Newer { found: 2, supported: 1 }),
         (12, &3u32.to_le_bytes(), HeapError::WrongEngine { found: 3, wanted: 1 }),
-        (52, &16u32.to_le_bytes(), HeapError::UnknownFeatures { flags: 16 }),
+        (52, &(1u32 << 31).to_le_bytes(), HeapError::UnknownFeatures { flags: 1 << 31 }),
         (40, &257u32.to_le_bytes(), HeapError::Damaged { offset: 40, what: "the partition count" }),
         (44, &1u32.to_le_bytes(), HeapError::Damaged { offset: 44, what: "the segment size" }),
         (48, &1u32.to_le_bytes(), HeapError::Damaged { offset: 48, what: "the unit size" }),

@@ -16,9 +16,17 @@ fn slow() -> Options {
     options().persist_delay(Duration::from_micros(2))
 }
 
-const FEW_KEYS: Contention =
-    Contention { thread_count: 4, call_count: 20_000, key_count: 4, scans: false, clear_every: 0, seed: 1 };
+const FEW_KEYS: Contention = Contention {
+    thread_count: 4,
+    call_count: 20_000,
+    key_count: 4,
+    swaps: false,
+    scans: false,
+    clear_every: 0,
+    seed: 1,
+};
 const ONE_KEY: Contention = Contention { thread_count: 3, call_count: 10_000, key_count: 1, ..FEW_KEYS };
+const SWAPPED: Contention = Contention { swaps: true, ..FEW_KEYS };
 const CLEARED: Contention = Contention { key_count: 20, clear_every: 200, ..FEW_KEYS };
 const MANY_KEYS: Contention = Contention { call_count: 40_000, key_count: 20_000, ..FEW_KEYS };
 const MANY_KEYS_CLEARED: Contention = Contention { clear_every: 20_000, ..MANY_KEYS };
@@ -59,6 +67,12 @@ fn few_keys_are_registers() {
 fn keys_are_registers_while_the_store_is_cleared() {
     judge(&options(), &CLEARED);
     judge(&slow(), &CLEARED);
+}
+
+#[test]
+fn keys_are_registers_that_compare_and_swap() {
+    judge(&options(), &SWAPPED);
+    judge(&slow(), &Contention { clear_every: 200, ..SWAPPED });
 }
 
 #[test]
@@ -112,6 +126,13 @@ fn one_key_is_a_register_for_long() {
 fn few_keys_are_registers_for_long() {
     judge_long(&options(), &FEW_KEYS);
     judge_long(&slow(), &FEW_KEYS);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn keys_are_registers_that_compare_and_swap_for_long() {
+    judge_long(&options(), &SWAPPED);
+    judge_long(&slow(), &Contention { key_count: 1, ..SWAPPED });
 }
 
 #[test]

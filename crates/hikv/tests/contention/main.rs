@@ -6,6 +6,7 @@
 mod batches;
 mod clearing;
 mod histories;
+mod increments;
 mod place;
 mod value_readers;
 mod walks;

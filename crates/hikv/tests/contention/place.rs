@@ -66,6 +66,10 @@ impl Operations for Placed {
         self.store.delete(key).map_err(failure)
     }
 
+    fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, Failure> {
+        self.store.compare_and_swap(key, expected, new).map_err(failure)
+    }
+
     fn clear(&self) -> Result<(), Failure> {
         self.store.clear().map_err(failure)
     }

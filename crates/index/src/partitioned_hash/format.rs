@@ -6,6 +6,7 @@ use pmem::{Dram, Medium};
 
 use super::batch::Batches;
 use super::directory::{Directory, Root};
+use super::due::NEVER;
 use super::image::empty;
 use super::layout::{Geometry, Header, State};
 use super::segment::Segment;
@@ -38,7 +39,8 @@ pub(super) fn empty_root<M: Medium, D: Dram>(
         debug_assert_eq!(place.kind, PlaceKind::Segment);
         let header = Header { state: State::Live, partition, depth: 0, prefix: 0, generation };
         empty(header).stream(cx.medium, place.offset);
-        Directory::build(vec![Segment::new(place.offset, header, true)]).expect("one segment of depth 0 is a directory")
+        Directory::build(vec![Segment::new(place.offset, header, true, NEVER)])
+            .expect("one segment of depth 0 is a directory")
     });
     Ok(Root::new(directories))
 }

@@ -2,13 +2,14 @@
 
 use std::sync::atomic::Ordering;
 
-use pmem::{Canary, Medium, MediumError, Offset, Slot};
+use pmem::{Canary, Medium, MediumError, Slot};
 
 use super::batch::Batches;
 use super::image::{Room, overflow_word, room};
 use super::layout::{Home, Way, entry_lines, slot};
 use super::ops::{Found, search};
 use super::segment::Segment;
+use super::split::crowded_from_line;
 use crate::Position;
 
 /// What a writer sees of a segment. Whoever makes it holds the pair's lock while it lives.
@@ -100,12 +101,4 @@ impl<'a, M: Medium> LockedHome<'a, M> {
     pub(super) fn now(&self, slot: Slot) -> Position {
         Position::from_word(self.medium.load(slot.position, Ordering::Acquire))
     }
-}
-
-/// The stash line whose use makes a split due. It differs from segment to segment, since uniform hashing fills all of
-/// them at the same time and would split them in one wave.
-fn crowded_from_line(segment: Offset) -> u64 {
-    const FIRST: u64 = 1;
-    const SPREAD: u64 = 3;
-    FIRST + (segment.0 / heap::layout::SEGMENT_BYTES).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(16) % SPREAD
 }

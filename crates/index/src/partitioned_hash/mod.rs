@@ -25,6 +25,7 @@ pub mod batch;
 mod check;
 mod counts;
 mod directory;
+mod due;
 mod format;
 mod image;
 pub mod layout;
@@ -32,6 +33,7 @@ mod locked;
 mod open;
 mod ops;
 mod recover;
+pub mod salvage;
 mod segment;
 mod split;
 mod sweep;
@@ -47,11 +49,14 @@ use pmem::{Dram, Medium, Offset};
 
 pub use check::{EachEntry, SegmentDamage};
 pub use counts::SEGMENT_COUNT_WORDS;
+pub use due::NEVER;
 pub use ops::{Bucket, Found, Published};
+pub use segment::Entry;
 pub use sweep::{Cleared, Cursor, Misplacement};
 
 use batch::Batches;
 use directory::{Directory, Retired, Root};
+use due::Due;
 use layout::Geometry;
 use segment::Segment;
 
@@ -156,11 +161,14 @@ pub struct PartitionedHash {
     split_count: AtomicU64,
     split_entry_count: AtomicU64,
     chained_count: AtomicU64,
+    due: Due,
 }
 
 impl PartitionedHash {
     fn new(geometry: Geometry, root: Box<Root>, batches: Batches) -> PartitionedHash {
+        let due = root.segments().map(|segment| segment.due.get()).min();
         PartitionedHash {
+            due: Due::at(due.unwrap_or(NEVER)),
             geometry,
             root: AtomicPtr::new(Box::into_raw(root)),
             partitions: (0..geometry.partition_count()).map(|_| Mutex::new(())).collect(),

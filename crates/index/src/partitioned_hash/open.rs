@@ -11,10 +11,12 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
+use heap::FEATURE_EXPIRY;
 use pmem::{Dram, Medium, Offset};
 
 use super::batch::{Batches, recover};
 use super::directory::{Directory, Root};
+use super::due::{NEVER, UNKNOWN};
 use super::layout::{Geometry, Header, State};
 use super::recover::{SplitRecord, committed, header};
 use super::segment::Segment;
@@ -32,9 +34,10 @@ impl PartitionedHash {
         recover(cx, &batches)?;
         let mut partitions: Vec<Vec<Box<Segment>>> = (0..geometry.partition_count()).map(|_| Vec::new()).collect();
         let mut damaged = None;
+        let due = if cx.heap.has_features(FEATURE_EXPIRY) { UNKNOWN } else { NEVER };
         cx.heap.segments(&mut |offset| match live_header(cx, &splits, offset) {
             Ok(Some(header)) if (header.partition as usize) < partitions.len() => {
-                partitions[header.partition as usize].push(Segment::new(offset, header, !cx.medium.is_writable()));
+                partitions[header.partition as usize].push(Segment::new(offset, header, !cx.medium.is_writable(), due));
             }
             Ok(None) => {}
             _ => damaged = damaged.or(Some(offset)),
@@ -69,7 +72,8 @@ fn finish_splits<M: Medium, D: Dram>(
     Ok(states)
 }
 
-fn states_of(split: &SplitRecord) -> impl Iterator<Item = (Offset, State)> {
+/// The states that a committed split gives to its segments.
+pub(super) fn states_of(split: &SplitRecord) -> impl Iterator<Item = (Offset, State)> {
     let [zero, one] = split.halves;
     [split.old, zero, one].into_iter().filter_map(|offset| Some((offset, split.state_of(offset)?)))
 }

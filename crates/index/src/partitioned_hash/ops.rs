@@ -23,6 +23,7 @@ use heap::Heap;
 use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Slot, Ticket};
 
 use super::batch::Batches;
+use super::due::NEVER;
 use super::image::overflow_word;
 use super::layout::{Home, Way, entry_lines, slot};
 use super::locked::LockedHome;
@@ -97,7 +98,7 @@ impl PartitionedHash {
             if !segment.is_dead() {
                 segment.make_durable(cx.medium);
                 let home = LockedHome::new(cx.medium, &self.batches, segment, signature);
-                return Bucket { home, heap: cx.heap, is_one_of_many: false, _lock: lock };
+                return Bucket { home, heap: cx.heap, is_one_of_many: false, due: NEVER, index: self, _lock: lock };
             }
             drop(lock);
             thread::yield_now();
@@ -205,9 +206,11 @@ pub(super) fn settle<M: Medium>(medium: &M, slot: Slot, seen: Position) -> Resul
 
 /// A pair of buckets, locked: what a writer of one key works in.
 pub struct Bucket<'a, M, D: Dram> {
-    home: LockedHome<'a, M>,
+    pub(super) home: LockedHome<'a, M>,
     heap: &'a Heap<D>,
     is_one_of_many: bool,
+    pub(super) due: u64,
+    pub(super) index: &'a PartitionedHash,
     _lock: RawLock<'a>,
 }
 
@@ -308,6 +311,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
             }
             _ => medium.publish(slot, signature, word.word()),
         }
+        self.lower_due();
         let ticket = (!self.is_one_of_many).then(|| medium.commit(Level::Strongest));
         Published { slot, word, ticket, crowded: None }
     }

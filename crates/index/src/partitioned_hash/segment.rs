@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
 use parking_lot::RawMutex;
 use parking_lot::lock_api::RawMutex as _;
-use pmem::{Medium, MediumError, Offset, Span};
+use pmem::{Medium, MediumError, Offset, Slot, Span};
 
 use super::batch::Batches;
+use super::due::Due;
 use super::layout::{Header, NEXT_BYTES, PAIR_COUNT, SEGMENT_LINE_COUNT, entry_lines, slot};
 use crate::Position;
 use heap::layout::SEGMENT_BYTES;
@@ -29,6 +30,7 @@ pub(super) struct Segment {
     pairs: [RawMutex; PAIR_COUNT as usize],
     /// Entries whose home is the pair, wherever they lie. Changed under the pair's lock.
     counts: [AtomicU16; PAIR_COUNT as usize],
+    pub(super) due: Due,
 }
 
 impl std::fmt::Debug for Segment {
@@ -58,8 +60,8 @@ impl Drop for RawLock<'_> {
 }
 
 impl Segment {
-    /// The table of the segment at `offset`. `durable`: it was written by this process, and ordered.
-    pub(super) fn new(offset: Offset, header: Header, durable: bool) -> Box<Segment> {
+    /// The table of the segment at `offset`. `durable`: it was written by this process, and ordered. `due`: see [`super::due`].
+    pub(super) fn new(offset: Offset, header: Header, durable: bool, due: u64) -> Box<Segment> {
         Box::new(Segment {
             offset,
             prefix: header.prefix,
@@ -69,6 +71,7 @@ impl Segment {
             stash: RawMutex::INIT,
             pairs: [const { RawMutex::INIT }; PAIR_COUNT as usize],
             counts: [const { AtomicU16::new(0) }; PAIR_COUNT as usize],
+            due: Due::at(due),
         })
     }
 
@@ -162,10 +165,7 @@ impl Segment {
     /// Every entry word of the segment and its chain, in their order.
     pub(super) fn entries<'a, M: Medium>(&'a self, medium: &'a M) -> impl Iterator<Item = Entry> + 'a {
         let lines = self.chain(medium).flat_map(entry_lines);
-        lines.flat_map(|line| (0..4).map(move |i| slot(line, i))).map(|slot| {
-            let position = Position::from_word(medium.load(slot.position, Ordering::Acquire));
-            Entry { slot, signature: medium.load(slot.signature, Ordering::Relaxed), position }
-        })
+        lines.flat_map(|line| (0..4).map(move |i| slot(line, i))).map(|slot| Entry::read(medium, slot))
     }
 }
 
@@ -178,10 +178,22 @@ pub(super) fn chained<M: Medium>(medium: &M, segment: Offset) -> Option<Offset> 
 
 /// An entry as it was read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
-    pub(super) slot: pmem::Slot,
-    pub(super) signature: u64,
-    pub(super) position: Position,
+pub struct Entry {
+    /// Where it is.
+    pub slot: Slot,
+    /// The key's signature.
+    pub signature: u64,
+    /// The word that decides whether it is one.
+    pub position: Position,
+}
+
+impl Entry {
+    /// Reads the entry at `slot`.
+    #[inline(always)]
+    pub(super) fn read<M: Medium>(medium: &M, slot: Slot) -> Entry {
+        let position = Position::from_word(medium.load(slot.position, Ordering::Acquire));
+        Entry { slot, signature: medium.load(slot.signature, Ordering::Relaxed), position }
+    }
 }
 
 impl Entry {

@@ -109,7 +109,7 @@ impl PartitionedHash {
         split.commit(cx.medium);
         split.finish(cx)?;
         Ok([0, 1].map(|i| {
-            let table = Segment::new(offsets[i], halves[i].header, true);
+            let table = Segment::new(offsets[i], halves[i].header, true, old.due.get());
             table.set_counts(&halves[i].counts);
             table
         }))
@@ -236,4 +236,12 @@ fn live_entries<M: Medium, D: Dram>(cx: Context<'_, M, D>, segment: &Segment) ->
 
 pub(super) fn segment_place(offset: Offset) -> Place {
     Place { offset, kind: PlaceKind::Segment }
+}
+
+/// The stash line whose use makes a split due. It differs from segment to segment, since uniform hashing fills all of
+/// them at the same time and would split them in one wave.
+pub(super) fn crowded_from_line(segment: Offset) -> u64 {
+    const FIRST: u64 = 1;
+    const SPREAD: u64 = 3;
+    FIRST + (segment.0 / heap::layout::SEGMENT_BYTES).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(16) % SPREAD
 }

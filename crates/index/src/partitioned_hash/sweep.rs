@@ -58,6 +58,10 @@ impl Cursor {
         Cursor { partition, prefix: number << NUMBER_PARTITION_BITS, done: false }
     }
 
+    pub(super) fn partition(self) -> usize {
+        self.partition
+    }
+
     fn past(self, segment: &Segment, partition_count: usize) -> Cursor {
         let step = 1u64.checked_shl(64 - segment.depth()).unwrap_or(0);
         let start = (segment.prefix() << 1).checked_shl(63 - segment.depth()).unwrap_or(0);

@@ -2,6 +2,7 @@
 //! the bytes of a store, so that neither can change alone.
 
 mod batch;
+mod dump;
 mod fields;
 mod image;
 mod item;

@@ -6,7 +6,7 @@ use heap::layout::{
     PARTITION_COUNT_MAX, PARTITION_HEADER_BYTES, PARTITION_HEADERS, REGION_BYTES_MAX, SEGMENT_BYTES,
     SEGMENTS_CHUNK_SLOTS, SEGMENTS_CHUNK_UNITS, SUPERBLOCK_COPIES, UNIT_BYTES, batch_word,
 };
-use heap::{Class, ENGINE_HIKV, FEATURE_BATCHES, FEATURE_IMAGE, FORMAT_MAJOR, FORMAT_MINOR, MAGIC};
+use heap::{Class, ENGINE_HIKV, FEATURE_IMAGE, FEATURES_KNOWN, FORMAT_MAJOR, FORMAT_MINOR, MAGIC};
 use pmem::{LINE_BYTES, crc32c, seal};
 
 use crate::fields::Fields;
@@ -40,7 +40,7 @@ fn versions() {
     let rows = table("versions", "Versions");
     assert_names(&rows, &["major", "minor", "features"]);
     let values = rows.iter().map(|row| row.number("value"));
-    assert!(values.eq([FORMAT_MAJOR.into(), FORMAT_MINOR.into(), (FEATURE_IMAGE | FEATURE_BATCHES).into()]));
+    assert!(values.eq([FORMAT_MAJOR.into(), FORMAT_MINOR.into(), FEATURES_KNOWN.into()]));
 }
 
 /// The head's fields, at the offsets that the heap names.
@@ -94,12 +94,16 @@ fn the_head_of_a_store() {
     assert_eq!(payload(word("generation")), 1);
 }
 
-#[test]
-fn superblock() {
+pub(crate) fn superblock_fields() -> Fields {
     let names = ["magic", "major", "minor", "engine", "uuid", "hash seed", "partition count", "segment bytes"];
     let more = ["unit bytes", "features", "region bytes", "sequence", "checksum", "zero"];
     let names: Vec<&str> = names.into_iter().chain(more).collect();
-    let fields = Fields::bytes(PAGE, "Superblock", 4096).named(&names);
+    Fields::bytes(PAGE, "Superblock", 4096).named(&names)
+}
+
+#[test]
+fn superblock() {
+    let fields = superblock_fields();
     let store = Store::new(&PARAMETERS);
     let [a, b] = SUPERBLOCK_COPIES.map(|copy| store.bytes(copy.0, 4096));
     assert_eq!(a, b);

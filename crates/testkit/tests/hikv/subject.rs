@@ -1,18 +1,20 @@
 //! HiKV on the crash medium, without order and with it.
 
-use std::ops::Bound;
+use std::cell::RefCell;
+use std::ops::{Bound, ControlFlow};
+use std::time::Duration;
 
 use engine::hikv::order::Order;
 use engine::hikv::{Parameters, layout::HEADER_BYTES};
 use engine::{
-    BatchOp, Cursor, Early, Engine, Error, HashOnly, HiKv, HostDram, OpenError, Ordered, OrderedEngine, Progress,
-    ScanCursor,
+    BatchOp, Check, Clock, Cursor, Decision, Depth, Early, Engine, Error, Expiry, HashOnly, HiKv, HostDram, OpenError,
+    Ordered, OrderedEngine, Progress, ScanCursor,
 };
 use heap::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, UNIT_BYTES};
 use heap::{Class, HeapError};
 use pmem::MediumError;
 use pmem_sim::Sim;
-use testkit::{Contents, Direction, Failure, Operations, Space, Subject, Visit};
+use testkit::{Contents, Direction, Failure, Operations, Space, Subject, Visit, expiring};
 
 /// Head, one chunk of segments, and room for a few chunks of items.
 pub(crate) const REGION_BYTES: u64 = (2 << 20) + (512 << 10);
@@ -25,6 +27,15 @@ pub(crate) struct Crashed<O = HashOnly>(pub(crate) HiKv<Sim, HostDram, O>);
 
 /// The store that keeps its keys in order, once it was scanned.
 pub(crate) type InOrder = Crashed<Ordered<HostDram>>;
+
+thread_local! {
+    /// The clock of this thread's stores: a script, and what its crashes leave, are looked at by one thread.
+    static CLOCK: RefCell<Clock> = RefCell::new(Clock::manual(0));
+}
+
+fn now() -> Clock {
+    CLOCK.with_borrow(Clock::clone)
+}
 
 /// Whether a store keeps order.
 pub(crate) trait Kept: Order<Sim, HostDram> {
@@ -46,7 +57,13 @@ impl Kept for Ordered<HostDram> {
 
 impl<O: Kept> Crashed<O> {
     fn of(store: HiKv<Sim, HostDram>) -> Crashed<O> {
-        Crashed(O::kept(store))
+        Crashed(O::kept(store.by_clock(now())))
+    }
+
+    /// The value, and with it when the key expires, if it does.
+    fn shown(&self, key: &[u8], value: &[u8]) -> Result<Vec<u8>, Failure> {
+        let expiry = self.0.expiry(key).map_err(failure)?.filter(|expiry| !expiry.is_never());
+        Ok(expiry.map_or_else(|| value.to_vec(), |expiry| expiring(value, expiry.ms())))
     }
 
     fn free_garbage(&self) {
@@ -91,7 +108,7 @@ impl<O: Kept> Operations for Crashed<O> {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
         let mut copy = None;
         self.0.get(key, &mut |_, value| copy = Some(value.to_vec())).map_err(failure)?;
-        Ok(copy)
+        copy.map(|value| self.shown(key, &value)).transpose()
     }
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
@@ -100,6 +117,14 @@ impl<O: Kept> Operations for Crashed<O> {
 
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Failure> {
         self.0.multi_put(items).map_err(failure)
+    }
+
+    fn put_expiring(&self, key: &[u8], value: &[u8], at_ms: u64) -> Result<(), Failure> {
+        self.0.put_until(key, value, Expiry::at_ms(at_ms)).map_err(failure)
+    }
+
+    fn expire(&self, key: &[u8], at_ms: Option<u64>) -> Result<bool, Failure> {
+        self.0.expire(key, at_ms.map_or(Expiry::NEVER, Expiry::at_ms)).map_err(failure)
     }
 
     fn batch(&self, changes: &[(&[u8], Option<&[u8]>)]) -> Result<(), Failure> {
@@ -113,35 +138,64 @@ impl<O: Kept> Operations for Crashed<O> {
     fn scan(&self, from: Bound<&[u8]>, direction: Direction, each: &mut Visit<'_>) -> Result<bool, Failure> {
         let Some(ordered) = self.0.ordered() else { return Ok(false) };
         ordered.catch_up(Early::Wait).map_err(failure)?;
-        scan(ordered, from, direction, each).map_err(failure)?;
-        Ok(true)
+        let (mut flow, mut failed) = (ControlFlow::Continue(()), None);
+        let mut show = |key: &[u8], value: &[u8]| {
+            match self.shown(key, value) {
+                Ok(value) => flow = each(key, &value),
+                Err(failure) => (flow, failed) = (ControlFlow::Break(()), Some(failure)),
+            }
+            flow
+        };
+        scan(ordered, from, direction, &mut show).map_err(failure)?;
+        failed.map_or(Ok(true), Err)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Failure> {
         self.0.delete(key).map_err(failure)
     }
 
+    fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, Failure> {
+        let mut is_equal = false;
+        let mut decide = |value: Option<&[u8]>| {
+            is_equal = value == expected;
+            match new {
+                _ if !is_equal => Decision::Keep,
+                Some(new) => Decision::Put(new.into()),
+                None => Decision::Delete,
+            }
+        };
+        self.0.update(key, &mut decide).map_err(failure)?;
+        Ok(is_equal)
+    }
+
     fn clear(&self) -> Result<(), Failure> {
         self.0.clear().map_err(failure)
     }
 
+    /// Keys that have expired count until they are reaped.
     fn len(&self) -> Result<u64, Failure> {
+        while now().now_ms() > 0 && self.0.step().map_err(failure)? == Progress::More {}
         self.0.len().map_err(failure)
     }
 
     fn for_each(&self, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
-        let mut cursor = Cursor::default();
+        let (mut cursor, mut failed) = (Cursor::default(), None);
+        let mut show = |key: &[u8], value: &[u8]| match self.shown(key, value) {
+            Ok(value) => each(key, &value),
+            Err(failure) => failed = Some(failure),
+        };
         while !cursor.is_done() {
-            cursor = self.0.walk(cursor, each).map_err(failure)?;
+            cursor = self.0.walk(cursor, &mut show).map_err(failure)?;
         }
-        Ok(())
+        failed.map_or(Ok(()), Err)
     }
 
     fn check(&self) -> Result<Vec<String>, Failure> {
-        let (mut cursor, mut damage) = (Cursor::default(), Vec::new());
-        while !cursor.is_done() {
-            let step = self.0.check(cursor, &mut |found| damage.push(format!("{:#x}: {}", found.offset, found.what)));
-            cursor = step.map_err(failure)?.cursor;
+        let (mut check, mut damage) = (Check::new(Depth::Deep), Vec::new());
+        while !check.is_done() {
+            let step =
+                self.0.check(&mut check, &mut |found| damage.push(format!("{:#x}: {}", found.offset, found.what)));
+            step.map_err(failure)?;
         }
         Ok(damage)
     }
@@ -156,6 +210,13 @@ impl<O: Kept> Subject for Crashed<O> {
 
     fn open(medium: Sim) -> Result<Crashed<O>, Failure> {
         HiKv::open(medium, HostDram).map(Crashed::of).map_err(open_failure)
+    }
+
+    fn set_time(now_ms: u64) {
+        CLOCK.with_borrow_mut(|clock| match now_ms.checked_sub(clock.now_ms()) {
+            Some(ms) => clock.advance(Duration::from_millis(ms)),
+            None => *clock = Clock::manual(now_ms),
+        });
     }
 
     /// However long the other scripts' threads keep what is retired: a close that does not wait for them leaves no image.

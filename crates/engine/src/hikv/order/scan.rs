@@ -57,7 +57,7 @@ impl<M: Medium, D: Dram + Clone + 'static> OrderedEngine for HiKv<M, D, Ordered<
             if let Some(&ahead) = positions.get(i + AHEAD_COUNT) {
                 item::prefetch(&self.medium, ahead);
             }
-            let item = self.scanned(position)?;
+            let Some(item) = self.shown(position)? else { continue };
             if each(item.key, item.value).is_break() {
                 cursor.pass(item.key);
                 return Ok(false);
@@ -70,13 +70,15 @@ impl<M: Medium, D: Dram + Clone + 'static> OrderedEngine for HiKv<M, D, Ordered<
         let _pin = self.read_page(cursor)?;
         let page = cursor.page();
         let is_within = page.next().is_some_and(|next| next_is_before(next, end));
-        if is_within || end == Bound::Unbounded {
+        // Whether a key has expired only its item tells.
+        if (is_within || end == Bound::Unbounded) && !self.may_expire() {
             let count = page.positions().len() as u64;
             return Ok((count, cursor.follow()));
         }
         let mut count = 0;
         for &position in page.positions() {
-            if !is_before(self.scanned(position)?.key, end) {
+            let Some(item) = self.shown(position)? else { continue };
+            if !is_before(item.key, end) {
                 return Ok((count, false));
             }
             count += 1;
@@ -119,6 +121,11 @@ impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
                 return Ok(count);
             }
         }
+    }
+
+    /// The item that a leaf names, unless it has expired.
+    fn shown(&self, position: Position) -> Result<Option<Item<'_>>, Error> {
+        self.unexpired(self.scanned(position)?, position)
     }
 
     pub(super) fn scanned(&self, position: Position) -> Result<Item<'_>, Error> {

@@ -14,8 +14,11 @@ use pmem_sim::{Image, Model, Sim};
 
 use super::read_only::ReadOnly;
 use super::rig::{Contents, REGION_BYTES, Rig};
+use crate::hikv::salvage::{Finding, Sink, Taken, salvage};
 use crate::hikv::{HiKv, Parameters};
-use crate::{BatchOp, Cursor, Direction, Early, Engine, Error, HostDram, Limits, Ordered, ScanCursor};
+use crate::{
+    BatchOp, Check, Cursor, Depth, Direction, Early, Engine, Error, Expiry, HostDram, Limits, Ordered, ScanCursor,
+};
 
 type Changes = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 
@@ -180,13 +183,17 @@ fn an_unfinished_batch_is_read_whole_or_not_at_all() {
             assert_eq!(value.as_ref(), found.get(&key(number)));
         }
         assert_eq!(store.len().unwrap(), found.len() as u64);
-        let (mut cursor, mut damage) = (Cursor::default(), vec![]);
-        while !cursor.is_done() {
-            cursor = store.check(cursor, &mut |found| damage.push(found)).unwrap().cursor;
-        }
-        assert_eq!(damage, []);
+        assert!(damage_of(&store).is_empty());
     }
     assert!(seen.iter().all(|&count| count > 5), "{seen:?}");
+}
+
+fn damage_of(store: &dyn Engine) -> Vec<String> {
+    let (mut check, mut damage) = (Check::new(Depth::Deep), vec![]);
+    while !check.is_done() {
+        store.check(&mut check, &mut |found| damage.push(found.what)).unwrap();
+    }
+    damage
 }
 
 /// The region in the midst of a batch, when its word had this state, and where its record lies.
@@ -225,13 +232,9 @@ fn a_mark_without_a_batch_is_found_by_the_check() {
     sim.store(batch_word(0), 0, Ordering::Relaxed);
     let store = HiKv::open(sim, HostDram).unwrap();
     assert!(contents(&store).values().all(|value| value == b"new"));
-    let mut damage = vec![];
-    store.check(Cursor::default(), &mut |found| damage.push(found.what)).unwrap();
-    assert_eq!(damage, ["an entry is marked as one of a batch that is none"; 3]);
+    assert_eq!(damage_of(&store), ["an entry is marked as one of a batch that is none"; 3]);
     write(&store, &puts(3, b"newer")).unwrap();
-    let mut damage = vec![];
-    store.check(Cursor::default(), &mut |found| damage.push(found.what)).unwrap();
-    assert_eq!((damage, contents(&store).len()), (vec![], 3));
+    assert_eq!((damage_of(&store), contents(&store).len()), (vec![], 3));
 }
 
 fn ordered() -> HiKv<Sim, HostDram, Ordered<HostDram>> {
@@ -266,4 +269,46 @@ fn batches_that_fill_the_queue_are_kept_in_order() {
     store.get(&key(1), &mut |_, _| write(&store, &deleted).unwrap()).unwrap();
     apply(&mut expected, &deleted);
     assert!(scanned(&store) == expected && contents(&store) == expected);
+}
+
+/// What a salvage takes.
+#[derive(Default)]
+struct Salvaged {
+    contents: Contents,
+    findings: Vec<String>,
+}
+
+impl Sink for Salvaged {
+    fn take(&mut self, key: &[u8], value: &[u8], _: Expiry) -> Result<Taken, Error> {
+        self.contents.insert(key.to_vec(), value.to_vec());
+        Ok(Taken::New)
+    }
+
+    fn found(&mut self, finding: Finding) {
+        self.findings.push(finding.what);
+    }
+
+    fn progress(&mut self, _: u64, _: u64) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+#[test]
+fn a_salvage_takes_what_an_interrupted_batch_decides() {
+    for (state, count, value) in [(BatchState::Prepared, 2, b"old"), (BatchState::Committed, 3, b"new")] {
+        let (sim, _) = interrupted(state);
+        let mut salvaged = Salvaged::default();
+        salvage(&sim, &mut salvaged).unwrap();
+        assert_eq!((salvaged.contents.len(), salvaged.findings), (count, vec![]));
+        assert!(salvaged.contents.values().all(|found| found == value));
+    }
+}
+
+#[test]
+fn a_salvage_tells_of_a_batch_that_cannot_be_read() {
+    let (sim, record) = interrupted(BatchState::Prepared);
+    sim.store(record, 0, Ordering::Relaxed);
+    let mut salvaged = Salvaged::default();
+    salvage(&sim, &mut salvaged).unwrap();
+    assert!(salvaged.findings.iter().any(|what| what.contains("a batch that cannot be read")));
 }

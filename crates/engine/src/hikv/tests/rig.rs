@@ -6,7 +6,7 @@ use pmem::{Counted, Counts, Medium};
 use pmem_sim::{Model, Sim};
 
 use super::super::{HiKv, Parameters};
-use crate::{Cursor, Engine, Error, HostDram, Version};
+use crate::{Check, Cursor, Depth, Engine, Error, HostDram, Version};
 use index::Position;
 
 /// Head, a chunk of segments, and one of the largest chunks of items, with room to spare.
@@ -20,9 +20,12 @@ pub(super) struct Rig {
 
 impl Rig {
     pub(super) fn new() -> Rig {
+        Rig::on(Sim::new(REGION_BYTES, Model::Line))
+    }
+
+    pub(super) fn on(sim: Sim) -> Rig {
         let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
-        let medium = Counted::new(Sim::new(REGION_BYTES, Model::Line));
-        Rig { store: HiKv::format(medium, HostDram, &parameters).unwrap() }
+        Rig { store: HiKv::format(Counted::new(sim), HostDram, &parameters).unwrap() }
     }
 
     /// A store whose region cannot grow.
@@ -78,10 +81,10 @@ impl Rig {
 
     /// What the store's check says.
     pub(super) fn damage(&self) -> Vec<String> {
-        let (mut cursor, mut damage) = (Cursor::default(), Vec::new());
-        while !cursor.is_done() {
+        let (mut check, mut damage) = (Check::new(Depth::Deep), Vec::new());
+        while !check.is_done() {
             let mut damaged = |found: crate::Damage| damage.push(format!("{:#x}: {}", found.offset, found.what));
-            cursor = self.store.check(cursor, &mut damaged).unwrap().cursor;
+            self.store.check(&mut check, &mut damaged).unwrap();
         }
         damage
     }

@@ -68,7 +68,7 @@ impl Change {
     }
 
     /// The word in the end.
-    fn outcome(&self, state: BatchState) -> Position {
+    pub(super) fn outcome(&self, state: BatchState) -> Position {
         match state {
             BatchState::Prepared => self.old,
             BatchState::Committed => self.new,

@@ -45,7 +45,7 @@ pub(super) unsafe fn write<M: Medium>(medium: &M, at: Offset, changes: &[Change]
 ///
 /// # Errors
 /// [`IndexError::Damaged`] if there is none, or it names what cannot be an entry.
-pub(super) fn read<M: Medium>(medium: &M, at: Offset) -> Result<Vec<Change>, IndexError> {
+pub(in crate::partitioned_hash) fn read<M: Medium>(medium: &M, at: Offset) -> Result<Vec<Change>, IndexError> {
     let damaged = |what| IndexError::Damaged { offset: at, what };
     // SAFETY: the store is being opened: nobody stores to it.
     let header = unsafe { medium.item(at.span(HEADER_BYTES)) }.map_err(|_| damaged("a batch's record lies outside"))?;

@@ -7,7 +7,7 @@
 use std::sync::atomic::Ordering;
 
 use heap::layout::BATCH_WORD_COUNT;
-use heap::{BatchState, BatchWord};
+use heap::{BatchState, BatchWord, FEATURE_BATCHES};
 use pmem::{Canary, Dram, Medium};
 
 use super::{Active, Batches, Change, finish, now, record};
@@ -21,7 +21,7 @@ pub(in crate::partitioned_hash) fn recover<M: Medium, D: Dram>(
     cx: Context<'_, M, D>,
     batches: &Batches,
 ) -> Result<(), IndexError> {
-    if !cx.heap.may_have_batches() {
+    if !cx.heap.has_features(FEATURE_BATCHES) {
         return Ok(());
     }
     for number in 0..BATCH_WORD_COUNT {

@@ -241,7 +241,7 @@ impl<M: Medium> Rig<M> {
         let (mut cursor, mut damage) = (Cursor::default(), Vec::new());
         while !cursor.is_done() {
             let mut damaged = |found| damage.push(format!("{found:?}"));
-            cursor = self.index.check_segment(&self.medium, cursor, &mut damaged, &mut |_, _, _, _| {});
+            cursor = self.index.check_segment(&self.medium, cursor, &|_| true, &mut damaged, &mut |_, _, _, _| {});
         }
         damage
     }

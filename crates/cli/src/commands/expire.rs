@@ -1,0 +1,60 @@
+//! `hikv expire` and `hikv persist`.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use hikv::{Error, Store};
+
+use super::{not_found, open_existing};
+use crate::failure::Failure;
+
+/// Let a key expire
+#[derive(Args)]
+pub(crate) struct Expire {
+    /// The store: a directory, or a DAX device
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Any bytes, also none
+    key: OsString,
+    /// From now, with up to three decimals; 0 deletes the key
+    #[arg(value_parser = seconds)]
+    seconds: Duration,
+}
+
+/// Let a key stay that was to expire
+#[derive(Args)]
+pub(crate) struct Persist {
+    /// The store: a directory, or a DAX device
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Any bytes, also none
+    key: OsString,
+}
+
+impl Expire {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        change(&self.dir, self.key.as_bytes(), |store, key| store.expire_in(key, self.seconds))
+    }
+}
+
+impl Persist {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        change(&self.dir, self.key.as_bytes(), |store, key| store.persist(key))
+    }
+}
+
+fn change(dir: &Path, key: &[u8], change: impl FnOnce(&Store, &[u8]) -> Result<bool, Error>) -> Result<(), Failure> {
+    let store = open_existing(dir)?;
+    let was_there = change(&store, key).map_err(Failure::at_path(dir))?;
+    store.close().map_err(Failure::at_path(dir))?;
+    if was_there { Ok(()) } else { Err(Failure::Negative(not_found(dir, key))) }
+}
+
+/// A time that was given in seconds.
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "a number of seconds is wanted".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}

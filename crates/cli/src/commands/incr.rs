@@ -1,0 +1,35 @@
+//! `hikv incr`.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::open_existing;
+use crate::failure::Failure;
+
+/// Add to the decimal number that a key holds, and write the sum to standard output
+///
+/// A key that is not there counts as 0.
+#[derive(Args)]
+pub(crate) struct Incr {
+    /// The store: a directory, or a DAX device
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Any bytes, also none
+    key: OsString,
+    /// A whole number of 64 bits
+    #[arg(default_value_t = 1, allow_negative_numbers = true)]
+    by: i64,
+}
+
+impl Incr {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let store = open_existing(&self.dir)?;
+        let sum = store.increment(self.key.as_bytes(), self.by).map_err(Failure::at_path(&self.dir))?;
+        store.close().map_err(Failure::at_path(&self.dir))?;
+        writeln!(io::stdout(), "{sum}").map_err(Failure::output("the sum"))
+    }
+}

@@ -1,0 +1,51 @@
+//! `cas` and `incr`: changes that go by what a key holds.
+
+use crate::support::Place;
+
+#[test]
+fn a_value_is_replaced_if_it_is_the_expected_one() {
+    let place = Place::new();
+    place.run("put", &["k", "old"]).succeeded();
+    place.run("cas", &["k", "old", "new"]).succeeded();
+    place.run("cas", &["k", "old", "newer"]).failed(1, &["'k'", "does not hold"]);
+    place.run("cas", &["other", "", "new"]).failed(1, &["'other'"]);
+    assert_eq!(place.run("get", &["k"]).succeeded(), b"new");
+    place.run("cas", &["--delete", "k", "old"]).failed(1, &["'k'"]);
+    place.run("cas", &["--delete", "k", "new"]).succeeded();
+    place.run("get", &["k"]).failed(1, &["'k'"]);
+}
+
+#[test]
+fn a_value_is_stored_if_there_is_none() {
+    let place = Place::new();
+    place.run("cas", &["--absent", "k", "first"]).succeeded();
+    place.run("cas", &["--absent", "k", "second"]).failed(1, &["'k'", "is there already"]);
+    assert_eq!(place.run("get", &["k"]).succeeded(), b"first");
+}
+
+#[test]
+fn cas_needs_all_its_values() {
+    let place = Place::new();
+    place.run("put", &["k", "v"]).succeeded();
+    for (arguments, named) in [
+        (&["k", "v"][..], "NEW"),
+        (&["--absent", "k", "v", "w"], "--absent"),
+        (&["--absent", "--delete", "k", "v"], "--absent"),
+    ] {
+        let refused = place.run("cas", arguments);
+        assert_eq!(refused.0.status.code(), Some(2));
+        assert!(refused.messages().contains(named), "{}", refused.messages());
+    }
+}
+
+#[test]
+fn numbers_are_incremented() {
+    let place = Place::new();
+    place.run("put", &["text", "seven"]).succeeded();
+    assert_eq!(place.run("incr", &["n"]).succeeded(), b"1\n");
+    assert_eq!(place.run("incr", &["n", "41"]).succeeded(), b"42\n");
+    assert_eq!(place.run("incr", &["n", "-50"]).succeeded(), b"-8\n");
+    assert_eq!(place.run("get", &["n"]).succeeded(), b"-8");
+    place.run("incr", &["text"]).failed(2, &["'seven'"]);
+    place.run("incr", &["n", "-9223372036854775808"]).failed(2, &["-8", "64 bits"]);
+}

@@ -1,0 +1,51 @@
+//! `expire`, `ttl`, `persist` and `put --ttl`.
+
+use crate::support::Place;
+
+/// What `ttl` says, in seconds.
+fn ttl(place: &Place, key: &str) -> f64 {
+    String::from_utf8(place.run("ttl", &[key]).succeeded()).unwrap().trim_end().parse().unwrap()
+}
+
+#[test]
+fn a_key_has_as_long_as_it_was_given() {
+    let place = Place::new();
+    place.run("put", &["--ttl", "1000", "given", "v"]).succeeded();
+    place.run_with_input("put", &["--ttl", "1000", "piped", "-"], b"v").succeeded();
+    place.run("put", &["later", "v"]).succeeded();
+    assert_eq!(place.run("ttl", &["later"]).succeeded(), b"unlimited\n");
+    place.run("expire", &["later", "1000.5"]).succeeded();
+    for key in ["given", "piped", "later"] {
+        assert!((500.0..=1000.5).contains(&ttl(&place, key)));
+        assert_eq!(place.run("get", &[key]).succeeded(), b"v");
+        place.run("persist", &[key]).succeeded();
+        assert_eq!(place.run("ttl", &[key]).succeeded(), b"unlimited\n");
+    }
+}
+
+#[test]
+fn what_has_expired_is_not_there() {
+    let place = Place::new();
+    place.run("put", &["stays", "v"]).succeeded();
+    place.run("put", &["--ttl", "0", "k", "v"]).succeeded();
+    place.run("get", &["k"]).failed(1, &["'k'"]);
+    place.run("ttl", &["k"]).failed(1, &["'k'"]);
+    place.run("persist", &["k"]).failed(1, &["'k'"]);
+    place.run("expire", &["k", "9"]).failed(1, &["'k'"]);
+    place.run("del", &["k"]).failed(1, &["'k'"]);
+    assert_eq!(place.run::<&str>("dump", &[]).succeeded(), b"stays\tv\n");
+    assert_eq!(place.run::<&str>("scan", &[]).succeeded(), b"stays\tv\n");
+    place.run("expire", &["stays", "0"]).succeeded();
+    place.run("get", &["stays"]).failed(1, &["'stays'"]);
+}
+
+#[test]
+fn a_time_is_a_number_of_seconds() {
+    let place = Place::new();
+    place.run("put", &["k", "v"]).succeeded();
+    for time in ["soon", "-1", "nan"] {
+        let refused = place.run("expire", &["--", "k", time]);
+        assert_eq!(refused.0.status.code(), Some(2));
+        assert!(refused.messages().contains(time), "{}", refused.messages());
+    }
+}

@@ -1,0 +1,176 @@
+//! When keys expire, and the clock that says so.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The moment from which on a key is absent, in milliseconds since the Unix epoch.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Expiry(u64);
+
+impl Expiry {
+    /// No moment: the key stays.
+    pub const NEVER: Expiry = Expiry(u64::MAX);
+
+    /// So many milliseconds after the Unix epoch; the greatest number is [`Expiry::NEVER`].
+    #[must_use]
+    pub const fn at_ms(ms: u64) -> Expiry {
+        Expiry(ms)
+    }
+
+    /// This time, cut to whole milliseconds. Before the Unix epoch all times are the epoch.
+    #[must_use]
+    pub fn at(time: SystemTime) -> Expiry {
+        Expiry(ms_of(time.duration_since(UNIX_EPOCH).unwrap_or_default()))
+    }
+
+    /// Milliseconds since the Unix epoch.
+    #[inline(always)]
+    #[must_use]
+    pub const fn ms(self) -> u64 {
+        self.0
+    }
+
+    /// True if there is no such moment.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_never(self) -> bool {
+        self.0 == Expiry::NEVER.0
+    }
+}
+
+/// What is left of a key's life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ttl {
+    /// It does not expire.
+    Unlimited,
+    /// It expires after this time.
+    Left(Duration),
+}
+
+/// The clock that decides what has expired: it never runs backwards.
+#[derive(Clone, Debug, Default)]
+pub struct Clock(Source);
+
+impl PartialEq for Clock {
+    /// True if one is the other's clone.
+    fn eq(&self, other: &Clock) -> bool {
+        match (&self.0, &other.0) {
+            (Source::Manual(now_ms), Source::Manual(other)) => Arc::ptr_eq(now_ms, other),
+            (Source::System, Source::System) => true,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Clock {}
+
+#[derive(Clone, Debug, Default)]
+enum Source {
+    #[default]
+    System,
+    Manual(Arc<AtomicU64>),
+}
+
+/// The latest time that any store of this process was told by the system.
+static LATEST_MS: AtomicU64 = AtomicU64::new(0);
+
+impl Clock {
+    /// A clock that stands still at `now_ms` after the Unix epoch until it is advanced, for tests; so do its clones.
+    #[must_use]
+    pub fn manual(now_ms: u64) -> Clock {
+        Clock(Source::Manual(Arc::new(AtomicU64::new(now_ms))))
+    }
+
+    /// Advances a manual clock, and its clones.
+    ///
+    /// # Panics
+    /// If the clock is the system's.
+    pub fn advance(&self, by: Duration) {
+        match &self.0 {
+            Source::Manual(now_ms) => now_ms.fetch_add(ms_of(by), Ordering::AcqRel),
+            Source::System => panic!("the system's clock goes by itself"),
+        };
+    }
+
+    /// The present, in milliseconds since the Unix epoch. Where the system's clock was set back, the latest time that was
+    /// told.
+    #[must_use]
+    pub fn now_ms(&self) -> u64 {
+        match &self.0 {
+            Source::Manual(now_ms) => now_ms.load(Ordering::Acquire),
+            Source::System => latest(ms_of(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())),
+        }
+    }
+
+    /// The moment that comes after this time.
+    #[must_use]
+    pub fn after(&self, time: Duration) -> Expiry {
+        Expiry(self.now_ms().saturating_add(ms_of(time)))
+    }
+
+    /// True once the moment has come.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_past(&self, expiry: Expiry) -> bool {
+        !expiry.is_never() && self.has_come(expiry)
+    }
+
+    #[cold]
+    fn has_come(&self, expiry: Expiry) -> bool {
+        expiry.0 <= self.now_ms()
+    }
+
+    /// What is left until then.
+    #[must_use]
+    pub fn left(&self, expiry: Expiry) -> Ttl {
+        if expiry.is_never() {
+            return Ttl::Unlimited;
+        }
+        Ttl::Left(Duration::from_millis(expiry.0.saturating_sub(self.now_ms())))
+    }
+}
+
+/// The line is written only where time has passed: once a millisecond.
+fn latest(now_ms: u64) -> u64 {
+    let seen_ms = LATEST_MS.load(Ordering::Relaxed);
+    if now_ms > seen_ms {
+        LATEST_MS.fetch_max(now_ms, Ordering::Relaxed);
+    }
+    now_ms.max(seen_ms)
+}
+
+fn ms_of(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_does_not_run_backwards() {
+        let now_ms = Clock::default().now_ms();
+        assert_eq!(latest(now_ms - 1_000_000), LATEST_MS.load(Ordering::Relaxed));
+        assert!(Clock::default().now_ms() >= now_ms);
+    }
+
+    #[test]
+    fn a_moment_is_past_once_it_has_come() {
+        let clock = Clock::manual(1000);
+        let expiry = clock.after(Duration::from_millis(5));
+        assert_eq!((expiry.ms(), clock.left(expiry)), (1005, Ttl::Left(Duration::from_millis(5))));
+        clock.advance(Duration::from_millis(4));
+        assert!(!clock.is_past(expiry));
+        clock.advance(Duration::from_millis(1));
+        assert!(clock.is_past(expiry));
+        assert!(!clock.is_past(Expiry::NEVER));
+        assert_eq!(clock.left(Expiry::NEVER), Ttl::Unlimited);
+    }
+
+    #[test]
+    fn moments_beyond_all_counting_are_none() {
+        assert!(Clock::manual(1000).after(Duration::MAX).is_never());
+        assert_eq!(Expiry::at(UNIX_EPOCH - Duration::from_secs(1)), Expiry::at_ms(0));
+    }
+}

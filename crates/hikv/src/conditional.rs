@@ -1,0 +1,165 @@
+//! Changes that go by what a key holds, each one step for every reader and for a crash.
+
+use std::borrow::Cow;
+
+use engine::{Decision, Error};
+
+use crate::Store;
+
+/// Bytes of a value that an error shows: more than any number has.
+const SHOWN_BYTES_MAX: usize = 32;
+
+impl Store {
+    /// Puts the key if it is not there; false if it is.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// assert!(store.insert_if_absent("owner", "ada")?);
+    /// assert!(!store.insert_if_absent("owner", "bob")?);
+    /// assert_eq!(store.get("owner")?.as_deref(), Some(&b"ada"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`Error`]; nothing has changed.
+    pub fn insert_if_absent(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool, Error> {
+        self.compare_and_swap(key, None, Some(value.as_ref()))
+    }
+
+    /// Gives the key the value `new` if it holds `expected`; false, and nothing changed, if it holds anything else. `None`
+    /// stands for a key that is not there.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.put("door", "open")?;
+    /// assert!(store.compare_and_swap("door", Some(b"open"), Some(b"shut"))?);
+    /// assert!(!store.compare_and_swap("door", Some(b"open"), None)?);
+    /// assert!(store.compare_and_swap("door", Some(b"shut"), None)?);
+    /// assert_eq!(store.get("door")?, None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`Error`]; nothing has changed.
+    pub fn compare_and_swap(
+        &self,
+        key: impl AsRef<[u8]>,
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool, Error> {
+        let mut is_equal = false;
+        self.update(key, |value| {
+            is_equal = value == expected;
+            match new {
+                _ if !is_equal => Decision::Keep,
+                Some(new) => Decision::Put(new.into()),
+                None => Decision::Delete,
+            }
+        })?;
+        Ok(is_equal)
+    }
+
+    /// Changes the key as `decide` says of the value that it is shown, or of `None`; true if anything changed. No lock is
+    /// held meanwhile: where another thread wrote the key, `decide` is asked again, and only its last answer counts. It
+    /// should be quick: space is not reused meanwhile.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// use hikv::Decision;
+    ///
+    /// store.put("log", "one")?;
+    /// store.update("log", |value| match value {
+    ///     Some(value) if value.len() < 1000 => Decision::Put([value, b" two"].concat().into()),
+    ///     Some(_) => Decision::Keep,
+    ///     None => Decision::Put(b"two".into()),
+    /// })?;
+    /// assert_eq!(store.get("log")?.as_deref(), Some(&b"one two"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`Error`]; nothing has changed.
+    pub fn update<'v>(
+        &self,
+        key: impl AsRef<[u8]>,
+        mut decide: impl FnMut(Option<&[u8]>) -> Decision<'v>,
+    ) -> Result<bool, Error> {
+        self.change(|engine| engine.update(key.as_ref(), &mut decide))
+    }
+
+    /// Adds `by` to the number that the key holds as decimal text, 0 if it is not there, and returns the sum. The text is
+    /// read as strictly as Redis does it: a sign only if negative, no space, no leading zero.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// assert_eq!(store.increment("visits", 5)?, 5);
+    /// assert_eq!(store.increment("visits", -7)?, -2);
+    /// assert_eq!(store.get("visits")?.as_deref(), Some(&b"-2"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotANumber`]; [`Error::Overflow`] if the sum has more than 64 bits. See [`Error`] for others; nothing has
+    /// changed.
+    pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64, Error> {
+        let mut sum = Ok(0);
+        self.update(key, |value| {
+            sum = sum_of(value, by);
+            sum.as_ref().map_or(Decision::Keep, |sum| Decision::Put(Cow::Owned(sum.to_string().into_bytes())))
+        })?;
+        sum
+    }
+}
+
+fn sum_of(value: Option<&[u8]>, by: i64) -> Result<i64, Error> {
+    let number = value.map_or(Ok(0), |value| number_of(value).ok_or_else(|| not_a_number(value)))?;
+    number.checked_add(by).ok_or(Error::Overflow { number, by })
+}
+
+/// The number whose one decimal text this is.
+fn number_of(text: &[u8]) -> Option<i64> {
+    let number: i64 = str::from_utf8(text).ok()?.parse().ok()?;
+    (number.to_string().as_bytes() == text).then_some(number)
+}
+
+fn not_a_number(value: &[u8]) -> Error {
+    let shown = value[..value.len().min(SHOWN_BYTES_MAX)].escape_ascii().to_string();
+    Error::NotANumber { value: if value.len() > SHOWN_BYTES_MAX { shown + "…" } else { shown } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_has_one_text() {
+        for number in [0, 7, -7, i64::MAX, i64::MIN] {
+            assert_eq!(number_of(number.to_string().as_bytes()), Some(number));
+        }
+        for text in ["", "-", "-0", "+1", "01", " 1", "1 ", "1a", "9223372036854775808"] {
+            assert_eq!(number_of(text.as_bytes()), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn errors_name_what_was_there() {
+        let error = sum_of(Some(b"tw\no"), 1).unwrap_err().to_string();
+        assert!(error.contains("'tw\\no'"), "{error}");
+        let error = sum_of(Some(&[b'9'; 1000]), 1).unwrap_err().to_string();
+        assert!(error.contains("999…") && error.len() < 200, "{error}");
+        let error = sum_of(Some(b"9223372036854775807"), 1).unwrap_err().to_string();
+        assert!(error.contains("9223372036854775807"), "{error}");
+    }
+}

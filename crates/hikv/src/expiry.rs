@@ -1,0 +1,122 @@
+//! Keys that expire.
+
+use std::io::Read;
+use std::time::{Duration, SystemTime};
+
+use engine::{Error, Expiry, Ttl};
+
+use crate::Store;
+
+/// A key that has expired is absent from everything that reads or writes it, at once; only [`Store::len`] counts it until
+/// its room is taken back, which happens in the background. The clock is the system's, in milliseconds, and never runs
+/// backwards while the process lives: but if it was set back when the store is opened again, keys that expired and were not
+/// taken back yet are there again.
+///
+/// A put without expiry clears it; [`Store::update`], [`Store::compare_and_swap`] and [`Store::increment`] keep it.
+impl Store {
+    /// As [`Store::put`], of a key that expires after `ttl`.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// use hikv::{Clock, Options};
+    /// use std::time::Duration;
+    ///
+    /// let clock = Clock::manual(0);
+    /// let store = Options::new().clock(clock.clone()).open(dir.path())?;
+    /// store.put_with_ttl("session", "ada", Duration::from_secs(60))?;
+    /// assert!(store.contains("session")?);
+    /// clock.advance(Duration::from_secs(60));
+    /// assert_eq!(store.get("session")?, None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`Error`]; nothing has changed.
+    pub fn put_with_ttl(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) -> Result<(), Error> {
+        let expiry = self.engine()?.clock().after(ttl);
+        self.change(|engine| engine.put_until(key.as_ref(), value.as_ref(), expiry))
+    }
+
+    /// As [`Store::put`], of a key that expires at `time`.
+    ///
+    /// # Errors
+    /// See [`Error`]; nothing has changed.
+    pub fn put_expiring_at(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        time: SystemTime,
+    ) -> Result<(), Error> {
+        self.change(|engine| engine.put_until(key.as_ref(), value.as_ref(), Expiry::at(time)))
+    }
+
+    /// As [`Store::put_from`] and [`Store::put_with_ttl`] together. The time is counted from the call, not from the end of the source.
+    ///
+    /// # Errors
+    /// See [`Error`]; nothing has changed, whatever was read.
+    pub fn put_from_with_ttl(
+        &self,
+        key: impl AsRef<[u8]>,
+        len_bytes: u64,
+        mut source: impl Read,
+        ttl: Duration,
+    ) -> Result<(), Error> {
+        let expiry = self.engine()?.clock().after(ttl);
+        self.change(|engine| engine.put_from_until(key.as_ref(), len_bytes, &mut source, expiry))
+    }
+
+    /// Lets the key expire at `time`; false if it is not there. A time that has passed deletes it. The value is copied
+    /// within the region, and needs as much room again for that moment.
+    ///
+    /// # Errors
+    /// See [`Error`]; nothing has changed.
+    pub fn expire_at(&self, key: impl AsRef<[u8]>, time: SystemTime) -> Result<bool, Error> {
+        self.change(|engine| engine.expire(key.as_ref(), Expiry::at(time)))
+    }
+
+    /// As [`Store::expire_at`], after `ttl`.
+    ///
+    /// # Errors
+    /// See [`Error`]; nothing has changed.
+    pub fn expire_in(&self, key: impl AsRef<[u8]>, ttl: Duration) -> Result<bool, Error> {
+        let expiry = self.engine()?.clock().after(ttl);
+        self.change(|engine| engine.expire(key.as_ref(), expiry))
+    }
+
+    /// Lets the key stay, whenever it was to expire; false if it is not there.
+    ///
+    /// # Errors
+    /// See [`Error`]; nothing has changed.
+    pub fn persist(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
+        self.change(|engine| engine.expire(key.as_ref(), Expiry::NEVER))
+    }
+
+    /// What is left of the key's life; `None` if it is not there.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// use hikv::Ttl;
+    /// use std::time::Duration;
+    ///
+    /// assert_eq!(store.ttl("key")?, None);
+    /// store.put("key", "value")?;
+    /// assert_eq!(store.ttl("key")?, Some(Ttl::Unlimited));
+    /// store.expire_in("key", Duration::from_secs(60))?;
+    /// assert!(matches!(store.ttl("key")?, Some(Ttl::Left(left)) if left > Duration::from_secs(50)));
+    /// store.persist("key")?;
+    /// assert_eq!(store.ttl("key")?, Some(Ttl::Unlimited));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn ttl(&self, key: impl AsRef<[u8]>) -> Result<Option<Ttl>, Error> {
+        let engine = self.engine()?;
+        Ok(engine.expiry(key.as_ref())?.map(|expiry| engine.clock().left(expiry)))
+    }
+}
