@@ -7,13 +7,13 @@
 //!
 //! # Write order
 //! 1 reserve room; 2 write the item, flush; 3 lock the bucket, look for the key, take a ticket of the order, keep what live
-//! snapshots see ([`snapshots`]); 4 order,
-//! publish, commit, unlock; 5 wait, take the FRESH mark away; 6 fill the ticket: the item that was replaced is retired. A
-//! crash before 4 leaves garbage that nothing reaches, which is free space. Several keys as one step: [`batch`].
+//! snapshots see (`snapshots`); 4 order, publish, commit, unlock; 5 wait, take the FRESH mark away; 6 fill the ticket: the
+//! item that was replaced is retired. A crash before 4 leaves garbage that nothing reaches, which is free space. Several keys
+//! as one step: `batch`.
 //!
 //! # Lock order
-//! background, compaction -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator. Operations are
-//! pinned throughout; whoever waits for readers (`clear`) is not.
+//! background, compaction -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator.
+//! Operations are pinned throughout; whoever waits for readers (`clear`) is not.
 
 mod background;
 mod batch;
