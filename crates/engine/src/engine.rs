@@ -9,6 +9,7 @@ use pmem::Counts;
 
 use crate::{
     BatchOp, Check, Clock, Compacted, CompactionProgress, CompactionStats, Error, Expiry, OrderStats, OrderedEngine,
+    SnapshotEngine, SnapshotStats,
 };
 
 /// Which of a key's values was seen: equal for equal values that were put once, different after any later put.
@@ -103,6 +104,8 @@ pub struct EngineStats {
     pub counts: Option<Counts>,
     /// The ordered index, where the engine can keep one.
     pub order: Option<OrderStats>,
+    /// Snapshots.
+    pub snapshots: SnapshotStats,
 }
 
 /// What every engine can do. All methods may be called by many threads at once; a write is durable, as far as the
@@ -160,6 +163,9 @@ pub trait Engine: Send + Sync {
     fn clock(&self) -> &Clock;
 
     /// Deletes every key, as one step.
+    ///
+    /// # Errors
+    /// [`Error::SnapshotLive`], and nothing has changed.
     fn clear(&self) -> Result<(), Error>;
 
     /// How many keys there are, those among them that expired and were not reaped yet. Waits for the sweep after open, and helps it.
@@ -204,6 +210,9 @@ pub trait Engine: Send + Sync {
 
     /// The ordered operations, if the engine can keep keys in order.
     fn ordered(&self) -> Option<&dyn OrderedEngine>;
+
+    /// The operations of snapshots.
+    fn snapshots(&self) -> &dyn SnapshotEngine;
 
     /// The figures.
     fn stats(&self) -> EngineStats;

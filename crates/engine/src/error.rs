@@ -63,6 +63,18 @@ pub enum Error {
     },
     /// The store was opened without order.
     HashOnly,
+    /// Live snapshots see the keys that were to be deleted all at once.
+    SnapshotLive {
+        /// How many there are.
+        count: usize,
+    },
+    /// A snapshot was asked for inside of another operation's callback, for whose end it would wait.
+    InsideCallback,
+    /// As many snapshots were taken of the store as its format can count.
+    TooManySnapshots {
+        /// How many that is.
+        count: u64,
+    },
     /// The key that was to be incremented holds something else than a whole number of 64 bits.
     NotANumber {
         /// What it holds, escaped, and cut if it is long.
@@ -103,6 +115,21 @@ impl fmt::Display for Error {
                 write!(f, "{number} and {by} make more than a number of 64 bits can hold")
             }
             Error::HashOnly => f.write_str("the store was opened without order: there are no ranges"),
+            Error::SnapshotLive { count } => {
+                write!(
+                    f,
+                    "{count} live snapshots see the store's keys: they cannot be cleared before those are dropped"
+                )
+            }
+            Error::InsideCallback => {
+                f.write_str("a snapshot cannot be taken inside of a callback of the store: take it before, or after")
+            }
+            Error::TooManySnapshots { count } => {
+                write!(
+                    f,
+                    "{count} snapshots were taken of this store, which is the limit: dump and load it to begin anew"
+                )
+            }
             Error::Forked => f.write_str("the store was opened before a fork: open it anew in the child process"),
         }
     }

@@ -14,6 +14,7 @@ pub mod hikv;
 mod host_dram;
 mod ordered_engine;
 mod places;
+mod snapshot_engine;
 mod worker;
 
 pub use batch_op::BatchOp;
@@ -29,4 +30,5 @@ pub use host_dram::HostDram;
 pub use index::bplus_tree::Direction;
 pub use index::partitioned_hash::{Cursor, layout::SEGMENT_ENTRY_COUNT};
 pub use ordered_engine::{Early, OrderState, OrderStats, OrderedEngine, ScanCursor, Visit};
+pub use snapshot_engine::{Moment, Show, SnapshotEngine, SnapshotStats};
 pub use worker::Worker;

@@ -1,6 +1,6 @@
 //! The heap: a region, and in DRAM what is free in it.
 
-use core::sync::atomic::{AtomicBool, AtomicU64};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pmem::{Canary, Dram, Medium, Offset};
 
@@ -11,7 +11,7 @@ use crate::header::{ChunkKind, Header};
 use crate::holes::Backer;
 use crate::image::ImageWord;
 use crate::lane::Lanes;
-use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, UNIT_BYTES, unit_start};
+use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, SNAPSHOT_EPOCH, UNIT_BYTES, unit_start};
 use crate::lender::Lender;
 use crate::lock::Spin;
 use crate::place::{Place, PlaceKind, Reservation};
@@ -180,6 +180,23 @@ impl<D: Dram> Heap<D> {
     /// follows; who must know it durable commits.
     pub fn set_generation<M: Medium>(&self, medium: &M, generation: u16) {
         self.region.set_generation(medium, generation);
+    }
+
+    /// The epoch that items are stamped with.
+    ///
+    /// # Errors
+    /// [`HeapError::Damaged`].
+    pub fn snapshot_epoch<M: Medium>(&self, medium: &M) -> Result<u32, HeapError> {
+        state::load_snapshot_epoch(medium)
+    }
+
+    /// Sets the snapshot epoch: one word, ordered before whatever follows.
+    pub fn set_snapshot_epoch<M: Medium>(&self, medium: &M, epoch: u32) {
+        if medium.breaks(Canary::EpochNotFlushed) {
+            return medium.store(SNAPSHOT_EPOCH, pmem::seal(u64::from(epoch)), Ordering::Release);
+        }
+        state::store_snapshot_epoch(medium, epoch);
+        medium.order();
     }
 
     /// Reserves room for `len_bytes`: a slot, or an extent if no class is that large. Threads that prefer different

@@ -64,6 +64,8 @@ pub const HIGH_WATER_MARK: Offset = Offset(8_256);
 pub const GENERATION: Offset = Offset(8_320);
 /// 0, or the sealed place and number of the clean image.
 pub const IMAGE: Offset = Offset(8_384);
+/// 0, or the sealed snapshot epoch: with what items are stamped from now on.
+pub const SNAPSHOT_EPOCH: Offset = Offset(8_448);
 /// The first batch word.
 pub const BATCH_WORDS: Offset = Offset(8_512);
 /// Batch words, one a line: batches that can be under way at once. As many as a machine has cores that write; a thread
@@ -115,7 +117,8 @@ const _: () = {
     assert!(FORMAT_MARK.0 + LINE_BYTES == HIGH_WATER_MARK.0);
     assert!(HIGH_WATER_MARK.0 + LINE_BYTES == GENERATION.0);
     assert!(GENERATION.0 + LINE_BYTES == IMAGE.0);
-    assert!(IMAGE.0 + LINE_BYTES <= BATCH_WORDS.0);
+    assert!(IMAGE.0 + LINE_BYTES == SNAPSHOT_EPOCH.0);
+    assert!(SNAPSHOT_EPOCH.0 + LINE_BYTES == BATCH_WORDS.0);
     assert!(batch_word(BATCH_WORD_COUNT).0 <= PARTITION_HEADERS.0);
     assert!(PARTITION_HEADERS.0 + PARTITION_COUNT_MAX as u64 * PARTITION_HEADER_BYTES <= UNIT_BYTES);
     assert!((SEGMENTS_CHUNK_SLOTS as u64 + 1) * SEGMENT_BYTES == SEGMENTS_CHUNK_UNITS as u64 * UNIT_BYTES);

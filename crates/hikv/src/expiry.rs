@@ -67,6 +67,20 @@ impl Store {
         self.change(|engine| engine.put_from_until(key.as_ref(), len_bytes, &mut source, expiry))
     }
 
+    /// As [`Store::put_from`] and [`Store::put_expiring_at`] together.
+    ///
+    /// # Errors
+    /// See [`Error`]; nothing has changed, whatever was read.
+    pub fn put_from_expiring_at(
+        &self,
+        key: impl AsRef<[u8]>,
+        len_bytes: u64,
+        mut source: impl Read,
+        time: SystemTime,
+    ) -> Result<(), Error> {
+        self.change(|engine| engine.put_from_until(key.as_ref(), len_bytes, &mut source, Expiry::at(time)))
+    }
+
     /// Lets the key expire at `time`; false if it is not there. A time that has passed deletes it. The value is copied
     /// within the region, and needs as much room again for that moment.
     ///

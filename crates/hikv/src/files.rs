@@ -20,12 +20,13 @@ use pmem::{Counted, Delayed, Durability, Latency, Medium, arch};
 use pmem_os::{MapOptions, Mapped, StoreLock, sync_dir};
 use uuid::Uuid;
 
+use crate::journal_files::Naming;
 use crate::stats::Identity;
 use crate::{OpenError, Options, journal_files};
 
 pub(crate) const REGION_NAME: &str = "store.hikv";
 pub(crate) const UNFINISHED_NAME: &str = "store.hikv.new";
-const LOCK_NAME: &str = "lock";
+pub(crate) const LOCK_NAME: &str = "lock";
 
 /// An open region.
 pub(crate) struct Opened {
@@ -60,17 +61,20 @@ fn open_dir(dir: &Path, options: &Options) -> Result<Opened, OpenError> {
     // Only now: another process may have created the store meanwhile.
     if exists(&file)? {
         if journal_files::is_there(dir)? {
-            return journal_files::open(dir, options, lock);
+            return journal_files::open(dir, Naming::Store, options, lock);
         }
         return open_region(Mapped::open(&file, map_options(options))?, &file, options, lock);
     }
     if !may_create {
         return Err(OpenError::Missing { path: dir.to_owned() });
     }
-    create_region(dir, &file, options, lock)
+    let opened = make_region(dir, options, lock)?;
+    finish_region(dir)?;
+    Ok(opened)
 }
 
-fn create_region(dir: &Path, file: &Path, options: &Options, lock: Option<StoreLock>) -> Result<Opened, OpenError> {
+/// A new region in `dir`, under the name of an unfinished one.
+pub(crate) fn make_region(dir: &Path, options: &Options, lock: Option<StoreLock>) -> Result<Opened, OpenError> {
     journal_files::remove_unfinished(dir)?;
     let unfinished = dir.join(UNFINISHED_NAME);
     remove(&unfinished)?;
@@ -78,16 +82,22 @@ fn create_region(dir: &Path, file: &Path, options: &Options, lock: Option<StoreL
     if medium.lacks_a_journal() && options.durability != Some(Durability::Process) {
         drop(medium);
         remove(&unfinished)?;
-        journal_files::create(dir, &parameters(options))?;
-        return journal_files::open(dir, options, lock);
+        journal_files::make(dir, &parameters(options))?;
+        return journal_files::open(dir, Naming::Unfinished, options, lock);
     }
-    let opened = format_region(medium, &unfinished, options, lock).inspect_err(|_| {
+    format_region(medium, &unfinished, options, lock).inspect_err(|_| {
         // It is in nobody's way; the next creation removes it, too.
         let _ = fs::remove_file(&unfinished);
-    })?;
-    fs::rename(&unfinished, file).map_err(OpenError::io(file, "create"))?;
-    sync_dir(dir).map_err(OpenError::io(dir, "sync"))?;
-    Ok(opened)
+    })
+}
+
+/// Makes a store of a new region: its bytes are durable before its name is.
+pub(crate) fn finish_region(dir: &Path) -> Result<(), OpenError> {
+    let (unfinished, file) = (dir.join(UNFINISHED_NAME), dir.join(REGION_NAME));
+    journal_files::finish_log(dir)?;
+    sync_new(&unfinished)?;
+    fs::rename(&unfinished, &file).map_err(OpenError::io(&file, "create"))?;
+    sync_dir(dir).map_err(OpenError::io(dir, "sync"))
 }
 
 /// Removes a file that may be there.
@@ -144,7 +154,7 @@ pub(crate) fn open_damaged(path: &Path) -> Result<Damaged, OpenError> {
     }
     let lock = lock_file.exists().then(|| lock(&lock_file, path, &options)).transpose()?;
     let medium = if journal_files::is_there(path)? {
-        DamagedMedium::Journaled(journal_files::open_medium(path, &options)?)
+        DamagedMedium::Journaled(journal_files::open_medium(path, Naming::Store, &options)?)
     } else {
         DamagedMedium::Mapped(Mapped::open(&file, map_options(&options))?)
     };
@@ -152,7 +162,7 @@ pub(crate) fn open_damaged(path: &Path) -> Result<Damaged, OpenError> {
 }
 
 /// Locks the store in `dir`. A copy of a store may lack the lock file: a reader makes it, too, if it can.
-fn lock_dir(dir: &Path, options: &Options) -> Result<Option<StoreLock>, OpenError> {
+pub(crate) fn lock_dir(dir: &Path, options: &Options) -> Result<Option<StoreLock>, OpenError> {
     let file = dir.join(LOCK_NAME);
     if options.read_only && !file.try_exists().map_err(OpenError::io(&file, "examine"))? {
         match fs::OpenOptions::new().append(true).create(true).open(&file) {
@@ -255,7 +265,7 @@ fn engine<M: Medium>(
 }
 
 /// A new region's bytes and length reach the disk, where there is one, before its name does.
-fn sync_new(file: &Path) -> Result<(), OpenError> {
+pub(crate) fn sync_new(file: &Path) -> Result<(), OpenError> {
     let opened = fs::File::open(file).map_err(OpenError::io(file, "open"))?;
     let is_file = opened.metadata().is_ok_and(|found| found.is_file());
     if is_file { opened.sync_all().map_err(OpenError::io(file, "sync")) } else { Ok(()) }

@@ -8,55 +8,72 @@
 //! A crash before 3 leaves a log without a base, beside a base of the other name: the next making removes both. A log that
 //! is alone was separated from its base by somebody, and is not removed.
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use engine::{Engine, HiKv, HostDram, hikv::Parameters};
 use journal::{Files, JournalError, JournalOptions, Journaled, OsFile, Which};
 use pmem::Durability;
 use pmem_os::{StoreLock, sync_dir};
 
-use crate::files::{Opened, REGION_NAME, UNFINISHED_NAME, remove, start};
+use crate::files::{Opened, REGION_NAME, UNFINISHED_NAME, remove, start, sync_new};
 use crate::stats::Identity;
 use crate::{OpenError, Options};
 
-const LOG_NAME: &str = "journal.hikv";
-const UNFINISHED_LOG_NAME: &str = "journal.hikv.new";
+pub(crate) const LOG_NAME: &str = "journal.hikv";
+pub(crate) const UNFINISHED_LOG_NAME: &str = "journal.hikv.new";
+
+/// How the files of a journaled store are named.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Naming {
+    /// It is one.
+    Store,
+    /// It is being made.
+    Unfinished,
+}
+
+impl Naming {
+    /// Base and log.
+    fn files(self, dir: &Path) -> [PathBuf; 2] {
+        match self {
+            Naming::Store => [REGION_NAME, LOG_NAME],
+            Naming::Unfinished => [UNFINISHED_NAME, UNFINISHED_LOG_NAME],
+        }
+        .map(|name| dir.join(name))
+    }
+}
+
+fn exists(file: &Path) -> Result<bool, OpenError> {
+    file.try_exists().map_err(OpenError::io(file, "examine"))
+}
 
 /// Whether the store in `dir` is journaled.
 pub(crate) fn is_there(dir: &Path) -> Result<bool, OpenError> {
-    let log = dir.join(LOG_NAME);
-    log.try_exists().map_err(OpenError::io(&log, "examine"))
+    exists(&dir.join(LOG_NAME))
 }
 
-/// Removes what an interrupted making left.
+/// Removes what an interrupted making left of a log.
 pub(crate) fn remove_unfinished(dir: &Path) -> Result<(), OpenError> {
-    if is_there(dir)? {
-        if !dir.join(UNFINISHED_NAME).exists() {
-            let why = std::io::Error::other("store.hikv, to which it belongs, is missing");
-            return Err(OpenError::io(&dir.join(LOG_NAME), "use")(why));
+    let (log, [unfinished, unfinished_log]) = (dir.join(LOG_NAME), Naming::Unfinished.files(dir));
+    if exists(&log)? {
+        if !exists(&unfinished)? {
+            let why = io::Error::other("store.hikv, to which it belongs, is missing");
+            return Err(OpenError::io(&log, "use")(why));
         }
-        remove(&dir.join(LOG_NAME))?;
+        remove(&log)?;
     }
-    remove(&dir.join(UNFINISHED_LOG_NAME))
+    remove(&unfinished_log)
 }
 
-/// Makes an empty store; see the module.
-pub(crate) fn create(dir: &Path, parameters: &Parameters) -> Result<(), OpenError> {
-    let (base, log) = (dir.join(UNFINISHED_NAME), dir.join(UNFINISHED_LOG_NAME));
+/// Step 1: makes an empty store under the names of an unfinished one.
+pub(crate) fn make(dir: &Path, parameters: &Parameters) -> Result<(), OpenError> {
+    let [base, log] = Naming::Unfinished.files(dir);
     format(&base, &log, parameters).inspect_err(|_| {
         // They are in nobody's way; the next making removes them, too.
         let _ = (fs::remove_file(&base), fs::remove_file(&log));
-    })?;
-    for (from, to) in [(log, LOG_NAME), (base, REGION_NAME)] {
-        let to = dir.join(to);
-        fs::rename(&from, &to).map_err(OpenError::io(&to, "create"))?;
-        sync_dir(dir).map_err(OpenError::io(dir, "sync"))?;
-    }
-    Ok(())
+    })
 }
 
-/// Step 1.
 fn format(base: &Path, log: &Path, parameters: &Parameters) -> Result<(), OpenError> {
     let files = Files {
         base: OsFile::create(base).map_err(OpenError::io(base, "create"))?,
@@ -67,31 +84,46 @@ fn format(base: &Path, log: &Path, parameters: &Parameters) -> Result<(), OpenEr
     let medium = medium.map_err(|error| journal_error([base, log], error))?;
     let store = HiKv::format(medium, HostDram, parameters).map_err(OpenError::unusable(base))?;
     // With an image: whoever opens it knows all its free space at once, as if it had just been formatted.
-    store.close().map_err(|error| OpenError::io(base, "finish")(std::io::Error::other(error)))
+    store.close().map_err(|error| OpenError::io(base, "finish")(io::Error::other(error)))
+}
+
+/// Step 2, where there is such a log.
+pub(crate) fn finish_log(dir: &Path) -> Result<(), OpenError> {
+    let (unfinished, log) = (dir.join(UNFINISHED_LOG_NAME), dir.join(LOG_NAME));
+    if exists(&unfinished)? {
+        sync_new(&unfinished)?;
+        fs::rename(&unfinished, &log).map_err(OpenError::io(&log, "create"))?;
+        sync_dir(dir).map_err(OpenError::io(dir, "sync"))?;
+    }
+    Ok(())
 }
 
 /// Opens the store in `dir`.
-pub(crate) fn open(dir: &Path, options: &Options, lock: Option<StoreLock>) -> Result<Opened, OpenError> {
-    let medium = open_medium(dir, options)?;
-    let journal_identity = medium.identity();
-    let identity = Identity::of_journal(&medium);
-    let opened = start(medium, identity, &dir.join(REGION_NAME), options, lock, None)?;
+pub(crate) fn open(
+    dir: &Path,
+    naming: Naming,
+    options: &Options,
+    lock: Option<StoreLock>,
+) -> Result<Opened, OpenError> {
+    let medium = open_medium(dir, naming, options)?;
+    let [base, log] = naming.files(dir);
+    let (journal_identity, identity) = (medium.identity(), Identity::of_journal(&medium));
+    let opened = start(medium, identity, &base, options, lock, None)?;
     if opened.identity.uuid() == journal_identity {
         Ok(opened)
     } else {
-        let why = std::io::Error::other("it belongs to another store");
-        Err(OpenError::io(&dir.join(LOG_NAME), "use")(why))
+        Err(OpenError::io(&log, "use")(io::Error::other("it belongs to another store")))
     }
 }
 
 /// Opens the journal of the store in `dir`.
-pub(crate) fn open_medium(dir: &Path, options: &Options) -> Result<Journaled<OsFile>, OpenError> {
+pub(crate) fn open_medium(dir: &Path, naming: Naming, options: &Options) -> Result<Journaled<OsFile>, OpenError> {
+    let [base, log] = naming.files(dir);
     let open = |path: &Path| OsFile::open(path, !options.read_only).map_err(OpenError::io(path, "open"));
-    let (base_path, log_path) = (dir.join(REGION_NAME), dir.join(LOG_NAME));
-    let files = Files { base: open(&base_path)?, log: open(&log_path)? };
-    let name = files.base.medium_name().map_err(OpenError::io(&base_path, "examine"))?;
+    let files = Files { base: open(&base)?, log: open(&log)? };
+    let name = files.base.medium_name().map_err(OpenError::io(&base, "examine"))?;
     let medium = Journaled::open(files, journal_options(options, name), &|_| {});
-    medium.map_err(|error| journal_error([&base_path, &log_path], error))
+    medium.map_err(|error| journal_error([&base, &log], error))
 }
 
 /// The error, with the file that it is about.

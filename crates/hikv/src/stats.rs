@@ -108,6 +108,14 @@ pub struct Stats {
     pub queued_count: u64,
     /// Changes that wait until the ordered index is built.
     pub delta_count: u64,
+    /// Live snapshots.
+    pub snapshot_count: u64,
+    /// Seconds that the oldest of them has lived.
+    pub oldest_snapshot_seconds: f64,
+    /// Items that were replaced or deleted, and that snapshots keep.
+    pub kept_count: u64,
+    /// Bytes of those items, whose room is not free.
+    pub kept_bytes: u64,
     /// The instruction that writes lines back.
     pub flush_instruction: &'static str,
     /// True where readers execute no fence (`membarrier` was granted).
@@ -148,6 +156,10 @@ impl Stats {
             order_dram_bytes: order.map_or(0, |order| order.dram_bytes),
             queued_count: order.map_or(0, |order| order.queued_count),
             delta_count: order.map_or(0, |order| order.delta_count),
+            snapshot_count: figures.snapshots.snapshot_count,
+            oldest_snapshot_seconds: figures.snapshots.oldest_age.as_secs_f64(),
+            kept_count: figures.snapshots.kept_count,
+            kept_bytes: figures.snapshots.kept_bytes,
             flush_instruction: arch::flush_instruction(),
             fence_free_readers: epoch::readers_are_fence_free(),
         }

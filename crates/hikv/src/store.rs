@@ -83,8 +83,16 @@ impl Store {
     }
 
     pub(crate) fn with_options(path: &Path, options: &Options) -> Result<Store, OpenError> {
+        Store::of_opened(path, options, files::open)
+    }
+
+    pub(crate) fn of_opened(
+        path: &Path,
+        options: &Options,
+        open: impl FnOnce(&Path, &Options) -> Result<Opened, OpenError>,
+    ) -> Result<Store, OpenError> {
         let guard = ForkGuard::new().map_err(OpenError::io(path, "watch for forks of"))?;
-        let Opened { engine, identity, lock } = files::open(path, options)?;
+        let Opened { engine, identity, lock } = open(path, options)?;
         let start = |i| if i == 0 { Worker::start_watching_time } else { Worker::start };
         let workers = (0..options.worker_count())
             .map(|i| start(i)(Arc::downgrade(&engine)))
@@ -317,7 +325,7 @@ impl Store {
     /// Deletes every key, as one step for readers and for a crash.
     ///
     /// # Errors
-    /// See [`Error`]; nothing has changed.
+    /// See [`Error`]; nothing has changed. [`Error::SnapshotLive`] while there are snapshots.
     pub fn clear(&self) -> Result<(), Error> {
         self.change(|engine| engine.clear())
     }
@@ -387,7 +395,7 @@ impl Store {
         Stats::gather(engine, &self.inner.identity)
     }
 
-    /// Closes this handle. The store is closed when its last clone is; whatever was acknowledged is durable before that.
+    /// Closes this handle. The store is closed when its last clone is, and its last snapshot; whatever was acknowledged is durable before that.
     /// The last one leaves a clean image, where there is room for it: the next opening then need not look for free space,
     /// count keys, or sort them if they were in order. Dropping the last handle does the same and tells no errors.
     ///

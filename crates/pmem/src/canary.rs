@@ -85,6 +85,14 @@ pub enum Canary {
     MoveUnchecked,
     /// A moved item's old place is free before its entry is switched.
     MoveFreesEarly,
+    /// The snapshot epoch is not durable before items are stamped with it.
+    EpochNotFlushed,
+    /// A writer does not look again, under the bucket's lock, whether a snapshot was taken since it stamped its item.
+    StaleStamp,
+    /// A snapshot does not wait for the writers that were at it when it was taken.
+    SnapshotBeforeWriters,
+    /// A replaced item is kept for snapshots only after the one that replaces it is visible.
+    KeptAfterPublish,
     /// Of several entries of one commit the log has the later before the earlier.
     LogOrderUnlikeStores,
     /// The checkpoint takes pages of memory, with whatever was stored since, in place of what the log says.

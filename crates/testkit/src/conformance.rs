@@ -46,6 +46,7 @@ impl std::error::Error for Mismatch {}
 /// If the shape asks for what stores cannot do by themselves: to reopen, or to run on a full medium.
 pub fn conformance(open: impl Fn() -> Box<dyn Operations>, shape: &Shape, seeds: Range<u64>) -> Result<u64, Mismatch> {
     assert!(!shape.reopens && !shape.fills, "an open store neither reopens itself nor fills its medium");
+    assert!(!shape.snapshots, "snapshots are for the explorer");
     let compared = seeds.map(|seed| run(&*open(), shape, seed));
     compared.sum()
 }
@@ -82,6 +83,8 @@ fn apply(store: &dyn Operations, op: &Op, oracle: &mut Oracle) -> Result<(), Pro
         Op::Scan => in_order(store, oracle.acknowledged().as_ref().expect("an open store"))?,
         Op::Compact => store.compact().map_err(refused("compact"))?,
         Op::Format
+        | Op::Snapshot
+        | Op::Release
         | Op::Reopen
         | Op::Full
         | Op::Room

@@ -6,6 +6,9 @@
 //! then crashes the recovery itself, and the recovered store, and demands the same again. Readers are interposed between
 //! the steps of an operation by further runs of the same script.
 //!
+//! Snapshots that a script takes are compared with what the store held then, after every operation and between its steps,
+//! until they are released; a crash takes them away.
+//!
 //! **Canaries** ([`hunt`]): the same exploration of a deliberately broken twin must object. A checker that has never
 //! caught anything proves nothing, and an exploration that looked at nothing is an objection too.
 //!
@@ -16,6 +19,7 @@
 //!
 //! A store joins by implementing [`Operations`] and, for the explorer, [`Subject`].
 
+mod at_snapshot;
 mod conformance;
 mod contend;
 mod examine;

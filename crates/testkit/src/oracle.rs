@@ -238,6 +238,8 @@ fn applied(state: &State, op: &Op) -> State {
         | Op::Clear
         | Op::Scan
         | Op::Compact
+        | Op::Snapshot
+        | Op::Release
         | Op::Reopen
         | Op::Full
         | Op::Room => {}

@@ -35,13 +35,17 @@ pub enum Op {
     At(u64),
     /// Let the background work until there is nothing to do.
     Settle,
-    /// Remove every key.
+    /// Remove every key. Snapshots end before.
     Clear,
     /// Read all keys in order, both ways. What is written from then on, the store keeps in order.
     Scan,
     /// Give back what space can be given back; contents stay as they are.
     Compact,
-    /// Close the store and open it again, without a crash.
+    /// Take a snapshot.
+    Snapshot,
+    /// End the oldest snapshot, if there is one.
+    Release,
+    /// Close the store and open it again, without a crash. Snapshots end before.
     Reopen,
     /// From now on the region cannot grow.
     Full,
@@ -95,6 +99,8 @@ impl fmt::Display for Op {
             Op::Clear => f.write_str("clear"),
             Op::Scan => f.write_str("scan"),
             Op::Compact => f.write_str("compact"),
+            Op::Snapshot => f.write_str("take a snapshot"),
+            Op::Release => f.write_str("release a snapshot"),
             Op::Reopen => f.write_str("reopen"),
             Op::Full => f.write_str("medium full"),
             Op::Room => f.write_str("room again"),

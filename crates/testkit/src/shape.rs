@@ -21,6 +21,8 @@ pub struct Shape {
     pub batches: bool,
     /// Whether some read all keys in order.
     pub scans: bool,
+    /// Whether some take snapshots and release them.
+    pub snapshots: bool,
     /// Whether some clear the store.
     pub clears: bool,
     /// Whether some close and open it again.
@@ -49,6 +51,7 @@ impl Shape {
             swaps: false,
             batches: false,
             scans: false,
+            snapshots: false,
             clears: false,
             reopens: false,
             fills: false,
@@ -77,6 +80,8 @@ impl Shape {
             22..50 => Op::Delete(self.key(rng)),
             50..62 if self.multi_puts => Op::MultiPut(self.items(rng)),
             62..70 if self.scans => Op::Scan,
+            70..76 if self.snapshots => Op::Snapshot,
+            76..80 if self.snapshots => Op::Release,
             70..85 if self.swaps => self.swap(rng, before),
             _ => Op::Put(self.key(rng), self.value(rng)),
         }

@@ -181,6 +181,9 @@ pub trait Subject: Operations + Sized + Send + Sync + 'static {
     /// What it lies on: [`pmem_sim::Sim`], or [`pmem_sim::SimDisk`] with a journal between.
     type Medium: Crashable;
 
+    /// Whether it has snapshots. They end with the store's process.
+    const HAS_SNAPSHOTS: bool = false;
+
     /// Makes an empty store, whatever the medium holds.
     ///
     /// # Errors
@@ -204,6 +207,47 @@ pub trait Subject: Operations + Sized + Send + Sync + 'static {
         Ok(())
     }
 
+    /// Takes a snapshot, and says by which number it is asked for.
+    ///
+    /// # Errors
+    /// Whatever the store says; that it has none, if so.
+    fn snapshot(&self) -> Result<u64, Failure> {
+        Err(no_snapshots())
+    }
+
+    /// Ends a snapshot.
+    fn release(&self, _snapshot: u64) {}
+
+    /// As [`Operations::get`], at a snapshot.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn get_at(&self, _snapshot: u64, _key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+        Err(no_snapshots())
+    }
+
+    /// As [`Operations::for_each`], at a snapshot.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn for_each_at(&self, _snapshot: u64, _each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
+        Err(no_snapshots())
+    }
+
+    /// As [`Operations::scan`], at a snapshot.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn scan_at(
+        &self,
+        _snapshot: u64,
+        _from: Bound<&[u8]>,
+        _direction: Direction,
+        _each: &mut Visit<'_>,
+    ) -> Result<bool, Failure> {
+        Ok(false)
+    }
+
     /// Runs what the store leaves to the background (sweep, retirement) to its end.
     ///
     /// # Errors
@@ -216,4 +260,8 @@ pub trait Subject: Operations + Sized + Send + Sync + 'static {
     fn space(&self, _contents: &Contents) -> Option<Space> {
         None
     }
+}
+
+fn no_snapshots() -> Failure {
+    Failure::Other("this store has no snapshots".into())
 }

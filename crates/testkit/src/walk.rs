@@ -8,7 +8,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use pmem_sim::{Crashable, Model};
 
-use crate::examine::panicked;
+use crate::at_snapshot::Taken;
+use crate::examine::{account, panicked};
 use crate::explore::{Counts, Settings};
 use crate::oracle::State;
 use crate::read::{in_order, read, refused};
@@ -71,7 +72,11 @@ impl<S: Subject> Walk<S> {
 
     fn perform(&mut self, op_index: usize, op: &Op) -> Result<(), Box<Violation>> {
         self.scene.lock().begin(op_index, op);
-        let done = catch_unwind(AssertUnwindSafe(|| self.apply(op)));
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            let outcome = self.apply(op)?;
+            self.compare_snapshots(*op == Op::Scan)?;
+            Ok(outcome)
+        }));
         let done = done.unwrap_or_else(|panic| Err(panicked(&*panic)));
         self.scene.lock().end(&self.sim, done)
     }
@@ -94,6 +99,8 @@ impl<S: Subject> Walk<S> {
                 done => done.map_err(refused("batch"))?,
             },
             Op::Delete(key) => return self.delete(store(), key),
+            Op::Snapshot => self.take_snapshot(store())?,
+            Op::Release => self.release(store(), 1),
             Op::Cas { key, expected, new } => return self.swap(store(), key, expected.as_deref(), new.as_deref()),
             Op::PutExpiring(key, value, at_ms) => match store().put_expiring(key, value, *at_ms) {
                 Err(Failure::Full) => return Ok(Outcome::Refused),
@@ -102,7 +109,7 @@ impl<S: Subject> Walk<S> {
             Op::Expire(key, at_ms) => return self.expire(store(), key, *at_ms),
             Op::At(now_ms) => S::set_time(*now_ms),
             Op::Settle => store().settle().map_err(refused("settle"))?,
-            Op::Clear => match store().clear() {
+            Op::Clear => match self.without_snapshots(store()).clear() {
                 Err(Failure::Full) => return Ok(Outcome::Refused),
                 done => done.map_err(refused("clear"))?,
             },
@@ -112,6 +119,38 @@ impl<S: Subject> Walk<S> {
             Op::Room => self.sim.fail_grow_after(u64::MAX),
         }
         Ok(Outcome::Done)
+    }
+
+    fn take_snapshot(&self, store: &S) -> Result<(), Problem> {
+        let contents = Arc::new(self.acknowledged().expect("a script formats first"));
+        let number = store.snapshot().map_err(refused("snapshot"))?;
+        self.scene.lock().snapshots.push(Taken { number, contents });
+        Ok(())
+    }
+
+    /// Releases the oldest snapshots, at most `count`.
+    fn release(&self, store: &S, count: usize) {
+        let released: Vec<_> = {
+            let mut scene = self.scene.lock();
+            let count = count.min(scene.snapshots.len());
+            scene.snapshots.drain(..count).collect()
+        };
+        released.iter().for_each(|taken| store.release(taken.number));
+    }
+
+    fn without_snapshots<'a>(&self, store: &'a S) -> &'a S {
+        self.release(store, usize::MAX);
+        store
+    }
+
+    /// Every live snapshot shows what the store held when it was taken.
+    fn compare_snapshots(&self, in_order: bool) -> Result<(), Problem> {
+        let Some(store) = self.store.as_deref() else { return Ok(()) };
+        let (snapshots, keys) = {
+            let scene = self.scene.lock();
+            (scene.snapshots.clone(), scene.keys().clone())
+        };
+        snapshots.iter().try_for_each(|taken| taken.compare(store, &keys, in_order))
     }
 
     fn acknowledged(&self) -> State {
@@ -150,6 +189,7 @@ impl<S: Subject> Walk<S> {
     }
 
     fn reopen(&mut self) -> Result<Outcome, Problem> {
+        self.without_snapshots(self.store.as_deref().expect("a script formats first"));
         self.scene.lock().receive(None);
         let store = self.store.take().and_then(Arc::into_inner).expect("visitors keep no store");
         store.close().map_err(refused("close"))?;
@@ -163,12 +203,20 @@ impl<S: Subject> Walk<S> {
         Ok(Outcome::Done)
     }
 
-    /// The live store holds at the end what it should.
+    /// The live store holds at the end what it should, and takes no more room than that.
     fn finish(self) -> Result<Counts, Box<Violation>> {
         self.sim.unobserve();
+        // What is done ahead of writers fails where the script has left the medium full.
+        self.sim.fail_grow_after(u64::MAX);
         if let Some(store) = &self.store {
+            self.without_snapshots(store);
             let mut scene = self.scene.lock();
-            let held = catch_unwind(AssertUnwindSafe(|| read(&**store, scene.keys())));
+            let held = catch_unwind(AssertUnwindSafe(|| {
+                let contents = read(&**store, scene.keys())?;
+                store.settle().map_err(refused("settle"))?;
+                account(&**store, &contents)?;
+                Ok(contents)
+            }));
             let held = held.unwrap_or_else(|panic| Err(panicked(&*panic)));
             let judged = held.and_then(|contents| scene.oracle().judge(&Some(contents)));
             scene.conclude(judged)?;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use hikv::Store;
 use hikv::dump::DumpWriter;
+use hikv::{Expiry, Store};
 
 use super::listing::Listing;
 use crate::failure::Failure;
@@ -37,12 +37,14 @@ impl Dump {
         let mut listing = Listing::begin("dumped", self.file.as_deref(), Some(total), every)?;
         match format {
             FileFormat::Text(format) => {
-                self.show_all(&store, &mut listing, |out, key, value| format.write(key, value, out))?;
+                self.show_all(&store, &mut listing, |out, key, value, _| format.write(key, value, out))?;
                 listing.finish()
             }
             FileFormat::Hikv => {
                 let mut listing = listing.wrapped(|out| DumpWriter::new(out, store.uuid()))?;
-                self.show_all(&store, &mut listing, |dump, key, value| dump.put(key, value, None))?;
+                self.show_all(&store, &mut listing, |dump, key, value, expiry| {
+                    dump.put(key, value, (!expiry.is_never()).then(|| expiry.ms()))
+                })?;
                 // Only now: a dump of a part has no end.
                 listing.finish_with(|dump| dump.finish().map(drop))
             }
@@ -53,10 +55,11 @@ impl Dump {
         &self,
         store: &Store,
         listing: &mut Listing<S>,
-        mut write: impl FnMut(&mut S, &[u8], &[u8]) -> io::Result<()>,
+        mut write: impl FnMut(&mut S, &[u8], &[u8], Expiry) -> io::Result<()>,
     ) -> Result<(), Failure> {
-        let each = |key: &[u8], value: &[u8]| listing.show(|out| write(out, key, value));
-        store.for_each(each).map_err(Failure::at_path(&self.dir))
+        let each = |key: &[u8], value: &[u8], expiry| listing.show(|out| write(out, key, value, expiry));
+        let shown = store.snapshot().and_then(|snapshot| snapshot.for_each_with_expiry(each));
+        shown.map_err(Failure::at_path(&self.dir))
     }
 
     fn format(&self) -> Result<FileFormat, Failure> {

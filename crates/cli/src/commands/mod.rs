@@ -1,5 +1,6 @@
 //! The commands, a file each.
 
+mod backup;
 mod bench;
 mod cas;
 mod check;
@@ -44,6 +45,8 @@ pub(crate) enum Command {
     Scan(scan::Scan),
     Check(check::Check),
     Compact(compact::Compact),
+    Backup(backup::Backup),
+    Restore(backup::Restore),
     Repair(repair::Repair),
     Stats(stats::Stats),
     Bench(bench::Bench),
@@ -67,6 +70,8 @@ impl Command {
             Command::Scan(scan) => scan.run(),
             Command::Check(check) => check.run(),
             Command::Compact(compact) => compact.run(),
+            Command::Backup(backup) => backup.run(),
+            Command::Restore(restore) => restore.run(),
             Command::Repair(repair) => repair.run(),
             Command::Stats(stats) => stats.run(),
             Command::Bench(bench) => bench.run(),

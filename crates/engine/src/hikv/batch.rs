@@ -8,7 +8,6 @@
 //! A turn -> pairs -> stashes -> (tickets). Who waits for room holds the turn alone, and is not pinned.
 
 use heap::{FEATURE_BATCHES, Reservation};
-use index::Position;
 use index::partitioned_hash::batch::record::record_bytes;
 use index::partitioned_hash::batch::{Batch, Full, Turn};
 use pmem::{Dram, Medium, MediumError};
@@ -16,18 +15,23 @@ use pmem::{Dram, Medium, MediumError};
 use super::HiKv;
 use super::item::NewItem;
 use super::order::{Order, Written};
+use super::publish;
 use super::write::check_key;
 use crate::{BatchOp, Error, Expiry, Limits};
+
+/// An item that was written and not published.
+type NewlyWritten<'a, D> = publish::Prepared<'a, D>;
 
 /// A key's last operation, with its item written and not published, if it puts.
 struct Prepared<'a, D: Dram> {
     signature: u64,
     key: &'a [u8],
-    item: Option<Reservation<'a, D>>,
+    item: Option<NewlyWritten<'a, D>>,
 }
 
 /// A change that was noted in the batch.
 struct Noted<'a, T> {
+    signature: u64,
     ticket: T,
     written: Written<'a>,
 }
@@ -109,7 +113,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         let key = op.key();
         let Some(value) = op.value() else { return Ok(Prepared { signature, key, item: None }) };
         let item = self.prepare(&NewItem { key, value, expiry: Expiry::NEVER })?;
-        Ok(Prepared { signature, key, item: Some(item.room) })
+        Ok(Prepared { signature, key, item: Some(item) })
     }
 
     /// Step 2. The caller is pinned.
@@ -129,7 +133,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         &Prepared { signature, key, ref item }: &Prepared<'a, D>,
     ) -> Result<Option<Noted<'a, O::Ticket<'a>>>, Stop> {
         let found = batch.find(signature, |position| Ok::<_, Stop>(self.item_of(position, key)?.map(drop)))?;
-        let new = item.as_ref().map(|item| Position::of(item.place()));
+        let new = item.as_ref().map(|item| item.position());
         match (&found, new) {
             (None, None) => return Ok(None),
             (None, Some(new)) => batch.insert(signature, new).map_err(Stop::Segment)?,
@@ -137,7 +141,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             (Some(found), None) => batch.remove(signature, found),
         }
         let ticket = self.order.take(self.index.partition(signature)).ok_or(Stop::Queue)?;
-        Ok(Some(Noted { ticket, written: Written { key, old: found.map(|found| found.position), new } }))
+        Ok(Some(Noted { signature, ticket, written: Written { key, old: found.map(|found| found.position), new } }))
     }
 
     /// Steps 3 to 8. The caller is pinned.
@@ -151,18 +155,35 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         if noted.is_empty() {
             return Ok(());
         }
-        for item in prepared.into_iter().filter_map(|prepared| prepared.item) {
-            item.publish();
+        for item in self.stamped_together(prepared, &noted)? {
+            item.room.publish();
         }
         let finished = batch.commit(turn, record.publish());
-        for Noted { ticket, written } in noted {
-            self.order.tell(self.cx(), ticket, written);
+        for Noted { ticket, written, .. } in noted {
+            self.order.tell(self.disposal(), ticket, written);
         }
         for (signature, segment) in finished.crowded {
             // The items are in; a split that finds no space now will be tried again by a later put.
             let _ = self.index.split(self.cx(), signature, segment);
         }
         Ok(finished.durable?)
+    }
+
+    /// The batch's items, of one snapshot epoch, and what live snapshots see of its keys kept: a snapshot has all of the batch
+    /// or nothing. Under all locks, and nothing can keep the caller from publishing any more.
+    fn stamped_together<'a>(
+        &'a self,
+        prepared: Vec<Prepared<'a, D>>,
+        noted: &[Noted<'a, O::Ticket<'a>>],
+    ) -> Result<Vec<NewlyWritten<'a, D>>, Error> {
+        let stamp = self.stamp();
+        let items = prepared.into_iter().filter_map(|prepared| prepared.item);
+        let stamped = items.map(|item| if item.stamp == stamp { Ok(item) } else { self.stamp_as(item, stamp) });
+        let stamped = stamped.collect::<Result<_, _>>()?;
+        for Noted { signature, written, .. } in noted {
+            self.keep_for_snapshots(stamp, *signature, written.key, written.old)?;
+        }
+        Ok(stamped)
     }
 
     /// Waits until each queue that the batch needs has room for all of it.

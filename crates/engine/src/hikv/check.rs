@@ -92,6 +92,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         if self.hasher.signature(item.key) != signature {
             return Err(damage("an entry's signature is not that of its key"));
         }
+        if item.header.epoch > self.stamp() {
+            return Err(damage("an item is of a later snapshot epoch than the store"));
+        }
         let same_key = |&twin: &Position| self.whole_item(twin).is_ok_and(|other| other.key == item.key);
         if twins.iter().any(same_key) {
             return Err(damage("a key has two entries"));

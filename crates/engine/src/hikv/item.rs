@@ -120,22 +120,22 @@ pub(super) struct NewItem<'a> {
 
 impl NewItem<'_> {
     #[inline(always)]
-    fn header(&self) -> Header {
-        Header::new(self.key.len(), self.value.len() as u64, self.expiry)
+    fn header(&self, epoch: u32) -> Header {
+        Header::new(self.key.len(), self.value.len() as u64, self.expiry, epoch)
     }
 
     #[inline(always)]
     pub(super) fn item_bytes(&self) -> u64 {
-        self.header().item_bytes()
+        self.header(0).item_bytes()
     }
 
-    /// Writes the item and flushes it.
+    /// Writes the item, of this snapshot epoch, and flushes it.
     ///
     /// # Safety
     /// The caller reserved room for it at `at`.
     #[inline]
-    pub(super) unsafe fn write<M: Medium>(&self, medium: &M, at: Offset) {
-        let header = self.header();
+    pub(super) unsafe fn write<M: Medium>(&self, medium: &M, at: Offset, epoch: u32) {
+        let header = self.header(epoch);
         let checksum = checksum_start(&header, self.expiry).update(self.key).update(self.value).value();
         let mut head = [0; HEADER_BYTES + EXPIRY_BYTES];
         head[..HEADER_BYTES].copy_from_slice(&Header { checksum, ..header }.to_bytes());
@@ -165,6 +165,24 @@ pub(super) unsafe fn copy<M: Medium>(medium: &M, to: Offset, from: Position, ite
     Ok(())
 }
 
+/// Gives an item another snapshot epoch, and flushes its header.
+///
+/// # Errors
+/// As for [`Item::read`].
+///
+/// # Safety
+/// The caller wrote the item at `position`, and nobody else knows it.
+pub(super) unsafe fn restamp<M: Medium>(medium: &M, position: Position, epoch: u32) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    let item = unsafe { Item::read(medium, position) }?;
+    let header = Header { epoch, ..item.header };
+    let checksum = checksum_start(&header, item.expiry).update(item.key).update(item.value).value();
+    let bytes = Header { checksum, ..header }.to_bytes();
+    // SAFETY: the caller's promise; what is read of the item begins behind the header, and is not stored to.
+    unsafe { medium.stream(position.offset(), &[&bytes]) };
+    Ok(())
+}
+
 /// An item whose value comes from a source, in pieces.
 pub(super) struct Streamed<'a> {
     header: Header,
@@ -183,9 +201,10 @@ impl<'a> Streamed<'a> {
         key: &[u8],
         expiry: Expiry,
         value_bytes: u64,
+        epoch: u32,
         source: &'a mut dyn Read,
     ) -> Result<Streamed<'a>, Error> {
-        let header = Header::new(key.len(), value_bytes, expiry);
+        let header = Header::new(key.len(), value_bytes, expiry, epoch);
         let start = [&expiry.ms().to_le_bytes()[..header.key_start() - HEADER_BYTES], key].concat();
         let unread_bytes = start.len() as u64 + value_bytes;
         let body = Cursor::new(start).chain(source.take(value_bytes));

@@ -6,13 +6,14 @@
 //! and cannot take away.
 //!
 //! # Write order
-//! 1 reserve room; 2 write the item, flush; 3 lock the bucket, look for the key, take a ticket of the order; 4 order,
-//! publish, commit, unlock; 5 wait, take the FRESH mark away; 6 fill the ticket: the item that was replaced is retired. A
-//! crash before 4 leaves garbage that nothing reaches, which is free space. Several keys as one step: [`batch`].
+//! 1 reserve room; 2 write the item, flush; 3 lock the bucket, look for the key, take a ticket of the order, keep what live
+//! snapshots see (`snapshots`); 4 order, publish, commit, unlock; 5 wait, take the FRESH mark away; 6 fill the ticket: the
+//! item that was replaced is retired. A crash before 4 leaves garbage that nothing reaches, which is free space. Several keys
+//! as one step: `batch`.
 //!
 //! # Lock order
-//! background, compaction -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator. Operations are
-//! pinned throughout; whoever waits for readers (`clear`) is not.
+//! background, compaction -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator.
+//! Operations are pinned throughout; whoever waits for readers (`clear`) is not.
 
 mod background;
 mod batch;
@@ -27,9 +28,11 @@ mod multi_put;
 mod open;
 mod ops;
 pub mod order;
+mod publish;
 mod read;
 mod reaper;
 pub mod salvage;
+mod snapshots;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -49,6 +52,7 @@ use compact::Compaction;
 use image::CleanImage;
 use order::{HashOnly, Order};
 use reaper::Reaper;
+use snapshots::Snapshots;
 
 pub use heap::Parameters;
 
@@ -64,6 +68,7 @@ pub struct HiKv<M, D: Dram, O = HashOnly> {
     /// Every entry is counted, and free space is known unless the store is damaged or read-only.
     swept: AtomicBool,
     image: CleanImage,
+    snapshots: Snapshots,
     clock: Clock,
     reaper: Reaper,
     compaction: Compaction,
@@ -89,13 +94,14 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
 
     fn gather_stats(&self) -> EngineStats {
         let (space, splits) = (self.heap.stats(), self.index.split_stats());
+        let snapshots = self.snapshots.stats();
         EngineStats {
             items: self.index.len(),
             region_bytes: space.region_bytes,
             used_bytes: space.mark_bytes,
             live_bytes: space.live_bytes,
             free_bytes: space.free_bytes,
-            dram_bytes: space.dram_bytes + self.index.dram_bytes(),
+            dram_bytes: space.dram_bytes + self.index.dram_bytes() + snapshots.dram_bytes,
             swept: self.swept.load(Ordering::Acquire),
             garbage_count: self.limbo.len(),
             segment_count: self.index.segment_count(),
@@ -107,6 +113,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             compaction: self.compaction.stats(),
             counts: self.medium.counts(),
             order: self.order.stats(),
+            snapshots,
         }
     }
 }

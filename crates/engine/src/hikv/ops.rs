@@ -10,11 +10,12 @@ use pmem::{Dram, Medium};
 use super::HiKv;
 use super::item::{Item, NewItem, Streamed};
 use super::order::Order;
+use super::publish::{Before, Prepared, Target};
 use super::read::{GROUP_COUNT, whole};
-use super::write::{Before, Prepared, Target, check_key};
+use super::write::check_key;
 use crate::{
     BatchOp, Check, Clock, Compacted, CompactionProgress, Damage, Decide, Engine, EngineStats, Error, Expiry,
-    OrderedEngine, Progress, Version, Wanted,
+    OrderedEngine, Progress, SnapshotEngine, Version, Wanted,
 };
 
 impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
@@ -66,13 +67,14 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
         self.check_put(key, len_bytes)?;
         // The source may be slow: nobody is kept from freeing memory meanwhile.
-        let item = Streamed::start(key, expiry, len_bytes, source)?;
+        let stamp = self.stamp();
+        let item = Streamed::start(key, expiry, len_bytes, stamp, source)?;
         self.announce(expiry);
         let room = self.with_room(|| self.reserve(item.item_bytes()))?;
         // SAFETY: the room was just reserved.
         unsafe { item.write(&self.medium, room.place().offset) }?;
         let target = Target::any(self.hasher.signature(key), key);
-        self.publish_waiting(epoch::pin(), target, Some(Prepared { room, expiry })).map(drop)
+        self.publish_waiting(epoch::pin(), target, Some(Prepared { room, expiry, stamp })).map(drop)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
@@ -107,9 +109,11 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         self.check_writable()?;
         // Free space that is still unknown could not be told from what is freed now.
         self.finish_sweep()?;
-        self.order.suspend(self.cx());
+        let no_snapshot = self.snapshots.exclude()?;
+        self.order.suspend(self.disposal());
         let cleared = self.with_room(|| Ok(self.index.clear(self.cx())?));
         self.order.resume();
+        drop(no_snapshot);
         let cleared = cleared?;
         self.cleared.retire(cleared, |cleared| cleared.free(self.cx()));
         // A caller that is pinned itself (it reads a value) leaves the freeing to the background.
@@ -175,6 +179,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
 
     fn ordered(&self) -> Option<&dyn OrderedEngine> {
         O::operations(self)
+    }
+
+    fn snapshots(&self) -> &dyn SnapshotEngine {
+        self
     }
 
     fn stats(&self) -> EngineStats {

@@ -2,6 +2,7 @@
 
 mod churn;
 mod clearing;
+mod snapshots;
 
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
 //! Many threads and one store: every key's history is linearizable, no value is torn or another's, `clear` is one step, and
-//! so are batches, walks miss nothing, and readers of large values notice replacement.
+//! so are batches, walks miss nothing, snapshots are of one moment, and readers of large values notice replacement.
 //!
 //! The tests that are ignored are the same for longer: `cargo test -p hikv --release --test contention -- --ignored`.
 
@@ -9,5 +9,6 @@ mod compacting;
 mod histories;
 mod increments;
 mod place;
+mod snapshots;
 mod value_readers;
 mod walks;

@@ -91,6 +91,12 @@ impl Geometry {
         (signature >> 1 >> (63 - self.partition_bits)) as usize
     }
 
+    /// The least signature of a partition whose other bits begin with `prefix`, aligned to the left of 64 bits.
+    #[must_use]
+    pub fn signature(self, partition: u64, prefix: u64) -> u64 {
+        (partition << 1 << (63 - self.partition_bits)) | prefix >> self.partition_bits
+    }
+
     /// The first `depth` bits after the partition's.
     #[inline(always)]
     #[must_use]

@@ -4,6 +4,7 @@
 //! A walk holds nothing between two segments. It advances by prefix, so that a split behind it shows nothing twice and
 //! one before it hides nothing: the halves of a visited segment lie behind, those of an unvisited one ahead.
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering;
 
 use heap::{HeapError, Misplaced, PlaceKind};
@@ -100,6 +101,13 @@ impl PartitionedHash {
             }
         }
         Ok(self.next_cursor(cursor, segment))
+    }
+
+    /// The signatures of what a step of a walk visits that goes from `cursor` to `next`.
+    pub fn signatures(&self, cursor: Cursor, next: Cursor) -> RangeInclusive<u64> {
+        let start = |cursor: Cursor| self.geometry.signature(cursor.partition as u64, cursor.prefix);
+        let last = if next.done { u64::MAX } else { start(next) - 1 };
+        start(cursor)..=last
     }
 
     /// Sweeps the segment at `cursor`: makes durable what an earlier process left, counts entries, tells the allocator

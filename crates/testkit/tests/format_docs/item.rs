@@ -6,13 +6,13 @@ use engine::hikv::layout::{EXPIRY_BYTES, HEADER_BYTES, Header};
 use engine::{Engine, Expiry, Hasher, Limits};
 use heap::layout::{SEGMENT_BYTES, SEGMENTS_CHUNK_SLOTS, SUPERBLOCK_COPIES};
 use heap::{Class, FEATURE_EXPIRY};
-use pmem::{LINE_BYTES, crc32c};
+use pmem::{LINE_BYTES, crc32c, seal};
 
 use crate::fields::Fields;
 use crate::pages::{assert_names, table};
 use crate::region::{chunks, head, payload, superblock_fields};
-use crate::segment;
 use crate::store::{EXTENT_VALUE_BYTES, KEY_COUNT, LARGE_VALUE_BYTES, PARAMETERS, Store, key, value};
+use crate::{region, segment};
 
 const PAGE: &str = "item";
 
@@ -138,7 +138,10 @@ impl<'a> Reader<'a> {
         }
         let covered = [&bytes[..8], &bytes[12..16], &bytes[16..]].concat();
         assert_eq!(header.number(head, "checksum"), u64::from(crc32c(0, &covered)));
-        assert!(header.number(head, "flags") <= 1 && header.number(head, "snapshot epoch") == 0);
+        let epoch = self.store.word(region::head().start("snapshot epoch"));
+        let epoch = if epoch == 0 { 0 } else { payload(epoch) };
+        assert!(header.number(head, "flags") <= 1);
+        assert!(header.number(head, "snapshot epoch") <= epoch, "no item is of a later epoch than the region");
         bytes[HEADER_BYTES + expiry_bytes as usize..].split_at(key as usize)
     }
 }
@@ -154,6 +157,21 @@ fn a_reader_made_from_the_pages_finds_every_item() {
     assert_eq!(reader.get(b"extent"), Some(&[3; EXTENT_VALUE_BYTES][..]));
     assert_eq!(reader.get(b"to be free"), None);
     assert_eq!(reader.get(b"never put"), None);
+}
+
+/// Each snapshot is of one epoch; what is put after it is stamped with the next one.
+#[test]
+fn items_are_stamped() {
+    let store = Store::new(&PARAMETERS);
+    for expected in 0..3 {
+        store.put(b"key", b"value");
+        let position = Reader::new(&store).find(b"key").expect("it was put");
+        let at = segment::position().of_word(position, "offset");
+        assert_eq!(header().number(store.bytes(at, HEADER_BYTES as u64), "snapshot epoch"), expected);
+        let word = region::head().start("snapshot epoch");
+        assert_eq!(store.word(word), if expected == 0 { 0 } else { seal(expected) });
+        store.0.snapshots().take_snapshot().expect("nobody is in a callback");
+    }
 }
 
 #[test]

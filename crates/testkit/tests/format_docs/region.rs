@@ -4,7 +4,7 @@ use engine::Engine;
 use heap::layout::{
     BATCH_WORD_COUNT, BATCH_WORDS, FORMAT_MARK, FORMAT_UNFINISHED, GENERATION, HIGH_WATER_MARK, IMAGE,
     PARTITION_COUNT_MAX, PARTITION_HEADER_BYTES, PARTITION_HEADERS, REGION_BYTES_MAX, SEGMENT_BYTES,
-    SEGMENTS_CHUNK_SLOTS, SEGMENTS_CHUNK_UNITS, SUPERBLOCK_COPIES, UNIT_BYTES, batch_word,
+    SEGMENTS_CHUNK_SLOTS, SEGMENTS_CHUNK_UNITS, SNAPSHOT_EPOCH, SUPERBLOCK_COPIES, UNIT_BYTES, batch_word,
 };
 use heap::{Class, ENGINE_HIKV, FEATURE_IMAGE, FEATURES_KNOWN, FORMAT_MAJOR, FORMAT_MINOR, MAGIC};
 use pmem::{LINE_BYTES, crc32c, seal};
@@ -47,11 +47,12 @@ fn versions() {
 pub(crate) fn head() -> Fields {
     let rows = table(PAGE, "Head");
     let [a, b] = SUPERBLOCK_COPIES;
-    let words = [IMAGE, IMAGE.plus(LINE_BYTES), BATCH_WORDS, batch_word(BATCH_WORD_COUNT)];
-    let starts = [a, b, FORMAT_MARK, HIGH_WATER_MARK, GENERATION].into_iter().chain(words).chain([PARTITION_HEADERS]);
-    let names = ["superblock, copy A", "superblock, copy B", "format mark", "high-water mark", "generation"];
+    let words = [FORMAT_MARK, HIGH_WATER_MARK, GENERATION, IMAGE, SNAPSHOT_EPOCH, BATCH_WORDS];
+    let ends = [batch_word(BATCH_WORD_COUNT), PARTITION_HEADERS];
+    let starts = [a, b].into_iter().chain(words).chain(ends);
+    let names = ["superblock, copy A", "superblock, copy B", "format mark", "high-water mark", "generation", "image"];
     let names: Vec<&str> =
-        names.into_iter().chain(["image", "zero", "batch words", "zero", "partition headers", "zero"]).collect();
+        names.into_iter().chain(["snapshot epoch", "batch words", "zero", "partition headers", "zero"]).collect();
     assert_names(&rows, &names);
     for (row, start) in rows.iter().zip(starts) {
         assert_eq!(row.number("offset"), start.0, "{}", row.text("name"));

@@ -1,7 +1,7 @@
 //! Batches crashed at every step, and read between every two: all of one is there or nothing.
 
 use engine::Hasher;
-use index::partitioned_hash::layout::Home;
+use index::partitioned_hash::layout::{Home, LINE_ENTRY_COUNT};
 use pmem::Canary;
 use pmem_sim::Model;
 use testkit::{Op, Problem, Script, Settings, Visitor};
@@ -58,19 +58,19 @@ fn around_a_split() -> Script {
     Script::after(72, setup, tail)
 }
 
-/// Keys of one home line, of which a batch fills it and goes on to the next; then replaces and deletes some.
+/// Keys of one home line, which is full before a batch inserts more of them; then some are replaced and deleted.
 fn in_one_line() -> Script {
     const KEY_COUNT: usize = 6;
     let home = |number: u32| Home::of(Hasher::new(HASH_SEED).signature(&number.to_be_bytes()));
     let numbers = (0..).filter(|&number| home(number) == home(0)).take(KEY_COUNT);
     let keys: Vec<_> = numbers.map(u32::to_be_bytes).collect();
+    let (first, more) = keys.split_at(LINE_ENTRY_COUNT as usize);
     let ops = [
-        put(keys[0], "1"),
-        batch(keys.iter().map(|key| (key, Some("2")))),
+        batch(more.iter().map(|key| (key, Some("2")))),
         batch(keys.iter().enumerate().map(|(i, key)| (key, (i % 2 == 0).then_some("3")))),
         batch(keys.iter().map(|key| (key, Some("4")))),
     ];
-    Script::fresh(75, ops)
+    Script::after(75, first.iter().map(|key| put(key, "1")), ops)
 }
 
 /// Batches for which there is no room, and one for which there is.

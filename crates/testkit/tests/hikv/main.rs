@@ -8,6 +8,7 @@ mod closes;
 mod compactions;
 mod journaled;
 mod scripts;
+mod snapshots;
 mod subject;
 
 use pmem::Canary;

@@ -7,11 +7,12 @@ use std::time::Duration;
 use engine::hikv::order::Order;
 use engine::hikv::{Parameters, layout::HEADER_BYTES};
 use engine::{
-    BatchOp, Check, Clock, Cursor, Decision, Depth, Early, Engine, Error, Expiry, HashOnly, HiKv, HostDram, OpenError,
-    Ordered, OrderedEngine, Progress, ScanCursor,
+    BatchOp, Check, Clock, Cursor, Decision, Depth, Early, Engine, Error, Expiry, HashOnly, HiKv, HostDram, Moment,
+    OpenError, Ordered, OrderedEngine, Progress, ScanCursor, SnapshotEngine,
 };
 use heap::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, UNIT_BYTES};
 use heap::{Class, HeapError};
+use parking_lot::Mutex;
 use pmem::{Medium, MediumError};
 use pmem_sim::{Crashable, Sim};
 use testkit::{Contents, Direction, Failure, Operations, Space, Subject, Visit, expiring};
@@ -23,7 +24,7 @@ pub(crate) const REGION_BYTES: u64 = (2 << 20) + (512 << 10);
 pub(crate) const HASH_SEED: u64 = 7;
 
 /// The store that is crashed. One partition, so that few keys fill a segment.
-pub(crate) struct Crashed<O = HashOnly, M = Sim>(pub(crate) HiKv<M, HostDram, O>);
+pub(crate) struct Crashed<O = HashOnly, M = Sim>(pub(crate) HiKv<M, HostDram, O>, Mutex<Vec<Moment>>);
 
 /// The store that keeps its keys in order, once it was scanned.
 pub(crate) type InOrder = Crashed<Ordered<HostDram>>;
@@ -86,13 +87,17 @@ impl<M: Medium> Kept<M> for Ordered<HostDram> {
 
 impl<O: Kept<M>, M: Over> Crashed<O, M> {
     fn of(store: HiKv<M, HostDram>) -> Crashed<O, M> {
-        Crashed(O::kept(store.by_clock(now())))
+        Crashed(O::kept(store.by_clock(now())), Mutex::default())
+    }
+
+    fn taken(&self, snapshot: u64) -> Moment {
+        self.1.lock()[snapshot as usize]
     }
 
     /// The value, and with it when the key expires, if it does.
     fn shown(&self, key: &[u8], value: &[u8]) -> Result<Vec<u8>, Failure> {
-        let expiry = self.0.expiry(key).map_err(failure)?.filter(|expiry| !expiry.is_never());
-        Ok(expiry.map_or_else(|| value.to_vec(), |expiry| expiring(value, expiry.ms())))
+        let expiry = self.0.expiry(key).map_err(failure)?;
+        Ok(with_expiry(value, expiry.unwrap_or(Expiry::NEVER)))
     }
 
     fn free_garbage(&self) {
@@ -124,13 +129,20 @@ fn scan(
     direction: Direction,
     each: &mut Visit<'_>,
 ) -> Result<(), Error> {
-    let direction = match direction {
-        Direction::Forward => engine::Direction::Forward,
-        Direction::Backward => engine::Direction::Backward,
-    };
-    let mut cursor = ScanCursor::new(from, direction);
+    let mut cursor = ScanCursor::new(from, towards(direction));
     while ordered.scan(&mut cursor, each)? {}
     Ok(())
+}
+
+fn with_expiry(value: &[u8], expiry: Expiry) -> Vec<u8> {
+    if expiry.is_never() { value.to_vec() } else { expiring(value, expiry.ms()) }
+}
+
+fn towards(direction: Direction) -> engine::Direction {
+    match direction {
+        Direction::Forward => engine::Direction::Forward,
+        Direction::Backward => engine::Direction::Backward,
+    }
 }
 
 impl<O: Kept<M>, M: Over> Operations for Crashed<O, M> {
@@ -237,6 +249,8 @@ impl<O: Kept<M>, M: Over> Operations for Crashed<O, M> {
 impl<O: Kept<M>, M: Over> Subject for Crashed<O, M> {
     type Medium = M::Medium;
 
+    const HAS_SNAPSHOTS: bool = true;
+
     fn format(on: M::Medium) -> Result<Crashed<O, M>, Failure> {
         let parameters =
             Parameters { uuid: [7; 16], hash_seed: HASH_SEED, partition_count: 1, region_bytes: REGION_BYTES };
@@ -245,6 +259,53 @@ impl<O: Kept<M>, M: Over> Subject for Crashed<O, M> {
 
     fn open(on: M::Medium) -> Result<Crashed<O, M>, Failure> {
         HiKv::open(M::open(on)?, HostDram).map(Crashed::of).map_err(open_failure)
+    }
+
+    fn snapshot(&self) -> Result<u64, Failure> {
+        let taken = SnapshotEngine::take_snapshot(&self.0).map_err(failure)?;
+        let mut all = self.1.lock();
+        all.push(taken);
+        Ok(all.len() as u64 - 1)
+    }
+
+    fn release(&self, snapshot: u64) {
+        SnapshotEngine::release_snapshot(&self.0, self.taken(snapshot));
+    }
+
+    fn get_at(&self, snapshot: u64, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+        let mut copy = None;
+        let mut found = |_, expiry: Expiry, value: &[u8]| copy = Some(with_expiry(value, expiry));
+        self.0.get_at(self.taken(snapshot), key, &mut found).map_err(failure)?;
+        Ok(copy)
+    }
+
+    fn for_each_at(&self, snapshot: u64, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
+        let (mut cursor, at) = (Cursor::default(), self.taken(snapshot));
+        let mut each = |key: &[u8], value: &[u8], expiry| each(key, &with_expiry(value, expiry));
+        while !cursor.is_done() {
+            cursor = self.0.walk_at(at, cursor, &mut each).map_err(failure)?;
+        }
+        Ok(())
+    }
+
+    fn scan_at(
+        &self,
+        snapshot: u64,
+        from: Bound<&[u8]>,
+        direction: Direction,
+        each: &mut Visit<'_>,
+    ) -> Result<bool, Failure> {
+        let Some(ordered) = self.0.ordered() else { return Ok(false) };
+        ordered.catch_up(Early::Wait).map_err(failure)?;
+        let (mut cursor, at) = (ScanCursor::new(from, towards(direction)), self.taken(snapshot));
+        let mut each = |key: &[u8], value: &[u8]| {
+            let mut expires = Expiry::NEVER;
+            let found = self.0.get_at(at, key, &mut |_, expiry, _| expires = expiry);
+            assert!(found.is_ok_and(|found| found), "a scan shows what a lookup does not find");
+            each(key, &with_expiry(value, expires))
+        };
+        while ordered.scan_at(at, &mut cursor, &mut each).map_err(failure)? {}
+        Ok(true)
     }
 
     fn set_time(now_ms: u64) {

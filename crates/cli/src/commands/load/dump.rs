@@ -1,13 +1,13 @@
 //! Loading a dump of hikv's own format.
 
 use std::fmt::Display;
+use std::time::{Duration, UNIX_EPOCH};
 
 use hikv::Error;
 use hikv::dump::{DumpItem, DumpReader, DumpValue};
 
 use super::{Loading, Source, Stop};
 use crate::failure::Failure;
-use crate::formats::Escaped;
 
 impl Loading<'_> {
     /// Stores every item; what was stored before an error stays, and is counted in its message.
@@ -28,13 +28,14 @@ impl Loading<'_> {
     }
 
     fn put_dumped(&self, item: DumpItem<'_, Source<'_>>) -> Result<(), Failure> {
-        if let Some(expires_at_ms) = item.expires_at_ms {
-            let key = Escaped(item.key);
-            return Err(self.bad_dump(format!("the key '{key}' expires at {expires_at_ms} ms: stores keep no expiry")));
-        }
-        let stored = match item.value {
-            DumpValue::Whole(value) => self.store.put(item.key, value),
-            DumpValue::Pieces(mut value) => self.store.put_from(item.key, value.left_bytes(), &mut value),
+        let (key, expires) = (item.key, item.expires_at_ms.map(|ms| UNIX_EPOCH + Duration::from_millis(ms)));
+        let stored = match (item.value, expires) {
+            (DumpValue::Whole(value), None) => self.store.put(key, value),
+            (DumpValue::Whole(value), Some(time)) => self.store.put_expiring_at(key, value, time),
+            (DumpValue::Pieces(mut value), None) => self.store.put_from(key, value.left_bytes(), &mut value),
+            (DumpValue::Pieces(mut value), Some(time)) => {
+                self.store.put_from_expiring_at(key, value.left_bytes(), &mut value, time)
+            }
         };
         stored.map_err(|error| match error {
             Error::Source(error) => self.bad_dump(error),

@@ -10,7 +10,7 @@ use crate::Error;
 use crate::hikv::HiKv;
 use crate::hikv::item::{self, Item};
 use crate::hikv::order::Order;
-use crate::hikv::write::{Before, Outcome, Prepared, Target};
+use crate::hikv::publish::{Before, Expected, Outcome, Prepared, Target};
 
 /// What came of a move.
 enum Moved {
@@ -81,11 +81,12 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         if self.medium.breaks(Canary::MoveFreesEarly) {
             position.place().into_iter().for_each(|place| self.heap.free(&self.medium, place));
         }
+        let new = Prepared { room: new, expiry: item.expiry, stamp: item.header.epoch };
         let target = match self.medium.breaks(Canary::MoveUnchecked) {
-            false => Target::holding(signature, item.key, Some(position)),
+            false => Target { expected: Expected::Original(position), ..Target::any(signature, item.key) },
             true => Target::any(signature, item.key),
         };
-        Ok(match self.publish(target, Some(Prepared { room: new, expiry: item.expiry }))? {
+        Ok(match self.publish(target, Some(new))? {
             Outcome::Settled(Before::Present) => Moved::Done { item_bytes: item.header.item_bytes() },
             Outcome::Settled(_) => Moved::Gone,
             Outcome::QueueFull(_) => Moved::QueueFull,

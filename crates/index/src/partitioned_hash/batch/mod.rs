@@ -24,7 +24,7 @@
 //!
 //! # Who else
 //! Writers of single keys, splits, the sweep and `clear` hold a lock of each pair whose entries they change or copy, and
-//! so meet no mark. What opening finds is finished before any of them runs ([`recover`]), and before the sweep: the
+//! so meet no mark. What opening finds is finished before any of them runs (`recover.rs`), and before the sweep: the
 //! record is then reached by nothing, and free. In this process it is an allocation as any other.
 //!
 //! # Lock order
