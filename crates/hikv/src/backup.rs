@@ -266,11 +266,16 @@ impl Copy {
     fn complete(self, write: impl FnOnce(&Store) -> Result<u64, BackupError>) -> Result<BackupReport, BackupError> {
         let items = write(&self.store);
         let Copy { store, out, partial, _lock } = self;
-        let region_bytes = store.stats().region_bytes;
-        let closed = store.close().map_err(|error| BackupError::Write { path: partial.clone(), error });
+        let closed = store
+            .sync()
+            .and_then(|()| store.close())
+            .map_err(|error| BackupError::Write { path: partial.clone(), error });
         let finished = items.and_then(|items| {
             closed?;
             put_in_place(&partial, &out)?;
+            // Only now: the background grows a region until it is closed.
+            let region = out.join(files::REGION_NAME);
+            let region_bytes = fs::metadata(&region).map_err(OpenError::io(&region, "examine"))?.len();
             Ok(BackupReport { items, region_bytes })
         });
         finished.inspect_err(|_| {

@@ -124,7 +124,7 @@ fn fill(
     mut watch: impl FnMut(RepairEvent) -> ControlFlow<()>,
 ) -> Result<RepairReport, RepairError> {
     let damaged = files::open_damaged(from).map_err(RepairError::From)?;
-    let store = Options::new().ordered(false).open(unfinished).map_err(RepairError::Into)?;
+    let store = Options::new().ordered(false).sync_on_request(true).open(unfinished).map_err(RepairError::Into)?;
     let mut filling = Filling { store: &store, report: RepairReport::default(), watch: &mut watch, is_stopped: false };
     let outcome = match &damaged.medium {
         DamagedMedium::Mapped(medium) => salvage(medium, &mut filling),
@@ -136,7 +136,7 @@ fn fill(
         SalvageError::Sink(error) => RepairError::Write(error),
         SalvageError::Stopped => RepairError::Stopped { report },
     })?;
-    store.close().map_err(RepairError::Write)?;
+    store.sync().and_then(|()| store.close()).map_err(RepairError::Write)?;
     Ok(report)
 }
 

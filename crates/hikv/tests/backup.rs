@@ -72,7 +72,9 @@ fn a_backup_opens_as_a_store_and_is_restored() {
     assert_eq!(report.items, ITEM_COUNT + 1);
     assert_whole(&back);
     assert_eq!(names(dir.path()), ["back", "out", "store"]);
-    assert_eq!(names(&back), ["lock", "store.hikv"]);
+    // A journal, where the file system is on a disk.
+    let files: Vec<_> = names(&back).into_iter().filter(|name| name != "journal.hikv").collect();
+    assert_eq!(files, ["lock", "store.hikv"]);
     Store::open(&back).unwrap().put("it", "is a store").unwrap();
 }
 

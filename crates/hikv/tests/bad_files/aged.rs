@@ -7,7 +7,7 @@ use std::path::Path;
 
 use heap::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, SEGMENTS_CHUNK_UNITS, UNIT_BYTES};
 use hikv::repair::{Finding, RepairError, RepairEvent, RepairReport, Weight, repair};
-use hikv::{Options, Store};
+use hikv::{Durability, Options, Store};
 use pmem::unseal;
 
 pub(crate) type Items = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -51,7 +51,12 @@ impl Aged {
     /// A store that had `key_count` keys; a fifth was deleted, a third replaced, some of them twice.
     pub(crate) fn new(key_count: usize, end: End) -> Aged {
         let home = tempfile::tempdir().unwrap();
-        let store = Options::new().partition_count(1).background(false).open(home.path()).unwrap();
+        let store = Options::new()
+            .partition_count(1)
+            .background(false)
+            .durability(Durability::Process)
+            .open(home.path())
+            .unwrap();
         let mut items = Items::new();
         let mut put = |i: usize, version| {
             store.put(key(i), value(i, version)).unwrap();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hikv::{OpenError, Options, Report, Store};
+use hikv::{Durability, OpenError, Options, Report, Store};
 use tempfile::TempDir;
 
 pub(crate) const ITEM_COUNT: usize = 200;
@@ -22,10 +22,11 @@ pub(crate) fn value(i: usize) -> Vec<u8> {
 }
 
 impl Closed {
-    /// A store with [`ITEM_COUNT`] items.
+    /// A store with [`ITEM_COUNT`] items, whose file is the region: without a journal.
     pub(crate) fn new() -> Closed {
         let home = tempfile::tempdir().unwrap();
-        let store = Options::new().partition_count(1).open(home.path().join("store")).unwrap();
+        let options = Options::new().partition_count(1).durability(Durability::Process);
+        let store = options.open(home.path().join("store")).unwrap();
         (0..ITEM_COUNT).for_each(|i| store.put(key(i), value(i)).unwrap());
         drop(store);
         Closed { home }
