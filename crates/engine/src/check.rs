@@ -1,5 +1,7 @@
 //! How thoroughly a store is checked, and how far a check has come.
 
+use std::sync::Arc;
+
 use index::partitioned_hash::Cursor;
 
 use crate::places::Places;
@@ -22,13 +24,15 @@ pub struct Check {
     pub(crate) item_count: u64,
     /// Places that entries named so far.
     pub(crate) named: Places,
+    /// While it lives, the background moves nothing: an item that moves would seem to be in two places, or in none.
+    pub(crate) rest: Option<Arc<()>>,
 }
 
 impl Check {
     /// A check that has not begun.
     #[must_use]
     pub fn new(depth: Depth) -> Check {
-        Check { depth, cursor: Cursor::default(), item_count: 0, named: Places::new(0) }
+        Check { depth, cursor: Cursor::default(), item_count: 0, named: Places::new(0), rest: None }
     }
 
     /// True once everything was checked.

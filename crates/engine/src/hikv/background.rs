@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use index::partitioned_hash::Cursor;
+use parking_lot::MutexGuard;
 use pmem::{Dram, Medium, Offset};
 
 use super::HiKv;
@@ -72,6 +73,11 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             self.swept.store(true, Ordering::Release);
         }
         Ok(())
+    }
+
+    /// Sweep, growth and reaper stand still while this is held. The caller is not pinned.
+    pub(super) fn keep_background_away(&self) -> MutexGuard<'_, Background> {
+        self.background.lock()
     }
 
     /// An entry that names no proper place, if the sweep has met one.

@@ -1,7 +1,8 @@
 //! Checking a store: the region's head, every entry against its item, every item against its checksum, no key twice, and
 //! what is free against what is named.
 //!
-//! Nothing is stored, so that a store that is only read can be checked as well. Writers rest meanwhile.
+//! Nothing is stored, so that a store that is only read can be checked as well. Writers rest meanwhile, and so does the
+//! background.
 
 use heap::PlaceKind;
 use heap::salvage::{Chunk, Head, listed};
@@ -20,9 +21,12 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     pub(super) fn check_step(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
         if !check.has_begun() {
             self.finish_sweep()?;
+            check.rest = Some(self.compaction.rest());
             check.named = Places::new(self.medium.len_bytes());
             self.check_head(check.depth, damaged)?;
         }
+        // Nor does the reaper delete what was just read.
+        let _background = self.keep_background_away();
         let _pin = epoch::pin();
         let mut wrong = Vec::new();
         let is_place = |offset| self.heap.check_place(heap::Place { offset, kind: PlaceKind::Segment }).is_ok();

@@ -139,6 +139,11 @@ impl Aged {
         salvaged
     }
 
+    /// How many items were salvaged that were not there, or not with this value.
+    pub(crate) fn false_count(&self, salvaged: &Salvaged) -> usize {
+        salvaged.items.iter().filter(|(key, value)| self.items.get(*key) != Some(value)).count()
+    }
+
     /// Everything that was salvaged was there with this very value.
     #[track_caller]
     pub(crate) fn assert_true(&self, salvaged: &Salvaged) {

@@ -145,9 +145,15 @@ fn a_damaged_signature_is_mended() {
 fn a_damaged_position_costs_its_item_and_nothing_where_the_image_knows_better() {
     for end in ENDS {
         let store = Aged::new(FEW, end);
+        let mut older_count = 0;
         for (_, position) in store.entries().into_iter().step_by(97) {
             for bit in (0..64).step_by(3) {
                 let salvaged = Salvaged::from(&store.flipped(position, bit)).unwrap();
+                // Where no image tells, one that leads to an older value of its own key cannot be told from the truth.
+                if end == End::Killed && store.false_count(&salvaged) == 1 {
+                    older_count += 1;
+                    continue;
+                }
                 store.assert_true(&salvaged);
                 let missing_count = store.items.len() - salvaged.items.len();
                 // A bit that says 'deleted' cannot be told from the truth, and class and marks are not needed.
@@ -156,6 +162,7 @@ fn a_damaged_position_costs_its_item_and_nothing_where_the_image_knows_better() 
                 assert!(missing_count <= usize::from(end == End::Killed), "bit {bit}: {salvaged:?}");
             }
         }
+        assert!(older_count <= 3, "{older_count} flips led to an older value of the same key");
     }
 }
 

@@ -25,6 +25,7 @@ mod mover;
 mod pass;
 mod plan;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -56,6 +57,8 @@ pub(super) struct Compaction {
     /// The background looks once so much was loosened; never while a pass is under way.
     look_bytes: AtomicU64,
     work: Mutex<Work>,
+    /// Shared with those for whom the background moves nothing.
+    rests: Arc<()>,
     moved_items: AtomicU64,
     moved_bytes: AtomicU64,
     given_back_bytes: AtomicU64,
@@ -75,10 +78,18 @@ impl Compaction {
             above,
             look_bytes: AtomicU64::new(if above.is_some() { LOOK_BYTES } else { u64::MAX }),
             work: Mutex::default(),
+            rests: Arc::default(),
             moved_items: AtomicU64::new(0),
             moved_bytes: AtomicU64::new(0),
             given_back_bytes: AtomicU64::new(0),
         }
+    }
+
+    /// Keeps the background from moving anything until this is dropped; waits for a step that is under way.
+    pub(super) fn rest(&self) -> Arc<()> {
+        let rest = Arc::clone(&self.rests);
+        drop(self.work.lock());
+        rest
     }
 
     /// The background looks once so much was loosened, if it ever does.
@@ -121,6 +132,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             return Ok(Progress::Idle);
         }
         let Some(mut work) = self.compaction.work.try_lock() else { return Ok(Progress::Idle) };
+        if Arc::strong_count(&self.compaction.rests) > 1 {
+            return Ok(Progress::Idle);
+        }
         let start = Instant::now();
         let rest = work.rest_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(start));
         if work.pass.is_some() && !rest.is_zero() {

@@ -91,6 +91,8 @@ impl<M: Medium, D: Dram + Clone + 'static> OrderedEngine for HiKv<M, D, Ordered<
     }
 
     fn check_order(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
+        let _rest = self.compaction.rest();
+        self.catch_up(Early::Wait)?;
         self.check_tree(damaged)
     }
 }
