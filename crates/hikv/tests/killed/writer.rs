@@ -7,10 +7,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use hikv::Store;
+use hikv::{Options, Store};
 
 use crate::changes::{Change, THREAD_COUNT, changes, name};
-use crate::options;
 
 /// In a test that was started again: the store's path.
 const STORE: &str = "HIKV_TEST_WRITES";
@@ -35,7 +34,7 @@ pub(crate) fn run_and_kill(test: &str, store: &Path, round: u64, kill_after: usi
 
 fn start(test: &str, store: &Path, round: u64) -> Child {
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args([test, "--exact", "--nocapture"]).env(STORE, store).env(ROUND, round.to_string());
+    command.args([test, "--exact", "--nocapture", "--include-ignored"]).env(STORE, store).env(ROUND, round.to_string());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
@@ -54,10 +53,10 @@ fn count(sent: &[u8]) -> [usize; THREAD_COUNT as usize] {
 }
 
 /// Where the test was started as the writer: writes until it is killed.
-pub(crate) fn write_if_started_for_it() -> bool {
+pub(crate) fn write_if_started_for_it(options: &Options) -> bool {
     let Ok(path) = env::var(STORE) else { return false };
     let round = env::var(ROUND).unwrap().parse().unwrap();
-    let store = options().open(path).unwrap();
+    let store = options.open(path).unwrap();
     thread::scope(|scope| {
         for thread in 0..THREAD_COUNT {
             let store = &store;

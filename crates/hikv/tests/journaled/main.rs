@@ -1,0 +1,49 @@
+//! Stores with a journal, on the file system of the temporary directory: several threads, logs that fill, logs that are
+//! damaged. Where that is memory there is no journal, and these tests show nothing.
+
+mod damage;
+mod filling;
+
+use std::fs;
+use std::path::PathBuf;
+
+use hikv::{Durability, Options, Store};
+use tempfile::TempDir;
+
+/// A directory for a journaled store.
+struct Place {
+    home: TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place { home: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.home.path().join("store")
+    }
+
+    fn log(&self) -> PathBuf {
+        self.path().join("journal.hikv")
+    }
+
+    fn open(&self, options: &Options) -> Store {
+        options.open(self.path()).unwrap()
+    }
+}
+
+/// Acknowledged once the kernel has it: as quick as can be.
+fn buffered() -> Options {
+    Options::new().partition_count(1).durability(Durability::Buffered)
+}
+
+/// The store's files as they are at this moment, elsewhere: what a killed process would leave.
+fn copied(place: &Place) -> Place {
+    let copy = Place::new();
+    fs::create_dir(copy.path()).unwrap();
+    for name in ["store.hikv", "journal.hikv"] {
+        fs::copy(place.path().join(name), copy.path().join(name)).unwrap();
+    }
+    copy
+}
