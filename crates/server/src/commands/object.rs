@@ -1,0 +1,48 @@
+//! OBJECT: what Redis would tell of how it keeps a value.
+
+use crate::call::Call;
+use crate::errors::{Refusal, Sentence};
+
+/// The longest value that Redis keeps with its header.
+const EMBEDDED_BYTES_MAX: usize = 44;
+
+/// By the value alone: nothing is kept differently here.
+pub(crate) fn encoding(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let name = call.store().get_with(call.key(2), |value| match value {
+        number if resp::parse_integer(number).is_some() => "int",
+        short if short.len() <= EMBEDDED_BYTES_MAX => "embstr",
+        _ => "raw",
+    })?;
+    match name {
+        Some(name) => call.reply.bulk(name.as_bytes()),
+        None => call.reply.null_bulk(),
+    }
+    Ok(())
+}
+
+pub(crate) fn refcount(call: &mut Call<'_>) -> Result<(), Refusal> {
+    tell(call, 1)
+}
+
+/// Nobody notes when a key was last used.
+pub(crate) fn idletime(call: &mut Call<'_>) -> Result<(), Refusal> {
+    tell(call, 0)
+}
+
+fn tell(call: &mut Call<'_>, number: i64) -> Result<(), Refusal> {
+    match call.store().contains(call.key(2))? {
+        true => call.reply.integer(number),
+        false => call.reply.null_bulk(),
+    }
+    Ok(())
+}
+
+pub(crate) fn freq(call: &mut Call<'_>) -> Result<(), Refusal> {
+    match call.store().contains(call.key(2))? {
+        true => Err(Sentence::LfuOff.into()),
+        false => {
+            call.reply.null_bulk();
+            Ok(())
+        }
+    }
+}
