@@ -7,7 +7,7 @@ use resp::{Reply, Request};
 
 use crate::databases::Slot;
 use crate::errors::Refusal;
-use crate::notify::{self, Class};
+use crate::notify::{self, Class, EXPIRED};
 use crate::session::Session;
 use crate::shared::{Shared, Tally};
 
@@ -51,8 +51,20 @@ impl<'a> Call<'a> {
 
     /// As [`Call::changed`], of any key.
     pub(crate) fn changed_key(&self, class: Class, event: &str, db: u8, key: &[u8]) {
-        self.shared.watches.touch(self.shared.databases.slot(db), key);
+        let slot = self.shared.databases.slot(db);
+        self.shared.watches.touch(slot, key);
         notify::tell(self.shared, class, event, db, key);
+        if self.shared.settings.notified_classes() & EXPIRED != 0 {
+            self.look_at_expiry(&slot.raw(key));
+        }
+    }
+
+    /// Has the first loop, which tells of what expires, wake in time for the key.
+    #[cold]
+    fn look_at_expiry(&self, raw: &[u8]) {
+        if self.shared.expirations.look_at(self.store(), raw).unwrap_or(false) {
+            self.shared.mailboxes[0].wake();
+        }
     }
 
     pub(crate) fn ok(&mut self) {

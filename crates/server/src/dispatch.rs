@@ -9,6 +9,7 @@ use crate::call::Call;
 use crate::databases::Slot;
 use crate::errors::{Refusal, Sentence};
 use crate::monitors;
+use crate::notify::{self, NEW};
 use crate::session::{Replies, Session, Transaction};
 use crate::shared::Shared;
 use crate::table::{self, Action, Entry, flag};
@@ -105,10 +106,34 @@ pub(crate) fn execute(entry: Entry, call: &mut Call<'_>) -> Result<(), Refusal> 
         monitors::show(call.shared, call.session, &call.request);
     }
     note_use(entry, call)?;
+    let tells_new = call.shared.settings.notified_classes() & NEW != 0 && entry.command.has(flag::WRITE);
+    let absent = if tells_new { absent_keys(entry, call)? } else { Vec::new() };
     let began = Instant::now();
     let outcome = apply(call);
     note_time(entry, call, began.elapsed());
+    tell_new(call, &absent)?;
     outcome
+}
+
+/// The numbers of the arguments that are keys which the request may make.
+#[cold]
+fn absent_keys(entry: Entry, call: &Call<'_>) -> Result<Vec<usize>, Refusal> {
+    let mut absent = Vec::new();
+    for (index, _) in entry.command.keys.positions(call.request.len()).filter(|(_, access)| access.writes()) {
+        if !call.store().contains(call.key(index))? {
+            absent.push(index);
+        }
+    }
+    Ok(absent)
+}
+
+fn tell_new(call: &Call<'_>, absent: &[usize]) -> Result<(), Refusal> {
+    for index in absent {
+        if call.store().contains(call.key(*index))? {
+            notify::tell(call.shared, NEW, "new", call.session.db, call.argument(*index));
+        }
+    }
+    Ok(())
 }
 
 /// A slot that is written to for the first time is noted before.

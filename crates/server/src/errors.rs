@@ -58,7 +58,6 @@ pub(crate) enum Sentence {
     FirstDb,
     SecondDb,
     Timeout,
-    NoBackup,
     NoRandomness,
     GenpassBits,
     SelfDelete,
@@ -129,7 +128,6 @@ impl Sentence {
             Sentence::FirstDb => "ERR invalid first DB index",
             Sentence::SecondDb => "ERR invalid second DB index",
             Sentence::Timeout => "ERR timeout is negative",
-            Sentence::NoBackup => "ERR this server makes no snapshot files: every write is durable when it is answered",
             Sentence::NoRandomness => "ERR the system has no randomness to give",
             Sentence::GenpassBits => {
                 "ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to 4096"

@@ -14,6 +14,7 @@ use slab::Slab;
 use crate::accept::Acceptor;
 use crate::buffers::Buffers;
 use crate::connection::{Connection, Turn, Worker};
+use crate::expirations;
 use crate::mail::{Letter, Parcel, Place};
 use crate::shared::{Admission, Shared};
 
@@ -90,6 +91,9 @@ impl EventLoop {
                 self.begin_to_stop();
             }
             self.give_turns();
+            if self.index == 0 {
+                expirations::tell_due(&self.shared);
+            }
         }
         Ok(())
     }
@@ -103,7 +107,9 @@ impl EventLoop {
             return Some(Duration::ZERO);
         }
         let until_deadline = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        until_deadline.or_else(|| self.acceptor.as_ref()?.retry_after())
+        let retry_after = || self.acceptor.as_ref()?.retry_after();
+        let until_expiry = if self.index == 0 { self.shared.expirations.sleep_time() } else { None };
+        [until_deadline.or_else(retry_after), until_expiry].into_iter().flatten().min()
     }
 
     fn note(&mut self, events: &Events) {

@@ -24,6 +24,7 @@ mod decimal;
 mod dispatch;
 mod errors;
 mod event_loop;
+mod expirations;
 mod file_limit;
 mod gate;
 mod glob;

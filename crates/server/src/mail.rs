@@ -50,6 +50,11 @@ impl Mailbox {
     /// A loop that has ended drops the letter, and a new client with it.
     pub(crate) fn give(&self, letter: Letter) {
         let _ = self.sender.send(letter);
+        self.wake();
+    }
+
+    /// Has the loop look around.
+    pub(crate) fn wake(&self) {
         // The only failure is a loop that is gone.
         let _ = self.waker.wake();
     }

@@ -1,7 +1,6 @@
 //! Keyspace notifications: messages about changes of keys, for those who subscribe to them.
 //!
-//! Off unless `notify-keyspace-events` asks for them. A key that expires is told of only where the server itself finds
-//! it gone; the store takes expired keys back without saying so.
+//! Off unless `notify-keyspace-events` asks for them.
 
 use crate::pubsub;
 use crate::shared::Shared;

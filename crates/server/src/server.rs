@@ -13,6 +13,7 @@ use crate::acl::Acl;
 use crate::clients::Clients;
 use crate::databases::Databases;
 use crate::event_loop::{EventLoop, WAKER};
+use crate::expirations::Expirations;
 use crate::gate::Gate;
 use crate::latency::Latency;
 use crate::mail::Mailbox;
@@ -63,6 +64,7 @@ impl Server {
             watches: Watches::default(),
             pubsub: PubSub::default(),
             monitors: Monitors::default(),
+            expirations: Expirations::new(),
             slowlog: SlowLog::default(),
             latency: Latency::default(),
             stop,

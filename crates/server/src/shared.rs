@@ -11,6 +11,7 @@ use crate::StopHandle;
 use crate::acl::Acl;
 use crate::clients::Clients;
 use crate::databases::Databases;
+use crate::expirations::Expirations;
 use crate::gate::Gate;
 use crate::latency::Latency;
 use crate::mail::Mailbox;
@@ -40,6 +41,7 @@ pub(crate) struct Shared {
     pub(crate) watches: Watches,
     pub(crate) pubsub: PubSub,
     pub(crate) monitors: Monitors,
+    pub(crate) expirations: Expirations,
     pub(crate) slowlog: SlowLog,
     pub(crate) latency: Latency,
     pub(crate) stop: StopHandle,

@@ -54,6 +54,7 @@ pub(crate) fn flushall(call: &mut Call<'_>) -> Result<(), Refusal> {
     let shared = call.shared;
     shared.watches.touch_where(|raw| shared.store.contains(raw).unwrap_or(true));
     shared.databases.clear(&shared.store)?;
+    shared.expirations.forget();
     call.ok();
     Ok(())
 }
@@ -63,6 +64,7 @@ pub(crate) fn flushdb(call: &mut Call<'_>) -> Result<(), Refusal> {
     check_options(call)?;
     let (shared, slot) = (call.shared, call.slot());
     shared.watches.touch_where(|raw| slot.key_of(raw).is_some() && shared.store.contains(raw).unwrap_or(true));
+    shared.expirations.forget_where(|raw| slot.key_of(raw).is_some());
     if !shared.databases.is_stored() {
         shared.store.clear()?;
     } else if shared.databases.is_used(slot) {

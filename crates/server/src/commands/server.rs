@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::call::Call;
-use crate::errors::{Refusal, Sentence};
+use crate::errors::Refusal;
 
 pub(crate) fn time(call: &mut Call<'_>) -> Result<(), Refusal> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -21,15 +21,27 @@ pub(crate) fn role(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Every write is in the store's file when it is answered: that is as good a save as there is, and now.
+/// The present: every write is in the store when it is answered.
 pub(crate) fn lastsave(call: &mut Call<'_>) -> Result<(), Refusal> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     call.reply.integer(now.as_secs() as i64);
     Ok(())
 }
 
-pub(crate) fn save(_: &mut Call<'_>) -> Result<(), Refusal> {
-    Err(Sentence::NoBackup.into())
+/// There is nothing left to be saved: every write is in the store when it is answered. No copy is made.
+pub(crate) fn save(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.ok();
+    Ok(())
+}
+
+pub(crate) fn bgsave(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.reply.simple("Background saving started");
+    Ok(())
+}
+
+pub(crate) fn bgrewriteaof(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.reply.simple("Background append only file rewriting started");
+    Ok(())
 }
 
 pub(crate) fn monitor(call: &mut Call<'_>) -> Result<(), Refusal> {

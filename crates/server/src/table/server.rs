@@ -5,7 +5,13 @@ use crate::commands::{command, config, debug, help, info, latency, memory, scrip
 
 pub(super) static ROWS: &[Command] =
     &[
-        Command::new("bgsave", -1, ADMIN | NOSCRIPT, Action::Apply(server::save)).documented(
+        Command::new("bgrewriteaof", 1, ADMIN | NOSCRIPT, Action::Apply(server::bgrewriteaof)).documented(
+            "server",
+            "1.0.0",
+            "Asynchronously rewrite the append-only file",
+            "O(1)",
+        ),
+        Command::new("bgsave", -1, ADMIN | NOSCRIPT, Action::Apply(server::bgsave)).documented(
             "server",
             "1.0.0",
             "Asynchronously save the dataset to disk",

@@ -130,6 +130,14 @@ pub(crate) fn error(text: &str) -> Value {
     Value::Error(text.into())
 }
 
+pub(crate) fn int(number: i64) -> Value {
+    Value::Integer(number)
+}
+
+pub(crate) fn array<const N: usize>(values: [Value; N]) -> Value {
+    Value::Array(values.into())
+}
+
 /// A request as clients encode it.
 pub(crate) fn encode<A: AsRef<[u8]>>(arguments: &[A]) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -182,6 +190,13 @@ impl Client {
     pub(crate) fn say(&mut self, line: &str) -> Value {
         self.send(format!("{line}\r\n").as_bytes());
         self.reply()
+    }
+
+    /// Says each line, and looks whether the reply is the one that stands beside it.
+    pub(crate) fn converse<const N: usize>(&mut self, lines: [(&str, Value); N]) {
+        for (line, wanted) in lines {
+            assert_eq!(self.say(line), wanted, "{line}");
+        }
     }
 
     pub(crate) fn reply(&mut self) -> Value {
