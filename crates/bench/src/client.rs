@@ -5,7 +5,7 @@ use rand::SeedableRng;
 use rand::rngs::SmallRng;
 
 use crate::distribution::uniform;
-use crate::records::{absent, is_value_of, stamp, write_key};
+use crate::records::{absent, is_value_of, record_of, stamp, write_key};
 use crate::scans::{SCAN_ITEMS_MAX, Scans};
 use crate::subject::Subject;
 
@@ -17,7 +17,22 @@ pub(crate) const BATCH_KEYS: usize = 16;
 pub(crate) struct Shape {
     pub(crate) records: u64,
     pub(crate) key_bytes: usize,
+    /// Of every key the first bytes, which are the same.
+    pub(crate) shared_bytes: usize,
     pub(crate) value_bytes: usize,
+}
+
+impl Shape {
+    /// Fills `key`, whose first bytes are zero, with the key of `record`.
+    pub(crate) fn write_key(&self, record: u64, key: &mut [u8]) {
+        write_key(record, &mut key[self.shared_bytes..]);
+    }
+
+    /// True if these are a record's.
+    pub(crate) fn is_item(&self, key: &[u8], value: &[u8]) -> bool {
+        let record = key.get(self.shared_bytes..).and_then(record_of).filter(|_| key.len() == self.key_bytes);
+        record.is_some_and(|record| is_value_of(record, value, self.value_bytes))
+    }
 }
 
 /// Buffers, random numbers and the count of wrong results of one thread.
@@ -55,21 +70,21 @@ impl<'a, S: Subject> Client<'a, S> {
     }
 
     pub(crate) fn get_into(&mut self, record: u64) -> Result<(), Error> {
-        write_key(record, &mut self.key);
+        self.shape.write_key(record, &mut self.key);
         let found = self.subject.get_into(&self.key, &mut self.value_in)?;
         self.expect(found && is_value_of(record, &self.value_in, self.shape.value_bytes));
         Ok(())
     }
 
     pub(crate) fn get_owned(&mut self, record: u64) -> Result<(), Error> {
-        write_key(record, &mut self.key);
+        self.shape.write_key(record, &mut self.key);
         let value = self.subject.get_owned(&self.key)?;
         self.expect(value.is_some_and(|value| is_value_of(record, &value, self.shape.value_bytes)));
         Ok(())
     }
 
     pub(crate) fn get_with(&mut self, record: u64) -> Result<(), Error> {
-        write_key(record, &mut self.key);
+        self.shape.write_key(record, &mut self.key);
         let mut copy = std::mem::take(&mut self.value_in);
         let found = self.subject.get_with(&self.key, |value| copy_out(value, &mut copy))?;
         self.expect(found && is_value_of(record, &copy, self.shape.value_bytes));
@@ -78,7 +93,7 @@ impl<'a, S: Subject> Client<'a, S> {
     }
 
     pub(crate) fn miss(&mut self, record: u64) -> Result<(), Error> {
-        write_key(absent(record), &mut self.key);
+        self.shape.write_key(absent(record), &mut self.key);
         let found = self.subject.get_into(&self.key, &mut self.value_in)?;
         self.expect(!found);
         Ok(())
@@ -87,7 +102,7 @@ impl<'a, S: Subject> Client<'a, S> {
     pub(crate) fn multi_get(&mut self, records: [u64; BATCH_KEYS]) -> Result<(), Error> {
         let Shape { key_bytes, value_bytes, .. } = self.shape;
         for (record, key) in records.iter().zip(self.batch_keys.chunks_exact_mut(key_bytes)) {
-            write_key(*record, key);
+            self.shape.write_key(*record, key);
         }
         let keys: [&[u8]; BATCH_KEYS] = std::array::from_fn(|place| &self.batch_keys[place * key_bytes..][..key_bytes]);
         let copy = &mut self.value_in;
@@ -103,7 +118,7 @@ impl<'a, S: Subject> Client<'a, S> {
 
     /// Reads 1 to [`SCAN_ITEMS_MAX`] items, as many as likely, from a record on.
     pub(crate) fn scan(&mut self, record: u64, scans: &mut Scans) -> Result<(), Error> {
-        write_key(record, &mut self.key);
+        self.shape.write_key(record, &mut self.key);
         let count = 1 + uniform(&mut self.rng, SCAN_ITEMS_MAX);
         let is_right = scans.copy(self.subject, &self.key, count)?;
         self.expect(is_right);
@@ -111,14 +126,14 @@ impl<'a, S: Subject> Client<'a, S> {
     }
 
     pub(crate) fn put(&mut self, record: u64) -> Result<(), Error> {
-        write_key(record, &mut self.key);
+        self.shape.write_key(record, &mut self.key);
         self.version += 1;
         stamp(record, self.version, &mut self.value_out);
         self.subject.put(&self.key, &self.value_out)
     }
 
     pub(crate) fn delete(&mut self, record: u64) -> Result<(), Error> {
-        write_key(record, &mut self.key);
+        self.shape.write_key(record, &mut self.key);
         let was_there = self.subject.delete(&self.key)?;
         self.expect(was_there);
         Ok(())

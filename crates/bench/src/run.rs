@@ -29,8 +29,10 @@ pub struct Config {
     pub pass: Duration,
     /// Calling threads; at least one, at most [`THREADS_MAX`].
     pub threads: usize,
-    /// Length of each key, at least [`KEY_BYTES_MIN`](crate::KEY_BYTES_MIN).
+    /// Length of each key, at least [`KEY_BYTES_MIN`](crate::KEY_BYTES_MIN) more than `shared_bytes`.
     pub key_bytes: usize,
+    /// How many bytes all keys begin with alike.
+    pub shared_bytes: usize,
     /// Length of each value, at least [`VALUE_BYTES_MIN`](crate::VALUE_BYTES_MIN).
     pub value_bytes: usize,
 }
@@ -160,8 +162,8 @@ impl<'a, S: Subject> Run<'a, S> {
     }
 
     fn shape(&self) -> Shape {
-        let Config { records, key_bytes, value_bytes, .. } = *self.config;
-        Shape { records, key_bytes, value_bytes }
+        let Config { records, key_bytes, shared_bytes, value_bytes, .. } = *self.config;
+        Shape { records, key_bytes, shared_bytes, value_bytes }
     }
 
     fn until(&self, limit: Duration) -> Until<'a> {

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use hikv::Error;
 
 use crate::client::Shape;
-use crate::records::{is_value_of, last_in_order, record_of, write_key};
+use crate::records::last_in_order;
 use crate::subject::Subject;
 
 /// The most items of one scan, as in YCSB E.
@@ -24,7 +24,7 @@ impl Scans {
     /// Over records of this shape, which are all loaded.
     pub(crate) fn new(shape: Shape) -> Scans {
         let mut last_key = vec![0; shape.key_bytes];
-        write_key(last_in_order(shape.records), &mut last_key);
+        shape.write_key(last_in_order(shape.records), &mut last_key);
         Scans { shape, last_key, items: Vec::new() }
     }
 
@@ -48,7 +48,7 @@ impl Scans {
         let are_items = self.items.chunks(key_bytes + value_bytes).all(|item| {
             let Some((key, value)) = item.split_at_checked(key_bytes) else { return false };
             let is_next = std::mem::replace(&mut last_key, key) < key;
-            is_next && is_item(key, value, value_bytes)
+            is_next && self.shape.is_item(key, value)
         });
         let len_bytes = count * (key_bytes + value_bytes) as u64;
         are_items && self.items.len() as u64 == len_bytes && (!is_at_end || last_key >= &self.last_key[..])
@@ -59,13 +59,9 @@ impl Scans {
 pub(crate) fn count_right<S: Subject>(subject: &S, shape: Shape) -> Result<u64, Error> {
     let (mut last_key, mut right) = (Vec::new(), 0);
     subject.scan(&[], |key, value| {
-        right += u64::from(*last_key < *key && key.len() == shape.key_bytes && is_item(key, value, shape.value_bytes));
+        right += u64::from(*last_key < *key && shape.is_item(key, value));
         key.clone_into(&mut last_key);
         ControlFlow::Continue(())
     })?;
     Ok(right)
-}
-
-fn is_item(key: &[u8], value: &[u8], value_bytes: usize) -> bool {
-    record_of(key).is_some_and(|record| is_value_of(record, value, value_bytes))
 }

@@ -120,7 +120,8 @@ fn config(workloads: &[Workload]) -> Config {
         records: 500,
         pass: Duration::from_millis(5),
         threads: 2,
-        key_bytes: 16,
+        key_bytes: 24,
+        shared_bytes: 9,
         value_bytes: 32,
     }
 }

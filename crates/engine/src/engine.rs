@@ -7,7 +7,10 @@ use std::time::Duration;
 use index::partitioned_hash::Cursor;
 use pmem::Counts;
 
-use crate::{Clock, Error, Expiry, OrderStats, OrderedEngine};
+use crate::{
+    BatchOp, Check, Clock, Compacted, CompactionProgress, CompactionStats, Error, Expiry, OrderStats, OrderedEngine,
+    SnapshotEngine, SnapshotStats,
+};
 
 /// Which of a key's values was seen: equal for equal values that were put once, different after any later put.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +40,8 @@ pub type Decide<'a, 'v> = dyn FnMut(Option<&[u8]>) -> Decision<'v> + 'a;
 pub enum Progress {
     /// There is more.
     More,
+    /// There is more, which can wait for so long, that others get their turn.
+    Rest(Duration),
     /// Nothing, until somebody writes.
     Idle,
 }
@@ -62,15 +67,6 @@ pub struct Damage {
     pub what: String,
 }
 
-/// How far a check has come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CheckStep {
-    /// Where to go on, until it is done.
-    pub cursor: Cursor,
-    /// Items that this step read.
-    pub item_count: u64,
-}
-
 /// An engine's figures at one moment.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct EngineStats {
@@ -84,6 +80,10 @@ pub struct EngineStats {
     pub live_bytes: u64,
     /// Bytes below the mark that are free. Zero until the sweep is over.
     pub free_bytes: u64,
+    /// Space that the region takes, holes not counted.
+    pub taken_bytes: u64,
+    /// What compaction has done since open.
+    pub compaction: CompactionStats,
     /// Volatile memory of index and allocator.
     pub dram_bytes: u64,
     /// True once free space is known; see [`Engine::step`].
@@ -104,6 +104,8 @@ pub struct EngineStats {
     pub counts: Option<Counts>,
     /// The ordered index, where the engine can keep one.
     pub order: Option<OrderStats>,
+    /// Snapshots.
+    pub snapshots: SnapshotStats,
 }
 
 /// What every engine can do. All methods may be called by many threads at once; a write is durable, as far as the
@@ -129,6 +131,10 @@ pub trait Engine: Send + Sync {
     /// Puts or replaces several: as [`Engine::put`] for one after the other, but faster (HiKV paper, section 6: future
     /// work). Not one step: an error, or a crash, may leave some of them done.
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error>;
+
+    /// Puts and deletes several keys as one step for readers and for a crash; the last operation of a key counts. The
+    /// order of keys, which scans read, takes the changes one by one.
+    fn write_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error>;
 
     /// Puts or replaces a value of `len_bytes`, read from `source`; nothing changes if the source ends early.
     fn put_from(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read) -> Result<(), Error> {
@@ -157,6 +163,9 @@ pub trait Engine: Send + Sync {
     fn clock(&self) -> &Clock;
 
     /// Deletes every key, as one step.
+    ///
+    /// # Errors
+    /// [`Error::SnapshotLive`], and nothing has changed.
     fn clear(&self) -> Result<(), Error>;
 
     /// How many keys there are, those among them that expired and were not reaped yet. Waits for the sweep after open, and helps it.
@@ -171,15 +180,20 @@ pub trait Engine: Send + Sync {
     /// is there from the first step to the last is shown exactly once; not a snapshot.
     fn walk(&self, cursor: Cursor, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<Cursor, Error>;
 
-    /// Checks the next part of the store: every header, checksum and reference. Damage is shown to `damaged`.
-    fn check(&self, cursor: Cursor, damaged: &mut dyn FnMut(Damage)) -> Result<CheckStep, Error>;
+    /// Checks the next part of the store; see [`Check`]. Damage is shown to `damaged`. Nothing is stored.
+    fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error>;
 
     /// Does a bounded piece of background work: the sweep after open, growth ahead of writers, what the order needs,
     /// what has expired.
     fn step(&self) -> Result<Progress, Error>;
 
-    /// Frees what writers left behind when they stopped. For idle times: every core passes a barrier.
-    fn tidy(&self);
+    /// Frees what writers left behind when they stopped, and says whether that leaves something for [`Engine::step`]. For
+    /// idle times: every core passes a barrier.
+    fn tidy(&self) -> Progress;
+
+    /// Gathers items, and gives free space back to the file system, as far as it can be done; others read and write
+    /// meanwhile. Waits for the sweep after open, and helps it.
+    fn compact(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error>;
 
     /// Leaves behind what makes the next opening quick, if there is room. Nobody else uses the engine meanwhile; nothing
     /// that was acknowledged depends on it.
@@ -193,6 +207,9 @@ pub trait Engine: Send + Sync {
 
     /// The ordered operations, if the engine can keep keys in order.
     fn ordered(&self) -> Option<&dyn OrderedEngine>;
+
+    /// The operations of snapshots.
+    fn snapshots(&self) -> &dyn SnapshotEngine;
 
     /// The figures.
     fn stats(&self) -> EngineStats;

@@ -14,6 +14,9 @@ impl Limits {
     pub const KEY_BYTES_MAX: usize = 65_535;
     /// The longest value: 1 GiB.
     pub const VALUE_BYTES_MAX: u64 = 1 << 30;
+    /// Operations of one batch: a quarter of a queue of the ordered index, all of which one batch may need. Other writers
+    /// of its keys' buckets wait while they are carried out.
+    pub const BATCH_OP_COUNT_MAX: usize = 1024;
 }
 
 /// Why an operation did not happen. Unless said otherwise nothing has changed.
@@ -29,6 +32,11 @@ pub enum Error {
     ValueTooLong {
         /// The value's length.
         len_bytes: u64,
+    },
+    /// The batch has more operations than [`Limits::BATCH_OP_COUNT_MAX`].
+    BatchTooLong {
+        /// How many it has.
+        op_count: usize,
     },
     /// A streamed value ended before its announced length, or its source failed.
     Source(std::io::Error),
@@ -55,6 +63,18 @@ pub enum Error {
     },
     /// The store was opened without order.
     HashOnly,
+    /// Live snapshots see the keys that were to be deleted all at once.
+    SnapshotLive {
+        /// How many there are.
+        count: usize,
+    },
+    /// A snapshot was asked for inside of another operation's callback, for whose end it would wait.
+    InsideCallback,
+    /// As many snapshots were taken of the store as its format can count.
+    TooManySnapshots {
+        /// How many that is.
+        count: u64,
+    },
     /// The key that was to be incremented holds something else than a whole number of 64 bits.
     NotANumber {
         /// What it holds, escaped, and cut if it is long.
@@ -80,6 +100,9 @@ impl fmt::Display for Error {
             Error::ValueTooLong { len_bytes } => {
                 write!(f, "the value has {len_bytes} bytes; the limit is {}", Limits::VALUE_BYTES_MAX)
             }
+            Error::BatchTooLong { op_count } => {
+                write!(f, "the batch has {op_count} operations; the limit is {}", Limits::BATCH_OP_COUNT_MAX)
+            }
             Error::Source(error) => write!(f, "the value could not be read: {error}"),
             Error::Medium(error) => error.fmt(f),
             Error::Corrupt { offset, what } => write!(f, "the store is damaged at offset {offset:#x}: {what}"),
@@ -92,6 +115,21 @@ impl fmt::Display for Error {
                 write!(f, "{number} and {by} make more than a number of 64 bits can hold")
             }
             Error::HashOnly => f.write_str("the store was opened without order: there are no ranges"),
+            Error::SnapshotLive { count } => {
+                write!(
+                    f,
+                    "{count} live snapshots see the store's keys: they cannot be cleared before those are dropped"
+                )
+            }
+            Error::InsideCallback => {
+                f.write_str("a snapshot cannot be taken inside of a callback of the store: take it before, or after")
+            }
+            Error::TooManySnapshots { count } => {
+                write!(
+                    f,
+                    "{count} snapshots were taken of this store, which is the limit: dump and load it to begin anew"
+                )
+            }
             Error::Forked => f.write_str("the store was opened before a fork: open it anew in the child process"),
         }
     }

@@ -4,7 +4,7 @@ use std::ops::{Bound, ControlFlow};
 
 use index::bplus_tree::{Direction, Page};
 
-use crate::{Damage, Engine, Error};
+use crate::{Damage, Engine, Error, Moment};
 
 /// How an ordered index is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,6 +75,14 @@ impl ScanCursor {
         (self.from.as_ref().map(Vec::as_slice), self.direction, &mut self.page)
     }
 
+    pub(crate) fn from(&self) -> Bound<&[u8]> {
+        self.from.as_ref().map(Vec::as_slice)
+    }
+
+    pub(crate) fn is_backward(&self) -> bool {
+        self.direction == Direction::Backward
+    }
+
     pub(crate) fn page(&self) -> &Page {
         &self.page
     }
@@ -132,6 +140,10 @@ pub trait OrderedEngine: Engine {
     /// Shows the next items of a scan, some dozens, to `each`; false when the scan is at its end, or `each` has ended it.
     /// It can then be gone on with, too, after the last item that was shown.
     fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error>;
+
+    /// As [`OrderedEngine::scan`], at a snapshot, whose keys it shows exactly once, as long as the snapshot lives. The caller
+    /// has caught up once since it was taken.
+    fn scan_at(&self, at: Moment, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error>;
 
     /// How many keys the next part of a scan has that lie before `end`, without reading all of them; false as in
     /// [`OrderedEngine::scan`].

@@ -69,12 +69,19 @@ impl Shared {
             // A step that fails (a full disk) is tried again when somebody asks: writers get the error themselves.
             let progress = open.step().unwrap_or(Progress::Idle);
             drop(open);
-            if progress == Progress::Idle && !self.is_asked_within(LINGER) {
-                let Some(open) = engine.upgrade() else { return };
-                open.tidy();
-                let time = if self.watches_time { open.sleep_time() } else { None };
-                drop(open);
-                self.sleep(time);
+            match progress {
+                Progress::More => {}
+                Progress::Rest(time) => thread::park_timeout(time),
+                Progress::Idle if self.is_asked_within(LINGER) => {}
+                Progress::Idle => {
+                    let Some(open) = engine.upgrade() else { return };
+                    let left = open.tidy();
+                    let time = if self.watches_time { open.sleep_time() } else { None };
+                    drop(open);
+                    if left == Progress::Idle {
+                        self.sleep(time);
+                    }
+                }
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use engine::hikv::Parameters;
 use engine::{
@@ -88,10 +89,9 @@ fn scans_show_what_was_written_before_and_after_the_order_was_asked_for() {
 }
 
 /// Every stage of the build meets writes, and some meet a `clear`.
-#[test]
-fn what_is_written_while_the_order_is_built_is_in_it() {
+fn write_while_the_order_is_built(medium: impl Fn() -> Sim) {
     for seed in 0..40 {
-        let (store, mut contents, mut rng) = (store(), Contents::new(), Rng::with_seed(seed));
+        let (store, mut contents, mut rng) = (store_on(medium()), Contents::new(), Rng::with_seed(seed));
         for _ in 0..2_000 {
             write(&store, &mut contents, &mut rng, 1_000);
         }
@@ -116,6 +116,21 @@ fn what_is_written_while_the_order_is_built_is_in_it() {
         }
         assert_in_order(&store, &contents);
     }
+}
+
+#[test]
+fn what_is_written_while_the_order_is_built_is_in_it() {
+    write_while_the_order_is_built(|| Sim::new(REGION_BYTES, Model::Line));
+}
+
+#[test]
+fn what_is_written_while_the_order_is_built_and_not_noted_is_caught() {
+    let medium = || Sim::new(REGION_BYTES, Model::Line).with_canary(Canary::ChangeMissesDelta);
+    assert_caught(|| write_while_the_order_is_built(medium));
+}
+
+fn assert_caught(twin: impl FnOnce()) {
+    assert!(catch_unwind(AssertUnwindSafe(twin)).is_err(), "the broken twin went unnoticed");
 }
 
 #[test]
@@ -218,6 +233,5 @@ fn replaced_items_stay_until_the_tree_has_let_go_of_them() {
 #[test]
 fn items_that_are_freed_before_the_tree_has_let_go_are_caught() {
     let medium = Sim::new(REGION_BYTES, Model::Line).with_canary(Canary::RetireBeforeTree);
-    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| replaced_items_are_compared_with(medium)));
-    assert!(!matches!(outcome, Ok(Ok(()))), "the broken twin went unnoticed");
+    assert_caught(|| replaced_items_are_compared_with(medium).unwrap());
 }

@@ -1,12 +1,14 @@
 //! Chunks: how they come to be and how they are given back, durably. Everything here happens under the space lock.
 //!
 //! # A chunk at the mark
+//! 0. The region is long enough, and has space there (`region`, `holes`). *Crash:* the old mark.
 //! 1. Its header (and, of segments, zeroes over the first line of each), order. *Crash:* the old mark; what lies above
 //!    it is ignored.
 //! 2. The mark rises over it, order. *Crash:* the chunk is there, and nothing reaches it: the sweep frees it.
 //! 3. It is used.
 //!
 //! # A chunk of m units from a free run of n
+//! 0. The run is taken off the lists; where it may have holes, the space is taken again (`holes`). *Crash:* the run.
 //! 1. The header of the remainder, Free of n - m, inside the run (and the zeroes of segments), order. *Crash:* the run
 //!    is whole; what lies in it is ignored.
 //! 2. The header at the start becomes the chunk's: one word, order. *Crash:* chunk and remainder are there.
@@ -23,10 +25,13 @@ use pmem::{Canary, Dram, Medium};
 use crate::header::{ChunkKind, Header, zero_segment_heads};
 use crate::heap::Heap;
 use crate::layout::UNIT_BYTES;
+use crate::lock::Guard;
 use crate::record::SlabRef;
+use crate::runs::Run;
 use crate::shape::Shape;
 use crate::slab::State;
 use crate::space::Space;
+use crate::table::Tag;
 use crate::{HeapError, state};
 use pmem::MediumError;
 
@@ -37,18 +42,24 @@ impl<D: Dram> Heap<D> {
             return Err(HeapError::Medium(MediumError::ReadOnly));
         }
         loop {
-            let past = {
+            let wanting = {
                 let mut space = self.space.lock();
-                if let Some(unit) = self.carve(medium, &mut space, header) {
-                    return Ok(unit);
+                if let Some(run) = space.runs.take(&self.table, header.units) {
+                    return self.chunk_of_run(medium, space, run, header);
                 }
                 let past = u64::from(space.mark) + u64::from(header.units);
-                if past * UNIT_BYTES <= self.region.len_bytes() {
-                    return self.raise_mark(medium, &mut space, header);
+                match past * UNIT_BYTES <= self.region.len_bytes() {
+                    true if past <= u64::from(space.holed_from) => {
+                        return self.raise_mark(medium, &mut space, header);
+                    }
+                    true => Wanting::Space { from: space.holed_from, past: past as u32 },
+                    false => Wanting::Length(past * UNIT_BYTES),
                 }
-                past
             };
-            self.region.grow(medium, past * UNIT_BYTES)?;
+            match wanting {
+                Wanting::Space { from, past } => self.back_above_mark(medium, from, past)?,
+                Wanting::Length(bytes) => self.region.grow(medium, bytes)?,
+            }
         }
     }
 
@@ -82,43 +93,70 @@ impl<D: Dram> Heap<D> {
         self.file(medium, &mut self.space.lock(), slab);
     }
 
-    /// Makes units that hold nothing any more a free run, together with its free neighbours.
+    /// Makes a chunk that holds nothing any more, and has all its space, a free run.
     pub(crate) fn give_units_back<M: Medium>(&self, medium: &M, space: &mut Space, unit: u32, units: u32) {
-        let (start, total) = space.runs.absorb(&self.table, unit, units, space.mark);
-        Header::free(total).store(medium, start);
-        space.runs.insert(&self.table, start, total);
+        self.figures.loosen(units);
+        self.give_run_back(medium, space, Run { unit, units, space: Tag::SPACED });
+    }
+
+    /// Makes a run that is in no list one that is found, together with its free neighbours.
+    pub(crate) fn give_run_back<M: Medium>(&self, medium: &M, space: &mut Space, run: Run) {
+        let run = space.runs.absorb(&self.table, run, space.mark);
+        Header::free(run.units).store(medium, run.unit);
+        space.runs.insert(&self.table, run);
         self.figures.note(space);
     }
 
     /// Puts an unowned chunk of slots where it belongs: among the free runs, the roomy ones, or nowhere. Chunks of
     /// segments stay what they are, so that recovery may read every one of their slots.
-    fn file<M: Medium>(&self, medium: &M, space: &mut Space, slab: SlabRef) {
-        let is_unowned = matches!(slab.state(), State::Idle | State::Listed);
+    pub(crate) fn file<M: Medium>(&self, medium: &M, space: &mut Space, slab: SlabRef) {
+        let is_unowned = matches!(slab.state(), State::Idle | State::Listed | State::Evacuating);
         if is_unowned && slab.is_wholly_free() && slab.shape() != Shape::SEGMENTS {
             space.unlist(slab);
             self.table.leave_slab(slab);
             let (unit, units) = (slab.start_unit(), slab.geometry().units);
             space.pool(slab);
             self.give_units_back(medium, space, unit, units);
-        } else {
-            space.list_if_roomy(slab);
+        } else if space.list_if_roomy(slab) {
+            self.figures.loosen(slab.geometry().units);
         }
     }
 
+    /// A chunk at the start of a run that was taken off the lists. Nobody waits while the file system finds space.
+    fn chunk_of_run<'a, M: Medium>(
+        &'a self,
+        medium: &M,
+        mut space: Guard<'a, Space>,
+        run: Run,
+        header: Header,
+    ) -> Result<u32, HeapError> {
+        self.figures.note(&space);
+        if run.is_holed() {
+            drop(space);
+            let backed = self.back_start(medium, run, header.units);
+            space = self.space.lock();
+            if let Err(error) = backed {
+                self.give_run_back(medium, &mut space, run);
+                return Err(error.into());
+            }
+        }
+        Ok(self.carve(medium, &mut space, run, header))
+    }
+
     /// Steps 1 and 2 of a chunk from a free run.
-    fn carve<M: Medium>(&self, medium: &M, space: &mut Space, header: Header) -> Option<u32> {
-        let (unit, units) = space.runs.take(&self.table, header.units)?;
+    fn carve<M: Medium>(&self, medium: &M, space: &mut Space, run: Run, header: Header) -> u32 {
+        let Run { unit, units, space: of_rest } = run;
         let rest = units - header.units;
         if rest > 0 {
             Header::free(rest).store(medium, unit + header.units);
-            space.runs.insert(&self.table, unit + header.units, rest);
+            space.runs.insert(&self.table, Run { unit: unit + header.units, units: rest, space: of_rest });
         }
         self.figures.note(space);
         clear_segments(medium, unit, header);
         medium.order();
         header.store(medium, unit);
         medium.order();
-        Some(unit)
+        unit
     }
 
     /// Steps 1 and 2 of a chunk at the mark, for which the region has room.
@@ -133,9 +171,18 @@ impl<D: Dram> Heap<D> {
             medium.order();
         }
         space.mark = past;
+        space.holed_from = space.holed_from.max(past);
         self.figures.note(space);
         Ok(unit)
     }
+}
+
+/// What a chunk at the mark waits for.
+enum Wanting {
+    /// The region's length.
+    Length(u64),
+    /// Space above the mark, from one unit to another.
+    Space { from: u32, past: u32 },
 }
 
 fn clear_segments<M: Medium>(medium: &M, unit: u32, header: Header) {

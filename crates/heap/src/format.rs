@@ -11,7 +11,7 @@ use pmem::{Canary, Level, Medium};
 
 use crate::layout::{
     FIRST_CHUNK_UNIT, FORMAT_MARK, FORMAT_UNFINISHED, IMAGE, PARTITION_COUNT_MAX, PARTITION_HEADER_BYTES,
-    PARTITION_HEADERS, REGION_BYTES_MAX, UNIT_BYTES,
+    PARTITION_HEADERS, REGION_BYTES_MAX, SNAPSHOT_EPOCH, UNIT_BYTES,
 };
 use crate::region::{Found, Region};
 use crate::superblock::{ENGINE_HIKV, FEATURE_IMAGE, FORMAT_MINOR, Superblock};
@@ -67,6 +67,7 @@ impl Region {
         state::store_mark(medium, FIRST_CHUNK_UNIT);
         state::store_generation(medium, 0);
         state::store_word(medium, IMAGE, 0);
+        state::store_word(medium, SNAPSHOT_EPOCH, 0);
         header::zero(medium, PARTITION_HEADERS, u64::from(PARTITION_COUNT_MAX) * PARTITION_HEADER_BYTES);
         Ok(Region::new(superblock, 0))
     }

@@ -6,6 +6,7 @@ use crate::heap::Heap;
 use crate::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, UNIT_BYTES, unit_of, unit_start};
 use crate::place::{Place, PlaceKind};
 use crate::record::SlabRef;
+use crate::runs::Run;
 use crate::shape::Shape;
 use crate::table::{Entry, Tag};
 use crate::{HeapError, Misplaced};
@@ -36,6 +37,15 @@ impl<D: Dram> Heap<D> {
         }
     }
 
+    /// True if the allocator may hand the place out, which is damage to a place that something names.
+    pub fn is_free(&self, place: Place) -> bool {
+        let Some(shape) = place.kind.shape() else { return false };
+        self.slot(shape, place.offset).is_ok_and(|(slab, slot)| {
+            let word = slab.free_bits().nth(slot as usize / 64).unwrap_or(0);
+            !slab.is_unswept() && word >> (slot % 64) & 1 == 1
+        })
+    }
+
     /// Takes a reservation back. Nothing is stored: the chunk of an extent stays an extent in the medium, as long as the
     /// run that it becomes, until it is carved, joined or swept; a chunk of slots is not given back.
     pub(crate) fn cancel(&self, place: Place) {
@@ -43,12 +53,12 @@ impl<D: Dram> Heap<D> {
             if let Ok((slab, slot)) = self.slot(shape, place.offset)
                 && slab.free_slot(slot) == Some(slab.geometry().roomy_count)
             {
-                self.space.lock().list_if_roomy(slab);
+                _ = self.space.lock().list_if_roomy(slab);
             }
         } else if let Ok(entry) = self.extent(place.offset) {
             let (unit, units) = ((place.offset.0 / UNIT_BYTES) as u32, entry.units());
             let mut space = self.space.lock();
-            space.runs.insert(&self.table, unit, units);
+            space.runs.insert(&self.table, Run { unit, units, space: Tag::SPACED });
             self.figures.note(&space);
         }
     }

@@ -8,6 +8,7 @@ use core::sync::atomic::Ordering;
 use pmem::Dram;
 
 use crate::heap::Heap;
+use crate::runs::Run;
 use crate::shape::Geometry;
 use crate::table::Tag;
 
@@ -17,8 +18,14 @@ const COUNT_SHIFT: u32 = 32;
 type Listed<'a> = (u32, &'a [u64]);
 
 /// Chunk after chunk. Words that are none end it, with some left.
-struct Chunks<'a> {
+pub(crate) struct Chunks<'a> {
     words: &'a [u64],
+}
+
+impl<'a> Chunks<'a> {
+    pub(crate) fn new(words: &'a [u64]) -> Chunks<'a> {
+        Chunks { words }
+    }
 }
 
 impl<'a> Iterator for Chunks<'a> {
@@ -49,7 +56,7 @@ impl<D: Dram> Heap<D> {
 
     /// True if the words can be those of this heap, of which nothing is known yet: chunk for chunk.
     pub fn fits_free_words(&self, words: &[u64]) -> bool {
-        let (mut listed, mut fits) = (Chunks { words }, true);
+        let (mut listed, mut fits) = (Chunks::new(words), true);
         self.each_with_listed(&mut listed, |_, tag, _, listed| {
             fits &= match (tag.shape(), listed) {
                 (Some((shape, _)), Some(free)) => fits_shape(shape.geometry(), free),
@@ -65,13 +72,13 @@ impl<D: Dram> Heap<D> {
     /// uses the heap meanwhile.
     pub fn adopt_free_words(&self, words: &[u64]) {
         let mut space = self.space.lock();
-        self.each_with_listed(&mut Chunks { words }, |unit, tag, units, listed| match listed {
+        self.each_with_listed(&mut Chunks::new(words), |unit, tag, units, listed| match listed {
             Some(free) if tag.shape().is_some() => self.table.at(unit).slab().into_iter().for_each(|slab| {
                 slab.adopt_free(free);
-                space.list_if_roomy(slab);
+                _ = space.list_if_roomy(slab);
             }),
             Some(_) => _ = self.table.at(unit).lower(Tag::UNSWEPT),
-            None => space.runs.insert(&self.table, unit, units),
+            None => space.runs.insert(&self.table, Run { unit, units, space: Tag::HOLED.with(Tag::SPACED) }),
         });
         self.figures.note(&space);
         self.is_sweep_ending.store(true, Ordering::Release);

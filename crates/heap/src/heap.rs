@@ -1,6 +1,6 @@
 //! The heap: a region, and in DRAM what is free in it.
 
-use core::sync::atomic::{AtomicBool, AtomicU64};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pmem::{Canary, Dram, Medium, Offset};
 
@@ -8,13 +8,15 @@ use crate::class::Class;
 use crate::format::Parameters;
 use crate::free::extent_units;
 use crate::header::{ChunkKind, Header};
+use crate::holes::Backer;
 use crate::image::ImageWord;
 use crate::lane::Lanes;
-use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, UNIT_BYTES, unit_start};
+use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, SNAPSHOT_EPOCH, UNIT_BYTES, unit_start};
 use crate::lender::Lender;
 use crate::lock::Spin;
 use crate::place::{Place, PlaceKind, Reservation};
 use crate::region::Region;
+use crate::runs::Runs;
 use crate::shape::Shape;
 use crate::slab::State;
 use crate::space::{Figures, Space};
@@ -70,7 +72,8 @@ impl<D: Dram> Heap<D> {
     /// now on, so the region's head and every chunk's header are made durable as they stand.
     ///
     /// # Errors
-    /// What is wrong with the region and where; [`HeapError::NoDram`].
+    /// What is wrong with the region and where; [`HeapError::Medium`] if holes in what is used cannot be filled;
+    /// [`HeapError::NoDram`].
     pub fn open<M: Medium>(medium: &M, dram: D) -> Result<Heap<D>, HeapError> {
         let region = Region::open(medium)?;
         let mark = state::load_mark(medium, region.len_bytes())?;
@@ -94,7 +97,14 @@ impl<D: Dram> Heap<D> {
             // SAFETY: nobody has seen the table.
             unsafe { table.give_back(&lender) }
         })?;
-        let (space, figures) = (Space::new(mark), Figures::default());
+        let runs = Runs::new(&lender).inspect_err(|_| {
+            // SAFETY: nobody has seen the table, nor the lanes.
+            unsafe {
+                lanes.give_back(&lender);
+                table.give_back(&lender);
+            }
+        })?;
+        let (space, figures) = (Space::new(mark, runs), Figures::default());
         figures.note(&space);
         Ok(Heap {
             region,
@@ -111,19 +121,22 @@ impl<D: Dram> Heap<D> {
         })
     }
 
-    /// Enters every chunk below the mark into the table, unswept.
+    /// Enters every chunk below the mark into the table, unswept, and sees that all but free runs has space.
     fn walk<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
         self.table.cover(&self.lender, FIRST_CHUNK_UNIT, self.unswept_past)?;
-        let mut unit = FIRST_CHUNK_UNIT;
+        let (mut unit, mut backer) = (FIRST_CHUNK_UNIT, Backer::new(medium));
         while unit < self.unswept_past {
             let header = Header::load(medium, unit, self.unswept_past)?;
             self.enter(unit, header)?;
+            if header.kind == ChunkKind::Free {
+                backer.skip(unit, header.units)?;
+            }
             if medium.is_writable() {
                 medium.flush(unit_start(unit).span(CHUNK_HEADER_BYTES));
             }
             unit += header.units;
         }
-        Ok(())
+        Ok(backer.finish(unit)?)
     }
 
     fn enter(&self, unit: u32, header: Header) -> Result<(), HeapError> {
@@ -167,6 +180,23 @@ impl<D: Dram> Heap<D> {
     /// follows; who must know it durable commits.
     pub fn set_generation<M: Medium>(&self, medium: &M, generation: u16) {
         self.region.set_generation(medium, generation);
+    }
+
+    /// The epoch that items are stamped with.
+    ///
+    /// # Errors
+    /// [`HeapError::Damaged`].
+    pub fn snapshot_epoch<M: Medium>(&self, medium: &M) -> Result<u32, HeapError> {
+        state::load_snapshot_epoch(medium)
+    }
+
+    /// Sets the snapshot epoch: one word, ordered before whatever follows.
+    pub fn set_snapshot_epoch<M: Medium>(&self, medium: &M, epoch: u32) {
+        if medium.breaks(Canary::EpochNotFlushed) {
+            return medium.store(SNAPSHOT_EPOCH, pmem::seal(u64::from(epoch)), Ordering::Release);
+        }
+        state::store_snapshot_epoch(medium, epoch);
+        medium.order();
     }
 
     /// Reserves room for `len_bytes`: a slot, or an extent if no class is that large. Threads that prefer different
@@ -225,6 +255,7 @@ impl<D: Dram> Drop for Heap<D> {
         });
         // SAFETY: as above.
         unsafe {
+            self.space.get_mut().runs.give_back(&self.lender);
             self.lanes.give_back(&self.lender);
             self.table.give_back(&self.lender);
         }

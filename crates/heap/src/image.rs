@@ -60,6 +60,11 @@ impl ImageWord {
         state::store_word(medium, IMAGE, seal(u64::from(self.number) << UNIT_BITS | u64::from(self.unit)));
     }
 
+    /// The image that it names.
+    pub(crate) fn named(self) -> Option<NamedImage> {
+        self.place().map(|place| NamedImage { place, number: self.number })
+    }
+
     fn place(self) -> Option<Place> {
         let offset = unit_start(self.unit).plus(CHUNK_HEADER_BYTES);
         (self.unit != 0).then_some(Place { offset, kind: PlaceKind::Extent })
@@ -74,8 +79,7 @@ impl<D: Dram> Heap<D> {
 
     /// The image that the region names.
     pub fn named_image(&self) -> Option<NamedImage> {
-        let word = *self.image.lock();
-        word.place().map(|place| NamedImage { place, number: word.number })
+        self.image.lock().named()
     }
 
     /// The number that the next image must have.

@@ -64,7 +64,7 @@ impl Cursor {
     }
 
     /// A slot of the chunk that the lane owns, however few are free.
-    fn pop_or_scrape(&mut self, shape: Shape) -> Option<Offset> {
+    pub(crate) fn pop_or_scrape(&mut self, shape: Shape) -> Option<Offset> {
         let slab = self.slab?;
         if self.claimed == 0 {
             self.claim_from(slab, 0);
@@ -85,12 +85,12 @@ impl Cursor {
         false
     }
 
-    fn adopt(&mut self, slab: SlabRef) {
+    pub(crate) fn adopt(&mut self, slab: SlabRef) {
         *self = Cursor { slab: Some(slab), claimed: 0, claimed_start: Offset::NULL, next_word: 0 };
     }
 
     /// Frees what is claimed and not handed out; the chunk, which the lane owns no longer.
-    fn resign(&mut self) -> Option<SlabRef> {
+    pub(crate) fn resign(&mut self) -> Option<SlabRef> {
         let slab = self.slab.take()?;
         while self.claimed != 0 {
             // Claimed slots are of the word before the next.
@@ -107,7 +107,9 @@ impl Cursor {
 }
 
 type Lane = [Spin<Cursor>; Shape::COUNT];
-struct AllLanes([Lane; LANE_COUNT]);
+
+/// The lanes of threads, and behind them the mover's.
+struct AllLanes([Lane; LANE_COUNT + 1]);
 
 // SAFETY: zero bytes are an unlocked lock, no chunk (`SlabRef` is a transparent `NonNull`), and integers of 0.
 unsafe impl Zeroed for AllLanes {}
@@ -140,6 +142,11 @@ impl Lanes {
     #[inline]
     fn from(&self, lane: usize, shape: Shape) -> [&Spin<Cursor>; LANE_COUNT] {
         array::from_fn(|i| &self.all().0[(lane % LANE_COUNT + i) % LANE_COUNT][shape.index()])
+    }
+
+    /// The cursor that fills chunks one by one with what is moved out of others; see `evacuation.rs`.
+    pub(crate) fn mover(&self, shape: Shape) -> &Spin<Cursor> {
+        &self.all().0[LANE_COUNT][shape.index()]
     }
 
     /// The preferred lane's cursor, or the next that is not busy.
@@ -223,7 +230,8 @@ impl<D: Dram> Heap<D> {
         let mut unit = FIRST_CHUNK_UNIT;
         while unit < space.mark {
             let slab = self.table.at(unit).slab().filter(|slab| slab.shape() == shape);
-            if let Some(slab) = slab.filter(|slab| slab.state() == State::Idle && slab.free_count() > 0) {
+            let is_unowned = |slab: &SlabRef| matches!(slab.state(), State::Idle | State::Evacuating);
+            if let Some(slab) = slab.filter(|slab| is_unowned(slab) && slab.free_count() > 0) {
                 slab.set_state(State::Owned);
                 return Some(slab);
             }
@@ -237,6 +245,7 @@ impl<D: Dram> Heap<D> {
         if !matches!(error, HeapError::Medium(MediumError::Full { .. } | MediumError::Limit { .. })) {
             return Err(error);
         }
-        self.lanes.from(lane, shape).iter().find_map(|cursor| cursor.lock().pop_or_scrape(shape)).ok_or(error)
+        let lanes = self.lanes.from(lane, shape).into_iter().chain([self.lanes.mover(shape)]);
+        lanes.into_iter().find_map(|cursor| cursor.lock().pop_or_scrape(shape)).ok_or(error)
     }
 }

@@ -14,6 +14,8 @@
 //!     8320 │ generation       8   then zero to 64     │  of its own
 //!     8384 │ image            8   then zero to 64     │
 //!     8448 │ zero: room for later words               │
+//!     8512 │ 16 batch words   8   then zero to 64     │
+//!     9536 │ zero: room for later words               │
 //!    12288 ├──────────────────────────────────────────┤
 //!          │ zero                                     │
 //!    16384 ├──────────────────────────────────────────┤
@@ -40,7 +42,8 @@
 //!
 //! The high-water mark is a sealed count of units, the generation a sealed number of 16 bits. The image is 0 in a new
 //! region; then, sealed, the first unit of the clean image's extent (24 bits, 0 for none) and above it the number of the
-//! last image (24 bits): see image.rs.
+//! last image (24 bits): see image.rs. A batch word is 0, or, sealed, the place of a batch's record and its state: see
+//! batch_word.rs.
 
 use pmem::{LINE_BYTES, Offset};
 
@@ -61,6 +64,13 @@ pub const HIGH_WATER_MARK: Offset = Offset(8_256);
 pub const GENERATION: Offset = Offset(8_320);
 /// 0, or the sealed place and number of the clean image.
 pub const IMAGE: Offset = Offset(8_384);
+/// 0, or the sealed snapshot epoch: with what items are stamped from now on.
+pub const SNAPSHOT_EPOCH: Offset = Offset(8_448);
+/// The first batch word.
+pub const BATCH_WORDS: Offset = Offset(8_512);
+/// Batch words, one a line: batches that can be under way at once. As many as a machine has cores that write; a thread
+/// is in the middle of one batch at the most.
+pub const BATCH_WORD_COUNT: usize = 16;
 /// The format mark of a region whose format has not finished: the bytes `hikv new`.
 pub const FORMAT_UNFINISHED: u64 = u64::from_le_bytes(*b"hikv new");
 
@@ -82,6 +92,12 @@ pub const SEGMENTS_CHUNK_UNITS: u32 = 16;
 /// Slots in a chunk of segments: one slot's place holds the header.
 pub const SEGMENTS_CHUNK_SLOTS: u32 = 63;
 
+/// Where batch word `number` lies.
+#[must_use]
+pub const fn batch_word(number: usize) -> Offset {
+    BATCH_WORDS.plus(number as u64 * LINE_BYTES)
+}
+
 /// The start of a unit.
 #[must_use]
 pub const fn unit_start(unit: u32) -> Offset {
@@ -101,7 +117,9 @@ const _: () = {
     assert!(FORMAT_MARK.0 + LINE_BYTES == HIGH_WATER_MARK.0);
     assert!(HIGH_WATER_MARK.0 + LINE_BYTES == GENERATION.0);
     assert!(GENERATION.0 + LINE_BYTES == IMAGE.0);
-    assert!(IMAGE.0 + LINE_BYTES <= PARTITION_HEADERS.0);
+    assert!(IMAGE.0 + LINE_BYTES == SNAPSHOT_EPOCH.0);
+    assert!(SNAPSHOT_EPOCH.0 + LINE_BYTES == BATCH_WORDS.0);
+    assert!(batch_word(BATCH_WORD_COUNT).0 <= PARTITION_HEADERS.0);
     assert!(PARTITION_HEADERS.0 + PARTITION_COUNT_MAX as u64 * PARTITION_HEADER_BYTES <= UNIT_BYTES);
     assert!((SEGMENTS_CHUNK_SLOTS as u64 + 1) * SEGMENT_BYTES == SEGMENTS_CHUNK_UNITS as u64 * UNIT_BYTES);
 };

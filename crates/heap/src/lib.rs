@@ -10,11 +10,13 @@
 //! - Chunks lie end to end from unit 1 to the high-water mark, and the mark lies in the region.
 //! - A place is handed out only after the header of its chunk and a mark above it are durable.
 //! - A chunk changes kind or length with one store of its header, ordered before any use of what changed.
+//! - Every header lies in a page that has space, and so does what is not in a free run.
 //! - Nothing below the mark that [`Heap::open`] found is handed out before the sweep has ended, or a clean image was
 //!   adopted in its place.
 //!
 //! The write order of each protocol stands at the head of its module: `format` (a new region), `region` (growth,
-//! opening), `chunks` (new chunks, chunks given back), `sweep`, `image` (what a clean close leaves).
+//! opening), `chunks` (new chunks, chunks given back), `holes` (space given back), `sweep`, `image` (what a clean close
+//! leaves).
 //!
 //! # Lock order
 //! A lane's cursor (`lane`), then either the superblock (`region`: growth) or the space lock (`space`): these two are
@@ -27,24 +29,29 @@
 #[cfg(test)]
 extern crate std;
 
+mod batch_word;
 mod chunks;
 mod class;
 mod error;
+mod evacuation;
 mod format;
 mod free;
 mod free_words;
 mod header;
 mod heap;
+mod holes;
 mod image;
 mod lane;
 pub mod layout;
 mod lender;
 mod lock;
+mod mend;
 mod place;
 mod prepare;
 mod record;
 mod region;
 mod runs;
+pub mod salvage;
 mod shape;
 mod slab;
 mod space;
@@ -55,8 +62,10 @@ mod superblock;
 mod sweep;
 mod table;
 
+pub use batch_word::{BatchState, BatchWord};
 pub use class::Class;
 pub use error::{HeapError, Misplaced};
+pub use evacuation::ChunkUse;
 pub use format::Parameters;
 pub use heap::Heap;
 pub use image::NamedImage;
@@ -65,5 +74,6 @@ pub use place::{Place, PlaceKind, Reservation};
 pub use region::{Found, Region};
 pub use stats::HeapStats;
 pub use superblock::{
-    ENGINE_HIKV, FEATURE_EXPIRY, FEATURE_IMAGE, FEATURES_KNOWN, FORMAT_MAJOR, FORMAT_MINOR, MAGIC, Superblock,
+    ENGINE_HIKV, FEATURE_BATCHES, FEATURE_EXPIRY, FEATURE_IMAGE, FEATURES_KNOWN, FORMAT_MAJOR, FORMAT_MINOR, MAGIC,
+    Superblock,
 };

@@ -23,9 +23,9 @@ impl<D: Dram> Heap<D> {
     /// all there are can be used, growth. True while there is more to do.
     ///
     /// # Errors
-    /// [`HeapError::Medium`] if the region cannot grow.
+    /// [`HeapError::Medium`] if the region cannot grow, or holes above the mark cannot be filled.
     pub fn prepare<M: Medium>(&self, medium: &M, ahead_bytes: u64) -> Result<bool, HeapError> {
-        if self.populate(medium, ahead_bytes) {
+        if self.populate(medium, ahead_bytes)? {
             return Ok(true);
         }
         let is_short = self.spare_bytes() < ahead_bytes;
@@ -35,16 +35,22 @@ impl<D: Dram> Heap<D> {
         Ok(is_short)
     }
 
-    /// True if there were pages to prepare.
-    fn populate<M: Medium>(&self, medium: &M, ahead_bytes: u64) -> bool {
+    /// True if there were pages to prepare. As far as there are free runs nothing above the mark is needed.
+    fn populate<M: Medium>(&self, medium: &M, ahead_bytes: u64) -> Result<bool, HeapError> {
         let mark_bytes = self.mark_bytes();
         let start = self.populated_bytes.load(Ordering::Relaxed).max(mark_bytes);
-        let past = (mark_bytes + ahead_bytes).min(self.region.len_bytes());
+        let needed_bytes = ahead_bytes.saturating_sub(self.figures.run_units() * UNIT_BYTES);
+        let past = (mark_bytes + needed_bytes).min(self.region.len_bytes());
         let end = past.min(start + POPULATE_BYTES);
-        if start < end {
-            medium.populate(Offset(start).span(end - start));
-            self.populated_bytes.fetch_max(end, Ordering::Relaxed);
+        if start >= end {
+            return Ok(false);
         }
-        start < end
+        let (holed_from, past_unit) = (self.figures.holed_from(), end.div_ceil(UNIT_BYTES) as u32);
+        if holed_from < past_unit {
+            self.back_above_mark(medium, holed_from, past_unit)?;
+        }
+        medium.populate(Offset(start).span(end - start));
+        self.populated_bytes.fetch_max(end, Ordering::Relaxed);
+        Ok(true)
     }
 }

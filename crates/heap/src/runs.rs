@@ -1,11 +1,18 @@
 //! Free runs: chunks that hold nothing, found by length.
 //!
 //! Lists by step of length (`steps.rs`), linked through the table's entries, and a bitmap of the lists that are not
-//! empty. Everything here happens under the space lock.
+//! empty. Runs that have all their space are found before those that may have holes. Everything here happens under the
+//! space lock.
 
+use core::alloc::Layout;
+use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
+use pmem::Dram;
+
+use crate::HeapError;
 use crate::layout::{FIRST_CHUNK_UNIT, REGION_UNITS_MAX};
+use crate::lender::{Lender, Zeroed};
 use crate::steps::{step_at_least, step_at_most};
 use crate::table::{Table, Tag};
 
@@ -14,67 +21,162 @@ const WORD_COUNT: usize = LIST_COUNT.div_ceil(64);
 /// Unit 0 is the head of the region and never a run.
 const NONE: u32 = 0;
 
-/// The free runs of a region.
+/// A free run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Run {
+    pub(crate) unit: u32,
+    pub(crate) units: u32,
+    /// [`Tag::HOLED`], [`Tag::SPACED`], or both.
+    pub(crate) space: Tag,
+}
+
+impl Run {
+    pub(crate) const fn is_holed(&self) -> bool {
+        self.space.has(Tag::HOLED)
+    }
+
+    const fn is_spaced(&self) -> bool {
+        self.space.has(Tag::SPACED)
+    }
+}
+
+/// The free runs of a region. The lists are lent, for a heap is built on small stacks, too.
 pub(crate) struct Runs {
+    lists: NonNull<AllLists>,
+    free_units: u64,
+    spaced_units: u64,
+}
+
+// SAFETY: the runs own the lists that they point at, and reach them as borrowed themselves.
+unsafe impl Send for Runs {}
+
+/// Those of whole runs, and those of holed ones.
+struct AllLists {
+    whole: Lists,
+    holed: Lists,
+}
+
+// SAFETY: zero bytes are lists that start with no unit, and none of them occupied.
+unsafe impl Zeroed for AllLists {}
+
+/// The first run of each list.
+struct Lists {
     heads: [u32; LIST_COUNT],
     occupied: [u64; WORD_COUNT],
-    free_units: u64,
 }
 
 impl Runs {
-    pub(crate) const EMPTY: Runs = Runs { heads: [NONE; LIST_COUNT], occupied: [0; WORD_COUNT], free_units: 0 };
+    /// No runs.
+    pub(crate) fn new<D: Dram>(lender: &Lender<D>) -> Result<Runs, HeapError> {
+        Ok(Runs { lists: lender.lend_zeroed()?, free_units: 0, spaced_units: 0 })
+    }
+
+    /// Gives the lists back.
+    ///
+    /// # Safety
+    /// Nobody uses the runs any more.
+    pub(crate) unsafe fn give_back<D: Dram>(&self, lender: &Lender<D>) {
+        // SAFETY: lent by `new` with this layout, and the caller gives up its use.
+        unsafe { lender.give_back(self.lists.cast(), Layout::new::<AllLists>()) };
+    }
 
     /// Units in all runs.
     pub(crate) fn free_units(&self) -> u64 {
         self.free_units
     }
 
+    /// Units in runs that may have space to give back.
+    pub(crate) fn spaced_units(&self) -> u64 {
+        self.spaced_units
+    }
+
     /// Adds a run.
-    pub(crate) fn insert(&mut self, table: &Table, unit: u32, units: u32) {
-        let list = step_at_most(units);
+    pub(crate) fn insert(&mut self, table: &Table, run: Run) {
+        let Run { unit, units, space } = run;
         let entry = table.at(unit);
         table.at(unit + units - 1).set(Tag::FREE_END, units);
-        entry.set(Tag::FREE, units);
+        entry.set(Tag::FREE.with(space), units);
+        self.lists(run).push(table, unit, step_at_most(units));
+        self.free_units += u64::from(units);
+        self.spaced_units += if run.is_spaced() { u64::from(units) } else { 0 };
+    }
+
+    /// Removes and returns a run of at least `units`.
+    pub(crate) fn take(&mut self, table: &Table, units: u32) -> Option<Run> {
+        let AllLists { whole, holed } = self.all_lists();
+        let unit = whole.find(table, units).or_else(|| holed.find(table, units))?;
+        Some(self.remove(table, unit))
+    }
+
+    /// Removes the run at `unit`, if there is one whose space can be given back.
+    pub(crate) fn take_spaced(&mut self, table: &Table, unit: u32) -> Option<Run> {
+        let tag = table.at(unit).tag();
+        (tag.is_free() && tag.has(Tag::SPACED) && !tag.has(Tag::UNSWEPT)).then(|| self.remove(table, unit))
+    }
+
+    /// Removes the free neighbours of `run`; all of it together.
+    pub(crate) fn absorb(&mut self, table: &Table, run: Run, mark: u32) -> Run {
+        let past = run.unit + run.units;
+        let after = (past < mark && is_run(table, past)).then(|| self.remove(table, past));
+        let before = run_before(table, run.unit).map(|start| self.remove(table, start));
+        [after, before].into_iter().flatten().fold(run, |whole, part| Run {
+            unit: whole.unit.min(part.unit),
+            units: whole.units + part.units,
+            space: whole.space.with(part.space),
+        })
+    }
+
+    /// Removes the run at `unit`.
+    fn remove(&mut self, table: &Table, unit: u32) -> Run {
+        let entry = table.at(unit);
+        let run = Run { unit, units: entry.units(), space: entry.tag().space() };
+        self.lists(run).unlink(table, unit, step_at_most(run.units));
+        table.at(unit + run.units - 1).set(Tag::NOTHING, 0);
+        entry.set(Tag::NOTHING, 0);
+        self.free_units -= u64::from(run.units);
+        self.spaced_units -= if run.is_spaced() { u64::from(run.units) } else { 0 };
+        run
+    }
+
+    fn lists(&mut self, run: Run) -> &mut Lists {
+        let AllLists { whole, holed } = self.all_lists();
+        if run.is_holed() { holed } else { whole }
+    }
+
+    fn all_lists(&mut self) -> &mut AllLists {
+        // SAFETY: lent by `new` and given back only when nobody uses the runs any more; reached only here, borrowed as the
+        // runs are.
+        unsafe { self.lists.as_mut() }
+    }
+}
+
+impl Lists {
+    fn push(&mut self, table: &Table, unit: u32, list: usize) {
+        let entry = table.at(unit);
         entry.previous.store(NONE, Ordering::Relaxed);
         entry.next.store(self.heads[list], Ordering::Relaxed);
         if self.heads[list] != NONE {
             table.at(self.heads[list]).previous.store(unit, Ordering::Relaxed);
         }
         self.set_head(list, unit);
-        self.free_units += u64::from(units);
     }
 
-    /// Removes and returns a run of at least `units`, with its length.
-    pub(crate) fn take(&mut self, table: &Table, units: u32) -> Option<(u32, u32)> {
-        let unit = self.head_from(step_at_least(units)).or_else(|| self.fitting(table, units))?;
-        Some((unit, self.remove(table, unit)))
-    }
-
-    /// Removes the free neighbours of `units` at `unit`; the start and the length of all of it.
-    pub(crate) fn absorb(&mut self, table: &Table, unit: u32, units: u32, mark: u32) -> (u32, u32) {
-        let past = unit + units;
-        let after = if past < mark && table.at(past).tag() == Tag::FREE { self.remove(table, past) } else { 0 };
-        let before = run_before(table, unit).map_or(0, |start| self.remove(table, start));
-        (unit - before, before + units + after)
-    }
-
-    /// Removes the run at `unit`; its length.
-    fn remove(&mut self, table: &Table, unit: u32) -> u32 {
+    fn unlink(&mut self, table: &Table, unit: u32, list: usize) {
         let entry = table.at(unit);
-        let units = entry.units();
         let (previous, next) = (entry.previous.load(Ordering::Relaxed), entry.next.load(Ordering::Relaxed));
         if next != NONE {
             table.at(next).previous.store(previous, Ordering::Relaxed);
         }
         if previous == NONE {
-            self.set_head(step_at_most(units), next);
+            self.set_head(list, next);
         } else {
             table.at(previous).next.store(next, Ordering::Relaxed);
         }
-        table.at(unit + units - 1).set(Tag::NOTHING, 0);
-        entry.set(Tag::NOTHING, 0);
-        self.free_units -= u64::from(units);
-        units
+    }
+
+    /// A run of at least `units`.
+    fn find(&self, table: &Table, units: u32) -> Option<u32> {
+        self.head_from(step_at_least(units)).or_else(|| self.fitting(table, units))
     }
 
     /// The first run of the first list that is not empty, from `list` on.
@@ -107,6 +209,12 @@ impl Runs {
     }
 }
 
+/// True if a run starts at `unit`.
+fn is_run(table: &Table, unit: u32) -> bool {
+    let tag = table.at(unit).tag();
+    tag.is_free() && !tag.has(Tag::UNSWEPT)
+}
+
 /// The start of the run that ends just before `unit`.
 fn run_before(table: &Table, unit: u32) -> Option<u32> {
     if unit == FIRST_CHUNK_UNIT {
@@ -115,7 +223,7 @@ fn run_before(table: &Table, unit: u32) -> Option<u32> {
     let last = table.at(unit - 1);
     match last.tag() {
         Tag::FREE_END => Some(unit - last.units()),
-        Tag::FREE if last.units() == 1 => Some(unit - 1),
+        _ if is_run(table, unit - 1) && last.units() == 1 => Some(unit - 1),
         _ => None,
     }
 }

@@ -10,6 +10,7 @@
 //!     ^                   │ disown         │ adopted by a lane
 //!     │ chunk given back  v                │
 //!     └───────────────── Idle ── roomy ─> Listed
+//!     └──── empty ─── Evacuating <── chosen ── Idle, Listed
 //!   Unswept ── swept ──> Owned (by the sweep)
 //!   Unswept ── known from a clean image ──> Idle
 //! ```
@@ -42,6 +43,8 @@ pub(crate) enum State {
     Listed,
     /// Nobody: the chunk is older than this heap and its live slots are not known yet.
     Unswept,
+    /// Nobody, until it is empty or no more slots are moved away.
+    Evacuating,
 }
 
 /// The record, with its two bitmaps behind it.
@@ -106,7 +109,8 @@ impl Slab {
             1 => State::Owned,
             2 => State::Idle,
             3 => State::Listed,
-            _ => State::Unswept,
+            4 => State::Unswept,
+            _ => State::Evacuating,
         }
     }
 

@@ -15,6 +15,8 @@ use crate::slab::State;
 pub(crate) struct Space {
     /// Units below the high-water mark, the head included.
     pub(crate) mark: u32,
+    /// Above the mark there may be holes from here on.
+    pub(crate) holed_from: u32,
     pub(crate) runs: Runs,
     /// For each shape, the chunks worth taking: state Listed.
     roomy: [Option<SlabRef>; Shape::COUNT],
@@ -23,8 +25,9 @@ pub(crate) struct Space {
 }
 
 impl Space {
-    pub(crate) const fn new(mark: u32) -> Space {
-        Space { mark, runs: Runs::EMPTY, roomy: [None; Shape::COUNT], pool: [None; Shape::COUNT] }
+    /// Of what lies above the mark nobody knows what space it has.
+    pub(crate) const fn new(mark: u32, runs: Runs) -> Space {
+        Space { mark, holed_from: mark, runs, roomy: [None; Shape::COUNT], pool: [None; Shape::COUNT] }
     }
 
     /// A record for a chunk of `shape`.
@@ -43,12 +46,14 @@ impl Space {
         self.pool.iter_mut().flat_map(|list| core::iter::from_fn(move || pop(list)))
     }
 
-    /// Lists an idle chunk if it is worth taking.
-    pub(crate) fn list_if_roomy(&mut self, slab: SlabRef) {
-        if slab.state() == State::Idle && slab.is_roomy() {
+    /// Lists an idle chunk if it is worth taking; true if it was listed now.
+    pub(crate) fn list_if_roomy(&mut self, slab: SlabRef) -> bool {
+        let is_worth_it = slab.state() == State::Idle && slab.is_roomy();
+        if is_worth_it {
             slab.set_state(State::Listed);
             push(&mut self.roomy[slab.shape().index()], slab);
         }
+        is_worth_it
     }
 
     /// Takes a chunk of `shape` off its list, for an owner.
@@ -71,18 +76,49 @@ impl Space {
 #[derive(Default)]
 pub(crate) struct Figures {
     mark: AtomicU32,
+    holed_from: AtomicU32,
     run_units: AtomicU64,
+    /// Units in runs without space to give back.
+    given_back_units: AtomicU64,
+    /// Units in chunks that became free or roomy lately.
+    loosened_units: AtomicU64,
 }
 
 impl Figures {
     pub(crate) fn note(&self, space: &Space) {
         self.mark.store(space.mark, Ordering::Release);
-        self.run_units.store(space.runs.free_units(), Ordering::Relaxed);
+        self.holed_from.store(space.holed_from, Ordering::Relaxed);
+        let (free_units, spaced_units) = (space.runs.free_units(), space.runs.spaced_units());
+        self.run_units.store(free_units, Ordering::Relaxed);
+        self.given_back_units.store(free_units - spaced_units, Ordering::Relaxed);
+    }
+
+    /// A chunk of `units` became free or roomy.
+    pub(crate) fn loosen(&self, units: u32) {
+        self.loosened_units.fetch_add(u64::from(units), Ordering::Relaxed);
+    }
+
+    pub(crate) fn loosened_units(&self) -> u64 {
+        self.loosened_units.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn forget_loosened(&self) {
+        self.loosened_units.store(0, Ordering::Relaxed);
+    }
+
+    /// Units in runs without space to give back.
+    pub(crate) fn given_back_units(&self) -> u64 {
+        self.given_back_units.load(Ordering::Relaxed)
     }
 
     /// Units below the high-water mark.
     pub(crate) fn mark(&self) -> u32 {
         self.mark.load(Ordering::Acquire)
+    }
+
+    /// The unit from which on there may be holes above the mark.
+    pub(crate) fn holed_from(&self) -> u32 {
+        self.holed_from.load(Ordering::Relaxed)
     }
 
     /// Units in free runs.

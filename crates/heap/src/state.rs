@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering;
 use pmem::{Medium, Offset, seal, unseal};
 
 use crate::HeapError;
-use crate::layout::{FIRST_CHUNK_UNIT, GENERATION, HIGH_WATER_MARK, UNIT_BYTES};
+use crate::layout::{FIRST_CHUNK_UNIT, GENERATION, HIGH_WATER_MARK, SNAPSHOT_EPOCH, UNIT_BYTES};
 
 /// Stores and flushes a word; the order is the caller's.
 pub(crate) fn store_word<M: Medium>(medium: &M, at: Offset, word: u64) {
@@ -21,6 +21,11 @@ pub(crate) fn store_mark<M: Medium>(medium: &M, units: u32) {
 /// Stores and flushes the generation.
 pub(crate) fn store_generation<M: Medium>(medium: &M, generation: u16) {
     store_word(medium, GENERATION, seal(u64::from(generation)));
+}
+
+/// Stores and flushes the snapshot epoch.
+pub(crate) fn store_snapshot_epoch<M: Medium>(medium: &M, epoch: u32) {
+    store_word(medium, SNAPSHOT_EPOCH, seal(u64::from(epoch)));
 }
 
 /// The high-water mark, which lies in the region.
@@ -41,6 +46,16 @@ pub(crate) fn load_generation<M: Medium>(medium: &M) -> Result<u16, HeapError> {
     let generation = load_sealed(medium, GENERATION, "the generation does not fit its check")?;
     u16::try_from(generation)
         .map_err(|_| HeapError::Damaged { offset: GENERATION.0, what: "the generation is too large" })
+}
+
+/// The snapshot epoch: 0 where no snapshot was ever taken, and so in regions of programs that knew of none.
+pub(crate) fn load_snapshot_epoch<M: Medium>(medium: &M) -> Result<u32, HeapError> {
+    if medium.load(SNAPSHOT_EPOCH, Ordering::Acquire) == 0 {
+        return Ok(0);
+    }
+    let epoch = load_sealed(medium, SNAPSHOT_EPOCH, "the snapshot epoch does not fit its check")?;
+    u32::try_from(epoch)
+        .map_err(|_| HeapError::Damaged { offset: SNAPSHOT_EPOCH.0, what: "the snapshot epoch is too large" })
 }
 
 pub(crate) fn load_sealed<M: Medium>(medium: &M, at: Offset, what: &'static str) -> Result<u64, HeapError> {

@@ -37,12 +37,15 @@ pub const ENGINE_HIKV: u32 = 1;
 pub const FEATURE_IMAGE: u32 = 1;
 /// The feature flag of a region that may hold items which expire: a program that does not know it would show them for ever.
 pub const FEATURE_EXPIRY: u32 = 2;
+/// The feature flag of a region that may hold an unfinished batch: a program that does not know it would take marked
+/// entries for finished ones. It is set before the region's first batch.
+pub const FEATURE_BATCHES: u32 = 4;
 /// The feature flags this program knows.
-pub const FEATURES_KNOWN: u32 = FEATURE_IMAGE | FEATURE_EXPIRY;
+pub const FEATURES_KNOWN: u32 = FEATURE_IMAGE | FEATURE_EXPIRY | FEATURE_BATCHES;
 
-const CHECKED_BYTES: usize = 72;
+pub(crate) const CHECKED_BYTES: usize = 72;
 const WORD_COUNT: usize = 16;
-type Bytes = [u8; WORD_COUNT * 8];
+pub(crate) type Bytes = [u8; WORD_COUNT * 8];
 
 /// What a region is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,7 +70,7 @@ pub struct Superblock {
 
 /// Why a copy cannot be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Unusable {
+pub(crate) enum Unusable {
     NoMagic,
     /// Damaged, or torn by a crash; the version it states.
     BadChecksum {
@@ -121,7 +124,7 @@ impl Superblock {
 }
 
 /// The bytes at `at`; what lies beyond the medium's end reads as zero.
-fn read<M: Medium>(medium: &M, at: Offset) -> Bytes {
+pub(crate) fn read<M: Medium>(medium: &M, at: Offset) -> Bytes {
     let mut bytes = [0; WORD_COUNT * 8];
     for (word, chunk) in bytes.as_chunks_mut::<8>().0.iter_mut().enumerate() {
         let from = at.plus(word as u64 * 8);
@@ -136,7 +139,7 @@ fn field<const N: usize>(bytes: &Bytes, at: usize) -> [u8; N] {
     core::array::from_fn(|i| bytes[at + i])
 }
 
-fn decode(bytes: &Bytes, at: Offset) -> Result<Superblock, Unusable> {
+pub(crate) fn decode(bytes: &Bytes, at: Offset) -> Result<Superblock, Unusable> {
     let u16_at = |at| u16::from_le_bytes(field(bytes, at));
     let u32_at = |at| u32::from_le_bytes(field(bytes, at));
     let u64_at = |at| u64::from_le_bytes(field(bytes, at));
@@ -196,7 +199,7 @@ fn is_region_length(bytes: u64) -> bool {
 }
 
 /// Of two valid copies the newer; a bad one is passed over, unless it is intact and forbids itself to this program.
-fn choose(copies: [Result<Superblock, Unusable>; 2]) -> Result<Chosen, HeapError> {
+pub(crate) fn choose(copies: [Result<Superblock, Unusable>; 2]) -> Result<Chosen, HeapError> {
     let [at_a, at_b] = SUPERBLOCK_COPIES;
     match copies {
         [Ok(a), Ok(b)] if b.sequence > a.sequence => Ok(Chosen { superblock: b, stale: Some(at_a) }),

@@ -25,6 +25,7 @@ use crate::Misplaced;
 use crate::heap::Heap;
 use crate::layout::{FIRST_CHUNK_UNIT, unit_start};
 use crate::place::Place;
+use crate::runs::Run;
 use crate::shape::Shape;
 use crate::table::Tag;
 
@@ -104,7 +105,7 @@ impl<D: Dram> Heap<D> {
         } else if tag.is_free() {
             let mut space = self.space.lock();
             self.table.at(unit).set(Tag::NOTHING, 0);
-            self.give_units_back(medium, &mut space, unit, units);
+            self.give_run_back(medium, &mut space, Run { unit, units, space: Tag::HOLED.with(Tag::SPACED) });
         } else if let Some(slab) = self.table.at(unit).slab() {
             slab.end_sweep();
             self.disown(medium, slab);

@@ -53,6 +53,11 @@ impl Tag {
     /// Freed; waits for the sweep, or is about to become a free run.
     pub(crate) const RETIRED: Tag = Tag(1 << 5);
 
+    /// Of a free run: pages of it may have no space, and be backed before they are used; see `holes.rs`.
+    pub(crate) const HOLED: Tag = Tag(1 << 6);
+    /// Of a free run: pages of it may have space that can be given back.
+    pub(crate) const SPACED: Tag = Tag(1 << 7);
+
     /// The tag of the unit `within` a chunk of slots.
     fn slab(shape: Shape, within: u32) -> Tag {
         Tag(Tag::SLAB | (shape.index() as u32) << SHAPE_SHIFT | within << WITHIN_SHIFT)
@@ -62,8 +67,17 @@ impl Tag {
         Tag(self.0 | flag.0)
     }
 
+    pub(crate) const fn without(self, flag: Tag) -> Tag {
+        Tag(self.0 & !flag.0)
+    }
+
     pub(crate) const fn has(self, flag: Tag) -> bool {
         self.0 & flag.0 != 0
+    }
+
+    /// What a free run's tag says of its space.
+    pub(crate) const fn space(self) -> Tag {
+        Tag(self.0 & (Tag::HOLED.0 | Tag::SPACED.0))
     }
 
     pub(crate) const fn is_extent(self) -> bool {

@@ -93,7 +93,7 @@ impl Store {
         key: impl AsRef<[u8]>,
         mut decide: impl FnMut(Option<&[u8]>) -> Decision<'v>,
     ) -> Result<bool, Error> {
-        self.write(|engine| engine.update(key.as_ref(), &mut decide))
+        self.change(|engine| engine.update(key.as_ref(), &mut decide))
     }
 
     /// Adds `by` to the number that the key holds as decimal text, 0 if it is not there, and returns the sum. The text is

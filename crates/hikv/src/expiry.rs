@@ -36,7 +36,7 @@ impl Store {
     /// See [`Error`]; nothing has changed.
     pub fn put_with_ttl(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) -> Result<(), Error> {
         let expiry = self.engine()?.clock().after(ttl);
-        self.write(|engine| engine.put_until(key.as_ref(), value.as_ref(), expiry))
+        self.change(|engine| engine.put_until(key.as_ref(), value.as_ref(), expiry))
     }
 
     /// As [`Store::put`], of a key that expires at `time`.
@@ -49,7 +49,7 @@ impl Store {
         value: impl AsRef<[u8]>,
         time: SystemTime,
     ) -> Result<(), Error> {
-        self.write(|engine| engine.put_until(key.as_ref(), value.as_ref(), Expiry::at(time)))
+        self.change(|engine| engine.put_until(key.as_ref(), value.as_ref(), Expiry::at(time)))
     }
 
     /// As [`Store::put_from`] and [`Store::put_with_ttl`] together. The time is counted from the call, not from the end of the source.
@@ -64,7 +64,21 @@ impl Store {
         ttl: Duration,
     ) -> Result<(), Error> {
         let expiry = self.engine()?.clock().after(ttl);
-        self.write(|engine| engine.put_from_until(key.as_ref(), len_bytes, &mut source, expiry))
+        self.change(|engine| engine.put_from_until(key.as_ref(), len_bytes, &mut source, expiry))
+    }
+
+    /// As [`Store::put_from`] and [`Store::put_expiring_at`] together.
+    ///
+    /// # Errors
+    /// See [`Error`]; nothing has changed, whatever was read.
+    pub fn put_from_expiring_at(
+        &self,
+        key: impl AsRef<[u8]>,
+        len_bytes: u64,
+        mut source: impl Read,
+        time: SystemTime,
+    ) -> Result<(), Error> {
+        self.change(|engine| engine.put_from_until(key.as_ref(), len_bytes, &mut source, Expiry::at(time)))
     }
 
     /// Lets the key expire at `time`; false if it is not there. A time that has passed deletes it. The value is copied
@@ -73,7 +87,7 @@ impl Store {
     /// # Errors
     /// See [`Error`]; nothing has changed.
     pub fn expire_at(&self, key: impl AsRef<[u8]>, time: SystemTime) -> Result<bool, Error> {
-        self.write(|engine| engine.expire(key.as_ref(), Expiry::at(time)))
+        self.change(|engine| engine.expire(key.as_ref(), Expiry::at(time)))
     }
 
     /// As [`Store::expire_at`], after `ttl`.
@@ -82,7 +96,7 @@ impl Store {
     /// See [`Error`]; nothing has changed.
     pub fn expire_in(&self, key: impl AsRef<[u8]>, ttl: Duration) -> Result<bool, Error> {
         let expiry = self.engine()?.clock().after(ttl);
-        self.write(|engine| engine.expire(key.as_ref(), expiry))
+        self.change(|engine| engine.expire(key.as_ref(), expiry))
     }
 
     /// Lets the key stay, whenever it was to expire; false if it is not there.
@@ -90,7 +104,7 @@ impl Store {
     /// # Errors
     /// See [`Error`]; nothing has changed.
     pub fn persist(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
-        self.write(|engine| engine.expire(key.as_ref(), Expiry::NEVER))
+        self.change(|engine| engine.expire(key.as_ref(), Expiry::NEVER))
     }
 
     /// What is left of the key's life; `None` if it is not there.

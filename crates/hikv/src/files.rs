@@ -21,9 +21,9 @@ use uuid::Uuid;
 use crate::stats::Identity;
 use crate::{OpenError, Options};
 
-const REGION_NAME: &str = "store.hikv";
-const UNFINISHED_NAME: &str = "store.hikv.new";
-const LOCK_NAME: &str = "lock";
+pub(crate) const REGION_NAME: &str = "store.hikv";
+pub(crate) const UNFINISHED_NAME: &str = "store.hikv.new";
+pub(crate) const LOCK_NAME: &str = "lock";
 
 /// An open region.
 pub(crate) struct Opened {
@@ -62,23 +62,31 @@ fn open_dir(dir: &Path, options: &Options) -> Result<Opened, OpenError> {
     if !may_create {
         return Err(OpenError::Missing { path: dir.to_owned() });
     }
-    create_region(dir, &file, options, lock)
+    let opened = make_region(dir, options, lock)?;
+    finish_region(dir)?;
+    Ok(opened)
 }
 
-fn create_region(dir: &Path, file: &Path, options: &Options, lock: Option<StoreLock>) -> Result<Opened, OpenError> {
+/// A new region in `dir`, under the name of an unfinished one.
+pub(crate) fn make_region(dir: &Path, options: &Options, lock: Option<StoreLock>) -> Result<Opened, OpenError> {
     let unfinished = dir.join(UNFINISHED_NAME);
     match fs::remove_file(&unfinished) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(OpenError::io(&unfinished, "remove")(error)),
         _ => {}
     }
     let medium = Mapped::create(&unfinished, Parameters::REGION_BYTES_DEFAULT, map_options(options))?;
-    let opened = format_region(medium, &unfinished, options, lock).inspect_err(|_| {
+    format_region(medium, &unfinished, options, lock).inspect_err(|_| {
         // It is in nobody's way; the next creation removes it, too.
         let _ = fs::remove_file(&unfinished);
-    })?;
-    fs::rename(&unfinished, file).map_err(OpenError::io(file, "create"))?;
-    sync_dir(dir).map_err(OpenError::io(dir, "sync"))?;
-    Ok(opened)
+    })
+}
+
+/// Makes a store of a new region: its bytes are durable before its name is.
+pub(crate) fn finish_region(dir: &Path) -> Result<(), OpenError> {
+    let (unfinished, file) = (dir.join(UNFINISHED_NAME), dir.join(REGION_NAME));
+    sync_new(&unfinished)?;
+    fs::rename(&unfinished, &file).map_err(OpenError::io(&file, "create"))?;
+    sync_dir(dir).map_err(OpenError::io(dir, "sync"))
 }
 
 fn open_device(path: &Path, options: &Options) -> Result<Opened, OpenError> {
@@ -92,8 +100,31 @@ fn open_device(path: &Path, options: &Options) -> Result<Opened, OpenError> {
     }
 }
 
+/// Maps a store that is too damaged to be opened, for reading alone: its region, the name of that, and its lock, if there
+/// is one. Nothing is made or changed.
+pub(crate) fn open_damaged(path: &Path) -> Result<(Mapped, PathBuf, Option<StoreLock>), OpenError> {
+    let options = Options::new().read_only(true);
+    let found = fs::metadata(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => OpenError::Missing { path: path.to_owned() },
+        _ => OpenError::io(path, "examine")(error),
+    })?;
+    if found.file_type().is_char_device() {
+        let lock = Some(lock(path, path, &options)?);
+        return Ok((Mapped::open_device(path, map_options(&options))?, path.to_owned(), lock));
+    }
+    if !found.is_dir() {
+        return Err(OpenError::NotADirectory { path: path.to_owned() });
+    }
+    let (file, lock_file) = (path.join(REGION_NAME), path.join(LOCK_NAME));
+    if !file.try_exists().map_err(OpenError::io(&file, "examine"))? {
+        return Err(OpenError::Missing { path: path.to_owned() });
+    }
+    let lock = lock_file.exists().then(|| lock(&lock_file, path, &options)).transpose()?;
+    Ok((Mapped::open(&file, map_options(&options))?, file, lock))
+}
+
 /// Locks the store in `dir`. A copy of a store may lack the lock file: a reader makes it, too, if it can.
-fn lock_dir(dir: &Path, options: &Options) -> Result<Option<StoreLock>, OpenError> {
+pub(crate) fn lock_dir(dir: &Path, options: &Options) -> Result<Option<StoreLock>, OpenError> {
     let file = dir.join(LOCK_NAME);
     if options.read_only && !file.try_exists().map_err(OpenError::io(&file, "examine"))? {
         match fs::OpenOptions::new().append(true).create(true).open(&file) {
@@ -147,9 +178,6 @@ fn start(
         (true, true) => engine(Counted::new(Delayed::new(medium, latency)), options, format),
     }
     .map_err(OpenError::unusable(file))?;
-    if format.is_some() {
-        sync_new(file)?;
-    }
     Ok(Opened { engine, identity: identity.with_uuid(uuid), lock })
 }
 
@@ -162,7 +190,8 @@ fn engine<M: Medium>(
         Some(parameters) => HiKv::format(medium, HostDram, &parameters)?,
         None => HiKv::open(medium, HostDram)?,
     };
-    let hikv = hikv.verifying_values(options.verify_values).by_clock(options.clock.clone());
+    let hikv = hikv.verifying_values(options.verify_values).compacting_above(options.compact_above);
+    let hikv = hikv.by_clock(options.clock.clone());
     let uuid = Uuid::from_bytes(hikv.uuid());
     if !options.ordered {
         return Ok((Arc::new(hikv), uuid));

@@ -20,23 +20,32 @@
 //! A [`Store`] is cheap to clone and may be used by any number of threads. One process at a time may write to a store;
 //! [`Store::open_read_only`] lets several read while nobody writes. A child of a fork gets [`Error::Forked`].
 
+mod backup;
+mod batch;
+mod compact;
 mod conditional;
+pub mod dump;
 mod error;
 mod expiry;
 mod files;
 mod options;
 mod ordered;
 mod reader;
+pub mod repair;
+mod snapshot;
 mod stats;
 mod store;
 mod verify;
 
-pub use engine::{Clock, Damage, Decision, Error, Expiry, Limits, Ttl};
+pub use backup::{BackupError, BackupProgress, BackupReport};
+pub use batch::WriteBatch;
+pub use engine::{Clock, Compacted, CompactionProgress, Damage, Decision, Error, Expiry, Limits, Ttl};
 pub use error::OpenError;
 pub use options::Options;
 pub use ordered::{Item, OrderProgress, Ordered, Range};
 pub use pmem::MediumError;
 pub use reader::ValueReader;
+pub use snapshot::Snapshot;
 pub use stats::Stats;
 pub use store::Store;
 pub use verify::{Report, VerifyProgress};

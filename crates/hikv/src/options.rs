@@ -24,7 +24,7 @@ use crate::{OpenError, Store};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     pub(crate) create: bool,
     pub(crate) read_only: bool,
@@ -34,6 +34,7 @@ pub struct Options {
     pub(crate) ordered: bool,
     pub(crate) count_persists: bool,
     pub(crate) verify_values: bool,
+    pub(crate) compact_above: Option<f64>,
     pub(crate) region_bytes_max: u64,
     pub(crate) partition_count: u32,
     pub(crate) persist_delay: Duration,
@@ -45,6 +46,10 @@ pub struct Options {
 const REGION_BYTES_MAX: u64 = 1 << 40;
 /// Enough that splits of many writers rarely wait for one another, few enough that an empty store is small.
 const PARTITION_COUNT: u32 = 32;
+
+/// Slots are a twentieth longer than their items on average, so with these and with what a request for space leaves behind a
+/// file stays within 1.3 times its keys and values; below, each byte gained would cost many moved.
+const COMPACT_ABOVE: f64 = 1.15;
 
 /// Enough to keep up with any number of writers that one memory serves.
 const BACKGROUND_THREADS_MAX: usize = 8;
@@ -60,6 +65,7 @@ impl Default for Options {
             ordered: true,
             count_persists: false,
             verify_values: false,
+            compact_above: Some(COMPACT_ABOVE),
             region_bytes_max: REGION_BYTES_MAX,
             partition_count: PARTITION_COUNT,
             persist_delay: Duration::ZERO,
@@ -127,6 +133,14 @@ impl Options {
         Options { verify_values, ..self }
     }
 
+    /// Gather items and give space back in the background while the store takes more than `ratio` times what items and index
+    /// occupy, and some MiB can be gained (default: 1.15); with `None` only [`Store::compact`] does. It takes a quarter of
+    /// one background thread's time at most, and none where nothing can be gained.
+    #[must_use]
+    pub fn compact_above(self, ratio: impl Into<Option<f64>>) -> Options {
+        Options { compact_above: ratio.into(), ..self }
+    }
+
     /// The most that the region may grow to, in bytes (default and limit: 1 TiB).
     #[must_use]
     pub fn region_bytes_max(self, region_bytes_max: u64) -> Options {
@@ -179,6 +193,9 @@ impl Options {
         let error = |what| Err(OpenError::Option { what });
         if !self.partition_count.is_power_of_two() || self.partition_count > 256 {
             return error(format!("{} partitions: a power of two up to 256 is wanted", self.partition_count));
+        }
+        if let Some(ratio) = self.compact_above.filter(|ratio| !ratio.is_finite() || *ratio < 1.0) {
+            return error(format!("compaction above {ratio}: a ratio of 1 or more is wanted"));
         }
         if self.region_bytes_max > REGION_BYTES_MAX {
             return error(format!("a region of {} bytes: the limit is {REGION_BYTES_MAX}", self.region_bytes_max));

@@ -6,8 +6,8 @@ use engine::Version;
 
 use crate::Store;
 
-/// A value that is read piece by piece. Nothing is held between two reads, so the value may be replaced meanwhile: the
-/// next read then fails, rather than mix two values.
+/// A value that is read piece by piece. A small one is copied at once. Of a large one nothing is held between two reads, so it
+/// may be replaced meanwhile: the next read then fails, rather than mix two values.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -30,6 +30,8 @@ pub struct ValueReader {
     pub(crate) version: Version,
     pub(crate) len_bytes: u64,
     pub(crate) read_bytes: u64,
+    /// All of a value that may be moved: its version would change with its place.
+    pub(crate) held: Option<Vec<u8>>,
 }
 
 impl ValueReader {
@@ -42,6 +44,11 @@ impl ValueReader {
 
 impl Read for ValueReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if let Some(value) = &self.held {
+            let count = (&value[self.read_bytes as usize..]).read(into)?;
+            self.read_bytes += count as u64;
+            return Ok(count);
+        }
         let mut copied = None;
         let mut copy = |version: Version, value: &[u8]| {
             if version == self.version {

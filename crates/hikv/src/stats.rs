@@ -26,6 +26,10 @@ impl Identity {
         }
     }
 
+    pub(crate) fn uuid(&self) -> [u8; 16] {
+        self.uuid.into_bytes()
+    }
+
     pub(crate) fn with_uuid(self, uuid: Uuid) -> Identity {
         Identity { uuid, ..self }
     }
@@ -55,6 +59,12 @@ pub struct Stats {
     pub live_bytes: u64,
     /// Bytes of the region that are free.
     pub free_bytes: u64,
+    /// Space that the region takes: its length without the holes in it. Where nobody knows, what may take space.
+    pub allocated_bytes: u64,
+    /// Items that compaction has moved since open.
+    pub moved_count: u64,
+    /// Space that compaction has given back since open.
+    pub given_back_bytes: u64,
     /// Volatile memory of index and allocator.
     pub dram_bytes: u64,
     /// Items that were replaced or deleted and wait for readers to move on.
@@ -88,6 +98,14 @@ pub struct Stats {
     pub queued_count: u64,
     /// Changes that wait until the ordered index is built.
     pub delta_count: u64,
+    /// Live snapshots.
+    pub snapshot_count: u64,
+    /// Seconds that the oldest of them has lived.
+    pub oldest_snapshot_seconds: f64,
+    /// Items that were replaced or deleted, and that snapshots keep.
+    pub kept_count: u64,
+    /// Bytes of those items, whose room is not free.
+    pub kept_bytes: u64,
     /// The instruction that writes lines back.
     pub flush_instruction: &'static str,
     /// True where readers execute no fence (`membarrier` was granted).
@@ -109,6 +127,9 @@ impl Stats {
             used_bytes: figures.used_bytes,
             live_bytes: figures.live_bytes,
             free_bytes: figures.free_bytes,
+            allocated_bytes: figures.taken_bytes,
+            moved_count: figures.compaction.moved_items,
+            given_back_bytes: figures.compaction.given_back_bytes,
             dram_bytes: figures.dram_bytes + figures.order.map_or(0, |order| order.dram_bytes),
             garbage_count: figures.garbage_count,
             reaped_count: figures.reaped_count,
@@ -125,6 +146,10 @@ impl Stats {
             order_dram_bytes: order.map_or(0, |order| order.dram_bytes),
             queued_count: order.map_or(0, |order| order.queued_count),
             delta_count: order.map_or(0, |order| order.delta_count),
+            snapshot_count: figures.snapshots.snapshot_count,
+            oldest_snapshot_seconds: figures.snapshots.oldest_age.as_secs_f64(),
+            kept_count: figures.snapshots.kept_count,
+            kept_bytes: figures.snapshots.kept_bytes,
             flush_instruction: arch::flush_instruction(),
             fence_free_readers: epoch::readers_are_fence_free(),
         }

@@ -13,10 +13,13 @@ use pmem_os::{ForkGuard, StoreLock};
 
 use crate::files::{self, Opened};
 use crate::stats::{Identity, Stats};
-use crate::{OpenError, Options, ValueReader};
+use crate::{OpenError, Options, ValueReader, WriteBatch};
 
 /// Keys whose lookups overlap; an engine's own groups divide it.
 const BATCH_COUNT: usize = 64;
+
+/// The longest value that compaction may move: what lies in a slot. Longer ones have chunks of their own.
+const MOVED_BYTES_MAX: usize = heap::Class::BYTES_MAX as usize;
 
 /// An open store. Clones share it; the last one to go closes it.
 #[derive(Clone)]
@@ -80,8 +83,16 @@ impl Store {
     }
 
     pub(crate) fn with_options(path: &Path, options: &Options) -> Result<Store, OpenError> {
+        Store::of_opened(path, options, files::open)
+    }
+
+    pub(crate) fn of_opened(
+        path: &Path,
+        options: &Options,
+        open: impl FnOnce(&Path, &Options) -> Result<Opened, OpenError>,
+    ) -> Result<Store, OpenError> {
         let guard = ForkGuard::new().map_err(OpenError::io(path, "watch for forks of"))?;
-        let Opened { engine, identity, lock } = files::open(path, options)?;
+        let Opened { engine, identity, lock } = open(path, options)?;
         let start = |i| if i == 0 { Worker::start_watching_time } else { Worker::start };
         let workers = (0..options.worker_count())
             .map(|i| start(i)(Arc::downgrade(&engine)))
@@ -110,6 +121,12 @@ impl Store {
     #[must_use]
     pub fn region_path(&self) -> PathBuf {
         files::region_path(&self.inner.path)
+    }
+
+    /// The store's identity: random, and kept for life.
+    #[must_use]
+    pub fn uuid(&self) -> [u8; 16] {
+        self.inner.identity.uuid()
     }
 
     /// A copy of the key's value.
@@ -160,13 +177,17 @@ impl Store {
     /// See [`Error`].
     pub fn reader(&self, key: impl AsRef<[u8]>) -> Result<Option<ValueReader>, Error> {
         let (key, mut found) = (key.as_ref(), None);
-        self.engine()?.get(key, &mut |version, value| found = Some((version, value.len() as u64)))?;
-        let reader = |(version, len_bytes)| ValueReader {
+        self.engine()?.get(key, &mut |version, value| {
+            let held = (value.len() <= MOVED_BYTES_MAX).then(|| value.to_vec());
+            found = Some((version, value.len() as u64, held));
+        })?;
+        let reader = |(version, len_bytes, held)| ValueReader {
             store: self.clone(),
             key: key.to_vec(),
             version,
             len_bytes,
             read_bytes: 0,
+            held,
         };
         Ok(found.map(reader))
     }
@@ -205,7 +226,7 @@ impl Store {
     /// See [`Error`]; nothing has changed.
     #[inline]
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<(), Error> {
-        self.write(|engine| engine.put(key.as_ref(), value.as_ref()))
+        self.change(|engine| engine.put(key.as_ref(), value.as_ref()))
     }
 
     /// Puts or replaces several keys' values, the last one where a key comes twice: faster than one `put` after the other,
@@ -228,9 +249,35 @@ impl Store {
             let mut slices = [(&[][..], &[][..]); BATCH_COUNT];
             let pairs = batch.iter().map(|(key, value)| (key.as_ref(), value.as_ref()));
             slices.iter_mut().zip(pairs).for_each(|(slice, pair)| *slice = pair);
-            self.write(|engine| engine.multi_put(&slices[..batch.len()]))?;
+            self.change(|engine| engine.multi_put(&slices[..batch.len()]))?;
         }
         Ok(())
+    }
+
+    /// Carries out all of `batch` as one step: a crash leaves all of it or nothing, and whoever has read one key as the
+    /// batch left it reads no other as it was before. (Who reads one key before the batch and another after it has read
+    /// old and new, as with any two reads.) Durable when it returns, as far as the medium goes. An empty batch does
+    /// nothing. Ranges and [`Store::for_each`] are no snapshots, and may show a part of it while it happens.
+    ///
+    /// Sixteen batches can be under way at once; another one waits.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// let mut batch = hikv::WriteBatch::new();
+    /// batch.put("user:7:name", "ann").put("name:ann", "7");
+    /// store.write(&batch)?;
+    /// assert_eq!(store.get("name:ann")?.as_deref(), Some(&b"7"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`Error`], [`Error::BatchTooLong`] among them; nothing has changed. Where the medium fails while the batch is
+    /// made durable, it has happened and may be lost.
+    pub fn write(&self, batch: &WriteBatch) -> Result<(), Error> {
+        self.change(|engine| engine.write_batch(&batch.ops()))
     }
 
     /// As [`Store::put`], for a value of `len_bytes` that is read from `source` piece by piece.
@@ -238,7 +285,7 @@ impl Store {
     /// # Errors
     /// See [`Error`]; nothing has changed, whatever was read.
     pub fn put_from(&self, key: impl AsRef<[u8]>, len_bytes: u64, mut source: impl Read) -> Result<(), Error> {
-        self.write(|engine| engine.put_from(key.as_ref(), len_bytes, &mut source))
+        self.change(|engine| engine.put_from(key.as_ref(), len_bytes, &mut source))
     }
 
     /// Deletes the key; false if it was not there.
@@ -247,7 +294,7 @@ impl Store {
     /// See [`Error`].
     #[inline]
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
-        self.write(|engine| engine.delete(key.as_ref()))
+        self.change(|engine| engine.delete(key.as_ref()))
     }
 
     /// True if the key is there.
@@ -278,9 +325,9 @@ impl Store {
     /// Deletes every key, as one step for readers and for a crash.
     ///
     /// # Errors
-    /// See [`Error`]; nothing has changed.
+    /// See [`Error`]; nothing has changed. [`Error::SnapshotLive`] while there are snapshots.
     pub fn clear(&self) -> Result<(), Error> {
-        self.write(|engine| engine.clear())
+        self.change(|engine| engine.clear())
     }
 
     /// Shows every item to `each`, in no order, until it says to stop. Not a snapshot: what is written meanwhile may be
@@ -339,7 +386,7 @@ impl Store {
         Stats::gather(engine, &self.inner.identity)
     }
 
-    /// Closes this handle. The store is closed when its last clone is; whatever was acknowledged is durable before that.
+    /// Closes this handle. The store is closed when its last clone is, and its last snapshot; whatever was acknowledged is durable before that.
     /// The last one leaves a clean image, where there is room for it: the next opening then need not look for free space,
     /// count keys, or sort them if they were in order. Dropping the last handle does the same and tells no errors.
     ///
@@ -356,9 +403,9 @@ impl Store {
     }
 
     #[inline(always)]
-    pub(crate) fn write<R>(&self, write: impl FnOnce(&dyn Engine) -> Result<R, Error>) -> Result<R, Error> {
+    pub(crate) fn change<R>(&self, change: impl FnOnce(&dyn Engine) -> Result<R, Error>) -> Result<R, Error> {
         let engine = self.engine()?;
-        let result = write(engine);
+        let result = change(engine);
         match engine.wanted() {
             Wanted::Nobody => {}
             Wanted::One => self.inner.workers.iter().take(1).for_each(Worker::ask),

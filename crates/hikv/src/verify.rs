@@ -1,6 +1,6 @@
 //! Checking a whole store.
 
-use engine::{Cursor, Damage, Error};
+use engine::{Check, Damage, Depth, Error};
 
 use crate::{Ordered, Store};
 
@@ -23,23 +23,34 @@ pub struct Report {
 }
 
 impl Store {
-    /// Checks every header, checksum and reference in the store, and tells `progress` about it now and then. Writers
-    /// should rest meanwhile: an entry that changes while it is checked can look damaged.
+    /// Checks every header, checksum and reference in the store, looks every key up, compares what is free with what is
+    /// named, and tells `progress` about it now and then. Writers should rest meanwhile: an entry that changes while it is
+    /// checked can look damaged. Nothing is changed.
     ///
     /// # Errors
     /// [`Error::Forked`]. Damage is no error: it is in the report.
-    pub fn verify(&self, mut progress: impl FnMut(VerifyProgress)) -> Result<Report, Error> {
+    pub fn verify(&self, progress: impl FnMut(VerifyProgress)) -> Result<Report, Error> {
+        self.check(Depth::Deep, progress)
+    }
+
+    /// As [`Store::verify`], without reading keys and values: the headers of the region, its chunks, segments and items,
+    /// and the places that entries name.
+    ///
+    /// # Errors
+    /// As for [`Store::verify`].
+    pub fn verify_headers(&self, progress: impl FnMut(VerifyProgress)) -> Result<Report, Error> {
+        self.check(Depth::Quick, progress)
+    }
+
+    fn check(&self, depth: Depth, mut progress: impl FnMut(VerifyProgress)) -> Result<Report, Error> {
         let engine = self.engine()?;
         let items_total = engine.len()?;
-        let mut report = Report { items: 0, damage: Vec::new() };
-        let mut cursor = Cursor::default();
-        while !cursor.is_done() {
-            let step = engine.check(cursor, &mut |damage| report.damage.push(damage))?;
-            cursor = step.cursor;
-            report.items += step.item_count;
-            progress(VerifyProgress { items: report.items, items_total });
+        let (mut damage, mut check) = (Vec::new(), Check::new(depth));
+        while !check.is_done() {
+            engine.check(&mut check, &mut |found| damage.push(found))?;
+            progress(VerifyProgress { items: check.item_count(), items_total });
         }
-        Ok(report)
+        Ok(Report { items: check.item_count(), damage })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use hikv::{Options, Stats, Store};
@@ -9,6 +10,12 @@ use tempfile::TempDir;
 
 const ITEM_COUNT: u64 = 2_000;
 const VALUE_BYTES: usize = 500;
+
+/// Pins are the process's: a close that met another test's reader would leave no image.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Nothing happens by itself, so that what opening knows is seen.
 fn options() -> Options {
@@ -62,6 +69,7 @@ fn assert_collected(store: &Store, item_count: u64) {
 
 #[test]
 fn free_space_is_known_at_once() {
+    let _turn = alone();
     let dir = closed(false);
     let used_bytes = Options::new().read_only(true).open(dir.path()).unwrap().stats().used_bytes;
     let store = options().open(dir.path()).unwrap();
@@ -74,6 +82,7 @@ fn free_space_is_known_at_once() {
 
 #[test]
 fn a_reader_knows_what_the_writer_knew() {
+    let _turn = alone();
     let dir = closed(true);
     let before = region(&dir);
     let store = Store::open_read_only(dir.path()).unwrap();
@@ -87,6 +96,7 @@ fn a_reader_knows_what_the_writer_knew() {
 
 #[test]
 fn an_opening_that_changes_nothing_writes_nothing() {
+    let _turn = alone();
     let dir = closed(true);
     let before = region(&dir);
     for _ in 0..2 {
@@ -101,6 +111,7 @@ fn an_opening_that_changes_nothing_writes_nothing() {
 /// Nothing was changed, but a close knows more than the last.
 #[test]
 fn an_order_that_was_built_is_kept() {
+    let _turn = alone();
     let dir = closed(false);
     let store = options().open(dir.path()).unwrap();
     assert_collected(&store, ITEM_COUNT / 2);
@@ -110,6 +121,7 @@ fn an_order_that_was_built_is_kept() {
 
 #[test]
 fn a_change_comes_before_the_order() {
+    let _turn = alone();
     let dir = closed(true);
     let store = options().open(dir.path()).unwrap();
     store.put("new", "").unwrap();
@@ -118,6 +130,7 @@ fn a_change_comes_before_the_order() {
 
 #[test]
 fn changes_while_the_order_is_loaded_are_in_it() {
+    let _turn = alone();
     let dir = closed(true);
     for round in 0..8u8 {
         let store = Options::new().open(dir.path()).unwrap();
@@ -144,6 +157,7 @@ fn changes_while_the_order_is_loaded_are_in_it() {
 /// The clone that goes last leaves the image.
 #[test]
 fn every_handle_may_be_the_last() {
+    let _turn = alone();
     let dir = closed(false);
     let store = options().open(dir.path()).unwrap();
     let clone = store.clone();

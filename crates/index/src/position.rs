@@ -120,6 +120,20 @@ impl Position {
         self.0 & FRESH != 0
     }
 
+    /// True while a batch decides what the entry holds: see `partitioned_hash::batch`.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_in_batch(self) -> bool {
+        self.0 & BATCH != 0
+    }
+
+    /// True if the word is not to be acted on as it stands: it is fresh, or in a batch.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_undecided(self) -> bool {
+        self.0 & (FRESH | BATCH) != 0
+    }
+
     /// True if the item was deleted; once the mark is durable the entry is as good as empty.
     #[must_use]
     pub const fn is_deleted(self) -> bool {
@@ -144,6 +158,18 @@ impl Position {
     #[must_use]
     pub const fn settled(self) -> Position {
         Position(self.0 & !FRESH)
+    }
+
+    /// With the mark 'a batch decides'.
+    #[must_use]
+    pub const fn in_batch(self) -> Position {
+        Position(self.0 | BATCH)
+    }
+
+    /// Without that mark.
+    #[must_use]
+    pub const fn out_of_batch(self) -> Position {
+        Position(self.0 & !BATCH)
     }
 
     /// With the mark 'deleted'.
@@ -205,6 +231,11 @@ mod tests {
         assert_eq!(marked.place(), Some(place));
         assert!(marked.is_fresh() && marked.is_deleted() && marked.has_overflow() && !marked.is_live());
         assert_eq!(marked.settled(), position.deleted().overflow());
+        assert!(
+            marked.in_batch().is_in_batch() && position.in_batch().is_undecided() && position.fresh().is_undecided()
+        );
+        assert_eq!(marked.in_batch().out_of_batch(), marked);
+        assert_eq!(marked.in_batch().item(), position);
         assert!(marked.emptied().is_empty() && marked.emptied().has_overflow());
         assert!(position.in_place_of(marked).has_overflow());
         assert!(!marked.in_place_of(position).has_overflow());

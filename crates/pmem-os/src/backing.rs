@@ -1,7 +1,8 @@
 //! The file or device behind a region: how long it is, how long it may get, and how it gets its space.
 //!
 //! Space is taken before anybody may store to it, because a store to a page that the file system cannot provide ends in
-//! a signal. A file that was left with holes is filled when it is opened, for the same reason.
+//! a signal. Holes in a file, punched or left by whoever copied it, are filled before somebody uses them, for the same
+//! reason.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -11,7 +12,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use pmem::Durability;
-use rustix::fs::{FallocateFlags, fallocate, fstatfs, fsync, ftruncate};
+use rustix::fs::{FallocateFlags, SeekFrom, fallocate, fstatfs, fsync, ftruncate, seek};
 use rustix::io::{Errno, pwrite, retry_on_intr};
 use rustix::process::{Resource, getrlimit};
 
@@ -116,16 +117,56 @@ impl Backing {
         }
     }
 
-    /// Takes space for holes among the first `len_bytes`, where the file has any and its file system knows how.
-    pub(crate) fn fill_holes(&self, len_bytes: u64) -> Result<(), Errno> {
-        let sparse = self.file.metadata().is_ok_and(|status| status.blocks() * STAT_BLOCK_BYTES < len_bytes);
-        if !sparse || self.device.is_some() {
+    /// The space that the file takes; none is known of a device.
+    pub(crate) fn allocated_bytes(&self) -> Option<u64> {
+        let is_file = self.device.is_none();
+        is_file.then(|| self.file.metadata().ok()).flatten().map(|status| status.blocks() * STAT_BLOCK_BYTES)
+    }
+
+    /// Takes space for the holes in `range`, where the file has any and its file system knows how.
+    pub(crate) fn fill_holes(&self, range: Range<u64>) -> Result<(), Errno> {
+        if self.device.is_some() || self.is_surely_whole() {
             return Ok(());
         }
-        match self.reserve(&(0..len_bytes)) {
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-            other => other,
+        let mut at = range.start;
+        while let Some(hole) = self.hole(at..range.end) {
+            match self.reserve(&hole) {
+                Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
+                reserved => reserved?,
+            }
+            at = hole.end;
         }
+        Ok(())
+    }
+
+    /// True if there is no hole at all. In tmpfs, where seeking one takes a look at every page, blocks are pages; other
+    /// file systems count blocks of their own as well.
+    fn is_surely_whole(&self) -> bool {
+        let is_whole = |status: std::fs::Metadata| status.blocks() * STAT_BLOCK_BYTES >= status.len();
+        self.kind == Kind::Tmpfs && self.file.metadata().is_ok_and(is_whole)
+    }
+
+    /// The first hole in `range`, or what may be one: space that was never written to looks the same.
+    fn hole(&self, range: Range<u64>) -> Option<Range<u64>> {
+        if range.is_empty() || self.kind == Kind::Hugetlbfs {
+            // There nobody can seek holes; pages are few.
+            return (!range.is_empty()).then_some(range);
+        }
+        let start = match seek(&self.file, SeekFrom::Hole(range.start)) {
+            Ok(start) => start,
+            Err(Errno::INVAL) => range.start,
+            Err(_) => return None,
+        };
+        let past = seek(&self.file, SeekFrom::Data(start)).unwrap_or(range.end).min(range.end);
+        let start = start - start % self.page_bytes;
+        (start < past).then_some(start.max(range.start)..past)
+    }
+
+    /// Gives the space of `range`, whole pages, back; false where the file system cannot.
+    pub(crate) fn punch(&self, range: Range<u64>) -> bool {
+        let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let len_bytes = range.end - range.start;
+        self.device.is_none() && retry_on_intr(|| fallocate(&self.file, how, range.start, len_bytes)).is_ok()
     }
 
     /// Takes one small page in every huge page of `range`, so that collapsing finds something to collapse.
@@ -190,12 +231,33 @@ mod tests {
         assert!(status.blocks() * STAT_BLOCK_BYTES >= end - 4096);
     }
 
+    fn allocated(backing: &Backing) -> u64 {
+        backing.allocated_bytes().unwrap()
+    }
+
     #[test]
-    fn holes_are_filled() {
-        let directory = tempfile::tempdir().unwrap();
-        let backing = Backing::create(&directory.path().join("region")).unwrap();
-        backing.set_len(1 << 20).unwrap();
-        backing.fill_holes(1 << 20).unwrap();
-        assert!(backing.file.metadata().unwrap().blocks() * STAT_BLOCK_BYTES >= 1 << 20);
+    fn holes_are_filled_where_it_is_asked_for() {
+        for place in [tempfile::tempdir(), tempfile::tempdir_in("/dev/shm")].into_iter().flatten() {
+            let backing = Backing::create(&place.path().join("region")).unwrap();
+            backing.set_len(1 << 20).unwrap();
+            backing.fill_holes(65_536..131_072).unwrap();
+            assert_eq!(allocated(&backing), 65_536);
+            backing.fill_holes(0..1 << 20).unwrap();
+            assert!(allocated(&backing) >= 1 << 20);
+        }
+    }
+
+    #[test]
+    fn what_is_punched_is_given_back_and_can_be_had_again() {
+        for place in [tempfile::tempdir(), tempfile::tempdir_in("/dev/shm")].into_iter().flatten() {
+            let backing = Backing::create(&place.path().join("region")).unwrap();
+            backing.set_len(1 << 20).unwrap();
+            backing.write_zeros(0..1 << 20).unwrap();
+            if backing.punch(4096..65_536) && backing.punch(131_072..1 << 20) {
+                assert_eq!(allocated(&backing), 4096 + 65_536);
+                backing.fill_holes(0..1 << 20).unwrap();
+            }
+            assert!(allocated(&backing) >= 1 << 20);
+        }
     }
 }

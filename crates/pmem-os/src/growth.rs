@@ -8,7 +8,7 @@
 //! 5. where stores survive a loss of power, the file's length is made durable;
 //! 6. the region's length is published.
 //!
-//! A crash before 6 leaves a longer file with holes at its end, which are filled when it is opened again.
+//! A crash before 6 leaves a longer file with holes at its end, which are filled before they are used (`holes`).
 
 use std::ops::Range;
 use std::sync::PoisonError;
@@ -95,8 +95,15 @@ impl Mapped {
     }
 }
 
+/// The pages that lie in `span` and in the region whole; empty if there are none.
+pub(crate) fn pages_within(span: Span, region_bytes: u64, page_bytes: u64) -> Range<u64> {
+    let end = span.end().unwrap_or(u64::MAX).min(region_bytes);
+    let (start, end) = (span.start.0.checked_next_multiple_of(page_bytes).unwrap_or(end), end - end % page_bytes);
+    if start < end { start..end } else { 0..0 }
+}
+
 /// The pages that hold bytes of `span` and of the region; empty if there are none.
-fn pages_touched(span: Span, region_bytes: u64, page_bytes: u64) -> Range<u64> {
+pub(crate) fn pages_touched(span: Span, region_bytes: u64, page_bytes: u64) -> Range<u64> {
     let end = span.end().unwrap_or(u64::MAX).min(region_bytes);
     if span.start.0 >= end {
         return 0..0;

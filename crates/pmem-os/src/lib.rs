@@ -12,6 +12,7 @@ mod error;
 mod fork;
 mod growth;
 mod holder;
+mod holes;
 mod huge;
 mod lock;
 mod mapped;

@@ -75,11 +75,11 @@ impl Mapped {
         })
     }
 
-    /// Maps the file `path`. A tail shorter than a page is left out.
+    /// Maps the file `path`. A tail shorter than a page is left out. Holes stay: [`pmem::Medium::back`] comes before stores.
     ///
     /// # Errors
-    /// [`MapError::NotAFile`], [`MapError::TooSmall`] if it has less than a page, [`MapError::Full`] if it has holes
-    /// that cannot be filled, [`MapError::Io`] if the operating system refuses.
+    /// [`MapError::NotAFile`], [`MapError::TooSmall`] if it has less than a page, [`MapError::Io`] if the operating
+    /// system refuses.
     pub fn open(path: &Path, options: MapOptions) -> Result<Mapped, MapError> {
         Mapped::map_whole(Backing::open(path, options.writable)?, path, options)
     }
@@ -151,11 +151,7 @@ impl Mapped {
         if len_bytes < page_bytes {
             return Err(MapError::TooSmall { path: path.to_owned(), len_bytes, page_bytes });
         }
-        let len_bytes = len_bytes - len_bytes % page_bytes;
-        if options.writable {
-            backing.fill_holes(len_bytes).map_err(MapError::space(path, "allocate", len_bytes))?;
-        }
-        Mapped::map(backing, len_bytes, path, options)
+        Mapped::map(backing, len_bytes - len_bytes % page_bytes, path, options)
     }
 
     /// Maps the first `len_bytes`, which the file has.

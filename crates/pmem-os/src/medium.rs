@@ -40,8 +40,8 @@ fn refuse(at: Offset, len_bytes: u64, writable_bytes: u64, writable: bool) -> ! 
     panic!("{len_bytes} bytes at offset {:#x} lie outside the region of {writable_bytes} bytes", at.0)
 }
 
-// SAFETY: the base is the start of a shared mapping of `len_bytes` bytes, aligned to 1 GiB, whose space has been taken
-// before the length covered it; the mapping stays put until the medium is dropped, and the length never shrinks.
+// SAFETY: the base is the start of a shared mapping of `len_bytes` bytes, aligned to 1 GiB; space is taken before the length
+// covers it, or, where the file has holes, by `back` before stores; the mapping stays put until the medium is dropped, and the length never shrinks.
 unsafe impl Medium for Mapped {
     #[inline(always)]
     fn base(&self) -> NonNull<u8> {
@@ -134,6 +134,18 @@ unsafe impl Medium for Mapped {
 
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
         self.grow_to(to_bytes)
+    }
+
+    unsafe fn discard(&self, span: Span) -> u64 {
+        self.punch(span)
+    }
+
+    fn back(&self, span: Span) -> Result<(), MediumError> {
+        self.fill(span)
+    }
+
+    fn allocated_bytes(&self) -> Option<u64> {
+        self.backing.allocated_bytes()
     }
 
     fn populate(&self, span: Span) {

@@ -3,7 +3,6 @@
 mod common;
 
 use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt;
 
 use common::{bytes, on_mount, put, skipped};
 use pmem::{Medium, MediumError, Offset};
@@ -49,11 +48,31 @@ fn holes_that_cannot_be_filled_are_an_error_and_not_a_signal() {
     on_mount("tmpfs", c"size=2m", |dir| {
         let path = dir.join("region");
         File::create(&path).unwrap().set_len(4 * MIB).unwrap();
-        assert!(matches!(Mapped::open(&path, MapOptions::default()), Err(MapError::Full { .. })));
-        File::options().write(true).open(&path).unwrap().set_len(MIB).unwrap();
         let medium = Mapped::open(&path, MapOptions::default()).unwrap();
-        assert!(fs::metadata(&path).unwrap().blocks() * 512 >= MIB);
-        put(&medium, MIB - 4, b"last");
+        assert_eq!(medium.allocated_bytes(), Some(0));
+        assert_eq!(medium.back(Offset(0).span(4 * MIB)), Err(MediumError::Full { wanted_bytes: 4 * MIB }));
+        medium.back(Offset(MIB).span(MIB)).unwrap();
+        assert_eq!(medium.allocated_bytes(), Some(MIB));
+        put(&medium, 2 * MIB - 4, b"last");
+    });
+}
+
+#[test]
+fn space_that_was_given_back_is_for_others_until_it_is_taken_again() {
+    on_mount("tmpfs", c"size=4m", |dir| {
+        let medium = Mapped::create(&dir.join("region"), 3 * MIB, MapOptions::default()).unwrap();
+        put(&medium, MIB, b"kept");
+        // SAFETY: nothing refers into the span.
+        let given_back = unsafe { medium.discard(Offset(MIB + 64).span(2 * MIB - 64)) };
+        assert_eq!(given_back, 2 * MIB - 4096);
+        assert_eq!((medium.len_bytes(), bytes(&medium, MIB, 4)), (3 * MIB, b"kept".to_vec()));
+        let other = Mapped::create(&dir.join("other"), 2 * MIB, MapOptions::default()).unwrap();
+        assert!(matches!(medium.back(Offset(MIB).span(2 * MIB)), Err(MediumError::Full { .. })));
+        drop(other);
+        fs::remove_file(dir.join("other")).unwrap();
+        medium.back(Offset(MIB).span(2 * MIB)).unwrap();
+        assert_eq!(medium.allocated_bytes(), Some(3 * MIB));
+        put(&medium, 3 * MIB - 4, b"last");
     });
 }
 

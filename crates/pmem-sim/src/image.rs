@@ -1,5 +1,6 @@
 //! A crash image: what a loss of power left.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use crate::pages::{Line, Pages, line_hash};
 #[derive(Clone)]
 pub struct Image {
     durable: Arc<Pages>,
+    holes: Arc<BTreeSet<u64>>,
     survivors: Vec<(Offset, Line)>,
     choice: Vec<(Part, usize)>,
     len_bytes: u64,
@@ -20,14 +22,14 @@ pub struct Image {
 
 impl Image {
     pub(crate) fn new(
-        durable: &Arc<Pages>,
+        (durable, holes): (&Arc<Pages>, &Arc<BTreeSet<u64>>),
         survivors: Vec<(Offset, Line)>,
         choice: Vec<(Part, usize)>,
         len_bytes: u64,
     ) -> Image {
         let change = |(at, content): &(Offset, Line)| line_hash(*at, &durable.line(*at)) ^ line_hash(*at, content);
         let hash = survivors.iter().map(change).fold(durable.hash() ^ len_bytes, |hash, change| hash ^ change);
-        Image { durable: Arc::clone(durable), survivors, choice, len_bytes, hash }
+        Image { durable: Arc::clone(durable), holes: Arc::clone(holes), survivors, choice, len_bytes, hash }
     }
 
     /// A hash of all the image's bytes and its length: equal for equal images, and practically never for others.
@@ -48,6 +50,11 @@ impl Image {
         let line = at.line();
         let survivor = self.survivors.iter().find(|(survivor, _)| *survivor == line);
         survivor.map_or_else(|| self.durable.line(line), |(_, content)| *content)
+    }
+
+    /// The pages without space: those that had none at the crash, so that none is used before space is taken again.
+    pub(crate) fn holes(&self) -> Arc<BTreeSet<u64>> {
+        Arc::clone(&self.holes)
     }
 
     pub(crate) fn pages(&self) -> Pages {

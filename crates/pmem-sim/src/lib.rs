@@ -16,6 +16,10 @@
 //!   is lost; `order` does nothing.
 //!
 //! Growth is durable when it returns, and its new bytes are zero.
+//!
+//! Pages that are discarded hold garbage from then on: in the line model in every image at once, since no fence holds a
+//! file system back; in the span model from their place in the log on. That they may also come back as they were shows
+//! nothing new, since an image from before the call has them so. A store to one panics before space is taken again.
 
 mod agent;
 mod choice;

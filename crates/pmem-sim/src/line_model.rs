@@ -6,7 +6,7 @@ use pmem::{Offset, Ticket, lines};
 
 use crate::agent::Agent;
 use crate::model::{CrashModel, Part};
-use crate::pages::{Line, Pages};
+use crate::pages::{Line, PAGE_BYTES, Page, Pages};
 
 /// The pending lines, and whose write-backs are under way.
 #[derive(Default)]
@@ -96,6 +96,14 @@ impl CrashModel for LineModel {
             if let Some(history) = self.pending.get(&line) {
                 under_way.push(Flushed { line, content_number: history.last_number() });
             }
+        }
+    }
+
+    /// At once: no fence holds a file system back, and what a line had before the call any image of then shows.
+    fn discarded(&mut self, page: Offset, garbage: &Page, durable: &mut Pages) {
+        for (line, content) in lines(page.span(PAGE_BYTES)).zip(garbage) {
+            self.pending.remove(&line);
+            durable.set_line(line, *content);
         }
     }
 

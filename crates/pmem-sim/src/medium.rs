@@ -9,7 +9,7 @@ use pmem::{Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, S
 use crate::agent::Agent;
 use crate::memory::REGION_BYTES_MAX;
 use crate::model::Model;
-use crate::pages::{Line, Pages, patched};
+use crate::pages::{Line, PAGE_BYTES, Page, Pages, patched};
 use crate::sim::{Sim, State, StepKind};
 
 // SAFETY: the memory is reserved for `REGION_BYTES_MAX` bytes, aligned to pages, readable and writable, and lives as long
@@ -112,6 +112,22 @@ unsafe impl Medium for Sim {
         grown
     }
 
+    unsafe fn discard(&self, span: Span) -> u64 {
+        let discarded_bytes = self.try_discard(span);
+        self.step(StepKind::Discard);
+        discarded_bytes
+    }
+
+    fn back(&self, span: Span) -> Result<(), MediumError> {
+        let backed = self.try_back(span);
+        self.step(StepKind::Back);
+        backed
+    }
+
+    fn allocated_bytes(&self) -> Option<u64> {
+        Some(self.len_bytes() - self.0.state.lock().holes.len() as u64 * PAGE_BYTES)
+    }
+
     fn breaks(&self, canary: Canary) -> bool {
         self.0.canary.get() == Some(&canary)
     }
@@ -130,6 +146,7 @@ impl Sim {
 
     fn put_word(&self, state: &mut State, at: Offset, word: u64) {
         // The bounds and the alignment are checked before anything is recorded.
+        state.assert_backed(at.span(8));
         let before = self.word(at).load(Ordering::Relaxed);
         if before != word {
             let line = at.line();
@@ -142,6 +159,7 @@ impl Sim {
     fn copy(&self, at: Offset, bytes: &[u8]) {
         self.check(at, bytes.len() as u64);
         let mut state = self.0.state.lock();
+        state.assert_backed(at.span(bytes.len() as u64));
         for line in lines(at.span(bytes.len() as u64)) {
             let before = self.line_now(line);
             let content = patched(before, line, at, bytes);
@@ -185,6 +203,37 @@ impl Sim {
         bytes.take(span.len_bytes as usize).collect()
     }
 
+    fn try_discard(&self, span: Span) -> u64 {
+        self.check(span.start, span.len_bytes);
+        let end = span.start.0 + span.len_bytes;
+        let mut state = self.0.state.lock();
+        let State { durable, pending, holes, .. } = &mut *state;
+        let pages = span.start.0.next_multiple_of(PAGE_BYTES)..end - end % PAGE_BYTES;
+        for page in pages.clone().step_by(PAGE_BYTES as usize) {
+            pending.discarded(Offset(page), &GARBAGE, durable_mut(durable));
+            (page..page + PAGE_BYTES)
+                .step_by(8)
+                .for_each(|at| self.word(Offset(at)).store(GARBAGE_WORD, Ordering::Release));
+            Arc::make_mut(holes).insert(page);
+        }
+        pages.end.saturating_sub(pages.start)
+    }
+
+    fn try_back(&self, span: Span) -> Result<(), MediumError> {
+        self.check(span.start, span.len_bytes);
+        let mut state = self.0.state.lock();
+        let touched: Vec<u64> = state.holes_in(span).collect();
+        if touched.is_empty() {
+            return Ok(());
+        }
+        if state.growth_count_max == 0 {
+            return Err(MediumError::Full { wanted_bytes: self.len_bytes() });
+        }
+        let holes = Arc::make_mut(&mut state.holes);
+        touched.iter().for_each(|page| _ = holes.remove(page));
+        Ok(())
+    }
+
     fn try_grow(&self, to_bytes: u64) -> Result<(), MediumError> {
         let mut state = self.0.state.lock();
         if to_bytes <= self.len_bytes() {
@@ -199,3 +248,21 @@ impl Sim {
         Ok(())
     }
 }
+
+impl State {
+    /// The pages without space that `span` touches.
+    fn holes_in(&self, span: Span) -> impl Iterator<Item = u64> {
+        let first = span.start.0 - span.start.0 % PAGE_BYTES;
+        self.holes.range(first..span.start.0 + span.len_bytes).copied()
+    }
+
+    /// Where a file system is full, a store to a page without space ends in a signal.
+    fn assert_backed(&self, span: Span) {
+        let hole = self.holes_in(span).next();
+        assert!(hole.is_none(), "a store to the page at {:#x}, whose space was given back", hole.unwrap_or_default());
+    }
+}
+
+/// What pages that were given back hold. A file system shows zeros, or what was there; nobody may rely on either.
+const GARBAGE_WORD: u64 = 0x6A5B_A6E0_6A5B_A6E1;
+const GARBAGE: Page = [[GARBAGE_WORD; 8]; (PAGE_BYTES / LINE_BYTES) as usize];

@@ -4,7 +4,7 @@ use pmem::{Offset, Ticket};
 
 use crate::agent::Agent;
 use crate::line_model::LineModel;
-use crate::pages::{Line, Pages};
+use crate::pages::{Line, Page, Pages};
 use crate::span_model::SpanModel;
 
 /// Which crashes a medium simulates; see the crate's head.
@@ -35,6 +35,9 @@ pub(crate) trait CrashModel: Send {
 
     /// `agent` flushed `pieces` in one step: where they lie, and their bytes now.
     fn flushed(&mut self, agent: Agent, pieces: &[(Offset, &[u8])]);
+
+    /// The page at `page` was given back: it holds `garbage`.
+    fn discarded(&mut self, page: Offset, garbage: &Page, durable: &mut Pages);
 
     /// `agent` ordered what it flushed before what it flushes after.
     fn ordered(&mut self, agent: Agent, durable: &mut Pages);

@@ -9,7 +9,7 @@ use pmem::{LINE_BYTES, Offset};
 pub(crate) type Line = [u64; 8];
 
 /// Small, so that an image copies little; the processor's page.
-const PAGE_BYTES: u64 = 4096;
+pub(crate) const PAGE_BYTES: u64 = 4096;
 
 const PAGE_LINES: usize = (PAGE_BYTES / LINE_BYTES) as usize;
 const ZERO_LINE: Line = [0; 8];

@@ -2,7 +2,7 @@
 //!
 //! Lock order: the observer's lock and the state's lock are never held together, and neither while an observer runs.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -49,6 +49,10 @@ pub enum StepKind {
     WaitEnd,
     /// The region grew, or refused to.
     Grow,
+    /// Pages were given back.
+    Discard,
+    /// Pages were taken again, or there was no space for them.
+    Back,
 }
 
 /// A simulated region. Clones are handles to the same one.
@@ -70,6 +74,8 @@ pub(crate) struct State {
     pub(crate) durable: Arc<Pages>,
     /// What may.
     pub(crate) pending: Box<dyn CrashModel>,
+    /// The pages that have no space: discarded, and not taken again. Images share them, too.
+    pub(crate) holes: Arc<BTreeSet<u64>>,
     /// How many times the region may still grow before the medium is full.
     pub(crate) growth_count_max: u64,
 }
@@ -81,17 +87,17 @@ impl Sim {
     /// If `len_bytes` is greater than [`REGION_BYTES_MAX`].
     #[must_use]
     pub fn new(len_bytes: u64, model: Model) -> Sim {
-        Sim::holding(Pages::default(), len_bytes, model)
+        Sim::holding(Pages::default(), Arc::default(), len_bytes, model)
     }
 
     /// The region that a crash left, as the next open finds it. Faults that were asked of the crashed region are not
     /// passed on.
     #[must_use]
     pub fn from_image(image: &Image, model: Model) -> Sim {
-        Sim::holding(image.pages(), image.len_bytes(), model)
+        Sim::holding(image.pages(), image.holes(), image.len_bytes(), model)
     }
 
-    fn holding(pages: Pages, len_bytes: u64, model: Model) -> Sim {
+    fn holding(pages: Pages, holes: Arc<BTreeSet<u64>>, len_bytes: u64, model: Model) -> Sim {
         assert!(len_bytes <= REGION_BYTES_MAX, "a region of {len_bytes} bytes; the limit is {REGION_BYTES_MAX}");
         let memory = Memory::reserve();
         for (start, page) in pages.present() {
@@ -104,7 +110,12 @@ impl Sim {
             len_bytes: AtomicU64::new(len_bytes.next_multiple_of(LINE_BYTES)),
             model,
             canary: OnceLock::new(),
-            state: Mutex::new(State { durable: Arc::new(pages), pending: model.start(), growth_count_max: u64::MAX }),
+            state: Mutex::new(State {
+                durable: Arc::new(pages),
+                pending: model.start(),
+                holes,
+                growth_count_max: u64::MAX,
+            }),
             observer: Mutex::new(None),
             step_count: AtomicU64::new(0),
         }))
@@ -147,7 +158,7 @@ impl Sim {
         self.0.step_count.load(Ordering::Relaxed)
     }
 
-    /// After `growth_count` more growths every further one is refused as full.
+    /// After `growth_count` more growths every further one is refused as full, and so is space for holes.
     pub fn fail_grow_after(&self, growth_count: u64) {
         self.0.state.lock().growth_count_max = growth_count;
     }
@@ -162,7 +173,8 @@ impl Sim {
         let outcome_counts: Vec<usize> = parts.iter().map(|part| part.outcome_count).collect();
         let image = |kept: Vec<usize>| {
             let survivors = state.pending.survivors(&parts, &kept, &state.durable);
-            Image::new(&state.durable, survivors, parts.iter().copied().zip(kept).collect(), self.len_bytes())
+            let choice = parts.iter().copied().zip(kept).collect();
+            Image::new((&state.durable, &state.holes), survivors, choice, self.len_bytes())
         };
         let mut images: Vec<Image> = choices(&outcome_counts, budget, seed).into_iter().map(image).collect();
         let mut known = HashSet::new();

@@ -6,7 +6,7 @@ use pmem::{Offset, Ticket, lines};
 
 use crate::agent::Agent;
 use crate::model::{CrashModel, Part};
-use crate::pages::{Line, Pages, patched};
+use crate::pages::{Line, Page, Pages, patched};
 
 /// The records that are not surely durable.
 #[derive(Default)]
@@ -24,6 +24,12 @@ impl CrashModel for SpanModel {
 
     fn flushed(&mut self, _agent: Agent, pieces: &[(Offset, &[u8])]) {
         self.log.push_back(pieces.iter().map(|&(at, bytes)| (at, bytes.to_vec())).collect());
+    }
+
+    /// In its place in the log.
+    fn discarded(&mut self, page: Offset, garbage: &Page, _durable: &mut Pages) {
+        let bytes = garbage.iter().flatten().flat_map(|word| word.to_ne_bytes()).collect();
+        self.log.push_back(vec![(page, bytes)]);
     }
 
     fn ordered(&mut self, _agent: Agent, _durable: &mut Pages) {}

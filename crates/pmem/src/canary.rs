@@ -61,6 +61,36 @@ pub enum Canary {
     CasIgnoresChange,
     /// The reaper deletes a key that was renewed after it had seen it expired.
     ReapsRenewed,
+    /// A batch's entries are published without the mark that makes readers and recovery ask the batch.
+    HalfBatch,
+    /// A batch's word names its record before that is durable.
+    BatchBeforeRecord,
+    /// A batch is committed before its entries are durable.
+    BatchBeforeEntries,
+    /// A batch's word is cleared before its entries without their marks are durable.
+    BatchForgottenEarly,
+    /// The same when a batch is finished by opening.
+    RecoveredBatchForgottenEarly,
+    /// A batch's word is not cleared, and opening carries it out again, whatever the entries hold by then.
+    BatchReplayed,
+    /// What is written while the ordered index is built is not noted.
+    ChangeMissesDelta,
     /// A replaced item is free before the ordered index has let go of it.
     RetireBeforeTree,
+    /// A free run is punched before the header that says how long it is is durable.
+    PunchBeforeHeader,
+    /// A chunk is made of a punched run whose space was not taken again.
+    PunchedRunNotBacked,
+    /// A moved item's entry is switched, or made, without a look at what it names by now.
+    MoveUnchecked,
+    /// A moved item's old place is free before its entry is switched.
+    MoveFreesEarly,
+    /// The snapshot epoch is not durable before items are stamped with it.
+    EpochNotFlushed,
+    /// A writer does not look again, under the bucket's lock, whether a snapshot was taken since it stamped its item.
+    StaleStamp,
+    /// A snapshot does not wait for the writers that were at it when it was taken.
+    SnapshotBeforeWriters,
+    /// A replaced item is kept for snapshots only after the one that replaces it is visible.
+    KeptAfterPublish,
 }

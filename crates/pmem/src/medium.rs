@@ -57,9 +57,9 @@ pub struct Slot {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum MediumError {
-    /// The region cannot grow to `wanted_bytes`: the file system or device is full.
+    /// The region cannot grow to `wanted_bytes`, or have its holes filled: the file system or device is full.
     Full {
-        /// The region's size that was asked for.
+        /// The region's size that was asked for; its present one where a hole cannot be filled.
         wanted_bytes: u64,
     },
     /// The region cannot grow beyond the address range that was reserved for it.
@@ -189,6 +189,31 @@ pub unsafe trait Medium: Send + Sync + 'static {
     /// # Errors
     /// [`MediumError::Full`] or [`MediumError::Limit`], and nothing has changed.
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError>;
+
+    /// Gives the space of the whole pages within `span` back, where the medium can: how many bytes; 0 where it cannot. What
+    /// the pages hold from then on is undefined, for whoever loads and after a crash. Ordered as a flush is: what was
+    /// ordered before is durable before it. It is not durable itself: after a crash the space may be taken still, or again.
+    ///
+    /// # Safety
+    /// The caller alone uses the span: no reference into it lives and no other thread touches it. Nobody stores to those
+    /// pages before [`Medium::back`] has taken space for them, in this process or a later one.
+    unsafe fn discard(&self, _span: Span) -> u64 {
+        0
+    }
+
+    /// Takes space for all pages that `span` touches, as far as they have none: stores to them find it. Bytes that were
+    /// there stay.
+    ///
+    /// # Errors
+    /// [`MediumError::Full`], and nothing has changed that matters.
+    fn back(&self, _span: Span) -> Result<(), MediumError> {
+        Ok(())
+    }
+
+    /// The space that the region takes, holes not counted, if the medium knows.
+    fn allocated_bytes(&self) -> Option<u64> {
+        None
+    }
 
     /// Prepares pages so that later stores to `span` do not fault. A hint.
     fn populate(&self, _span: Span) {}

@@ -117,6 +117,19 @@ unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
         self.inner.grow(to_bytes)
     }
 
+    unsafe fn discard(&self, span: Span) -> u64 {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { self.inner.discard(span) }
+    }
+
+    fn back(&self, span: Span) -> Result<(), MediumError> {
+        self.inner.back(span)
+    }
+
+    fn allocated_bytes(&self) -> Option<u64> {
+        self.inner.allocated_bytes()
+    }
+
     fn populate(&self, span: Span) {
         self.inner.populate(span);
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::oracle::Oracle;
 use crate::read::{check, in_order, read, refused};
-use crate::script::{Op, slices};
+use crate::script::{Op, changes, slices};
 use crate::shape::Shape;
 use crate::subject::{Contents, Operations};
 use crate::violation::Problem;
@@ -46,6 +46,7 @@ impl std::error::Error for Mismatch {}
 /// If the shape asks for what stores cannot do by themselves: to reopen, or to run on a full medium.
 pub fn conformance(open: impl Fn() -> Box<dyn Operations>, shape: &Shape, seeds: Range<u64>) -> Result<u64, Mismatch> {
     assert!(!shape.reopens && !shape.fills, "an open store neither reopens itself nor fills its medium");
+    assert!(!shape.snapshots, "snapshots are for the explorer");
     let compared = seeds.map(|seed| run(&*open(), shape, seed));
     compared.sum()
 }
@@ -68,6 +69,7 @@ fn apply(store: &dyn Operations, op: &Op, oracle: &mut Oracle) -> Result<(), Pro
     match op {
         Op::Put(key, value) => store.put(key, value).map_err(refused("put"))?,
         Op::MultiPut(items) => store.multi_put(&slices(items)).map_err(refused("multi_put"))?,
+        Op::Batch(batch) => store.batch(&changes(batch)).map_err(refused("batch"))?,
         Op::Delete(key) => {
             let was_there = store.delete(key).map_err(refused("delete"))?;
             expect(was_there == held(oracle, key).is_some(), "delete says whether the key was there")?;
@@ -79,7 +81,17 @@ fn apply(store: &dyn Operations, op: &Op, oracle: &mut Oracle) -> Result<(), Pro
         }
         Op::Clear => store.clear().map_err(refused("clear"))?,
         Op::Scan => in_order(store, oracle.acknowledged().as_ref().expect("an open store"))?,
-        Op::Format | Op::Reopen | Op::Full | Op::Room => unreachable!("the shape was checked"),
+        Op::Compact => store.compact().map_err(refused("compact"))?,
+        Op::Format
+        | Op::Snapshot
+        | Op::Release
+        | Op::Reopen
+        | Op::Full
+        | Op::Room
+        | Op::PutExpiring(..)
+        | Op::Expire(..)
+        | Op::At(_)
+        | Op::Settle => unreachable!("the shape was checked"),
     }
     oracle.begin(op);
     oracle.acknowledge();

@@ -1,6 +1,8 @@
 //! Threads that work on the same keys of one store at once.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
@@ -9,7 +11,7 @@ use fastrand::Rng;
 use crate::history::{Call, Clock, History, Recorder};
 use crate::linearize::Anomaly;
 use crate::stamped::Stamped;
-use crate::subject::{Failure, Operations};
+use crate::subject::{Direction, Failure, Operations};
 
 /// How threads contend.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +24,8 @@ pub struct Contention {
     pub key_count: u64,
     /// Whether some calls swap what the thread saw last in the key.
     pub swaps: bool,
+    /// Whether some calls scan.
+    pub scans: bool,
     /// One call in so many clears the store; 0 for never.
     pub clear_every: u64,
     /// What the threads draw from.
@@ -45,6 +49,11 @@ pub enum Disorder {
         /// Whose value it was.
         value: Stamped,
     },
+    /// A scan showed this key again, or after one that comes later.
+    Unordered {
+        /// The number of the key.
+        key: u64,
+    },
     /// Answers that no order of the calls explains.
     Anomaly(Anomaly),
 }
@@ -55,6 +64,7 @@ impl fmt::Display for Disorder {
             Disorder::Refused(failure) => write!(f, "a call failed: {failure}"),
             Disorder::Torn { key } => write!(f, "key {key} had a value that nobody put"),
             Disorder::Foreign { key, value } => write!(f, "key {key} had the value of key {}", value.key),
+            Disorder::Unordered { key } => write!(f, "a scan showed key {key} out of its order"),
             Disorder::Anomaly(anomaly) => anomaly.fmt(f),
         }
     }
@@ -115,6 +125,7 @@ impl<'a, S: Operations> Worker<'a, S> {
             0..35 => self.put(key),
             35..50 => self.delete(key),
             50..60 => self.multi_get(),
+            60..70 if self.contention.scans => self.scan(key),
             _ => self.get(key),
         }
     }
@@ -174,12 +185,56 @@ impl<'a, S: Operations> Worker<'a, S> {
         })
     }
 
+    /// Each of a few neighbours is read while the scan runs, whether it is shown or not.
+    fn scan(&mut self, first: u64) -> Result<(), Disorder> {
+        let scan = Scan { first, end: (first + BATCH_COUNT as u64).min(self.contention.key_count) };
+        let (store, is_backwards) = (self.store, self.rng.bool());
+        self.recorder.record(|| scan.run(store, is_backwards))
+    }
+
     fn clear(&mut self) -> Result<(), Disorder> {
         let (store, key_count) = (self.store, self.contention.key_count);
         self.recorder.record(|| {
             store.clear().map_err(Disorder::Refused)?;
             Ok((0..key_count).map(|key| (key, Call::Clear)))
         })
+    }
+}
+
+/// Of the keys from `first` to before `end`.
+struct Scan {
+    first: u64,
+    end: u64,
+}
+
+impl Scan {
+    /// What was read. Nothing in a store that keeps no order.
+    fn run<S: Operations>(&self, store: &S, is_backwards: bool) -> Result<Vec<(u64, Call)>, Disorder> {
+        let (from, direction) = match is_backwards {
+            true => (key_bytes(self.end - 1), Direction::Backward),
+            false => (key_bytes(self.first), Direction::Forward),
+        };
+        let mut shown = Vec::new();
+        let is_ordered = store.scan(Bound::Included(&from), direction, &mut |key, value| {
+            let key = u64::from_be_bytes(key.try_into().expect("the keys of a history have eight bytes"));
+            if !(self.first..self.end).contains(&key) {
+                return ControlFlow::Break(());
+            }
+            shown.push((key, value.to_vec()));
+            ControlFlow::Continue(())
+        });
+        if is_backwards {
+            shown.reverse();
+        }
+        if is_ordered.map_err(Disorder::Refused)? { self.reads(shown) } else { Ok(Vec::new()) }
+    }
+
+    fn reads(&self, shown: Vec<(u64, Vec<u8>)>) -> Result<Vec<(u64, Call)>, Disorder> {
+        if let Some(pair) = shown.windows(2).find(|pair| pair[0].0 >= pair[1].0) {
+            return Err(Disorder::Unordered { key: pair[1].0 });
+        }
+        let mut shown: BTreeMap<u64, Vec<u8>> = shown.into_iter().collect();
+        (self.first..self.end).map(|key| Ok((key, Call::Get(put_of(key, shown.remove(&key))?)))).collect()
     }
 }
 

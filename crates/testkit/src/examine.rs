@@ -8,6 +8,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use pmem_sim::{Image, Model, Sim};
 
+use crate::at_snapshot::Taken;
 use crate::explore::{Counts, Settings};
 use crate::oracle::{Oracle, State};
 use crate::read::{check, read, refused};
@@ -166,6 +167,7 @@ impl Examiner {
     fn use_it<S: Subject>(&mut self, store: &S, sim: &Sim, found: &State, depth: Depth) -> Result<(), Fault> {
         self.crash_now::<S>(sim, found, depth)?;
         check(store)?;
+        self.snapshot_of::<S>(store, found, depth)?;
         let probe = depth.probe_key();
         store.put(probe, PROBE_VALUE).map_err(refused("put after recovery"))?;
         let with_probe = found.clone().map(|mut contents| {
@@ -183,6 +185,18 @@ impl Examiner {
         check(store)?;
         account(store, found.as_ref().unwrap_or(&Contents::new()))?;
         self.crash_now::<S>(sim, found, depth)
+    }
+
+    /// A snapshot of a recovered store has all that was recovered.
+    fn snapshot_of<S: Subject>(&self, store: &S, found: &State, depth: Depth) -> Result<(), Problem> {
+        if !S::HAS_SNAPSHOTS || depth == Depth::Recovery {
+            return Ok(());
+        }
+        let number = store.snapshot().map_err(refused("snapshot after recovery"))?;
+        let taken = Taken { number, contents: Arc::new(found.clone().unwrap_or_default()) };
+        let compared = taken.compare(store, &self.keys, true);
+        store.release(number);
+        compared
     }
 
     fn expect<S: Subject>(&self, store: &S, state: &State) -> Result<(), Problem> {
@@ -228,7 +242,8 @@ fn medium_on(image: &Image, model: Model, settings: &Settings) -> Sim {
     settings.canary.map_or(sim.clone(), |canary| sim.with_canary(canary))
 }
 
-fn account<S: Subject>(store: &S, contents: &Contents) -> Result<(), Problem> {
+/// Objects to space that the contents do not account for.
+pub(crate) fn account<S: Subject>(store: &S, contents: &Contents) -> Result<(), Problem> {
     match store.space(contents) {
         Some(space) if space.live_bytes != space.needed_bytes => Err(Problem::Leak(space)),
         _ => Ok(()),

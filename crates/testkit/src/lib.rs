@@ -6,6 +6,9 @@
 //! then crashes the recovery itself, and the recovered store, and demands the same again. Readers are interposed between
 //! the steps of an operation by further runs of the same script.
 //!
+//! Snapshots that a script takes are compared with what the store held then, after every operation and between its steps,
+//! until they are released; a crash takes them away.
+//!
 //! **Canaries** ([`hunt`]): the same exploration of a deliberately broken twin must object. A checker that has never
 //! caught anything proves nothing, and an exploration that looked at nothing is an objection too.
 //!
@@ -16,12 +19,14 @@
 //!
 //! A store joins by implementing [`Operations`] and, for the explorer, [`Subject`].
 
+mod at_snapshot;
 mod conformance;
 mod contend;
 mod examine;
 mod explore;
 mod history;
 mod linearize;
+mod lives;
 pub mod oracle;
 mod read;
 mod reservoir;
@@ -39,6 +44,7 @@ pub use contend::{Contention, Disorder, contend};
 pub use explore::{Counts, Settings, Verdict, explore, hunt};
 pub use history::{Call, Clock, Event, History, Recorder};
 pub use linearize::Anomaly;
+pub use lives::expiring;
 pub use script::{Op, Script};
 pub use shape::Shape;
 pub use stamped::Stamped;

@@ -1,11 +1,13 @@
 //! The oracle: which states of a store are legal after a crash.
 //!
 //! What was acknowledged is there. The operation in flight is there whole or not at all; once any reader has seen it, it
-//! is there. Nothing else is. Several puts at once are in flight each on its own; those of one key follow each other.
+//! is there. Nothing else is. Once a reader has seen one key of it new, readers see none old. Several puts at once are in
+//! flight each on its own; those of one key follow each other.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::lives::Lives;
 use crate::script::{Key, Op};
 use crate::subject::Contents;
 use crate::violation::Problem;
@@ -17,7 +19,10 @@ pub type State = Option<Contents>;
 #[derive(Clone, Debug, Default)]
 pub struct Oracle {
     acknowledged: State,
+    lives: Lives,
     flight: Flight,
+    /// What becomes of `lives` if the operation in flight takes place.
+    next_lives: Lives,
     /// Of which keys a reader has seen a later value than the acknowledged one, and how many later.
     seen: BTreeMap<Vec<u8>, usize>,
     fingerprint: u64,
@@ -50,9 +55,12 @@ impl Oracle {
 
     /// `op` begins.
     pub fn begin(&mut self, op: &Op) {
+        let (mut lives, mut state) = (self.lives.clone(), applied(&self.acknowledged, op));
+        state.iter_mut().for_each(|contents| lives.apply(op, contents));
+        self.next_lives = lives;
         self.flight = match op {
             Op::MultiPut(items) => Flight::EachKey(by_key(items)),
-            _ => Flight::Whole(applied(&self.acknowledged, op)),
+            _ => Flight::Whole(state),
         };
         self.remember();
     }
@@ -62,6 +70,7 @@ impl Oracle {
     /// # Panics
     /// If there is none.
     pub fn acknowledge(&mut self) {
+        self.lives = std::mem::take(&mut self.next_lives);
         match std::mem::take(&mut self.flight) {
             Flight::Nothing => panic!("an operation in flight"),
             Flight::Whole(state) => self.acknowledged = state,
@@ -129,9 +138,12 @@ impl Oracle {
         }
     }
 
-    /// Which of a key's values was seen last.
+    /// Which of a key's values was seen last. What is one step was seen whole.
     fn seen_of(&self, key: &[u8]) -> usize {
-        self.seen.get(key).copied().unwrap_or(0)
+        match self.flight {
+            Flight::Whole(_) => usize::from(!self.seen.is_empty()),
+            _ => self.seen.get(key).copied().unwrap_or(0),
+        }
     }
 
     /// Objects to a state that a crash may not leave.
@@ -202,7 +214,7 @@ fn set(contents: &mut Contents, key: &[u8], value: Option<&[u8]>) {
     }
 }
 
-/// What `op`, which is one step, makes of `state`.
+/// What `op`, which is one step, makes of `state`, whatever the time.
 fn applied(state: &State, op: &Op) -> State {
     let mut contents = match op {
         Op::Format => return Some(Contents::new()),
@@ -215,7 +227,22 @@ fn applied(state: &State, op: &Op) -> State {
         Op::Cas { key, expected, new } if contents.get(key) == expected.as_ref() => {
             set(&mut contents, key, new.as_deref())
         }
-        Op::Cas { .. } | Op::MultiPut(_) | Op::Format | Op::Clear | Op::Scan | Op::Reopen | Op::Full | Op::Room => {}
+        Op::Batch(changes) => changes.iter().for_each(|(key, value)| set(&mut contents, key, value.as_deref())),
+        Op::Cas { .. }
+        | Op::MultiPut(_)
+        | Op::Format
+        | Op::PutExpiring(..)
+        | Op::Expire(..)
+        | Op::At(_)
+        | Op::Settle
+        | Op::Clear
+        | Op::Scan
+        | Op::Compact
+        | Op::Snapshot
+        | Op::Release
+        | Op::Reopen
+        | Op::Full
+        | Op::Room => {}
     }
     Some(contents)
 }
@@ -285,6 +312,22 @@ mod tests {
         assert_ne!(oracle.fingerprint(), before);
         assert!(oracle.saw(b"a", Some(b"1")).is_err(), "time does not run backwards");
         assert!(oracle.saw(b"b", Some(b"2")).is_err(), "a value nobody put");
+    }
+
+    #[test]
+    fn several_changes_at_once_are_seen_together() {
+        let changes = [("a", None), ("b", Some("2"))].map(|(key, value)| (key.into(), value.map(Into::into)));
+        let mut oracle = Oracle::exactly(state([("a", "1"), ("c", "1")]));
+        oracle.begin(&Op::Batch(changes.into()));
+        assert_eq!(oracle.judge(&state([("a", "1"), ("c", "1")])), Ok(()));
+        assert_eq!(oracle.judge(&state([("b", "2"), ("c", "1")])), Ok(()));
+        assert!(oracle.judge(&state([("c", "1")])).is_err());
+        assert_eq!((oracle.saw(b"a", Some(b"1")), oracle.saw(b"b", Some(b"2"))), (Ok(()), Ok(())));
+        assert!(oracle.saw(b"a", Some(b"1")).is_err(), "half of it was seen");
+        assert_eq!((oracle.saw(b"a", None), oracle.saw(b"c", Some(b"1"))), (Ok(()), Ok(())));
+        assert!(oracle.judge(&state([("a", "1"), ("c", "1")])).is_err());
+        oracle.acknowledge();
+        assert_eq!(oracle.acknowledged(), &state([("b", "2"), ("c", "1")]));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use pmem_sim::{Image, Sim, StepKind};
 
+use crate::at_snapshot::Taken;
 use crate::examine::{Examiner, Fault};
 use crate::explore::{Counts, Settings};
 use crate::oracle::Oracle;
@@ -35,6 +36,8 @@ pub(crate) struct Scene<S: Subject> {
     oracle: Arc<Oracle>,
     /// For visitors; none while it is formatted or reopened.
     store: Option<Arc<S>>,
+    /// Live snapshots, oldest first.
+    pub(crate) snapshots: Vec<Taken>,
     images_per_step_max: usize,
     explores: bool,
     /// Whether the visitor was there during the operation in flight: before that, the run shows nothing new.
@@ -63,6 +66,7 @@ impl<S: Subject> Scene<S> {
             examiner: Examiner::new(settings.clone(), model, script.keys()),
             oracle: Arc::new(Oracle::exactly(None)),
             store: None,
+            snapshots: Vec::new(),
             images_per_step_max: settings.images_per_step_max,
             explores: false,
             visited: false,
@@ -149,7 +153,7 @@ impl<S: Subject> Scene<S> {
     }
 
     fn visit(&mut self, kind: StepKind) -> Result<(), Problem> {
-        let Scene { place, store, oracle, examiner, .. } = self;
+        let Scene { place, store, oracle, examiner, snapshots, .. } = self;
         let Some(store) = store.as_ref().filter(|_| place.visitor.comes(place.op_step, kind)) else { return Ok(()) };
         let oracle = Arc::make_mut(oracle);
         match (place.visitor, &place.op) {
@@ -163,6 +167,7 @@ impl<S: Subject> Scene<S> {
                 for key in examiner.keys() {
                     oracle.saw(key, store.get(key).map_err(refused("get by a visitor"))?.as_deref())?;
                 }
+                snapshots.iter().try_for_each(|taken| taken.look_up(&**store, examiner.keys()))?;
             }
         }
         self.visited = true;

@@ -14,6 +14,8 @@ pub enum Op {
     Put(Vec<u8>, Vec<u8>),
     /// Set several keys' values at once.
     MultiPut(Vec<(Vec<u8>, Vec<u8>)>),
+    /// Set several keys' values, or remove them where there is none, as one step.
+    Batch(Vec<(Vec<u8>, Option<Vec<u8>>)>),
     /// Remove a key.
     Delete(Vec<u8>),
     /// Give a key a value, or none, if it holds this value, or none.
@@ -25,11 +27,25 @@ pub enum Op {
         /// What it holds then.
         new: Option<Vec<u8>>,
     },
-    /// Remove every key.
+    /// Set the value of a key that expires then, in milliseconds.
+    PutExpiring(Vec<u8>, Vec<u8>, u64),
+    /// Let a key expire then, or never, if it is there.
+    Expire(Vec<u8>, Option<u64>),
+    /// From now on it is this time, in milliseconds. A script begins at 0.
+    At(u64),
+    /// Let the background work until there is nothing to do.
+    Settle,
+    /// Remove every key. Snapshots end before.
     Clear,
     /// Read all keys in order, both ways. What is written from then on, the store keeps in order.
     Scan,
-    /// Close the store and open it again, without a crash.
+    /// Give back what space can be given back; contents stay as they are.
+    Compact,
+    /// Take a snapshot.
+    Snapshot,
+    /// End the oldest snapshot, if there is one.
+    Release,
+    /// Close the store and open it again, without a crash. Snapshots end before.
     Reopen,
     /// From now on the region cannot grow.
     Full,
@@ -40,12 +56,16 @@ pub enum Op {
 impl Op {
     /// The keys that it names.
     pub fn keys(&self) -> impl Iterator<Item = &[u8]> {
-        let (one, several) = match self {
-            Op::Put(key, _) | Op::Delete(key) | Op::Cas { key, .. } => (Some(&key[..]), &[][..]),
-            Op::MultiPut(items) => (None, &items[..]),
-            _ => (None, &[][..]),
+        let (one, several, changed) = match self {
+            Op::Put(key, _) | Op::Delete(key) | Op::Cas { key, .. } | Op::PutExpiring(key, ..) | Op::Expire(key, _) => {
+                (Some(&key[..]), &[][..], &[][..])
+            }
+            Op::MultiPut(items) => (None, &items[..], &[][..]),
+            Op::Batch(changes) => (None, &[][..], &changes[..]),
+            _ => (None, &[][..], &[][..]),
         };
-        one.into_iter().chain(several.iter().map(|(key, _)| &key[..]))
+        let several = several.iter().map(|(key, _)| &key[..]);
+        one.into_iter().chain(several).chain(changed.iter().map(|(key, _)| &key[..]))
     }
 }
 
@@ -58,13 +78,29 @@ impl fmt::Display for Op {
                 f.write_str("put")?;
                 items.iter().try_for_each(|(key, value)| write!(f, " {} ({} bytes)", Key(key), value.len()))
             }
+            Op::Batch(changes) => {
+                f.write_str("at once")?;
+                changes.iter().try_for_each(|(key, value)| match value {
+                    Some(value) => write!(f, " put {} ({} bytes)", Key(key), value.len()),
+                    None => write!(f, " delete {}", Key(key)),
+                })
+            }
             Op::Delete(key) => write!(f, "delete {}", Key(key)),
             Op::Cas { key, expected, new } => {
                 let bytes = |value: &Option<Vec<u8>>| value.as_ref().map(Vec::len);
                 write!(f, "cas {} ({:?} to {:?} bytes)", Key(key), bytes(expected), bytes(new))
             }
+            Op::PutExpiring(key, value, at_ms) => {
+                write!(f, "put {} ({} bytes) until {at_ms} ms", Key(key), value.len())
+            }
+            Op::Expire(key, at_ms) => write!(f, "expire {} at {at_ms:?} ms", Key(key)),
+            Op::At(now_ms) => write!(f, "it is {now_ms} ms"),
+            Op::Settle => f.write_str("settle"),
             Op::Clear => f.write_str("clear"),
             Op::Scan => f.write_str("scan"),
+            Op::Compact => f.write_str("compact"),
+            Op::Snapshot => f.write_str("take a snapshot"),
+            Op::Release => f.write_str("release a snapshot"),
             Op::Reopen => f.write_str("reopen"),
             Op::Full => f.write_str("medium full"),
             Op::Room => f.write_str("room again"),
@@ -75,6 +111,11 @@ impl fmt::Display for Op {
 /// Items as stores take them.
 pub(crate) fn slices(items: &[(Vec<u8>, Vec<u8>)]) -> Vec<(&[u8], &[u8])> {
     items.iter().map(|(key, value)| (&key[..], &value[..])).collect()
+}
+
+/// Changes as stores take them.
+pub(crate) fn changes(changes: &[(Vec<u8>, Option<Vec<u8>>)]) -> Vec<(&[u8], Option<&[u8]>)> {
+    changes.iter().map(|(key, value)| (&key[..], value.as_deref())).collect()
 }
 
 /// A key as messages show it: escaped, and long ones cut.

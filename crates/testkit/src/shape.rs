@@ -17,8 +17,12 @@ pub struct Shape {
     pub multi_puts: bool,
     /// Whether some write only where a key holds a certain value.
     pub swaps: bool,
+    /// Whether some change several keys as one step.
+    pub batches: bool,
     /// Whether some read all keys in order.
     pub scans: bool,
+    /// Whether some take snapshots and release them.
+    pub snapshots: bool,
     /// Whether some clear the store.
     pub clears: bool,
     /// Whether some close and open it again.
@@ -45,7 +49,9 @@ impl Shape {
             op_count,
             multi_puts: false,
             swaps: false,
+            batches: false,
             scans: false,
+            snapshots: false,
             clears: false,
             reopens: false,
             fills: false,
@@ -70,9 +76,12 @@ impl Shape {
             5..12 if self.reopens => Op::Reopen,
             12..17 if self.fills => Op::Full,
             17..22 if self.fills => Op::Room,
+            22..32 if self.batches => Op::Batch(self.changes(rng)),
             22..50 => Op::Delete(self.key(rng)),
             50..62 if self.multi_puts => Op::MultiPut(self.items(rng)),
             62..70 if self.scans => Op::Scan,
+            70..76 if self.snapshots => Op::Snapshot,
+            76..80 if self.snapshots => Op::Release,
             70..85 if self.swaps => self.swap(rng, before),
             _ => Op::Put(self.key(rng), self.value(rng)),
         }
@@ -92,6 +101,12 @@ impl Shape {
     /// Two to four; a key may come twice.
     fn items(&self, rng: &mut Rng) -> Vec<(Vec<u8>, Vec<u8>)> {
         (0..rng.usize(2..=4)).map(|_| (self.key(rng), self.value(rng))).collect()
+    }
+
+    /// As many; some keys are removed.
+    fn changes(&self, rng: &mut Rng) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+        let items = self.items(rng).into_iter();
+        items.map(|(key, value)| (key, (rng.u8(..3) > 0).then_some(value))).collect()
     }
 
     fn key(&self, rng: &mut Rng) -> Vec<u8> {

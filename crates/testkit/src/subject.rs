@@ -73,6 +73,14 @@ pub trait Operations {
         items.iter().try_for_each(|(key, value)| self.put(key, value))
     }
 
+    /// Sets several keys' values, or removes them where there is none, as one step; the last change of a key counts.
+    ///
+    /// # Errors
+    /// [`Failure::Full`], and nothing has changed; or whatever the store says, which by default is that it cannot.
+    fn batch(&self, _changes: &[(&[u8], Option<&[u8]>)]) -> Result<(), Failure> {
+        Err(Failure::Other("this store has no batches".into()))
+    }
+
     /// Removes the key; says whether it was there.
     ///
     /// # Errors
@@ -88,6 +96,25 @@ pub trait Operations {
         Err(Failure::Other("the store cannot compare and swap".into()))
     }
 
+    /// Sets the value of a key that expires then, in milliseconds. From now on everything shows it as [`crate::expiring`]
+    /// does.
+    ///
+    /// # Errors
+    /// [`Failure::Full`], or whatever the store says.
+    fn put_expiring(&self, key: &[u8], value: &[u8], at_ms: u64) -> Result<(), Failure> {
+        let _ = (key, value, at_ms);
+        Err(Failure::Other("the store's keys do not expire".into()))
+    }
+
+    /// Lets the key expire then, or never; says whether it was there.
+    ///
+    /// # Errors
+    /// [`Failure::Full`], or whatever the store says.
+    fn expire(&self, key: &[u8], at_ms: Option<u64>) -> Result<bool, Failure> {
+        let _ = (key, at_ms);
+        Err(Failure::Other("the store's keys do not expire".into()))
+    }
+
     /// Shows keys with their values in order, beginning at `from`. False, and nothing shown, if the store keeps no order.
     ///
     /// # Errors
@@ -101,6 +128,14 @@ pub trait Operations {
     /// # Errors
     /// Whatever the store says.
     fn clear(&self) -> Result<(), Failure>;
+
+    /// Gives back what space can be given back; the contents stay as they are.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn compact(&self) -> Result<(), Failure> {
+        Ok(())
+    }
 
     /// How many keys there are.
     ///
@@ -143,6 +178,9 @@ pub struct Space {
 /// A store on the crash medium. It must be deterministic: the same calls make the same steps, so a random hash seed or
 /// identity is fixed here, and background work runs only in [`Subject::settle`].
 pub trait Subject: Operations + Sized + Send + Sync + 'static {
+    /// Whether it has snapshots. They end with the store's process.
+    const HAS_SNAPSHOTS: bool = false;
+
     /// Makes an empty store, whatever the medium holds.
     ///
     /// # Errors
@@ -155,12 +193,56 @@ pub trait Subject: Operations + Sized + Send + Sync + 'static {
     /// [`Failure::Unfinished`] if the medium holds none; otherwise whatever the store says.
     fn open(medium: Sim) -> Result<Self, Failure>;
 
+    /// Sets the time, in milliseconds, for all stores of this thread.
+    fn set_time(_now_ms: u64) {}
+
     /// Closes the store in an orderly way.
     ///
     /// # Errors
     /// Whatever the store says.
     fn close(self) -> Result<(), Failure> {
         Ok(())
+    }
+
+    /// Takes a snapshot, and says by which number it is asked for.
+    ///
+    /// # Errors
+    /// Whatever the store says; that it has none, if so.
+    fn snapshot(&self) -> Result<u64, Failure> {
+        Err(no_snapshots())
+    }
+
+    /// Ends a snapshot.
+    fn release(&self, _snapshot: u64) {}
+
+    /// As [`Operations::get`], at a snapshot.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn get_at(&self, _snapshot: u64, _key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+        Err(no_snapshots())
+    }
+
+    /// As [`Operations::for_each`], at a snapshot.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn for_each_at(&self, _snapshot: u64, _each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
+        Err(no_snapshots())
+    }
+
+    /// As [`Operations::scan`], at a snapshot.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn scan_at(
+        &self,
+        _snapshot: u64,
+        _from: Bound<&[u8]>,
+        _direction: Direction,
+        _each: &mut Visit<'_>,
+    ) -> Result<bool, Failure> {
+        Ok(false)
     }
 
     /// Runs what the store leaves to the background (sweep, retirement) to its end.
@@ -175,4 +257,8 @@ pub trait Subject: Operations + Sized + Send + Sync + 'static {
     fn space(&self, _contents: &Contents) -> Option<Space> {
         None
     }
+}
+
+fn no_snapshots() -> Failure {
+    Failure::Other("this store has no snapshots".into())
 }

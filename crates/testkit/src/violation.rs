@@ -48,6 +48,8 @@ pub enum Problem {
     Leak(Space),
     /// A reader saw what it may not.
     Reader(String),
+    /// A snapshot changed.
+    Snapshot(String),
     /// The store panicked.
     Panicked(String),
 }
@@ -69,6 +71,7 @@ impl fmt::Display for Problem {
                 write!(f, "{live_bytes} bytes are in use where the contents need {needed_bytes}")
             }
             Problem::Reader(what) => write!(f, "a reader saw: {what}"),
+            Problem::Snapshot(what) => write!(f, "a snapshot shows {what}"),
             Problem::Panicked(message) => write!(f, "panicked: {message}"),
         }
     }

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use pmem_sim::{Model, Sim};
 
-use crate::examine::panicked;
+use crate::at_snapshot::Taken;
+use crate::examine::{account, panicked};
 use crate::explore::{Counts, Settings};
 use crate::oracle::State;
 use crate::read::{in_order, read, refused};
 use crate::scene::Scene;
-use crate::script::{Key, Op, Script, slices};
+use crate::script::{Key, Op, Script, changes, slices};
 use crate::subject::{Contents, Failure, Subject};
 use crate::violation::{Problem, Violation};
 use crate::visitor::Visitor;
@@ -57,6 +58,7 @@ struct Walk<S: Subject> {
 
 impl<S: Subject> Walk<S> {
     fn new(task: Task<'_>, settings: &Settings) -> Walk<S> {
+        S::set_time(0);
         let sim = Sim::new(settings.region_bytes, task.model);
         let sim = settings.canary.map_or(sim.clone(), |canary| sim.with_canary(canary));
         Walk { sim, store: None, scene: Arc::new(Mutex::new(Scene::new(task, settings))) }
@@ -70,7 +72,11 @@ impl<S: Subject> Walk<S> {
 
     fn perform(&mut self, op_index: usize, op: &Op) -> Result<(), Box<Violation>> {
         self.scene.lock().begin(op_index, op);
-        let done = catch_unwind(AssertUnwindSafe(|| self.apply(op)));
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            let outcome = self.apply(op)?;
+            self.compare_snapshots(*op == Op::Scan)?;
+            Ok(outcome)
+        }));
         let done = done.unwrap_or_else(|panic| Err(panicked(&*panic)));
         self.scene.lock().end(&self.sim, done)
     }
@@ -88,17 +94,63 @@ impl<S: Subject> Walk<S> {
                 Err(Failure::Full) => return self.partly(store()),
                 done => done.map_err(refused("multi_put"))?,
             },
+            Op::Batch(batch) => match store().batch(&changes(batch)) {
+                Err(Failure::Full) => return Ok(Outcome::Refused),
+                done => done.map_err(refused("batch"))?,
+            },
             Op::Delete(key) => return self.delete(store(), key),
+            Op::Snapshot => self.take_snapshot(store())?,
+            Op::Release => self.release(store(), 1),
             Op::Cas { key, expected, new } => return self.swap(store(), key, expected.as_deref(), new.as_deref()),
-            Op::Clear => match store().clear() {
+            Op::PutExpiring(key, value, at_ms) => match store().put_expiring(key, value, *at_ms) {
+                Err(Failure::Full) => return Ok(Outcome::Refused),
+                done => done.map_err(refused("put_expiring"))?,
+            },
+            Op::Expire(key, at_ms) => return self.expire(store(), key, *at_ms),
+            Op::At(now_ms) => S::set_time(*now_ms),
+            Op::Settle => store().settle().map_err(refused("settle"))?,
+            Op::Clear => match self.without_snapshots(store()).clear() {
                 Err(Failure::Full) => return Ok(Outcome::Refused),
                 done => done.map_err(refused("clear"))?,
             },
             Op::Scan => in_order(store(), &self.acknowledged().expect("a script formats first"))?,
+            Op::Compact => store().compact().map_err(refused("compact"))?,
             Op::Full => self.sim.fail_grow_after(0),
             Op::Room => self.sim.fail_grow_after(u64::MAX),
         }
         Ok(Outcome::Done)
+    }
+
+    fn take_snapshot(&self, store: &S) -> Result<(), Problem> {
+        let contents = Arc::new(self.acknowledged().expect("a script formats first"));
+        let number = store.snapshot().map_err(refused("snapshot"))?;
+        self.scene.lock().snapshots.push(Taken { number, contents });
+        Ok(())
+    }
+
+    /// Releases the oldest snapshots, at most `count`.
+    fn release(&self, store: &S, count: usize) {
+        let released: Vec<_> = {
+            let mut scene = self.scene.lock();
+            let count = count.min(scene.snapshots.len());
+            scene.snapshots.drain(..count).collect()
+        };
+        released.iter().for_each(|taken| store.release(taken.number));
+    }
+
+    fn without_snapshots<'a>(&self, store: &'a S) -> &'a S {
+        self.release(store, usize::MAX);
+        store
+    }
+
+    /// Every live snapshot shows what the store held when it was taken.
+    fn compare_snapshots(&self, in_order: bool) -> Result<(), Problem> {
+        let Some(store) = self.store.as_deref() else { return Ok(()) };
+        let (snapshots, keys) = {
+            let scene = self.scene.lock();
+            (scene.snapshots.clone(), scene.keys().clone())
+        };
+        snapshots.iter().try_for_each(|taken| taken.compare(store, &keys, in_order))
     }
 
     fn acknowledged(&self) -> State {
@@ -109,6 +161,16 @@ impl<S: Subject> Walk<S> {
         let was_there = self.acknowledged().is_some_and(|held| held.contains_key(key));
         let is_wrong = store.delete(key).map_err(refused("delete"))? != was_there;
         if is_wrong { Err(Problem::Answer(format!("delete of {}", Key(key)))) } else { Ok(Outcome::Done) }
+    }
+
+    fn expire(&self, store: &S, key: &[u8], at_ms: Option<u64>) -> Result<Outcome, Problem> {
+        let was_there = self.acknowledged().is_some_and(|held| held.contains_key(key));
+        match store.expire(key, at_ms) {
+            Ok(said) if said == was_there => Ok(Outcome::Done),
+            Ok(_) => Err(Problem::Answer(format!("expire of {}", Key(key)))),
+            Err(Failure::Full) => Ok(Outcome::Refused),
+            Err(failure) => Err(refused("expire")(failure)),
+        }
     }
 
     fn swap(&self, store: &S, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<Outcome, Problem> {
@@ -127,6 +189,7 @@ impl<S: Subject> Walk<S> {
     }
 
     fn reopen(&mut self) -> Result<Outcome, Problem> {
+        self.without_snapshots(self.store.as_deref().expect("a script formats first"));
         self.scene.lock().receive(None);
         let store = self.store.take().and_then(Arc::into_inner).expect("visitors keep no store");
         store.close().map_err(refused("close"))?;
@@ -140,12 +203,20 @@ impl<S: Subject> Walk<S> {
         Ok(Outcome::Done)
     }
 
-    /// The live store holds at the end what it should.
+    /// The live store holds at the end what it should, and takes no more room than that.
     fn finish(self) -> Result<Counts, Box<Violation>> {
         self.sim.unobserve();
+        // What is done ahead of writers fails where the script has left the medium full.
+        self.sim.fail_grow_after(u64::MAX);
         if let Some(store) = &self.store {
+            self.without_snapshots(store);
             let mut scene = self.scene.lock();
-            let held = catch_unwind(AssertUnwindSafe(|| read(&**store, scene.keys())));
+            let held = catch_unwind(AssertUnwindSafe(|| {
+                let contents = read(&**store, scene.keys())?;
+                store.settle().map_err(refused("settle"))?;
+                account(&**store, &contents)?;
+                Ok(contents)
+            }));
             let held = held.unwrap_or_else(|panic| Err(panicked(&*panic)));
             let judged = held.and_then(|contents| scene.oracle().judge(&Some(contents)));
             scene.conclude(judged)?;

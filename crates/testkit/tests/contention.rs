@@ -1,9 +1,10 @@
 //! The history judge's own test: an honest store passes under contention, and each broken twin is caught.
 
+use std::ops::{Bound, ControlFlow};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use testkit::{Contention, Contents, Disorder, Failure, Operations, Stamped, contend};
+use testkit::{Contention, Contents, Direction, Disorder, Failure, Operations, Stamped, Visit, contend};
 
 /// How a map misbehaves, once in a while.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -25,6 +26,12 @@ enum Habit {
     Tears,
     /// Answers with another key's value.
     MixesKeysUp,
+    /// Scans do not see the last put.
+    ScansStale,
+    /// Scans leave out a key.
+    ScansSkip,
+    /// Scans show a key twice.
+    ScansTwice,
 }
 
 struct Map {
@@ -109,6 +116,33 @@ impl Operations for Map {
         Ok(is_equal)
     }
 
+    fn scan(&self, from: Bound<&[u8]>, direction: Direction, each: &mut Visit<'_>) -> Result<bool, Failure> {
+        let contents = self.contents.lock().unwrap().clone();
+        let range = match direction {
+            Direction::Forward => (from.map(<[u8]>::to_vec), Bound::Unbounded),
+            Direction::Backward => (Bound::Unbounded, from.map(<[u8]>::to_vec)),
+        };
+        let mut items: Vec<_> = contents.range(range).map(|(key, value)| (key.clone(), value.clone())).collect();
+        if direction == Direction::Backward {
+            items.reverse();
+        }
+        if let Some((first, value)) = items.first_mut() {
+            let replaced = self.replaced.lock().unwrap().clone();
+            let is_of_this_key = Stamped::read(&replaced).is_some_and(|old| old.key.to_be_bytes() == **first);
+            if is_of_this_key && self.gives_in_to(Habit::ScansStale) {
+                *value = replaced;
+            }
+        }
+        if self.gives_in_to(Habit::ScansSkip) {
+            items.pop();
+        }
+        if self.gives_in_to(Habit::ScansTwice) {
+            items.extend(items.last().cloned());
+        }
+        let _ended: ControlFlow<()> = items.iter().try_for_each(|(key, value)| each(key, value));
+        Ok(true)
+    }
+
     fn clear(&self) -> Result<(), Failure> {
         let mut contents = self.contents.lock().unwrap();
         let kept = contents.pop_first().filter(|_| self.habit == Habit::ClearsNearlyAll);
@@ -127,8 +161,15 @@ impl Operations for Map {
     }
 }
 
-const HEAVY: Contention =
-    Contention { thread_count: 4, call_count: 10_000, key_count: 3, swaps: true, clear_every: 500, seed: 1 };
+const HEAVY: Contention = Contention {
+    thread_count: 4,
+    call_count: 10_000,
+    key_count: 3,
+    swaps: true,
+    scans: true,
+    clear_every: 500,
+    seed: 1,
+};
 
 #[test]
 fn an_honest_store_passes() {
@@ -145,10 +186,13 @@ fn every_broken_twin_is_caught() {
         Habit::DeletesInTwoSteps,
         Habit::SwapsInTwoSteps,
         Habit::ClearsNearlyAll,
+        Habit::ScansStale,
+        Habit::ScansSkip,
     ] {
         let caught = contend(&Map::new(habit), &HEAVY);
         assert!(matches!(caught, Err(Disorder::Anomaly(_))), "{habit:?}: {caught:?}");
     }
     assert!(matches!(contend(&Map::new(Habit::Tears), &HEAVY), Err(Disorder::Torn { .. })));
+    assert!(matches!(contend(&Map::new(Habit::ScansTwice), &HEAVY), Err(Disorder::Unordered { .. })));
     assert!(matches!(contend(&Map::new(Habit::MixesKeysUp), &HEAVY), Err(Disorder::Foreign { .. })));
 }

@@ -21,16 +21,16 @@ pub(crate) struct Cas {
     dir: PathBuf,
     /// Any bytes, also none
     key: OsString,
-    /// With --absent only one value is given, and it is the new one
+    /// The value that the key has to hold
     #[arg(value_name = "OLD", required = true)]
     first: OsString,
     /// The new value
     #[arg(value_name = "NEW", required_unless_present_any = ["absent", "delete"], conflicts_with_all = ["absent", "delete"])]
     second: Option<OsString>,
-    /// The key must not be there: `hikv cas --absent DIR KEY NEW`
+    /// In place of OLD: the key has to be absent
     #[arg(long, conflicts_with = "delete")]
     absent: bool,
-    /// Delete the key if it holds OLD: `hikv cas --delete DIR KEY OLD`
+    /// In place of NEW: delete the key
     #[arg(long)]
     delete: bool,
 }

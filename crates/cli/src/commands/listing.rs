@@ -14,8 +14,8 @@ use crate::progress::Progress;
 pub(super) type Out = BufWriter<Box<dyn Write>>;
 
 /// Where the items go, and how many did.
-pub(super) struct Listing {
-    out: Out,
+pub(super) struct Listing<S = Out> {
+    out: S,
     name: PathBuf,
     written: io::Result<()>,
     interrupt: Interrupt,
@@ -44,8 +44,22 @@ impl Listing {
         Ok(Listing { out: BufWriter::new(out), name, written: Ok(()), interrupt, progress })
     }
 
+    /// Ends the listing, and says how it went.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        self.finish_with(|mut out| out.flush())
+    }
+}
+
+impl<S> Listing<S> {
+    /// The same listing, with `wrap` around what items are written to.
+    pub(super) fn wrapped<T>(self, wrap: impl FnOnce(S) -> io::Result<T>) -> Result<Listing<T>, Failure> {
+        let Listing { out, name, written, interrupt, progress } = self;
+        let out = wrap(out).map_err(Failure::output(name.display()))?;
+        Ok(Listing { out, name, written, interrupt, progress })
+    }
+
     /// Has `write` write the next item; says whether another one is wanted.
-    pub(super) fn show(&mut self, write: impl FnOnce(&mut Out) -> io::Result<()>) -> ControlFlow<()> {
+    pub(super) fn show(&mut self, write: impl FnOnce(&mut S) -> io::Result<()>) -> ControlFlow<()> {
         self.written = write(&mut self.out);
         let items = self.progress.items() + 1;
         self.progress.set(items, items);
@@ -53,12 +67,13 @@ impl Listing {
         if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Ends the listing, and says how it went.
-    pub(super) fn finish(mut self) -> Result<(), Failure> {
-        self.written.and_then(|()| self.out.flush()).map_err(Failure::output(self.name.display()))?;
+    /// Ends the listing with `end`, unless it was interrupted, and says how it went.
+    pub(super) fn finish_with(self, end: impl FnOnce(S) -> io::Result<()>) -> Result<(), Failure> {
+        self.written.map_err(Failure::output(self.name.display()))?;
         if let Some(signal) = self.interrupt.signal() {
             return Err(Failure::Interrupted { signal, done: self.progress.end() });
         }
+        end(self.out).map_err(Failure::output(self.name.display()))?;
         self.progress.finish();
         Ok(())
     }

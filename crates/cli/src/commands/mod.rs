@@ -1,8 +1,10 @@
 //! The commands, a file each.
 
+mod backup;
 mod bench;
 mod cas;
 mod check;
+mod compact;
 mod del;
 mod dump;
 mod expire;
@@ -11,6 +13,7 @@ mod incr;
 mod listing;
 mod load;
 mod put;
+mod repair;
 mod scan;
 mod serve;
 mod stats;
@@ -41,6 +44,10 @@ pub(crate) enum Command {
     Dump(dump::Dump),
     Scan(scan::Scan),
     Check(check::Check),
+    Compact(compact::Compact),
+    Backup(backup::Backup),
+    Restore(backup::Restore),
+    Repair(repair::Repair),
     Stats(stats::Stats),
     Bench(bench::Bench),
     Serve(serve::Serve),
@@ -62,6 +69,10 @@ impl Command {
             Command::Dump(dump) => dump.run(),
             Command::Scan(scan) => scan.run(),
             Command::Check(check) => check.run(),
+            Command::Compact(compact) => compact.run(),
+            Command::Backup(backup) => backup.run(),
+            Command::Restore(restore) => restore.run(),
+            Command::Repair(repair) => repair.run(),
             Command::Stats(stats) => stats.run(),
             Command::Bench(bench) => bench.run(),
             Command::Serve(serve) => serve.run(),

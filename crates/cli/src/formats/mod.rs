@@ -1,4 +1,5 @@
-//! The text forms of items that `load` reads and `dump` writes. Each of them carries any bytes.
+//! The forms of items that `load` reads and `dump` writes: lines of text, each of which carries any bytes, and hikv's own
+//! dumps (`hikv::dump`).
 
 mod csv;
 mod jsonl;
@@ -11,13 +12,14 @@ use std::io::{self, BufRead, Write};
 use std::path::Path;
 
 use clap::ValueEnum;
+use clap::builder::PossibleValue;
 
 pub(crate) use tsv::Escaped;
 
 use lines::Lines;
 
 /// What to say of a file whose format [`Format::of_file`] does not know.
-pub(crate) const UNKNOWN_FORMAT: &str = "its name tells no format: give --format tsv, csv or jsonl";
+pub(crate) const UNKNOWN_FORMAT: &str = "its name tells no format: give --format tsv, csv, jsonl or hikv";
 
 /// How items are written as text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -31,22 +33,57 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The format that the extension of `file` names.
-    pub(crate) fn of_file(file: &Path) -> Option<Format> {
-        match file.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-            "tsv" => Some(Format::Tsv),
-            "csv" => Some(Format::Csv),
-            "jsonl" | "ndjson" => Some(Format::Jsonl),
-            _ => None,
-        }
-    }
-
     /// Writes one item.
     pub(crate) fn write(self, key: &[u8], value: &[u8], out: &mut impl Write) -> io::Result<()> {
         match self {
             Format::Tsv => tsv::write(key, value, out),
             Format::Csv => csv::write(key, value, out),
             Format::Jsonl => jsonl::write(key, value, out),
+        }
+    }
+}
+
+/// What a file of items is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FileFormat {
+    /// Lines.
+    Text(Format),
+    /// A dump of hikv's own format.
+    Hikv,
+}
+
+impl FileFormat {
+    /// What standard input and output are unless told otherwise.
+    pub(crate) const TSV: FileFormat = FileFormat::Text(Format::Tsv);
+
+    /// The format that the extension of `file` names.
+    pub(crate) fn of_file(file: &Path) -> Option<FileFormat> {
+        match file.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "tsv" => Some(FileFormat::Text(Format::Tsv)),
+            "csv" => Some(FileFormat::Text(Format::Csv)),
+            "jsonl" | "ndjson" => Some(FileFormat::Text(Format::Jsonl)),
+            "hikv" => Some(FileFormat::Hikv),
+            _ => None,
+        }
+    }
+}
+
+impl ValueEnum for FileFormat {
+    fn value_variants<'a>() -> &'a [FileFormat] {
+        &[
+            FileFormat::Text(Format::Tsv),
+            FileFormat::Text(Format::Csv),
+            FileFormat::Text(Format::Jsonl),
+            FileFormat::Hikv,
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            FileFormat::Text(format) => format.to_possible_value(),
+            FileFormat::Hikv => {
+                Some(PossibleValue::new("hikv").help("Binary, with checksums: what is cut off is noticed"))
+            }
         }
     }
 }

@@ -159,11 +159,14 @@ fn what_is_malformed_is_said() {
 
 #[test]
 fn the_extension_names_the_format() {
-    for (file, format) in
-        [("a.tsv", Some(Format::Tsv)), ("b.CSV", Some(Format::Csv)), ("c.ndjson", Some(Format::Jsonl))]
-    {
-        assert_eq!(Format::of_file(Path::new(file)), format);
+    for (file, format) in [
+        ("a.tsv", FileFormat::Text(Format::Tsv)),
+        ("b.CSV", FileFormat::Text(Format::Csv)),
+        ("c.ndjson", FileFormat::Text(Format::Jsonl)),
+        ("d.hikv", FileFormat::Hikv),
+    ] {
+        assert_eq!(FileFormat::of_file(Path::new(file)), Some(format));
     }
-    assert_eq!(Format::of_file(Path::new("tsv")), None);
-    assert_eq!(Format::of_file(Path::new("a.txt")), None);
+    assert_eq!(FileFormat::of_file(Path::new("tsv")), None);
+    assert_eq!(FileFormat::of_file(Path::new("a.txt")), None);
 }

@@ -84,7 +84,7 @@ fn a_flipped_bit_of_a_value_is_found_by_check_and_located() {
     let bytes = fs::read(region(&place)).unwrap();
     let value = bytes.windows(10).position(|window| window == b"value-77-v").unwrap() as u64;
     flip(&place, value + 50);
-    let ended = place.run("check", &[""; 0]);
+    let ended = place.run("check", &["--deep"]);
     let report = String::from_utf8(ended.0.stdout.clone()).unwrap();
     ended.failed(1, &["store", "damaged in 1 place"]);
     let damage = report.lines().find_map(|line| line.strip_prefix("damage at offset 0x")).unwrap();

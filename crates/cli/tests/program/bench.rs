@@ -92,3 +92,11 @@ fn an_unknown_workload_is_refused() {
     assert!(ended.messages().contains("there is no workload 'guess'"), "{}", ended.messages());
     assert!(!place.file("bench").exists());
 }
+
+#[test]
+fn keys_may_begin_alike_if_enough_is_left() {
+    let place = Place::new();
+    let scanned = bench(&place, &["--json", "--workloads", "scan,ycsb-e", "--key-bytes", "40", "--shared-bytes", "24"]);
+    assert!(String::from_utf8(scanned.succeeded()).unwrap().contains("\"errors\":0"));
+    bench(&place, &["--key-bytes", "30", "--shared-bytes", "24"]).failed(2, &["30 bytes", "share 24"]);
+}

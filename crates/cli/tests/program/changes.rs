@@ -27,9 +27,15 @@ fn a_value_is_stored_if_there_is_none() {
 fn cas_needs_all_its_values() {
     let place = Place::new();
     place.run("put", &["k", "v"]).succeeded();
-    place.run("cas", &["k", "v"]).failed(2, &["NEW"]);
-    place.run("cas", &["--absent", "k", "v", "w"]).failed(2, &["--absent"]);
-    place.run("cas", &["--absent", "--delete", "k", "v"]).failed(2, &["--absent"]);
+    for (arguments, named) in [
+        (&["k", "v"][..], "NEW"),
+        (&["--absent", "k", "v", "w"], "--absent"),
+        (&["--absent", "--delete", "k", "v"], "--absent"),
+    ] {
+        let refused = place.run("cas", arguments);
+        assert_eq!(refused.0.status.code(), Some(2));
+        assert!(refused.messages().contains(named), "{}", refused.messages());
+    }
 }
 
 #[test]

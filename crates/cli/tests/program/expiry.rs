@@ -44,6 +44,25 @@ fn a_time_is_a_number_of_seconds() {
     let place = Place::new();
     place.run("put", &["k", "v"]).succeeded();
     for time in ["soon", "-1", "nan"] {
-        place.run("expire", &["--", "k", time]).failed(2, &[time]);
+        let refused = place.run("expire", &["--", "k", time]);
+        assert_eq!(refused.0.status.code(), Some(2));
+        assert!(refused.messages().contains(time), "{}", refused.messages());
     }
+}
+
+#[test]
+fn a_dump_has_the_time_and_a_load_gives_it_back() {
+    let place = Place::new();
+    place.run("put", &["--ttl", "1000", "small", "v"]).succeeded();
+    place.run_with_input("put", &["--ttl", "1000", "large", "-"], &[7; 300_000]).succeeded();
+    place.run("put", &["stays", "v"]).succeeded();
+    let dumped = place.file("all.hikv");
+    place.run("dump", &[&dumped]).succeeded();
+    let other = Place::new();
+    other.run("load", &[&dumped]).succeeded();
+    for key in ["small", "large"] {
+        assert!((500.0..=1000.0).contains(&ttl(&other, key)));
+    }
+    assert_eq!(other.run("get", &["large"]).succeeded(), [7; 300_000]);
+    assert_eq!(other.run("ttl", &["stays"]).succeeded(), b"unlimited\n");
 }

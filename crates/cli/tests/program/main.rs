@@ -1,5 +1,6 @@
 //! The program as its users run it: real processes, real files, exit codes and what is said.
 
+mod backup;
 mod bad_input;
 mod bad_store;
 mod bench;
@@ -8,6 +9,7 @@ mod expiry;
 mod interrupted;
 mod items;
 mod medium;
+mod repair;
 mod scan;
 mod serve;
 mod state;

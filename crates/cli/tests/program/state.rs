@@ -1,4 +1,7 @@
-//! `check` and `stats`: what a store says of itself.
+//! `check`, `stats` and `compact`: what a store says of itself, and what it takes.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 
 use serde_json::Value;
 
@@ -8,7 +11,7 @@ use crate::support::Place;
 fn a_sound_store_has_no_damage() {
     let place = Place::new();
     place.run_with_input("load", &["-"], b"a\t1\nb\t2\n").succeeded();
-    let ended = place.run("check", &[""; 0]);
+    let ended = place.run("check", &["--deep"]);
     assert!(ended.messages().contains("ordered 2 items in "), "{}", ended.messages());
     assert_eq!(ended.succeeded(), b"2 items, no damage\n");
 }
@@ -39,4 +42,37 @@ fn stats_have_units_for_people() {
     assert!(field("region_bytes").ends_with(" bytes)"), "{stats}");
     assert!(field("items").ends_with("  1"), "{stats}");
     assert!(field("order ").ends_with(" off"), "{stats}");
+}
+
+/// What the store's file takes, as the operating system counts.
+fn allocated_bytes(place: &Place) -> u64 {
+    fs::metadata(place.store().join("store.hikv")).unwrap().blocks() * 512
+}
+
+#[test]
+fn a_compacted_store_takes_less_and_holds_the_same() {
+    let place = Place::new();
+    let lines = |keys: &mut dyn Iterator<Item = u32>, value: &str| -> String {
+        keys.map(|key| format!("{key}\t{value}\n")).collect()
+    };
+    // One chunk's keys stay in many.
+    place.run_with_input("load", &["-"], lines(&mut (0..20_000), &"x".repeat(900)).as_bytes()).succeeded();
+    let replaced = lines(&mut (0..20_000).filter(|key| key % 50 > 0), "y");
+    place.run_with_input("load", &["-"], replaced.as_bytes()).succeeded();
+    let before_bytes = allocated_bytes(&place);
+    let ended = place.run("compact", &["--progress-every", "0"]);
+    assert!(ended.messages().contains("moved "), "{}", ended.messages());
+    let said = String::from_utf8(ended.succeeded()).unwrap();
+    assert!(said.ends_with(" items moved\n") && said.contains(" bytes before, "), "{said}");
+    assert!(allocated_bytes(&place) <= before_bytes && allocated_bytes(&place) < 8 << 20, "{said}");
+    assert_eq!(place.run("check", &[""; 0]).succeeded(), b"20000 items, no damage\n");
+    let stats: Value = serde_json::from_slice(&place.run("stats", &["--json"]).succeeded()).unwrap();
+    assert_eq!(stats["allocated_bytes"], allocated_bytes(&place));
+}
+
+#[test]
+fn a_store_that_is_not_there_is_not_made_by_compact() {
+    let place = Place::new();
+    place.run("compact", &[""; 0]).failed(2, &["no store"]);
+    assert!(!place.store().exists());
 }

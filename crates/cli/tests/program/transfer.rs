@@ -115,6 +115,61 @@ fn a_dump_whose_reader_goes_away_ends_quietly() {
     ended.succeeded();
 }
 
+/// Items of all lengths: no bytes, text, and a value that is dumped in pieces.
+fn filled() -> Place {
+    let place = Place::new();
+    place.run_with_input("load", &["-"], b"a\t1\n\t\nb\\x00\t\\xff\n").succeeded();
+    let large = place.write("large", [7; 300_000]);
+    place.run("put", &["large", "--value-file", large.to_str().unwrap()]).succeeded();
+    place
+}
+
+#[test]
+fn a_binary_dump_goes_through_a_pipe_and_is_known_by_its_first_bytes() {
+    let (place, copy) = (filled(), Place::new());
+    let expected = place.run("dump", &["--format", "jsonl"]).succeeded();
+    let dumped = place.run("dump", &["--format", "hikv"]).succeeded();
+    let ended = copy.run_with_input("load", &["-"], &dumped);
+    assert!(ended.messages().contains("loaded 4 items in "), "{}", ended.messages());
+    ended.succeeded();
+    assert_eq!(sorted(&copy.run("dump", &["--format", "jsonl"]).succeeded()), sorted(&expected));
+    let (named, other) = (place.file("items.hikv"), Place::new());
+    place.run("dump", &[&named]).succeeded();
+    load(&other, &named, &[]).succeeded();
+    assert_eq!(sorted(&other.run("dump", &["--format", "jsonl"]).succeeded()), sorted(&expected));
+}
+
+#[test]
+fn a_binary_dump_that_is_damaged_or_cut_is_named_with_its_offset_and_what_was_stored() {
+    let dumped = filled().run("dump", &["--format", "hikv"]).succeeded();
+    let cut = dumped.len() - 1;
+    let place = Place::new();
+    load(&place, &place.write("cut", &dumped[..cut]), &[])
+        .failed(2, &["cut: the dump is cut off at offset", &cut.to_string(), "4 items were stored before"]);
+    let mut flipped = dumped.clone();
+    flipped[70] ^= 1;
+    let place = Place::new();
+    load(&place, &place.write("flipped", &flipped), &[])
+        .failed(2, &["flipped: the dump is damaged at offset 64: ", "; 0 items were stored before"]);
+    let text = place.write("items.tsv", "a\t1\n");
+    load(&place, &text, &["--format", "hikv"]).failed(2, &["items.tsv: this is no dump of hikv"]);
+}
+
+#[test]
+fn a_store_that_is_damaged_makes_no_whole_dump() {
+    let place = filled();
+    let region = place.store().join("store.hikv");
+    let mut bytes = std::fs::read(&region).unwrap();
+    let value = bytes.windows(100).position(|window| window == [7; 100]).unwrap();
+    bytes[value] ^= 1;
+    std::fs::write(&region, bytes).unwrap();
+    let ended = place.run("dump", &["--format", "hikv"]);
+    let dumped = ended.0.stdout.clone();
+    ended.failed(2, &["damaged at offset"]);
+    let other = Place::new();
+    other.run_with_input("load", &["-", "--format", "hikv"], &dumped).failed(2, &["standard input"]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 

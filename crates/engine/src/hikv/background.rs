@@ -1,16 +1,16 @@
-//! Background work, a bounded step at a time: the sweep after open, freeing, growth ahead of writers, reaping.
+//! Background work, a bounded step at a time: the sweep after open, freeing, growth ahead of writers, reaping, compaction.
 
 use std::sync::atomic::Ordering;
 
 use index::partitioned_hash::Cursor;
-use pmem::{Dram, Medium};
+use pmem::{Dram, Medium, Offset};
 
 use super::HiKv;
 use super::order::Order;
 use super::reaper::Round;
-use crate::{Damage, Error, Progress};
+use crate::{Error, Progress};
 
-/// Space that is kept ready above the mark, as a part of what is used, within these bounds: the lower one keeps small
+/// Space that is kept ready for new chunks, as a part of what takes space, within these bounds: the lower one keeps small
 /// stores small, the upper one is a tenth of a second of the fastest writer.
 const AHEAD_SHARE: u64 = 32;
 const AHEAD_BYTES_MIN: u64 = 1 << 20;
@@ -20,8 +20,8 @@ const AHEAD_BYTES_MAX: u64 = 64 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Background {
     sweep: Cursor,
-    /// Entries that name no proper place. A store that has any never reuses space below the mark.
-    misplaced: Vec<Damage>,
+    /// Some entry that names no proper place. A store that has one never reuses space below the mark.
+    misplaced: Option<Offset>,
     /// The reaper's, while one runs.
     round: Option<Round>,
 }
@@ -48,7 +48,11 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         if self.heap.prepare(&self.medium, self.ahead_bytes())? {
             return Ok(Progress::More);
         }
-        self.reap_step(&mut background.round)
+        if self.reap_step(&mut background.round)? == Progress::More {
+            return Ok(Progress::More);
+        }
+        drop(background);
+        self.compaction_step()
     }
 
     /// True while a writer may soon meet the end of what is ready.
@@ -60,17 +64,19 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// Sweeps one segment.
     fn sweep_step(&self, background: &mut Background) -> Result<(), Error> {
         let misplaced = &mut background.misplaced;
-        let mut note = |(at, wrong): (pmem::Offset, heap::Misplaced)| {
-            misplaced.push(Damage { offset: at.0, what: format!("the entry names a place that is none: {wrong}") });
-        };
-        background.sweep = self.index.sweep(self.cx(), background.sweep, &mut note)?;
+        background.sweep = self.index.sweep(self.cx(), background.sweep, &mut |(at, _)| *misplaced = Some(at))?;
         if background.sweep.is_done() {
-            if background.misplaced.is_empty() && self.medium.is_writable() {
+            if background.misplaced.is_none() && self.medium.is_writable() {
                 self.heap.finish_sweep(&self.medium);
             }
             self.swept.store(true, Ordering::Release);
         }
         Ok(())
+    }
+
+    /// An entry that names no proper place, if the sweep has met one.
+    pub(super) fn misplaced(&self) -> Option<Offset> {
+        self.background.lock().misplaced
     }
 
     /// Sweeps to the end; what others have swept need not be done again.
@@ -84,11 +90,6 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         Ok(())
     }
 
-    /// What the sweep found wrong.
-    pub(super) fn sweep_damage(&self) -> Vec<Damage> {
-        self.background.lock().misplaced.clone()
-    }
-
     /// Frees what no reader can reach any more; true if there was any.
     pub(super) fn collect(&self) -> bool {
         let cleared = self.cleared.collect(|cleared| cleared.free(self.cx()));
@@ -96,6 +97,6 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     fn ahead_bytes(&self) -> u64 {
-        (self.heap.mark_bytes() / AHEAD_SHARE).clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX)
+        (self.heap.footprint_bytes() / AHEAD_SHARE).clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX)
     }
 }

@@ -1,47 +1,107 @@
-//! Verifying a store: every entry against its item, every item against its checksum, no key twice.
+//! Checking a store: the region's head, every entry against its item, every item against its checksum, no key twice, and
+//! what is free against what is named.
+//!
+//! Nothing is stored, so that a store that is only read can be checked as well. Writers rest meanwhile.
 
+use heap::PlaceKind;
+use heap::salvage::{Chunk, Head, listed};
 use index::Position;
-use index::partitioned_hash::Cursor;
 use pmem::{Dram, Medium, Offset};
 
 use super::HiKv;
 use super::item::Item;
 use super::order::Order;
 use super::read::whole;
-use crate::{CheckStep, Damage, Error};
+use crate::places::Places;
+use crate::{Check, Damage, Depth, Error};
 
 impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
-    /// Checks one segment. The first step also tells what the sweep found.
-    pub(super) fn check_step(&self, cursor: Cursor, damaged: &mut dyn FnMut(Damage)) -> Result<CheckStep, Error> {
-        if cursor == Cursor::default() {
+    /// Checks one segment; the region's head before the first, free space after the last.
+    pub(super) fn check_step(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
+        if !check.has_begun() {
             self.finish_sweep()?;
-            self.sweep_damage().into_iter().for_each(&mut *damaged);
+            check.named = Places::new(self.medium.len_bytes());
+            self.check_head(check.depth, damaged)?;
         }
         let _pin = epoch::pin();
-        let mut item_count = 0;
         let mut wrong = Vec::new();
-        let cursor = self.index.check_segment(
+        let is_place = |offset| self.heap.check_place(heap::Place { offset, kind: PlaceKind::Segment }).is_ok();
+        let Check { depth, item_count, named, .. } = check;
+        check.cursor = self.index.check_segment(
             &self.medium,
-            cursor,
+            check.cursor,
+            &is_place,
             &mut |damage| damaged(Damage { offset: damage.at.0, what: damage.what.into() }),
             &mut |signature, at, position, twins| {
-                item_count += 1;
-                wrong.extend(self.check_item(signature, at, position, twins).err());
+                *item_count += 1;
+                let checked = self.check_place(at, position, named).and_then(|()| match *depth {
+                    Depth::Quick => self.check_header(position),
+                    Depth::Deep => self.check_item(signature, at, position, twins),
+                });
+                wrong.extend(checked.err());
             },
         );
-        wrong.into_iter().for_each(damaged);
-        Ok(CheckStep { cursor, item_count })
+        wrong.into_iter().for_each(&mut *damaged);
+        if check.is_done() && check.depth == Depth::Deep && !self.medium.is_writable() && self.heap.is_swept() {
+            self.check_unnamed(&mut check.named, damaged)?;
+        }
+        Ok(())
+    }
+
+    /// The superblock's copies, the head's words, chunk headers; the clean image.
+    fn check_head(&self, depth: Depth, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
+        let mut told = |at: Offset, what: &'static str| damaged(Damage { offset: at.0, what: what.into() });
+        Head::read(&self.medium, &mut told)?.chunks(&self.medium, &mut told, &mut |_| {});
+        let image = self.heap.named_image().filter(|_| depth == Depth::Deep);
+        if let Some((image, what)) = image.and_then(|image| Some((image, self.image.damage(&self.medium)?))) {
+            damaged(Damage { offset: image.place.offset.0, what: what.into() });
+        }
+        Ok(())
+    }
+
+    /// The place is one, nobody else's, and not free.
+    fn check_place(&self, at: Offset, position: Position, named: &mut Places) -> Result<(), Damage> {
+        let damage = |what: String| Damage { offset: at.0, what };
+        let Some(place) = position.place() else { return Err(damage("the entry names no size class".into())) };
+        self.heap
+            .check_place(place)
+            .map_err(|wrong| damage(format!("the entry names a place that is none: {wrong}")))?;
+        let offset = place.offset.0;
+        if !named.meet(place.offset) {
+            return Err(damage(format!("two entries name the item at {offset:#x}")));
+        }
+        if self.heap.is_free(place) {
+            return Err(damage(format!("the entry names the item at {offset:#x}, whose place is free")));
+        }
+        Ok(())
+    }
+
+    fn check_header(&self, position: Position) -> Result<(), Damage> {
+        // SAFETY: the position comes from the index, and the caller is pinned.
+        let item = unsafe { Item::read(&self.medium, position) };
+        item.map(drop).map_err(|error| damage_to_item(position, &error))
     }
 
     fn check_item(&self, signature: u64, at: Offset, position: Position, twins: &[Position]) -> Result<(), Damage> {
-        let damage = |offset: Offset, what: String| Damage { offset: offset.0, what };
-        let item = self.whole_item(position).map_err(|error| damage(position.offset(), error.to_string()))?;
+        let damage = |what: &str| Damage { offset: at.0, what: what.into() };
+        let item = self.whole_item(position).map_err(|error| damage_to_item(position, &error))?;
+        if !item.expiry.is_never() && !self.may_expire() {
+            let what = "an item expires in a store without the feature flag for it".into();
+            return Err(Damage { offset: position.offset().0, what });
+        }
         if self.hasher.signature(item.key) != signature {
-            return Err(damage(at, "an entry's signature is not that of its key".into()));
+            return Err(damage("an entry's signature is not that of its key"));
+        }
+        if item.header.epoch > self.stamp() {
+            return Err(damage("an item is of a later snapshot epoch than the store"));
         }
         let same_key = |&twin: &Position| self.whole_item(twin).is_ok_and(|other| other.key == item.key);
         if twins.iter().any(same_key) {
-            return Err(damage(at, "a key has two entries".into()));
+            return Err(damage("a key has two entries"));
+        }
+        let found = self.find(signature, item.key).ok().flatten();
+        if found.is_none_or(|(found, _)| found.item() != position.item()) {
+            return Err(damage("a search for the entry's key does not find it"));
         }
         Ok(())
     }
@@ -52,4 +112,25 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         whole(&item, position)?;
         Ok(item)
     }
+
+    /// What the clean image has in use and nothing names. Nobody reserves or frees, since the store is only read.
+    fn check_unnamed(&self, named: &mut Places, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
+        let (mut words, mut chunks) = (Vec::new(), Vec::<Chunk>::new());
+        self.heap.free_words(&mut |word| words.push(word));
+        Head::read(&self.medium, &mut |_, _| {})?.chunks(&self.medium, &mut |_, _| {}, &mut |chunk| chunks.push(chunk));
+        let image = self.heap.named_image().map(|image| image.place.offset);
+        for (unit, free) in listed(&words) {
+            let Ok(chunk) = chunks.binary_search_by_key(&unit, |chunk| chunk.unit) else { continue };
+            let chunk = chunks[chunk];
+            let in_use = chunk.item_places().enumerate().filter(|&(slot, _)| chunk.is_in_use(free, slot));
+            for (_, at) in in_use.filter(|&(_, at)| Some(at) != image && named.meet(at)) {
+                damaged(Damage { offset: at.0, what: "a place is in use that no entry names".into() });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn damage_to_item(position: Position, error: &Error) -> Damage {
+    Damage { offset: position.offset().0, what: error.to_string() }
 }

@@ -37,11 +37,23 @@ impl<'a> Item<'a> {
     /// the pin or lock does: so nobody stores to the item.
     #[inline(always)]
     pub(super) unsafe fn read<M: Medium>(medium: &'a M, position: Position) -> Result<Item<'a>, Error> {
-        let at = position.offset();
+        // SAFETY: the caller's promise.
+        unsafe { Item::read_within(medium, position.offset(), room_bytes(medium, position)) }
+    }
+
+    /// Reads the item at `at`, which has `room_bytes` at the most.
+    ///
+    /// # Errors
+    /// As for [`Item::read`].
+    ///
+    /// # Safety
+    /// Nobody stores to the item while it is used.
+    #[inline(always)]
+    pub(super) unsafe fn read_within<M: Medium>(medium: &'a M, at: Offset, room_bytes: u64) -> Result<Item<'a>, Error> {
         // SAFETY: the caller's promise covers the header.
         let head = unsafe { medium.item(at.span(HEADER_BYTES as u64)) }?;
         let header = Header::from_bytes(*head.first_chunk().expect("the span has that length"));
-        if header.flags & !FLAG_EXPIRY != 0 || header.item_bytes() > room_bytes(medium, position) {
+        if header.flags & !FLAG_EXPIRY != 0 || header.item_bytes() > room_bytes {
             return Err(Error::Corrupt { offset: at.0, what: "an item's header is damaged" });
         }
         // SAFETY: and the whole item.
@@ -108,22 +120,22 @@ pub(super) struct NewItem<'a> {
 
 impl NewItem<'_> {
     #[inline(always)]
-    fn header(&self) -> Header {
-        Header::new(self.key.len(), self.value.len() as u64, self.expiry)
+    fn header(&self, epoch: u32) -> Header {
+        Header::new(self.key.len(), self.value.len() as u64, self.expiry, epoch)
     }
 
     #[inline(always)]
     pub(super) fn item_bytes(&self) -> u64 {
-        self.header().item_bytes()
+        self.header(0).item_bytes()
     }
 
-    /// Writes the item and flushes it.
+    /// Writes the item, of this snapshot epoch, and flushes it.
     ///
     /// # Safety
     /// The caller reserved room for it at `at`.
     #[inline]
-    pub(super) unsafe fn write<M: Medium>(&self, medium: &M, at: Offset) {
-        let header = self.header();
+    pub(super) unsafe fn write<M: Medium>(&self, medium: &M, at: Offset, epoch: u32) {
+        let header = self.header(epoch);
         let checksum = checksum_start(&header, self.expiry).update(self.key).update(self.value).value();
         let mut head = [0; HEADER_BYTES + EXPIRY_BYTES];
         head[..HEADER_BYTES].copy_from_slice(&Header { checksum, ..header }.to_bytes());
@@ -136,6 +148,39 @@ impl NewItem<'_> {
         // SAFETY: the caller's promise; slots are multiples of 16 bytes, and so reach as far as the padding.
         unsafe { medium.stream(at, &parts) }
     }
+}
+
+/// Writes the bytes of an item, as they are, to another place, and flushes them.
+///
+/// # Errors
+/// [`Error::Medium`] if the item does not lie in the region.
+///
+/// # Safety
+/// As for [`Item::read`], and the caller reserved room for the item at `to`.
+pub(super) unsafe fn copy<M: Medium>(medium: &M, to: Offset, from: Position, item: &Item<'_>) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { medium.item(from.offset().span(item.header.item_bytes())) }?;
+    // SAFETY: the caller's promise; slots are multiples of 16 bytes, and so reach as far as the padding.
+    unsafe { medium.stream(to, &[bytes]) };
+    Ok(())
+}
+
+/// Gives an item another snapshot epoch, and flushes its header.
+///
+/// # Errors
+/// As for [`Item::read`].
+///
+/// # Safety
+/// The caller wrote the item at `position`, and nobody else knows it.
+pub(super) unsafe fn restamp<M: Medium>(medium: &M, position: Position, epoch: u32) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    let item = unsafe { Item::read(medium, position) }?;
+    let header = Header { epoch, ..item.header };
+    let checksum = checksum_start(&header, item.expiry).update(item.key).update(item.value).value();
+    let bytes = Header { checksum, ..header }.to_bytes();
+    // SAFETY: the caller's promise; what is read of the item begins behind the header, and is not stored to.
+    unsafe { medium.stream(position.offset(), &[&bytes]) };
+    Ok(())
 }
 
 /// An item whose value comes from a source, in pieces.
@@ -156,9 +201,10 @@ impl<'a> Streamed<'a> {
         key: &[u8],
         expiry: Expiry,
         value_bytes: u64,
+        epoch: u32,
         source: &'a mut dyn Read,
     ) -> Result<Streamed<'a>, Error> {
-        let header = Header::new(key.len(), value_bytes, expiry);
+        let header = Header::new(key.len(), value_bytes, expiry, epoch);
         let start = [&expiry.ms().to_le_bytes()[..header.key_start() - HEADER_BYTES], key].concat();
         let unread_bytes = start.len() as u64 + value_bytes;
         let body = Cursor::new(start).chain(source.take(value_bytes));

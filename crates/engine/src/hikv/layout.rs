@@ -10,7 +10,8 @@
 //! +16 or 24: key, value
 //! ```
 //!
-//! The paper's item has lengths, key and value (section 3.4.1); the rest is what makes damage visible, what lets keys expire, and what snapshots will need.
+//! The paper's item has lengths, key and value (section 3.4.1); the rest is what makes damage visible, what lets keys expire,
+//! and what snapshots need.
 
 use pmem::Checksum;
 
@@ -41,11 +42,11 @@ pub struct Header {
 }
 
 impl Header {
-    /// The header of an item whose checksum is not known yet.
+    /// The header of an item of this snapshot epoch whose checksum is not known yet.
     #[must_use]
-    pub fn new(key_bytes: usize, value_bytes: u64, expiry: Expiry) -> Header {
+    pub fn new(key_bytes: usize, value_bytes: u64, expiry: Expiry, epoch: u32) -> Header {
         let flags = if expiry.is_never() { 0 } else { FLAG_EXPIRY };
-        Header { value_bytes: value_bytes as u32, key_bytes: key_bytes as u16, flags, checksum: 0, epoch: 0 }
+        Header { value_bytes: value_bytes as u32, key_bytes: key_bytes as u16, flags, checksum: 0, epoch }
     }
 
     /// Bytes before the key: those of the expiry are there or not.

@@ -6,16 +6,19 @@
 //! and cannot take away.
 //!
 //! # Write order
-//! 1 reserve room; 2 write the item, flush; 3 lock the bucket, look for the key, take a ticket of the order; 4 order,
-//! publish, commit, unlock; 5 wait, take the FRESH mark away; 6 fill the ticket: the item that was replaced is retired. A
-//! crash before 4 leaves garbage that nothing reaches, which is free space.
+//! 1 reserve room; 2 write the item, flush; 3 lock the bucket, look for the key, take a ticket of the order, keep what live
+//! snapshots see (`snapshots`); 4 order, publish, commit, unlock; 5 wait, take the FRESH mark away; 6 fill the ticket: the
+//! item that was replaced is retired. A crash before 4 leaves garbage that nothing reaches, which is free space. Several keys
+//! as one step: `batch`.
 //!
 //! # Lock order
-//! background -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator. Operations are
-//! pinned throughout; whoever waits for readers (`clear`) is not.
+//! background, compaction -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator.
+//! Operations are pinned throughout; whoever waits for readers (`clear`) is not.
 
 mod background;
+mod batch;
 mod check;
+mod compact;
 mod conditional;
 mod expiry;
 pub mod image;
@@ -27,6 +30,8 @@ mod ops;
 pub mod order;
 mod read;
 mod reaper;
+pub mod salvage;
+mod snapshots;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -42,9 +47,11 @@ use pmem::{Dram, Medium};
 
 use crate::{Clock, EngineStats, Hasher};
 use background::Background;
+use compact::Compaction;
 use image::CleanImage;
 use order::{HashOnly, Order};
 use reaper::Reaper;
+use snapshots::Snapshots;
 
 pub use heap::Parameters;
 
@@ -60,8 +67,10 @@ pub struct HiKv<M, D: Dram, O = HashOnly> {
     /// Every entry is counted, and free space is known unless the store is damaged or read-only.
     swept: AtomicBool,
     image: CleanImage,
+    snapshots: Snapshots,
     clock: Clock,
     reaper: Reaper,
+    compaction: Compaction,
     verify_values: bool,
     order: O,
 }
@@ -84,13 +93,14 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
 
     fn gather_stats(&self) -> EngineStats {
         let (space, splits) = (self.heap.stats(), self.index.split_stats());
+        let snapshots = self.snapshots.stats();
         EngineStats {
             items: self.index.len(),
             region_bytes: space.region_bytes,
             used_bytes: space.mark_bytes,
             live_bytes: space.live_bytes,
             free_bytes: space.free_bytes,
-            dram_bytes: space.dram_bytes + self.index.dram_bytes(),
+            dram_bytes: space.dram_bytes + self.index.dram_bytes() + snapshots.dram_bytes,
             swept: self.swept.load(Ordering::Acquire),
             garbage_count: self.limbo.len(),
             segment_count: self.index.segment_count(),
@@ -98,8 +108,11 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             split_load: split_load(splits),
             chained_count: splits.chained_count,
             reaped_count: self.reaper.reaped_count(),
+            taken_bytes: self.taken_bytes(),
+            compaction: self.compaction.stats(),
             counts: self.medium.counts(),
             order: self.order.stats(),
+            snapshots,
         }
     }
 }

@@ -9,9 +9,11 @@ use pmem::{Dram, Medium};
 
 use super::HiKv;
 use super::background::Background;
+use super::compact::Compaction;
 use super::image::CleanImage;
 use super::order::{HashOnly, Ordered};
 use super::reaper::Reaper;
+use super::snapshots::Snapshots;
 use crate::{Clock, Hasher, OpenError};
 use heap::Parameters;
 
@@ -25,7 +27,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
         let geometry = geometry(parameters.partition_count)?;
         let index = PartitionedHash::format(&medium, &heap, geometry)?;
         heap.finish_format(&medium)?;
-        Ok(HiKv::assemble(medium, heap, index, CleanImage::default()))
+        Ok(HiKv::assemble(medium, heap, index, CleanImage::default(), 0))
     }
 
     /// Opens the store in a region, after a clean close or a crash alike: an interrupted split is finished, directories
@@ -37,10 +39,11 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
         let limbo = Limbo::default();
         let index = PartitionedHash::open(Context { medium: &medium, heap: &heap, limbo: &limbo }, geometry)?;
         let image = CleanImage::adopt(&medium, &heap, &index);
-        Ok(HiKv::assemble(medium, heap, index, image))
+        let epoch = heap.snapshot_epoch(&medium)?;
+        Ok(HiKv::assemble(medium, heap, index, image, epoch))
     }
 
-    fn assemble(medium: M, heap: Heap<D>, index: PartitionedHash, image: CleanImage) -> HiKv<M, D> {
+    fn assemble(medium: M, heap: Heap<D>, index: PartitionedHash, image: CleanImage, epoch: u32) -> HiKv<M, D> {
         let swept = heap.is_swept();
         HiKv {
             hasher: Hasher::new(heap.superblock().hash_seed),
@@ -52,8 +55,10 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             background: Mutex::new(Background::default()),
             swept: swept.into(),
             image,
+            snapshots: Snapshots::of_epoch(epoch),
             clock: Clock::default(),
             reaper: Reaper::default(),
+            compaction: Compaction::above(None),
             verify_values: false,
             order: HashOnly,
         }
@@ -72,8 +77,10 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             background,
             swept,
             image,
+            snapshots,
             clock,
             reaper,
+            compaction,
             verify_values,
             order: HashOnly,
         } = self;
@@ -87,11 +94,21 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             background,
             swept,
             image,
+            snapshots,
             clock,
             reaper,
+            compaction,
             verify_values,
             order,
         }
+    }
+
+    /// The same store, which gives space back in the background ([`crate::Engine::step`]) while it takes more than `above`
+    /// times what items and index occupy; never if there is no such limit.
+    #[must_use]
+    pub fn compacting_above(mut self, above: Option<f64>) -> HiKv<M, D> {
+        self.compaction = Compaction::above(above);
+        self
     }
 
     /// The same store, verifying each value's checksum whenever it is read.

@@ -13,7 +13,8 @@ use super::order::Order;
 use super::read::{GROUP_COUNT, whole};
 use super::write::{Before, Prepared, Target, check_key};
 use crate::{
-    CheckStep, Clock, Damage, Decide, Engine, EngineStats, Error, Expiry, OrderedEngine, Progress, Version, Wanted,
+    BatchOp, Check, Clock, Compacted, CompactionProgress, Damage, Decide, Engine, EngineStats, Error, Expiry,
+    OrderedEngine, Progress, SnapshotEngine, Version, Wanted,
 };
 
 impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
@@ -54,16 +55,25 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         items.chunks(GROUP_COUNT).try_for_each(|group| self.put_group(group))
     }
 
+    fn write_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        if ops.is_empty() {
+            return Ok(());
+        }
+        self.check_batch(ops)?;
+        self.apply_batch(ops)
+    }
+
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
         self.check_put(key, len_bytes)?;
         // The source may be slow: nobody is kept from freeing memory meanwhile.
-        let item = Streamed::start(key, expiry, len_bytes, source)?;
+        let stamp = self.stamp();
+        let item = Streamed::start(key, expiry, len_bytes, stamp, source)?;
         self.announce(expiry);
         let room = self.with_room(|| self.reserve(item.item_bytes()))?;
         // SAFETY: the room was just reserved.
         unsafe { item.write(&self.medium, room.place().offset) }?;
         let target = Target::any(self.hasher.signature(key), key);
-        self.publish_waiting(epoch::pin(), target, Some(Prepared { room, expiry })).map(drop)
+        self.publish_waiting(epoch::pin(), target, Some(Prepared { room, expiry, stamp })).map(drop)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
@@ -98,9 +108,11 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         self.check_writable()?;
         // Free space that is still unknown could not be told from what is freed now.
         self.finish_sweep()?;
-        self.order.suspend(self.cx());
+        let no_snapshot = self.snapshots.exclude()?;
+        self.order.suspend(self.disposal());
         let cleared = self.with_room(|| Ok(self.index.clear(self.cx())?));
         self.order.resume();
+        drop(no_snapshot);
         let cleared = cleared?;
         self.cleared.retire(cleared, |cleared| cleared.free(self.cx()));
         // A caller that is pinned itself (it reads a value) leaves the freeing to the background.
@@ -129,16 +141,21 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         })
     }
 
-    fn check(&self, cursor: Cursor, damaged: &mut dyn FnMut(Damage)) -> Result<CheckStep, Error> {
-        self.check_step(cursor, damaged)
+    fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
+        self.check_step(check, damaged)
     }
 
     fn step(&self) -> Result<Progress, Error> {
         self.background_step()
     }
 
-    fn tidy(&self) {
+    fn tidy(&self) -> Progress {
         self.collect();
+        if self.may_compact() { Progress::More } else { Progress::Idle }
+    }
+
+    fn compact(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error> {
+        self.compact_now(progress)
     }
 
     fn close(&self) -> Result<(), Error> {
@@ -146,7 +163,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     }
 
     fn wanted(&self) -> Wanted {
-        let is_wanted = self.reaper.is_wanted() || self.medium.is_writable() && self.runs_low();
+        let is_wanted = self.reaper.is_wanted() || self.medium.is_writable() && (self.runs_low() || self.may_compact());
         let space = if is_wanted { Wanted::One } else { Wanted::Nobody };
         space.max(self.order.wanted())
     }
@@ -157,6 +174,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
 
     fn ordered(&self) -> Option<&dyn OrderedEngine> {
         O::operations(self)
+    }
+
+    fn snapshots(&self) -> &dyn SnapshotEngine {
+        self
     }
 
     fn stats(&self) -> EngineStats {

@@ -166,6 +166,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
 
     /// Deletes what was found, as far as it is still what was found. The caller has been pinned since.
     pub(super) fn delete_expired(&self, expired: &[Expired]) -> Result<(), Error> {
+        if !expired.is_empty() {
+            self.check_writable()?;
+        }
         for &Expired { signature, position } in expired {
             // SAFETY: the caller's pin keeps the item, whether it was replaced meanwhile or not.
             let item = unsafe { Item::read(&self.medium, position) }?;

@@ -28,6 +28,8 @@ pub(super) enum Expected {
     Anything,
     /// This item, or that there is none.
     Item(Option<Position>),
+    /// This item, of which a copy comes in its place: whoever may see the one may see the other, snapshots too.
+    Original(Position),
 }
 
 /// The key that is written.
@@ -42,6 +44,15 @@ pub(super) struct Target<'k> {
 pub(super) struct Prepared<'r, D: Dram> {
     pub(super) room: Reservation<'r, D>,
     pub(super) expiry: Expiry,
+    /// The snapshot epoch of the item.
+    pub(super) stamp: u32,
+}
+
+impl<D: Dram> Prepared<'_, D> {
+    #[inline(always)]
+    pub(super) fn position(&self) -> Position {
+        Position::of(self.room.place())
+    }
 }
 
 /// Who commits an entry that is published.
@@ -98,6 +109,7 @@ impl Expected {
         match self {
             Expected::Anything => true,
             Expected::Item(item) => item == present.map(Position::item),
+            Expected::Original(item) => present.is_some_and(|present| present.item() == item.item()),
         }
     }
 }
@@ -145,10 +157,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     #[inline(always)]
     pub(super) fn prepare(&self, item: &NewItem<'_>) -> Result<Prepared<'_, D>, Error> {
         self.announce(item.expiry);
-        let room = self.reserve(item.item_bytes())?;
+        let (room, stamp) = (self.reserve(item.item_bytes())?, self.stamp());
         // SAFETY: the room was just reserved.
-        unsafe { item.write(&self.medium, room.place().offset) };
-        Ok(Prepared { room, expiry: item.expiry })
+        unsafe { item.write(&self.medium, room.place().offset, stamp) };
+        Ok(Prepared { room, expiry: item.expiry, stamp })
     }
 
     /// Tries a second time what found the region full: free space may turn up. The caller is not pinned, or what waits for
@@ -207,10 +219,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     #[cold]
     fn publish_before_it_is_written(&self, target: Target<'_>, item: &NewItem<'_>) -> Result<(), Error> {
         let room = self.reserve(item.item_bytes())?;
-        let at = room.place().offset;
-        self.publish(target, Some(Prepared { room, expiry: item.expiry }))?;
+        let (at, stamp) = (room.place().offset, self.stamp());
+        self.publish(target, Some(Prepared { room, expiry: item.expiry, stamp }))?;
         // SAFETY: it is not: this twin is broken on purpose, and runs on the crash medium alone, with one thread.
-        unsafe { item.write(&self.medium, at) };
+        unsafe { item.write(&self.medium, at, stamp) };
         self.medium.order();
         Ok(())
     }
@@ -221,11 +233,11 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     pub(super) fn enter<'a, 'k>(
         &'a self,
         target: Target<'k>,
-        new: Option<Prepared<'a, D>>,
+        mut new: Option<Prepared<'a, D>>,
         committed: Committed,
     ) -> Result<Entered<'k, 'a, O::Ticket<'a>, D>, Error> {
         let Target { signature, key, expected } = target;
-        let position = new.as_ref().map(|new| Position::of(new.room.place()));
+        let position = new.as_ref().map(Prepared::position);
         let expiry = new.as_ref().map_or(Expiry::NEVER, |new| new.expiry);
         loop {
             let mut bucket = self.index.lock(self.cx(), signature).due_at(expiry.ms());
@@ -243,6 +255,13 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             let Some(ticket) = self.order.take(self.index.partition(signature)) else {
                 return Ok(Entered::QueueFull(new));
             };
+            let stamp = new.as_ref().map_or_else(|| self.stamp(), |new| new.stamp);
+            let is_copy = matches!(expected, Expected::Original(_));
+            if !is_copy && !self.may_publish(stamp, signature, key, old)? {
+                drop((ticket, bucket));
+                new = new.map(|new| self.stamp_anew(new)).transpose()?;
+                continue;
+            }
             let published = match (&found, position) {
                 (Some(found), Some(position)) => Ok(bucket.replace(found, position)),
                 (Some(found), None) => Ok(bucket.remove(found)),
@@ -251,6 +270,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             match published {
                 Ok(published) => {
                     new.map(|new| new.room.publish());
+                    if self.medium.breaks(Canary::KeptAfterPublish) {
+                        self.keep_for_snapshots(stamp, signature, key, old)?;
+                    }
                     self.reaper.expect(expiry);
                     let written = Written { key, old, new: position };
                     let old_expiry = found.map(|found| found.value);
@@ -275,7 +297,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             self.heap.free(&self.medium, place_of(old)?);
             return Ok(());
         }
-        self.order.tell(self.cx(), ticket, written);
+        self.order.tell(self.disposal(), ticket, written);
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::ops::{Bound, RangeBounds};
 
 /// A range of keys, owned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Bounds {
+pub(crate) struct Bounds {
     low: Bound<Vec<u8>>,
     high: Bound<Vec<u8>>,
 }
@@ -13,13 +13,13 @@ impl Bounds {
     /// Every key.
     pub(super) const ALL: Bounds = Bounds { low: Bound::Unbounded, high: Bound::Unbounded };
 
-    pub(super) fn of<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> Bounds {
+    pub(crate) fn of<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> Bounds {
         let owned = |bound: Bound<&K>| bound.map(|key| key.as_ref().to_vec());
         Bounds { low: owned(range.start_bound()), high: owned(range.end_bound()) }
     }
 
     /// The keys that begin with `prefix`.
-    pub(super) fn of_prefix(prefix: &[u8]) -> Bounds {
+    pub(crate) fn of_prefix(prefix: &[u8]) -> Bounds {
         Bounds {
             low: Bound::Included(prefix.to_vec()),
             high: successor(prefix).map_or(Bound::Unbounded, Bound::Excluded),

@@ -8,7 +8,7 @@ use std::ops::{Bound, ControlFlow, RangeBounds};
 use engine::{Direction, Early, Error, OrderState, OrderedEngine, ScanCursor};
 
 use crate::Store;
-use bounds::Bounds;
+pub(crate) use bounds::Bounds;
 
 pub use range::Range;
 

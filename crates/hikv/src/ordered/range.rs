@@ -4,20 +4,22 @@ use std::collections::VecDeque;
 use std::iter::FusedIterator;
 use std::ops::ControlFlow;
 
-use engine::{Direction, Error, ScanCursor};
+use engine::{Direction, Error, ScanCursor, Visit};
 
 use super::Item;
 use super::bounds::Bounds;
-use crate::Store;
+use crate::{Snapshot, Store};
 
 /// Items are copied ahead until they have this many bytes; so large values come one at a time.
 const AHEAD_BYTES: usize = 64 * 1024;
 
 /// Iterates over a range of items, from both ends. It holds nothing of the store between two calls: writers go on, and
-/// space is reused. An error ends it.
+/// space is reused, but for what a snapshot keeps that it iterates over. An error ends it.
 #[derive(Debug)]
 pub struct Range {
     store: Store,
+    /// Whose items they are, unless they are those of now.
+    snapshot: Option<Snapshot>,
     /// What was not read yet.
     rest: Bounds,
     front: Side,
@@ -34,7 +36,20 @@ struct Side {
 impl Range {
     pub(super) fn new(store: Store, bounds: Bounds) -> Range {
         let side = || Side { items: VecDeque::new(), is_at_end: bounds.is_empty() };
-        Range { store, front: side(), back: side(), rest: bounds }
+        Range { store, snapshot: None, front: side(), back: side(), rest: bounds }
+    }
+
+    /// Every change that the snapshot sees is applied to the ordered index.
+    pub(crate) fn at_snapshot(snapshot: Snapshot, bounds: Bounds) -> Range {
+        Range { snapshot: Some(snapshot.clone()), ..Range::new(snapshot.store().clone(), bounds) }
+    }
+
+    fn read_page(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
+        let engine = self.store.ordered_engine()?;
+        match &self.snapshot {
+            Some(snapshot) => engine.scan_at(snapshot.moment(), cursor, each),
+            None => engine.scan(cursor, each),
+        }
     }
 
     fn next_from(&mut self, direction: Direction) -> Option<Result<Item, Error>> {
@@ -66,7 +81,7 @@ impl Range {
         let (mut items, mut len_bytes, mut is_outside) = (VecDeque::new(), 0, false);
         let mut goes_on = true;
         while goes_on && items.is_empty() && !is_outside {
-            goes_on = self.store.ordered_engine()?.scan(&mut cursor, &mut |key, value| {
+            goes_on = self.read_page(&mut cursor, &mut |key, value| {
                 is_outside = !self.rest.contains(key);
                 if is_outside {
                     return ControlFlow::Break(());

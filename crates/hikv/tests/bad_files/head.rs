@@ -1,8 +1,9 @@
 //! Damage to the head of a region: superblock, state words, chunk headers.
 
+use hikv::Store;
 use pmem::crc32c;
 
-use crate::store::Closed;
+use crate::store::{Closed, verify};
 
 const COPIES: [usize; 2] = [0, 4_096];
 const CHECKSUM: usize = 72;
@@ -15,6 +16,9 @@ fn one_bad_copy_of_the_superblock_is_repaired() {
             let store = Closed::new();
             let whole = store.bytes();
             store.flip(copy + at);
+            let damage = verify(&Store::open_read_only(store.path()).unwrap()).damage;
+            assert_eq!(damage.iter().map(|damage| damage.offset).collect::<Vec<_>>(), [copy as u64], "{damage:?}");
+            drop(Store::open(store.path()).unwrap());
             store.assert_whole();
             let repaired = store.bytes();
             assert_eq!(repaired[copy..copy + 128], whole[copy..copy + 128], "byte {at} of the copy at {copy}");
@@ -67,8 +71,8 @@ fn a_newer_minor_version_opens_and_stays_newer() {
 #[test]
 fn an_unknown_feature_is_refused() {
     let store = Closed::new();
-    forge(&store, 52, &0x14u32.to_le_bytes());
-    store.assert_refused(&["store.hikv", "features", "0x14"]);
+    forge(&store, 52, &0x30u32.to_le_bytes());
+    store.assert_refused(&["store.hikv", "features", "0x30"]);
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! Files, places and processes that are not as a store needs them: each is answered with an error that says what and
 //! where, nothing that was acknowledged is lost, and a file that is refused stays as it was.
 
+mod aged;
+mod checks;
 mod head;
 mod image;
 mod items;
 mod paths;
 mod processes;
+mod repair;
 mod segments;
 mod space;
 mod store;

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -93,6 +93,39 @@ fn a_store_at_its_limit_is_an_error_and_loses_nothing() {
     let options = Options::new().partition_count(1).background(false).region_bytes_max(12 << 20);
     let is_limit = |error: &Error| matches!(error, Error::Medium(MediumError::Limit { limit_bytes, .. }) if *limit_bytes == 12 << 20);
     assert_full_and_usable(|| options.open(dir.path()).unwrap(), is_limit);
+}
+
+/// Writes a file until there is no space left.
+fn take_all_space(path: &Path) {
+    let mut file = fs::File::create(path).unwrap();
+    while file.write_all(&[1; 4_096]).is_ok() {}
+}
+
+/// A store whose space was given back, and taken by somebody else: an error, not a signal, here and after opening.
+#[test]
+fn space_that_others_have_taken_since_is_an_error_and_loses_nothing() {
+    on_tmpfs(c"size=24m", |place| {
+        let open = || Options::new().partition_count(1).open(place.join("store")).unwrap();
+        let store = open();
+        (0..12_000u32).for_each(|i| store.put(i.to_be_bytes(), VALUE).unwrap());
+        (500..12_000u32).for_each(|i| assert!(store.delete(i.to_be_bytes()).unwrap()));
+        let compacted = store.compact(|_| {}).unwrap();
+        assert!(compacted.taken_bytes_after < 6 << 20, "{compacted:?}");
+        take_all_space(&place.join("other"));
+        let assert_full = |store: Store| {
+            let error = (20_000..40_000u32).find_map(|i| store.put(i.to_be_bytes(), VALUE).err());
+            let error = error.expect("there is no space");
+            assert!(matches!(error, Error::Medium(MediumError::Full { .. })), "{error}");
+            assert_kept(&store, 0..500);
+            assert!(verify(&store).damage.is_empty());
+        };
+        assert_full(store);
+        assert_full(open());
+        fs::remove_file(place.join("other")).unwrap();
+        let store = open();
+        (20_000..30_000u32).for_each(|i| store.put(i.to_be_bytes(), VALUE).unwrap());
+        assert_kept(&store, (0..500).chain(20_000..30_000));
+    });
 }
 
 #[test]

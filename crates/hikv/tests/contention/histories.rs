@@ -1,4 +1,4 @@
-//! Histories of gets, multi-gets, puts, deletes and clears, judged key by key.
+//! Histories of gets, multi-gets, scans, puts, deletes and clears, judged key by key.
 
 use std::time::Duration;
 
@@ -16,13 +16,23 @@ fn slow() -> Options {
     options().persist_delay(Duration::from_micros(2))
 }
 
-const FEW_KEYS: Contention =
-    Contention { thread_count: 4, call_count: 20_000, key_count: 4, swaps: false, clear_every: 0, seed: 1 };
+const FEW_KEYS: Contention = Contention {
+    thread_count: 4,
+    call_count: 20_000,
+    key_count: 4,
+    swaps: false,
+    scans: false,
+    clear_every: 0,
+    seed: 1,
+};
 const ONE_KEY: Contention = Contention { thread_count: 3, call_count: 10_000, key_count: 1, ..FEW_KEYS };
 const SWAPPED: Contention = Contention { swaps: true, ..FEW_KEYS };
 const CLEARED: Contention = Contention { key_count: 20, clear_every: 200, ..FEW_KEYS };
 const MANY_KEYS: Contention = Contention { call_count: 40_000, key_count: 20_000, ..FEW_KEYS };
 const MANY_KEYS_CLEARED: Contention = Contention { clear_every: 20_000, ..MANY_KEYS };
+const FEW_KEYS_SCANNED: Contention = Contention { scans: true, ..FEW_KEYS };
+const CLEARED_AND_SCANNED: Contention = Contention { scans: true, ..CLEARED };
+const MANY_KEYS_SCANNED: Contention = Contention { scans: true, ..MANY_KEYS };
 
 /// How many times as many calls a long test makes.
 const LONG: u64 = 50;
@@ -74,6 +84,29 @@ fn keys_are_registers_while_segments_split() {
 #[test]
 fn keys_are_registers_while_segments_split_and_are_cleared() {
     judge(&options(), &MANY_KEYS_CLEARED);
+}
+
+/// From the first scan on, which waits until the order is built beside the writers.
+#[test]
+fn keys_are_registers_for_scans_too() {
+    judge(&options(), &FEW_KEYS_SCANNED);
+    judge(&slow(), &FEW_KEYS_SCANNED);
+    judge(&options(), &MANY_KEYS_SCANNED);
+    judge(&options().background(false), &FEW_KEYS_SCANNED);
+}
+
+#[test]
+fn keys_are_registers_for_scans_while_the_store_is_cleared() {
+    judge(&options(), &CLEARED_AND_SCANNED);
+    judge(&slow(), &CLEARED_AND_SCANNED);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn keys_are_registers_for_scans_for_long() {
+    judge_long(&slow(), &FEW_KEYS_SCANNED);
+    judge_long(&options(), &CLEARED_AND_SCANNED);
+    judge_long(&options(), &MANY_KEYS_SCANNED);
 }
 
 #[test]

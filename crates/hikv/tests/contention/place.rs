@@ -1,11 +1,11 @@
 //! Where the stores of these tests lie, and the store as the testkit sees it.
 
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
 use std::path::Path;
 
 use hikv::{Error, MediumError, Options, Store};
 use tempfile::TempDir;
-use testkit::{Failure, Operations};
+use testkit::{Direction, Failure, Operations, Visit};
 
 /// A store in a directory of its own, on memory where there is such a file system.
 pub(crate) struct Placed {
@@ -45,6 +45,21 @@ impl Operations for Placed {
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
         self.store.put(key, value).map_err(failure)
+    }
+
+    fn scan(&self, from: Bound<&[u8]>, direction: Direction, each: &mut Visit<'_>) -> Result<bool, Failure> {
+        let ordered = self.store.ordered().map_err(failure)?;
+        let items: Box<dyn Iterator<Item = _>> = match direction {
+            Direction::Forward => Box::new(ordered.range::<&[u8]>((from, Bound::Unbounded)).map_err(failure)?),
+            Direction::Backward => Box::new(ordered.range::<&[u8]>((Bound::Unbounded, from)).map_err(failure)?.rev()),
+        };
+        for item in items {
+            let (key, value) = item.map_err(failure)?;
+            if each(&key, &value).is_break() {
+                break;
+            }
+        }
+        Ok(true)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Failure> {

@@ -9,7 +9,7 @@ mod make;
 
 use std::ops::ControlFlow;
 
-use hikv::Store;
+use hikv::{Limits, Store, WriteBatch};
 use image::{Image, Items, images, summary};
 
 /// What the store holds is exactly what the image's list says, by lookup and by walk.
@@ -65,6 +65,7 @@ fn images_can_be_written() {
                 _ => put(&store, &mut items, &[key, &b" again"[..]].concat()[..key.len().min(60_000) + 6], b"new"),
             }
         }
+        write_batch(&store, &mut items, keys.iter().step_by(4));
         drop(store);
         let store = Store::open(dir.path()).unwrap();
         assert_holds(&store, &items);
@@ -77,4 +78,18 @@ fn images_can_be_written() {
 fn put(store: &Store, items: &mut Items, key: &[u8], value: &[u8]) {
     store.put(key, value).unwrap();
     items.insert(key.to_vec(), summary(value));
+}
+
+fn write_batch<'a>(store: &Store, items: &mut Items, keys: impl Iterator<Item = &'a Vec<u8>>) {
+    let mut batch = WriteBatch::new();
+    for (i, key) in keys.take(Limits::BATCH_OP_COUNT_MAX).enumerate() {
+        if i % 2 == 0 {
+            batch.delete(key);
+            items.remove(key);
+        } else {
+            batch.put(key, b"in a batch");
+            items.insert(key.clone(), summary(b"in a batch"));
+        }
+    }
+    store.write(&batch).unwrap();
 }

@@ -7,6 +7,7 @@ use pmem::{Medium, Offset};
 use super::PartitionedHash;
 use super::layout::{Home, Way};
 use super::recover::header;
+use super::salvage::chain_from;
 use super::segment::{Entry, Segment};
 use super::sweep::Cursor;
 use crate::Position;
@@ -25,12 +26,13 @@ pub type EachEntry<'a> = dyn FnMut(u64, Offset, Position, &[Position]) + 'a;
 
 impl PartitionedHash {
     /// Shows what is wrong with the segment at `cursor`, and every live entry to `each`, together with the others of the
-    /// segment that have the same signature and so might be of the same key. The caller is pinned; nobody writes to the
-    /// segment meanwhile, or damage may be reported that is none.
+    /// segment that have the same signature and so might be of the same key. `is_place` tells where segments can lie. The
+    /// caller is pinned; nobody writes to the segment meanwhile, or damage may be reported that is none.
     pub fn check_segment<M: Medium>(
         &self,
         medium: &M,
         cursor: Cursor,
+        is_place: &dyn Fn(Offset) -> bool,
         damaged: &mut dyn FnMut(SegmentDamage),
         each: &mut EachEntry<'_>,
     ) -> Cursor {
@@ -38,13 +40,31 @@ impl PartitionedHash {
         if header(medium, segment.offset()).is_none() {
             damaged(SegmentDamage { at: segment.offset(), what: "a segment's header is damaged" });
         }
-        let live: Vec<Entry> = segment.entries(medium).filter(|entry| entry.position.is_live()).collect();
+        if let (_, Some(at)) = chain_from(medium, segment.offset(), is_place) {
+            damaged(SegmentDamage { at, what: "the word that names a chained segment is damaged" });
+        }
+        let orphan = |entry: &Entry| entry.position.is_in_batch() && !self.batches.has(entry.slot);
+        for entry in segment.entries(medium).filter(orphan) {
+            damaged(SegmentDamage {
+                at: entry.slot.position,
+                what: "an entry is marked as one of a batch that is none",
+            });
+        }
+        let decided = segment.entries(medium).map(|entry| entry.decided(medium, &self.batches));
+        // An entry that the medium does not make durable is told of when it is read.
+        let live: Vec<Entry> = decided.filter_map(Result::ok).filter(|entry| entry.position.is_live()).collect();
         let mut twins: HashMap<u64, Vec<Position>> = HashMap::new();
         for entry in &live {
             let earlier = twins.entry(entry.signature).or_default();
             self.check_entry(medium, segment, entry, damaged);
             each(entry.signature, entry.slot.position, entry.position, earlier);
             earlier.push(entry.position);
+        }
+        if segment.entry_count() != live.len() as u64 {
+            damaged(SegmentDamage {
+                at: segment.offset(),
+                what: "a segment has another number of entries than was counted",
+            });
         }
         self.next_cursor(cursor, segment)
     }

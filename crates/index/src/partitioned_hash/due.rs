@@ -16,7 +16,7 @@ use pmem::{Dram, Medium, MediumError};
 
 use super::segment::Segment;
 use super::sweep::Cursor;
-use super::{Context, PartitionedHash};
+use super::{Bucket, Context, PartitionedHash};
 use crate::Position;
 
 /// No moment at all.
@@ -49,7 +49,8 @@ impl Due {
 
 impl PartitionedHash {
     /// Lowers the segment's moment and that of all, whose line is left alone where that changes nothing.
-    pub(super) fn lower_due(&self, segment: &Segment, moment: u64) {
+    #[cold]
+    fn lower_due(&self, segment: &Segment, moment: u64) {
         segment.due.lower(moment);
         self.lower_due_of_all(moment);
     }
@@ -111,5 +112,21 @@ impl PartitionedHash {
             }
         }
         Ok(cursor)
+    }
+}
+
+impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
+    /// The entry that is published wants to be visited at this moment: see the module's head.
+    pub fn due_at(mut self, moment: u64) -> Bucket<'a, M, D> {
+        self.due = moment;
+        self
+    }
+
+    /// Lowers the moments by that of the entry, which was published.
+    #[inline(always)]
+    pub(super) fn lower_due(&self) {
+        if self.due != NEVER {
+            self.index.lower_due(self.home.segment(), self.due);
+        }
     }
 }

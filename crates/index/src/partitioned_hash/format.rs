@@ -4,6 +4,7 @@ use epoch::Limbo;
 use heap::{Heap, HeapError, PlaceKind};
 use pmem::{Dram, Medium};
 
+use super::batch::Batches;
 use super::directory::{Directory, Root};
 use super::due::NEVER;
 use super::image::empty;
@@ -21,7 +22,7 @@ impl PartitionedHash {
     ) -> Result<PartitionedHash, HeapError> {
         let limbo = Limbo::default();
         let root = empty_root(Context { medium, heap, limbo: &limbo }, geometry, heap.generation())?;
-        Ok(PartitionedHash::new(geometry, root))
+        Ok(PartitionedHash::new(geometry, root, Batches::default()))
     }
 }
 

@@ -91,6 +91,12 @@ impl Geometry {
         (signature >> 1 >> (63 - self.partition_bits)) as usize
     }
 
+    /// The least signature of a partition whose other bits begin with `prefix`, aligned to the left of 64 bits.
+    #[must_use]
+    pub fn signature(self, partition: u64, prefix: u64) -> u64 {
+        (partition << 1 << (63 - self.partition_bits)) | prefix >> self.partition_bits
+    }
+
     /// The first `depth` bits after the partition's.
     #[inline(always)]
     #[must_use]
@@ -155,6 +161,13 @@ pub fn entry_lines(segment: Offset) -> impl Iterator<Item = Offset> {
 #[must_use]
 pub const fn slot(line: Offset, i: u64) -> Slot {
     Slot { signature: line.plus(8 * i), position: line.plus(32 + 8 * i) }
+}
+
+/// The entry whose position word lies at `position`; `None` if none does.
+#[must_use]
+pub const fn slot_of(position: Offset) -> Option<Slot> {
+    let at = position.0 % LINE_BYTES;
+    if at < 32 || !at.is_multiple_of(8) { None } else { Some(Slot { signature: Offset(position.0 - 32), position }) }
 }
 
 /// What a segment is at present.

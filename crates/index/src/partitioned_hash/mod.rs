@@ -7,6 +7,7 @@
 //! - A key has one entry, reachable from its home line by the bits that [`layout`] describes.
 //! - An entry is committed by its position word alone. A word marked FRESH may not be durable yet: whoever acts on it
 //!   settles it first.
+//! - A word marked BATCH is in a batch that is under way: whoever meets it asks that ([`batch`]).
 //! - A live segment is in the directory, or chained to one that is; every directory entry names a live segment.
 //! - A segment's bytes change only under the lock of the pair that an entry belongs to (for the stash and the chain, the
 //!   stash lock as well, and only to fill a free entry), except that anyone may settle a word.
@@ -16,9 +17,11 @@
 //! states; those before the record is cleared; that before the old segment is free.
 //!
 //! # Lock order
-//! partition -> pairs of one segment in ascending order -> stash. An operation holds one pair. Everyone who looks into a
+//! partition -> pairs of one segment in ascending order -> stash. An operation holds one pair; a batch holds those of its
+//! keys, of several segments, and then stashes ([`batch`]). Everyone who looks into a
 //! segment is pinned (`epoch`), since splits retire segments.
 
+pub mod batch;
 mod check;
 mod counts;
 mod directory;
@@ -26,9 +29,11 @@ mod due;
 mod format;
 mod image;
 pub mod layout;
+mod locked;
 mod open;
 mod ops;
 mod recover;
+pub mod salvage;
 mod segment;
 mod split;
 mod sweep;
@@ -46,8 +51,10 @@ pub use check::{EachEntry, SegmentDamage};
 pub use counts::SEGMENT_COUNT_WORDS;
 pub use due::NEVER;
 pub use ops::{Bucket, Found, Published};
+pub use segment::Entry;
 pub use sweep::{Cleared, Cursor, Misplacement};
 
+use batch::Batches;
 use directory::{Directory, Retired, Root};
 use due::Due;
 use layout::Geometry;
@@ -110,6 +117,7 @@ enum TableKind {
     Segment(Retired<Segment>),
     Directory(Retired<Directory>),
     Root(Retired<Root>),
+    Batch(Retired<batch::Active>),
 }
 
 /// Why an index does not open.
@@ -149,6 +157,7 @@ pub struct PartitionedHash {
     geometry: Geometry,
     root: AtomicPtr<Root>,
     partitions: Box<[Mutex<()>]>,
+    batches: Batches,
     split_count: AtomicU64,
     split_entry_count: AtomicU64,
     chained_count: AtomicU64,
@@ -156,13 +165,14 @@ pub struct PartitionedHash {
 }
 
 impl PartitionedHash {
-    fn new(geometry: Geometry, root: Box<Root>) -> PartitionedHash {
+    fn new(geometry: Geometry, root: Box<Root>, batches: Batches) -> PartitionedHash {
         let due = root.segments().map(|segment| segment.due.get()).min();
         PartitionedHash {
             due: Due::at(due.unwrap_or(NEVER)),
             geometry,
             root: AtomicPtr::new(Box::into_raw(root)),
             partitions: (0..geometry.partition_count()).map(|_| Mutex::new(())).collect(),
+            batches,
             split_count: AtomicU64::new(0),
             split_entry_count: AtomicU64::new(0),
             chained_count: AtomicU64::new(0),

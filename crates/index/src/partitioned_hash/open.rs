@@ -1,6 +1,6 @@
 //! Opening: finish what a crash interrupted, find the live segments, build the directories.
 //!
-//! 1. Committed splits are finished (`recover`).
+//! 1. Committed splits are finished (`recover`), and batches finished or taken back (`batch`).
 //! 2. Live segments of another generation, left by an interrupted `clear`, are buried; order. A crash here leaves some of
 //!    them to the next open.
 //! 3. The directories are built.
@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering;
 use heap::FEATURE_EXPIRY;
 use pmem::{Dram, Medium, Offset};
 
+use super::batch::{Batches, recover};
 use super::directory::{Directory, Root};
 use super::due::{NEVER, UNKNOWN};
 use super::layout::{Geometry, Header, State};
@@ -29,6 +30,8 @@ impl PartitionedHash {
     /// [`IndexError::Damaged`] if a header is damaged, or the live segments do not cover every prefix exactly once.
     pub fn open<M: Medium, D: Dram>(cx: Context<'_, M, D>, geometry: Geometry) -> Result<PartitionedHash, IndexError> {
         let splits = finish_splits(cx, geometry)?;
+        let batches = Batches::default();
+        recover(cx, &batches)?;
         let mut partitions: Vec<Vec<Box<Segment>>> = (0..geometry.partition_count()).map(|_| Vec::new()).collect();
         let mut damaged = None;
         let due = if cx.heap.has_features(FEATURE_EXPIRY) { UNKNOWN } else { NEVER };
@@ -47,7 +50,8 @@ impl PartitionedHash {
             return Err(IndexError::Damaged { offset, what: "a segment's header is damaged" });
         }
         let directories = partitions.into_iter().zip(0..).map(|(segments, partition)| build(segments, partition));
-        Ok(PartitionedHash::new(geometry, Root::new(directories.collect::<Result<Vec<_>, _>>()?.into_iter())))
+        let root = Root::new(directories.collect::<Result<Vec<_>, _>>()?.into_iter());
+        Ok(PartitionedHash::new(geometry, root, batches))
     }
 }
 
@@ -68,7 +72,8 @@ fn finish_splits<M: Medium, D: Dram>(
     Ok(states)
 }
 
-fn states_of(split: &SplitRecord) -> impl Iterator<Item = (Offset, State)> {
+/// The states that a committed split gives to its segments.
+pub(super) fn states_of(split: &SplitRecord) -> impl Iterator<Item = (Offset, State)> {
     let [zero, one] = split.halves;
     [split.old, zero, one].into_iter().filter_map(|offset| Some((offset, split.state_of(offset)?)))
 }

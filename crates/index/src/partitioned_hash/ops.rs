@@ -22,10 +22,12 @@ use std::thread;
 use heap::Heap;
 use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Slot, Ticket};
 
+use super::batch::Batches;
 use super::due::NEVER;
-use super::image::{overflow_word, room};
+use super::image::overflow_word;
 use super::layout::{Home, Way, entry_lines, slot};
-use super::segment::{RawLock, Segment, chained};
+use super::locked::LockedHome;
+use super::segment::{RawLock, chained};
 use super::{Context, PartitionedHash};
 use crate::Position;
 
@@ -74,7 +76,7 @@ impl PartitionedHash {
     ) -> Result<Option<R>, E> {
         let mut segment = self.root().offset(self.geometry, signature);
         loop {
-            if let Some(found) = search(medium, segment, signature, &mut visit)? {
+            if let Some(found) = search(medium, &self.batches, segment, signature, &mut visit)? {
                 return Ok(Some(found.value));
             }
             // A split may have moved the key to where an insert then put it: 'absent' holds only if none happened.
@@ -95,18 +97,8 @@ impl PartitionedHash {
             let lock = segment.lock_pair(home.pair);
             if !segment.is_dead() {
                 segment.make_durable(cx.medium);
-                let (medium, heap) = (cx.medium, cx.heap);
-                return Bucket {
-                    medium,
-                    heap,
-                    segment,
-                    signature,
-                    home,
-                    is_one_of_many: false,
-                    due: NEVER,
-                    index: self,
-                    _lock: lock,
-                };
+                let home = LockedHome::new(cx.medium, &self.batches, segment, signature);
+                return Bucket { home, heap: cx.heap, is_one_of_many: false, due: NEVER, index: self, _lock: lock };
             }
             drop(lock);
             thread::yield_now();
@@ -116,22 +108,23 @@ impl PartitionedHash {
 
 /// Searches one segment along the ways that the home line's bits allow.
 #[inline(always)]
-fn search<M: Medium, R, E: From<MediumError>>(
+pub(super) fn search<M: Medium, R, E: From<MediumError>>(
     medium: &M,
+    batches: &Batches,
     segment: Offset,
     signature: u64,
     visit: &mut impl FnMut(Position) -> Result<Option<R>, E>,
 ) -> Result<Option<Found<R>>, E> {
     let home = Home::of(signature);
     let line = home.offset(segment);
-    if let Some(found) = search_line(medium, line, signature, visit)? {
+    if let Some(found) = search_line(medium, batches, line, signature, visit)? {
         return Ok(Some(found));
     }
     let marks = [Way::Bucket, Way::Partner, Way::Further].map(|way| has_way(medium, home, way, segment));
     if marks == [false; 3] {
         return Ok(None);
     }
-    search_overflow(medium, segment, signature, marks, visit)
+    search_overflow(medium, batches, segment, signature, marks, visit)
 }
 
 /// True if some entry of this home was put somewhere along `way`.
@@ -143,6 +136,7 @@ pub(super) fn has_way<M: Medium>(medium: &M, home: Home, way: Way, segment: Offs
 #[inline(never)]
 fn search_overflow<M: Medium, R, E: From<MediumError>>(
     medium: &M,
+    batches: &Batches,
     segment: Offset,
     signature: u64,
     marks: [bool; 3],
@@ -151,7 +145,7 @@ fn search_overflow<M: Medium, R, E: From<MediumError>>(
     let home = Home::of(signature);
     for (way, _) in [Way::Bucket, Way::Partner, Way::Further].into_iter().zip(marks).filter(|(_, marked)| *marked) {
         for line in home.lines(way, segment) {
-            if let Some(found) = search_line(medium, line, signature, visit)? {
+            if let Some(found) = search_line(medium, batches, line, signature, visit)? {
                 return Ok(Some(found));
             }
         }
@@ -159,7 +153,7 @@ fn search_overflow<M: Medium, R, E: From<MediumError>>(
     let mut chain = chained(medium, segment).filter(|_| marks[Way::Further as usize]);
     while let Some(segment) = chain {
         for line in entry_lines(segment) {
-            if let Some(found) = search_line(medium, line, signature, visit)? {
+            if let Some(found) = search_line(medium, batches, line, signature, visit)? {
                 return Ok(Some(found));
             }
         }
@@ -171,6 +165,7 @@ fn search_overflow<M: Medium, R, E: From<MediumError>>(
 #[inline(always)]
 fn search_line<M: Medium, R, E: From<MediumError>>(
     medium: &M,
+    batches: &Batches,
     line: Offset,
     signature: u64,
     visit: &mut impl FnMut(Position) -> Result<Option<R>, E>,
@@ -180,8 +175,8 @@ fn search_line<M: Medium, R, E: From<MediumError>>(
         let slot = slot(line, u64::from(hits.trailing_zeros()));
         hits &= hits - 1;
         let mut position = Position::from_word(medium.load(slot.position, Ordering::Acquire));
-        if position.is_fresh() {
-            position = settle(medium, slot, position)?;
+        if position.is_undecided() {
+            position = batches.decided(medium, slot, position)?;
         }
         if position.is_live()
             && let Some(value) = visit(position)?
@@ -211,14 +206,11 @@ pub(super) fn settle<M: Medium>(medium: &M, slot: Slot, seen: Position) -> Resul
 
 /// A pair of buckets, locked: what a writer of one key works in.
 pub struct Bucket<'a, M, D: Dram> {
-    medium: &'a M,
+    pub(super) home: LockedHome<'a, M>,
     heap: &'a Heap<D>,
-    segment: &'a Segment,
-    signature: u64,
-    home: Home,
     is_one_of_many: bool,
-    due: u64,
-    index: &'a PartitionedHash,
+    pub(super) due: u64,
+    pub(super) index: &'a PartitionedHash,
     _lock: RawLock<'a>,
 }
 
@@ -238,9 +230,9 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
     /// As [`PartitionedHash::find`], under the lock.
     pub fn find<R, E: From<MediumError>>(
         &self,
-        mut visit: impl FnMut(Position) -> Result<Option<R>, E>,
+        visit: impl FnMut(Position) -> Result<Option<R>, E>,
     ) -> Result<Option<Found<R>>, E> {
-        search(self.medium, self.segment.offset(), self.signature, &mut visit)
+        self.home.find(visit)
     }
 
     /// Publishes as one of many: their items were ordered together, and they will be committed together, by whoever settles
@@ -249,37 +241,32 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         Bucket { is_one_of_many: true, ..self }
     }
 
-    /// The entry that is published wants to be visited at this moment: see [`super::due`].
-    pub fn due_at(self, moment: u64) -> Bucket<'a, M, D> {
-        Bucket { due: moment, ..self }
-    }
-
     /// Enters `position`, whose item was flushed. The key has no entry yet.
     ///
     /// # Errors
     /// The segment's offset if it has no room: split it and try again.
     pub fn insert(self, position: Position) -> Result<Published, Offset> {
-        let free = |slot: Slot| self.is_free(slot);
-        let segment = self.segment.offset();
+        let free = |slot: Slot| self.home.is_free(slot);
+        let segment = self.home.segment();
         let stash;
-        let room = room(self.home, segment, free).filter(|room| room.way != Some(Way::Further));
-        let (slot, crowded, is_marked) = match room {
-            Some(room) => (room.slot, None, self.mark_way(room.way)),
+        let (room, is_crowded) = match self.home.room(free) {
+            Some(room) => (room, false),
             None => {
-                stash = self.segment.lock_stash();
-                let Some((slot, crowded)) = self.room_further(free) else {
+                stash = segment.lock_stash();
+                let Some(room) = self.home.room_further(free) else {
                     drop(stash);
-                    return Err(segment);
+                    return Err(segment.offset());
                 };
-                (slot, crowded.then_some(segment), self.mark_way(Some(Way::Further)))
+                room
             }
         };
-        self.segment.count(self.home.pair, 1);
-        let signature = Some(self.signature);
+        let is_marked = self.home.mark_way(room.way);
+        segment.count(self.home.pair(), 1);
         if is_marked || !self.is_one_of_many {
             self.order_item();
         }
-        Ok(Published { crowded, ..self.publish(slot, signature, position) })
+        let (crowded, signature) = (is_crowded.then_some(segment.offset()), Some(self.home.signature()));
+        Ok(Published { crowded, ..self.publish(room.slot, signature, position) })
     }
 
     /// Puts `position`, whose item was flushed, in the place of what was found.
@@ -287,97 +274,55 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         if !self.is_one_of_many {
             self.order_item();
         }
-        self.mark_unlinked(found.position);
+        mark_unlinked(self.heap, found.position);
         self.publish(found.slot, None, position)
     }
 
     /// Marks what was found as deleted.
     pub fn remove<R>(self, found: &Found<R>) -> Published {
-        self.segment.count(self.home.pair, -1);
-        self.mark_unlinked(found.position);
-        if self.medium.breaks(Canary::PlainZeroDelete) {
-            let word = self.now(found.slot).emptied();
-            self.medium.store(found.slot.position, word.word(), Ordering::Release);
+        self.home.segment().count(self.home.pair(), -1);
+        mark_unlinked(self.heap, found.position);
+        let medium = self.home.medium();
+        if medium.breaks(Canary::PlainZeroDelete) {
+            let word = self.home.now(found.slot).emptied();
+            medium.store(found.slot.position, word.word(), Ordering::Release);
             return Published { slot: found.slot, word, ticket: Some(Ticket(0)), crowded: None };
         }
         self.publish(found.slot, None, found.position.deleted())
     }
 
-    /// The sweep, which the bucket's lock keeps away, will not meet the item any more, and yet must not free it: that is
-    /// the retirement's to do.
-    #[inline(always)]
-    fn mark_unlinked(&self, position: Position) {
-        if let Some(place) = position.place() {
-            self.heap.mark_unlinked(place);
-        }
-    }
-
     /// What an entry relies on is durable before it. Only now, so that the write-back ran while the bucket was searched.
     fn order_item(&self) {
-        if !self.medium.breaks(Canary::ItemNotOrdered) {
-            self.medium.order();
+        let medium = self.home.medium();
+        if !medium.breaks(Canary::ItemNotOrdered) {
+            medium.order();
         }
     }
 
     /// Steps 2 and 3 up to the unlock.
     fn publish(self, slot: Slot, signature: Option<u64>, position: Position) -> Published {
-        let word = position.fresh().in_place_of(self.now(slot));
+        let medium = self.home.medium();
+        let word = position.fresh().in_place_of(self.home.now(slot));
         match signature {
-            Some(signature) if self.medium.breaks(Canary::TornPair) => {
-                self.medium.publish(slot, None, word.word());
-                self.medium.store(slot.signature, signature, Ordering::Relaxed);
-                self.medium.flush(slot.signature.span(8));
+            Some(signature) if medium.breaks(Canary::TornPair) => {
+                medium.publish(slot, None, word.word());
+                medium.store(slot.signature, signature, Ordering::Relaxed);
+                medium.flush(slot.signature.span(8));
             }
-            _ => self.medium.publish(slot, signature, word.word()),
+            _ => medium.publish(slot, signature, word.word()),
         }
-        if self.due != NEVER {
-            self.lower_due();
-        }
-        let ticket = (!self.is_one_of_many).then(|| self.medium.commit(Level::Strongest));
+        self.lower_due();
+        let ticket = (!self.is_one_of_many).then(|| medium.commit(Level::Strongest));
         Published { slot, word, ticket, crowded: None }
     }
+}
 
-    #[cold]
-    pub(super) fn lower_due(&self) {
-        self.index.lower_due(self.segment, self.due);
-    }
-
-    /// A free entry in stash or chain, and whether a split is due. Under the stash lock.
-    fn room_further(&self, free: impl Fn(Slot) -> bool) -> Option<(Slot, bool)> {
-        let segment = self.segment.offset();
-        let first_free = |line| (0..4).map(|i| slot(line, i)).find(|&slot| free(slot));
-        let mut stash = self.home.lines(Way::Further, segment).enumerate();
-        if let Some((line, slot)) = stash.find_map(|(i, line)| Some((i as u64, first_free(line)?))) {
-            return Some((slot, line >= crowded_from_line(segment)));
-        }
-        self.segment.chain(self.medium).skip(1).flat_map(entry_lines).find_map(first_free).map(|slot| (slot, false))
-    }
-
-    /// Step 1; true if the bit is new, and to be ordered before the entry.
-    fn mark_way(&self, way: Option<Way>) -> bool {
-        let Some(way) = way else { return false };
-        let word = overflow_word(self.home, way, self.segment.offset());
-        let mut seen = self.medium.load(word, Ordering::Acquire);
-        if Position::from_word(seen).has_overflow() {
-            return false;
-        }
-        // Only a reader that settles the word can be in the way.
-        while let Err(now) = self.medium.compare_exchange(word, seen, Position::from_word(seen).overflow().word()) {
-            seen = now;
-        }
-        if !self.medium.breaks(Canary::OverflowBitLate) {
-            self.medium.flush(word.span(8));
-        }
-        true
-    }
-
-    fn is_free(&self, slot: Slot) -> bool {
-        let position = self.now(slot);
-        position.is_empty() || position.is_deleted() && !position.is_fresh()
-    }
-
-    fn now(&self, slot: Slot) -> Position {
-        Position::from_word(self.medium.load(slot.position, Ordering::Acquire))
+/// The sweep, which the bucket's lock keeps away, will not meet the item any more, and yet must not free it: that is
+/// the retirement's to do.
+#[inline(always)]
+pub(super) fn mark_unlinked<D: Dram>(heap: &Heap<D>, position: Position) {
+    if let Some(place) = position.place() {
+        heap.mark_unlinked(place);
     }
 }
 
@@ -407,12 +352,4 @@ impl Published {
         let is_mine = seen.item() == self.word.item() && seen.is_deleted() == self.word.is_deleted();
         is_mine && (seen.is_fresh() || seen.is_deleted())
     }
-}
-
-/// The stash line whose use makes a split due. It differs from segment to segment, since uniform hashing fills all of
-/// them at the same time and would split them in one wave.
-fn crowded_from_line(segment: Offset) -> u64 {
-    const FIRST: u64 = 1;
-    const SPREAD: u64 = 3;
-    FIRST + (segment.0 / heap::layout::SEGMENT_BYTES).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(16) % SPREAD
 }

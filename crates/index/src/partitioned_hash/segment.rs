@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
 use parking_lot::RawMutex;
 use parking_lot::lock_api::RawMutex as _;
-use pmem::{Medium, Offset, Span};
+use pmem::{Medium, MediumError, Offset, Slot, Span};
 
+use super::batch::Batches;
 use super::due::Due;
 use super::layout::{Header, NEXT_BYTES, PAIR_COUNT, SEGMENT_LINE_COUNT, entry_lines, slot};
 use crate::Position;
@@ -164,10 +165,7 @@ impl Segment {
     /// Every entry word of the segment and its chain, in their order.
     pub(super) fn entries<'a, M: Medium>(&'a self, medium: &'a M) -> impl Iterator<Item = Entry> + 'a {
         let lines = self.chain(medium).flat_map(entry_lines);
-        lines.flat_map(|line| (0..4).map(move |i| slot(line, i))).map(|slot| {
-            let position = Position::from_word(medium.load(slot.position, Ordering::Acquire));
-            Entry { slot, signature: medium.load(slot.signature, Ordering::Relaxed), position }
-        })
+        lines.flat_map(|line| (0..4).map(move |i| slot(line, i))).map(|slot| Entry::read(medium, slot))
     }
 }
 
@@ -180,8 +178,31 @@ pub(super) fn chained<M: Medium>(medium: &M, segment: Offset) -> Option<Offset> 
 
 /// An entry as it was read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
-    pub(super) slot: pmem::Slot,
-    pub(super) signature: u64,
-    pub(super) position: Position,
+pub struct Entry {
+    /// Where it is.
+    pub slot: Slot,
+    /// The key's signature.
+    pub signature: u64,
+    /// The word that decides whether it is one.
+    pub position: Position,
+}
+
+impl Entry {
+    /// Reads the entry at `slot`.
+    #[inline(always)]
+    pub(super) fn read<M: Medium>(medium: &M, slot: Slot) -> Entry {
+        let position = Position::from_word(medium.load(slot.position, Ordering::Acquire));
+        Entry { slot, signature: medium.load(slot.signature, Ordering::Relaxed), position }
+    }
+}
+
+impl Entry {
+    /// The entry without marks: durable, and as its batch decides, if it is in one.
+    #[inline]
+    pub(super) fn decided<M: Medium>(self, medium: &M, batches: &Batches) -> Result<Entry, MediumError> {
+        if !self.position.is_undecided() {
+            return Ok(self);
+        }
+        Ok(Entry { position: batches.decided(medium, self.slot, self.position)?, ..self })
+    }
 }

@@ -45,6 +45,18 @@ impl PartitionedHash {
         signature: u64,
         full: Offset,
     ) -> Result<(), IndexError> {
+        self.split_for(cx, signature, full, 1)
+    }
+
+    /// As [`PartitionedHash::split`]; where a segment is chained, or was, there is room for `wanted_count` entries, or for
+    /// a segment's more.
+    pub(super) fn split_for<M: Medium, D: Dram>(
+        &self,
+        cx: Context<'_, M, D>,
+        signature: u64,
+        full: Offset,
+        wanted_count: usize,
+    ) -> Result<(), IndexError> {
         let _pin = epoch::pin();
         let partition = self.geometry.partition(signature);
         let _partition = self.partitions[partition].lock();
@@ -59,7 +71,7 @@ impl PartitionedHash {
         let ones = entries.iter().filter(|entry| bit(entry) == 1).count() as u64;
         let smaller = ones.min(entries.len() as u64 - ones);
         if segment.depth() == DEPTH_MAX || smaller * SMALLER_HALF_MIN < entries.len() as u64 {
-            return Ok(self.chain(cx, segment, partition)?);
+            return Ok(self.chain(cx, segment, partition, wanted_count)?);
         }
         let (ones, zeros): (Vec<_>, Vec<_>) = entries.iter().partition(|entry| bit(entry) == 1);
         let half = |entries: Vec<Entry>, bit| Half::new(&entries, self.child(cx, segment, partition, bit));
@@ -136,9 +148,11 @@ impl PartitionedHash {
         cx: Context<'_, M, D>,
         segment: &Segment,
         partition: usize,
+        wanted_count: usize,
     ) -> Result<(), HeapError> {
-        let has_room = |entry: Entry| entry.position.is_empty() || entry.position.is_deleted();
-        if segment.entries(cx.medium).skip(SEGMENT_ENTRY_COUNT as usize).any(has_room) {
+        let is_free = |entry: &Entry| entry.position.is_empty() || entry.position.is_deleted();
+        let free = segment.entries(cx.medium).skip(SEGMENT_ENTRY_COUNT as usize).filter(is_free);
+        if free.take(wanted_count).count() == wanted_count {
             return Ok(());
         }
         let mut image = Image::new();
@@ -222,4 +236,12 @@ fn live_entries<M: Medium, D: Dram>(cx: Context<'_, M, D>, segment: &Segment) ->
 
 pub(super) fn segment_place(offset: Offset) -> Place {
     Place { offset, kind: PlaceKind::Segment }
+}
+
+/// The stash line whose use makes a split due. It differs from segment to segment, since uniform hashing fills all of
+/// them at the same time and would split them in one wave.
+pub(super) fn crowded_from_line(segment: Offset) -> u64 {
+    const FIRST: u64 = 1;
+    const SPREAD: u64 = 3;
+    FIRST + (segment.0 / heap::layout::SEGMENT_BYTES).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(16) % SPREAD
 }

@@ -4,6 +4,7 @@
 //! A walk holds nothing between two segments. It advances by prefix, so that a split behind it shows nothing twice and
 //! one before it hides nothing: the halves of a visited segment lie behind, those of an unvisited one ahead.
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering;
 
 use heap::{HeapError, Misplaced, PlaceKind};
@@ -12,7 +13,6 @@ use pmem::{Canary, Dram, Level, Medium, MediumError, Offset};
 use super::directory::{Retired, Root};
 use super::format::empty_root;
 use super::layout::{DEPTH_MAX, Header, Home, PAIR_COUNT, PARTITION_COUNT_MAX};
-use super::ops::settle;
 use super::segment::{Entry, Segment};
 use super::split::segment_place;
 use super::{Context, Garbage, IndexError, PartitionedHash, Table, TableKind};
@@ -95,13 +95,19 @@ impl PartitionedHash {
         }
         let segment = self.at_cursor(cursor);
         for entry in segment.entries(medium) {
-            let position =
-                if entry.position.is_fresh() { settle(medium, entry.slot, entry.position)? } else { entry.position };
-            if position.is_live() {
-                each(entry.signature, position)?;
+            let entry = entry.decided(medium, &self.batches)?;
+            if entry.position.is_live() {
+                each(entry.signature, entry.position)?;
             }
         }
         Ok(self.next_cursor(cursor, segment))
+    }
+
+    /// The signatures of what a step of a walk visits that goes from `cursor` to `next`.
+    pub fn signatures(&self, cursor: Cursor, next: Cursor) -> RangeInclusive<u64> {
+        let start = |cursor: Cursor| self.geometry.signature(cursor.partition as u64, cursor.prefix);
+        let last = if next.done { u64::MAX } else { start(next) - 1 };
+        start(cursor)..=last
     }
 
     /// Sweeps the segment at `cursor`: makes durable what an earlier process left, counts entries, tells the allocator
@@ -122,7 +128,11 @@ impl PartitionedHash {
         segment.make_durable(cx.medium);
         let missed = cx.medium.breaks(Canary::SweepMissesSplit) && segment.depth() > 0;
         let mut counts = [0; PAIR_COUNT as usize];
-        for entry in segment.entries(cx.medium).filter(|entry| entry.position.is_live()) {
+        for entry in segment.entries(cx.medium) {
+            let entry = entry.decided(cx.medium, &self.batches).map_err(HeapError::from)?;
+            if !entry.position.is_live() {
+                continue;
+            }
             counts[Home::of(entry.signature).pair as usize] += 1;
             if !missed {
                 reach(cx, entry, misplaced);

@@ -2,23 +2,27 @@
 
 use std::collections::HashMap;
 
-use engine::hikv::layout::{HEADER_BYTES, Header};
-use engine::{Hasher, Limits};
-use heap::Class;
-use heap::layout::{SEGMENT_BYTES, SEGMENTS_CHUNK_SLOTS};
-use pmem::{LINE_BYTES, crc32c};
+use engine::hikv::layout::{EXPIRY_BYTES, HEADER_BYTES, Header};
+use engine::{Engine, Expiry, Hasher, Limits};
+use heap::layout::{SEGMENT_BYTES, SEGMENTS_CHUNK_SLOTS, SUPERBLOCK_COPIES};
+use heap::{Class, FEATURE_EXPIRY};
+use pmem::{LINE_BYTES, crc32c, seal};
 
 use crate::fields::Fields;
 use crate::pages::{assert_names, table};
-use crate::region::{chunks, head, payload};
-use crate::segment;
+use crate::region::{chunks, head, payload, superblock_fields};
 use crate::store::{EXTENT_VALUE_BYTES, KEY_COUNT, LARGE_VALUE_BYTES, PARAMETERS, Store, key, value};
+use crate::{region, segment};
 
 const PAGE: &str = "item";
 
 fn header() -> Fields {
     let names = ["value length", "key length", "flags", "checksum", "snapshot epoch"];
     Fields::bytes(PAGE, "Item header", HEADER_BYTES as u64).named(&names)
+}
+
+fn expiry() -> Fields {
+    Fields::bytes(PAGE, "Expiry", EXPIRY_BYTES as u64).named(&["moment"])
 }
 
 #[test]
@@ -100,14 +104,15 @@ impl<'a> Reader<'a> {
     }
 
     fn get(&self, key: &[u8]) -> Option<&'a [u8]> {
+        self.find(key).map(|word| self.item(word).1)
+    }
+
+    /// The position of the key's item.
+    fn find(&self, key: &[u8]) -> Option<u64> {
         let signature = Hasher::new(PARAMETERS.hash_seed).signature(key);
         let entries = self.lines(signature).into_iter().flat_map(|line| (0..4).map(move |i| (line, i)));
-        entries.filter_map(|(line, i)| self.entry(line, i)).filter(|entry| entry.0 == signature).find_map(
-            |(_, word)| {
-                let (found, value) = self.item(word);
-                (found == key).then_some(value)
-            },
-        )
+        let mut same = entries.filter_map(|(line, i)| self.entry(line, i)).filter(|entry| entry.0 == signature);
+        same.find(|&(_, word)| self.item(word).0 == key).map(|(_, word)| word)
     }
 
     /// Signature and position of a live entry.
@@ -125,15 +130,19 @@ impl<'a> Reader<'a> {
         let at = fields.of_word(position, "offset");
         let head = self.store.bytes(at, HEADER_BYTES as u64);
         let [key, value] = ["key length", "value length"].map(|name| header.number(head, name));
-        let bytes = self.store.bytes(at, HEADER_BYTES as u64 + key + value);
+        let expiry_bytes = header.number(head, "flags") * expiry().length("moment");
+        let bytes = self.store.bytes(at, HEADER_BYTES as u64 + expiry_bytes + key + value);
         if fields.of_word(position, "extent") == 0 {
             let class = Class::from_index(fields.of_word(position, "class") as u8).expect("the class exists");
             assert!(bytes.len() as u64 <= class.bytes(), "the item fits its slot");
         }
         let covered = [&bytes[..8], &bytes[12..16], &bytes[16..]].concat();
         assert_eq!(header.number(head, "checksum"), u64::from(crc32c(0, &covered)));
-        assert_eq!((header.number(head, "flags"), header.number(head, "snapshot epoch")), (0, 0));
-        bytes[HEADER_BYTES..].split_at(key as usize)
+        let epoch = self.store.word(region::head().start("snapshot epoch"));
+        let epoch = if epoch == 0 { 0 } else { payload(epoch) };
+        assert!(header.number(head, "flags") <= 1);
+        assert!(header.number(head, "snapshot epoch") <= epoch, "no item is of a later epoch than the region");
+        bytes[HEADER_BYTES + expiry_bytes as usize..].split_at(key as usize)
     }
 }
 
@@ -148,4 +157,34 @@ fn a_reader_made_from_the_pages_finds_every_item() {
     assert_eq!(reader.get(b"extent"), Some(&[3; EXTENT_VALUE_BYTES][..]));
     assert_eq!(reader.get(b"to be free"), None);
     assert_eq!(reader.get(b"never put"), None);
+}
+
+/// Each snapshot is of one epoch; what is put after it is stamped with the next one.
+#[test]
+fn items_are_stamped() {
+    let store = Store::new(&PARAMETERS);
+    for expected in 0..3 {
+        store.put(b"key", b"value");
+        let position = Reader::new(&store).find(b"key").expect("it was put");
+        let at = segment::position().of_word(position, "offset");
+        assert_eq!(header().number(store.bytes(at, HEADER_BYTES as u64), "snapshot epoch"), expected);
+        let word = region::head().start("snapshot epoch");
+        assert_eq!(store.word(word), if expected == 0 { 0 } else { seal(expected) });
+        store.0.snapshots().take_snapshot().expect("nobody is in a callback");
+    }
+}
+
+#[test]
+fn a_reader_made_from_the_pages_finds_items_that_expire() {
+    let store = Store::new(&PARAMETERS);
+    store.0.put_until(b"key", b"value", Expiry::at_ms(u64::MAX - 1)).unwrap();
+    let reader = Reader::new(&store);
+    assert_eq!(reader.get(b"key"), Some(&b"value"[..]));
+    let item = segment::position().of_word(reader.find(b"key").unwrap(), "offset");
+    let moment = store.bytes(item + HEADER_BYTES as u64, EXPIRY_BYTES as u64);
+    assert_eq!(expiry().number(moment, "moment"), u64::MAX - 1);
+    for copy in SUPERBLOCK_COPIES {
+        let features = superblock_fields().number(store.bytes(copy.0, 4096), "features");
+        assert_eq!(features & u64::from(FEATURE_EXPIRY), u64::from(FEATURE_EXPIRY));
+    }
 }

@@ -2,9 +2,9 @@
 
 use engine::Engine;
 use heap::layout::{
-    FORMAT_MARK, FORMAT_UNFINISHED, GENERATION, HIGH_WATER_MARK, IMAGE, PARTITION_COUNT_MAX, PARTITION_HEADER_BYTES,
-    PARTITION_HEADERS, REGION_BYTES_MAX, SEGMENT_BYTES, SEGMENTS_CHUNK_SLOTS, SEGMENTS_CHUNK_UNITS, SUPERBLOCK_COPIES,
-    UNIT_BYTES,
+    BATCH_WORD_COUNT, BATCH_WORDS, FORMAT_MARK, FORMAT_UNFINISHED, GENERATION, HIGH_WATER_MARK, IMAGE,
+    PARTITION_COUNT_MAX, PARTITION_HEADER_BYTES, PARTITION_HEADERS, REGION_BYTES_MAX, SEGMENT_BYTES,
+    SEGMENTS_CHUNK_SLOTS, SEGMENTS_CHUNK_UNITS, SNAPSHOT_EPOCH, SUPERBLOCK_COPIES, UNIT_BYTES, batch_word,
 };
 use heap::{Class, ENGINE_HIKV, FEATURE_IMAGE, FEATURES_KNOWN, FORMAT_MAJOR, FORMAT_MINOR, MAGIC};
 use pmem::{LINE_BYTES, crc32c, seal};
@@ -47,9 +47,12 @@ fn versions() {
 pub(crate) fn head() -> Fields {
     let rows = table(PAGE, "Head");
     let [a, b] = SUPERBLOCK_COPIES;
-    let starts = [a, b, FORMAT_MARK, HIGH_WATER_MARK, GENERATION, IMAGE, IMAGE.plus(LINE_BYTES), PARTITION_HEADERS];
-    let names = ["superblock, copy A", "superblock, copy B", "format mark", "high-water mark", "generation"];
-    let names: Vec<&str> = names.into_iter().chain(["image", "zero", "partition headers", "zero"]).collect();
+    let words = [FORMAT_MARK, HIGH_WATER_MARK, GENERATION, IMAGE, SNAPSHOT_EPOCH, BATCH_WORDS];
+    let ends = [batch_word(BATCH_WORD_COUNT), PARTITION_HEADERS];
+    let starts = [a, b].into_iter().chain(words).chain(ends);
+    let names = ["superblock, copy A", "superblock, copy B", "format mark", "high-water mark", "generation", "image"];
+    let names: Vec<&str> =
+        names.into_iter().chain(["snapshot epoch", "batch words", "zero", "partition headers", "zero"]).collect();
     assert_names(&rows, &names);
     for (row, start) in rows.iter().zip(starts) {
         assert_eq!(row.number("offset"), start.0, "{}", row.text("name"));
@@ -92,12 +95,16 @@ fn the_head_of_a_store() {
     assert_eq!(payload(word("generation")), 1);
 }
 
-#[test]
-fn superblock() {
+pub(crate) fn superblock_fields() -> Fields {
     let names = ["magic", "major", "minor", "engine", "uuid", "hash seed", "partition count", "segment bytes"];
     let more = ["unit bytes", "features", "region bytes", "sequence", "checksum", "zero"];
     let names: Vec<&str> = names.into_iter().chain(more).collect();
-    let fields = Fields::bytes(PAGE, "Superblock", 4096).named(&names);
+    Fields::bytes(PAGE, "Superblock", 4096).named(&names)
+}
+
+#[test]
+fn superblock() {
+    let fields = superblock_fields();
     let store = Store::new(&PARAMETERS);
     let [a, b] = SUPERBLOCK_COPIES.map(|copy| store.bytes(copy.0, 4096));
     assert_eq!(a, b);

@@ -3,15 +3,18 @@
 //!
 //! The tests that are ignored go further: `cargo test --release -p hikv-testkit --test hikv -- --ignored`.
 
+mod batches;
 mod closes;
+mod compactions;
 mod scripts;
+mod snapshots;
 mod subject;
 
 use pmem::Canary;
 use pmem_sim::Model;
 use scripts::{
-    around_a_split, clears_and_reopens, compared, crowded_chunk, everyday, full_and_room_again, growth, in_order,
-    mixed, reopened_after_a_split, several_at_once, several_where_it_is_full,
+    around_a_split, clears_and_reopens, compared, crowded_chunk, everyday, expiring, expiring_in_order,
+    full_and_room_again, growth, in_order, mixed, reopened_after_a_split, several_at_once, several_where_it_is_full,
 };
 use subject::{Crashed, InOrder, REGION_BYTES};
 use testkit::{Counts, Op, Script, Settings, Shape, Subject, Verdict, Violation, Visitor, conformance, explore, hunt};
@@ -63,6 +66,20 @@ fn writes_that_go_by_what_a_key_holds_survive() {
 }
 
 #[test]
+fn keys_that_expire_survive_as_long_and_are_gone_then() {
+    let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::ReaderAfter(2)];
+    let few_visitors = Settings { visitors, ..settings() };
+    let counts = passes::<Crashed>(&expiring(), &few_visitors);
+    assert!(counts.images > 500, "{counts:?}");
+    passes::<InOrder>(&[expiring_in_order()], &few_visitors);
+}
+
+#[test]
+fn broken_expiry_is_caught() {
+    caught(Canary::FeatureNotStored, Model::Line, &expiring(), settings());
+}
+
+#[test]
 fn what_is_kept_in_order_survives_and_is_in_order_again() {
     passes::<InOrder>(&in_order(), &settings());
 }
@@ -88,8 +105,16 @@ fn a_split_survives() {
 
 /// Every script there is, and many drawn ones.
 fn all_for_long<S: Subject>() {
-    let few_keys =
-        [everyday(), clears_and_reopens(), vec![several_at_once()], compared(), in_order(), mixed(100..120)].concat();
+    let few_keys = [
+        everyday(),
+        clears_and_reopens(),
+        vec![several_at_once()],
+        compared(),
+        expiring(),
+        in_order(),
+        mixed(100..120),
+    ]
+    .concat();
     passes::<S>(&few_keys, &thorough());
     let full = [full_and_room_again(), vec![several_where_it_is_full()]].concat();
     passes::<S>(&[full, vec![growth(), around_a_split(), reopened_after_a_split()]].concat(), &sparing());
@@ -108,7 +133,7 @@ fn everything_survives_in_order_for_long() {
 }
 
 fn answers_like_a_map<S: Subject>() {
-    let shape = Shape { multi_puts: true, swaps: true, scans: true, clears: true, ..Shape::small(2000) };
+    let shape = Shape { multi_puts: true, batches: true, swaps: true, scans: true, clears: true, ..Shape::small(2000) };
     let compared = conformance(|| Box::new(scripts::new_store::<S>()), &shape, 0..4);
     assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 8000);
 }

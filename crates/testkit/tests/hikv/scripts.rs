@@ -9,7 +9,7 @@ use testkit::{Op, Operations, Script, Shape, Subject};
 use crate::subject::{Crashed, REGION_BYTES};
 
 /// Larger than the largest size class: an extent.
-const EXTENT_BYTES: usize = 300_000;
+pub(crate) const EXTENT_BYTES: usize = 300_000;
 
 pub(crate) fn new_store<S: Subject>() -> S {
     S::format(Sim::new(REGION_BYTES, Model::Line)).expect("the region is large enough")
@@ -59,6 +59,73 @@ pub(crate) fn compared() -> Vec<Script> {
     [Script::fresh(70, ops)].into_iter().chain((71..73).map(|seed| Script::seeded(seed, &shape))).collect()
 }
 
+fn put_until(key: &str, value: impl AsRef<[u8]>, at_ms: u64) -> Op {
+    Op::PutExpiring(key.into(), value.as_ref().to_vec(), at_ms)
+}
+
+/// Keys that expire, are given other times, are put again in time or too late, and are reaped, with restarts between.
+pub(crate) fn expiring() -> Vec<Script> {
+    let expire = |key: &str, at_ms| Op::Expire(key.into(), at_ms);
+    let written = [
+        put("a", "1"),
+        put_until("b", "2", 3000),
+        expire("a", Some(2000)),
+        put_until("c", [3; 100], 2000),
+        Op::At(2000),
+        put("c", "4"),
+        cas("a", None, Some("5")),
+        Op::Settle,
+        expire("b", None),
+        put_until("d", "6", 4000),
+        Op::Reopen,
+        expire("d", Some(5000)),
+        Op::At(5000),
+        delete("d"),
+        expire("d", Some(9000)),
+        Op::Settle,
+        put_until("e", "7", 9000),
+        Op::At(9000),
+        Op::Reopen,
+        Op::Settle,
+        Op::Reopen,
+    ];
+    let reaped = [
+        put_until("a", "1", 2000),
+        put_until("b", vec![2; EXTENT_BYTES], 2000),
+        put_until("c", "3", 4000),
+        expire("b", Some(3000)),
+        Op::At(3000),
+        Op::Settle,
+        put("b", "4"),
+        Op::At(4000),
+        put_until("c", "5", 6000),
+        Op::Settle,
+        Op::Clear,
+    ];
+    vec![Script::fresh(74, written), Script::fresh(75, reaped)]
+}
+
+/// Expiring keys in what is scanned.
+pub(crate) fn expiring_in_order() -> Script {
+    let ops = [
+        put_until("b", "1", 2000),
+        put("a", "2"),
+        put_until("c", "3", 3000),
+        Op::Scan,
+        Op::At(2000),
+        Op::Scan,
+        put_until("b", "4", 5000),
+        Op::Settle,
+        Op::At(3000),
+        Op::Scan,
+        Op::Settle,
+        Op::Scan,
+        Op::Reopen,
+        Op::Scan,
+    ];
+    Script::fresh(76, ops)
+}
+
 /// What is written while the store keeps order, and after it was opened again without.
 pub(crate) fn in_order() -> Vec<Script> {
     let written = [
@@ -80,7 +147,15 @@ pub(crate) fn in_order() -> Vec<Script> {
 
 /// Everything but a full medium.
 pub(crate) fn mixed(seeds: Range<u64>) -> Vec<Script> {
-    let shape = Shape { multi_puts: true, swaps: true, scans: true, clears: true, reopens: true, ..Shape::small(12) };
+    let shape = Shape {
+        multi_puts: true,
+        batches: true,
+        swaps: true,
+        scans: true,
+        clears: true,
+        reopens: true,
+        ..Shape::small(12)
+    };
     seeds.map(|seed| Script::seeded(seed, &shape)).collect()
 }
 
@@ -149,7 +224,7 @@ pub(crate) fn full_and_room_again() -> Vec<Script> {
 }
 
 /// The puts that bring a new store to the point where the next one splits a segment.
-fn up_to_a_split() -> Vec<Op> {
+pub(crate) fn up_to_a_split() -> Vec<Op> {
     let store: Crashed = new_store();
     let key = |i: u32| i.to_be_bytes();
     let count = (0..2000)

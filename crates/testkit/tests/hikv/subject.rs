@@ -1,27 +1,42 @@
 //! HiKV on the crash medium, without order and with it.
 
-use std::ops::Bound;
+use std::cell::RefCell;
+use std::ops::{Bound, ControlFlow};
+use std::time::Duration;
 
 use engine::hikv::order::Order;
 use engine::hikv::{Parameters, layout::HEADER_BYTES};
 use engine::{
-    Cursor, Decision, Early, Engine, Error, HashOnly, HiKv, HostDram, OpenError, Ordered, OrderedEngine, Progress,
-    ScanCursor,
+    BatchOp, Check, Clock, Cursor, Decision, Depth, Early, Engine, Error, Expiry, HashOnly, HiKv, HostDram, Moment,
+    OpenError, Ordered, OrderedEngine, Progress, ScanCursor, SnapshotEngine,
 };
 use heap::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, UNIT_BYTES};
 use heap::{Class, HeapError};
+use parking_lot::Mutex;
 use pmem::MediumError;
 use pmem_sim::Sim;
-use testkit::{Contents, Direction, Failure, Operations, Space, Subject, Visit};
+use testkit::{Contents, Direction, Failure, Operations, Space, Subject, Visit, expiring};
 
 /// Head, one chunk of segments, and room for a few chunks of items.
 pub(crate) const REGION_BYTES: u64 = (2 << 20) + (512 << 10);
 
+/// The key of its hash.
+pub(crate) const HASH_SEED: u64 = 7;
+
 /// The store that is crashed. One partition, so that few keys fill a segment.
-pub(crate) struct Crashed<O = HashOnly>(pub(crate) HiKv<Sim, HostDram, O>);
+pub(crate) struct Crashed<O = HashOnly>(pub(crate) HiKv<Sim, HostDram, O>, Mutex<Vec<Moment>>);
 
 /// The store that keeps its keys in order, once it was scanned.
 pub(crate) type InOrder = Crashed<Ordered<HostDram>>;
+
+thread_local! {
+    /// The clock of this thread's stores: a script, and what its crashes leave, are looked at by one thread.
+    static CLOCK: RefCell<Clock> = RefCell::new(Clock::manual(0));
+}
+
+fn now() -> Clock {
+    CLOCK.with_borrow(Clock::clone)
+}
 
 /// Whether a store keeps order.
 pub(crate) trait Kept: Order<Sim, HostDram> {
@@ -43,7 +58,17 @@ impl Kept for Ordered<HostDram> {
 
 impl<O: Kept> Crashed<O> {
     fn of(store: HiKv<Sim, HostDram>) -> Crashed<O> {
-        Crashed(O::kept(store))
+        Crashed(O::kept(store.by_clock(now())), Mutex::default())
+    }
+
+    fn taken(&self, snapshot: u64) -> Moment {
+        self.1.lock()[snapshot as usize]
+    }
+
+    /// The value, and with it when the key expires, if it does.
+    fn shown(&self, key: &[u8], value: &[u8]) -> Result<Vec<u8>, Failure> {
+        let expiry = self.0.expiry(key).map_err(failure)?;
+        Ok(with_expiry(value, expiry.unwrap_or(Expiry::NEVER)))
     }
 
     fn free_garbage(&self) {
@@ -75,20 +100,27 @@ fn scan(
     direction: Direction,
     each: &mut Visit<'_>,
 ) -> Result<(), Error> {
-    let direction = match direction {
-        Direction::Forward => engine::Direction::Forward,
-        Direction::Backward => engine::Direction::Backward,
-    };
-    let mut cursor = ScanCursor::new(from, direction);
+    let mut cursor = ScanCursor::new(from, towards(direction));
     while ordered.scan(&mut cursor, each)? {}
     Ok(())
+}
+
+fn with_expiry(value: &[u8], expiry: Expiry) -> Vec<u8> {
+    if expiry.is_never() { value.to_vec() } else { expiring(value, expiry.ms()) }
+}
+
+fn towards(direction: Direction) -> engine::Direction {
+    match direction {
+        Direction::Forward => engine::Direction::Forward,
+        Direction::Backward => engine::Direction::Backward,
+    }
 }
 
 impl<O: Kept> Operations for Crashed<O> {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
         let mut copy = None;
         self.0.get(key, &mut |_, value| copy = Some(value.to_vec())).map_err(failure)?;
-        Ok(copy)
+        copy.map(|value| self.shown(key, &value)).transpose()
     }
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
@@ -99,11 +131,35 @@ impl<O: Kept> Operations for Crashed<O> {
         self.0.multi_put(items).map_err(failure)
     }
 
+    fn put_expiring(&self, key: &[u8], value: &[u8], at_ms: u64) -> Result<(), Failure> {
+        self.0.put_until(key, value, Expiry::at_ms(at_ms)).map_err(failure)
+    }
+
+    fn expire(&self, key: &[u8], at_ms: Option<u64>) -> Result<bool, Failure> {
+        self.0.expire(key, at_ms.map_or(Expiry::NEVER, Expiry::at_ms)).map_err(failure)
+    }
+
+    fn batch(&self, changes: &[(&[u8], Option<&[u8]>)]) -> Result<(), Failure> {
+        let op = |&(key, value): &(_, Option<_>)| match value {
+            Some(value) => BatchOp::Put { key, value },
+            None => BatchOp::Delete { key },
+        };
+        self.0.write_batch(&changes.iter().map(op).collect::<Vec<_>>()).map_err(failure)
+    }
+
     fn scan(&self, from: Bound<&[u8]>, direction: Direction, each: &mut Visit<'_>) -> Result<bool, Failure> {
         let Some(ordered) = self.0.ordered() else { return Ok(false) };
         ordered.catch_up(Early::Wait).map_err(failure)?;
-        scan(ordered, from, direction, each).map_err(failure)?;
-        Ok(true)
+        let (mut flow, mut failed) = (ControlFlow::Continue(()), None);
+        let mut show = |key: &[u8], value: &[u8]| {
+            match self.shown(key, value) {
+                Ok(value) => flow = each(key, &value),
+                Err(failure) => (flow, failed) = (ControlFlow::Break(()), Some(failure)),
+            }
+            flow
+        };
+        scan(ordered, from, direction, &mut show).map_err(failure)?;
+        failed.map_or(Ok(true), Err)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Failure> {
@@ -128,36 +184,104 @@ impl<O: Kept> Operations for Crashed<O> {
         self.0.clear().map_err(failure)
     }
 
+    fn compact(&self) -> Result<(), Failure> {
+        self.0.compact(&mut |_| {}).map(drop).map_err(failure)
+    }
+
+    /// Keys that have expired count until they are reaped.
     fn len(&self) -> Result<u64, Failure> {
+        while now().now_ms() > 0 && self.0.step().map_err(failure)? == Progress::More {}
         self.0.len().map_err(failure)
     }
 
     fn for_each(&self, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
-        let mut cursor = Cursor::default();
+        let (mut cursor, mut failed) = (Cursor::default(), None);
+        let mut show = |key: &[u8], value: &[u8]| match self.shown(key, value) {
+            Ok(value) => each(key, &value),
+            Err(failure) => failed = Some(failure),
+        };
         while !cursor.is_done() {
-            cursor = self.0.walk(cursor, each).map_err(failure)?;
+            cursor = self.0.walk(cursor, &mut show).map_err(failure)?;
         }
-        Ok(())
+        failed.map_or(Ok(()), Err)
     }
 
     fn check(&self) -> Result<Vec<String>, Failure> {
-        let (mut cursor, mut damage) = (Cursor::default(), Vec::new());
-        while !cursor.is_done() {
-            let step = self.0.check(cursor, &mut |found| damage.push(format!("{:#x}: {}", found.offset, found.what)));
-            cursor = step.map_err(failure)?.cursor;
+        let (mut check, mut damage) = (Check::new(Depth::Deep), Vec::new());
+        while !check.is_done() {
+            let step =
+                self.0.check(&mut check, &mut |found| damage.push(format!("{:#x}: {}", found.offset, found.what)));
+            step.map_err(failure)?;
         }
         Ok(damage)
     }
 }
 
 impl<O: Kept> Subject for Crashed<O> {
+    const HAS_SNAPSHOTS: bool = true;
+
     fn format(medium: Sim) -> Result<Crashed<O>, Failure> {
-        let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
+        let parameters =
+            Parameters { uuid: [7; 16], hash_seed: HASH_SEED, partition_count: 1, region_bytes: REGION_BYTES };
         HiKv::format(medium, HostDram, &parameters).map(Crashed::of).map_err(open_failure)
     }
 
     fn open(medium: Sim) -> Result<Crashed<O>, Failure> {
         HiKv::open(medium, HostDram).map(Crashed::of).map_err(open_failure)
+    }
+
+    fn snapshot(&self) -> Result<u64, Failure> {
+        let taken = SnapshotEngine::take_snapshot(&self.0).map_err(failure)?;
+        let mut all = self.1.lock();
+        all.push(taken);
+        Ok(all.len() as u64 - 1)
+    }
+
+    fn release(&self, snapshot: u64) {
+        SnapshotEngine::release_snapshot(&self.0, self.taken(snapshot));
+    }
+
+    fn get_at(&self, snapshot: u64, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+        let mut copy = None;
+        let mut found = |_, expiry: Expiry, value: &[u8]| copy = Some(with_expiry(value, expiry));
+        self.0.get_at(self.taken(snapshot), key, &mut found).map_err(failure)?;
+        Ok(copy)
+    }
+
+    fn for_each_at(&self, snapshot: u64, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
+        let (mut cursor, at) = (Cursor::default(), self.taken(snapshot));
+        let mut each = |key: &[u8], value: &[u8], expiry| each(key, &with_expiry(value, expiry));
+        while !cursor.is_done() {
+            cursor = self.0.walk_at(at, cursor, &mut each).map_err(failure)?;
+        }
+        Ok(())
+    }
+
+    fn scan_at(
+        &self,
+        snapshot: u64,
+        from: Bound<&[u8]>,
+        direction: Direction,
+        each: &mut Visit<'_>,
+    ) -> Result<bool, Failure> {
+        let Some(ordered) = self.0.ordered() else { return Ok(false) };
+        ordered.catch_up(Early::Wait).map_err(failure)?;
+        let (mut cursor, at) = (ScanCursor::new(from, towards(direction)), self.taken(snapshot));
+        let mut each = |key: &[u8], value: &[u8]| {
+            let mut expires = Expiry::NEVER;
+            let found = self.0.get_at(at, key, &mut |_, expiry, _| expires = expiry);
+            assert!(found.is_ok_and(|found| found), "a scan shows what a lookup does not find");
+            each(key, &with_expiry(value, expires))
+        };
+        while ordered.scan_at(at, &mut cursor, &mut each).map_err(failure)? {}
+        Ok(true)
+    }
+
+    fn set_time(now_ms: u64) {
+        CLOCK.with_borrow_mut(|clock| match now_ms.checked_sub(clock.now_ms()) {
+            Some(ms) => clock.advance(Duration::from_millis(ms)),
+            None => *clock = Clock::manual(now_ms),
+        });
     }
 
     /// However long the other scripts' threads keep what is retired: a close that does not wait for them leaves no image.

@@ -42,6 +42,9 @@ pub(crate) struct Bench {
     /// Length of each key
     #[arg(long, default_value_t = 16, value_parser = key_range())]
     key_bytes: u64,
+    /// How many bytes all keys begin with alike, of the key's length
+    #[arg(long, default_value_t = 0)]
+    shared_bytes: u64,
     /// Length of each value
     #[arg(long, default_value_t = 256, value_parser = value_range())]
     value_bytes: u64,
@@ -64,6 +67,7 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(super) fn run(self) -> Result<(), Failure> {
+        self.check()?;
         let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
         let mut errors = 0;
         for (number, workloads) in self.workloads.chunk_by(|one, next| next.can_follow(*one)).enumerate() {
@@ -76,6 +80,17 @@ impl Bench {
             (None, 0) => Ok(()),
             (None, errors) => Err(Failure::Negative(format!("{errors} results were wrong"))),
         }
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        let varied_bytes = self.key_bytes.saturating_sub(self.shared_bytes);
+        if varied_bytes < KEY_BYTES_MIN as u64 {
+            let Bench { key_bytes, shared_bytes, .. } = self;
+            return Err(Failure::Error(format!(
+                "keys of {key_bytes} bytes that share {shared_bytes}: {KEY_BYTES_MIN} must be left to tell them apart"
+            )));
+        }
+        Ok(())
     }
 
     /// Measures workloads that can share a store; how many results were wrong. The first store's place is probed.
@@ -113,6 +128,7 @@ impl Bench {
             pass: self.seconds,
             threads: self.threads as usize,
             key_bytes: self.key_bytes as usize,
+            shared_bytes: self.shared_bytes as usize,
             value_bytes: self.value_bytes as usize,
         }
     }

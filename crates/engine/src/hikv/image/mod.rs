@@ -28,6 +28,8 @@ use index::Position;
 use parking_lot::Mutex;
 use pmem::{Dram, Medium, Offset};
 
+pub(super) use read::Found;
+
 use super::HiKv;
 use super::order::Order;
 
@@ -77,6 +79,20 @@ impl CleanImage {
         let known = self.known.lock();
         let Known::Order(keys) = *known else { return None };
         read::positions(medium, keys)
+    }
+
+    /// What is wrong with the image that the region names, if anything is.
+    pub(super) fn damage<M: Medium>(&self, medium: &M) -> Option<&'static str> {
+        let known = self.known.lock();
+        match *known {
+            Known::Nothing if self.is_named() => {
+                Some("the clean image is not whole, or not of this store: it is not used")
+            }
+            Known::Order(keys) if read::positions(medium, keys).is_none() => {
+                Some("the keys' order in the clean image is not whole: it is not used")
+            }
+            _ => None,
+        }
     }
 
     /// The order turned out to be none.

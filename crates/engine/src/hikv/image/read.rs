@@ -16,7 +16,9 @@ impl CleanImage {
         index: &PartitionedHash,
     ) -> CleanImage {
         let Some(named) = heap.named_image() else { return CleanImage::default() };
-        let found = Found::read(medium, heap, named);
+        debug_assert_eq!(named.place.kind, PlaceKind::Extent);
+        let room_bytes = heap.check_place(named.place).unwrap_or(0);
+        let found = Found::read(medium, named, room_bytes);
         let adopted = found.filter(|found| found.fits(heap, index)).map(|found| {
             heap.adopt_free_words(found.free_words());
             index.adopt_count_words(found.count_words());
@@ -27,16 +29,16 @@ impl CleanImage {
 }
 
 /// An image whose header and words of space are whole.
-struct Found {
+pub(in crate::hikv) struct Found {
     header: Header,
     start: Offset,
     words: Vec<u64>,
 }
 
 impl Found {
-    fn read<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>, named: heap::NamedImage) -> Option<Found> {
-        debug_assert_eq!(named.place.kind, PlaceKind::Extent);
-        let (start, room_bytes) = (named.place.offset, heap.check_place(named.place).ok()?);
+    /// The image that is named, if it lies in `room_bytes`.
+    pub(in crate::hikv) fn read<M: Medium>(medium: &M, named: heap::NamedImage, room_bytes: u64) -> Option<Found> {
+        let start = named.place.offset;
         let header = Header::from_bytes(bytes(medium, start, HEADER_BYTES as u64)?.first_chunk()?)?;
         let is_this = header.number == named.number || medium.breaks(Canary::StaleImage);
         if !is_this || header.image_bytes().is_none_or(|image_bytes| image_bytes > room_bytes) {
@@ -55,7 +57,13 @@ impl Found {
             && index.fits_count_words(self.count_words())
     }
 
-    fn free_words(&self) -> &[u64] {
+    /// The generation of the store that it is of.
+    pub(in crate::hikv) fn generation(&self) -> u16 {
+        self.header.generation
+    }
+
+    /// What it says of free space.
+    pub(in crate::hikv) fn free_words(&self) -> &[u64] {
         &self.words[..self.header.free_word_count as usize]
     }
 

@@ -29,7 +29,6 @@ use std::thread;
 
 use epoch::Grace;
 use index::bplus_tree::{BPlusTree, Loader, Part};
-use index::partitioned_hash::Context;
 use pmem::{Dram, Medium};
 
 use super::collect::{Collected, Entries, Plan};
@@ -37,6 +36,7 @@ use super::merge;
 use super::ordered::{Ordered, Phase};
 use super::sorted;
 use crate::hikv::HiKv;
+use crate::hikv::snapshots::Disposal;
 use crate::{Error, Progress, Wanted};
 
 /// How the tree comes about, and how far it is.
@@ -134,7 +134,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
                 Ok(None) => return Ok(Progress::Idle),
                 Err(error) => {
                     drop(build);
-                    self.abort_build(engine.cx(), error);
+                    self.abort_build(engine.disposal(), error);
                     return Ok(Progress::Idle);
                 }
             }
@@ -142,7 +142,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
         match self.run(engine, number, task) {
             Ok(()) => Ok(Progress::More),
             Err(error) => {
-                self.abort_build(engine.cx(), error);
+                self.abort_build(engine.disposal(), error);
                 Ok(Progress::Idle)
             }
         }
@@ -163,7 +163,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
             Stage::Merging(_, tails) if self.delta.len() <= merge::STEP_COUNT as u64 && self.is_behind(tails) => {
                 Ok(Some(Task::Drain))
             }
-            Stage::Merging(..) => self.merge(engine.cx(), build).map(|()| None),
+            Stage::Merging(..) => self.merge(engine.disposal(), build).map(|()| None),
         }
     }
 
@@ -203,7 +203,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
         match task {
             Task::Wait => thread::yield_now(),
             Task::Drain => {
-                if self.drain_all(engine.cx())? == 0 {
+                if self.drain_all(engine.disposal())? == 0 {
                     thread::yield_now();
                 }
             }
@@ -281,13 +281,13 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
     }
 
     /// Merges a piece of the delta; the last one while drainers wait.
-    fn merge<M: Medium>(&self, cx: Context<'_, M, D>, build: &mut Build<D>) -> Result<(), Error> {
+    fn merge<M: Medium>(&self, disposal: Disposal<'_, M, D>, build: &mut Build<D>) -> Result<(), Error> {
         let Stage::Merging(tree, _) = &build.stage else { return Ok(()) };
         if self.delta.len() > merge::STEP_COUNT as u64 {
-            return merge::apply(cx, tree, self.delta.take(merge::STEP_COUNT));
+            return merge::apply(disposal, tree, self.delta.take(merge::STEP_COUNT));
         }
         let mut slot = self.tree.write();
-        merge::apply(cx, tree, self.delta.take(usize::MAX))?;
+        merge::apply(disposal, tree, self.delta.take(usize::MAX))?;
         if let Stage::Merging(tree, _) = std::mem::replace(&mut build.stage, Stage::Idle) {
             *slot = Some(*tree);
             self.set_phase(Phase::Ready);
@@ -296,32 +296,32 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
     }
 
     /// Gives up order and build, for `failure`.
-    pub(super) fn abort_build<M: Medium>(&self, cx: Context<'_, M, D>, failure: Error) {
+    pub(super) fn abort_build<M: Medium>(&self, disposal: Disposal<'_, M, D>, failure: Error) {
         let mut build = self.build.lock();
         if !matches!(build.stage, Stage::Suspended(..)) {
             build.abandon(Stage::Idle);
         }
         build.failure = Some(failure);
-        self.fall(cx);
+        self.fall(disposal);
     }
 
     /// Leaves an unfinished build. Nobody works at it.
-    pub(super) fn give_up_build<M: Medium>(&self, cx: Context<'_, M, D>) {
+    pub(super) fn give_up_build<M: Medium>(&self, disposal: Disposal<'_, M, D>) {
         let mut build = self.build.lock();
         if build.is_asked_for() {
             build.abandon(Stage::Idle);
-            self.fall(cx);
+            self.fall(disposal);
         }
     }
 
-    pub(super) fn suspend_build<M: Medium>(&self, cx: Context<'_, M, D>) {
+    pub(super) fn suspend_build<M: Medium>(&self, disposal: Disposal<'_, M, D>) {
         let mut build = self.build.lock();
         let (others, resumes) = match build.stage {
             Stage::Suspended(count, resumes) => (count, resumes),
             _ => (0, build.is_asked_for() || self.phase() == Phase::Ready),
         };
         build.abandon(Stage::Suspended(others + 1, resumes));
-        self.fall(cx);
+        self.fall(disposal);
     }
 
     pub(super) fn resume_build(&self) {

@@ -5,14 +5,13 @@
 
 use arrayvec::ArrayVec;
 use index::bplus_tree::{self as tree, BPlusTree, ChangeError, Edit, KeyStart};
-use index::partitioned_hash::Context;
-use pmem::{Dram, Medium};
+use pmem::{Canary, Dram, Medium};
 
 use super::change::{Change, INLINE_BYTES};
 use super::ordered::{Items, Ordered, Phase, Queue};
-use super::retire;
 use super::ring::CHANGE_WORDS;
 use crate::Error;
+use crate::hikv::snapshots::Disposal;
 
 /// Changes that are applied at once: as many descents as a core has cache misses in flight, with some to spare.
 pub(super) const GROUP_COUNT: usize = 16;
@@ -23,7 +22,7 @@ pub(super) type Group = ArrayVec<Change, GROUP_COUNT>;
 impl<D: Dram + Clone + 'static> Ordered<D> {
     /// Applies the next changes of `queue`; returns how many. None if somebody else is at it, if the next ticket is not
     /// filled yet, or if the delta is full.
-    pub(super) fn drain<M: Medium>(&self, cx: Context<'_, M, D>, queue: &Queue) -> Result<usize, Error> {
+    pub(super) fn drain<M: Medium>(&self, disposal: Disposal<'_, M, D>, queue: &Queue) -> Result<usize, Error> {
         let insist = epoch::is_pinned();
         let Some(_drainer) = queue.drainer.try_lock() else {
             return Ok(0);
@@ -35,39 +34,41 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
             return Ok(0);
         }
         let group: Group = words[..count].iter().filter_map(|words| Change::from_words(*words)).collect();
-        match self.apply(cx, &group, insist) {
+        match self.apply(disposal, &group, insist) {
             Ok(true) => {}
             Ok(false) => return Ok(0),
-            Err(error) => self.fall_with(cx, &group, error),
+            Err(error) => self.fall_with(disposal, &group, error),
         }
         queue.ring.advance(count);
         Ok(count)
     }
 
     /// As [`Ordered::drain`], once for each queue.
-    pub(super) fn drain_all<M: Medium>(&self, cx: Context<'_, M, D>) -> Result<usize, Error> {
-        self.queues.iter().map(|queue| self.drain(cx, queue)).sum()
+    pub(super) fn drain_all<M: Medium>(&self, disposal: Disposal<'_, M, D>) -> Result<usize, Error> {
+        self.queues.iter().map(|queue| self.drain(disposal, queue)).sum()
     }
 
     /// Steps 2 and 3; false if the delta is full.
-    fn apply<M: Medium>(&self, cx: Context<'_, M, D>, group: &Group, insist: bool) -> Result<bool, Error> {
+    fn apply<M: Medium>(&self, disposal: Disposal<'_, M, D>, group: &Group, insist: bool) -> Result<bool, Error> {
         let tree = self.tree.read();
         match (&*tree, self.phase()) {
-            (Some(tree), _) => apply(tree, cx.medium, group)?,
-            (None, Phase::Building) => return Ok(self.delta.push(group, insist)),
+            (Some(tree), _) => apply(tree, disposal.medium, group)?,
+            (None, Phase::Building) if !disposal.medium.breaks(Canary::ChangeMissesDelta) => {
+                return Ok(self.delta.push(group, insist));
+            }
             (None, _) => {}
         }
         drop(tree);
-        group.iter().for_each(|change| retire(cx, change.old));
+        group.iter().for_each(|change| disposal.retire(change.old));
         Ok(true)
     }
 
     /// The tree is no use any more: it did not take a change, for want of memory or since an item is damaged. Scans get
     /// the error; whoever asks for order again has it built anew.
     #[cold]
-    fn fall_with<M: Medium>(&self, cx: Context<'_, M, D>, group: &Group, error: Error) {
-        self.abort_build(cx, error);
-        group.iter().for_each(|change| retire(cx, change.old));
+    fn fall_with<M: Medium>(&self, disposal: Disposal<'_, M, D>, group: &Group, error: Error) {
+        self.abort_build(disposal, error);
+        group.iter().for_each(|change| disposal.retire(change.old));
     }
 }
 

@@ -1,11 +1,11 @@
 //! A store without order.
 
 use index::Position;
-use index::partitioned_hash::Context;
 use pmem::{Dram, Medium};
 
-use super::{Order, Written, retire};
+use super::{Order, Written};
 use crate::hikv::HiKv;
+use crate::hikv::snapshots::Disposal;
 use crate::{Error, OrderStats, OrderedEngine, Progress, Wanted};
 
 /// No order: writers retire what they replace, and that is all.
@@ -20,16 +20,20 @@ impl<M: Medium, D: Dram> Order<M, D> for HashOnly {
         Some(())
     }
 
+    fn has_room(&self, _: usize, _: usize) -> bool {
+        true
+    }
+
     #[inline(always)]
-    fn tell(&self, cx: Context<'_, M, D>, (): (), written: Written<'_>) {
-        retire(cx, written.old);
+    fn tell(&self, disposal: Disposal<'_, M, D>, (): (), written: Written<'_>) {
+        disposal.retire(written.old);
     }
 
     fn make_room(_: &HiKv<M, D, HashOnly>, _: usize) -> Result<(), Error> {
         Ok(())
     }
 
-    fn suspend(&self, _: Context<'_, M, D>) {}
+    fn suspend(&self, _: Disposal<'_, M, D>) {}
 
     fn resume(&self) {}
 

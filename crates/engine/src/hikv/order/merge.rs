@@ -2,21 +2,20 @@
 
 use arrayvec::ArrayVec;
 use index::bplus_tree::{self as tree, BPlusTree, ChangeError, Edit};
-use index::partitioned_hash::Context;
 use pmem::{Dram, Medium};
 
 use super::change::Change;
 use super::drain::{GROUP_COUNT, failure, tree_change};
 use super::ordered::Items;
-use super::retire;
 use crate::Error;
+use crate::hikv::snapshots::Disposal;
 
 /// Changes of a step: about a millisecond.
 pub(super) const STEP_COUNT: usize = 4096;
 
 /// Applies `changes`, then retires what they replaced.
 pub(super) fn apply<M: Medium, D: Dram>(
-    cx: Context<'_, M, D>,
+    disposal: Disposal<'_, M, D>,
     tree: &BPlusTree<D>,
     changes: Vec<Change>,
 ) -> Result<(), Error> {
@@ -24,11 +23,11 @@ pub(super) fn apply<M: Medium, D: Dram>(
     let mut result = Ok(());
     for group in changes.chunks(GROUP_COUNT) {
         if result.is_ok() {
-            result = apply_group(tree, cx.medium, group);
+            result = apply_group(tree, disposal.medium, group);
         }
     }
     // Even where the tree is lost: nothing else knows of these items.
-    changes.iter().for_each(|change| retire(cx, change.old));
+    changes.iter().for_each(|change| disposal.retire(change.old));
     result
 }
 

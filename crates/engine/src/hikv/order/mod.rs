@@ -25,13 +25,14 @@ mod merge;
 mod ordered;
 mod ring;
 mod scan;
+mod scan_at;
 mod sorted;
 
 use index::Position;
-use index::partitioned_hash::{Context, Garbage};
 use pmem::{Dram, Medium};
 
 use super::HiKv;
+use super::snapshots::Disposal;
 use crate::{Error, OrderStats, OrderedEngine, Progress, Wanted};
 
 pub use hash_only::HashOnly;
@@ -56,14 +57,17 @@ pub trait Order<M: Medium, D: Dram>: Sized + Send + Sync + 'static {
     /// A ticket for a change of this partition; `None` while its queue is full. The caller holds the bucket's lock.
     fn take(&self, partition: usize) -> Option<Self::Ticket<'_>>;
 
+    /// True if the partition's queue has room for so many changes. Others may take it.
+    fn has_room(&self, partition: usize, count: usize) -> bool;
+
     /// Hands over what was written, and the old item, to be retired. The caller is pinned and holds no lock.
-    fn tell(&self, cx: Context<'_, M, D>, ticket: Self::Ticket<'_>, written: Written<'_>);
+    fn tell(&self, disposal: Disposal<'_, M, D>, ticket: Self::Ticket<'_>, written: Written<'_>);
 
     /// Makes room in the partition's full queue. The caller holds no lock, and is not pinned by itself.
     fn make_room(engine: &HiKv<M, D, Self>, partition: usize) -> Result<(), Error>;
 
     /// Forgets the order, before every key is deleted. Scans wait.
-    fn suspend(&self, cx: Context<'_, M, D>);
+    fn suspend(&self, disposal: Disposal<'_, M, D>);
 
     /// Starts over after [`Order::suspend`].
     fn resume(&self);
@@ -88,12 +92,4 @@ pub trait Order<M: Medium, D: Dram>: Sized + Send + Sync + 'static {
 
     /// The figures, where there are any.
     fn stats(&self) -> Option<OrderStats>;
-}
-
-/// Retires the item that a write replaced, if there was one. One of no size class cannot have been found (damage).
-#[inline(always)]
-fn retire<M: Medium, D: Dram>(cx: Context<'_, M, D>, old: Option<Position>) {
-    if let Some(place) = old.and_then(Position::place) {
-        cx.retire(Garbage::Place(place));
-    }
 }

@@ -18,7 +18,6 @@ use std::thread;
 
 use index::Position;
 use index::bplus_tree::{BPlusTree, Keys};
-use index::partitioned_hash::Context;
 use parking_lot::{Mutex, RwLock};
 use pmem::{Canary, Dram, Medium};
 
@@ -26,13 +25,15 @@ use super::build::Build;
 use super::change::Change;
 use super::delta::Delta;
 use super::ring::{self, Ring};
-use super::{Order, Written, retire};
+use super::{Order, Written};
 use crate::hikv::HiKv;
 use crate::hikv::item::Item;
-use crate::{Error, OrderState, OrderStats, OrderedEngine, Progress, Wanted};
+use crate::hikv::snapshots::Disposal;
+use crate::{Error, Limits, OrderState, OrderStats, OrderedEngine, Progress, Wanted};
 
 /// Changes that a queue holds (paper, section 4.1).
 const QUEUE_COUNT: usize = 4096;
+const _: () = assert!(Limits::BATCH_OP_COUNT_MAX * 4 <= QUEUE_COUNT);
 /// A worker is asked for after this many changes of a queue: often enough to be far from its end, and seldom enough that
 /// waking somebody does not show among the writes.
 const ASK_EVERY: u64 = 256;
@@ -119,11 +120,11 @@ impl<D: Dram> Ordered<D> {
     }
 
     /// Takes tree and delta away; what the delta kept is retired. Queues are not looked at.
-    pub(super) fn fall<M: Medium>(&self, cx: Context<'_, M, D>) {
+    pub(super) fn fall<M: Medium>(&self, disposal: Disposal<'_, M, D>) {
         let mut tree = self.tree.write();
         self.set_phase(Phase::Off);
         let (_tree, deferred) = (tree.take(), self.delta.take_all());
-        deferred.into_iter().for_each(|change| retire(cx, change.old));
+        deferred.into_iter().for_each(|change| disposal.retire(change.old));
     }
 }
 
@@ -139,32 +140,36 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
         self.queue(partition).ring.take().map(Some)
     }
 
+    fn has_room(&self, partition: usize, count: usize) -> bool {
+        self.phase() == Phase::Off || self.queue(partition).ring.len() + count as u64 <= QUEUE_COUNT as u64
+    }
+
     #[inline(always)]
-    fn tell(&self, cx: Context<'_, M, D>, ticket: Self::Ticket<'_>, written: Written<'_>) {
+    fn tell(&self, disposal: Disposal<'_, M, D>, ticket: Self::Ticket<'_>, written: Written<'_>) {
         let Some(ticket) = ticket else {
-            return retire(cx, written.old);
+            return disposal.retire(written.old);
         };
         if ticket.number() % ASK_EVERY == ASK_EVERY - 1 {
             self.ask(if ticket.is_crowded() { Wanted::All } else { Wanted::One });
         }
         ticket.fill(Change::of(written.key, written.old, written.new).to_words());
-        if cx.medium.breaks(Canary::RetireBeforeTree) {
-            retire(cx, written.old);
+        if disposal.medium.breaks(Canary::RetireBeforeTree) {
+            disposal.retire(written.old);
         }
     }
 
     fn make_room(engine: &HiKv<M, D, Self>, partition: usize) -> Result<(), Error> {
         let order = &engine.order;
         order.ask(Wanted::All);
-        if order.drain(engine.cx(), order.queue(partition))? == 0 && order.build_step(engine)? == Progress::Idle {
+        if order.drain(engine.disposal(), order.queue(partition))? == 0 && order.build_step(engine)? == Progress::Idle {
             // Somebody else drains, or the next ticket's writer is not done yet.
             thread::yield_now();
         }
         Ok(())
     }
 
-    fn suspend(&self, cx: Context<'_, M, D>) {
-        self.suspend_build(cx);
+    fn suspend(&self, disposal: Disposal<'_, M, D>) {
+        self.suspend_build(disposal);
     }
 
     fn resume(&self) {
@@ -173,9 +178,9 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
 
     fn settle(engine: &HiKv<M, D, Self>) -> Result<bool, Error> {
         let order = &engine.order;
-        order.give_up_build(engine.cx());
+        order.give_up_build(engine.disposal());
         while order.queued_count() > 0 {
-            if order.drain_all(engine.cx())? == 0 {
+            if order.drain_all(engine.disposal())? == 0 {
                 return Ok(false);
             }
         }
@@ -196,7 +201,7 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
         if order.build_step(engine)? == Progress::More {
             return Ok(Progress::More);
         }
-        Ok(if order.drain_all(engine.cx())? > 0 { Progress::More } else { Progress::Idle })
+        Ok(if order.drain_all(engine.disposal())? > 0 { Progress::More } else { Progress::Idle })
     }
 
     #[inline(always)]

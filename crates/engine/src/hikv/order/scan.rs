@@ -17,7 +17,7 @@ use super::ordered::{Items, Ordered, Phase};
 use crate::hikv::HiKv;
 use crate::hikv::item::{self, Item};
 use crate::hikv::read::whole;
-use crate::{Damage, Early, Error, OrderedEngine, Progress, ScanCursor, Visit};
+use crate::{Damage, Early, Error, Moment, OrderedEngine, Progress, ScanCursor, Visit};
 
 /// Items asked for ahead of their use.
 const AHEAD_COUNT: usize = 16;
@@ -41,7 +41,7 @@ impl<M: Medium, D: Dram + Clone + 'static> OrderedEngine for HiKv<M, D, Ordered<
         for queue in &self.order.queues {
             let tail = queue.ring.tail();
             while queue.ring.head() < tail && self.order.phase() == Phase::Ready {
-                if self.order.drain(self.cx(), queue)? == 0 {
+                if self.order.drain(self.disposal(), queue)? == 0 {
                     thread::yield_now();
                 }
             }
@@ -64,6 +64,10 @@ impl<M: Medium, D: Dram + Clone + 'static> OrderedEngine for HiKv<M, D, Ordered<
             }
         }
         Ok(cursor.follow())
+    }
+
+    fn scan_at(&self, at: Moment, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
+        self.scan_page_at(at, cursor, each)
     }
 
     fn count(&self, cursor: &mut ScanCursor, end: Bound<&[u8]>) -> Result<(u64, bool), Error> {
@@ -93,7 +97,7 @@ impl<M: Medium, D: Dram + Clone + 'static> OrderedEngine for HiKv<M, D, Ordered<
 
 impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
     /// Reads the next leaf. Its items stay while the caller keeps the pin.
-    fn read_page(&self, cursor: &mut ScanCursor) -> Result<Pin, Error> {
+    pub(super) fn read_page(&self, cursor: &mut ScanCursor) -> Result<Pin, Error> {
         loop {
             let pin = epoch::pin();
             if let Some(tree) = &*self.order.tree.read() {

@@ -6,7 +6,7 @@ use pmem::{Counted, Counts, Medium};
 use pmem_sim::{Model, Sim};
 
 use super::super::{HiKv, Parameters};
-use crate::{Cursor, Engine, Error, HostDram, Version};
+use crate::{Check, Cursor, Depth, Engine, Error, HostDram, Version};
 use index::Position;
 
 /// Head, a chunk of segments, and one of the largest chunks of items, with room to spare.
@@ -81,10 +81,10 @@ impl Rig {
 
     /// What the store's check says.
     pub(super) fn damage(&self) -> Vec<String> {
-        let (mut cursor, mut damage) = (Cursor::default(), Vec::new());
-        while !cursor.is_done() {
+        let (mut check, mut damage) = (Check::new(Depth::Deep), Vec::new());
+        while !check.is_done() {
             let mut damaged = |found: crate::Damage| damage.push(format!("{:#x}: {}", found.offset, found.what));
-            cursor = self.store.check(cursor, &mut damaged).unwrap().cursor;
+            self.store.check(&mut check, &mut damaged).unwrap();
         }
         damage
     }

@@ -76,3 +76,23 @@ fn a_chain_outlives_the_split_of_its_segment() {
     assert!(rig.index.split_stats().split_count > split_count);
     assert_holds(&rig, &contents);
 }
+
+/// Batches of so many entries that the free ones of the chain are too few, though there are some.
+#[test]
+fn a_batch_of_one_signature_chains_as_many_segments_as_it_needs() {
+    let (rig, mut contents) = filled(900, 20);
+    for round in 0..4 {
+        let changes: Vec<_> =
+            (0..700).map(|number| (key(SIGNATURE, 900 + round * 700 + number), Some(round))).collect();
+        rig.write_batch(&changes);
+        contents.extend(changes.into_iter().filter_map(|(key, value)| Some((key, value?))));
+        assert_holds(&rig, &contents);
+    }
+    let removed: Vec<_> = contents.keys().copied().step_by(3).map(|key| (key, None)).collect();
+    rig.write_batch(&removed);
+    removed.iter().for_each(|(key, _)| _ = contents.remove(key));
+    assert_holds(&rig, &contents);
+    let rig = rig.reopened();
+    rig.sweep();
+    assert_holds(&rig, &contents);
+}

@@ -6,6 +6,9 @@
 //! again, a counter of its own stands for the pins, and the model of `epoch` shows that those do what it does. Not covered:
 //! two buckets at once, and reorderings of the directory's words.
 //!
+//! A batch of two keys of that line is modelled with its word. Its table in volatile memory is not loom's: a counter stands
+//! for what its words order.
+//!
 //! A run is cut at two preemptions. A longer campaign allows more (three: five minutes):
 //!
 //! ```text
@@ -27,6 +30,7 @@ use crate::Position;
 
 use modelled::Modelled;
 
+mod batches;
 mod durable;
 mod modelled;
 mod scenes;

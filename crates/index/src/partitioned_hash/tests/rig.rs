@@ -9,6 +9,8 @@ use heap::{Heap, Parameters};
 use pmem::{Dram, Level, Medium, MediumError, Offset, Slot};
 use pmem_sim::{Model, Sim};
 
+use super::super::batch::record::record_bytes;
+use super::super::batch::{Full, Turn};
 use super::super::layout::Geometry;
 use super::super::{Context, Cursor, Found, Garbage, PartitionedHash, Published};
 use crate::Position;
@@ -110,6 +112,38 @@ impl<M: Medium> Rig<M> {
         self.finish(published, Some(found))
     }
 
+    /// Puts what has a value and removes what has none, as one step. No key comes twice.
+    pub(super) fn write_batch(&self, changes: &[(Key, Option<u64>)]) {
+        let _pin = epoch::pin();
+        let mut changes: Vec<_> =
+            changes.iter().map(|&(key, value)| (key, value.map(|value| self.write_item(key, value)))).collect();
+        changes.sort_by_key(|(key, _)| key.signature);
+        let turn = self.index.batch_turn();
+        while let Err(full) = self.try_batch(&changes, &turn) {
+            self.index.split_for_batch(self.cx(), full).unwrap();
+        }
+    }
+
+    fn try_batch(&self, changes: &[(Key, Option<Position>)], turn: &Turn<'_>) -> Result<(), Full> {
+        let mut batch = self.index.lock_batch(self.cx(), changes.iter().map(|(key, _)| key.signature));
+        let mut replaced = Vec::new();
+        for &(key, new) in changes {
+            let found = batch.find(key.signature, |position| self.matching(position, key)).unwrap();
+            match (&found, new) {
+                (Some(found), Some(new)) => batch.replace(key.signature, found, new),
+                (Some(found), None) => batch.remove(key.signature, found),
+                (None, Some(new)) => batch.insert(key.signature, new)?,
+                (None, None) => {}
+            }
+            replaced.extend(found.map(|found| found.position.place().unwrap()));
+        }
+        let record = self.heap.reserve(&self.medium, record_bytes(changes.len()), 0).unwrap().publish();
+        let finished = batch.commit(turn, record);
+        finished.durable.unwrap();
+        replaced.into_iter().for_each(|place| self.cx().retire(Garbage::Place(place)));
+        Ok(())
+    }
+
     /// Puts or replaces up to the unlock; the offset of a segment that has no room.
     pub(super) fn publish(&self, key: Key, position: Position) -> Result<(Published, Option<Found<u64>>), Offset> {
         let bucket = self.index.lock(self.cx(), key.signature);
@@ -207,7 +241,7 @@ impl<M: Medium> Rig<M> {
         let (mut cursor, mut damage) = (Cursor::default(), Vec::new());
         while !cursor.is_done() {
             let mut damaged = |found| damage.push(format!("{found:?}"));
-            cursor = self.index.check_segment(&self.medium, cursor, &mut damaged, &mut |_, _, _, _| {});
+            cursor = self.index.check_segment(&self.medium, cursor, &|_| true, &mut damaged, &mut |_, _, _, _| {});
         }
         damage
     }

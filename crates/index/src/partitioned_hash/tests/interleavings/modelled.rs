@@ -1,10 +1,10 @@
 //! A medium of which a few words are under a model checker's control.
 
 use std::ptr::NonNull;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard};
 
-use heap::layout::SEGMENT_BYTES;
+use heap::layout::{SEGMENT_BYTES, batch_word};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicU64;
 use pmem::{Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Slot, Span, Ticket};
@@ -16,6 +16,8 @@ use crate::Position;
 
 /// Entries of the line that are modelled: the others stay empty in the scenes.
 pub(super) const ENTRY_COUNT: usize = 2;
+/// The length of an item: a key's number and a value.
+const ITEM_BYTES: u64 = 16;
 /// Items of a scene lie in so many 16-byte slots, one after the other.
 const ITEM_COUNT: u64 = 64;
 
@@ -27,10 +29,17 @@ pub(super) struct Modelled {
     line: Offset,
     signatures: [AtomicU64; ENTRY_COUNT],
     positions: [AtomicU64; ENTRY_COUNT],
+    /// The batch word that the first batch takes, alone in its line.
+    batch: AtomicU64,
     items: Vec<UnsafeCell<()>>,
     /// Stands for the entries in all other lines.
     elsewhere: AtomicU64,
+    /// Stands for the order of the table of batches, which is not loom's: whoever does not find a batch there knows what was
+    /// done before it was taken away.
+    table: AtomicU64,
     history: Mutex<History>,
+    /// Of the batch word, as if it was an entry's position.
+    batch_history: Mutex<History>,
     broken: Option<Canary>,
 }
 
@@ -39,6 +48,7 @@ pub(super) struct Modelled {
 enum Word {
     Signature(usize),
     Position(usize),
+    Batch,
 }
 
 impl Modelled {
@@ -50,9 +60,12 @@ impl Modelled {
             line,
             signatures: words(),
             positions: words(),
+            batch: AtomicU64::new(0),
             items: (0..ITEM_COUNT).map(|_| UnsafeCell::new(())).collect(),
             elsewhere: AtomicU64::new(0),
+            table: AtomicU64::new(0),
             history: Mutex::default(),
+            batch_history: Mutex::default(),
             broken,
         }
     }
@@ -64,6 +77,13 @@ impl Modelled {
         entries.filter(|(_, position)| position.is_live())
     }
 
+    /// The words of the entries, and the batch word, that a loss of power would leave.
+    pub(super) fn durable_words(&self) -> ([(u64, Position); ENTRY_COUNT], u64) {
+        let entries = self.history.lock().unwrap().durable();
+        let entries = entries.map(|entry| (entry.signature, Position::from_word(entry.position)));
+        (entries, self.batch_history.lock().unwrap().durable()[0].position)
+    }
+
     /// The word at `at`, if it is modelled.
     fn modelled(&self, at: Offset) -> Option<(&AtomicU64, Word)> {
         let words = (0..ENTRY_COUNT).flat_map(|i| {
@@ -71,11 +91,12 @@ impl Modelled {
             let signature = (slot.signature, &self.signatures[i], Word::Signature(i));
             [signature, (slot.position, &self.positions[i], Word::Position(i))]
         });
-        words.into_iter().find(|(offset, ..)| *offset == at).map(|(_, atomic, word)| (atomic, word))
+        let batch = (batch_word(0), &self.batch, Word::Batch);
+        words.into_iter().chain([batch]).find(|(offset, ..)| *offset == at).map(|(_, atomic, word)| (atomic, word))
     }
 
     fn watched(&self, at: Offset) -> &UnsafeCell<()> {
-        &self.items[(at.0 / 16 % ITEM_COUNT) as usize]
+        &self.items[(at.0 / ITEM_BYTES % ITEM_COUNT) as usize]
     }
 
     /// The segment was split: whoever uses the line or its new home does so before or after this.
@@ -86,13 +107,21 @@ impl Modelled {
         self.use_elsewhere();
     }
 
+    fn flushed_is_durable(&self) {
+        for history in [&self.history, &self.batch_history] {
+            history.lock().unwrap().wait();
+        }
+    }
+
     /// What the caller did there before, whoever does the same later knows.
     fn use_elsewhere(&self) {
         self.elsewhere.fetch_add(1, Ordering::AcqRel);
     }
 
-    fn history(&self, change: impl FnOnce(&mut History)) {
-        change(&mut self.history.lock().unwrap());
+    /// The history of the word's line.
+    fn history(&self, word: Word) -> MutexGuard<'_, History> {
+        let history = if matches!(word, Word::Batch) { &self.batch_history } else { &self.history };
+        history.lock().unwrap()
     }
 }
 
@@ -124,14 +153,26 @@ unsafe impl Medium for Modelled {
             return self.sim.store(at, value, ordering);
         };
         atomic.swap(value, ordering);
-        self.history(|history| match word {
+        if matches!(word, Word::Batch) && value == 0 {
+            // The batch is about to leave the table.
+            self.table.fetch_add(1, Ordering::AcqRel);
+        }
+        let mut history = self.history(word);
+        match word {
             Word::Signature(entry) => history.store_signature(entry, value),
             Word::Position(entry) => history.store_position(entry, value),
-        });
+            Word::Batch => history.store_position(0, value),
+        }
     }
 
     fn load(&self, at: Offset, ordering: Ordering) -> u64 {
-        self.modelled(at).map_or_else(|| self.sim.load(at, ordering), |(word, _)| word.load(ordering))
+        let Some((atomic, word)) = self.modelled(at) else { return self.sim.load(at, ordering) };
+        let value = atomic.load(ordering);
+        if matches!(word, Word::Position(_)) && Position::from_word(value).is_in_batch() {
+            // The table is looked at next, before another thread runs.
+            self.table.fetch_or(0, Ordering::AcqRel);
+        }
+        value
     }
 
     fn match4(&self, at: Offset, word: u64) -> u32 {
@@ -147,7 +188,7 @@ unsafe impl Medium for Modelled {
         let replaced = atomic.compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)?;
         if let Word::Position(entry) = word {
             let [from, to] = [current, new].map(Position::from_word);
-            self.history(|history| history.exchange_position(entry, from, to));
+            self.history(word).exchange_position(entry, from, to);
         }
         Ok(replaced)
     }
@@ -160,7 +201,9 @@ unsafe impl Medium for Modelled {
     unsafe fn stream(&self, at: Offset, parts: &[&[u8]]) {
         match parts.concat().len() as u64 {
             SEGMENT_BYTES => self.use_elsewhere(),
-            _ => self.watched(at).with_mut(|_| ()),
+            ITEM_BYTES => self.watched(at).with_mut(|_| ()),
+            // A batch's record, which opening alone reads.
+            _ => {}
         }
         // SAFETY: the caller's promise, passed on.
         unsafe { self.sim.stream(at, parts) }
@@ -175,9 +218,9 @@ unsafe impl Medium for Modelled {
     /// What is written back is the line as it is now, so that the flush has its place among the changes of the word.
     fn flush(&self, span: Span) {
         match self.modelled(span.start) {
-            Some((word, _)) => {
-                word.fetch_or(0, Ordering::Relaxed);
-                self.history(History::flush);
+            Some((atomic, word)) => {
+                atomic.fetch_or(0, Ordering::Relaxed);
+                self.history(word).flush();
             }
             None => self.sim.flush(span),
         }
@@ -194,7 +237,7 @@ unsafe impl Medium for Modelled {
 
     fn order(&self) {
         self.sim.order();
-        self.history(History::wait);
+        self.flushed_is_durable();
     }
 
     fn commit(&self, level: Level) -> Ticket {
@@ -202,7 +245,7 @@ unsafe impl Medium for Modelled {
     }
 
     fn wait(&self, ticket: Ticket) -> Result<(), MediumError> {
-        self.history(History::wait);
+        self.flushed_is_durable();
         self.sim.wait(ticket)
     }
 

@@ -1,14 +1,18 @@
 //! `hikv load`.
 
-use std::io::BufReader;
+mod dump;
+mod text;
+
+use std::io::{BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use hikv::Store;
+use hikv::dump::layout::MAGIC;
 
 use crate::failure::{Failure, complain};
-use crate::formats::{Format, Item, ReadError, Reader, UNKNOWN_FORMAT};
+use crate::formats::{FileFormat, UNKNOWN_FORMAT};
 use crate::input::{Input, Interruptible, is_stdin};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
@@ -25,11 +29,11 @@ pub(crate) struct Load {
     /// The store: a directory, or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// One item a line; - is standard input
+    /// One item a line, or a dump of hikv's own format; - is standard input
     file: PathBuf,
-    /// By default what the extension of FILE says; TSV from standard input
+    /// By default what the first bytes or the extension of FILE say; text from standard input is TSV
     #[arg(long, value_enum)]
-    format: Option<Format>,
+    format: Option<FileFormat>,
     /// Go on after lines that are no items, and count them
     #[arg(long)]
     skip_bad: bool,
@@ -38,36 +42,61 @@ pub(crate) struct Load {
     progress_every: u64,
 }
 
+/// The input from its first byte on.
+type Source<'a> = BufReader<std::io::Chain<Cursor<Vec<u8>>, Interruptible<'a>>>;
+
 impl Load {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let format = self.format()?;
+        let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
         let mut input = Input::open(&self.file).map_err(Failure::at_path(&self.file))?;
         let total_bytes = input.len_bytes().map_err(Failure::at_path(&self.file))?;
+        let mut input = input.interruptible(&interrupt);
+        let first_bytes = first_bytes(&mut input).map_err(|error| self.unread(&interrupt, &error))?;
+        let format = self.format(&first_bytes)?;
+        let source = BufReader::with_capacity(READ_BYTES, Cursor::new(first_bytes).chain(input));
         let store = Store::open(&self.dir)?;
-        let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
         let mut loading = Loading {
-            reader: Reader::new(BufReader::with_capacity(READ_BYTES, input.interruptible(&interrupt)), format),
             store: &store,
             interrupt: &interrupt,
             progress: Progress::new("loaded", total_bytes, Duration::from_secs(self.progress_every)),
             arguments: &self,
             bad: 0,
         };
-        let outcome = loading.all();
+        let outcome = match format {
+            FileFormat::Text(format) => loading.all_lines(source, format),
+            FileFormat::Hikv => loading.all_of_dump(source),
+        };
         let (progress, bad) = (loading.progress, loading.bad);
         store.close().map_err(Failure::at_path(&self.dir))?;
         conclude(outcome, progress, bad)
     }
 
-    fn format(&self) -> Result<Format, Failure> {
-        let from_stdin = || is_stdin(&self.file).then_some(Format::Tsv);
-        let guess = || from_stdin().or_else(|| Format::of_file(&self.file));
-        self.format.or_else(guess).ok_or_else(|| Failure::at(self.file.display(), UNKNOWN_FORMAT))
+    fn format(&self, first_bytes: &[u8]) -> Result<FileFormat, Failure> {
+        let by_magic = || (first_bytes == MAGIC).then_some(FileFormat::Hikv);
+        let by_name = || FileFormat::of_file(&self.file);
+        let by_default = || is_stdin(&self.file).then_some(FileFormat::TSV);
+        let found = self.format.or_else(by_magic).or_else(by_default).or_else(by_name);
+        found.ok_or_else(|| Failure::at(self.file.display(), UNKNOWN_FORMAT))
     }
 
     fn name(&self) -> &Path {
         if is_stdin(&self.file) { Path::new("standard input") } else { &self.file }
     }
+
+    /// The input failed, or was interrupted, before anything was stored.
+    fn unread(&self, interrupt: &Interrupt, error: &std::io::Error) -> Failure {
+        match interrupt.signal() {
+            Some(signal) => Failure::Interrupted { signal, done: Progress::silent("loaded").end() },
+            None => Failure::at(self.name().display(), error),
+        }
+    }
+}
+
+/// As many bytes as a dump's magic has, or all there are.
+fn first_bytes(input: &mut impl Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(MAGIC.len());
+    input.take(MAGIC.len() as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Why loading ended before the input did.
@@ -83,7 +112,6 @@ impl From<Failure> for Stop {
 }
 
 struct Loading<'a> {
-    reader: Reader<BufReader<Interruptible<'a>>>,
     store: &'a Store,
     interrupt: &'a Interrupt,
     progress: Progress,
@@ -93,41 +121,9 @@ struct Loading<'a> {
 }
 
 impl Loading<'_> {
-    fn all(&mut self) -> Result<(), Stop> {
-        let mut item = Item::default();
-        loop {
-            let read = self.reader.read(&mut item);
-            if let Some(signal) = self.interrupt.signal() {
-                return Err(Stop::Signal(signal));
-            }
-            match read {
-                Ok(true) => self.put(&item)?,
-                Ok(false) => return Ok(()),
-                Err(ReadError::Malformed { line, what }) => self.malformed(line, &what)?,
-                Err(ReadError::Input(error)) => return Err(Failure::at(self.arguments.name().display(), error).into()),
-            }
-        }
-    }
-
-    fn put(&mut self, item: &Item) -> Result<(), Failure> {
-        match self.store.put(&item.key, &item.value) {
-            Ok(()) => self.progress.set(self.progress.items() + 1, self.reader.done_bytes()),
-            Err(error @ (hikv::Error::KeyTooLong { .. } | hikv::Error::ValueTooLong { .. })) => {
-                self.malformed(self.reader.item_line(), &error.to_string())?;
-            }
-            Err(error) => return Err(Failure::at(self.arguments.dir.display(), error)),
-        }
-        Ok(())
-    }
-
-    fn malformed(&mut self, line: u64, what: &str) -> Result<(), Failure> {
-        let message = format!("{}:{line}: {what}", self.arguments.name().display());
-        if !self.arguments.skip_bad {
-            return Err(Failure::Error(message));
-        }
-        complain(&message);
-        self.bad += 1;
-        Ok(())
+    /// Counts an item that was stored; `done_bytes` of the input have become items.
+    fn stored(&mut self, done_bytes: u64) {
+        self.progress.set(self.progress.items() + 1, done_bytes);
     }
 }
 

@@ -1,0 +1,92 @@
+//! `hikv backup` and `hikv restore`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use hikv::{BackupError, BackupProgress, BackupReport, OpenError, Options, Store};
+
+use crate::failure::Failure;
+use crate::progress::Progress;
+
+/// Write all items into a new store
+///
+/// OUT opens as a store. Until it is whole it is called OUT.partial, which does not; what an interruption leaves is removed
+/// by the next backup to OUT. All checksums are compared.
+#[derive(Args)]
+pub(crate) struct Backup {
+    /// The store: a directory, or a DAX device
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// The directory of the new store, which must not be there
+    out: PathBuf,
+    /// Seconds between two lines of progress, where stderr is no terminal
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    progress_every: u64,
+}
+
+/// Make a store from a backup
+///
+/// The backup is verified first, and the new store before it has its name. Until then it is called DIR.partial, which opens as
+/// no store.
+#[derive(Args)]
+pub(crate) struct Restore {
+    /// A directory that `backup` wrote, or any other store
+    #[arg(value_name = "BACKUP")]
+    backup: PathBuf,
+    /// The directory of the new store, which must not be there
+    dir: PathBuf,
+    /// Seconds between two lines of progress, where stderr is no terminal
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    progress_every: u64,
+}
+
+impl Backup {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let options = Options::new().create(false).read_only(true).ordered(false);
+        let store = options.open(&self.dir).map_err(unopened)?;
+        shown("backed up", self.progress_every, |progress| store.backup(&self.out, progress)).map_err(failed(&self.dir))
+    }
+}
+
+impl Restore {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let restore = |progress: &mut dyn FnMut(BackupProgress)| Store::restore(&self.backup, &self.dir, progress);
+        shown("restored", self.progress_every, restore).map_err(failed(&self.backup))
+    }
+}
+
+/// A store has one process that writes to it; nobody else can make a backup of it meanwhile.
+fn unopened(error: OpenError) -> Failure {
+    match error {
+        OpenError::Locked { .. } => {
+            Failure::Error(format!("{error}; as long as it is, nobody but that process can make a backup of it"))
+        }
+        other => other.into(),
+    }
+}
+
+fn failed(source: &Path) -> impl FnOnce(BackupError) -> Failure {
+    move |error| match error {
+        BackupError::Read(error) => Failure::at(source.display(), error),
+        BackupError::Damaged { .. } => Failure::Negative(error.to_string()),
+        BackupError::Open(error) => error.into(),
+        other => Failure::Error(other.to_string()),
+    }
+}
+
+fn shown(
+    verb: &'static str,
+    progress_every: u64,
+    copy: impl FnOnce(&mut dyn FnMut(BackupProgress)) -> Result<BackupReport, BackupError>,
+) -> Result<(), BackupError> {
+    let mut progress = None;
+    let report = copy(&mut |at: BackupProgress| {
+        let every = Duration::from_secs(progress_every);
+        progress.get_or_insert_with(|| Progress::new(verb, Some(at.items_total), every)).set(at.items, at.items);
+    })?;
+    let mut progress = progress.unwrap_or_else(|| Progress::silent(verb));
+    progress.set(report.items, report.items);
+    progress.finish();
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! `hikv compact`.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use hikv::{Compacted, Options};
+use indicatif::{HumanBytes, HumanCount};
+
+use crate::failure::Failure;
+use crate::progress::Progress;
+
+/// Gather items in fewer places and give the space of the others back to the file system
+///
+/// The file keeps its length and gets holes. The exit code is 1 if damaged items were met; they stay where they are.
+#[derive(Args)]
+pub(crate) struct Compact {
+    /// The store: a directory, or a DAX device
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Seconds between two lines of progress, where stderr is no terminal
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    progress_every: u64,
+}
+
+impl Compact {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        // What the background would do, too, is counted here.
+        let store = Options::new().create(false).compact_above(None).open(&self.dir)?;
+        let every = Duration::from_secs(self.progress_every);
+        let mut progress = Progress::new("moved", None, every);
+        let compacted =
+            store.compact(|at| progress.set(at.moved_items, at.moved_items)).map_err(Failure::at_path(&self.dir))?;
+        progress.set(compacted.moved_items, compacted.moved_items);
+        progress.finish();
+        store.close().map_err(Failure::at_path(&self.dir))?;
+        write_report(&compacted).map_err(Failure::output("standard output"))?;
+        match compacted.damaged.len() {
+            0 => Ok(()),
+            items => Err(Failure::Negative(format!("{}: {items} damaged items were left", self.dir.display()))),
+        }
+    }
+}
+
+fn write_report(compacted: &Compacted) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    for offset in &compacted.damaged {
+        writeln!(out, "damage at offset {offset:#x}: an item's checksum does not fit")?;
+    }
+    if compacted.left_items > 0 {
+        writeln!(
+            out,
+            "{} items stayed where they were: there is no room for copies",
+            HumanCount(compacted.left_items)
+        )?;
+    }
+    let (before, after) = (compacted.taken_bytes_before, compacted.taken_bytes_after);
+    writeln!(
+        out,
+        "{before} bytes before, {after} after ({} to {}), {} items moved",
+        HumanBytes(before),
+        HumanBytes(after),
+        HumanCount(compacted.moved_items)
+    )
+}

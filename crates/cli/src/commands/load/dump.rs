@@ -1,0 +1,50 @@
+//! Loading a dump of hikv's own format.
+
+use std::fmt::Display;
+use std::time::{Duration, UNIX_EPOCH};
+
+use hikv::Error;
+use hikv::dump::{DumpItem, DumpReader, DumpValue};
+
+use super::{Loading, Source, Stop};
+use crate::failure::Failure;
+
+impl Loading<'_> {
+    /// Stores every item; what was stored before an error stays, and is counted in its message.
+    pub(super) fn all_of_dump(&mut self, source: Source<'_>) -> Result<(), Stop> {
+        let mut reader = DumpReader::new(source).map_err(|error| self.bad_dump(error))?;
+        loop {
+            let stored = match reader.next_item() {
+                Ok(None) => return Ok(()),
+                Ok(Some(item)) => self.put_dumped(item),
+                Err(error) => Err(self.bad_dump(error)),
+            };
+            if let Some(signal) = self.interrupt.signal() {
+                return Err(Stop::Signal(signal));
+            }
+            stored?;
+            self.stored(reader.done_bytes());
+        }
+    }
+
+    fn put_dumped(&self, item: DumpItem<'_, Source<'_>>) -> Result<(), Failure> {
+        let (key, expires) = (item.key, item.expires_at_ms.map(|ms| UNIX_EPOCH + Duration::from_millis(ms)));
+        let stored = match (item.value, expires) {
+            (DumpValue::Whole(value), None) => self.store.put(key, value),
+            (DumpValue::Whole(value), Some(time)) => self.store.put_expiring_at(key, value, time),
+            (DumpValue::Pieces(mut value), None) => self.store.put_from(key, value.left_bytes(), &mut value),
+            (DumpValue::Pieces(mut value), Some(time)) => {
+                self.store.put_from_expiring_at(key, value.left_bytes(), &mut value, time)
+            }
+        };
+        stored.map_err(|error| match error {
+            Error::Source(error) => self.bad_dump(error),
+            error => Failure::at(self.arguments.dir.display(), error),
+        })
+    }
+
+    fn bad_dump(&self, error: impl Display) -> Failure {
+        let items = self.progress.items();
+        Failure::at(self.arguments.name().display(), format!("{error}; {items} items were stored before"))
+    }
+}

@@ -1,0 +1,126 @@
+//! `hikv repair`.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use clap::Args;
+use hikv::repair::{Finding, RepairError, RepairEvent, RepairReport, Weight, repair};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::formats::Escaped;
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+
+/// Salvage what is whole from a damaged store into a new one, and list what is lost
+///
+/// DIR is not changed. The exit code is 0 if nothing is lost, 1 if something is, and 2 if nothing could be done.
+#[derive(Args)]
+pub(crate) struct Repair {
+    /// The damaged store: a directory, or a DAX device
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// The directory of the new store; it must not be there, or be empty
+    #[arg(value_name = "OUT")]
+    out: PathBuf,
+    /// Write each finding to FILE as well, as an object a line
+    #[arg(long, value_name = "FILE")]
+    lost: Option<PathBuf>,
+    /// Seconds between two lines of progress, where stderr is no terminal
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    progress_every: u64,
+}
+
+impl Repair {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
+        let list = self.lost.as_ref().map(|file| File::create(file).map_err(Failure::at_path(file))).transpose()?;
+        let mut list = list.map(BufWriter::new);
+        let mut progress: Option<Progress> = None;
+        let mut written = Ok(());
+        let outcome = repair(&self.dir, &self.out, |event| {
+            match event {
+                RepairEvent::Found(finding) => written = written_after(&written, || tell(&finding, list.as_mut())),
+                RepairEvent::Progress(at) => progress
+                    .get_or_insert_with(|| {
+                        Progress::new("salvaged", Some(at.total), Duration::from_secs(self.progress_every))
+                    })
+                    .set(at.items, at.done),
+            }
+            let stop = written.is_err() || interrupt.signal().is_some();
+            if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let written = written.and_then(|()| list.map_or(Ok(()), |mut list| list.flush()));
+        written.map_err(Failure::output("the list of what is lost"))?;
+        let end = progress.map(Progress::end).unwrap_or_default();
+        match (outcome, interrupt.signal()) {
+            (Ok(report), _) => self.conclude(&report, &end),
+            (Err(RepairError::Stopped { .. }), Some(signal)) => Err(Failure::Interrupted { signal, done: end }),
+            (Err(error), _) => Err(Failure::Error(error.to_string())),
+        }
+    }
+
+    fn conclude(&self, report: &RepairReport, end: &str) -> Result<(), Failure> {
+        if !end.is_empty() {
+            // If stderr is gone, progress has no reader.
+            let _ = writeln!(io::stderr(), "{end}");
+        }
+        let RepairReport { items, mended_count, doubtful_count, lost_count } = report;
+        let what = format!("{items} items, {mended_count} mended, {doubtful_count} doubtful, {lost_count} lost\n");
+        io::stdout().write_all(what.as_bytes()).map_err(Failure::output("standard output"))?;
+        match lost_count {
+            0 => Ok(()),
+            lost => Err(Failure::Negative(format!("{}: {lost} losses", self.dir.display()))),
+        }
+    }
+}
+
+/// The first error stays.
+fn written_after(before: &io::Result<()>, write: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    match before {
+        Ok(()) => write(),
+        Err(error) => Err(error.kind().into()),
+    }
+}
+
+fn name(weight: Weight) -> &'static str {
+    match weight {
+        Weight::Mended => "mended",
+        Weight::Doubtful => "doubtful",
+        Weight::Lost => "lost",
+    }
+}
+
+/// A finding as it stands in a line of the list.
+#[derive(Serialize)]
+struct Object<'a> {
+    finding: &'static str,
+    offset: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_base64: Option<String>,
+    what: &'a str,
+}
+
+fn tell(finding: &Finding, list: Option<&mut BufWriter<File>>) -> io::Result<()> {
+    let (what, offset) = (name(finding.weight), finding.offset);
+    let key = finding.key.as_ref().map(|key| format!(" key '{}'", Escaped(key))).unwrap_or_default();
+    writeln!(io::stdout(), "{what} at offset {offset:#x}:{key} {}", finding.what)?;
+    let Some(list) = list else { return Ok(()) };
+    let key = finding.key.as_deref();
+    let object = Object {
+        finding: what,
+        offset,
+        key: key.and_then(|key| str::from_utf8(key).ok()),
+        key_base64: key.filter(|key| str::from_utf8(key).is_err()).map(|key| BASE64_STANDARD.encode(key)),
+        what: &finding.what,
+    };
+    serde_json::to_writer(&mut *list, &object)?;
+    list.write_all(b"\n")
+}

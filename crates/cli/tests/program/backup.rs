@@ -1,0 +1,70 @@
+//! `backup` and `restore`: a copy that opens as a store, or none.
+
+use std::fs;
+
+use hikv::Store;
+
+use crate::support::{Place, hikv};
+
+fn filled() -> Place {
+    let place = Place::new();
+    let file = place.write("items.tsv", (0..500).map(|i| format!("key-{i}\tvalue-{i}\n")).collect::<String>());
+    place.run("load", &[&file]).succeeded();
+    place
+}
+
+#[test]
+fn a_backup_is_a_store_and_comes_back() {
+    let place = filled();
+    let (out, back) = (place.file("out"), place.file("back"));
+    let ended = place.run("backup", &[&out]);
+    assert!(ended.messages().contains("backed up 500 items"), "{}", ended.messages());
+    ended.succeeded();
+    let got = hikv("get", &out, &["key-77"]).output().unwrap();
+    assert_eq!(got.stdout, b"value-77");
+    assert!(hikv("restore", &out, &[&back]).status().unwrap().success());
+    let checked = hikv("check", &back, &[""; 0]).output().unwrap();
+    assert_eq!(checked.stdout, b"500 items, no damage\n");
+    assert!(!place.file("out.partial").exists() && !place.file("back.partial").exists());
+}
+
+#[test]
+fn nothing_is_overwritten() {
+    let place = filled();
+    let out = place.write("out", "a letter");
+    place.run("backup", &[&out]).failed(2, &["out", "is there already"]);
+    place.run("restore", &[&out]).failed(2, &["is there already"]);
+    assert_eq!(fs::read(out).unwrap(), b"a letter");
+}
+
+#[test]
+fn a_store_in_use_says_who_can_make_its_backup() {
+    let place = filled();
+    let store = Store::open(place.store()).unwrap();
+    place.run("backup", &[place.file("out")]).failed(2, &["is in use by", "nobody but that process"]);
+    assert!(!place.file("out").exists());
+    drop(store);
+    place.run("backup", &[place.file("out")]).succeeded();
+}
+
+#[test]
+fn a_damaged_backup_is_refused() {
+    let place = filled();
+    let region = place.store().join("store.hikv");
+    let mut bytes = fs::read(&region).unwrap();
+    let at = bytes.windows(9).position(|window| window == b"value-77\0").unwrap();
+    bytes[at] ^= 1;
+    fs::write(region, bytes).unwrap();
+    place.run("restore", &[place.file("back")]).failed(1, &["store", "damaged in 1 places", "nothing is restored"]);
+    assert!(!place.file("back").exists() && !place.file("back.partial").exists());
+    place.run("backup", &[place.file("back")]).failed(2, &["checksum"]);
+    assert!(!place.file("back").exists() && !place.file("back.partial").exists());
+}
+
+#[test]
+fn a_missing_store_is_not_made() {
+    let place = Place::new();
+    place.run("backup", &[place.file("out")]).failed(2, &["there is no store"]);
+    place.run("restore", &[place.file("out")]).failed(2, &["there is no store"]);
+    assert!(!place.store().exists() && !place.file("out").exists() && !place.file("out.partial").exists());
+}

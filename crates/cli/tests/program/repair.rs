@@ -1,0 +1,101 @@
+//! `check` and `repair`: what is damaged is told, what is whole is salvaged, and the exit code says which.
+
+use std::fs;
+
+use crate::support::Place;
+
+const ITEM_COUNT: usize = 1_000;
+
+fn filled() -> Place {
+    let place = Place::new();
+    let text: String = (0..ITEM_COUNT).map(|number| format!("key-{number}\tvalue-{number}-\\xff\n")).collect();
+    place.run_with_input("load", &["-"], text.as_bytes()).succeeded();
+    place
+}
+
+/// Changes the region's bytes.
+fn alter(place: &Place, alter: impl FnOnce(&mut Vec<u8>)) {
+    let region = place.store().join("store.hikv");
+    let mut bytes = fs::read(&region).unwrap();
+    alter(&mut bytes);
+    fs::write(region, bytes).unwrap();
+}
+
+fn flip(place: &Place, text: &str) {
+    alter(place, |bytes| {
+        let at = bytes.windows(text.len()).position(|window| window == text.as_bytes()).unwrap();
+        bytes[at] ^= 1;
+    });
+}
+
+fn sorted(text: Vec<u8>) -> Vec<String> {
+    let mut lines: Vec<String> = String::from_utf8(text).unwrap().lines().map(str::to_owned).collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// The items of the store in `OUT`, as lines.
+fn dumped(place: &Place) -> Vec<String> {
+    let dump = crate::support::hikv("dump", &place.file("out"), &[""; 0]).output().unwrap();
+    assert!(dump.status.success());
+    sorted(dump.stdout)
+}
+
+#[test]
+fn a_whole_store_is_checked_and_copied() {
+    let place = filled();
+    for arguments in [&[][..], &["--deep"]] {
+        assert_eq!(place.run("check", arguments).succeeded(), b"1000 items, no damage\n");
+    }
+    let ended = place.run("repair", &[place.file("out")]);
+    assert!(ended.messages().contains("salvaged 1,000 items in "), "{}", ended.messages());
+    assert_eq!(ended.succeeded(), b"1000 items, 0 mended, 0 doubtful, 0 lost\n");
+    assert_eq!(dumped(&place), sorted(place.run("dump", &[""; 0]).succeeded()));
+}
+
+#[test]
+fn a_damaged_value_is_found_by_the_deep_check_and_lost_by_a_repair() {
+    let place = filled();
+    let expected = sorted(place.run("dump", &[""; 0]).succeeded());
+    flip(&place, "value-77-");
+    place.run("check", &[""; 0]).succeeded();
+    place.run("check", &["--deep"]).failed(1, &["damaged in 1 place"]);
+    let list = place.file("lost.jsonl");
+    let (out, listed) = (place.file("out"), list.to_str().unwrap());
+    let ended = place.run("repair", &[out.to_str().unwrap(), "--lost", listed]);
+    let told = String::from_utf8(ended.0.stdout.clone()).unwrap();
+    ended.failed(1, &["1 losses"]);
+    assert!(told.contains("key 'key-77' an item's checksum does not fit"), "{told}");
+    assert!(told.ends_with("999 items, 0 mended, 0 doubtful, 1 lost\n"), "{told}");
+    let object: serde_json::Value = serde_json::from_slice(&fs::read(list).unwrap()).unwrap();
+    assert_eq!((&object["finding"], &object["key"]), (&"lost".into(), &"key-77".into()));
+    let others: Vec<_> = expected.into_iter().filter(|line| !line.starts_with("key-77\t")).collect();
+    assert_eq!(dumped(&place), others);
+}
+
+#[test]
+fn a_store_that_does_not_open_is_salvaged() {
+    let place = filled();
+    let expected = sorted(place.run("dump", &[""; 0]).succeeded());
+    alter(&place, |bytes| bytes[65_536] ^= 1);
+    place.run("check", &[""; 0]).failed(2, &["damaged at offset 0x10000"]);
+    let told = String::from_utf8(place.run("repair", &[place.file("out")]).succeeded()).unwrap();
+    assert!(told.starts_with("mended at offset 0x10000: "), "{told}");
+    assert_eq!(dumped(&place), expected);
+}
+
+#[test]
+fn where_nothing_can_be_done_the_exit_code_is_2_and_nothing_is_made() {
+    let place = filled();
+    let out = place.file("out");
+    place.run("repair", &[place.store()]).failed(2, &["store is there already"]);
+    fs::create_dir(place.file("out.unfinished")).unwrap();
+    fs::write(place.file("out.unfinished/store.hikv"), "").unwrap();
+    place.run("repair", &[&out]).failed(2, &["out.unfinished is there already"]);
+    fs::remove_dir_all(place.file("out.unfinished")).unwrap();
+    alter(&place, |bytes| bytes.fill(7));
+    place.run("repair", &[&out]).failed(2, &["nothing can be salvaged from", "store.hikv"]);
+    fs::remove_file(place.store().join("store.hikv")).unwrap();
+    place.run("repair", &[&out]).failed(2, &["no store at"]);
+    assert!(!out.exists() && !place.file("out.unfinished").exists());
+}

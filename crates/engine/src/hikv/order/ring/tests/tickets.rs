@@ -1,0 +1,84 @@
+//! When tickets are taken: one key, its entry under a bucket's lock, two writers, and somebody who reads and then scans.
+
+use std::sync::atomic::Ordering;
+
+use loom::sync::atomic::AtomicU64;
+use loom::sync::{Arc, Mutex};
+use loom::thread;
+
+use super::super::{CHANGE_WORDS, Ring};
+
+const WRITER_COUNT: u64 = 2;
+
+struct Key {
+    bucket: Mutex<()>,
+    /// What a get finds: the number of the last writer.
+    entry: AtomicU64,
+    ring: Ring<AtomicU64>,
+}
+
+impl Key {
+    /// A write as the engine does it, or the broken twin that takes its ticket once the entry is there for all to see.
+    fn write(&self, new: u64, is_ticket_late: bool) {
+        let take = || self.ring.take().expect("there is room for all");
+        let bucket = self.bucket.lock().unwrap();
+        let ticket = (!is_ticket_late).then(take);
+        let old = self.entry.load(Ordering::Relaxed);
+        self.entry.store(new, Ordering::Release);
+        drop(bucket);
+        let ticket = ticket.unwrap_or_else(take);
+        ticket.fill([new, old, 0, 0, 0, 0, 0]);
+    }
+
+    /// What was read is among the tickets that a scan waits for.
+    fn read_and_scan(&self) {
+        let is_written = self.entry.load(Ordering::Acquire) != 0;
+        assert!(!is_written || self.ring.tail() > 0, "a scan misses what a get has seen");
+    }
+
+    /// The ordered index ends up with what the hash index has, step by step.
+    fn apply_all(&self) {
+        let mut changes = [[0; CHANGE_WORDS]; WRITER_COUNT as usize];
+        assert_eq!(self.ring.peek(&mut changes), changes.len());
+        let applied = changes.iter().fold(0, |now, change| {
+            assert_eq!(change[1], now, "a key's changes are applied in another order");
+            change[0]
+        });
+        assert_eq!(applied, self.entry.load(Ordering::Relaxed));
+    }
+}
+
+/// Two writers, and whoever looks while they write and when they are done.
+fn model(is_ticket_late: bool, meanwhile: fn(&Key), afterwards: fn(&Key)) {
+    loom::model(move || {
+        let key = Key { bucket: Mutex::new(()), entry: AtomicU64::new(0), ring: Ring::new(WRITER_COUNT as usize) };
+        let key = Arc::new(key);
+        let spawn = |number| {
+            let key = Arc::clone(&key);
+            thread::spawn(move || match number {
+                1..=WRITER_COUNT => key.write(number, is_ticket_late),
+                _ => meanwhile(&key),
+            })
+        };
+        let threads: Vec<_> = (1..=WRITER_COUNT + 1).map(spawn).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        afterwards(&key);
+    });
+}
+
+#[test]
+fn a_keys_changes_come_in_the_order_of_its_entries_and_scans_miss_none() {
+    model(false, Key::read_and_scan, Key::apply_all);
+}
+
+#[test]
+#[should_panic(expected = "a key's changes are applied in another order")]
+fn a_ticket_after_the_entry_turns_two_writers_round() {
+    model(true, |_| (), Key::apply_all);
+}
+
+#[test]
+#[should_panic(expected = "a scan misses what a get has seen")]
+fn a_ticket_after_the_entry_is_missed_by_a_scan() {
+    model(true, Key::read_and_scan, |_| ());
+}

@@ -1,0 +1,72 @@
+//! The clean image as a witness: which places were in use when the store was closed, and nothing changed since.
+
+use heap::layout::unit_of;
+use heap::salvage::{Chunk, Contents, listed};
+use heap::{NamedImage, PlaceKind};
+use index::Position;
+use pmem::{Medium, Offset};
+
+use super::super::image::Found;
+use super::survey::Survey;
+
+/// A whole image of this region.
+pub(super) struct Vouched {
+    image: Found,
+    /// The image's own place.
+    at: Offset,
+    /// The first unit of each listed chunk, and where its words lie in the image's.
+    chunks: Vec<(u32, std::ops::Range<usize>)>,
+}
+
+impl Vouched {
+    /// The image that the head names, if it is whole.
+    pub(super) fn read<M: Medium>(medium: &M, survey: &Survey) -> Option<Vouched> {
+        let named: NamedImage = survey.head.image?;
+        let room_bytes = medium.len_bytes().checked_sub(named.place.offset.0)?;
+        let image = Found::read(medium, named, room_bytes)?;
+        if survey.head.generation.is_some_and(|generation| generation != image.generation()) {
+            return None;
+        }
+        let mut past = 0;
+        let chunks = listed(image.free_words()).map(|(unit, free)| {
+            let start = past + 1;
+            past = start + free.len();
+            (unit, start..past)
+        });
+        let chunks = chunks.collect();
+        Some(Vouched { image, at: named.place.offset, chunks })
+    }
+
+    /// True if an item may lie at the place that `position` names: the image has it in use, or cannot tell.
+    pub(super) fn allows(&self, survey: &Survey, position: Position) -> bool {
+        let at = position.offset();
+        let past = unit_of(at).map_or(0, |unit| self.chunks.partition_point(|(first, _)| *first <= unit));
+        let Some((unit, words)) = past.checked_sub(1).map(|last| &self.chunks[last]) else { return false };
+        let Some(chunk) = self.chunk(survey, *unit, position) else { return true };
+        chunk.slot_at(at).is_some_and(|slot| chunk.is_in_use(&self.image.free_words()[words.clone()], slot))
+    }
+
+    /// Every place in use in chunks whose headers can be read, but for the image itself.
+    pub(super) fn in_use<'a>(&'a self, survey: &'a Survey) -> impl Iterator<Item = Offset> + 'a {
+        let known = |unit| survey.chunks.binary_search_by_key(&unit, |chunk| chunk.unit).ok().map(|i| survey.chunks[i]);
+        let chunks = self.chunks.iter().filter_map(move |(unit, words)| Some((known(*unit)?, words.clone())));
+        let places = chunks.flat_map(|(chunk, words)| {
+            let free = &self.image.free_words()[words];
+            let places = chunk.item_places().enumerate();
+            places.filter(move |&(slot, _)| chunk.is_in_use(free, slot)).map(|(_, at)| at)
+        });
+        places.filter(|&at| at != self.at)
+    }
+
+    /// The listed chunk at `unit`; where its header is damaged, what `position` says of it.
+    fn chunk(&self, survey: &Survey, unit: u32, position: Position) -> Option<Chunk> {
+        let found = survey.chunks.binary_search_by_key(&unit, |chunk| chunk.unit).ok().map(|i| survey.chunks[i]);
+        if let Some(chunk) = found.filter(|chunk| chunk.contents != Contents::Unknown) {
+            return Some(chunk);
+        }
+        match position.place()?.kind {
+            PlaceKind::Slot(class) => Some(Chunk::of_class(unit, class)),
+            _ => None,
+        }
+    }
+}

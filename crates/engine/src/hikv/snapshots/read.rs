@@ -1,0 +1,102 @@
+//! Reading at a snapshot: the index first, the side table second.
+
+use index::Position;
+use index::partitioned_hash::Cursor;
+use pmem::{Dram, Medium};
+
+use crate::hikv::HiKv;
+use crate::hikv::item::Item;
+use crate::hikv::order::Order;
+use crate::hikv::read::whole;
+use crate::hikv::write::check_key;
+use crate::snapshot_engine::{Moment, Show, SnapshotEngine};
+use crate::{Error, Expiry, Version};
+
+impl<M: Medium, D: Dram, O: Order<M, D>> SnapshotEngine for HiKv<M, D, O> {
+    fn take_snapshot(&self) -> Result<Moment, Error> {
+        self.take_snapshot()
+    }
+
+    fn release_snapshot(&self, at: Moment) {
+        self.release_snapshot(at);
+    }
+
+    fn get_at(&self, at: Moment, key: &[u8], found: &mut dyn FnMut(Version, Expiry, &[u8])) -> Result<bool, Error> {
+        check_key(key)?;
+        let _pin = epoch::pin();
+        let newest = self.find(self.hasher.signature(key), key)?.filter(|(_, item)| at.sees(item.header.epoch));
+        let seen = match newest {
+            Some((position, item)) => self.unexpired_at(at, position, item)?,
+            None => self.kept_item(at, key)?,
+        };
+        let is_there = seen.is_some();
+        if let Some((position, item)) = seen {
+            found(item.version(position), item.expiry, item.value);
+        }
+        Ok(is_there)
+    }
+
+    /// What the index shows of a segment comes first, what was kept of its signatures second. So a key that was removed
+    /// before its entry was read is among the kept ones. One that was removed afterwards is met twice, as may be one that was
+    /// put again meanwhile: each is shown once, since all of them are put in order before. A key belongs to the signatures of
+    /// exactly one step, however segments are split between two.
+    fn walk_at(&self, at: Moment, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+        let _pin = epoch::pin();
+        let mut items = Vec::new();
+        let next = self.index.visit(&self.medium, cursor, |_, position| {
+            // SAFETY: pinned since before the walk's step.
+            let item = unsafe { Item::read(&self.medium, position) }?;
+            items.extend(self.seen(at, position, item)?);
+            Ok::<_, Error>(())
+        })?;
+        for position in self.snapshots.kept.of_signatures(at, self.index.signatures(cursor, next)) {
+            // SAFETY: kept for a live snapshot.
+            let item = unsafe { Item::read(&self.medium, position) }?;
+            items.extend(self.unexpired_at(at, position, item)?);
+        }
+        items.sort_unstable_by_key(|(_, item)| item.key);
+        items.dedup_by_key(|(_, item)| item.key);
+        for (position, item) in items {
+            whole(&item, position)?;
+            each(item.key, item.value, item.expiry);
+        }
+        Ok(next)
+    }
+}
+
+impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+    /// The item that the snapshot sees of a key whose newest item, as somebody found it, is `item`.
+    pub(in crate::hikv) fn seen<'a>(
+        &'a self,
+        at: Moment,
+        position: Position,
+        item: Item<'a>,
+    ) -> Result<Option<(Position, Item<'a>)>, Error> {
+        if at.sees(item.header.epoch) { self.unexpired_at(at, position, item) } else { self.kept_item(at, item.key) }
+    }
+
+    /// The item, unless it had expired. That is believed only if its checksum fits.
+    pub(in crate::hikv) fn unexpired_at<'a>(
+        &self,
+        at: Moment,
+        position: Position,
+        item: Item<'a>,
+    ) -> Result<Option<(Position, Item<'a>)>, Error> {
+        if !at.is_past(item.expiry) {
+            return Ok(Some((position, item)));
+        }
+        whole(&item, position)?;
+        Ok(None)
+    }
+
+    /// The key's replaced item that the snapshot sees. The caller is pinned.
+    fn kept_item(&self, at: Moment, key: &[u8]) -> Result<Option<(Position, Item<'_>)>, Error> {
+        let Some(position) = self.snapshots.kept.at(at, key) else { return Ok(None) };
+        // SAFETY: it was kept after the caller pinned, and so not retired before.
+        let item = unsafe { Item::read(&self.medium, position) }?;
+        if self.verify_values {
+            whole(&item, position)?;
+        }
+        self.unexpired_at(at, position, item)
+    }
+}

@@ -1,0 +1,30 @@
+//! Which places of a region were met: a bit for each place that an item or a segment can begin at.
+
+use pmem::Offset;
+
+/// Everything in a region begins at a multiple of this.
+const GRAIN_BYTES: u64 = 16;
+
+/// Places that were met. The region's length over 128 in memory, of which only what is used is touched.
+#[derive(Debug)]
+pub(crate) struct Places(Vec<u64>);
+
+impl Places {
+    /// No place of a region of `region_bytes`.
+    pub(crate) fn new(region_bytes: u64) -> Places {
+        Places(vec![0; (region_bytes / GRAIN_BYTES).div_ceil(64) as usize])
+    }
+
+    /// Notes a place; false if it was met before, or is none of the region's.
+    pub(crate) fn meet(&mut self, at: Offset) -> bool {
+        let number = at.0 / GRAIN_BYTES;
+        if !at.0.is_multiple_of(GRAIN_BYTES) {
+            return false;
+        }
+        let Some(word) = self.0.get_mut((number / 64) as usize) else { return false };
+        let bit = 1 << (number % 64);
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
+}

@@ -1,0 +1,163 @@
+//! Holes: the space of free runs, given back to the file system and taken again.
+//!
+//! # Giving back the space of a run
+//! 1. The run is taken off the lists: nobody carves or joins it. *Crash:* the run, or what was joined to it.
+//! 2. Its header is stored once more, order. *Crash:* the run in its whole length: nothing within it is looked at.
+//! 3. The whole pages behind the header are discarded. *Crash:* the run, with holes or without.
+//! 4. The run is found again.
+//!
+//! # Taking space again
+//! 1. The run is taken off the lists, the space lock given up. *Crash:* the run.
+//! 2. Every page that the chunk and the header of the remainder touch is backed; if there is no space, the run is found
+//!    again as it was. *Crash:* the run.
+//! 3. The run is carved (`chunks`).
+//!
+//! # Above the mark
+//! Space above the mark is given back from the region's end downwards, piece by piece under the space lock, and taken
+//! again from below, before the mark rises over it. `holed_from` lies between: below it there are no holes.
+//!
+//! # Opening
+//! Of free runs, and of what lies above the mark, nobody knows what space they have: they count as holed, and as having
+//! space to give back. All chunks are backed: space that was taken is not durable by itself, and who copied the file may
+//! have left holes.
+
+use pmem::{Canary, Dram, Medium, MediumError, Offset};
+
+use crate::header::Header;
+use crate::heap::Heap;
+use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, UNIT_BYTES, unit_start};
+use crate::runs::Run;
+use crate::table::Tag;
+
+impl<D: Dram> Heap<D> {
+    /// Bytes of the region that may take space: up to where there may be holes above the mark, but for those in free runs.
+    pub fn footprint_bytes(&self) -> u64 {
+        let units = u64::from(self.figures.holed_from()).saturating_sub(self.figures.given_back_units());
+        units * UNIT_BYTES
+    }
+
+    /// Bytes that are not in use and may have space to give back.
+    pub fn spaced_bytes(&self) -> u64 {
+        let space = self.space.lock();
+        (space.runs.spaced_units() + u64::from(space.holed_from - space.mark)) * UNIT_BYTES
+    }
+
+    /// Bytes in chunks that became free, or roomy, since [`Heap::forget_loosened`]: what may be worth a look.
+    #[inline]
+    pub fn loosened_bytes(&self) -> u64 {
+        self.figures.loosened_units() * UNIT_BYTES
+    }
+
+    /// Counts from zero.
+    pub fn forget_loosened(&self) {
+        self.figures.forget_loosened();
+    }
+
+    /// Gives back the space of the first free run at `from` or behind that has any; where to go on, and how many bytes
+    /// the medium took. `None` if there is no such run, or the sweep has not ended. `from` is 0 at the beginning.
+    pub fn give_space_back<M: Medium>(&self, medium: &M, from: u32) -> Option<(u32, u64)> {
+        if !self.is_swept() || !medium.is_writable() {
+            return None;
+        }
+        let run = self.take_spaced_run(from.max(FIRST_CHUNK_UNIT))?;
+        Header::free(run.units).store(medium, run.unit);
+        if !medium.breaks(Canary::PunchBeforeHeader) {
+            medium.order();
+        }
+        let behind = unit_start(run.unit).plus(CHUNK_HEADER_BYTES);
+        let len_bytes = u64::from(run.units) * UNIT_BYTES - CHUNK_HEADER_BYTES;
+        // SAFETY: the run is off the lists and holds nothing: it is this thread's alone. Who carves it backs it before,
+        // and so does who opens the region and finds a chunk there.
+        let given_back_bytes = unsafe { medium.discard(behind.span(len_bytes)) };
+        let space = if given_back_bytes > 0 { Tag::HOLED } else { run.space.without(Tag::SPACED) };
+        self.give_run_back(medium, &mut self.space.lock(), Run { space, ..run });
+        Some((run.unit + run.units, given_back_bytes))
+    }
+
+    /// Gives back a piece of the space above the mark; how many bytes the medium took, `None` if there was none.
+    pub fn give_space_above_back<M: Medium>(&self, medium: &M) -> Option<u64> {
+        let mut space = self.space.lock();
+        if space.holed_from == space.mark || !medium.is_writable() {
+            return None;
+        }
+        let past = space.holed_from;
+        space.holed_from = (past - past.min(PIECE_UNITS)).max(space.mark);
+        self.figures.note(&space);
+        let start = unit_start(space.holed_from);
+        // SAFETY: nothing above the mark is anybody's, and the lock keeps the mark where it is; who raises it over this
+        // piece backs it before.
+        Some(unsafe { medium.discard(start.span(unit_start(past).0 - start.0)) })
+    }
+
+    /// Takes space above the mark, from where there may be holes to `past`. Somebody else may have been faster.
+    pub(crate) fn back_above_mark<M: Medium>(&self, medium: &M, from: u32, past: u32) -> Result<(), MediumError> {
+        let start = unit_start(from);
+        medium.back(start.span(unit_start(past).0 - start.0))?;
+        let mut space = self.space.lock();
+        if space.holed_from == from {
+            space.holed_from = past;
+            self.figures.note(&space);
+        }
+        Ok(())
+    }
+
+    fn take_spaced_run(&self, from: u32) -> Option<Run> {
+        let mut unit = from;
+        loop {
+            let mut space = self.space.lock();
+            if unit >= space.mark {
+                return None;
+            }
+            if let Some(run) = space.runs.take_spaced(&self.table, unit) {
+                self.figures.note(&space);
+                return Some(run);
+            }
+            drop(space);
+            unit += self.table.chunk(unit).1;
+        }
+    }
+
+    /// Takes space for a chunk of `units` at the start of a run, and for what will be the header behind it.
+    pub(crate) fn back_start<M: Medium>(&self, medium: &M, run: Run, units: u32) -> Result<(), MediumError> {
+        if medium.breaks(Canary::PunchedRunNotBacked) {
+            return Ok(());
+        }
+        let behind_bytes = if units < run.units { CHUNK_HEADER_BYTES } else { 0 };
+        medium.back(unit_start(run.unit).span(u64::from(units) * UNIT_BYTES + behind_bytes))
+    }
+}
+
+/// Space above the mark that is given back at once: tens of microseconds, in which no chunk is made.
+const PIECE_UNITS: u32 = 4;
+
+/// Backs what is in use while a region is opened: chunk after chunk, neighbours in one call.
+pub(crate) struct Backer<'a, M> {
+    medium: &'a M,
+    start: Offset,
+}
+
+impl<'a, M: Medium> Backer<'a, M> {
+    /// From the region's head on.
+    pub(crate) fn new(medium: &'a M) -> Backer<'a, M> {
+        Backer { medium, start: Offset(0) }
+    }
+
+    /// What lies between the last free run and this one, of which the header is in use as well, is backed.
+    pub(crate) fn skip(&mut self, run_unit: u32, units: u32) -> Result<(), MediumError> {
+        self.back_up_to(unit_start(run_unit).plus(CHUNK_HEADER_BYTES))?;
+        self.start = unit_start(run_unit + units);
+        Ok(())
+    }
+
+    /// And what lies between the last free run and the mark.
+    pub(crate) fn finish(self, mark: u32) -> Result<(), MediumError> {
+        self.back_up_to(unit_start(mark))
+    }
+
+    fn back_up_to(&self, end: Offset) -> Result<(), MediumError> {
+        if !self.medium.is_writable() || end.0 <= self.start.0 {
+            return Ok(());
+        }
+        self.medium.back(self.start.span(end.0 - self.start.0))
+    }
+}

@@ -1,0 +1,195 @@
+//! What is left of a damaged region: its head and its chunks, read without opening it, and never stored to.
+//!
+//! An opening refuses a region that contradicts itself, since writers would rely on it. Whoever salvages relies on
+//! nothing: each part is read for itself, what is wrong is told, and what it should have said is `None`.
+//!
+//! A chunk whose header is damaged hides where the next one begins. The walk goes on at the next unit that looks like a
+//! chunk and is followed by another one; what lies between is [`Contents::Unknown`].
+
+use core::sync::atomic::Ordering;
+
+use pmem::{Medium, Offset};
+
+use crate::free_words::Chunks;
+use crate::header::{ChunkKind, Header};
+use crate::image::{ImageWord, NamedImage};
+use crate::layout::{
+    CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, FORMAT_MARK, HIGH_WATER_MARK, REGION_BYTES_MAX, UNIT_BYTES, unit_start,
+};
+use crate::shape::Shape;
+use crate::superblock::Superblock;
+use crate::{Class, HeapError, mend, state};
+
+/// Is told where something is wrong, and what.
+pub type Told<'a> = dyn FnMut(Offset, &'static str) + 'a;
+
+/// What a region's head still says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Head {
+    /// What the region is.
+    pub superblock: Option<Superblock>,
+    /// Units below the high-water mark.
+    pub mark_units: Option<u32>,
+    /// The store's generation.
+    pub generation: Option<u16>,
+    /// The clean image, if one is named.
+    pub image: Option<NamedImage>,
+}
+
+/// What a chunk holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Contents {
+    /// Nothing.
+    Free,
+    /// Slots of a size class.
+    Slots(Class),
+    /// Segments of the hash index.
+    Segments,
+    /// One item, or the clean image.
+    Extent,
+    /// Its header is damaged: one chunk or several.
+    Unknown,
+}
+
+/// A chunk, as far as it lies in the medium.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Chunk {
+    /// Its first unit.
+    pub unit: u32,
+    /// Its length.
+    pub units: u32,
+    /// What it holds.
+    pub contents: Contents,
+}
+
+impl Head {
+    /// Reads what can be read.
+    ///
+    /// # Errors
+    /// [`HeapError::Newer`], [`HeapError::UnknownFeatures`], [`HeapError::WrongEngine`]: the region is not damaged but
+    /// not this program's.
+    pub fn read<M: Medium>(medium: &M, told: &mut Told<'_>) -> Result<Head, HeapError> {
+        let superblock = mend::salvage(medium, told)?;
+        let mut or_tell = |error: HeapError| {
+            if let HeapError::Damaged { offset, what } = error {
+                told(Offset(offset), what);
+            }
+        };
+        if medium.len_bytes() < UNIT_BYTES {
+            or_tell(HeapError::Damaged { offset: FORMAT_MARK.0, what: "the head's words lie beyond the file's end" });
+            return Ok(Head { superblock, mark_units: None, generation: None, image: None });
+        }
+        if medium.load(FORMAT_MARK, Ordering::Acquire) != 0 {
+            or_tell(HeapError::Damaged { offset: FORMAT_MARK.0, what: "the format mark is not clear" });
+        }
+        let region_bytes = superblock.map_or(REGION_BYTES_MAX, |superblock| superblock.region_bytes);
+        let mark_units = state::load_mark(medium, region_bytes).map_err(&mut or_tell).ok();
+        let generation = state::load_generation(medium).map_err(&mut or_tell).ok();
+        let image = superblock.map(|superblock| ImageWord::load(medium, superblock).map_err(&mut or_tell));
+        let image = image.and_then(Result::ok).and_then(ImageWord::named);
+        Ok(Head { superblock, mark_units, generation, image })
+    }
+
+    /// The first unit past all chunks, as far as they lie in the medium.
+    fn past_unit<M: Medium>(&self, medium: &M) -> u32 {
+        let units = (medium.len_bytes() / UNIT_BYTES) as u32;
+        self.mark_units.map_or(units, |mark| mark.min(units))
+    }
+
+    /// Shows every chunk to `each`, in the order of their units.
+    pub fn chunks<M: Medium>(&self, medium: &M, told: &mut Told<'_>, each: &mut dyn FnMut(Chunk)) {
+        if self.mark_units.is_some_and(|mark| u64::from(mark) * UNIT_BYTES > medium.len_bytes()) {
+            told(HIGH_WATER_MARK, "chunks lie beyond the file's end");
+        }
+        let (mut unit, past) = (FIRST_CHUNK_UNIT, self.past_unit(medium));
+        while unit < past {
+            let is_unused = self.mark_units.is_none() && medium.load(unit_start(unit), Ordering::Relaxed) == 0;
+            if is_unused {
+                return;
+            }
+            let chunk = chunk_at(medium, unit, past).unwrap_or_else(|what| {
+                told(unit_start(unit), what);
+                let next = (unit + 1..past).find(|&next| looks_like_chunks(medium, next, past)).unwrap_or(past);
+                Chunk { unit, units: next - unit, contents: Contents::Unknown }
+            });
+            each(chunk);
+            unit += chunk.units;
+        }
+    }
+}
+
+/// The chunk at `unit`; one that the medium ends in is cut there.
+fn chunk_at<M: Medium>(medium: &M, unit: u32, past: u32) -> Result<Chunk, &'static str> {
+    let header = Header::decode(medium.load(unit_start(unit), Ordering::Relaxed))?;
+    let contents = match header.kind {
+        ChunkKind::Free => Contents::Free,
+        ChunkKind::Extent => Contents::Extent,
+        ChunkKind::Slots(shape) => shape.class().map_or(Contents::Segments, Contents::Slots),
+    };
+    Ok(Chunk { unit, units: header.units.min(past - unit), contents })
+}
+
+/// True if a chunk lies at `unit` and another one behind it, or nothing.
+fn looks_like_chunks<M: Medium>(medium: &M, unit: u32, past: u32) -> bool {
+    let is_followed = |chunk: Chunk| {
+        let next = chunk.unit + chunk.units;
+        next == past || chunk_at(medium, next, past).is_ok()
+    };
+    chunk_at(medium, unit, past).is_ok_and(is_followed)
+}
+
+impl Chunk {
+    /// A chunk of slots of `class`, as it would be.
+    #[must_use]
+    pub fn of_class(unit: u32, class: Class) -> Chunk {
+        Chunk { unit, units: Shape::of_class(class).geometry().units, contents: Contents::Slots(class) }
+    }
+
+    /// The places of a chunk of segments, as far as they lie in the medium.
+    pub fn segment_places(self) -> impl Iterator<Item = Offset> {
+        let geometry = Shape::SEGMENTS.geometry();
+        let end = (u64::from(self.units) * UNIT_BYTES).saturating_sub(geometry.slot_bytes);
+        let places = (0..geometry.slot_count).map(move |slot| geometry.slot_start(slot));
+        places.take_while(move |&at| at <= end).map(move |at| unit_start(self.unit).plus(at))
+    }
+
+    /// Where its items begin: one for each of its slots, or the one of an extent.
+    pub fn item_places(self) -> impl Iterator<Item = Offset> {
+        let (count, first_bytes, step_bytes) = match self.contents {
+            Contents::Slots(class) => {
+                let geometry = Shape::of_class(class).geometry();
+                (geometry.slot_count, geometry.first_slot_bytes, geometry.slot_bytes)
+            }
+            Contents::Extent => (1, CHUNK_HEADER_BYTES, 0),
+            _ => (0, 0, 0),
+        };
+        (0..u64::from(count)).map(move |slot| unit_start(self.unit).plus(first_bytes + slot * step_bytes))
+    }
+
+    /// True if the clean image's words `free`, of this chunk, have slot `slot` in use; of an extent they are none.
+    #[must_use]
+    pub fn is_in_use(self, free: &[u64], slot: usize) -> bool {
+        match self.contents {
+            Contents::Extent => free.is_empty(),
+            _ => free.get(slot / 64).is_some_and(|word| word >> (slot % 64) & 1 == 0),
+        }
+    }
+
+    /// The number of the slot that starts at `at`, 0 for an extent; `None` where no item can start.
+    #[must_use]
+    pub fn slot_at(self, at: Offset) -> Option<usize> {
+        let within = at.0.checked_sub(unit_start(self.unit).0)?;
+        match self.contents {
+            Contents::Slots(class) if within < u64::from(self.units) * UNIT_BYTES => {
+                Shape::of_class(class).geometry().slot_at(within).map(|slot| slot as usize)
+            }
+            Contents::Extent => (within == CHUNK_HEADER_BYTES).then_some(0),
+            _ => None,
+        }
+    }
+}
+
+/// The chunks that the free words of a clean image list: the first unit of each, and its words.
+pub fn listed(words: &[u64]) -> impl Iterator<Item = (u32, &[u64])> {
+    Chunks::new(words)
+}

@@ -1,0 +1,272 @@
+//! Backup and restore: a store's items, as they were at one moment, in a new store.
+//!
+//! | step | an interruption after it leaves |
+//! |---|---|
+//! | 1 the directory `OUT.partial`, locked; what an earlier one left in it removed | no store |
+//! | 2 a region in it, under the name of an unfinished one; the snapshot's items put into it | no store |
+//! | 3 the region closed and synced | no store |
+//! | 4 the region renamed; the directory synced | a whole store, in `OUT.partial` |
+//! | 5 `OUT.partial` renamed to `OUT`; the parent synced | the backup |
+//!
+//! So what is not whole opens as no store, and what is called OUT is whole.
+
+use std::ffi::{OsStr, OsString};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::{fmt, fs, io};
+
+use engine::{Clock, Damage, Error};
+use pmem_os::StoreLock;
+
+use crate::files;
+use crate::{OpenError, Options, Snapshot, Store};
+
+/// Appended to the name of a backup that is being written.
+const PARTIAL_SUFFIX: &str = ".partial";
+
+/// How far a backup has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BackupProgress {
+    /// Items written.
+    pub items: u64,
+    /// Items in the store when it began.
+    pub items_total: u64,
+}
+
+/// What a backup wrote.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BackupReport {
+    /// Items.
+    pub items: u64,
+    /// The length of the new store's region in bytes.
+    pub region_bytes: u64,
+}
+
+/// Why there is no backup, or nothing restored.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BackupError {
+    /// What was to be made is there already.
+    Exists {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The directory for the unfinished backup holds something else.
+    Occupied {
+        /// What.
+        path: PathBuf,
+    },
+    /// What was to be restored is damaged.
+    Damaged {
+        /// The store.
+        path: PathBuf,
+        /// Where and what.
+        damage: Vec<Damage>,
+    },
+    /// One of the two stores does not open, or the new one cannot be made.
+    Open(OpenError),
+    /// The store could not be read.
+    Read(Error),
+    /// The new store could not be written.
+    Write {
+        /// Its directory.
+        path: PathBuf,
+        /// Why.
+        error: Error,
+    },
+}
+
+impl fmt::Display for BackupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BackupError::Exists { path } => write!(f, "{} is there already: nothing is overwritten", path.display()),
+            BackupError::Occupied { path } => {
+                write!(f, "{} is in the way, and is not of an interrupted backup", path.display())
+            }
+            BackupError::Damaged { path, damage } => {
+                let places = damage.len();
+                write!(f, "{} is damaged in {places} places, so nothing is restored from it", path.display())?;
+                damage.first().map_or(Ok(()), |first| write!(f, "; at offset {:#x}: {}", first.offset, first.what))
+            }
+            BackupError::Open(error) => error.fmt(f),
+            BackupError::Read(error) => error.fmt(f),
+            BackupError::Write { path, error } => write!(f, "{}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for BackupError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            BackupError::Open(error) => Some(error),
+            BackupError::Read(error) | BackupError::Write { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<OpenError> for BackupError {
+    fn from(error: OpenError) -> BackupError {
+        BackupError::Open(error)
+    }
+}
+
+impl From<Error> for BackupError {
+    fn from(error: Error) -> BackupError {
+        BackupError::Read(error)
+    }
+}
+
+impl Store {
+    /// Writes all items, as they are at this moment, into a new store in the directory `out`, while this one is read and
+    /// written on. Every checksum is verified. While it is written it is called `out.partial`, which opens as no store; one
+    /// that an interruption leaves is removed by the next backup to `out`.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let (path, out) = (dir.path().join("store"), dir.path().join("monday"));
+    /// use hikv::Store;
+    ///
+    /// let store = Store::open(&path)?;
+    /// store.put("answer", "42")?;
+    /// let report = store.backup(&out, |_| {})?;
+    /// store.put("answer", "43")?;
+    /// assert_eq!(report.items, 1);
+    /// assert_eq!(Store::open_read_only(&out)?.get("answer")?.as_deref(), Some(&b"42"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`BackupError`]; then there is no `out`, unless there was one.
+    pub fn backup(
+        &self,
+        out: impl AsRef<Path>,
+        progress: impl FnMut(BackupProgress),
+    ) -> Result<BackupReport, BackupError> {
+        let copy = Copy::begin(out.as_ref(), self.engine()?.clock())?;
+        copy.complete(|store| write_items(&self.snapshot()?, self.len()?, store, progress))
+    }
+
+    /// Makes a store in the directory `dir`, which must not exist, of the items of a backup, or of any other store that
+    /// nobody has open for writing. The backup is verified first, and what was written before it is put in its place.
+    ///
+    /// # Errors
+    /// See [`BackupError`]; then there is no `dir`, unless there was one.
+    pub fn restore(
+        backup: impl AsRef<Path>,
+        dir: impl AsRef<Path>,
+        progress: impl FnMut(BackupProgress),
+    ) -> Result<BackupReport, BackupError> {
+        let source = Options::new().create(false).read_only(true).ordered(false).open(backup.as_ref())?;
+        let copy = Copy::begin(dir.as_ref(), source.engine()?.clock())?;
+        copy.complete(|store| {
+            assert_whole(&source)?;
+            let items = write_items(&source.snapshot()?, source.len()?, store, progress)?;
+            assert_whole(store)?;
+            Ok(items)
+        })
+    }
+}
+
+/// An error if the store is damaged.
+fn assert_whole(store: &Store) -> Result<(), BackupError> {
+    let damage = store.verify(|_| {})?.damage;
+    if damage.is_empty() { Ok(()) } else { Err(BackupError::Damaged { path: store.path().to_owned(), damage }) }
+}
+
+/// Puts the snapshot's items into `to`; returns how many.
+fn write_items(
+    from: &Snapshot,
+    items_total: u64,
+    to: &Store,
+    mut progress: impl FnMut(BackupProgress),
+) -> Result<u64, BackupError> {
+    let (mut items, mut written) = (0, Ok(()));
+    from.for_each_with_expiry(|key, value, expiry| {
+        written = to.change(|engine| engine.put_until(key, value, expiry));
+        items += u64::from(written.is_ok());
+        progress(BackupProgress { items, items_total });
+        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    match written {
+        Ok(()) => Ok(items),
+        Err(error) => Err(BackupError::Write { path: to.path().to_owned(), error }),
+    }
+}
+
+/// A store that is being written, under a name that is not its own yet.
+struct Copy {
+    store: Store,
+    out: PathBuf,
+    partial: PathBuf,
+    /// Held until the directory has its name.
+    _lock: Option<StoreLock>,
+}
+
+impl Copy {
+    /// Steps 1 and 2, but for the items.
+    fn begin(out: &Path, clock: &Clock) -> Result<Copy, BackupError> {
+        refuse_existing(out)?;
+        // Whatever has no name of its own, such as '/' or '..', is there.
+        let name = out.file_name().ok_or_else(|| BackupError::Exists { path: out.to_owned() })?;
+        let partial = out.with_file_name(OsString::from_iter([name, OsStr::new(PARTIAL_SUFFIX)]));
+        fs::create_dir_all(&partial).map_err(OpenError::io(&partial, "create"))?;
+        let options = Options::new().ordered(false).clock(clock.clone());
+        let lock = files::lock_dir(&partial, &options)?;
+        empty(&partial)?;
+        let store = Store::of_opened(&partial, &options, |path, options| files::make_region(path, options, None))?;
+        Ok(Copy { store, out: out.to_owned(), partial, _lock: lock })
+    }
+
+    /// Has the items written, and does the rest. Where that fails nothing is left.
+    fn complete(self, write: impl FnOnce(&Store) -> Result<u64, BackupError>) -> Result<BackupReport, BackupError> {
+        let items = write(&self.store);
+        let Copy { store, out, partial, _lock } = self;
+        let region_bytes = store.stats().region_bytes;
+        let closed = store.close().map_err(|error| BackupError::Write { path: partial.clone(), error });
+        let finished = items.and_then(|items| {
+            closed?;
+            put_in_place(&partial, &out)?;
+            Ok(BackupReport { items, region_bytes })
+        });
+        finished.inspect_err(|_| {
+            // What cannot be removed is in nobody's way: it opens as no store, and the next backup removes it.
+            let _ = fs::remove_dir_all(&partial);
+        })
+    }
+}
+
+/// Steps 3 to 5.
+fn put_in_place(partial: &Path, out: &Path) -> Result<(), BackupError> {
+    files::finish_region(partial)?;
+    refuse_existing(out)?;
+    fs::rename(partial, out).map_err(OpenError::io(out, "create"))?;
+    let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    pmem_os::sync_dir(parent).map_err(OpenError::io(parent, "sync"))?;
+    Ok(())
+}
+
+fn refuse_existing(path: &Path) -> Result<(), BackupError> {
+    match fs::symlink_metadata(path) {
+        Ok(_) => Err(BackupError::Exists { path: path.to_owned() }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(OpenError::io(path, "examine")(error).into()),
+    }
+}
+
+/// Removes what an interrupted backup left in its directory, and touches nothing else.
+fn empty(partial: &Path) -> Result<(), BackupError> {
+    for entry in fs::read_dir(partial).map_err(OpenError::io(partial, "read"))? {
+        let path = entry.map_err(OpenError::io(partial, "read"))?.path();
+        match path.file_name().and_then(|name| name.to_str()) {
+            Some(files::LOCK_NAME) => {}
+            Some(files::REGION_NAME | files::UNFINISHED_NAME) => {
+                fs::remove_file(&path).map_err(OpenError::io(&path, "remove"))?;
+            }
+            _ => return Err(BackupError::Occupied { path }),
+        }
+    }
+    Ok(())
+}

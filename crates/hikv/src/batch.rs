@@ -1,0 +1,141 @@
+//! Several writes that happen as one step.
+
+use engine::BatchOp;
+
+/// Puts and deletes that [`Store::write`](crate::Store::write) carries out as one step: after a crash, and for every
+/// reader, all of them are there or none. The last operation of a key counts.
+///
+/// A batch holds copies of its keys and values, and can be written more than once, to any store.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// # let store = hikv::Store::open(dir.path())?;
+/// use hikv::WriteBatch;
+///
+/// store.put("alice", "70")?;
+/// let mut batch = WriteBatch::new();
+/// batch.delete("alice").put("bob", "70");
+/// assert_eq!(batch.len(), 2);
+/// store.write(&batch)?;
+/// assert_eq!(store.multi_get(&["alice", "bob"])?, [None, Some(b"70".to_vec())]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct WriteBatch {
+    /// Keys and values, one behind the other.
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+/// Where an operation's key and value end; they begin where what is before them ends.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    key_end: usize,
+    /// None if the key is deleted.
+    value_end: Option<usize>,
+}
+
+impl Entry {
+    fn end(self) -> usize {
+        self.value_end.unwrap_or(self.key_end)
+    }
+}
+
+impl WriteBatch {
+    /// An empty batch, which does nothing.
+    #[must_use]
+    pub fn new() -> WriteBatch {
+        WriteBatch::default()
+    }
+
+    /// Adds: put or replace the key's value.
+    ///
+    /// ```
+    /// let mut batch = hikv::WriteBatch::new();
+    /// batch.put("one", "eins").put("two", "zwei");
+    /// assert_eq!(batch.len(), 2);
+    /// ```
+    pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> &mut WriteBatch {
+        self.bytes.extend_from_slice(key.as_ref());
+        let key_end = self.bytes.len();
+        self.bytes.extend_from_slice(value.as_ref());
+        self.entries.push(Entry { key_end, value_end: Some(self.bytes.len()) });
+        self
+    }
+
+    /// Adds: delete the key, if it is there.
+    ///
+    /// ```
+    /// let mut batch = hikv::WriteBatch::new();
+    /// batch.delete("one");
+    /// assert!(!batch.is_empty());
+    /// ```
+    pub fn delete(&mut self, key: impl AsRef<[u8]>) -> &mut WriteBatch {
+        self.bytes.extend_from_slice(key.as_ref());
+        self.entries.push(Entry { key_end: self.bytes.len(), value_end: None });
+        self
+    }
+
+    /// How many operations it has; [`Limits::BATCH_OP_COUNT_MAX`](crate::Limits::BATCH_OP_COUNT_MAX) at the most when it
+    /// is written.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// True if it has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Takes all operations away, and keeps their memory for the next ones.
+    ///
+    /// ```
+    /// let mut batch = hikv::WriteBatch::new();
+    /// batch.delete("one");
+    /// batch.clear();
+    /// assert!(batch.is_empty());
+    /// ```
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.entries.clear();
+    }
+
+    /// The operations, in their order.
+    pub(crate) fn ops(&self) -> Vec<BatchOp<'_>> {
+        let mut start = 0;
+        let op = |entry: &Entry| {
+            let key = &self.bytes[start..entry.key_end];
+            start = entry.end();
+            match entry.value_end {
+                Some(value_end) => BatchOp::Put { key, value: &self.bytes[entry.key_end..value_end] },
+                None => BatchOp::Delete { key },
+            }
+        };
+        self.entries.iter().map(op).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_come_out_as_they_went_in() {
+        let mut batch = WriteBatch::new();
+        batch.put("", "").delete("").put("key", "").delete("other").put("", "value");
+        let wanted = [
+            BatchOp::Put { key: b"", value: b"" },
+            BatchOp::Delete { key: b"" },
+            BatchOp::Put { key: b"key", value: b"" },
+            BatchOp::Delete { key: b"other" },
+            BatchOp::Put { key: b"", value: b"value" },
+        ];
+        assert_eq!(batch.ops(), wanted);
+        batch.clear();
+        assert_eq!((batch.ops(), batch.len()), (vec![], 0));
+    }
+}

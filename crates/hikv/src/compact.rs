@@ -1,0 +1,41 @@
+//! Giving space back, by request.
+
+use engine::{Compacted, CompactionProgress, Error};
+
+use crate::Store;
+
+impl Store {
+    /// Gathers items in fewer chunks and gives the space of the others back to the file system, as far as it can be done,
+    /// and tells `progress` about it now and then. Others read and write meanwhile. The file gets no shorter: it has holes,
+    /// where its file system knows such.
+    ///
+    /// Chunks are emptied into the gaps of others, so that no further space is needed. What readers hold on to becomes free
+    /// after them.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Options::new().compact_above(None).open(dir.path())?;
+    /// for number in 0..20_000u32 {
+    ///     store.put(number.to_be_bytes(), [7; 200])?;
+    /// }
+    /// for number in 0..20_000u32 {
+    ///     if number % 10 > 0 {
+    ///         store.delete(number.to_be_bytes())?;
+    ///     }
+    /// }
+    /// let compacted = store.compact(|_| {})?;
+    /// assert!(compacted.moved_items > 0);
+    /// assert!(compacted.taken_bytes_after <= compacted.taken_bytes_before);
+    /// assert_eq!(store.len()?, 2_000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where damage keeps free space from being known; otherwise see [`Error`]. A damaged item is no
+    /// error: it stays where it is, and is told. What was done until then stays done.
+    pub fn compact(&self, mut progress: impl FnMut(CompactionProgress)) -> Result<Compacted, Error> {
+        self.engine()?.compact(&mut progress)
+    }
+}

@@ -1,0 +1,102 @@
+//! Blocks, one after the other: what is read is counted, summed up and held against its own checksum.
+
+use std::io::{ErrorKind, Read};
+
+use pmem::Checksum;
+
+use super::DumpError;
+use super::layout::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, BlockHeader, BlockKind, End, field};
+
+/// The input, and what it was so far.
+pub(super) struct Stream<R> {
+    input: R,
+    /// Bytes read.
+    at: u64,
+    /// Over the bytes before the block that was read last, and over that block unless it was the end.
+    checksum: Checksum,
+    block_count: u32,
+}
+
+impl<R: Read> Stream<R> {
+    pub(super) fn new(input: R) -> Stream<R> {
+        Stream { input, at: 0, checksum: Checksum::default(), block_count: 0 }
+    }
+
+    /// Bytes read.
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// Reads bytes that belong to no block.
+    pub(super) fn read_outside(&mut self, into: &mut [u8]) -> Result<(), DumpError> {
+        self.fill(into)?;
+        self.checksum = self.checksum.update(into);
+        Ok(())
+    }
+
+    /// Reads the next block's contents; what it holds.
+    pub(super) fn read_block(&mut self, contents: &mut Vec<u8>) -> Result<BlockKind, DumpError> {
+        let (offset, mut bytes) = (self.at, [0; BLOCK_HEADER_BYTES]);
+        let damaged = |what| DumpError::Damaged { offset, what };
+        self.fill(&mut bytes)?;
+        let header = BlockHeader::from_bytes(&bytes);
+        if header.len_bytes as usize > BLOCK_BYTES_MAX {
+            return Err(damaged("a block is longer than any"));
+        }
+        contents.resize(header.len_bytes as usize, 0);
+        self.fill(contents)?;
+        // The header as it should be: its zeroes are covered, too.
+        if header.to_bytes() != bytes || header.checksum_of(contents) != header.checksum {
+            return Err(damaged("a block's checksum does not fit"));
+        }
+        if header.number != self.block_count {
+            return Err(damaged("a block is not in its place"));
+        }
+        let kind = kind(header.kind).ok_or(damaged("a block's kind is none"))?;
+        if kind == BlockKind::End {
+            return self.confirm_sum(offset, contents).map(|()| kind);
+        }
+        self.block_count = self.block_count.wrapping_add(1);
+        self.checksum = self.checksum.update(&bytes).update(contents);
+        Ok(kind)
+    }
+
+    /// The end must fit what was read, and nothing may follow it.
+    fn confirm_sum(&mut self, offset: u64, contents: &[u8]) -> Result<(), DumpError> {
+        let damaged = |offset, what| DumpError::Damaged { offset, what };
+        let item_count = contents.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let expected = End { item_count, stream_bytes: offset, checksum: self.checksum.value() };
+        if contents != expected.to_bytes() {
+            return Err(damaged(offset, "the checksum over everything does not fit"));
+        }
+        match self.fill(&mut [0]) {
+            Err(DumpError::Truncated { .. }) => Ok(()),
+            Ok(()) => Err(damaged(self.at - 1, "bytes follow the end")),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn fill(&mut self, mut into: &mut [u8]) -> Result<(), DumpError> {
+        while !into.is_empty() {
+            match self.input.read(into) {
+                Ok(0) => return Err(DumpError::Truncated { offset: self.at }),
+                Ok(count) => {
+                    self.at += count as u64;
+                    into = &mut into[count..];
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(source) => return Err(DumpError::Input { offset: self.at, source }),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn kind(number: u8) -> Option<BlockKind> {
+    [BlockKind::Records, BlockKind::Piece, BlockKind::End].into_iter().find(|&kind| kind as u8 == number)
+}
+
+/// The items that a whole end counts.
+pub(super) fn item_count(end: &[u8]) -> u64 {
+    u64::from_le_bytes(field(end, 0))
+}

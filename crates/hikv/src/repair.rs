@@ -1,0 +1,223 @@
+//! Salvaging a damaged store into a new one.
+//!
+//! What counts as an item of a damaged region is decided in `engine::hikv::salvage`. Here it gets a store of its own:
+//!
+//! 1. a store is made beside `into`, under the name with `.unfinished` behind it; *a crash leaves* that;
+//! 2. the items are put into it, and it is closed; *the same*;
+//! 3. it gets the name `into`: one rename, synced; *the old name or the new one, each with a whole store*.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use engine::hikv::salvage::{SalvageError, Sink, Taken, salvage};
+use engine::{Error, Expiry, OpenError as RegionError};
+use pmem_os::sync_dir;
+
+pub use engine::hikv::salvage::{Finding, Weight};
+
+use crate::{OpenError, Options, Store, files};
+
+/// How far a repair has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RepairProgress {
+    /// Items salvaged so far.
+    pub items: u64,
+    /// Segments of the index that were read.
+    pub done: u64,
+    /// Segments in all.
+    pub total: u64,
+}
+
+/// Something that [`repair`] has to tell.
+#[derive(Debug)]
+pub enum RepairEvent {
+    /// Something is not as it should be.
+    Found(Finding),
+    /// How far it is.
+    Progress(RepairProgress),
+}
+
+/// What a repair came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RepairReport {
+    /// Items that the new store has.
+    pub items: u64,
+    /// Damage that costs nothing.
+    pub mended_count: u64,
+    /// What was taken or chosen on less than full evidence.
+    pub doubtful_count: u64,
+    /// What is lost: entries, and runs of keys without a segment.
+    pub lost_count: u64,
+}
+
+/// Why there is no new store. The damaged one is as it was.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RepairError {
+    /// The damaged store cannot be read, or nothing of it can be made out.
+    From(OpenError),
+    /// The place of the new store is taken.
+    Taken {
+        /// What is there.
+        path: PathBuf,
+    },
+    /// The new store cannot be made.
+    Into(OpenError),
+    /// The new store cannot be written.
+    Write(Error),
+    /// The caller wanted no more.
+    Stopped {
+        /// How far it was.
+        report: RepairReport,
+    },
+}
+
+/// Salvages what is whole from the store at `from`, a directory or a DAX device that need not open, into a new store in
+/// the directory `into`, which must not be there, or be empty. `from` is not changed. What is damaged, doubtful and lost is
+/// told to `watch`, which says whether to go on.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// # let (damaged, whole) = (dir.path().join("damaged"), dir.path().join("whole"));
+/// use std::ops::ControlFlow;
+/// use hikv::{Store, repair::repair};
+///
+/// Store::open(&damaged)?.put("answer", "42")?;
+/// let report = repair(&damaged, &whole, |_event| ControlFlow::Continue(()))?;
+/// assert_eq!((report.items, report.lost_count), (1, 0));
+/// assert_eq!(Store::open(&whole)?.get("answer")?.as_deref(), Some(&b"42"[..]));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// See [`RepairError`]; nothing is left at `into`.
+pub fn repair(
+    from: impl AsRef<Path>,
+    into: impl AsRef<Path>,
+    watch: impl FnMut(RepairEvent) -> ControlFlow<()>,
+) -> Result<RepairReport, RepairError> {
+    let (from, into) = (from.as_ref(), into.as_ref());
+    let unfinished = unfinished_name(into);
+    for path in [into, &unfinished] {
+        if !is_vacant(path).map_err(|error| RepairError::Into(OpenError::io(path, "examine")(error)))? {
+            return Err(RepairError::Taken { path: path.to_owned() });
+        }
+    }
+    let outcome = fill(from, &unfinished, watch).and_then(|report| finish(&unfinished, into).map(|()| report));
+    if outcome.is_err() {
+        // It was made here; what cannot be removed is named by the next repair.
+        let _ = fs::remove_dir_all(&unfinished);
+    }
+    outcome
+}
+
+/// Steps 1 and 2.
+fn fill(
+    from: &Path,
+    unfinished: &Path,
+    mut watch: impl FnMut(RepairEvent) -> ControlFlow<()>,
+) -> Result<RepairReport, RepairError> {
+    let (medium, file, _lock) = files::open_damaged(from).map_err(RepairError::From)?;
+    let store = Options::new().ordered(false).open(unfinished).map_err(RepairError::Into)?;
+    let mut filling = Filling { store: &store, report: RepairReport::default(), watch: &mut watch, is_stopped: false };
+    let outcome = salvage(&medium, &mut filling);
+    let report = filling.report;
+    outcome.map_err(|error| match error {
+        SalvageError::Unusable(error) => RepairError::From(OpenError::Unusable { path: file, error }),
+        SalvageError::Sink(error) => RepairError::Write(error),
+        SalvageError::Stopped => RepairError::Stopped { report },
+    })?;
+    store.close().map_err(RepairError::Write)?;
+    Ok(report)
+}
+
+/// Step 3.
+fn finish(unfinished: &Path, into: &Path) -> Result<(), RepairError> {
+    let failed = |error| RepairError::Into(OpenError::io(into, "create")(error));
+    fs::rename(unfinished, into).map_err(failed)?;
+    let parent = into.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    sync_dir(parent).map_err(failed)
+}
+
+fn unfinished_name(into: &Path) -> PathBuf {
+    // Without a slash at its end, which would make it a name within.
+    let mut name: OsString = into.components().as_path().into();
+    name.push(".unfinished");
+    name.into()
+}
+
+/// True if there is nothing at `path`, or an empty directory.
+fn is_vacant(path: &Path) -> io::Result<bool> {
+    match fs::read_dir(path) {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The new store while it is filled.
+struct Filling<'a> {
+    store: &'a Store,
+    report: RepairReport,
+    watch: &'a mut dyn FnMut(RepairEvent) -> ControlFlow<()>,
+    is_stopped: bool,
+}
+
+impl Sink for Filling<'_> {
+    fn take(&mut self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<Taken, Error> {
+        if let Some(is_same) = self.store.get_with(key, |known| known == value)? {
+            return Ok(if is_same { Taken::Same } else { Taken::Other });
+        }
+        self.store.change(|engine| engine.put_until(key, value, expiry))?;
+        self.report.items += 1;
+        Ok(Taken::New)
+    }
+
+    fn found(&mut self, finding: Finding) {
+        let count = match finding.weight {
+            Weight::Mended => &mut self.report.mended_count,
+            Weight::Doubtful => &mut self.report.doubtful_count,
+            Weight::Lost => &mut self.report.lost_count,
+        };
+        *count += 1;
+        self.is_stopped |= (self.watch)(RepairEvent::Found(finding)).is_break();
+    }
+
+    fn progress(&mut self, done: u64, total: u64) -> ControlFlow<()> {
+        let progress = RepairProgress { items: self.report.items, done, total };
+        let flow = (self.watch)(RepairEvent::Progress(progress));
+        if self.is_stopped { ControlFlow::Break(()) } else { flow }
+    }
+}
+
+impl std::fmt::Display for RepairError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RepairError::From(OpenError::Unusable { path, error: error @ RegionError::Heap(_) }) => {
+                write!(f, "nothing can be salvaged from {}: {error}", path.display())
+            }
+            RepairError::From(error) | RepairError::Into(error) => error.fmt(f),
+            RepairError::Taken { path } => {
+                write!(f, "{} is there already: a repair makes a new store", path.display())
+            }
+            RepairError::Write(error) => write!(f, "the new store: {error}"),
+            RepairError::Stopped { report } => write!(f, "stopped after {} items", report.items),
+        }
+    }
+}
+
+impl std::error::Error for RepairError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            RepairError::From(error) | RepairError::Into(error) => Some(error),
+            RepairError::Write(error) => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! A store with a past, to do damage to: values replaced and keys deleted, so that old items and old segments lie about.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use heap::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, SEGMENTS_CHUNK_UNITS, UNIT_BYTES};
+use hikv::repair::{Finding, RepairError, RepairEvent, RepairReport, Weight, repair};
+use hikv::{Options, Store};
+use pmem::unseal;
+
+pub(crate) type Items = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// What a key begins with.
+const KEY: &[u8] = b"key of item ";
+const KEY_BYTES: usize = KEY.len() + 5;
+pub(crate) const ITEM_HEADER_BYTES: usize = 16;
+pub(crate) const SEGMENT: usize = SEGMENT_BYTES as usize;
+pub(crate) const UNIT: usize = UNIT_BYTES as usize;
+
+/// The bytes of a region, and the items that it has.
+pub(crate) struct Aged {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) items: Items,
+}
+
+pub(crate) fn key(i: usize) -> Vec<u8> {
+    [KEY, format!("{i:05}").as_bytes()].concat()
+}
+
+fn value(i: usize, version: usize) -> Vec<u8> {
+    let len = match i % 500 {
+        499 => 300_000,
+        251 => 50_000,
+        _ => 20 + i % 90,
+    };
+    format!("version {version} of {i}, ").bytes().cycle().take(len).collect()
+}
+
+/// How the last process ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    /// In an orderly way: there is a clean image.
+    Closed,
+    /// Killed.
+    Killed,
+}
+
+impl Aged {
+    /// A store that had `key_count` keys; a fifth was deleted, a third replaced, some of them twice.
+    pub(crate) fn new(key_count: usize, end: End) -> Aged {
+        let home = tempfile::tempdir().unwrap();
+        let store = Options::new().partition_count(1).background(false).open(home.path()).unwrap();
+        let mut items = Items::new();
+        let mut put = |i: usize, version| {
+            store.put(key(i), value(i, version)).unwrap();
+            items.insert(key(i), value(i, version));
+        };
+        (0..key_count).for_each(|i| put(i, 0));
+        (0..key_count).step_by(3).for_each(|i| put(i, 1));
+        (0..key_count).step_by(9).for_each(|i| put(i, 2));
+        for i in (0..key_count).step_by(5) {
+            assert!(store.delete(key(i)).unwrap());
+            items.remove(&key(i));
+        }
+        let killed = fs::read(home.path().join("store.hikv")).unwrap();
+        store.close().unwrap();
+        let closed = fs::read(home.path().join("store.hikv")).unwrap();
+        Aged { bytes: if end == End::Killed { killed } else { closed }, items }
+    }
+
+    /// The same region with a part of it changed.
+    pub(crate) fn altered(&self, alter: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+        let mut bytes = self.bytes.clone();
+        alter(&mut bytes);
+        bytes
+    }
+
+    /// The same region with a bit flipped.
+    pub(crate) fn flipped(&self, at: usize, bit: usize) -> Vec<u8> {
+        self.altered(|bytes| bytes[at + bit / 8] ^= 1 << (bit % 8))
+    }
+
+    pub(crate) fn word(&self, at: usize) -> u64 {
+        u64::from_le_bytes(self.bytes[at..at + 8].try_into().unwrap())
+    }
+
+    /// Where chunks begin, and the sealed words there.
+    pub(crate) fn chunks(&self) -> Vec<(usize, u64)> {
+        let mark = unseal(self.word(8_256)).unwrap() as usize;
+        let mut chunks = Vec::new();
+        let mut unit = 1;
+        while unit < mark {
+            let word = unseal(self.word(unit * UNIT)).unwrap();
+            chunks.push((unit * UNIT, word));
+            unit += (word & 0xFF_FFFF) as usize;
+        }
+        chunks
+    }
+
+    /// Where segments lie that have this state.
+    pub(crate) fn segments(&self, state: u64) -> Vec<usize> {
+        let chunks = self.chunks().into_iter().filter(|(_, word)| word >> 32 == 3);
+        let places = chunks.flat_map(|(at, _)| (1..SEGMENTS_CHUNK_UNITS as usize * 4).map(move |i| at + i * SEGMENT));
+        places.filter(|&at| unseal(self.word(at)).is_some_and(|word| word & 7 == state)).collect()
+    }
+
+    /// The words of entries in use in live segments: signature and position.
+    pub(crate) fn entries(&self) -> Vec<(usize, usize)> {
+        let lines = self.segments(2).into_iter().flat_map(|at| (at + 64..at + SEGMENT).step_by(64));
+        let slots = lines.flat_map(|line| (0..4).map(move |i| (line + i * 8, line + 32 + i * 8)));
+        slots.filter(|&(_, position)| self.word(position) << 16 != 0).collect()
+    }
+
+    /// Where each item lies, by its key.
+    pub(crate) fn places(&self) -> HashMap<Vec<u8>, usize> {
+        let offset = |position: usize| (self.word(position) & ((1 << 48) - 1)) as usize;
+        let items = self.entries().into_iter().map(|(_, position)| offset(position));
+        let places: HashMap<_, _> =
+            items.map(|at| (self.bytes[at + ITEM_HEADER_BYTES..][..KEY_BYTES].to_vec(), at)).collect();
+        assert_eq!(places.len(), self.items.len());
+        places
+    }
+
+    /// What a repair of `bytes` salvages: true, and no less than all items but `lost`, each of which is told.
+    #[track_caller]
+    pub(crate) fn assert_salvaged(&self, bytes: &[u8], lost: &[Vec<u8>]) -> Salvaged {
+        let salvaged = Salvaged::from(bytes).unwrap();
+        self.assert_true(&salvaged);
+        let missing: Vec<_> = self.items.keys().filter(|&key| !salvaged.items.contains_key(key)).cloned().collect();
+        assert_eq!(missing, lost, "{:?}", salvaged.findings);
+        assert_eq!(salvaged.report.lost_count as usize, lost.len(), "{:?}", salvaged.findings);
+        salvaged
+    }
+
+    /// Everything that was salvaged was there with this very value.
+    #[track_caller]
+    pub(crate) fn assert_true(&self, salvaged: &Salvaged) {
+        for (key, value) in &salvaged.items {
+            let text = String::from_utf8_lossy(key);
+            assert!(self.items.contains_key(key), "'{text}' was deleted: {:?}", salvaged.findings);
+            assert!(self.items[key] == *value, "'{text}' has an old value: {:?}", salvaged.findings);
+        }
+    }
+}
+
+/// What a repair left.
+#[derive(Debug)]
+pub(crate) struct Salvaged {
+    pub(crate) items: Items,
+    pub(crate) report: RepairReport,
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Salvaged {
+    /// Repairs a store of these bytes, which stay as they are.
+    pub(crate) fn from(bytes: &[u8]) -> Result<Salvaged, RepairError> {
+        let home = tempfile::tempdir().unwrap();
+        let (damaged, out) = (home.path().join("damaged"), home.path().join("out"));
+        fs::create_dir(&damaged).unwrap();
+        fs::write(damaged.join("store.hikv"), bytes).unwrap();
+        let salvaged = Salvaged::repaired(&damaged, &out);
+        assert!(fs::read(damaged.join("store.hikv")).unwrap() == bytes, "the damaged store was changed");
+        assert_eq!(fs::read_dir(&damaged).unwrap().count(), 1, "something was made beside the damaged store");
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1 + usize::from(salvaged.is_ok()));
+        salvaged
+    }
+
+    fn repaired(damaged: &Path, out: &Path) -> Result<Salvaged, RepairError> {
+        let mut findings = Vec::new();
+        let report = repair(damaged, out, |event| {
+            if let RepairEvent::Found(finding) = event {
+                findings.push(finding);
+            }
+            ControlFlow::Continue(())
+        })?;
+        let mut items = Items::new();
+        let store = Store::open_read_only(out).unwrap();
+        store
+            .for_each(|key, value| {
+                items.insert(key.to_vec(), value.to_vec());
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        assert_eq!(report.items as usize, items.len());
+        let count = |weight| findings.iter().filter(|finding| finding.weight == weight).count() as u64;
+        let counts = [Weight::Mended, Weight::Doubtful, Weight::Lost].map(count);
+        assert_eq!(counts, [report.mended_count, report.doubtful_count, report.lost_count]);
+        Ok(Salvaged { items, report, findings })
+    }
+}
+
+/// The start of an extent's item in its chunk.
+pub(crate) const EXTENT_ITEM: usize = CHUNK_HEADER_BYTES as usize;

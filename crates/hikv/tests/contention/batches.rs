@@ -1,0 +1,171 @@
+//! Batches are one step for readers, whichever keys they read.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use hikv::{Options, Store, WriteBatch};
+
+use crate::place::Placed;
+
+const PAIR_COUNT: u64 = 8;
+const WRITER_COUNT: u64 = 2;
+
+/// The two keys of a pair, in whatever buckets they lie.
+fn keys(pair: u64) -> [Vec<u8>; 2] {
+    ["left", "right"].map(|side| format!("{side} {pair}").into_bytes())
+}
+
+/// Writes values that come once: to both keys; every third time the right one is deleted instead.
+fn write_pairs(store: &Store, writer: u64, count: u64) {
+    let mut batch = WriteBatch::new();
+    for number in 0..count {
+        let [left, right] = keys(number * 7 % PAIR_COUNT);
+        let value = (number * WRITER_COUNT + writer) * 3 + number % 3;
+        batch.clear();
+        batch.put(left, value.to_le_bytes());
+        if number % 3 == 0 {
+            batch.delete(right)
+        } else {
+            batch.put(right, value.to_le_bytes())
+        };
+        store.write(&batch).unwrap();
+    }
+}
+
+fn value(store: &Store, key: &[u8]) -> Option<u64> {
+    store.get_with(key, |value| u64::from_le_bytes(value.try_into().unwrap())).unwrap()
+}
+
+/// Where the left key has the same value before and after, the right one had what was written with it. Says how often
+/// that was so.
+fn read_pairs(store: &Store, is_over: &AtomicBool) -> u64 {
+    let mut agreed_count = 0;
+    while !is_over.load(Ordering::Relaxed) {
+        for pair in 0..PAIR_COUNT {
+            let [left, right] = keys(pair);
+            let (before, seen, after) = (value(store, &left), value(store, &right), value(store, &left));
+            if let Some(written) = before.filter(|_| before == after) {
+                assert_eq!(seen, (written % 3 > 0).then_some(written), "half of a batch");
+                agreed_count += 1;
+            }
+        }
+    }
+    agreed_count
+}
+
+/// Writers and two readers; and who clears the store again and again.
+fn pairs_agree(options: &Options, write_count: u64, clears: bool) {
+    let placed = Placed::open(options);
+    let (store, is_over) = (&placed.store, AtomicBool::new(false));
+    thread::scope(|scope| {
+        let readers = [(); 2].map(|()| scope.spawn(|| read_pairs(store, &is_over)));
+        let clearing = clears.then(|| scope.spawn(|| clear_until(store, &is_over)));
+        let writers: Vec<_> =
+            (0..WRITER_COUNT).map(|writer| scope.spawn(move || write_pairs(store, writer, write_count))).collect();
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        is_over.store(true, Ordering::Relaxed);
+        clearing.into_iter().for_each(|clearing| clearing.join().unwrap());
+        let agreed_count: u64 = readers.into_iter().map(|reader| reader.join().unwrap()).sum();
+        assert!(agreed_count > 100, "{agreed_count} pairs were compared");
+    });
+    placed.assert_sound();
+}
+
+fn clear_until(store: &Store, is_over: &AtomicBool) {
+    while !is_over.load(Ordering::Relaxed) {
+        store.clear().unwrap();
+    }
+}
+
+/// Batches while keys are put in order, are kept in it, and scanned.
+fn order_is_kept(write_count: u64) {
+    let placed = Placed::open(&options().ordered(true));
+    let (store, is_over) = (&placed.store, AtomicBool::new(false));
+    thread::scope(|scope| {
+        let scans = scope.spawn(|| {
+            let mut scan_count = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                let items: Vec<_> = store.ordered().unwrap().iter().unwrap().map(Result::unwrap).collect();
+                assert!(items.is_sorted() && items.len() <= 2 * PAIR_COUNT as usize);
+                scan_count += 1;
+            }
+            scan_count
+        });
+        let writers: Vec<_> =
+            (0..WRITER_COUNT).map(|writer| scope.spawn(move || write_pairs(store, writer, write_count))).collect();
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        is_over.store(true, Ordering::Relaxed);
+        assert!(scans.join().unwrap() > 1);
+    });
+    let report = store.ordered().unwrap().verify().unwrap();
+    assert_eq!((report.items, report.damage), (store.len().unwrap(), vec![]));
+    placed.assert_sound();
+}
+
+/// Batches of new keys, among which segments split. Whoever has seen the first key of one finds all.
+fn groups_are_whole(options: &Options, group_count: u32) {
+    const GROUP_KEY_COUNT: u32 = 50;
+    let placed = Placed::open(options);
+    let store = &placed.store;
+    let key = |group: u32, number: u32| [group.to_be_bytes(), number.to_be_bytes()].concat();
+    thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            for group in 0..group_count {
+                while !store.contains(key(group, 0)).unwrap() {
+                    thread::yield_now();
+                }
+                let is_there = |number| store.contains(key(group, number)).unwrap();
+                assert!((1..GROUP_KEY_COUNT).all(is_there), "half of batch {group}");
+            }
+        });
+        for group in 0..group_count {
+            let mut batch = WriteBatch::new();
+            (0..GROUP_KEY_COUNT).for_each(|number| _ = batch.put(key(group, number), b"value"));
+            store.write(&batch).unwrap();
+        }
+        reader.join().unwrap();
+    });
+    assert_eq!(store.len().unwrap(), u64::from(group_count * GROUP_KEY_COUNT));
+    assert!(placed.store.stats().split_count > 5, "{:?}", placed.store.stats());
+    placed.assert_sound();
+}
+
+fn options() -> Options {
+    Options::new().partition_count(4)
+}
+
+/// Persists take as long as on slow memory, so that readers meet batches in every state.
+fn slow() -> Options {
+    options().persist_delay(Duration::from_micros(2))
+}
+
+#[test]
+fn two_keys_change_together() {
+    pairs_agree(&options(), 5_000, false);
+    pairs_agree(&slow(), 5_000, false);
+}
+
+#[test]
+fn two_keys_change_together_while_the_store_is_cleared() {
+    pairs_agree(&options(), 5_000, true);
+}
+
+#[test]
+fn batches_are_kept_in_order() {
+    order_is_kept(20_000);
+}
+
+#[test]
+fn keys_of_a_batch_appear_together_while_segments_split() {
+    groups_are_whole(&options().partition_count(1), 400);
+    groups_are_whole(&slow(), 400);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn batches_are_one_step_for_long() {
+    pairs_agree(&options(), 1_000_000, false);
+    pairs_agree(&slow(), 1_000_000, true);
+    groups_are_whole(&options(), 10_000);
+}

@@ -1,0 +1,120 @@
+//! Compaction beside readers and writers: moved again and again, keys stay registers, walks and scans stay right.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use hikv::{Options, Store};
+use testkit::{Contention, Stamped, contend};
+
+use crate::place::Placed;
+
+/// Runs `work` while another thread compacts without a pause; how many items were moved.
+fn while_compacted<R>(store: &Store, work: impl FnOnce() -> R) -> (R, u64) {
+    let (done, moved_items) = (AtomicBool::new(false), AtomicU64::new(0));
+    let result = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                let compacted = store.compact(|_| {}).expect("a sound store can be compacted");
+                assert_eq!(compacted.damaged, []);
+                moved_items.fetch_add(compacted.moved_items, Ordering::Relaxed);
+            }
+        });
+        let result = work();
+        done.store(true, Ordering::Relaxed);
+        result
+    });
+    (result, moved_items.into_inner())
+}
+
+fn judge(options: &Options, contention: &Contention, is_ordered: bool) {
+    let placed = Placed::open(options);
+    if is_ordered {
+        drop(placed.store.ordered().unwrap());
+    }
+    let (judged, moved_items) = while_compacted(&placed.store, || contend(&placed, contention));
+    judged.unwrap_or_else(|disorder| panic!("{disorder}"));
+    assert!(moved_items > 0, "nothing was moved");
+    placed.assert_sound();
+    if is_ordered {
+        assert_eq!(placed.store.ordered().unwrap().verify().unwrap().damage, []);
+    }
+}
+
+const MANY_KEYS: Contention = Contention {
+    thread_count: 3,
+    call_count: 30_000,
+    key_count: 5_000,
+    clear_every: 0,
+    swaps: true,
+    scans: false,
+    seed: 1,
+};
+
+#[test]
+fn keys_are_registers_while_items_are_moved() {
+    judge(&Options::new().partition_count(1), &MANY_KEYS, false);
+    judge(&Options::new().partition_count(1), &Contention { clear_every: 5_000, ..MANY_KEYS }, false);
+}
+
+#[test]
+fn keys_in_order_are_registers_while_items_are_moved() {
+    judge(&Options::new(), &MANY_KEYS, true);
+    judge(&Options::new(), &Contention { key_count: 500, scans: true, ..MANY_KEYS }, true);
+}
+
+const STAYING_COUNT: u64 = 4_000;
+const ROUND_COUNT: u64 = 20;
+
+/// Keys that stay lie among others that come and go, so that there is always something to gather.
+fn churn(store: &Store) {
+    for round in 1..=ROUND_COUNT {
+        for key in STAYING_COUNT..3 * STAYING_COUNT {
+            store.put(key.to_be_bytes(), Stamped { key, put: round }.value((key % 900) as usize)).unwrap();
+        }
+        for key in STAYING_COUNT..3 * STAYING_COUNT {
+            assert!(store.delete(key.to_be_bytes()).unwrap());
+        }
+    }
+}
+
+/// Every key that stays is shown once, in order, with its value.
+fn assert_scan(store: &Store) {
+    let ordered = store.ordered().unwrap();
+    let end = STAYING_COUNT.to_be_bytes();
+    let items = ordered.range(..&end[..]).unwrap().map(Result::unwrap);
+    let keys: Vec<u64> = items
+        .map(|(key, value)| {
+            let key = u64::from_be_bytes(key.try_into().unwrap());
+            assert_eq!(Stamped::read(&value), Some(Stamped { key, put: 0 }), "a torn or foreign value");
+            key
+        })
+        .collect();
+    assert!(keys.iter().copied().eq(0..STAYING_COUNT), "{} keys of {STAYING_COUNT}", keys.len());
+}
+
+#[test]
+fn scans_show_what_stays_once_while_it_is_moved() {
+    let placed = Placed::open(&Options::new());
+    let store = &placed.store;
+    for key in 0..STAYING_COUNT {
+        store.put(key.to_be_bytes(), Stamped { key, put: 0 }.value((key % 900) as usize)).unwrap();
+    }
+    let (scan_count, moved_items) = while_compacted(store, || {
+        let is_churned = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                churn(store);
+                is_churned.store(true, Ordering::Relaxed);
+            });
+            let mut scan_count = 0;
+            while !is_churned.load(Ordering::Relaxed) {
+                assert_scan(store);
+                scan_count += 1;
+            }
+            scan_count
+        })
+    });
+    assert!(scan_count > 0 && moved_items > 0, "{scan_count} scans, {moved_items} items moved");
+    assert_scan(store);
+    placed.assert_sound();
+}

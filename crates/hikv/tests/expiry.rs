@@ -1,0 +1,111 @@
+//! Keys that expire, as users of the library meet them.
+
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::thread;
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+use hikv::{Clock, Options, Store, Ttl};
+use tempfile::TempDir;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+struct Timed {
+    store: Store,
+    clock: Clock,
+    _dir: TempDir,
+}
+
+/// A store by a clock that stands still.
+fn timed() -> Timed {
+    let (dir, clock) = (tempfile::tempdir().unwrap(), Clock::manual(1_000_000));
+    let store = Options::new().clock(clock.clone()).open(dir.path()).unwrap();
+    Timed { store, clock, _dir: dir }
+}
+
+fn keys(store: &Store) -> Vec<Vec<u8>> {
+    let mut keys = Vec::new();
+    let each = |key: &[u8], _: &[u8]| {
+        keys.push(key.to_vec());
+        ControlFlow::Continue(())
+    };
+    store.for_each(each).unwrap();
+    keys
+}
+
+#[test]
+fn a_key_that_has_expired_is_absent_everywhere() {
+    let Timed { store, clock, _dir } = timed();
+    store.put("b", "stays").unwrap();
+    for key in ["a", "c"] {
+        store.put_with_ttl(key, "goes", SECOND).unwrap();
+    }
+    let ordered = store.ordered().unwrap();
+    assert_eq!((ordered.count::<&str>(..).unwrap(), keys(&store).len()), (3, 3));
+    let mut reader = store.reader("a").unwrap().unwrap();
+    clock.advance(SECOND);
+    reader.read_to_end(&mut Vec::new()).unwrap_err();
+    let mut value = b"before".to_vec();
+    assert!(!store.get_into("a", &mut value).unwrap() && value.is_empty());
+    assert!(store.reader("a").unwrap().is_none() && !store.contains("a").unwrap());
+    assert_eq!(store.get_with("a", <[u8]>::len).unwrap(), None);
+    assert_eq!(store.multi_get(&["a", "b", "c"]).unwrap(), [None, Some(b"stays".to_vec()), None]);
+    assert_eq!(keys(&store), [b"b"]);
+    assert_eq!(ordered.first().unwrap(), ordered.last().unwrap());
+    assert_eq!((ordered.ceiling("c").unwrap(), ordered.floor("a").unwrap()), (None, None));
+    assert_eq!(ordered.iter().unwrap().map(|item| item.unwrap().0).collect::<Vec<_>>(), [b"b"]);
+    assert_eq!((ordered.count::<&str>(..).unwrap(), ordered.count("a".."b").unwrap()), (1, 0));
+    assert_eq!((store.ttl("a").unwrap(), store.persist("a").unwrap()), (None, false));
+    assert!(!store.expire_in("a", SECOND).unwrap() && !store.delete("a").unwrap());
+    assert!(!store.compare_and_swap("c", Some(b"goes"), None).unwrap());
+    assert!(store.insert_if_absent("c", "new").unwrap());
+    assert_eq!((store.get("c").unwrap(), store.ttl("c").unwrap()), (Some(b"new".to_vec()), Some(Ttl::Unlimited)));
+    assert_eq!(ordered.delete_range::<&str>(..).unwrap(), 2);
+    assert_eq!(store.verify(|_| {}).unwrap().damage, []);
+}
+
+#[test]
+fn changes_keep_the_expiry_and_puts_clear_it() {
+    let Timed { store, clock, _dir } = timed();
+    store.put_expiring_at("number", "1", UNIX_EPOCH + 1005 * SECOND).unwrap();
+    assert_eq!(store.ttl("number").unwrap(), Some(Ttl::Left(5 * SECOND)));
+    assert_eq!(store.increment("number", 2).unwrap(), 3);
+    assert!(store.compare_and_swap("number", Some(b"3"), Some(b"4")).unwrap());
+    clock.advance(SECOND);
+    assert_eq!(store.ttl("number").unwrap(), Some(Ttl::Left(4 * SECOND)));
+    store.multi_put(&[("number", "5")]).unwrap();
+    assert_eq!(store.ttl("number").unwrap(), Some(Ttl::Unlimited));
+    assert!(store.expire_at("number", UNIX_EPOCH + 1002 * SECOND).unwrap());
+    clock.advance(SECOND);
+    assert_eq!(store.increment("number", 1).unwrap(), 1, "it begins anew");
+}
+
+#[test]
+fn expiries_outlive_the_process_that_set_them() {
+    let Timed { store, clock, _dir: dir } = timed();
+    store.put_with_ttl("early", "value", SECOND).unwrap();
+    store.put_with_ttl("late", "value", 9 * SECOND).unwrap();
+    store.close().unwrap();
+    clock.advance(SECOND);
+    let read_only = Options::new().clock(clock.clone()).read_only(true).open(dir.path()).unwrap();
+    assert_eq!(keys(&read_only), [b"late"]);
+    drop(read_only);
+    let store = Options::new().clock(clock).open(dir.path()).unwrap();
+    assert_eq!((keys(&store), store.ttl("late").unwrap()), (vec![b"late".to_vec()], Some(Ttl::Left(8 * SECOND))));
+}
+
+/// Nobody writes to the store, and its worker sleeps: it wakes by itself, by the system's clock.
+#[test]
+fn a_sleeping_worker_wakes_for_what_expires() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    store.put("stays", "value").unwrap();
+    store.put_with_ttl("late", "value", 3600 * SECOND).unwrap();
+    store.put_with_ttl("goes", "value", SECOND / 20).unwrap();
+    let deadline = Instant::now() + 60 * SECOND;
+    while store.stats().reaped_count == 0 {
+        assert!(Instant::now() < deadline, "nothing was reaped in a minute");
+        thread::yield_now();
+    }
+    assert_eq!((store.len().unwrap(), store.stats().reaped_count), (2, 1));
+}

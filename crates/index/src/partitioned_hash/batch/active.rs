@@ -1,0 +1,142 @@
+//! The batches under way, as readers ask them: in volatile memory, so that no reader searches a record.
+
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use heap::layout::{BATCH_WORD_COUNT, batch_word};
+use heap::{BatchState, BatchWord};
+use parking_lot::{Condvar, Mutex};
+use pmem::{Canary, Level, Medium, MediumError, Offset, Slot};
+
+use super::{Change, now};
+use crate::Position;
+use crate::partitioned_hash::directory::Retired;
+use crate::partitioned_hash::ops::settle;
+
+/// One batch that may have marked entries.
+#[derive(Debug)]
+pub(in crate::partitioned_hash) struct Active {
+    number: usize,
+    record: Offset,
+    /// The word is known to be durable as COMMITTED.
+    is_durable: AtomicBool,
+    /// Sorted by the entries' offsets.
+    changes: Box<[Change]>,
+}
+
+/// The batches under way, one for each batch word.
+#[derive(Debug, Default)]
+pub struct Batches {
+    active: [AtomicPtr<Active>; BATCH_WORD_COUNT],
+    /// Bit i for word i: somebody has the turn.
+    pub(super) taken: Mutex<u16>,
+    pub(super) returned: Condvar,
+}
+
+const _: () = assert!(BATCH_WORD_COUNT == u16::BITS as usize);
+
+impl Active {
+    pub(super) fn new(number: usize, record: Offset, changes: &[Change]) -> Box<Active> {
+        let mut changes: Box<[Change]> = changes.into();
+        changes.sort_unstable_by_key(|change| change.slot.position);
+        Box::new(Active { number, record, is_durable: AtomicBool::new(false), changes })
+    }
+
+    /// The word COMMITTED is durable.
+    pub(super) fn note_durable(&self) {
+        self.is_durable.store(true, Ordering::Release);
+    }
+
+    fn change(&self, slot: Slot) -> Option<&Change> {
+        let at = self.changes.binary_search_by_key(&slot.position, |change| change.slot.position).ok()?;
+        Some(&self.changes[at])
+    }
+
+    /// The entry's word as the batch decides, `None` if the batch is over.
+    fn decided<M: Medium>(&self, medium: &M, change: &Change) -> Result<Option<Position>, MediumError> {
+        let word = medium.load(batch_word(self.number), Ordering::Acquire);
+        let is = |state| word == BatchWord { record: self.record, state }.word();
+        if is(BatchState::Prepared) {
+            return Ok(Some(change.old));
+        }
+        if !is(BatchState::Committed) {
+            return Ok(None);
+        }
+        if !self.is_durable.load(Ordering::Acquire) && medium.is_writable() && !medium.breaks(Canary::UnsettledRead) {
+            medium.flush(batch_word(self.number).span(8));
+            medium.wait(medium.commit(Level::Strongest))?;
+            self.note_durable();
+        }
+        Ok(Some(change.new))
+    }
+}
+
+impl Batches {
+    /// The word of the entry at `slot`, seen with a mark, without one: durable, and as its batch decides.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::partitioned_hash) fn decided<M: Medium>(
+        &self,
+        medium: &M,
+        slot: Slot,
+        seen: Position,
+    ) -> Result<Position, MediumError> {
+        let mut seen = settle(medium, slot, seen)?;
+        while seen.is_in_batch() {
+            if let Some(decided) = self.ask(medium, slot)? {
+                return Ok(decided);
+            }
+            let now = now(medium, slot);
+            if now == seen {
+                return Ok(seen.out_of_batch());
+            }
+            seen = settle(medium, slot, now)?;
+        }
+        Ok(seen)
+    }
+
+    fn ask<M: Medium>(&self, medium: &M, slot: Slot) -> Result<Option<Position>, MediumError> {
+        self.all()
+            .find_map(|active| Some((active, active.change(slot)?)))
+            .map_or(Ok(None), |(active, change)| active.decided(medium, change))
+    }
+
+    /// True if a batch under way has the entry.
+    pub(in crate::partitioned_hash) fn has(&self, slot: Slot) -> bool {
+        self.all().any(|active| active.change(slot).is_some())
+    }
+
+    /// The caller is pinned.
+    fn all(&self) -> impl Iterator<Item = &Active> {
+        // SAFETY: what was unlinked is retired, and the caller is pinned since before this load.
+        self.active.iter().filter_map(|active| unsafe { active.load(Ordering::Acquire).as_ref() })
+    }
+
+    /// Readers may meet the batch's marks from now on.
+    pub(super) fn link(&self, active: Box<Active>) -> &Active {
+        let slot = &self.active[active.number];
+        let active = Box::into_raw(active);
+        slot.store(active, Ordering::Release);
+        // SAFETY: it stays until it is unlinked, which its only writer does, and retired.
+        unsafe { &*active }
+    }
+
+    /// No reader meets its marks any more.
+    pub(super) fn unlink(&self, number: usize) -> Retired<Active> {
+        let active = self.active[number].swap(ptr::null_mut(), Ordering::AcqRel);
+        // SAFETY: `link` made it of a box, and the turn's holder alone takes it away.
+        unsafe { Retired::new(active) }
+    }
+}
+
+impl Drop for Batches {
+    fn drop(&mut self) {
+        for active in &mut self.active {
+            let active = *active.get_mut();
+            if !active.is_null() {
+                // SAFETY: it came from a box, and nobody reads any more.
+                drop(unsafe { Box::from_raw(active) });
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Batches: several entries changed as one step, for a crash and for readers alike (`docs/decisions/0014-batches.md`).
+//!
+//! | step | a crash after it leaves |
+//! |---|---|
+//! | 1 the items, written and flushed by the caller | free space |
+//! | 2 the pairs of all keys locked; each looked for; free entries chosen, overflow bits flushed | the same, and perhaps the bits: searches look further, find nothing |
+//! | 3a the record, flushed; ordered, with items and bits | free space |
+//! | 3b a batch word names it: PREPARED; ordered | a batch that opening takes back: nothing |
+//! | 4 every entry published with the mark BATCH; ordered | some entries marked: opening puts what the record says was there in their place |
+//! | 5 the word says COMMITTED; committed, waited for | one of both words, so all of the batch or nothing |
+//! | 6 the marks taken away, deleted entries emptied; ordered | a batch that opening completes |
+//! | 7 the word is 0, ordered; the locks are released | the batch |
+//!
+//! # Readers
+//! Who meets the mark asks the batch ([`Batches`]): PREPARED means the old item, COMMITTED the new one, once that word is
+//! durable. All marks are there before COMMITTED is, so whoever has seen one key new finds every other new: by the mark,
+//! or without it.
+//!
+//! A reader sees the table's entry if it sees a mark, since it was linked before. It stays, and so do the old items and
+//! the record, until nobody is pinned who can have seen it: they are retired after it was unlinked. So the word that a
+//! reader compares with cannot be that of a later batch whose record lies at the same place. Where the word is neither,
+//! or the table has no such entry, the marks were taken away before: the reader loads the entry again. An entry that is
+//! the same then is marked without a batch, which is damage: it is read as it stands, and `check` tells.
+//!
+//! # Who else
+//! Writers of single keys, splits, the sweep and `clear` hold a lock of each pair whose entries they change or copy, and
+//! so meet no mark. What opening finds is finished before any of them runs (`recover.rs`), and before the sweep: the
+//! record is then reached by nothing, and free. In this process it is an allocation as any other.
+//!
+//! # Lock order
+//! A turn (one of sixteen); then all pairs, by partition, prefix and number: the order in which `clear` takes them. Then
+//! stashes, by partition and prefix. Who waits for a turn, a split or a queue holds none of the locks.
+
+mod active;
+pub mod record;
+mod recover;
+mod turns;
+mod write;
+
+pub use active::Batches;
+pub use turns::Turn;
+pub use write::{Batch, Finished, Full};
+
+pub(super) use active::Active;
+pub(super) use recover::recover;
+
+use heap::{BatchState, BatchWord};
+use pmem::{Canary, Medium, Slot};
+use std::sync::atomic::Ordering;
+
+use super::layout::slot_of;
+use crate::Position;
+
+/// What a batch does to one entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Change {
+    pub(super) slot: Slot,
+    /// The item before, empty if the entry was free.
+    pub(super) old: Position,
+    /// The item after, empty if the key is deleted.
+    pub(super) new: Position,
+}
+
+impl Change {
+    /// The word while the batch decides.
+    fn marked(&self) -> Position {
+        if self.new.is_empty() { self.old.deleted().in_batch() } else { self.new.in_batch() }
+    }
+
+    /// The word in the end.
+    pub(super) fn outcome(&self, state: BatchState) -> Position {
+        match state {
+            BatchState::Prepared => self.old,
+            BatchState::Committed => self.new,
+        }
+    }
+}
+
+fn now<M: Medium>(medium: &M, slot: Slot) -> Position {
+    Position::from_word(medium.load(slot.position, Ordering::Acquire))
+}
+
+/// Steps 6 and 7, for batch word `number`, but for the locks. Only what still has the mark is stored to; all is flushed,
+/// since an earlier process may have died between a store and its flush.
+fn finish<M: Medium>(medium: &M, number: usize, changes: &[Change], state: BatchState, early: Canary) {
+    for change in changes {
+        let seen = now(medium, change.slot);
+        if seen.is_in_batch() {
+            let word = change.outcome(state).in_place_of(seen);
+            medium.store(change.slot.position, word.word(), Ordering::Release);
+        }
+        medium.flush(change.slot.position.span(8));
+    }
+    if !medium.breaks(early) {
+        medium.order();
+    }
+    if !medium.breaks(Canary::BatchReplayed) {
+        BatchWord::clear(medium, number);
+        medium.order();
+    }
+}

@@ -1,0 +1,76 @@
+//! The bytes of a batch's record.
+//!
+//! ```text
+//! +0  count of operations, u32
+//! +4  checksum, u32            CRC-32C of bytes 0..4 and of all operations
+//! +8  operations, 24 bytes each:
+//!     +0  offset of the entry's position word
+//!     +8  the item's position before, 0 if the entry was free
+//!     +16 the item's position after, 0 if the key is deleted
+//! ```
+//!
+//! It lies where an item of its length could. Positions are without marks; the overflow bit is the line's, and stays.
+
+use pmem::{Checksum, Medium, Offset};
+
+use super::{Change, slot_of};
+use crate::Position;
+use crate::partitioned_hash::IndexError;
+
+/// Bytes before the operations.
+pub const HEADER_BYTES: u64 = 8;
+/// Bytes of an operation.
+pub const OPERATION_BYTES: u64 = 24;
+
+/// The length of a record of so many operations.
+#[must_use]
+pub const fn record_bytes(operation_count: usize) -> u64 {
+    HEADER_BYTES + operation_count as u64 * OPERATION_BYTES
+}
+
+/// Writes a record of `changes` and flushes it.
+///
+/// # Safety
+/// The caller reserved room for it at `at`.
+pub(super) unsafe fn write<M: Medium>(medium: &M, at: Offset, changes: &[Change]) {
+    let count = (changes.len() as u32).to_le_bytes();
+    let words = |change: &Change| [change.slot.position.0, change.old.word(), change.new.word()];
+    let body: Vec<u8> = changes.iter().flat_map(words).flat_map(u64::to_le_bytes).collect();
+    let checksum = Checksum::default().update(&count).update(&body).value();
+    // SAFETY: the caller's promise; places are multiples of 16 bytes, and so reach as far as the padding.
+    unsafe { medium.stream(at, &[&count, &checksum.to_le_bytes(), &body]) }
+}
+
+/// The changes in the record at `at`.
+///
+/// # Errors
+/// [`IndexError::Damaged`] if there is none, or it names what cannot be an entry.
+pub(in crate::partitioned_hash) fn read<M: Medium>(medium: &M, at: Offset) -> Result<Vec<Change>, IndexError> {
+    let damaged = |what| IndexError::Damaged { offset: at, what };
+    // SAFETY: the store is being opened: nobody stores to it.
+    let header = unsafe { medium.item(at.span(HEADER_BYTES)) }.map_err(|_| damaged("a batch's record lies outside"))?;
+    let word = u64::from_le_bytes(*header.first_chunk().expect("a header is a word"));
+    let (count, checksum) = (word as u32, (word >> 32) as u32);
+    let body_bytes = record_bytes(count as usize) - HEADER_BYTES;
+    // SAFETY: as above.
+    let body = unsafe { medium.item(at.plus(HEADER_BYTES).span(body_bytes)) }
+        .map_err(|_| damaged("a batch's record reaches outside"))?;
+    if Checksum::default().update(&count.to_le_bytes()).update(body).value() != checksum {
+        return Err(damaged("a batch's record does not fit its checksum"));
+    }
+    let words: Vec<u64> = body.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+    words
+        .as_chunks::<3>()
+        .0
+        .iter()
+        .map(|words| change(medium, *words))
+        .collect::<Option<_>>()
+        .ok_or_else(|| damaged("a batch's record names what is no entry"))
+}
+
+fn change<M: Medium>(medium: &M, [entry, old, new]: [u64; 3]) -> Option<Change> {
+    let slot = slot_of(Offset(entry)).filter(|_| entry < medium.len_bytes())?;
+    Some(Change { slot, old: Position::from_word(old), new: Position::from_word(new) })
+}
+
+const _: () = assert!(HEADER_BYTES == 8 && OPERATION_BYTES == 3 * 8);

@@ -1,0 +1,229 @@
+//! Carrying out a batch: steps 2 to 7.
+
+use std::collections::HashSet;
+
+use heap::{BatchState, BatchWord, Place};
+use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Slot};
+
+use super::{Active, Change, Turn, finish, now, record};
+use crate::Position;
+use crate::partitioned_hash::layout::Home;
+use crate::partitioned_hash::locked::LockedHome;
+use crate::partitioned_hash::ops::{Found, mark_unlinked};
+use crate::partitioned_hash::segment::{RawLock, Segment};
+use crate::partitioned_hash::{Context, Garbage, IndexError, PartitionedHash, Table, TableKind};
+
+/// The pairs of a batch's keys, locked, and what is to be done to their entries. The caller is pinned.
+pub struct Batch<'a, M, D: Dram> {
+    index: &'a PartitionedHash,
+    cx: Context<'a, M, D>,
+    changes: Vec<Change>,
+    /// Signatures of the changes: entries that were free get theirs.
+    signatures: Vec<u64>,
+    /// Free entries that were chosen.
+    chosen: HashSet<Offset>,
+    crowded: Vec<(u64, Offset)>,
+    stashes: Vec<(Offset, RawLock<'a>)>,
+    pairs: Vec<RawLock<'a>>,
+}
+
+/// A segment without room for all of a batch, which was not carried out.
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct Full {
+    signature: u64,
+    segment: Offset,
+    /// Entries that the batch would have filled, this one included.
+    wanted_count: usize,
+}
+
+/// A batch that took place.
+#[must_use]
+pub struct Finished {
+    /// An error if the medium failed to say that the batch is durable.
+    pub durable: Result<(), MediumError>,
+    /// Signatures, and segments of theirs that should be split: their stashes fill up.
+    pub crowded: Vec<(u64, Offset)>,
+}
+
+impl PartitionedHash {
+    /// Waits until fewer than sixteen batches are under way. The caller holds no lock.
+    pub fn batch_turn(&self) -> Turn<'_> {
+        self.batches.turn()
+    }
+
+    /// Locks the pairs of all `signatures` for a batch (step 2). The caller is pinned until the batch is finished or
+    /// dropped, and holds no bucket.
+    pub fn lock_batch<'a, M: Medium, D: Dram>(
+        &'a self,
+        cx: Context<'a, M, D>,
+        signatures: impl Iterator<Item = u64> + Clone,
+    ) -> Batch<'a, M, D> {
+        loop {
+            let mut homes: Vec<_> = signatures.clone().map(|signature| self.lock_rank(signature)).collect();
+            homes.sort_unstable_by_key(|&(rank, _)| rank);
+            homes.dedup_by_key(|&mut (rank, _)| rank);
+            let pairs: Vec<_> = homes.iter().map(|&(rank, segment)| segment.lock_pair(rank.pair)).collect();
+            if homes.iter().any(|(_, segment)| segment.is_dead()) {
+                drop(pairs);
+                std::thread::yield_now();
+                continue;
+            }
+            homes.iter().for_each(|(_, segment)| segment.make_durable(cx.medium));
+            let (changes, signatures, crowded, stashes) = Default::default();
+            return Batch { index: self, cx, changes, signatures, chosen: HashSet::new(), crowded, stashes, pairs };
+        }
+    }
+
+    /// Makes room for a batch, which is carried out anew then. The caller holds no bucket.
+    ///
+    /// # Errors
+    /// The allocator's, and nothing has changed.
+    pub fn split_for_batch<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, full: Full) -> Result<(), IndexError> {
+        self.split_for(cx, full.signature, full.segment, full.wanted_count)
+    }
+
+    fn lock_rank(&self, signature: u64) -> (Rank, &Segment) {
+        let segment = self.root().segment(self.geometry, signature);
+        let prefix = (segment.prefix() << 1).checked_shl(63 - segment.depth()).unwrap_or(0);
+        let (partition, pair) = (self.geometry.partition(signature), Home::of(signature).pair);
+        (Rank { partition, prefix, segment: segment.offset(), pair }, segment)
+    }
+}
+
+/// The place of a pair in the lock order. Two segments of one prefix are there only while one is split or cleared, which
+/// whoever locks the dead one finds out.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    partition: usize,
+    /// Aligned to the left.
+    prefix: u64,
+    segment: Offset,
+    pair: u64,
+}
+
+impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
+    /// As [`PartitionedHash::find`], under the lock.
+    ///
+    /// # Errors
+    /// The visitor's.
+    pub fn find<R, E: From<MediumError>>(
+        &self,
+        signature: u64,
+        visit: impl FnMut(Position) -> Result<Option<R>, E>,
+    ) -> Result<Option<Found<R>>, E> {
+        self.home(signature).find(visit)
+    }
+
+    /// Notes that `position`, whose item was flushed, gets an entry. The key has none yet. Keys come in the order of their
+    /// signatures.
+    ///
+    /// # Errors
+    /// [`Full`]: drop the batch, make room ([`PartitionedHash::split_for_batch`]) and start over.
+    pub fn insert(&mut self, signature: u64, position: Position) -> Result<(), Full> {
+        let home = self.home(signature);
+        let segment = home.segment();
+        let full = Full { signature, segment: segment.offset(), wanted_count: self.chosen.len() + 1 };
+        let mut room = home.room(|slot| self.is_free(&home, slot));
+        if room.is_none() {
+            self.lock_stash(segment);
+            let further = home.room_further(|slot| self.is_free(&home, slot)).ok_or(full)?;
+            self.crowded.extend(further.1.then_some((signature, segment.offset())));
+            room = Some(further.0);
+        }
+        let room = room.expect("it was found");
+        home.mark_way(room.way);
+        self.chosen.insert(room.slot.position);
+        self.note(signature, Change { slot: room.slot, old: Position::EMPTY, new: position.item() });
+        Ok(())
+    }
+
+    /// Notes that `position`, whose item was flushed, takes the place of what was found.
+    pub fn replace<R>(&mut self, signature: u64, found: &Found<R>, position: Position) {
+        self.note(signature, Change { slot: found.slot, old: found.position.item(), new: position.item() });
+    }
+
+    /// Notes that what was found is deleted.
+    pub fn remove<R>(&mut self, signature: u64, found: &Found<R>) {
+        self.note(signature, Change { slot: found.slot, old: found.position.item(), new: Position::EMPTY });
+    }
+
+    /// Steps 3 to 7: the changes happen, all at once. The record, for which room of
+    /// [`record_bytes`](super::record::record_bytes) is at `record`, is retired.
+    pub fn commit(self, turn: &Turn<'_>, record: Place) -> Finished {
+        let medium = self.cx.medium;
+        // SAFETY: the room is the caller's alone.
+        unsafe { record::write(medium, record.offset, &self.changes) };
+        if !medium.breaks(Canary::BatchBeforeRecord) {
+            medium.order();
+        }
+        let word = |state| BatchWord { record: record.offset, state };
+        word(BatchState::Prepared).store(medium, turn.number);
+        medium.order();
+        let batches = &self.index.batches;
+        let active = batches.link(Active::new(turn.number, record.offset, &self.changes));
+        self.publish();
+        word(BatchState::Committed).store(medium, turn.number);
+        let durable = medium.wait(medium.commit(Level::Strongest));
+        if durable.is_ok() {
+            active.note_durable();
+        }
+        self.count_and_unlink();
+        finish(medium, turn.number, &self.changes, BatchState::Committed, Canary::BatchForgottenEarly);
+        let active = batches.unlink(turn.number);
+        let Batch { cx, crowded, stashes, pairs, .. } = self;
+        drop((stashes, pairs));
+        cx.retire(Garbage::Table(Table(TableKind::Batch(active))));
+        cx.retire(Garbage::Place(record));
+        Finished { durable, crowded }
+    }
+
+    /// Step 4.
+    fn publish(&self) {
+        let medium = self.cx.medium;
+        for (change, &signature) in self.changes.iter().zip(&self.signatures) {
+            let mut word = change.marked();
+            if medium.breaks(Canary::HalfBatch) {
+                word = word.out_of_batch();
+            }
+            let signature = change.old.is_empty().then_some(signature);
+            medium.publish(change.slot, signature, word.in_place_of(now(medium, change.slot)).word());
+        }
+        if !medium.breaks(Canary::BatchBeforeEntries) {
+            medium.order();
+        }
+    }
+
+    /// Counts entries, and keeps the sweep from what it will not meet any more. Under the locks.
+    fn count_and_unlink(&self) {
+        for (change, &signature) in self.changes.iter().zip(&self.signatures) {
+            let by = i16::from(change.old.is_empty()) - i16::from(change.new.is_empty());
+            let home = self.home(signature);
+            home.segment().count(home.pair(), by);
+            if !change.old.is_empty() {
+                mark_unlinked(self.cx.heap, change.old);
+            }
+        }
+    }
+
+    fn home(&self, signature: u64) -> LockedHome<'a, M> {
+        let segment = self.index.root().segment(self.index.geometry, signature);
+        LockedHome::new(self.cx.medium, &self.index.batches, segment, signature)
+    }
+
+    fn is_free(&self, home: &LockedHome<'_, M>, slot: Slot) -> bool {
+        home.is_free(slot) && !self.chosen.contains(&slot.position)
+    }
+
+    /// Once, and until the batch is over: entries that were chosen there stay free until they are published.
+    fn lock_stash(&mut self, segment: &'a Segment) {
+        if self.stashes.last().is_none_or(|(locked, _)| *locked != segment.offset()) {
+            self.stashes.push((segment.offset(), segment.lock_stash()));
+        }
+    }
+
+    fn note(&mut self, signature: u64, change: Change) {
+        self.changes.push(change);
+        self.signatures.push(signature);
+    }
+}

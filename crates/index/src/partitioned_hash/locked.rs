@@ -1,0 +1,104 @@
+//! A signature's home line and the ways out of it, in a segment of which the caller has locked the signature's pair.
+
+use std::sync::atomic::Ordering;
+
+use pmem::{Canary, Medium, MediumError, Slot};
+
+use super::batch::Batches;
+use super::image::{Room, overflow_word, room};
+use super::layout::{Home, Way, entry_lines, slot};
+use super::ops::{Found, search};
+use super::segment::Segment;
+use super::split::crowded_from_line;
+use crate::Position;
+
+/// What a writer sees of a segment. Whoever makes it holds the pair's lock while it lives.
+pub(super) struct LockedHome<'a, M> {
+    medium: &'a M,
+    batches: &'a Batches,
+    segment: &'a Segment,
+    signature: u64,
+    home: Home,
+}
+
+impl<'a, M: Medium> LockedHome<'a, M> {
+    #[inline(always)]
+    pub(super) fn new(medium: &'a M, batches: &'a Batches, segment: &'a Segment, signature: u64) -> LockedHome<'a, M> {
+        LockedHome { medium, batches, segment, signature, home: Home::of(signature) }
+    }
+
+    pub(super) fn medium(&self) -> &'a M {
+        self.medium
+    }
+
+    pub(super) fn segment(&self) -> &'a Segment {
+        self.segment
+    }
+
+    pub(super) fn signature(&self) -> u64 {
+        self.signature
+    }
+
+    pub(super) fn pair(&self) -> u64 {
+        self.home.pair
+    }
+
+    /// As [`super::PartitionedHash::find`].
+    #[inline(always)]
+    pub(super) fn find<R, E: From<MediumError>>(
+        &self,
+        mut visit: impl FnMut(Position) -> Result<Option<R>, E>,
+    ) -> Result<Option<Found<R>>, E> {
+        search(self.medium, self.batches, self.segment.offset(), self.signature, &mut visit)
+    }
+
+    /// The first free entry in the pair.
+    #[inline(always)]
+    pub(super) fn room(&self, free: impl Fn(Slot) -> bool) -> Option<Room> {
+        room(self.home, self.segment.offset(), free).filter(|room| room.way != Some(Way::Further))
+    }
+
+    /// A free entry in stash or chain, and whether a split is due. Under the stash lock.
+    pub(super) fn room_further(&self, free: impl Fn(Slot) -> bool) -> Option<(Room, bool)> {
+        let segment = self.segment.offset();
+        let first_free = |line| (0..4).map(|i| slot(line, i)).find(|&slot| free(slot));
+        let room = |slot| Room { slot, way: Some(Way::Further) };
+        let mut stash = self.home.lines(Way::Further, segment).enumerate();
+        if let Some((line, slot)) = stash.find_map(|(i, line)| Some((i as u64, first_free(line)?))) {
+            return Some((room(slot), line >= crowded_from_line(segment)));
+        }
+        let mut chain = self.segment.chain(self.medium).skip(1).flat_map(entry_lines);
+        chain.find_map(first_free).map(|slot| (room(slot), false))
+    }
+
+    /// Sets the bit that leads to an entry outside its home line, and flushes it; true if the bit is new, and to be
+    /// ordered before the entry.
+    #[inline(always)]
+    pub(super) fn mark_way(&self, way: Option<Way>) -> bool {
+        let Some(way) = way else { return false };
+        let word = overflow_word(self.home, way, self.segment.offset());
+        let mut seen = self.medium.load(word, Ordering::Acquire);
+        if Position::from_word(seen).has_overflow() {
+            return false;
+        }
+        // Only a reader that settles the word can be in the way.
+        while let Err(now) = self.medium.compare_exchange(word, seen, Position::from_word(seen).overflow().word()) {
+            seen = now;
+        }
+        if !self.medium.breaks(Canary::OverflowBitLate) {
+            self.medium.flush(word.span(8));
+        }
+        true
+    }
+
+    #[inline(always)]
+    pub(super) fn is_free(&self, slot: Slot) -> bool {
+        let position = self.now(slot);
+        position.is_empty() || position.is_deleted() && !position.is_undecided()
+    }
+
+    #[inline(always)]
+    pub(super) fn now(&self, slot: Slot) -> Position {
+        Position::from_word(self.medium.load(slot.position, Ordering::Acquire))
+    }
+}

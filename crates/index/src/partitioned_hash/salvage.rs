@@ -1,0 +1,219 @@
+//! What is left of a damaged index: its segments and their entries, read without a directory, and never stored to.
+//!
+//! An opening refuses an index whose live segments do not cover every prefix exactly once. Whoever salvages takes each
+//! segment for itself: what its state word says goes, and where that cannot be read, what the others leave uncovered
+//! tells whether the segment can have been in use.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::RangeInclusive;
+use std::sync::atomic::Ordering;
+
+use heap::BatchWord;
+use heap::layout::{BATCH_WORD_COUNT, SEGMENT_BYTES};
+use heap::salvage::Told;
+use pmem::{Medium, Offset, unseal};
+
+use super::IndexError;
+use super::batch::{Change, record};
+use super::layout::{Geometry, Header, NEXT_BYTES, PREFIX_BYTES, State, entry_lines, slot};
+use super::open::states_of;
+use super::recover::{committed, header};
+use super::segment::Entry;
+use crate::Position;
+
+/// What a place for a segment holds, as far as its header tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// Nothing: its header is zero.
+    Unused,
+    /// A segment that is not in use, or only through another one's chain.
+    Void,
+    /// A segment in use.
+    Live(Header),
+    /// Its header is damaged; whether it says that it is in use.
+    Unreadable {
+        /// The state word is whole: the segment is live.
+        is_live: bool,
+    },
+}
+
+/// The states that committed splits give to segments, whatever those say themselves.
+#[derive(Clone, Debug, Default)]
+pub struct SplitStates(HashMap<Offset, State>);
+
+impl SplitStates {
+    /// Reads every split record. A damaged one is told and taken for none: until a split has ended, the old segment has
+    /// all that the new ones have.
+    pub fn read<M: Medium>(medium: &M, geometry: Geometry, told: &mut Told<'_>) -> SplitStates {
+        let mut states = HashMap::new();
+        for partition in 0..geometry.partition_count() as u32 {
+            match committed(medium, partition) {
+                Ok(split) => states.extend(split.iter().flat_map(states_of)),
+                Err(IndexError::Damaged { offset, what }) => told(offset, what),
+                Err(IndexError::Heap(_)) => {}
+            }
+        }
+        SplitStates(states)
+    }
+
+    /// What lies at `segment`, a place in the medium. Segments of any generation are live here.
+    pub fn standing<M: Medium>(&self, medium: &M, segment: Offset) -> Standing {
+        let (word, prefix) = [0, PREFIX_BYTES].map(|at| medium.load(segment.plus(at), Ordering::Acquire)).into();
+        if word == 0 && prefix == 0 {
+            return Standing::Unused;
+        }
+        let Some((stored, _)) = Header::state_in(word) else { return Standing::Unreadable { is_live: false } };
+        if self.0.get(&segment).copied().unwrap_or(stored) != State::Live {
+            return Standing::Void;
+        }
+        header(medium, segment).map_or(Standing::Unreadable { is_live: true }, Standing::Live)
+    }
+}
+
+/// What the batches that a crash interrupted decide of their entries, as far as their records are whole.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupted(HashMap<Offset, Position>);
+
+impl Interrupted {
+    /// Reads every batch word and its record. A damaged one is taken for none.
+    pub fn read<M: Medium>(medium: &M) -> Interrupted {
+        let words = (0..BATCH_WORD_COUNT).filter_map(|number| BatchWord::load(medium, number).ok()?);
+        let changes = words.filter_map(|word| Some((word.state, record::read(medium, word.record).ok()?)));
+        let decided = |state| move |change: Change| (change.slot.position, change.outcome(state));
+        Interrupted(changes.flat_map(|(state, changes)| changes.into_iter().map(decided(state))).collect())
+    }
+
+    /// The word of a marked entry as its batch decides; `None` if no record has the entry.
+    #[must_use]
+    pub fn decided(&self, entry: &Entry) -> Option<Position> {
+        self.0.get(&entry.slot.position).copied()
+    }
+}
+
+/// The segments that are reached from `segment`, itself the first, and the chain word that is damaged, if one is.
+/// `is_place` tells where segments can lie.
+pub fn chain_from<M: Medium>(
+    medium: &M,
+    segment: Offset,
+    is_place: &dyn Fn(Offset) -> bool,
+) -> (Vec<Offset>, Option<Offset>) {
+    let mut chain = vec![segment];
+    loop {
+        let at = chain[chain.len() - 1].plus(NEXT_BYTES);
+        let next = match medium.load(at, Ordering::Acquire) {
+            0 => return (chain, None),
+            word => unseal(word).map(Offset),
+        };
+        match next {
+            Some(Offset(0)) => return (chain, None),
+            Some(next) if is_place(next) && !chain.contains(&next) => chain.push(next),
+            _ => return (chain, Some(at)),
+        }
+    }
+}
+
+/// Every entry of the segment at `segment`, a place in the medium, empty ones among them.
+pub fn entries<M: Medium>(medium: &M, segment: Offset) -> impl Iterator<Item = Entry> + '_ {
+    let slots = entry_lines(segment).flat_map(|line| (0..4).map(move |i| slot(line, i)));
+    slots.map(|slot| Entry::read(medium, slot))
+}
+
+/// The signatures that live segments cover: for each first one the last one.
+#[derive(Clone, Debug, Default)]
+pub struct Cover(BTreeMap<u64, u64>);
+
+impl Cover {
+    /// Adds the signatures of a live segment; `None` if the geometry has no such segment.
+    pub fn add(&mut self, geometry: Geometry, header: Header) -> Option<()> {
+        let (first, last) = geometry.signatures(header)?.into_inner();
+        let known = self.0.entry(first).or_insert(last);
+        *known = last.max(*known);
+        Some(())
+    }
+
+    /// True if a live segment has the signature's prefix.
+    #[must_use]
+    pub fn has(&self, signature: u64) -> bool {
+        // A segment of lesser depth may begin far before: overlaps are damage, and rare.
+        self.0.range(..=signature).rev().any(|(_, &last)| signature <= last)
+    }
+
+    /// The signatures that no live segment has, in runs.
+    #[must_use]
+    pub fn gaps(&self) -> Vec<RangeInclusive<u64>> {
+        let (mut gaps, mut next) = (Vec::new(), Some(0));
+        for (&first, &last) in &self.0 {
+            let Some(from) = next else { break };
+            if first > from {
+                gaps.push(from..=first - 1);
+            }
+            next = last.checked_add(1).map(|past| past.max(from));
+        }
+        gaps.extend(next.map(|from| from..=u64::MAX));
+        gaps
+    }
+}
+
+impl Geometry {
+    /// The signatures that belong to a segment; `None` if there is no such partition.
+    #[must_use]
+    pub fn signatures(self, header: Header) -> Option<RangeInclusive<u64>> {
+        let bits = self.partition_count().trailing_zeros() + header.depth;
+        let prefix = u64::from(header.partition) << header.depth | header.prefix;
+        let first = (prefix << 1).checked_shl(63 - bits).unwrap_or(0);
+        let exists = (header.partition as usize) < self.partition_count();
+        exists.then_some(first..=first | u64::MAX.checked_shr(bits).unwrap_or(0))
+    }
+}
+
+/// True if a segment lies wholly in a medium of this length, where segments are aligned.
+#[must_use]
+pub fn is_in(len_bytes: u64, segment: Offset) -> bool {
+    segment.0.is_multiple_of(SEGMENT_BYTES) && segment.span(SEGMENT_BYTES).end().is_some_and(|end| end <= len_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn live(partition: u32, depth: u32, prefix: u64) -> Header {
+        Header { state: State::Live, partition, depth, prefix, generation: 0 }
+    }
+
+    #[test]
+    fn a_segment_has_the_signatures_that_the_directory_would_send_to_it() {
+        for partition_count in [1, 4, 256] {
+            let geometry = Geometry::new(partition_count).unwrap();
+            for signature in [0, 1, 0x8000_0000_0000_0000, 0x0123_4567_89AB_CDEF, u64::MAX] {
+                for depth in [0, 1, 5, 26] {
+                    let partition = geometry.partition(signature) as u32;
+                    let header = live(partition, depth, geometry.prefix(signature, depth));
+                    let range = geometry.signatures(header).unwrap();
+                    assert!(range.contains(&signature), "{signature:#x} in {range:x?} of depth {depth}");
+                    assert_eq!(
+                        (geometry.prefix(*range.start(), depth), geometry.prefix(*range.end(), depth)).0,
+                        header.prefix
+                    );
+                    let total = u128::from(range.end() - range.start()) + 1;
+                    assert_eq!((total * u128::from(partition_count)) << depth, 1 << 64);
+                }
+            }
+        }
+        assert_eq!(Geometry::new(4).unwrap().signatures(live(4, 0, 0)), None);
+    }
+
+    #[test]
+    fn gaps_are_what_no_segment_covers() {
+        let geometry = Geometry::new(2).unwrap();
+        let mut cover = Cover::default();
+        assert_eq!(cover.gaps(), [0..=u64::MAX]);
+        cover.add(geometry, live(1, 1, 1)).unwrap();
+        cover.add(geometry, live(0, 1, 0)).unwrap();
+        assert_eq!(cover.gaps(), [1 << 62..=(3 << 62) - 1]);
+        assert!(cover.has(5) && cover.has(u64::MAX) && !cover.has(1 << 62));
+        cover.add(geometry, live(0, 0, 0)).unwrap();
+        assert_eq!(cover.gaps(), [1 << 63..=(3 << 62) - 1]);
+        cover.add(geometry, live(1, 1, 0)).unwrap();
+        assert_eq!(cover.gaps(), []);
+    }
+}

@@ -1,0 +1,99 @@
+//! A batch of two keys, and readers of both: whoever has seen one of them new sees the other new, and so does a loss of
+//! power.
+
+use heap::{BatchState, BatchWord};
+
+use super::*;
+
+/// Whole, or broken in one step.
+fn broken(step: Option<Canary>) -> Broken {
+    Broken { step, pins: false }
+}
+
+impl Scene {
+    fn write_batch(&self, changes: &[(Key, Option<u64>)]) {
+        let _turn = self.bucket.lock().unwrap();
+        self.rig.write_batch(changes);
+    }
+
+    /// What opening would make of what a loss of power leaves of the key, which had the value `old` before the batch.
+    fn durable_in_batch(&self, key: Key, old: Option<u64>) -> Option<u64> {
+        let (entries, word) = self.rig.medium.durable_words();
+        let (_, position) = *entries.iter().find(|(signature, _)| *signature == key.signature)?;
+        if position.is_in_batch()
+            && BatchWord::from_word(word).expect("marked without a batch").state == BatchState::Prepared
+        {
+            return old;
+        }
+        position.is_live().then(|| item(&self.rig.medium.sim, position).1)
+    }
+}
+
+/// ONE and TWO before and after the batch.
+const REPLACED: [[Option<u64>; 2]; 2] = [[Some(1), Some(1)], [Some(2), Some(2)]];
+const MOVED: [[Option<u64>; 2]; 2] = [[Some(1), None], [None, Some(2)]];
+
+fn write(scene: &Scene, [_, [one, two]]: [[Option<u64>; 2]; 2]) {
+    scene.write_batch(&[(ONE, one), (TWO, two)]);
+}
+
+/// Reads one key, then the other, which is not older; nor is either after a loss of power then.
+fn read(scene: &Scene, keys: [Key; 2], [old, new]: [[Option<u64>; 2]; 2]) {
+    let mut was_new = false;
+    for (i, key) in keys.into_iter().enumerate() {
+        let of = if key == ONE { 0 } else { 1 };
+        let seen = scene.get(key);
+        assert!(seen == new[of] || seen == old[of] && !was_new, "half of a batch: {seen:?} was read as number {i}");
+        was_new |= seen == new[of];
+        if was_new {
+            let durable = [scene.durable_in_batch(ONE, old[0]), scene.durable_in_batch(TWO, old[1])];
+            assert_eq!(durable, new, "what was read is not durable");
+        }
+    }
+}
+
+fn replaced(step: Option<Canary>) {
+    let before = |scene: &Scene| [ONE, TWO].into_iter().for_each(|key| scene.put(key, 1));
+    let threads: [fn(&Scene); 2] = [|scene| write(scene, REPLACED), |scene| read(scene, [ONE, TWO], REPLACED)];
+    model(broken(step), before, &threads, |scene| read(scene, [TWO, ONE], [REPLACED[1]; 2]));
+}
+
+#[test]
+fn two_keys_are_replaced_as_one_step() {
+    replaced(None);
+}
+
+#[test]
+fn one_key_goes_and_another_comes_as_one_step() {
+    let before = |scene: &Scene| scene.put(ONE, 1);
+    for reader in [(|scene| read(scene, [ONE, TWO], MOVED)) as fn(&Scene), |scene| read(scene, [TWO, ONE], MOVED)] {
+        let after = |scene: &Scene| read(scene, [TWO, ONE], [MOVED[1]; 2]);
+        model(WHOLE, before, &[|scene| write(scene, MOVED), reader], after);
+    }
+}
+
+/// A later batch takes the same word.
+#[test]
+fn a_reader_takes_no_later_batch_for_an_earlier_one() {
+    let before = |scene: &Scene| [ONE, TWO].into_iter().for_each(|key| scene.put(key, 1));
+    let writer = |scene: &Scene| {
+        [2, 3].into_iter().for_each(|value| scene.write_batch(&[(ONE, Some(value)), (TWO, Some(value))]))
+    };
+    let reader = |scene: &Scene| {
+        let [first, second] = [scene.get(ONE), scene.get(TWO)];
+        assert!(first.is_some() && first <= second, "{second:?} after {first:?}");
+    };
+    model(WHOLE, before, &[writer, reader], |scene| assert_eq!((scene.get(ONE), scene.get(TWO)), (Some(3), Some(3))));
+}
+
+#[test]
+#[should_panic(expected = "half of a batch")]
+fn entries_without_marks_are_caught() {
+    replaced(Some(Canary::HalfBatch));
+}
+
+#[test]
+#[should_panic(expected = "what was read is not durable")]
+fn a_batch_that_is_read_before_it_is_durable_is_caught() {
+    replaced(Some(Canary::UnsettledRead));
+}

@@ -1,0 +1,36 @@
+//! Holes: space of a mapped region that is given back, and taken again.
+//!
+//! A store to a page without space takes it silently, and where the file system is full ends in a signal. So who has given
+//! pages back takes their space again, here, before the first store; a full file system is an error then. The mapping stays
+//! as it is: a hole reads as zeros.
+//!
+//! The kernel may do either late. After a crash a hole may be filled or a filled one be a hole again, but for pages that were
+//! stored to: on DAX the fault that made such a page writable waited for the file system (MAP_SYNC); elsewhere nothing is
+//! promised after the machine's crash.
+
+use std::sync::atomic::Ordering;
+
+use pmem::{MediumError, Span};
+
+use crate::Mapped;
+use crate::error::growth_error;
+use crate::growth::{pages_touched, pages_within};
+
+impl Mapped {
+    /// See [`pmem::Medium::discard`].
+    pub(crate) fn punch(&self, span: Span) -> u64 {
+        let pages = pages_within(span, self.len_bytes.load(Ordering::Acquire), self.backing.page_bytes());
+        let may_punch = self.writable && self.in_owner() && !pages.is_empty();
+        if may_punch && self.backing.punch(pages.clone()) { pages.end - pages.start } else { 0 }
+    }
+
+    /// See [`pmem::Medium::back`].
+    pub(crate) fn fill(&self, span: Span) -> Result<(), MediumError> {
+        let region_bytes = self.len_bytes.load(Ordering::Acquire);
+        let pages = pages_touched(span, region_bytes, self.backing.page_bytes());
+        if !self.writable || pages.is_empty() {
+            return Ok(());
+        }
+        self.backing.fill_holes(pages).map_err(|errno| growth_error(errno, region_bytes))
+    }
+}

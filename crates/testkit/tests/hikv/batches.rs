@@ -1,0 +1,159 @@
+//! Batches crashed at every step, and read between every two: all of one is there or nothing.
+
+use engine::Hasher;
+use index::partitioned_hash::layout::{Home, LINE_ENTRY_COUNT};
+use pmem::Canary;
+use pmem_sim::Model;
+use testkit::{Op, Problem, Script, Settings, Visitor};
+
+use crate::scripts::{EXTENT_BYTES, delete, put, up_to_a_split};
+use crate::subject::{Crashed, HASH_SEED, InOrder};
+use crate::{caught, passes, settings, sparing};
+
+/// A change: a key with its new value, or without one.
+fn change(key: impl AsRef<[u8]>, value: Option<&[u8]>) -> (Vec<u8>, Option<Vec<u8>>) {
+    (key.as_ref().to_vec(), value.map(<[u8]>::to_vec))
+}
+
+fn batch<K: AsRef<[u8]>, V: AsRef<[u8]>>(changes: impl IntoIterator<Item = (K, Option<V>)>) -> Op {
+    let changes = changes.into_iter().map(|(key, value)| change(key, value.as_ref().map(AsRef::as_ref)));
+    Op::Batch(changes.collect())
+}
+
+/// Inserts, replacements and deletions, together; a key twice; nothing; keys that are not there.
+fn several_changes_at_once() -> Script {
+    let ops = [
+        batch([("a", Some("1")), ("b", Some("2"))]),
+        batch([("a", Some(&"3".repeat(100)[..])), ("b", None), ("c", Some("4")), ("no such key", None)]),
+        put("a", "5"),
+        batch([("c", Some("6")), ("c", None), ("b", Some("7")), ("b", Some("8"))]),
+        batch([("no such key", None::<&str>)]),
+        batch([("a", None), ("b", None::<&str>)]),
+    ];
+    Script::fresh(70, ops)
+}
+
+/// What is written after a batch, while its word may still be there: where it is a later batch on the same keys, and where
+/// it is not.
+fn changed_again() -> Script {
+    let ops = [
+        batch([("a", Some("1")), ("b", Some("2"))]),
+        put("a", [3; 40]),
+        delete("b"),
+        batch([("a", Some("4")), ("b", Some("5"))]),
+        Op::Reopen,
+        put("b", "6"),
+        batch([("a", None), ("b", Some("7"))]),
+    ];
+    Script::fresh(71, ops)
+}
+
+/// So many keys that some share a pair, some overflow to its partner or the stash, and the batch that has no room splits.
+fn around_a_split() -> Script {
+    let setup = up_to_a_split();
+    let next = setup.len() as u32;
+    let new = (next..next + 12).map(|i| (i.to_be_bytes(), Some("w")));
+    let old = (0..8u32).map(|i| (i.to_be_bytes(), (i % 2 == 0).then_some("x")));
+    let tail = [batch(new.chain(old)), Op::Reopen, batch((0..4u32).map(|i| (i.to_be_bytes(), Some("y"))))];
+    Script::after(72, setup, tail)
+}
+
+/// Keys of one home line, which is full before a batch inserts more of them; then some are replaced and deleted.
+fn in_one_line() -> Script {
+    const KEY_COUNT: usize = 6;
+    let home = |number: u32| Home::of(Hasher::new(HASH_SEED).signature(&number.to_be_bytes()));
+    let numbers = (0..).filter(|&number| home(number) == home(0)).take(KEY_COUNT);
+    let keys: Vec<_> = numbers.map(u32::to_be_bytes).collect();
+    let (first, more) = keys.split_at(LINE_ENTRY_COUNT as usize);
+    let ops = [
+        batch(more.iter().map(|key| (key, Some("2")))),
+        batch(keys.iter().enumerate().map(|(i, key)| (key, (i % 2 == 0).then_some("3")))),
+        batch(keys.iter().map(|key| (key, Some("4")))),
+    ];
+    Script::after(75, first.iter().map(|key| put(key, "1")), ops)
+}
+
+/// Batches for which there is no room, and one for which there is.
+fn where_it_is_full() -> Script {
+    let large = |fill: u8, count: u8| batch((0..count).map(move |i| ([b'k', i], Some(vec![fill; EXTENT_BYTES]))));
+    let ops = [large(1, 3), large(2, 8), batch([([b'k', 0], None), ([b's', 0], Some("small"))]), large(3, 8)];
+    Script::after(73, [Op::Full], ops)
+}
+
+/// Batches while the store keeps order, and after it was opened again without.
+fn in_order() -> Script {
+    let ops = [
+        batch([("b", Some("1")), ("a", Some("2"))]),
+        Op::Scan,
+        batch([("b", Some("3")), ("a", None), ("c", Some("4"))]),
+        Op::Scan,
+        Op::Clear,
+        batch([("d", Some("5")), ("c", None)]),
+        Op::Scan,
+        Op::Reopen,
+        batch([("d", None), ("e", Some("6"))]),
+    ];
+    Script::fresh(74, ops)
+}
+
+/// A reader comes by at the steps at which the later batches of a script are marked, committed and finished.
+fn late() -> Settings {
+    let readers = (12..36).step_by(4).map(Visitor::ReaderAfter);
+    let visitors = [Visitor::Nobody, Visitor::ReaderAlways].into_iter().chain(readers).collect();
+    Settings { visitors, images_per_op_max: 500, ..settings() }
+}
+
+#[test]
+fn they_survive_whole_or_not_at_all() {
+    let counts = passes::<Crashed>(&[several_changes_at_once(), changed_again()], &late());
+    assert!(counts.images > 1000 && counts.nested_images > 1000 && counts.visits > 500, "{counts:?}");
+}
+
+#[test]
+fn they_survive_in_order() {
+    passes::<InOrder>(&[in_order()], &sparing());
+}
+
+#[test]
+fn they_survive_in_one_line() {
+    passes::<Crashed>(&[in_one_line()], &sparing());
+    let violation = caught(Canary::OverflowBitLate, Model::Line, &[in_one_line()], sparing());
+    assert!(matches!(violation.op, Op::Batch(_)), "another write gave it away: {violation}");
+}
+
+#[test]
+fn they_survive_a_split() {
+    let counts = passes::<Crashed>(&[around_a_split()], &sparing());
+    assert!(counts.images > 100, "{counts:?}");
+}
+
+#[test]
+fn a_batch_for_which_there_is_no_room_changes_nothing() {
+    passes::<Crashed>(&[where_it_is_full()], &sparing());
+    passes::<InOrder>(&[where_it_is_full()], &sparing());
+}
+
+#[test]
+fn broken_batches_are_caught() {
+    let settings = Settings { visitors: vec![Visitor::Nobody, Visitor::ReaderAlways], ..settings() };
+    for canary in [
+        Canary::HalfBatch,
+        Canary::BatchBeforeRecord,
+        Canary::BatchBeforeEntries,
+        Canary::BatchForgottenEarly,
+        Canary::RecoveredBatchForgottenEarly,
+        Canary::BatchReplayed,
+        Canary::UnsettledRead,
+    ] {
+        let violation = caught(canary, Model::Line, &[several_changes_at_once()], settings.clone());
+        assert!(matches!(violation.op, Op::Batch(_)), "another write gave it away: {violation}");
+    }
+}
+
+/// Marks are what keeps readers from seeing half of it, too.
+#[test]
+fn half_a_batch_is_seen_by_readers() {
+    let settings = Settings { visitors: vec![Visitor::ReaderAlways], ..settings() };
+    let violation = caught(Canary::HalfBatch, Model::Line, &[changed_again()], settings);
+    assert!(matches!(violation.problem, Problem::Reader(_)), "{violation}");
+}

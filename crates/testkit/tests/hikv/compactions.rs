@@ -1,0 +1,104 @@
+//! HiKV compacted, and crashed at every step of that and of what uses the space that was given back.
+
+use pmem::Canary;
+use pmem_sim::Model;
+use testkit::{Op, Script, Settings};
+
+use crate::scripts::{delete, put};
+use crate::subject::{Crashed, InOrder};
+use crate::{caught, passes, settings, sparing};
+
+/// Eight of these fill a chunk of slots.
+const LARGE_BYTES: usize = 30_000;
+/// A chunk of its own.
+const EXTENT_BYTES: usize = 300_000;
+
+fn key(number: u8) -> [u8; 2] {
+    [b'k', number]
+}
+
+fn large(number: u8, fill: u8) -> Op {
+    put(key(number), [fill; LARGE_BYTES])
+}
+
+/// Of two chunks one is nearly empty: its item moves into a gap of the other. Then the space that was given back is used
+/// again, and there is more to move.
+fn evacuated() -> Script {
+    let setup = (0..9).map(|number| large(number, 1)).chain([delete(key(2))]);
+    let ops = [
+        Op::Compact,
+        put(key(8), "replaced"),
+        large(2, 2),
+        large(9, 3),
+        delete(key(0)),
+        Op::Compact,
+        Op::Reopen,
+        large(0, 4),
+        delete(key(9)),
+    ];
+    Script::after(70, setup, ops)
+}
+
+/// Runs of several chunks, punched, carved and joined again.
+fn runs() -> Script {
+    let extent = |name: &str, fill: u8| put(name, vec![fill; EXTENT_BYTES]);
+    let setup = [extent("a", 1), extent("b", 2), put("c", "3"), extent("d", 4), delete("a"), delete("b")];
+    let ops = [Op::Compact, large(1, 5), delete("d"), Op::Compact, extent("a", 6), Op::Compact, Op::Clear, Op::Compact];
+    Script::after(71, setup, ops.into_iter().chain([extent("e", 7), Op::Reopen, put("f", "8")]))
+}
+
+/// There is no space for what was given back, and none to copy to but gaps.
+fn full() -> Script {
+    let setup = (0..9).map(|number| large(number, 1)).chain([delete(key(2)), delete(key(3))]);
+    let ops = [
+        Op::Full,
+        Op::Compact,
+        large(2, 2),
+        large(3, 3),
+        put("small", "4"),
+        Op::Compact,
+        Op::Room,
+        put("small", "5"),
+        large(9, 6),
+    ];
+    Script::after(72, setup, ops)
+}
+
+/// As in the tree's eyes: what was moved is where the tree says, after more writes, too.
+fn in_order() -> Script {
+    let setup = (0..9).map(|number| large(number, 1)).chain([delete(key(2)), Op::Scan]);
+    Script::after(73, setup, [Op::Compact, Op::Scan, delete(key(8)), large(2, 2), Op::Scan, Op::Compact, Op::Scan])
+}
+
+#[test]
+fn compactions_survive() {
+    let counts = passes::<Crashed>(&[evacuated(), runs()], &sparing());
+    assert!(counts.images > 300 && counts.nested_images > 300, "{counts:?}");
+}
+
+#[test]
+fn a_compaction_where_there_is_no_space_loses_nothing() {
+    passes::<Crashed>(&[full()], &sparing());
+}
+
+#[test]
+fn what_is_in_order_stays_so_when_it_is_moved() {
+    passes::<InOrder>(&[in_order()], &sparing());
+}
+
+#[test]
+fn broken_compactions_are_caught() {
+    for canary in
+        [Canary::PunchBeforeHeader, Canary::PunchedRunNotBacked, Canary::MoveFreesEarly, Canary::ItemNotOrdered]
+    {
+        caught(canary, Model::Line, &[evacuated(), runs()], sparing());
+    }
+}
+
+#[test]
+#[ignore = "many minutes"]
+fn compactions_survive_for_long() {
+    let settings = Settings { images_per_step_max: 12, ..settings() };
+    passes::<Crashed>(&[evacuated(), runs(), full()], &settings);
+    passes::<InOrder>(&[evacuated(), runs(), full(), in_order()], &settings);
+}

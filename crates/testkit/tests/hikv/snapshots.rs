@@ -1,0 +1,233 @@
+//! Snapshots of a store that is written on and crashed: they do not change while it lives, and leave nothing behind.
+
+use std::io::{self, Read};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::thread;
+
+use engine::{Engine, HiKv, HostDram, Moment, Progress, SnapshotEngine, hikv::Parameters, hikv::layout::HEADER_BYTES};
+use heap::Class;
+use heap::layout::SNAPSHOT_EPOCH;
+use pmem::{Canary, Medium};
+use pmem_sim::{Model, Sim, StepKind};
+use testkit::{Op, Problem, Script, Settings, Shape, Visitor};
+
+use crate::scripts::{delete, put};
+use crate::subject::{Crashed, InOrder, REGION_BYTES};
+use crate::{caught, passes, settings};
+
+/// Larger than the largest size class: an extent.
+const EXTENT_BYTES: usize = 300_000;
+
+/// Keys replaced, removed, and put again under one and two snapshots; nothing of a snapshot outlives a restart.
+fn replaced_and_removed() -> Script {
+    let ops = [
+        put("a", "3"),
+        delete("b"),
+        Op::Snapshot,
+        put("a", "5"),
+        put("b", "7"),
+        Op::Release,
+        delete("a"),
+        Op::Release,
+        Op::Snapshot,
+        put("b", "8"),
+        Op::Reopen,
+        Op::Snapshot,
+        put("b", "9"),
+    ];
+    Script::after(70, [put("a", "1"), put("b", [2; 100]), Op::Snapshot], ops)
+}
+
+/// The same where keys are in order, some before the snapshot and some after it.
+fn in_order() -> Script {
+    let ops = [
+        put("a", "3"),
+        delete("b"),
+        Op::Scan,
+        put("b", "5"),
+        Op::Snapshot,
+        delete("c"),
+        Op::Scan,
+        Op::Release,
+        Op::Clear,
+        put("d", "7"),
+        Op::Snapshot,
+        put("d", "8"),
+        Op::Scan,
+    ];
+    Script::after(71, [put("b", "1"), put("c", "2"), Op::Scan, Op::Snapshot], ops)
+}
+
+/// A kept extent is not the next one's room before it is released.
+fn extents() -> Script {
+    let large = |fill: u8| vec![fill; EXTENT_BYTES];
+    let ops = [put("a", large(2)), put("b", large(3)), Op::Release, put("b", large(4))];
+    Script::after(72, [put("a", large(1)), Op::Snapshot], ops)
+}
+
+fn mixed(seeds: Range<u64>, op_count: usize) -> impl Iterator<Item = Script> {
+    let shape = Shape {
+        multi_puts: true,
+        swaps: true,
+        batches: true,
+        scans: true,
+        snapshots: true,
+        clears: true,
+        reopens: true,
+        ..Shape::small(op_count)
+    };
+    seeds.map(move |seed| Script::seeded(seed, &shape))
+}
+
+/// Who is there between two steps matters here, more than at which of them.
+fn sampled() -> Settings {
+    let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::Deleter];
+    Settings { visitors, images_per_step_max: 8, nested_images_max: 2, ..settings() }
+}
+
+#[test]
+fn snapshots_stay_and_leave_nothing() {
+    let scripts: Vec<_> = [replaced_and_removed(), extents()].into_iter().chain(mixed(73..74, 12)).collect();
+    let counts = passes::<Crashed>(&scripts, &sampled());
+    assert!(counts.images > 300 && counts.visits > 100, "{counts:?}");
+}
+
+#[test]
+fn snapshots_stay_in_order() {
+    passes::<InOrder>(&[in_order()], &sampled());
+}
+
+#[test]
+#[ignore = "many minutes"]
+fn snapshots_stay_for_long() {
+    let scripts: Vec<_> = [replaced_and_removed(), in_order()].into_iter().chain(mixed(80..100, 20)).collect();
+    passes::<Crashed>(&scripts, &settings());
+    passes::<InOrder>(&scripts, &settings());
+}
+
+#[test]
+fn what_is_kept_too_late_is_caught() {
+    let violation = caught(Canary::KeptAfterPublish, Model::Line, &[replaced_and_removed()], sampled());
+    assert!(matches!(violation.problem, Problem::Snapshot(_)), "{violation}");
+}
+
+#[test]
+fn an_epoch_that_a_crash_takes_back_is_caught() {
+    let violation = caught(Canary::EpochNotFlushed, Model::Line, &[replaced_and_removed()], sampled());
+    assert!(matches!(violation.problem, Problem::Snapshot(_)), "{violation}");
+}
+
+type Store = HiKv<Sim, HostDram>;
+
+fn store(canary: Option<Canary>) -> Arc<Store> {
+    let sim = Sim::new(REGION_BYTES, Model::Line);
+    let sim = canary.map_or(sim.clone(), |canary| sim.with_canary(canary));
+    let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
+    let store = HiKv::format(sim, HostDram, &parameters).unwrap();
+    store.put(b"key", b"old").unwrap();
+    Arc::new(store)
+}
+
+fn get_at(store: &Store, at: Moment) -> Vec<u8> {
+    let mut copy = Vec::new();
+    assert!(store.get_at(at, b"key", &mut |_, _, value| copy = value.to_vec()).unwrap());
+    copy
+}
+
+/// The sweep after an unclean end does not meet what was kept before it came by, and does not free it.
+#[test]
+fn the_sweep_leaves_what_is_kept() {
+    let store = store(None);
+    let medium = store.medium().clone();
+    drop(store);
+    let store = HiKv::open(medium, HostDram).unwrap();
+    assert!(!store.stats().swept);
+    let at = SnapshotEngine::take_snapshot(&store).unwrap();
+    store.put(b"key", b"new").unwrap();
+    while store.step().unwrap() == Progress::More {}
+    assert!(store.stats().swept);
+    assert_eq!(get_at(&store, at), b"old");
+    let kept_bytes = store.stats().live_bytes;
+    SnapshotEngine::release_snapshot(&store, at);
+    while store.stats().garbage_count > 0 {
+        store.tidy();
+    }
+    let slot_bytes = Class::for_bytes((HEADER_BYTES + b"key".len() + b"old".len()) as u64).map(Class::bytes);
+    assert_eq!(Some(kept_bytes - store.stats().live_bytes), slot_bytes);
+}
+
+/// Takes a snapshot when it is read.
+struct Source<'a>(&'a Store, Option<Moment>);
+
+impl Read for Source<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.1 = Some(self.0.take_snapshot().map_err(io::Error::other)?);
+        into.fill(b'n');
+        Ok(into.len())
+    }
+}
+
+/// What a snapshot shows that was taken after a writer had stamped its item, and before it looked for the key: at once, and
+/// when the item is there.
+fn taken_between_stamp_and_lock(canary: Option<Canary>) -> [Vec<u8>; 2] {
+    let store = store(canary);
+    let mut source = Source(&store, None);
+    store.put_from(b"key", 3, &mut source).unwrap();
+    let at = source.1.expect("the source was read");
+    [b"old".to_vec(), get_at(&store, at)]
+}
+
+#[test]
+fn a_stamp_that_is_not_looked_at_again_is_caught() {
+    let [early, late] = taken_between_stamp_and_lock(None);
+    assert_eq!(early, late);
+    let [early, late] = taken_between_stamp_and_lock(Some(Canary::StaleStamp));
+    assert_ne!(early, late, "the twin was not caught");
+}
+
+/// What a snapshot shows that is taken while a writer holds its bucket and has not published: at once, and when it has.
+///
+/// The writer stops there until the other thread has come as far as it can: the sound one has advanced the epoch, and waits
+/// for the writer; the twin has read the key.
+fn taken_under_the_lock(canary: Option<Canary>) -> [Vec<u8>; 2] {
+    let store = store(canary);
+    let (told, has_read) = mpsc::channel();
+    let (taking, mut taker) = (Arc::clone(&store), None);
+    let (joined, join) = mpsc::channel();
+    store.medium().observe(Box::new(move |sim, kind| {
+        if kind != StepKind::Order || taker.is_some() {
+            return;
+        }
+        let (taking, told) = (Arc::clone(&taking), told.clone());
+        taker = Some(());
+        let handle = thread::spawn(move || {
+            let at = taking.take_snapshot().unwrap();
+            let early = get_at(&taking, at);
+            // Nobody listens to the sound one, which is here when the writer is done.
+            let _ = told.send(());
+            (at, early)
+        });
+        joined.send(handle).unwrap();
+        if sim.breaks(Canary::SnapshotBeforeWriters) {
+            has_read.recv().unwrap();
+        }
+        while sim.load(SNAPSHOT_EPOCH, Ordering::Acquire) == 0 {
+            thread::yield_now();
+        }
+    }));
+    store.put(b"key", b"new").unwrap();
+    store.medium().unobserve();
+    let (at, early) = join.recv().unwrap().join().unwrap();
+    [early, get_at(&store, at)]
+}
+
+#[test]
+fn a_snapshot_that_does_not_wait_for_writers_is_caught() {
+    let [early, late] = taken_under_the_lock(None);
+    assert_eq!(early, late);
+    let [early, late] = taken_under_the_lock(Some(Canary::SnapshotBeforeWriters));
+    assert_ne!(early, late, "the twin was not caught");
+}
