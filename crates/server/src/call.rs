@@ -10,6 +10,7 @@ use crate::errors::Refusal;
 use crate::notify::{self, Class, EXPIRED};
 use crate::session::Session;
 use crate::shared::{Shared, Tally};
+use crate::tracking;
 
 pub(crate) struct Call<'a> {
     pub(crate) shared: &'a Shared,
@@ -54,14 +55,16 @@ impl<'a> Call<'a> {
         let slot = self.shared.databases.slot(db);
         self.shared.watches.touch(slot, key);
         notify::tell(self.shared, class, event, db, key);
-        if self.shared.settings.notified_classes() & EXPIRED != 0 {
+        let tells_expired = self.shared.settings.notified_classes() & EXPIRED != 0;
+        if tells_expired || !self.shared.tracking.is_empty() {
             self.look_at_expiry(&slot.raw(key));
+            tracking::invalidate(self.shared, &slot.raw(key));
         }
     }
 
     /// Has the first loop, which tells of what expires, wake in time for the key.
     #[cold]
-    fn look_at_expiry(&self, raw: &[u8]) {
+    pub(crate) fn look_at_expiry(&self, raw: &[u8]) {
         if self.shared.expirations.look_at(self.store(), raw).unwrap_or(false) {
             self.shared.mailboxes[0].wake();
         }

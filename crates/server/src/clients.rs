@@ -50,6 +50,7 @@ pub(crate) const SUBSCRIBED: u32 = 1 << 1;
 pub(crate) const MONITORS: u32 = 1 << 2;
 pub(crate) const DIRTY: u32 = 1 << 3;
 pub(crate) const CLOSING: u32 = 1 << 4;
+pub(crate) const TRACKS: u32 = 1 << 5;
 
 impl Record {
     pub(crate) fn new(place: Place, addr: SocketAddr, laddr: SocketAddr) -> Record {
@@ -122,7 +123,8 @@ impl Record {
 
     fn letters(&self) -> String {
         let flags = self.flags.load(Ordering::Relaxed);
-        let known = [(MONITORS, 'O'), (SUBSCRIBED, 'P'), (IN_TRANSACTION, 'x'), (DIRTY, 'd'), (CLOSING, 'c')];
+        let known =
+            [(MONITORS, 'O'), (SUBSCRIBED, 'P'), (IN_TRANSACTION, 'x'), (DIRTY, 'd'), (CLOSING, 'c'), (TRACKS, 't')];
         let mut letters: String =
             known.iter().filter(|(flag, _)| flags & flag != 0).map(|(_, letter)| *letter).collect();
         if !self.is_evictable.load(Ordering::Relaxed) {

@@ -13,6 +13,7 @@ use crate::notify::{self, NEW};
 use crate::session::{Replies, Session, Transaction};
 use crate::shared::Shared;
 use crate::table::{self, Action, Entry, flag};
+use crate::tracking;
 
 /// Bytes of requests that a transaction may have waiting: as much as the longest request.
 const QUEUED_BYTES_MAX: usize = resp::Limits::REQUEST_BYTES_MAX;
@@ -93,12 +94,34 @@ pub(crate) fn queue(entry: Entry, request: &Request<'_>, transaction: &mut Trans
     if transaction.requests.capacity_bytes() > QUEUED_BYTES_MAX {
         return Err(Sentence::TransactionTooLong.into());
     }
+    transaction.needs_room |= entry.command.has(flag::DENYOOM);
     transaction.requests.push_copy(request);
     Ok(())
 }
 
+/// Refuses a request that needs room where there is none.
+pub(crate) fn check_memory(entry: Entry, session: &mut Session, shared: &Shared) -> Result<(), Refusal> {
+    let is_exec = entry.command.name == "exec";
+    let needs_room = match &session.transaction {
+        Some(transaction) if is_exec => transaction.needs_room,
+        _ => entry.command.has(flag::DENYOOM),
+    };
+    if !needs_room || !shared.memory.is_over(&shared.store, shared.settings.memory_bytes_max()) {
+        return Ok(());
+    }
+    if is_exec {
+        session.transaction = None;
+        session.unwatch(shared);
+        return Err(Sentence::ExecOutOfMemory.into());
+    }
+    Err(Sentence::OutOfMemory.into())
+}
+
 /// Executes a request, and says how it went. Whoever calls holds a pass, or is alone if the command must be.
 pub(crate) fn execute(entry: Entry, call: &mut Call<'_>) -> Result<(), Refusal> {
+    if call.session.tracks && entry.command.has(flag::READONLY) {
+        track(entry, call);
+    }
     let Action::Apply(apply) = entry.command.action else {
         return crate::reads::answer_apart(call);
     };
@@ -134,6 +157,15 @@ fn tell_new(call: &Call<'_>, absent: &[usize]) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+/// Notes the keys that a client is about to read, and when they expire.
+fn track(entry: Entry, call: &Call<'_>) {
+    for (index, _) in entry.command.keys.positions(call.request.len()) {
+        let raw = call.key(index);
+        tracking::note(call.shared, &raw, call.argument(index), call.session.record.place);
+        call.look_at_expiry(&raw);
+    }
 }
 
 /// A slot that is written to for the first time is noted before.

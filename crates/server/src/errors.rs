@@ -18,6 +18,8 @@ pub(crate) enum Sentence {
     DiscardWithoutMulti,
     WatchInMulti,
     ExecAbort,
+    ExecOutOfMemory,
+    OutOfMemory,
     NotInTransaction,
     TransactionTooLong,
     NoAuth,
@@ -74,6 +76,10 @@ impl Sentence {
             Sentence::DiscardWithoutMulti => "ERR DISCARD without MULTI",
             Sentence::WatchInMulti => "ERR WATCH inside MULTI is not allowed",
             Sentence::ExecAbort => "EXECABORT Transaction discarded because of previous errors.",
+            Sentence::OutOfMemory => "OOM command not allowed when used memory > 'maxmemory'.",
+            Sentence::ExecOutOfMemory => {
+                "EXECABORT Transaction discarded because of: OOM command not allowed when used memory > 'maxmemory'."
+            }
             Sentence::NotInTransaction => "ERR Command not allowed inside a transaction",
             Sentence::TransactionTooLong => "ERR the transaction's requests take more memory than a request may",
             Sentence::NoAuth => "NOAUTH Authentication required.",

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use crate::databases::{DATABASE_COUNT, Slot};
 use crate::notify::{self, EXPIRED};
 use crate::shared::Shared;
+use crate::tracking;
 
 /// Keys whose times are kept: some hundred MiB, if keys are short.
 const KEY_COUNT_MAX: usize = 1 << 20;
@@ -110,6 +111,7 @@ pub(crate) fn tell_due(shared: &Shared) {
     for raw in due {
         // One that is there again was put anew, and looked at then.
         if !shared.store.contains(&raw).unwrap_or(true) {
+            tracking::invalidate(shared, &raw);
             tell(shared, &raw);
         }
     }

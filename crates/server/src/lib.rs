@@ -31,6 +31,7 @@ mod glob;
 mod input;
 mod latency;
 mod mail;
+mod memory;
 mod monitors;
 mod notify;
 mod output;
@@ -44,6 +45,7 @@ mod shared;
 mod slowlog;
 mod stop;
 mod table;
+mod tracking;
 mod watch;
 
 pub use config::Config;

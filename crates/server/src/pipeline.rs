@@ -152,7 +152,11 @@ fn answer(
     session.record.command.store(entry.number, Ordering::Relaxed);
     let mut reply = output.reply(session.protocol);
     let len_bytes = reply.len_bytes();
-    let outcome = if dispatch::is_queued(entry, session) {
+    let checked = dispatch::check_memory(entry, session, shared);
+    let outcome = if let Err(refusal) = checked {
+        dispatch::note_refused(&refusal, session, shared);
+        Err(refusal)
+    } else if dispatch::is_queued(entry, session) {
         let transaction = session.transaction.as_mut().expect("it is in one");
         let queued = dispatch::queue(entry, &request, transaction);
         transaction.is_broken |= queued.is_err();

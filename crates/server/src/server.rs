@@ -17,11 +17,13 @@ use crate::expirations::Expirations;
 use crate::gate::Gate;
 use crate::latency::Latency;
 use crate::mail::Mailbox;
+use crate::memory::MemoryLimit;
 use crate::monitors::Monitors;
 use crate::pubsub::PubSub;
 use crate::settings::Settings;
 use crate::shared::{LoopCounters, Order, Shared};
 use crate::slowlog::SlowLog;
+use crate::tracking::Tracking;
 use crate::watch::Watches;
 use crate::{Config, StopHandle, file_limit};
 
@@ -65,6 +67,8 @@ impl Server {
             pubsub: PubSub::default(),
             monitors: Monitors::default(),
             expirations: Expirations::new(),
+            tracking: Tracking::default(),
+            memory: MemoryLimit::default(),
             slowlog: SlowLog::default(),
             latency: Latency::default(),
             stop,

@@ -30,6 +30,8 @@ pub(crate) struct Transaction {
     pub(crate) requests: Requests,
     /// A request was refused: nothing will be executed.
     pub(crate) is_broken: bool,
+    /// One of them needs room.
+    pub(crate) needs_room: bool,
 }
 
 pub(crate) struct Session {
@@ -49,6 +51,8 @@ pub(crate) struct Session {
     pub(crate) channels: BTreeSet<Vec<u8>>,
     pub(crate) patterns: BTreeSet<Vec<u8>>,
     pub(crate) monitors: bool,
+    /// It wants to know when the keys that it has read are changed.
+    pub(crate) tracks: bool,
 }
 
 impl Session {
@@ -68,6 +72,7 @@ impl Session {
             channels: BTreeSet::new(),
             patterns: BTreeSet::new(),
             monitors: false,
+            tracks: false,
         };
         session.log_in(shared.acl.initial_login());
         session
@@ -93,7 +98,7 @@ impl Session {
 
     /// Whether its requests may be executed in any way that gives the same replies.
     pub(crate) fn is_plain(&self) -> bool {
-        self.transaction.is_none() && self.replies == Replies::On
+        self.transaction.is_none() && self.replies == Replies::On && !self.tracks
     }
 
     pub(crate) fn watch(&mut self, watched: Watched, shared: &Shared) {
@@ -128,6 +133,7 @@ impl Session {
         self.unwatch(shared);
         self.unsubscribe_all(shared);
         self.stop_monitoring(shared);
+        self.tracks = false;
         (self.db, self.protocol, self.replies) = (0, Protocol::Resp2, Replies::On);
         self.record.is_evictable.store(true, Ordering::Relaxed);
         self.record.names.lock().name.clear();
@@ -147,6 +153,7 @@ impl Session {
             (transaction.is_some(), clients::IN_TRANSACTION),
             (self.subscription_count() > 0, clients::SUBSCRIBED),
             (self.monitors, clients::MONITORS),
+            (self.tracks, clients::TRACKS),
             (self.watching.mark.load(Ordering::SeqCst), clients::DIRTY),
             (self.closing, clients::CLOSING),
         ];

@@ -15,10 +15,12 @@ use crate::expirations::Expirations;
 use crate::gate::Gate;
 use crate::latency::Latency;
 use crate::mail::Mailbox;
+use crate::memory::MemoryLimit;
 use crate::monitors::Monitors;
 use crate::pubsub::PubSub;
 use crate::settings::Settings;
 use crate::slowlog::SlowLog;
+use crate::tracking::Tracking;
 use crate::watch::Watches;
 
 /// The state of one server.
@@ -42,6 +44,8 @@ pub(crate) struct Shared {
     pub(crate) pubsub: PubSub,
     pub(crate) monitors: Monitors,
     pub(crate) expirations: Expirations,
+    pub(crate) tracking: Tracking,
+    pub(crate) memory: MemoryLimit,
     pub(crate) slowlog: SlowLog,
     pub(crate) latency: Latency,
     pub(crate) stop: StopHandle,

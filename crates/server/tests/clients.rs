@@ -67,8 +67,8 @@ fn parameters_are_set_all_or_none() {
     let server = TestServer::start();
     let mut client = server.client();
     client.converse([
-        ("CONFIG SET slowlog-max-len 5 maxmemory 1gb", {
-            error("ERR CONFIG SET failed (possibly related to argument 'maxmemory') - argument must be between 0 and 0 inclusive")
+        ("CONFIG SET slowlog-max-len 5 timeout 1", {
+            error("ERR CONFIG SET failed (possibly related to argument 'timeout') - argument must be between 0 and 0 inclusive")
         }),
         ("CONFIG GET slowlog-max-len", array([bulk("slowlog-max-len"), bulk("128")])),
         ("CONFIG SET slowlog-max-len 5", ok()),
@@ -132,4 +132,40 @@ fn shutdown_ends_the_server() {
     client.send(b"SHUTDOWN NOSAVE\r\n");
     assert!(client.is_at_end());
     server.join().expect("the server ends well");
+}
+
+#[test]
+fn what_needs_room_is_refused_beyond_the_limit() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    let refused = "OOM command not allowed when used memory > 'maxmemory'.";
+    client.converse([("SET k v", ok()), ("MULTI", ok()), ("SET k w", Value::Simple("QUEUED".into()))]);
+    assert_eq!(server.client().say("CONFIG SET maxmemory 1"), ok());
+    client.converse([
+        ("EXEC", error(&format!("EXECABORT Transaction discarded because of: {refused}"))),
+        ("SET k w", error(refused)),
+        ("GET k", bulk("v")),
+        ("DEL k", int(1)),
+        ("CONFIG SET maxmemory 1gb", ok()),
+        ("SET k w", ok()),
+    ]);
+}
+
+#[test]
+fn a_client_that_tracks_is_told_once() {
+    let server = TestServer::start();
+    let (mut client, mut other) = (server.client(), server.client());
+    let invalid = |keys: Value| Value::Push(vec![bulk("invalidate"), keys]);
+    client.say("HELLO 3");
+    client.converse([
+        ("CLIENT TRACKING ON", ok()),
+        ("GET k", Value::Null),
+        ("MGET k j", array([Value::Null, Value::Null])),
+    ]);
+    other.converse([("SET k 1", ok()), ("SET k 2", ok()), ("SET j 1 PX 1", ok())]);
+    assert_eq!(client.reply(), invalid(array([bulk("k")])));
+    assert_eq!(client.reply(), invalid(array([bulk("j")])));
+    assert_eq!(client.say("GET k"), bulk("2"));
+    other.say("FLUSHALL");
+    assert_eq!(client.reply(), invalid(Value::Null));
 }

@@ -190,6 +190,21 @@ fn close(call: &mut Call<'_>, record: &Record) {
     }
 }
 
+/// Without options: every key that the client reads is noted, and it is told by a push of RESP3.
+pub(crate) fn tracking(call: &mut Call<'_>) -> Result<(), Refusal> {
+    if call.request.len() > 3 {
+        let option = String::from_utf8_lossy(call.argument(3)).to_uppercase();
+        return Err(Refusal::Names(format!("CLIENT TRACKING has no option '{option}' on this server")));
+    }
+    call.session.tracks = match call.argument(2).to_ascii_lowercase().as_slice() {
+        b"on" => true,
+        b"off" => false,
+        _ => return Err(Refusal::Syntax),
+    };
+    call.ok();
+    Ok(())
+}
+
 /// Noted, and shown by `CLIENT LIST`: no client is ever evicted.
 pub(crate) fn no_evict(call: &mut Call<'_>) -> Result<(), Refusal> {
     let is_evictable = match call.argument(2).to_ascii_lowercase().as_slice() {

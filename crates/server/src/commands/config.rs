@@ -47,9 +47,10 @@ pub(crate) fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
         }
         call.shared.settings.put(index, value);
     }
-    if call.shared.settings.notified_classes() & EXPIRED == 0 {
+    if call.shared.settings.notified_classes() & EXPIRED == 0 && call.shared.tracking.is_empty() {
         call.shared.expirations.forget();
     }
+    call.shared.memory.forget();
     call.ok();
     Ok(())
 }

@@ -9,6 +9,7 @@ use crate::call::Call;
 use crate::databases::Slot;
 use crate::errors::{Refusal, Sentence};
 use crate::shared::Shared;
+use crate::tracking;
 
 pub(crate) fn dbsize(call: &mut Call<'_>) -> Result<(), Refusal> {
     let count = key_count(call.shared, call.slot())?;
@@ -55,6 +56,7 @@ pub(crate) fn flushall(call: &mut Call<'_>) -> Result<(), Refusal> {
     shared.watches.touch_where(|raw| shared.store.contains(raw).unwrap_or(true));
     shared.databases.clear(&shared.store)?;
     shared.expirations.forget();
+    tracking::invalidate_all(shared);
     call.ok();
     Ok(())
 }
@@ -72,6 +74,7 @@ pub(crate) fn flushdb(call: &mut Call<'_>) -> Result<(), Refusal> {
             ordered(shared)?.delete_range::<Vec<u8>>(range)?;
         }
     }
+    tracking::invalidate_all(shared);
     call.ok();
     Ok(())
 }
@@ -90,6 +93,7 @@ pub(crate) fn swapdb(call: &mut Call<'_>) -> Result<(), Refusal> {
         key.is_some_and(|key| slots.iter().any(|slot| shared.store.contains(slot.raw(key)).unwrap_or(true)))
     });
     shared.databases.swap(&shared.store, a, b)?;
+    tracking::invalidate_all(shared);
     call.ok();
     Ok(())
 }

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use resp::Protocol;
 
+use super::object;
 use crate::call::Call;
-use crate::errors::Refusal;
+use crate::errors::{Refusal, Sentence};
 
 /// Longer sleeps only harm: the clients that share the event loop wait.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
@@ -16,6 +17,7 @@ pub(crate) fn debug(call: &mut Call<'_>) -> Result<(), Refusal> {
     match (name.as_slice(), call.request.len()) {
         (b"sleep", 3) => sleep(call),
         (b"protocol", 3) => protocol(call),
+        (b"object", 3) => object(call),
         // The store has no other state than what a reload would find, and expired keys are absent in any case.
         (b"reload", _) | (b"loadaof", 2) | (b"set-active-expire" | b"jmap", 3) | (b"jmap", 2) => {
             call.ok();
@@ -23,6 +25,19 @@ pub(crate) fn debug(call: &mut Call<'_>) -> Result<(), Refusal> {
         }
         _ => Err(Refusal::unknown_subcommand("debug", call.argument(1))),
     }
+}
+
+/// As Redis shows it. Values have no address of their own here.
+fn object(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let shown = call.store().get_with(call.key(2), |value| {
+        format!(
+            "Value at:0x0 refcount:1 encoding:{} serializedlength:{} lru:0 lru_seconds_idle:0",
+            object::encoding_of(value),
+            value.len()
+        )
+    })?;
+    call.reply.simple(&shown.ok_or(Sentence::NoSuchKey)?);
+    Ok(())
 }
 
 fn sleep(call: &mut Call<'_>) -> Result<(), Refusal> {

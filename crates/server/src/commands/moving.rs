@@ -1,7 +1,9 @@
-//! Items that get another key or another database: RENAME, COPY, MOVE. They run alone. A crash in the middle of a RENAME or
-//! MOVE may leave the item under both keys.
+//! Items that get another key or another database: RENAME, COPY, MOVE. They run alone. For a crash, RENAME and MOVE are one
+//! step where the item does not expire; otherwise it may be left under both keys.
 
 use std::borrow::Cow;
+
+use hikv::WriteBatch;
 
 use super::times;
 use crate::call::Call;
@@ -30,10 +32,22 @@ fn rename_if(call: &mut Call<'_>, replaces: bool) -> Result<bool, Refusal> {
     if from == to || !replaces && call.store().contains(&to)? {
         return Ok(replaces);
     }
-    copy_item(call, &from, &to)?;
-    call.store().delete(&from)?;
+    move_item(call, &from, &to)?;
     call.changed(GENERIC, "rename_from", 1);
     call.changed(GENERIC, "rename_to", 2);
+    Ok(true)
+}
+
+/// Gives an item another key, in place of what is there.
+fn move_item(call: &Call<'_>, from: &[u8], to: &[u8]) -> Result<bool, Refusal> {
+    if times::expiry_of(call.store(), from)?.flatten().is_some() {
+        // A batch has no puts of keys that expire.
+        return Ok(copy_item(call, from, to)? && call.store().delete(from)?);
+    }
+    let Some(value) = call.store().get(from)? else { return Ok(false) };
+    let mut batch = WriteBatch::new();
+    batch.put(to, value).delete(from);
+    call.store().write(&batch)?;
     Ok(true)
 }
 
@@ -92,9 +106,11 @@ fn copy_unless_there(call: &Call<'_>, to: &Cow<'_, [u8]>, replaces: bool) -> Res
 pub(crate) fn move_key(call: &mut Call<'_>) -> Result<(), Refusal> {
     let db = database_of(call.argument(2))?;
     let to = noted_slot(call, db)?.raw(call.argument(1));
-    let is_moved = copy_unless_there(call, &to, false)?;
+    if call.key(1) == to {
+        return Err(Sentence::SameObject.into());
+    }
+    let is_moved = !call.store().contains(&to)? && move_item(call, &call.key(1), &to)?;
     if is_moved {
-        call.store().delete(call.key(1))?;
         call.changed(GENERIC, "move_from", 1);
         call.changed_key(GENERIC, "move_to", db, call.argument(1));
     }

@@ -7,13 +7,16 @@ use crate::errors::{Refusal, Sentence};
 const EMBEDDED_BYTES_MAX: usize = 44;
 
 /// By the value alone: nothing is kept differently here.
-pub(crate) fn encoding(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let name = call.store().get_with(call.key(2), |value| match value {
+pub(super) fn encoding_of(value: &[u8]) -> &'static str {
+    match value {
         number if resp::parse_integer(number).is_some() => "int",
         short if short.len() <= EMBEDDED_BYTES_MAX => "embstr",
         _ => "raw",
-    })?;
-    match name {
+    }
+}
+
+pub(crate) fn encoding(call: &mut Call<'_>) -> Result<(), Refusal> {
+    match call.store().get_with(call.key(2), encoding_of)? {
         Some(name) => call.reply.bulk(name.as_bytes()),
         None => call.reply.null_bulk(),
     }

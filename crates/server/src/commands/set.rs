@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use hikv::{Decision, Expiry};
+use hikv::{Decision, Expiry, Limits, WriteBatch};
 
 use super::times::{self, Unit};
 use crate::call::Call;
@@ -134,7 +134,8 @@ pub(crate) fn getset(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Nobody sees some of the keys set: it runs alone. A crash may leave some of them set.
+/// One step for a crash as well, up to [`Limits::BATCH_OP_COUNT_MAX`] keys; beyond that, one for each so many. It runs alone,
+/// so that nobody who reads several keys sees some of them set.
 pub(crate) fn mset(call: &mut Call<'_>) -> Result<(), Refusal> {
     let pairs = pairs_of(call, "mset")?;
     put_pairs(call, &pairs)?;
@@ -165,7 +166,11 @@ fn pairs_of<'a>(call: &Call<'a>, command: &'static str) -> Result<Vec<Pair<'a>>,
 }
 
 fn put_pairs(call: &mut Call<'_>, pairs: &[Pair<'_>]) -> Result<(), Refusal> {
-    call.store().multi_put(pairs)?;
+    for pairs in pairs.chunks(Limits::BATCH_OP_COUNT_MAX) {
+        let mut batch = WriteBatch::new();
+        pairs.iter().for_each(|(key, value)| _ = batch.put(key, value));
+        call.store().write(&batch)?;
+    }
     (1..call.request.len()).step_by(2).for_each(|index| call.changed(STRING, "set", index));
     Ok(())
 }

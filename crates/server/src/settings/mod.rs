@@ -16,6 +16,7 @@ use crate::notify::{self, Class};
 pub(crate) struct Settings {
     values: Mutex<Vec<String>>,
     clients_max: AtomicUsize,
+    memory_bytes_max: AtomicU64,
     bulk_bytes_max: AtomicUsize,
     notified_classes: AtomicU32,
     slow_us_min: AtomicI64,
@@ -28,6 +29,7 @@ impl Settings {
         let settings = Settings {
             values: Mutex::new(PARAMETERS.iter().map(|parameter| parameter.first.to_owned()).collect()),
             clients_max: AtomicUsize::new(0),
+            memory_bytes_max: AtomicU64::new(0),
             bulk_bytes_max: AtomicUsize::new(0),
             notified_classes: AtomicU32::new(0),
             slow_us_min: AtomicI64::new(0),
@@ -68,6 +70,7 @@ impl Settings {
         let number = value.parse::<i64>().unwrap_or(0);
         match PARAMETERS[index].effect {
             Effect::Clients => self.clients_max.store(number as usize, Ordering::Relaxed),
+            Effect::Memory => self.memory_bytes_max.store(value.parse().unwrap_or(0), Ordering::Relaxed),
             Effect::BulkBytes => self.bulk_bytes_max.store(number as usize, Ordering::Relaxed),
             Effect::Events => {
                 let classes = notify::parse(value.as_bytes()).unwrap_or(0);
@@ -82,6 +85,12 @@ impl Settings {
 
     pub(crate) fn clients_max(&self) -> usize {
         self.clients_max.load(Ordering::Relaxed)
+    }
+
+    /// What items and index may occupy, in bytes; 0 for any.
+    #[inline]
+    pub(crate) fn memory_bytes_max(&self) -> u64 {
+        self.memory_bytes_max.load(Ordering::Relaxed)
     }
 
     /// The longest argument of a request, and the longest value that a command may make, in bytes.

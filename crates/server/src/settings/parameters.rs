@@ -30,6 +30,7 @@ pub(crate) enum Effect {
     /// It cannot be changed while the server runs.
     Fixed,
     Clients,
+    Memory,
     BulkBytes,
     Events,
     SlowTime,
@@ -80,7 +81,7 @@ pub(crate) static PARAMETERS: [Parameter; 36] = [
     parameter("loglevel", "notice", Kind::Choice(&["debug", "verbose", "notice", "warning"]), Effect::None),
     parameter("lua-time-limit", "5000", int(0, i64::MAX), Effect::None),
     parameter("maxclients", "10000", int(1, u32::MAX as i64), Effect::Clients),
-    parameter("maxmemory", "0", Kind::Bytes { min: 0, max: 0 }, Effect::None),
+    parameter("maxmemory", "0", ANY_BYTES, Effect::Memory),
     parameter("maxmemory-policy", "noeviction", Kind::Choice(&["noeviction"]), Effect::None),
     parameter("notify-keyspace-events", "", Kind::Events, Effect::Events),
     parameter("port", "0", int(0, 65_535), Effect::Fixed),

@@ -87,4 +87,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
     Command::new("client|setname", 3, NOSCRIPT | LOADING | STALE, Action::Apply(client::setname))
         .in_categories(category::CONNECTION)
         .documented("connection", "2.6.9", "Set the current connection name", "O(1)"),
+    Command::new("client|tracking", -3, NOSCRIPT | LOADING | STALE, Action::Apply(client::tracking))
+        .in_categories(category::CONNECTION)
+        .documented("connection", "6.0.0", "Enable or disable server assisted client side caching support", "O(1)"),
 ];
