@@ -60,6 +60,7 @@ pub(crate) enum Sentence {
     FirstDb,
     SecondDb,
     Timeout,
+    TimeoutNotAnInteger,
     NoRandomness,
     GenpassBits,
     SelfDelete,
@@ -133,6 +134,7 @@ impl Sentence {
             Sentence::LcsBoth => "ERR If you want both the length and indexes, please just use IDX.",
             Sentence::FirstDb => "ERR invalid first DB index",
             Sentence::SecondDb => "ERR invalid second DB index",
+            Sentence::TimeoutNotAnInteger => "ERR timeout is not an integer or out of range",
             Sentence::Timeout => "ERR timeout is negative",
             Sentence::NoRandomness => "ERR the system has no randomness to give",
             Sentence::GenpassBits => {

@@ -48,8 +48,8 @@ mod tests {
     fn who_is_alone_sees_nobody_half_way() {
         let (gate, halves) = (Gate::new(2), [AtomicU32::new(0), AtomicU32::new(0)]);
         thread::scope(|scope| {
-            for lane in 0..2 {
-                let (gate, half) = (&gate, &halves[lane]);
+            for (lane, half) in halves.iter().enumerate() {
+                let gate = &gate;
                 scope.spawn(move || {
                     for _ in 0..1000 {
                         let _pass = gate.pass(lane);

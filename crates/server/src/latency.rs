@@ -65,7 +65,7 @@ impl Latency {
     pub(crate) fn forget(&self, names: &[&[u8]]) -> usize {
         let mut events = self.events.lock();
         let count = events.len();
-        events.retain(|known, _| !names.is_empty() && !names.iter().any(|name| known.as_bytes() == *name));
+        events.retain(|known, _| !names.is_empty() && !names.contains(&known.as_bytes()));
         count - events.len()
     }
 }

@@ -118,7 +118,8 @@ fn a_dump_is_restored() {
     assert_eq!(client.call(&restore("0")), error("BUSYKEY Target key name already exists."));
     assert_eq!(client.call(&[restore("100000"), vec![b"REPLACE".to_vec()]].concat()), ok());
     assert_eq!(client.say("TTL r"), int(100));
-    assert_eq!(client.call(&restore("-1")), error("ERR Invalid TTL value, must be >= 0"));
+    let negative = [restore("-1"), vec![b"REPLACE".to_vec()]].concat();
+    assert_eq!(client.call(&negative), error("ERR Invalid TTL value, must be >= 0"));
     client.converse([
         ("RESTORE r 0 damaged", error("ERR DUMP payload version or checksum are wrong")),
         ("DUMP absent", Value::Null),

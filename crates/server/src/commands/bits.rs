@@ -52,14 +52,14 @@ struct BitRange {
 
 impl BitRange {
     fn of(call: &Call<'_>, index: usize) -> Result<BitRange, Refusal> {
+        let start = if call.request.len() > index { call.integer(index)? } else { 0 };
+        let end = if call.request.len() > index + 1 { call.integer(index + 1)? } else { -1 };
         let is_in_bits = match call.request.len() - index {
             0..=2 => false,
             3 if call.argument(index + 2).eq_ignore_ascii_case(b"bit") => true,
             3 if call.argument(index + 2).eq_ignore_ascii_case(b"byte") => false,
             _ => return Err(Refusal::Syntax),
         };
-        let start = if call.request.len() > index { call.integer(index)? } else { 0 };
-        let end = if call.request.len() > index + 1 { call.integer(index + 1)? } else { -1 };
         Ok(BitRange { start, end, is_in_bits })
     }
 
@@ -74,7 +74,12 @@ impl BitRange {
     }
 }
 
+/// A key that is not there is answered before the range is looked at, as in Redis.
 pub(crate) fn bitcount(call: &mut Call<'_>) -> Result<(), Refusal> {
+    if !call.store().contains(call.key(1))? {
+        call.reply.integer(0);
+        return Ok(());
+    }
     if call.request.len() == 3 {
         return Err(Refusal::Syntax);
     }
@@ -114,6 +119,10 @@ pub(crate) fn bitpos(call: &mut Call<'_>) -> Result<(), Refusal> {
         1 => true,
         _ => return Err(Sentence::BitArgument.into()),
     };
+    if !call.store().contains(call.key(1))? {
+        call.reply.integer(if bit { -1 } else { 0 });
+        return Ok(());
+    }
     let has_end = call.request.len() > 4;
     let range = BitRange::of(call, 3)?;
     let place = call.store().get_with(call.key(1), |value| match range.bits_of(value.len()) {

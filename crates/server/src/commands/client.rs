@@ -92,7 +92,7 @@ pub(crate) fn list(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn client_id_of(argument: &[u8]) -> Result<u64, Refusal> {
-    let id = resp::parse_integer(argument).filter(|id| *id > 0);
+    let id = resp::parse_integer(argument).filter(|id| *id >= 0);
     id.map(|id| id as u64).ok_or_else(|| Sentence::InvalidClientId.into())
 }
 

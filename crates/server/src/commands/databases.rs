@@ -81,11 +81,10 @@ pub(crate) fn flushdb(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// Changes the table of databases, and no key.
 pub(crate) fn swapdb(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let index = |at, unreadable: Sentence| match database_of(call.argument(at)) {
-        Err(Refusal::NotAnInteger) => Err(unreadable.into()),
-        database => database,
-    };
-    let (a, b) = (index(1, Sentence::FirstDb)?, index(2, Sentence::SecondDb)?);
+    for (at, sentence) in [(1, Sentence::FirstDb), (2, Sentence::SecondDb)] {
+        call.integer(at).map_err(|_| sentence)?;
+    }
+    let (a, b) = (database_of(call.argument(1))?, database_of(call.argument(2))?);
     let shared = call.shared;
     let slots = [shared.databases.slot(a), shared.databases.slot(b)];
     shared.watches.touch_where(|raw| {

@@ -21,6 +21,9 @@ struct Options {
 
 pub(crate) fn restore(call: &mut Call<'_>) -> Result<(), Refusal> {
     let options = Options::of(call)?;
+    if !options.replaces && call.store().contains(call.key(1))? {
+        return Err(Sentence::BusyKey.into());
+    }
     let number = call.integer(2)?;
     if number < 0 {
         return Err(Sentence::NegativeTtl.into());

@@ -36,8 +36,8 @@ pub(crate) fn type_of(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// There are no replicas to wait for.
 pub(crate) fn wait(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let (_, timeout_ms) = (call.integer(1)?, call.integer(2)?);
-    if timeout_ms < 0 {
+    call.integer(1)?;
+    if resp::parse_integer(call.argument(2)).ok_or(Sentence::TimeoutNotAnInteger)? < 0 {
         return Err(Sentence::Timeout.into());
     }
     call.reply.integer(0);

@@ -1,8 +1,6 @@
 //! Items that get another key or another database: RENAME, COPY, MOVE. They run alone. For a crash, RENAME and MOVE are one
 //! step where the item does not expire; otherwise it may be left under both keys.
 
-use std::borrow::Cow;
-
 use hikv::WriteBatch;
 
 use super::times;
@@ -93,8 +91,8 @@ pub(crate) fn copy(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn copy_unless_there(call: &Call<'_>, to: &Cow<'_, [u8]>, replaces: bool) -> Result<bool, Refusal> {
-    if call.key(1) == *to {
+fn copy_unless_there(call: &Call<'_>, to: &[u8], replaces: bool) -> Result<bool, Refusal> {
+    if *call.key(1) == *to {
         return Err(Sentence::SameObject.into());
     }
     if !replaces && call.store().contains(to)? {

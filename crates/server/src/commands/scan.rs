@@ -91,16 +91,23 @@ pub(crate) fn keys(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// One of the keys that a walk from a random place comes upon first, wherever they are: some are likelier than others.
+/// Keys of which RANDOMKEY takes one.
+const RANDOM_COUNT_MIN: usize = 64;
+
+/// One of the keys that a walk from a random place comes upon first, or of all, if they are few. Where there are many, some
+/// are likelier than others.
 pub(crate) fn randomkey(call: &mut Call<'_>) -> Result<(), Refusal> {
     let slot = call.slot();
-    let (mut cursor, mut found, mut from_start) = (fastrand::u64(..), Vec::new(), false);
-    loop {
+    let (mut cursor, mut found, mut is_whole_pass) = (fastrand::u64(..), Vec::new(), false);
+    while found.len() < RANDOM_COUNT_MIN {
+        if cursor == 0 {
+            // A whole pass from the start, which sees each key once.
+            (found, is_whole_pass) = (Vec::new(), true);
+        }
         cursor = call.store().walk(cursor, |raw, _| found.extend(slot.key_of(raw).map(<[u8]>::to_vec)))?;
-        if !found.is_empty() || cursor == 0 && from_start {
+        if cursor == 0 && is_whole_pass {
             break;
         }
-        from_start |= cursor == 0;
     }
     match found.is_empty() {
         true => call.reply.null_bulk(),

@@ -4,17 +4,17 @@ use crate::call::Call;
 use crate::errors::Refusal;
 
 pub(crate) fn function_flush(call: &mut Call<'_>) -> Result<(), Refusal> {
-    flush(call)
+    flush(call, "FUNCTION FLUSH only supports SYNC|ASYNC option")
 }
 
 pub(crate) fn script_flush(call: &mut Call<'_>) -> Result<(), Refusal> {
-    flush(call)
+    flush(call, "SCRIPT FLUSH only support SYNC|ASYNC option")
 }
 
-fn flush(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn flush(call: &mut Call<'_>, refusal: &str) -> Result<(), Refusal> {
     let known = |option: &[u8]| option.eq_ignore_ascii_case(b"async") || option.eq_ignore_ascii_case(b"sync");
     if call.request.len() > 3 || !call.request.arguments().skip(1).all(known) {
-        return Err(Refusal::Syntax);
+        return Err(Refusal::Names(refusal.into()));
     }
     call.ok();
     Ok(())

@@ -53,7 +53,7 @@ pub(crate) fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 impl Options {
     fn of(call: &Call<'_>) -> Result<Options, Refusal> {
-        let (mut options, mut has_until) = (PLAIN, false);
+        let (mut options, mut has_until, mut moment) = (PLAIN, false, None);
         let mut arguments = call.request.arguments().skip(2);
         while let Some(name) = arguments.next() {
             let mut condition = |wanted| {
@@ -68,11 +68,13 @@ impl Options {
                 b"keepttl" if !has_until => (options.until, has_until) = (Until::Kept, true),
                 other => {
                     let unit = times::unit_of(other).filter(|_| !has_until).ok_or(Refusal::Syntax)?;
-                    let number = arguments.next().ok_or(Refusal::Syntax)?;
-                    options.until = Until::Moment(times::positive_moment_of(number, unit, "set")?);
+                    moment = Some((arguments.next().ok_or(Refusal::Syntax)?, unit));
                     has_until = true;
                 }
             }
+        }
+        if let Some((number, unit)) = moment {
+            options.until = Until::Moment(times::positive_moment_of(number, unit, "set")?);
         }
         Ok(options)
     }

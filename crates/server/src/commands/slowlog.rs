@@ -7,10 +7,9 @@ use crate::errors::Refusal;
 const COUNT_DEFAULT: i64 = 10;
 
 pub(crate) fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let count = if call.request.len() > 2 { call.integer(2)? } else { COUNT_DEFAULT };
-    if count < -1 {
-        return Err(Refusal::Names("count should be greater than or equal to -1".into()));
-    }
+    let count = if call.request.len() > 2 { resp::parse_integer(call.argument(2)) } else { Some(COUNT_DEFAULT) };
+    let refused = || Refusal::Names("count should be greater than or equal to -1".into());
+    let count = count.filter(|count| *count >= -1).ok_or_else(refused)?;
     let requests = call.shared.slowlog.newest(usize::try_from(count).unwrap_or(usize::MAX));
     let reply = &mut call.reply;
     reply.array(requests.len());

@@ -100,6 +100,10 @@ pub(crate) fn getex(call: &mut Call<'_>) -> Result<(), Refusal> {
         3 if call.argument(2).eq_ignore_ascii_case(b"persist") => None,
         4 => {
             let unit = times::unit_of(call.argument(2)).ok_or(Refusal::Syntax)?;
+            if !call.store().contains(call.key(1))? {
+                answer_value(call, None);
+                return Ok(());
+            }
             Some(times::positive_moment_of(call.argument(3), unit, "getex")?)
         }
         _ => return Err(Refusal::Syntax),
