@@ -121,7 +121,7 @@ fn a_dump_is_restored() {
     let negative = [restore("-1"), vec![b"REPLACE".to_vec()]].concat();
     assert_eq!(client.call(&negative), error("ERR Invalid TTL value, must be >= 0"));
     client.converse([
-        ("RESTORE r 0 damaged", error("ERR DUMP payload version or checksum are wrong")),
+        ("RESTORE other 0 damaged", error("ERR DUMP payload version or checksum are wrong")),
         ("DUMP absent", Value::Null),
     ]);
 }
