@@ -11,13 +11,15 @@
 //! So what is not whole opens as no store, and what is called OUT is whole.
 
 use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::{fmt, fs, io};
+use std::{fmt, fs};
 
-use engine::{Clock, Damage, Error};
+use engine::{Clock, Damage, Error, Expiry};
 use pmem_os::StoreLock;
 
+use crate::dump::DumpWriter;
 use crate::files;
 use crate::{OpenError, Options, Snapshot, Store};
 
@@ -74,6 +76,8 @@ pub enum BackupError {
         /// Why.
         error: Error,
     },
+    /// The stream could not be written.
+    Stream(io::Error),
 }
 
 impl fmt::Display for BackupError {
@@ -91,6 +95,7 @@ impl fmt::Display for BackupError {
             BackupError::Open(error) => error.fmt(f),
             BackupError::Read(error) => error.fmt(f),
             BackupError::Write { path, error } => write!(f, "{}: {error}", path.display()),
+            BackupError::Stream(error) => write!(f, "the stream cannot be written: {error}"),
         }
     }
 }
@@ -100,6 +105,7 @@ impl std::error::Error for BackupError {
         match self {
             BackupError::Open(error) => Some(error),
             BackupError::Read(error) | BackupError::Write { error, .. } => Some(error),
+            BackupError::Stream(error) => Some(error),
             _ => None,
         }
     }
@@ -118,6 +124,41 @@ impl From<Error> for BackupError {
 }
 
 impl Store {
+    /// Writes all items, as they are at this moment, to a stream in hikv's dump format ([`crate::dump`]), while this store is
+    /// read and written on; returns how many. A stream that was cut short has no end, and every reader says so.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// store.put("key", "value")?;
+    /// let mut stream = Vec::new();
+    /// assert_eq!(store.backup_to(&mut stream)?, 1);
+    ///
+    /// let mut reader = hikv::dump::DumpReader::new(&stream[..])?;
+    /// assert_eq!(reader.next_item()?.expect("one item").key, b"key");
+    /// assert!(reader.next_item()?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`BackupError::Read`], [`BackupError::Stream`].
+    pub fn backup_to(&self, out: impl Write) -> Result<u64, BackupError> {
+        let mut dump = DumpWriter::new(out, self.uuid()).map_err(BackupError::Stream)?;
+        let (mut items, mut written) = (0, Ok(()));
+        let each = |key: &[u8], value: &[u8], expiry: Expiry| {
+            written = dump.put(key, value, (!expiry.is_never()).then(|| expiry.ms()));
+            items += 1;
+            if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        let shown = self.snapshot().and_then(|snapshot| snapshot.for_each_with_expiry(each));
+        shown.map_err(BackupError::Read)?;
+        // Only now: a dump of a part has no end.
+        written.and_then(|()| dump.finish().map(drop)).map_err(BackupError::Stream)?;
+        Ok(items)
+    }
+
     /// Writes all items, as they are at this moment, into a new store in the directory `out`, while this one is read and
     /// written on. Every checksum is verified. While it is written it is called `out.partial`, which opens as no store; one
     /// that an interruption leaves is removed by the next backup to `out`.

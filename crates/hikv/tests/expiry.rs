@@ -17,6 +17,9 @@ struct Timed {
 }
 
 /// A store by a clock that stands still.
+/// One that its reader reads piece by piece.
+const LARGE_VALUE_BYTES: usize = 300_000;
+
 fn timed() -> Timed {
     let (dir, clock) = (tempfile::tempdir().unwrap(), Clock::manual(1_000_000));
     let store = Options::new().clock(clock.clone()).open(dir.path()).unwrap();
@@ -37,9 +40,8 @@ fn keys(store: &Store) -> Vec<Vec<u8>> {
 fn a_key_that_has_expired_is_absent_everywhere() {
     let Timed { store, clock, _dir } = timed();
     store.put("b", "stays").unwrap();
-    for key in ["a", "c"] {
-        store.put_with_ttl(key, "goes", SECOND).unwrap();
-    }
+    store.put_with_ttl("a", [7; LARGE_VALUE_BYTES], SECOND).unwrap();
+    store.put_with_ttl("c", "goes", SECOND).unwrap();
     let ordered = store.ordered().unwrap();
     assert_eq!((ordered.count::<&str>(..).unwrap(), keys(&store).len()), (3, 3));
     let mut reader = store.reader("a").unwrap().unwrap();

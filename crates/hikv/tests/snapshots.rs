@@ -2,12 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hikv::{Clock, Error, Options, Snapshot, Store, Ttl};
 use tempfile::TempDir;
 
 type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Pins are the process's: what one test retires would wait for the readers of another.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn opened(options: &Options) -> (TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
@@ -91,12 +98,14 @@ fn stay_as_they_were(options: &Options, is_ordered: bool) {
 
 #[test]
 fn snapshots_stay_as_they_were() {
+    let _turn = alone();
     stay_as_they_were(&Options::new().ordered(false).partition_count(1), false);
     stay_as_they_were(&Options::new().ordered(false), false);
 }
 
 #[test]
 fn snapshots_stay_as_they_were_in_order() {
+    let _turn = alone();
     stay_as_they_were(&Options::new(), true);
     stay_as_they_were(&Options::new().background(false), true);
 }
@@ -104,6 +113,7 @@ fn snapshots_stay_as_they_were_in_order() {
 /// Every key is deleted: pages of the ordered index are empty, and stand for more kept keys than are shown at a time.
 #[test]
 fn what_was_deleted_wholly_is_shown() {
+    let _turn = alone();
     let (_dir, store) = opened(&Options::new());
     store.ordered().unwrap();
     let (mut rng, mut contents) = (fastrand::Rng::with_seed(8), Contents::new());
@@ -118,6 +128,7 @@ fn what_was_deleted_wholly_is_shown() {
 /// What several keep ends with the last of them, and its room is used again.
 #[test]
 fn what_was_kept_is_given_back() {
+    let _turn = alone();
     const ROUND_COUNT: u8 = 50;
     for options in [Options::new().ordered(false), Options::new()] {
         let (_dir, store) = opened(&options);
@@ -144,6 +155,7 @@ fn what_was_kept_is_given_back() {
 
 #[test]
 fn a_value_that_is_read_while_a_snapshot_is_taken_is_not_of_it() {
+    let _turn = alone();
     struct Source<'a>(&'a Store, Option<Snapshot>);
     impl std::io::Read for Source<'_> {
         fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
@@ -163,6 +175,7 @@ fn a_value_that_is_read_while_a_snapshot_is_taken_is_not_of_it() {
 
 #[test]
 fn what_cannot_be_done_is_refused() {
+    let _turn = alone();
     let (_dir, store) = opened(&Options::new());
     store.put("a", "1").unwrap();
     let inside = store.get_with("a", |_| store.snapshot().map(drop)).unwrap();
@@ -178,6 +191,7 @@ fn what_cannot_be_done_is_refused() {
 /// Stamps go on where they stopped: what was put before a restart is of a snapshot after it, and so is the rest.
 #[test]
 fn epochs_outlive_the_process() {
+    let _turn = alone();
     let dir = tempfile::tempdir().unwrap();
     for round in 0..4u8 {
         let store = Store::open(dir.path()).unwrap();
@@ -199,6 +213,7 @@ fn epochs_outlive_the_process() {
 /// What had expired is not of a snapshot; what expires under it is, and so it is of the backup, with its expiry.
 #[test]
 fn a_snapshot_stays_while_keys_expire() {
+    let _turn = alone();
     let clock = Clock::manual(1_000_000);
     let (dir, store) = opened(&Options::new().clock(clock.clone()));
     let ms = Duration::from_millis;

@@ -15,11 +15,12 @@ use pmem::{Dram, Medium, MediumError};
 use super::HiKv;
 use super::item::NewItem;
 use super::order::{Order, Written};
-use super::write::{self, check_key};
+use super::publish;
+use super::write::check_key;
 use crate::{BatchOp, Error, Expiry, Limits};
 
 /// An item that was written and not published.
-type NewlyWritten<'a, D> = write::Prepared<'a, D>;
+type NewlyWritten<'a, D> = publish::Prepared<'a, D>;
 
 /// A key's last operation, with its item written and not published, if it puts.
 struct Prepared<'a, D: Dram> {

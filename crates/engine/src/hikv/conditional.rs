@@ -19,7 +19,7 @@ use pmem::{Dram, Medium};
 use super::HiKv;
 use super::item::{Item, NewItem};
 use super::order::Order;
-use super::write::{Before, Outcome, Target};
+use super::publish::{Before, Outcome, Target};
 use crate::{Decide, Decision, Error, Expiry};
 
 /// What a decision makes of a key.

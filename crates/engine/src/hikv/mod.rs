@@ -28,6 +28,7 @@ mod multi_put;
 mod open;
 mod ops;
 pub mod order;
+mod publish;
 mod read;
 mod reaper;
 pub mod salvage;

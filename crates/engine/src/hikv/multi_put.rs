@@ -16,8 +16,8 @@ use pmem::{Canary, Dram, Level, Medium};
 use super::HiKv;
 use super::item::NewItem;
 use super::order::Order;
+use super::publish::{Committed, Entered, Pending, Prepared, Target};
 use super::read::GROUP_COUNT;
-use super::write::{Committed, Entered, Pending, Prepared, Target};
 use crate::{Engine, Error, Expiry};
 
 /// A key with its item, written and not published.

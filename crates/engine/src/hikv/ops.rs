@@ -10,8 +10,9 @@ use pmem::{Dram, Medium};
 use super::HiKv;
 use super::item::{Item, NewItem, Streamed};
 use super::order::Order;
+use super::publish::{Before, Prepared, Target};
 use super::read::{GROUP_COUNT, whole};
-use super::write::{Before, Prepared, Target, check_key};
+use super::write::check_key;
 use crate::{
     BatchOp, Check, Clock, Compacted, CompactionProgress, Damage, Decide, Engine, EngineStats, Error, Expiry,
     OrderedEngine, Progress, SnapshotEngine, Version, Wanted,

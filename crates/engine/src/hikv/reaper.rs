@@ -21,7 +21,7 @@ use pmem::{Canary, Dram, Medium};
 use super::HiKv;
 use super::item::Item;
 use super::order::Order;
-use super::write::{Before, Outcome, Target};
+use super::publish::{Before, Outcome, Target};
 use crate::{Error, Expiry, Progress};
 
 /// Between two rounds: how often an idle store in which keys expire wakes up.

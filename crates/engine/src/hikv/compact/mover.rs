@@ -10,7 +10,7 @@ use crate::Error;
 use crate::hikv::HiKv;
 use crate::hikv::item::{self, Item};
 use crate::hikv::order::Order;
-use crate::hikv::write::{Before, Expected, Outcome, Prepared, Target};
+use crate::hikv::publish::{Before, Expected, Outcome, Prepared, Target};
 
 /// What came of a move.
 enum Moved {

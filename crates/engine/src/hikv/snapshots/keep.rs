@@ -10,7 +10,7 @@ use crate::Error;
 use crate::hikv::HiKv;
 use crate::hikv::item::{self, Item};
 use crate::hikv::order::Order;
-use crate::hikv::write::Prepared;
+use crate::hikv::publish::Prepared;
 
 /// What becomes of items that were replaced.
 pub struct Disposal<'a, M, D: Dram> {
