@@ -159,7 +159,7 @@ impl Parser {
         let Some(end) = self.find(input, b'\n', ProtocolError::TooBigInline)? else { return Ok(false) };
         let line = &input[..end];
         let words = split_line(line.strip_suffix(b"\r").unwrap_or(line)).ok_or(ProtocolError::UnbalancedQuotes)?;
-        requests.push_inline(&words);
+        requests.push_words(&words);
         self.move_to(end + 1);
         Ok(true)
     }

@@ -94,15 +94,83 @@ impl<'a> Reply<'a> {
 
     /// A text for people.
     pub fn text(&mut self, text: &str) {
+        self.verbatim(text.as_bytes());
+    }
+
+    /// As [`Reply::text`], of any bytes.
+    pub fn verbatim(&mut self, text: &[u8]) {
         match self.protocol {
-            Protocol::Resp2 => self.bulk(text.as_bytes()),
+            Protocol::Resp2 => self.bulk(text),
             Protocol::Resp3 => {
                 self.number(b'=', text.len() as u64 + 4);
                 self.output.extend_from_slice(b"txt:");
-                self.output.extend_from_slice(text.as_bytes());
+                self.output.extend_from_slice(text);
                 self.bulk_end();
             }
         }
+    }
+
+    /// A message that nobody asked for with a request: the next `count` replies are its parts.
+    pub fn push(&mut self, count: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.array(count),
+            Protocol::Resp3 => self.number(b'>', count as u64),
+        }
+    }
+
+    /// What describes the reply after it: the next `count` pairs of replies are its keys and values. Only where
+    /// [`Reply::protocol`] is [`Protocol::Resp3`]; the older one has no place for it.
+    pub fn attribute(&mut self, count: usize) {
+        self.number(b'|', count as u64);
+    }
+
+    /// Yes or no.
+    pub fn boolean(&mut self, value: bool) {
+        match self.protocol {
+            Protocol::Resp2 => self.integer(value.into()),
+            Protocol::Resp3 => self.line(b'#', if value { b"t" } else { b"f" }),
+        }
+    }
+
+    /// A number that need not be whole, in the shortest form that reads back as the same.
+    pub fn double(&mut self, value: f64) {
+        let text = if value.is_infinite() {
+            if value > 0.0 { "inf".into() } else { "-inf".into() }
+        } else {
+            value.to_string()
+        };
+        match self.protocol {
+            Protocol::Resp2 => self.bulk(text.as_bytes()),
+            Protocol::Resp3 => self.line(b',', text.as_bytes()),
+        }
+    }
+
+    /// A whole number of any length, as its decimal digits.
+    pub fn big_number(&mut self, digits: &str) {
+        match self.protocol {
+            Protocol::Resp2 => self.bulk(digits.as_bytes()),
+            Protocol::Resp3 => self.line(b'(', digits.as_bytes()),
+        }
+    }
+
+    /// The version that is written in.
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// How many bytes the buffer holds.
+    pub fn len_bytes(&self) -> usize {
+        self.output.len()
+    }
+
+    /// Takes back what was written since the buffer held `len_bytes`.
+    pub fn truncate(&mut self, len_bytes: usize) {
+        self.output.truncate(len_bytes);
+    }
+
+    /// The same buffer, for somebody else to write to.
+    pub fn reborrow(&mut self) -> Reply<'_> {
+        Reply { output: self.output, protocol: self.protocol }
     }
 
     fn null(&mut self, resp2: &[u8]) {
@@ -152,6 +220,10 @@ mod tests {
         assert_eq!(written(|r| r.map(2)), b"*4\r\n");
         assert_eq!(written(|r| r.set(2)), b"*2\r\n");
         assert_eq!(written(|r| r.text("a b")), b"$3\r\na b\r\n");
+        assert_eq!(written(|r| r.push(2)), b"*2\r\n");
+        assert_eq!(written(|r| r.boolean(false)), b":0\r\n");
+        assert_eq!(written(|r| r.double(0.5)), b"$3\r\n0.5\r\n");
+        assert_eq!(written(|r| r.big_number("12")), b"$2\r\n12\r\n");
     }
 
     #[test]
@@ -162,6 +234,12 @@ mod tests {
         assert_eq!(written(|r| r.map(2)), b"%2\r\n");
         assert_eq!(written(|r| r.set(2)), b"~2\r\n");
         assert_eq!(written(|r| r.text("a b")), b"=7\r\ntxt:a b\r\n");
+        assert_eq!(written(|r| r.push(2)), b">2\r\n");
+        assert_eq!(written(|r| r.attribute(1)), b"|1\r\n");
+        assert_eq!(written(|r| r.boolean(true)), b"#t\r\n");
+        assert_eq!(written(|r| r.double(0.5)), b",0.5\r\n");
+        assert_eq!(written(|r| r.double(f64::NEG_INFINITY)), b",-inf\r\n");
+        assert_eq!(written(|r| r.big_number("12")), b"(12\r\n");
         assert_eq!(written(|r| r.bulk(b"a b")), b"$3\r\na b\r\n");
     }
 }

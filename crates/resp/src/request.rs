@@ -71,21 +71,27 @@ impl Requests {
         Request { bytes: &source[frame.base..], arguments: &self.arguments[start..frame.arguments_end] }
     }
 
+    /// Adds a copy of `request`, to be had with [`Requests::get`] whatever input is given there.
+    pub fn push_copy(&mut self, request: &Request<'_>) {
+        let words: Vec<&[u8]> = (0..request.len()).map(|index| request.argument(index)).collect();
+        self.push_words(&words);
+    }
+
     pub(crate) fn push(&mut self, base: usize, arguments: &[Argument]) {
         self.arguments.extend_from_slice(arguments);
         self.frames.push(Frame { base, arguments_end: self.arguments.len(), inline: false });
     }
 
-    /// Adds the request that an inline command's words make; none if there are no words.
-    pub(crate) fn push_inline(&mut self, words: &[Vec<u8>]) {
+    /// Adds the request that these words make, the command's name first; none if there are no words.
+    pub fn push_words(&mut self, words: &[impl AsRef<[u8]>]) {
         if words.is_empty() {
             return;
         }
         let base = self.decoded.len();
         for word in words {
             let start = self.decoded.len() - base;
-            self.decoded.extend_from_slice(word);
-            self.arguments.push(Argument::new(start, start + word.len()));
+            self.decoded.extend_from_slice(word.as_ref());
+            self.arguments.push(Argument::new(start, start + word.as_ref().len()));
         }
         self.frames.push(Frame { base, arguments_end: self.arguments.len(), inline: true });
     }

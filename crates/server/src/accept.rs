@@ -1,6 +1,7 @@
 //! Accepting connections and handing each to an event loop.
 
 use std::io::{self, ErrorKind, Write};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use mio::event::Source;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Interest, Poll, Token};
 
-use crate::event_loop::Handoff;
+use crate::mail::Letter;
 use crate::shared::{Admission, Shared};
 
 /// How long to leave the backlog alone after the operating system ran out of files or memory: it reports a waiting
@@ -17,15 +18,14 @@ const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 pub(crate) struct Acceptor {
     listener: TcpListener,
-    handoffs: Vec<Handoff>,
     shared: Arc<Shared>,
     /// Connections wait, as far as is known.
     waiting: bool,
 }
 
 impl Acceptor {
-    pub(crate) fn new(listener: TcpListener, handoffs: Vec<Handoff>, shared: Arc<Shared>) -> Acceptor {
-        Acceptor { listener, handoffs, shared, waiting: false }
+    pub(crate) fn new(listener: TcpListener, shared: Arc<Shared>) -> Acceptor {
+        Acceptor { listener, shared, waiting: false }
     }
 
     pub(crate) fn register(&mut self, poll: &Poll, token: Token) -> io::Result<()> {
@@ -46,7 +46,7 @@ impl Acceptor {
     pub(crate) fn accept_waiting(&mut self) {
         while self.waiting {
             match self.listener.accept() {
-                Ok((socket, _)) => self.admit(socket),
+                Ok((socket, addr)) => self.admit(socket, addr),
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => self.waiting = false,
                     ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
@@ -56,7 +56,7 @@ impl Acceptor {
         }
     }
 
-    fn admit(&self, mut socket: TcpStream) {
+    fn admit(&self, mut socket: TcpStream, addr: SocketAddr) {
         let Some(admission) = Admission::try_new(&self.shared) else {
             // A courtesy: the client may be gone, and is dropped in any case.
             let _ = socket.write(b"-ERR max number of clients reached\r\n");
@@ -64,6 +64,6 @@ impl Acceptor {
         };
         // Without it replies wait for acknowledgements; it can only fail on a connection that is gone.
         let _ = socket.set_nodelay(true);
-        self.handoffs[admission.loop_index].give(socket, admission);
+        self.shared.mailboxes[admission.loop_index].give(Letter::Arrival(socket, addr, admission));
     }
 }

@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How to serve.
@@ -11,6 +12,12 @@ pub struct Config {
     pub max_clients: usize,
     /// The longest argument of a request in bytes, at most 1 GiB.
     pub bulk_bytes_max: usize,
+    /// The password of the user `default`; every client is that user until it says otherwise.
+    pub password: Option<Vec<u8>>,
+    /// A file of users, each a line `user NAME RULES…` as in Redis.
+    pub acl_file: Option<PathBuf>,
+    /// Whether to refuse an address that others than this host can reach while the user `default` needs no password.
+    pub protected: bool,
     /// How long a client may take to read the last replies when the server stops.
     pub drain_max: Duration,
 }
@@ -23,6 +30,9 @@ impl Default for Config {
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             max_clients: 10_000,
             bulk_bytes_max: 512 << 20,
+            password: None,
+            acl_file: None,
+            protected: true,
             drain_max: Duration::from_secs(5),
         }
     }

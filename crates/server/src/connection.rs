@@ -6,32 +6,34 @@
 
 use std::io;
 use std::mem;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use mio::event::{Event, Source};
 use mio::net::TcpStream;
 use mio::{Interest, Poll, Token};
-use resp::{Limits, Parser, Protocol};
+use resp::{Parser, Protocol};
 
 use crate::buffers::Buffers;
+use crate::clients::Record;
 use crate::input::{Arrived, Input};
+use crate::mail::{Parcel, Place};
 use crate::output::Output;
 use crate::pipeline::Pipeline;
+use crate::session::Session;
 use crate::shared::{Admission, LoopCounters, Shared};
+
+/// Messages that a client leaves unread before it is abandoned, as in Redis: 32 MiB.
+const PUSHED_BYTES_MAX: usize = 32 << 20;
 
 /// What a connection needs of its event loop for a turn.
 pub(crate) struct Worker<'a> {
     pub(crate) shared: &'a Shared,
+    /// The loop's lane of the gate.
+    pub(crate) lane: usize,
     pub(crate) counters: &'a LoopCounters,
     pub(crate) buffers: &'a mut Buffers,
-}
-
-/// What is known of a client between its requests.
-pub(crate) struct Session {
-    /// The client's number, from 1.
-    pub(crate) id: u64,
-    pub(crate) protocol: Protocol,
-    /// Nothing more is executed; the connection closes when its replies are sent.
-    pub(crate) closing: bool,
 }
 
 /// What a connection waits for after its turn.
@@ -62,25 +64,48 @@ pub(crate) struct Connection {
     finishing: bool,
     /// The input holds no complete request.
     starved: bool,
-    _admission: Admission,
+    /// The client is not answered any more.
+    abandoned: bool,
+    admission: Admission,
 }
 
 impl Connection {
-    pub(crate) fn new(socket: TcpStream, limits: Limits, admission: Admission) -> Connection {
+    pub(crate) fn new(socket: TcpStream, addr: SocketAddr, place: Place, admission: Admission) -> Connection {
+        let shared = &admission.shared;
+        let record = Arc::new(Record::new(place, addr, socket.local_addr().unwrap_or(shared.addr)));
         Connection {
             socket,
             input: Input::default(),
-            parser: Parser::new(limits),
+            parser: Parser::new(shared.settings.limits()),
             pipeline: Pipeline::default(),
             output: Output::default(),
-            session: Session { id: admission.client_id, protocol: Protocol::default(), closing: false },
+            session: Session::new(record, shared),
             readable: false,
             hung_up: false,
             ended: false,
             finishing: false,
             starved: true,
-            _admission: admission,
+            abandoned: false,
+            admission,
         }
+    }
+
+    pub(crate) fn is_of(&self, client_id: u64) -> bool {
+        self.session.id == client_id
+    }
+
+    /// Takes a message for the client. A client that does not read what it subscribes to is abandoned.
+    pub(crate) fn receive(&mut self, parcel: &Parcel) {
+        self.output.push(match self.session.protocol {
+            Protocol::Resp2 => &parcel.resp2,
+            Protocol::Resp3 => &parcel.resp3,
+        });
+        self.abandoned |= self.output.len_bytes() > PUSHED_BYTES_MAX;
+    }
+
+    /// Lets the connection be closed at its next turn, whatever was not sent.
+    pub(crate) fn abandon(&mut self) {
+        self.abandoned = true;
     }
 
     pub(crate) fn register(&mut self, poll: &Poll, token: Token) -> io::Result<()> {
@@ -106,12 +131,13 @@ impl Connection {
         self.output.borrow(worker.buffers);
         self.pipeline.borrow(worker.buffers);
         let outcome = self.advance(worker);
+        self.show();
         self.input.give_back(worker.buffers);
         self.output.give_back(worker.buffers);
         self.pipeline.give_back(worker.buffers);
         match outcome {
-            Ok(()) => self.next_turn(),
-            Err(_) => Turn::Close,
+            Ok(()) if !self.abandoned => self.next_turn(),
+            _ => Turn::Close,
         }
     }
 
@@ -123,6 +149,13 @@ impl Connection {
             self.execute(worker);
         }
         self.output.send(&self.socket)
+    }
+
+    fn show(&self) {
+        let record = &self.session.record;
+        record.input_bytes.store(self.input.pending().len(), Ordering::Relaxed);
+        record.input_room_bytes.store(self.input.room_bytes(), Ordering::Relaxed);
+        record.output_bytes.store(self.output.len_bytes(), Ordering::Relaxed);
     }
 
     fn next_turn(&self) -> Turn {
@@ -146,6 +179,7 @@ impl Connection {
     fn execute(&mut self, worker: &Worker<'_>) {
         while !self.session.closing && !self.output.is_full() && self.has_request() {
             self.pipeline.run(self.input.pending(), &mut self.session, worker, &mut self.output);
+            self.session.show();
         }
     }
 
@@ -170,5 +204,11 @@ impl Connection {
         self.readable &= !self.ended;
         self.starved = false;
         Ok(())
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.session.leave(&self.admission.shared);
     }
 }

@@ -3,8 +3,153 @@
 use hikv::{Error, MediumError};
 use resp::ProtocolError;
 
+use crate::acl::Reason;
+
 /// The longest part of a client's own words that an error repeats, as in Redis.
 const QUOTED_BYTES_MAX: usize = 128;
+
+/// Sentences that name nothing of the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sentence {
+    NoSuchKey,
+    SameObject,
+    NestedMulti,
+    ExecWithoutMulti,
+    DiscardWithoutMulti,
+    WatchInMulti,
+    ExecAbort,
+    ExecOutOfMemory,
+    OutOfMemory,
+    NotInTransaction,
+    TransactionTooLong,
+    NoAuth,
+    WrongPass,
+    NoPassword,
+    NotANumber,
+    Overflow,
+    DecrementOverflow,
+    NotAFloat,
+    NanOrInfinity,
+    BitOffset,
+    BitValue,
+    BitArgument,
+    BitopNot,
+    BitfieldType,
+    BitfieldOverflow,
+    BitfieldReadOnly,
+    Offset,
+    StringLength,
+    GtLt,
+    NxXx,
+    BadDump,
+    BusyKey,
+    NegativeTtl,
+    LfuOff,
+    NoKeyArguments,
+    BadArgumentCount,
+    UnknownCommandName,
+    NoConfigFile,
+    NoAclFile,
+    NoSuchClient,
+    ClientName,
+    ClientInfoValue,
+    InvalidClientId,
+    UnknownClient,
+    LcsLengths,
+    LcsBoth,
+    FirstDb,
+    SecondDb,
+    Timeout,
+    TimeoutNotAnInteger,
+    NoRandomness,
+    GenpassBits,
+    SelfDelete,
+}
+
+impl Sentence {
+    /// In the words of Redis 7, where it has them.
+    fn text(self) -> &'static str {
+        match self {
+            Sentence::NoSuchKey => "ERR no such key",
+            Sentence::SameObject => "ERR source and destination objects are the same",
+            Sentence::NestedMulti => "ERR MULTI calls can not be nested",
+            Sentence::ExecWithoutMulti => "ERR EXEC without MULTI",
+            Sentence::DiscardWithoutMulti => "ERR DISCARD without MULTI",
+            Sentence::WatchInMulti => "ERR WATCH inside MULTI is not allowed",
+            Sentence::ExecAbort => "EXECABORT Transaction discarded because of previous errors.",
+            Sentence::OutOfMemory => "OOM command not allowed when used memory > 'maxmemory'.",
+            Sentence::ExecOutOfMemory => {
+                "EXECABORT Transaction discarded because of: OOM command not allowed when used memory > 'maxmemory'."
+            }
+            Sentence::NotInTransaction => "ERR Command not allowed inside a transaction",
+            Sentence::TransactionTooLong => "ERR the transaction's requests take more memory than a request may",
+            Sentence::NoAuth => "NOAUTH Authentication required.",
+            Sentence::WrongPass => "WRONGPASS invalid username-password pair or user is disabled.",
+            Sentence::NoPassword => {
+                "ERR AUTH <password> called without any password configured for the default user. Are you sure your \
+                 configuration is correct?"
+            }
+            Sentence::NotANumber => "ERR value is not an integer or out of range",
+            Sentence::Overflow => "ERR increment or decrement would overflow",
+            Sentence::DecrementOverflow => "ERR decrement would overflow",
+            Sentence::NotAFloat => "ERR value is not a valid float",
+            Sentence::NanOrInfinity => "ERR increment would produce NaN or Infinity",
+            Sentence::BitOffset => "ERR bit offset is not an integer or out of range",
+            Sentence::BitValue => "ERR bit is not an integer or out of range",
+            Sentence::BitArgument => "ERR The bit argument must be 1 or 0.",
+            Sentence::BitopNot => "ERR BITOP NOT must be called with a single source key.",
+            Sentence::BitfieldType => {
+                "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is."
+            }
+            Sentence::BitfieldOverflow => "ERR Invalid OVERFLOW type specified",
+            Sentence::BitfieldReadOnly => "ERR BITFIELD_RO only supports the GET subcommand",
+            Sentence::Offset => "ERR offset is out of range",
+            Sentence::StringLength => "ERR string exceeds maximum allowed size (proto-max-bulk-len)",
+            Sentence::GtLt => "ERR GT and LT options at the same time are not compatible",
+            Sentence::NxXx => "ERR NX and XX, GT or LT options at the same time are not compatible",
+            Sentence::BadDump => "ERR DUMP payload version or checksum are wrong",
+            Sentence::BusyKey => "BUSYKEY Target key name already exists.",
+            Sentence::NegativeTtl => "ERR Invalid TTL value, must be >= 0",
+            Sentence::LfuOff => {
+                "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when \
+                 switching between policies at runtime LRU and LFU data will take some time to adjust."
+            }
+            Sentence::NoKeyArguments => "ERR The command has no key arguments",
+            Sentence::BadArgumentCount => "ERR Invalid number of arguments specified for command",
+            Sentence::UnknownCommandName => "ERR Invalid command specified",
+            Sentence::NoConfigFile => "ERR The server is running without a config file",
+            Sentence::NoAclFile => {
+                "ERR This Redis instance is not configured to use an ACL file. You may want to specify users via the \
+                 ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis configuration file set) \
+                 in order to store users in the Redis configuration."
+            }
+            Sentence::NoSuchClient => "ERR No such client",
+            Sentence::ClientName => "ERR Client names cannot contain spaces, newlines or special characters.",
+            Sentence::ClientInfoValue => {
+                "ERR lib-name and lib-ver cannot contain spaces, newlines or special characters."
+            }
+            Sentence::InvalidClientId => "ERR Invalid client ID",
+            Sentence::UnknownClient => "ERR client-id should be greater than 0",
+            Sentence::LcsLengths => "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len",
+            Sentence::LcsBoth => "ERR If you want both the length and indexes, please just use IDX.",
+            Sentence::FirstDb => "ERR invalid first DB index",
+            Sentence::SecondDb => "ERR invalid second DB index",
+            Sentence::TimeoutNotAnInteger => "ERR timeout is not an integer or out of range",
+            Sentence::Timeout => "ERR timeout is negative",
+            Sentence::NoRandomness => "ERR the system has no randomness to give",
+            Sentence::GenpassBits => {
+                "ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to 4096"
+            }
+            Sentence::SelfDelete => "ERR The 'default' user cannot be removed",
+        }
+    }
+}
+
+impl From<Sentence> for Refusal {
+    fn from(sentence: Sentence) -> Refusal {
+        Refusal::Says(sentence)
+    }
+}
 
 /// A request that is answered with an error.
 #[derive(Debug)]
@@ -25,16 +170,24 @@ pub(crate) enum Refusal {
     Cursor,
     /// What was asked for is too much for one reply.
     ReplyLength { len_bytes_max: usize },
-    /// A database other than the one there is.
+    /// A database that there is not.
     DbIndex,
-    /// An option of Redis that this server does not have.
-    Unsupported { command: &'static str, option: &'static str },
+    /// One of the sentences that name nothing of the request.
+    Says(Sentence),
+    /// A time to live that is none, or too far away.
+    ExpireTime { command: &'static str },
+    /// A message that names something of the request, made where it is known.
+    Names(String),
+    /// What an ACL denies.
+    Denied { what: String, reason: Reason, object: Vec<u8> },
     /// A version of the protocol that there is not.
     NoProtocol,
     /// The version of the protocol must be an integer.
     ProtocolNotAnInteger,
     /// An option that HELLO does not take.
     HelloOption { option: Vec<u8> },
+    /// HELLO by a client that has not said who it is.
+    HelloNoAuth,
     /// The connection does not follow the protocol.
     Protocol(ProtocolError),
     /// The store failed.
@@ -87,11 +240,18 @@ impl Refusal {
                     .into()
             }
             Refusal::DbIndex => b"ERR DB index is out of range".into(),
-            Refusal::Unsupported { command, option } => {
-                format!("ERR the option {option} of {command} is not supported by this server").into()
-            }
+            Refusal::Says(sentence) => sentence.text().into(),
+            Refusal::ExpireTime { command } => format!("ERR invalid expire time in '{command}' command").into(),
+            Refusal::Names(text) => format!("ERR {text}").into(),
+            Refusal::Denied { what, .. } => format!("NOPERM {what}").into(),
             Refusal::NoProtocol => b"NOPROTO unsupported protocol version".into(),
             Refusal::ProtocolNotAnInteger => b"ERR Protocol version is not an integer or out of range".into(),
+            Refusal::HelloNoAuth => {
+                b"NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH \
+                  <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the \
+                  same time"
+                    .into()
+            }
             Refusal::HelloOption { option } => [b"ERR Syntax error in HELLO option '", &option[..], b"'"].concat(),
             Refusal::Protocol(error) => format!("ERR {error}").into(),
             Refusal::Store(error) => store_text(error),
@@ -103,6 +263,8 @@ fn store_text(error: &Error) -> Vec<u8> {
     match error {
         Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. }) => format!("ERR no space left: {error}"),
         Error::NotOrderedYet { .. } => format!("LOADING {error}"),
+        Error::NotANumber { .. } => Sentence::NotANumber.text().into(),
+        Error::Overflow { .. } => Sentence::Overflow.text().into(),
         _ => format!("ERR {error}"),
     }
     .into()

@@ -2,19 +2,20 @@
 
 use std::io::{self, ErrorKind};
 use std::mem;
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use mio::net::TcpStream;
-use mio::{Events, Poll, Token, Waker};
-use resp::Limits;
+use mio::{Events, Poll, Token};
 use slab::Slab;
 
-use crate::StopHandle;
 use crate::accept::Acceptor;
 use crate::buffers::Buffers;
 use crate::connection::{Connection, Turn, Worker};
+use crate::expirations;
+use crate::mail::{Letter, Parcel, Place};
 use crate::shared::{Admission, Shared};
 
 /// Events taken from the poller at a time; more wait in the kernel.
@@ -22,22 +23,7 @@ const EVENT_COUNT_MAX: usize = 1024;
 
 /// Connections have their number in `connections` as token.
 const LISTENER: Token = Token(usize::MAX);
-const WAKER: Token = Token(usize::MAX - 1);
-
-/// Gives new connections to an event loop.
-pub(crate) struct Handoff {
-    sender: Sender<(TcpStream, Admission)>,
-    waker: Arc<Waker>,
-}
-
-impl Handoff {
-    /// A loop that has stopped closes the connection.
-    pub(crate) fn give(&self, socket: TcpStream, admission: Admission) {
-        let _ = self.sender.send((socket, admission));
-        // The only failure is a loop that is gone.
-        let _ = self.waker.wake();
-    }
-}
+pub(crate) const WAKER: Token = Token(usize::MAX - 1);
 
 struct Slot {
     connection: Connection,
@@ -49,50 +35,31 @@ pub(crate) struct EventLoop {
     index: usize,
     shared: Arc<Shared>,
     poll: Poll,
-    waker: Arc<Waker>,
-    sender: Sender<(TcpStream, Admission)>,
-    arrivals: Receiver<(TcpStream, Admission)>,
+    letters: Receiver<Letter>,
     acceptor: Option<Acceptor>,
     connections: Slab<Slot>,
     /// Connections that get a turn.
     ready: Vec<usize>,
     buffers: Buffers,
-    stop: StopHandle,
-    drain_max: Duration,
     /// When to give up on clients that do not read their last replies; set once the server stops.
     deadline: Option<Instant>,
 }
 
 impl EventLoop {
-    pub(crate) fn new(
-        index: usize,
-        shared: Arc<Shared>,
-        stop: StopHandle,
-        drain_max: Duration,
-    ) -> io::Result<EventLoop> {
-        let poll = Poll::new()?;
-        let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
-        stop.attach(Arc::clone(&waker));
-        let (sender, arrivals) = channel();
-        Ok(EventLoop {
+    /// A loop that takes its letters from the other end of a mailbox of `poll`.
+    pub(crate) fn new(index: usize, shared: Arc<Shared>, poll: Poll, letters: Receiver<Letter>) -> EventLoop {
+        shared.stop.attach(shared.mailboxes[index].waker());
+        EventLoop {
             index,
             shared,
             poll,
-            waker,
-            sender,
-            arrivals,
+            letters,
             acceptor: None,
             connections: Slab::new(),
             ready: Vec::new(),
             buffers: Buffers::default(),
-            stop,
-            drain_max,
             deadline: None,
-        })
-    }
-
-    pub(crate) fn handoff(&self) -> Handoff {
-        Handoff { sender: self.sender.clone(), waker: Arc::clone(&self.waker) }
+        }
     }
 
     /// Makes this the loop that accepts.
@@ -106,7 +73,7 @@ impl EventLoop {
     pub(crate) fn run(mut self) -> io::Result<()> {
         let outcome = self.serve();
         if outcome.is_err() {
-            self.stop.stop();
+            self.shared.stop.stop();
         }
         outcome
     }
@@ -119,11 +86,14 @@ impl EventLoop {
                 _ => self.note(&events),
             }
             self.accept();
-            self.adopt();
-            if self.stop.is_stopped() && self.deadline.is_none() {
+            self.take_letters();
+            if self.shared.stop.is_stopped() && self.deadline.is_none() {
                 self.begin_to_stop();
             }
             self.give_turns();
+            if self.index == 0 {
+                expirations::tell_due(&self.shared);
+            }
         }
         Ok(())
     }
@@ -137,7 +107,9 @@ impl EventLoop {
             return Some(Duration::ZERO);
         }
         let until_deadline = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        until_deadline.or_else(|| self.acceptor.as_ref()?.retry_after())
+        let retry_after = || self.acceptor.as_ref()?.retry_after();
+        let until_expiry = if self.index == 0 { self.shared.expirations.sleep_time() } else { None };
+        [until_deadline.or_else(retry_after), until_expiry].into_iter().flatten().min()
     }
 
     fn note(&mut self, events: &Events) {
@@ -161,24 +133,52 @@ impl EventLoop {
         }
     }
 
-    /// Takes over the connections that were given to this loop.
-    fn adopt(&mut self) {
-        while let Ok((socket, admission)) = self.arrivals.try_recv() {
-            let limits = Limits::with_bulk_bytes_max(self.shared.bulk_bytes_max);
-            let mut connection = Connection::new(socket, limits, admission);
-            let entry = self.connections.vacant_entry();
-            let key = entry.key();
-            // A refusal leaves the connection to be dropped, which closes it.
-            if connection.register(&self.poll, Token(key)).is_ok() {
-                entry.insert(Slot { connection, queued: false });
-                self.finish_if_stopping(key);
+    fn take_letters(&mut self) {
+        while let Ok(letter) = self.letters.try_recv() {
+            match letter {
+                Letter::Arrival(socket, addr, admission) => self.adopt(socket, addr, admission),
+                Letter::Parcel { receivers, parcel } => self.deliver(&receivers, &parcel),
+                Letter::Close(place) => self.close(place),
             }
+        }
+    }
+
+    /// Takes over a connection that was given to this loop.
+    fn adopt(&mut self, socket: TcpStream, addr: SocketAddr, admission: Admission) {
+        let entry = self.connections.vacant_entry();
+        let key = entry.key();
+        let place = Place { loop_index: self.index, key, client_id: admission.client_id };
+        let mut connection = Connection::new(socket, addr, place, admission);
+        // A refusal leaves the connection to be dropped, which closes it.
+        if connection.register(&self.poll, Token(key)).is_ok() {
+            entry.insert(Slot { connection, queued: false });
+            self.finish_if_stopping(key);
+        }
+    }
+
+    fn deliver(&mut self, receivers: &[Place], parcel: &Parcel) {
+        for place in receivers {
+            if let Some(slot) = self.connections.get_mut(place.key)
+                && slot.connection.is_of(place.client_id)
+            {
+                slot.connection.receive(parcel);
+                self.queue(place.key);
+            }
+        }
+    }
+
+    fn close(&mut self, place: Place) {
+        if let Some(slot) = self.connections.get_mut(place.key)
+            && slot.connection.is_of(place.client_id)
+        {
+            slot.connection.abandon();
+            self.queue(place.key);
         }
     }
 
     /// Takes no more connections, and has those there are finish.
     fn begin_to_stop(&mut self) {
-        self.deadline = Some(Instant::now() + self.drain_max);
+        self.deadline = Some(Instant::now() + self.shared.drain_max);
         self.acceptor = None;
         let keys: Vec<usize> = self.connections.iter().map(|(key, _)| key).collect();
         keys.into_iter().for_each(|key| self.finish_if_stopping(key));
@@ -203,7 +203,7 @@ impl EventLoop {
             let slot = &mut self.connections[key];
             slot.queued = false;
             let counters = &self.shared.loops[self.index];
-            let mut worker = Worker { shared: &self.shared, counters, buffers: &mut self.buffers };
+            let mut worker = Worker { shared: &self.shared, lane: self.index, counters, buffers: &mut self.buffers };
             match slot.connection.turn(&mut worker) {
                 Turn::Again => self.queue(key),
                 Turn::Wait => {}

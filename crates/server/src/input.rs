@@ -54,6 +54,11 @@ impl Input {
         &self.bytes[self.start..]
     }
 
+    /// Room that the own buffer, or the lent one, has beside what it holds.
+    pub(crate) fn room_bytes(&self) -> usize {
+        self.bytes.capacity() - self.pending().len()
+    }
+
     pub(crate) fn consume(&mut self, len_bytes: usize) {
         self.start += len_bytes;
     }

@@ -12,21 +12,41 @@
 //! A write is durable, as far as the store's medium goes, before its reply is sent.
 
 mod accept;
+mod acl;
 mod buffers;
+mod call;
+mod clients;
 mod commands;
 mod config;
 mod connection;
+mod databases;
+mod decimal;
+mod dispatch;
 mod errors;
 mod event_loop;
+mod expirations;
 mod file_limit;
+mod gate;
 mod glob;
 mod input;
+mod latency;
+mod mail;
+mod memory;
+mod monitors;
+mod notify;
 mod output;
 mod pipeline;
+mod pubsub;
 mod reads;
 mod server;
+mod session;
+mod settings;
 mod shared;
+mod slowlog;
 mod stop;
+mod table;
+mod tracking;
+mod watch;
 
 pub use config::Config;
 pub use server::Server;

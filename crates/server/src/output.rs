@@ -30,6 +30,8 @@ pub(crate) struct Output {
     sent: usize,
     /// The value that follows the bytes.
     value: Option<StreamedValue>,
+    /// Messages that came while a value was being sent.
+    pushed: Vec<u8>,
     /// The socket takes more, as far as is known.
     pub(crate) writable: bool,
 }
@@ -66,6 +68,17 @@ impl Output {
         let missing_bytes = reader.len_bytes();
         self.reply(Protocol::default()).bulk_header(missing_bytes);
         self.value = Some(StreamedValue { reader, missing_bytes });
+    }
+
+    /// Adds a message that is no reply.
+    pub(crate) fn push(&mut self, message: &[u8]) {
+        let end = if self.value.is_none() { &mut self.bytes } else { &mut self.pushed };
+        end.extend_from_slice(message);
+    }
+
+    /// Bytes that wait, messages among them.
+    pub(crate) fn len_bytes(&self) -> usize {
+        self.unsent().len() + self.pushed.len()
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -118,6 +131,7 @@ impl Output {
         if value.missing_bytes == 0 {
             self.value = None;
             self.reply(Protocol::default()).bulk_end();
+            self.bytes.append(&mut self.pushed);
         }
         Ok(())
     }

@@ -3,16 +3,21 @@
 //! They are executed in order, and stop at the first that fills the output; the rest waits here until that is sent.
 
 use std::mem;
+use std::sync::atomic::Ordering;
 
 use resp::{Parser, ProtocolError, Request, Requests};
 
 use crate::buffers::{Buffers, KEPT_BYTES_MAX};
-use crate::commands::{self, Action, Call};
-use crate::connection::{Session, Worker};
+use crate::call::Call;
+use crate::connection::Worker;
+use crate::dispatch;
 use crate::errors::Refusal;
+use crate::gate::Pass;
 use crate::output::Output;
 use crate::reads;
+use crate::session::Session;
 use crate::shared::{Shared, Tally};
+use crate::table::Entry;
 
 /// Requests parsed at a time: several groups of reads, and little to hold for a client that does not read its replies.
 const REQUEST_COUNT_MAX: usize = 128;
@@ -77,9 +82,11 @@ impl Pipeline {
     pub(crate) fn run(&mut self, input: &[u8], session: &mut Session, worker: &Worker<'_>, output: &mut Output) {
         let first = self.cursor.request;
         let mut tally = Tally::default();
+        let mut pass = Some(worker.shared.gate.pass(worker.lane));
         while self.cursor.request < self.requests.len() && !output.is_full() && !session.closing {
-            self.step(input, session, worker.shared, output, &mut tally);
+            self.step(input, session, worker, output, &mut tally, &mut pass);
         }
+        drop(pass);
         tally.commands = (self.cursor.request - first) as u64;
         worker.counters.add(tally);
         if self.cursor.request == self.requests.len() && !session.closing {
@@ -87,16 +94,38 @@ impl Pipeline {
         }
     }
 
-    fn step(&mut self, input: &[u8], session: &mut Session, shared: &Shared, output: &mut Output, tally: &mut Tally) {
+    fn step<'g>(
+        &mut self,
+        input: &[u8],
+        session: &mut Session,
+        worker: &Worker<'g>,
+        output: &mut Output,
+        tally: &mut Tally,
+        pass: &mut Option<Pass<'g>>,
+    ) {
+        let shared = worker.shared;
+        if !shared.acl.refresh(&mut session.login) {
+            // Its user was deleted.
+            session.closing = true;
+            return;
+        }
         let request = self.requests.get(self.cursor.request, input);
-        match commands::find(&request).map(|command| command.action) {
-            Ok(Action::Read(_)) => {
-                let group = reads::gather(&self.requests, input, self.cursor);
+        match dispatch::admit(&request, session) {
+            Ok(entry) if entry.command.is_read() && session.is_plain() && shared.monitors.is_empty() => {
+                session.record.command.store(entry.number, Ordering::Relaxed);
+                let group = reads::gather(&self.requests, input, self.cursor, session, shared);
                 self.cursor = reads::answer(&group, shared, session.protocol, output, tally);
                 return;
             }
-            Ok(Action::Apply(apply)) => execute(apply, request, session, shared, output),
-            Err(refusal) => output.reply(session.protocol).error(&refusal.text()),
+            Ok(entry) if entry.command.runs_alone(&request) && !dispatch::is_queued(entry, session) => {
+                *pass = None;
+                let alone = shared.gate.close();
+                answer(entry, request, session, shared, output, tally);
+                drop(alone);
+                *pass = Some(shared.gate.pass(worker.lane));
+            }
+            Ok(entry) => answer(entry, request, session, shared, output, tally),
+            Err(refusal) => refuse(&refusal, session, shared, output, tally),
         }
         self.cursor.request += 1;
     }
@@ -111,10 +140,44 @@ impl Pipeline {
     }
 }
 
-fn execute(apply: commands::Apply, request: Request<'_>, session: &mut Session, shared: &Shared, output: &mut Output) {
-    let reply = output.reply(session.protocol);
-    let mut call = Call { shared, session, request, reply };
-    if let Err(refusal) = apply(&mut call) {
-        call.reply.error(&refusal.text());
+/// Answers a request with what its command says, or keeps it for later.
+fn answer(
+    entry: Entry,
+    request: Request<'_>,
+    session: &mut Session,
+    shared: &Shared,
+    output: &mut Output,
+    tally: &mut Tally,
+) {
+    session.record.command.store(entry.number, Ordering::Relaxed);
+    let mut reply = output.reply(session.protocol);
+    let len_bytes = reply.len_bytes();
+    let checked = dispatch::check_memory(entry, session, shared);
+    let outcome = if let Err(refusal) = checked {
+        dispatch::note_refused(&refusal, session, shared);
+        Err(refusal)
+    } else if dispatch::is_queued(entry, session) {
+        let transaction = session.transaction.as_mut().expect("it is in one");
+        let queued = dispatch::queue(entry, &request, transaction);
+        transaction.is_broken |= queued.is_err();
+        queued.map(|()| reply.simple("QUEUED"))
+    } else {
+        let mut call = Call { shared, session, request, reply: reply.reborrow(), tally };
+        dispatch::execute(entry, &mut call)
+    };
+    if let Err(refusal) = outcome {
+        tally.errors += 1;
+        reply.error(&refusal.text());
+    }
+    if !dispatch::wants_reply(session) && !entry.command.pushes() {
+        reply.truncate(len_bytes);
+    }
+}
+
+fn refuse(refusal: &Refusal, session: &mut Session, shared: &Shared, output: &mut Output, tally: &mut Tally) {
+    tally.errors += 1;
+    dispatch::note_refused(refusal, session, shared);
+    if dispatch::wants_reply(session) {
+        output.reply(session.protocol).error(&refusal.text());
     }
 }

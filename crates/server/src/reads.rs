@@ -3,14 +3,20 @@
 //! The keys of consecutive reads, whatever requests they come from, are looked up together, so that their memory
 //! accesses overlap. Replies keep the order of the requests.
 
+use std::borrow::Cow;
+
 use hikv::Store;
 use resp::{Protocol, Reply, Request, Requests};
 
-use crate::commands::{self, Action, ReadShape};
+use crate::call::Call;
+use crate::databases::Slot;
+use crate::dispatch;
 use crate::errors::Refusal;
 use crate::output::{FULL_BYTES, Output};
 use crate::pipeline::Cursor;
+use crate::session::Session;
 use crate::shared::{Shared, Tally};
+use crate::table::{self, Action, ReadShape};
 
 /// Keys looked up at a time. The store overlaps about as many; more would only delay the first reply.
 const GROUP_COUNT_MAX: usize = 32;
@@ -20,7 +26,7 @@ const STREAMED_BYTES_MIN: usize = 16 << 20;
 
 /// One key to be answered with its value.
 pub(crate) struct Wanted<'a> {
-    key: &'a [u8],
+    key: Cow<'a, [u8]>,
     /// The length of the array that this value opens.
     opens: Option<usize>,
     /// The place after it.
@@ -29,23 +35,38 @@ pub(crate) struct Wanted<'a> {
 
 impl AsRef<[u8]> for Wanted<'_> {
     fn as_ref(&self) -> &[u8] {
-        self.key
+        &self.key
     }
 }
 
 /// The keys of the reads at `cursor`, up to the first request that is none.
-pub(crate) fn gather<'a>(requests: &'a Requests, input: &'a [u8], mut cursor: Cursor) -> Vec<Wanted<'a>> {
+pub(crate) fn gather<'a>(
+    requests: &'a Requests,
+    input: &'a [u8],
+    mut cursor: Cursor,
+    session: &Session,
+    shared: &Shared,
+) -> Vec<Wanted<'a>> {
+    let slot = shared.databases.slot(session.db);
     let mut group = Vec::with_capacity(GROUP_COUNT_MAX.min(requests.len() - cursor.request));
     while group.len() < GROUP_COUNT_MAX && cursor.request < requests.len() {
         let request = requests.get(cursor.request, input);
-        let Ok(Action::Read(shape)) = commands::find(&request).map(|command| command.action) else { break };
-        cursor = gather_keys(&mut group, request, shape, cursor);
+        let Ok(Action::Read(shape)) = dispatch::admit(&request, session).map(|entry| entry.command.action) else {
+            break;
+        };
+        cursor = gather_keys(&mut group, request, shape, slot, cursor);
     }
     group
 }
 
 /// Adds the keys of one read as far as the group has room, and returns the place after them.
-fn gather_keys<'a>(group: &mut Vec<Wanted<'a>>, request: Request<'a>, shape: ReadShape, mut cursor: Cursor) -> Cursor {
+fn gather_keys<'a>(
+    group: &mut Vec<Wanted<'a>>,
+    request: Request<'a>,
+    shape: ReadShape,
+    slot: Slot,
+    mut cursor: Cursor,
+) -> Cursor {
     let keys = request.arguments();
     let count = keys.len();
     for key in keys.skip(cursor.key).take(GROUP_COUNT_MAX - group.len()) {
@@ -54,9 +75,32 @@ fn gather_keys<'a>(group: &mut Vec<Wanted<'a>>, request: Request<'a>, shape: Rea
         if cursor.key == count {
             cursor = Cursor { request: cursor.request + 1, key: 0 };
         }
-        group.push(Wanted { key, opens, after: cursor });
+        group.push(Wanted { key: slot.raw(key), opens, after: cursor });
     }
     cursor
+}
+
+/// Answers one read by itself, its values copied, where replies must come one after the other.
+pub(crate) fn answer_apart(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let slot = call.slot();
+    let keys: Vec<Cow<'_, [u8]>> = call.request.arguments().map(|key| slot.raw(key)).collect();
+    let values = call.store().multi_get(&keys)?;
+    if table::by_name(call.request.name()).is_some_and(|entry| entry.command.name == "mget") {
+        call.reply.array(values.len());
+    }
+    for value in values {
+        match value {
+            Some(value) => {
+                call.tally.hits += 1;
+                call.reply.bulk(&value);
+            }
+            None => {
+                call.tally.misses += 1;
+                call.reply.null_bulk();
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Answers the start of a group, which is not empty, up to a large value or a full output, and returns the place after
@@ -125,7 +169,7 @@ impl Wanted<'_> {
 
     /// Answers with a value that is large, or with the error of this very key.
     fn answer_alone(&self, store: &Store, protocol: Protocol, output: &mut Output, tally: &mut Tally) {
-        match store.reader(self.key) {
+        match store.reader(&self.key) {
             Ok(Some(value)) => {
                 tally.hits += 1;
                 self.open(&mut output.reply(protocol));

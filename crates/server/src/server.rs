@@ -5,40 +5,79 @@ use std::thread;
 use std::time::Instant;
 
 use hikv::Store;
+use mio::Poll;
 use mio::net::TcpListener;
 
 use crate::accept::Acceptor;
-use crate::event_loop::{EventLoop, Handoff};
+use crate::acl::Acl;
+use crate::clients::Clients;
+use crate::databases::Databases;
+use crate::event_loop::{EventLoop, WAKER};
+use crate::expirations::Expirations;
+use crate::gate::Gate;
+use crate::latency::Latency;
+use crate::mail::Mailbox;
+use crate::memory::MemoryLimit;
+use crate::monitors::Monitors;
+use crate::pubsub::PubSub;
+use crate::settings::Settings;
 use crate::shared::{LoopCounters, Order, Shared};
+use crate::slowlog::SlowLog;
+use crate::tracking::Tracking;
+use crate::watch::Watches;
 use crate::{Config, StopHandle, file_limit};
 
 /// A store that listens for Redis clients.
 pub struct Server {
     listener: TcpListener,
     shared: Arc<Shared>,
-    config: Config,
+    loops: Vec<EventLoop>,
 }
 
 impl Server {
-    /// Binds the address; clients may connect from now on, and are answered once [`Server::run`] runs. Has the store's keys
-    /// put in order, in the background. Raises the process' limit on open files to what `config.max_clients` needs, as far
-    /// as that is allowed.
+    /// Binds the address; clients may connect from now on, and are answered once [`Server::run`] runs, until `stop` is used.
+    /// Has the store's keys put in order, in the background. Raises the process' limit on open files to what
+    /// `config.max_clients` needs, as far as that is allowed.
     ///
     /// # Errors
-    /// If the address cannot be resolved or bound; if an earlier order of the store failed.
-    pub fn bind(store: Store, config: Config) -> io::Result<Server> {
-        let listener = listen(&config.addr)?;
+    /// If the address cannot be resolved or bound; if it is not of this host alone and everybody could do everything
+    /// ([`Config::protected`]); if the file of users cannot be read or understood; if an earlier order of the store failed;
+    /// if the operating system refuses a poller.
+    pub fn bind(store: Store, config: Config, stop: StopHandle) -> io::Result<Server> {
+        let acl = Acl::load(&config)?;
+        let listener = listen(&config, &acl)?;
         let order = Order::ask_for(&store).map_err(io::Error::other)?;
+        let loop_count = config.threads.max(1);
+        let polls: Vec<Poll> = (0..loop_count).map(|_| Poll::new()).collect::<io::Result<_>>()?;
+        let ends: Vec<_> = polls.iter().map(|poll| Mailbox::new(poll, WAKER)).collect::<io::Result<_>>()?;
+        let (mailboxes, letters): (Vec<Mailbox>, Vec<_>) = ends.into_iter().unzip();
         let shared = Arc::new(Shared {
-            store,
             order,
             addr: listener.local_addr()?,
             started: Instant::now(),
             max_clients: file_limit::raise_for(config.max_clients),
-            bulk_bytes_max: config.bulk_bytes_max,
-            loops: (0..config.threads.max(1)).map(|_| LoopCounters::default()).collect(),
+            loops: (0..loop_count).map(|_| LoopCounters::default()).collect(),
+            mailboxes: mailboxes.into(),
+            gate: Gate::new(loop_count),
+            databases: Databases::load(&store)?,
+            settings: Settings::of(&config),
+            acl,
+            clients: Clients::default(),
+            watches: Watches::default(),
+            pubsub: PubSub::default(),
+            monitors: Monitors::default(),
+            expirations: Expirations::new(),
+            tracking: Tracking::default(),
+            memory: MemoryLimit::default(),
+            slowlog: SlowLog::default(),
+            latency: Latency::default(),
+            stop,
+            drain_max: config.drain_max,
+            store,
         });
-        Ok(Server { listener, shared, config })
+        let event_loop = |(index, (poll, letters))| EventLoop::new(index, Arc::clone(&shared), poll, letters);
+        let loops = polls.into_iter().zip(letters).enumerate().map(event_loop).collect();
+        Ok(Server { listener, shared, loops })
     }
 
     /// The address that is listened on.
@@ -46,24 +85,27 @@ impl Server {
         self.shared.addr
     }
 
-    /// Serves until `stop` is used, on the calling thread and on others that have ended when this returns.
+    /// Serves until it is stopped, on the calling thread and on others that have ended when this returns.
     ///
     /// # Errors
-    /// If the operating system refuses a poller or a thread; the server then stops as by `stop`.
-    pub fn run(self, stop: StopHandle) -> io::Result<()> {
-        let mut loops: Vec<EventLoop> = (0..self.shared.loops.len())
-            .map(|index| EventLoop::new(index, Arc::clone(&self.shared), stop.clone(), self.config.drain_max))
-            .collect::<io::Result<_>>()?;
-        let handoffs: Vec<Handoff> = loops.iter().map(EventLoop::handoff).collect();
-        loops[0].accept_from(Acceptor::new(self.listener, handoffs, self.shared))?;
-        run_all(loops, &stop)
+    /// If the operating system refuses a thread, or a poller fails; the server then stops.
+    pub fn run(mut self) -> io::Result<()> {
+        let stop = self.shared.stop.clone();
+        self.loops[0].accept_from(Acceptor::new(self.listener, self.shared))?;
+        run_all(self.loops, &stop)
     }
 }
 
-fn listen(addr: &str) -> io::Result<TcpListener> {
-    let nothing = || io::Error::new(io::ErrorKind::InvalidInput, format!("'{addr}' has no address"));
+fn listen(config: &Config, acl: &Acl) -> io::Result<TcpListener> {
+    let nothing = || io::Error::new(io::ErrorKind::InvalidInput, format!("'{}' has no address", config.addr));
     let mut outcome = Err(nothing());
-    for addr in addr.to_socket_addrs()? {
+    for addr in config.addr.to_socket_addrs()? {
+        if config.protected && !addr.ip().is_loopback() && acl.is_open() {
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                format!("{addr} can be reached from elsewhere, and there is neither a password nor a file of users"),
+            ));
+        }
         outcome = TcpListener::bind(addr);
         if outcome.is_ok() {
             break;

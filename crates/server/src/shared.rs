@@ -3,9 +3,25 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hikv::{Error, Ordered, Store};
+
+use crate::StopHandle;
+use crate::acl::Acl;
+use crate::clients::Clients;
+use crate::databases::Databases;
+use crate::expirations::Expirations;
+use crate::gate::Gate;
+use crate::latency::Latency;
+use crate::mail::Mailbox;
+use crate::memory::MemoryLimit;
+use crate::monitors::Monitors;
+use crate::pubsub::PubSub;
+use crate::settings::Settings;
+use crate::slowlog::SlowLog;
+use crate::tracking::Tracking;
+use crate::watch::Watches;
 
 /// The state of one server.
 pub(crate) struct Shared {
@@ -14,9 +30,27 @@ pub(crate) struct Shared {
     pub(crate) order: Option<Order>,
     pub(crate) addr: SocketAddr,
     pub(crate) started: Instant,
+    /// The most clients that the process may have files for.
     pub(crate) max_clients: usize,
-    pub(crate) bulk_bytes_max: usize,
     pub(crate) loops: Box<[LoopCounters]>,
+    /// One for each loop.
+    pub(crate) mailboxes: Box<[Mailbox]>,
+    pub(crate) gate: Gate,
+    pub(crate) databases: Databases,
+    pub(crate) settings: Settings,
+    pub(crate) acl: Acl,
+    pub(crate) clients: Clients,
+    pub(crate) watches: Watches,
+    pub(crate) pubsub: PubSub,
+    pub(crate) monitors: Monitors,
+    pub(crate) expirations: Expirations,
+    pub(crate) tracking: Tracking,
+    pub(crate) memory: MemoryLimit,
+    pub(crate) slowlog: SlowLog,
+    pub(crate) latency: Latency,
+    pub(crate) stop: StopHandle,
+    /// How long clients may take to read their last replies.
+    pub(crate) drain_max: Duration,
 }
 
 /// The ordered operations, for who waits until keys are in order, and for who does not.
@@ -45,6 +79,8 @@ pub(crate) struct LoopCounters {
     commands: AtomicU64,
     hits: AtomicU64,
     misses: AtomicU64,
+    errors: AtomicU64,
+    refused: AtomicU64,
 }
 
 /// Events to be counted, or the sums over all loops.
@@ -54,6 +90,7 @@ pub(crate) struct Tally {
     pub(crate) commands: u64,
     pub(crate) hits: u64,
     pub(crate) misses: u64,
+    pub(crate) errors: u64,
 }
 
 impl Shared {
@@ -67,7 +104,26 @@ impl Shared {
             commands: sum.commands + counters.commands.load(Ordering::Relaxed),
             hits: sum.hits + counters.hits.load(Ordering::Relaxed),
             misses: sum.misses + counters.misses.load(Ordering::Relaxed),
+            errors: sum.errors + counters.errors.load(Ordering::Relaxed),
         })
+    }
+
+    /// Clients that were turned away since there were too many.
+    pub(crate) fn refused_connections(&self) -> u64 {
+        self.loops.iter().map(|counters| counters.refused.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Begins to count anew, but for what numbers the clients.
+    pub(crate) fn reset_totals(&self) {
+        for counters in &self.loops {
+            let counts = [&counters.commands, &counters.hits, &counters.misses, &counters.errors, &counters.refused];
+            counts.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+        }
+    }
+
+    /// The most clients at a time.
+    fn clients_max(&self) -> usize {
+        self.settings.clients_max().min(self.max_clients)
     }
 
     /// The loop with the fewest clients.
@@ -82,12 +138,13 @@ impl LoopCounters {
         self.commands.fetch_add(tally.commands, Ordering::Relaxed);
         self.hits.fetch_add(tally.hits, Ordering::Relaxed);
         self.misses.fetch_add(tally.misses, Ordering::Relaxed);
+        self.errors.fetch_add(tally.errors, Ordering::Relaxed);
     }
 }
 
 /// A client's place among [`Shared::max_clients`], on one loop; dropping it frees the place.
 pub(crate) struct Admission {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     pub(crate) loop_index: usize,
     /// Clients are numbered in the order they came.
     pub(crate) client_id: u64,
@@ -97,7 +154,8 @@ impl Admission {
     /// A place on the loop with the fewest clients; none if the server is full. Only the accepting loop calls it, so
     /// the limit holds without a lock.
     pub(crate) fn try_new(shared: &Arc<Shared>) -> Option<Admission> {
-        if shared.clients() >= shared.max_clients {
+        if shared.clients() >= shared.clients_max() {
+            shared.loops[0].refused.fetch_add(1, Ordering::Relaxed);
             return None;
         }
         let loop_index = shared.idlest_loop();

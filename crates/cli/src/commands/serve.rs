@@ -1,8 +1,9 @@
 //! `hikv serve`.
 
+use std::fs;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use clap::Args;
@@ -30,32 +31,48 @@ pub(crate) struct Serve {
     threads: Option<NonZeroUsize>,
     #[command(flatten)]
     durable: Durable,
+    /// The most clients at a time
+    #[arg(long, value_name = "COUNT")]
+    max_clients: Option<NonZeroUsize>,
+    /// A file whose first line is the password of the user 'default'
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+    /// A file of users and their rights, as Redis' aclfile
+    #[arg(long, value_name = "FILE")]
+    acl_file: Option<PathBuf>,
+    /// Listen beyond this host though nobody needs a password
+    #[arg(long)]
+    unprotected: bool,
 }
 
 impl Serve {
     pub(super) fn run(self) -> Result<(), Failure> {
         let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
         let store = self.durable.options().open(&self.dir)?;
-        let server = self.bind(store.clone())?;
-        self.announce(&store, &server).map_err(Failure::output("standard output"))?;
         let stop = StopHandle::new();
+        let server = self.bind(store.clone(), stop.clone())?;
+        self.announce(&store, &server).map_err(Failure::output("standard output"))?;
         let stopper = stop.clone();
         thread::spawn(move || interrupt.wait().map(|()| stopper.stop()));
-        server.run(stop).map_err(|error| Failure::at(&self.addr, error))?;
+        server.run().map_err(|error| Failure::at(&self.addr, error))?;
         let items = store.len().map_err(Failure::at_path(&self.dir))?;
         store.close().map_err(Failure::at_path(&self.dir))?;
         writeln!(io::stdout(), "stopped; {} holds {} items", self.dir.display(), HumanCount(items))
             .map_err(Failure::output("standard output"))
     }
 
-    fn bind(&self, store: Store) -> Result<Server, Failure> {
+    fn bind(&self, store: Store, stop: StopHandle) -> Result<Server, Failure> {
         let default = Config::default();
         let config = Config {
             addr: self.addr.clone(),
             threads: self.threads.map_or(default.threads, NonZeroUsize::get),
+            max_clients: self.max_clients.map_or(default.max_clients, NonZeroUsize::get),
+            password: self.password_file.as_deref().map(read_password).transpose()?,
+            acl_file: self.acl_file.clone(),
+            protected: !self.unprotected,
             ..default
         };
-        Server::bind(store, config).map_err(|error| match error.kind() {
+        Server::bind(store, config, stop).map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => Failure::at(&self.addr, "another program listens there; give another --addr"),
             _ => Failure::at(&self.addr, error),
         })
@@ -71,6 +88,17 @@ impl Serve {
         writeln!(out, "  durability  {}: {}", stats.durability, stats.durability_why)?;
         out.flush()
     }
+}
+
+/// The first line of the file. It is not given as an argument, since others can see those.
+fn read_password(path: &Path) -> Result<Vec<u8>, Failure> {
+    let text = fs::read(path).map_err(Failure::at_path(path))?;
+    let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let password = line.strip_suffix(b"\r").unwrap_or(line);
+    if password.is_empty() {
+        return Err(Failure::at(path.display(), "its first line must be a password"));
+    }
+    Ok(password.to_vec())
 }
 
 fn describe_order(state: &str) -> &str {

@@ -1,99 +1,195 @@
 //! COMMAND: the table, as clients ask for it.
 
-use resp::Reply;
+use resp::{Reply, Request, Requests};
 
-use super::{Action, Call, Command, Keys, TABLE, by_name};
-use crate::errors::Refusal;
+use crate::call::Call;
+use crate::errors::{Refusal, Sentence};
+use crate::glob;
+use crate::table::{self, Access, Command, category, flag};
 
-pub(super) static COMMAND: Command = Command {
-    name: "command",
-    arity: -1,
-    flags: &["loading", "stale"],
-    keys: Keys::NONE,
-    group: "server",
-    summary: "Get array of command details",
-    complexity: "O(N) where N is the total number of commands",
-    since: "2.8.13",
-    action: Action::Apply(command),
-};
-
-fn command(call: &mut Call<'_>) -> Result<(), Refusal> {
-    if call.request.len() == 1 {
-        write_all(&mut call.reply);
-        return Ok(());
-    }
-    match call.request.argument(1).to_ascii_lowercase().as_slice() {
-        b"count" => count(call),
-        b"docs" => docs(call),
-        b"info" => info(call),
-        _ => Err(Refusal::unknown_subcommand("command", call.request.argument(1))),
-    }
+pub(crate) fn all(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.reply.array(table::commands().count());
+    table::commands().for_each(|command| write_info(command, &mut call.reply));
+    Ok(())
 }
 
-fn count(call: &mut Call<'_>) -> Result<(), Refusal> {
-    if call.request.len() != 2 {
-        return Err(Refusal::ArgumentCount { command: "command|count" });
-    }
-    call.reply.integer(TABLE.len() as i64);
+pub(crate) fn count(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.reply.integer(table::commands().count() as i64);
     Ok(())
 }
 
 /// The commands named, or all; those not known are left out.
-fn docs(call: &mut Call<'_>) -> Result<(), Refusal> {
+pub(crate) fn docs(call: &mut Call<'_>) -> Result<(), Refusal> {
     let commands: Vec<&Command> = match call.request.len() {
-        2 => TABLE.to_vec(),
+        2 => table::commands().collect(),
         _ => call.request.arguments().skip(1).filter_map(by_name).collect(),
     };
     call.reply.map(commands.len());
     for command in commands {
         call.reply.bulk(command.name.as_bytes());
-        command.write_docs(&mut call.reply);
+        write_docs(command, &mut call.reply);
     }
     Ok(())
 }
 
+fn by_name(name: &[u8]) -> Option<&'static Command> {
+    table::by_name(name).map(|entry| entry.command)
+}
+
 /// The commands named, or all; nothing in the place of one not known.
-fn info(call: &mut Call<'_>) -> Result<(), Refusal> {
+pub(crate) fn info(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.request.len() == 2 {
-        write_all(&mut call.reply);
-        return Ok(());
+        return all(call);
     }
     call.reply.array(call.request.len() - 2);
     for name in call.request.arguments().skip(1) {
         match by_name(name) {
-            Some(command) => command.write_info(&mut call.reply),
+            Some(command) => write_info(command, &mut call.reply),
             None => call.reply.null_array(),
         }
     }
     Ok(())
 }
 
-fn write_all(reply: &mut Reply<'_>) {
-    reply.array(TABLE.len());
-    TABLE.iter().for_each(|command| command.write_info(reply));
+pub(crate) fn list(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let is_wanted: Box<dyn Fn(&Command) -> bool> = match call.request.len() {
+        2 => Box::new(|_| true),
+        5 if call.argument(2).eq_ignore_ascii_case(b"filterby") => {
+            let value = call.argument(4).to_ascii_lowercase();
+            match call.argument(3).to_ascii_lowercase().as_slice() {
+                b"pattern" => Box::new(move |command| glob::matches(&value, command.name.as_bytes())),
+                b"aclcat" => {
+                    let wanted = category::by_name(&value).unwrap_or(0);
+                    Box::new(move |command| command.categories & wanted != 0)
+                }
+                // There are no modules.
+                b"module" => Box::new(|_| false),
+                _ => return Err(Refusal::Syntax),
+            }
+        }
+        _ => return Err(Refusal::Syntax),
+    };
+    let names: Vec<&str> = table::commands().filter(|command| is_wanted(command)).map(|command| command.name).collect();
+    call.reply.array(names.len());
+    names.iter().for_each(|name| call.reply.bulk(name.as_bytes()));
+    Ok(())
 }
 
-impl Command {
-    fn write_docs(&self, reply: &mut Reply<'_>) {
-        let docs =
-            [("summary", self.summary), ("since", self.since), ("group", self.group), ("complexity", self.complexity)];
-        reply.map(docs.len());
-        for text in docs.iter().flat_map(|(name, text)| [name, text]) {
-            reply.bulk(text.as_bytes());
+pub(crate) fn getkeys(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let keys = keys_of(call)?;
+    call.reply.array(keys.len());
+    keys.iter().for_each(|(key, _)| call.reply.bulk(key));
+    Ok(())
+}
+
+pub(crate) fn getkeysandflags(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let keys = keys_of(call)?;
+    call.reply.array(keys.len());
+    for (key, access) in &keys {
+        let flags = key_flags(*access);
+        call.reply.array(2);
+        call.reply.bulk(key);
+        call.reply.set(flags.len());
+        flags.iter().for_each(|flag| call.reply.simple(flag));
+    }
+    Ok(())
+}
+
+/// The keys of the request that follows the subcommand.
+fn keys_of(call: &Call<'_>) -> Result<Vec<(Vec<u8>, Access)>, Refusal> {
+    let mut requests = Requests::default();
+    let words: Vec<&[u8]> = call.request.arguments().skip(1).collect();
+    requests.push_words(&words);
+    let request: Request<'_> = requests.get(0, &[]);
+    let command = match table::find(&request) {
+        Ok(entry) => entry.command,
+        Err(Refusal::ArgumentCount { .. }) => return Err(Sentence::BadArgumentCount.into()),
+        Err(_) => return Err(Sentence::UnknownCommandName.into()),
+    };
+    let keys: Vec<_> = command
+        .keys
+        .positions(request.len())
+        .map(|(index, access)| (request.argument(index).to_vec(), access))
+        .collect();
+    if keys.is_empty() { Err(Sentence::NoKeyArguments.into()) } else { Ok(keys) }
+}
+
+fn key_flags(access: Access) -> &'static [&'static str] {
+    match access {
+        Access::Read => &["RO", "access"],
+        Access::Write => &["OW", "update"],
+        _ => &["RW", "access", "update"],
+    }
+}
+
+fn write_docs(command: &Command, reply: &mut Reply<'_>) {
+    let docs = &command.docs;
+    let texts =
+        [("summary", docs.summary), ("since", docs.since), ("group", docs.group), ("complexity", docs.complexity)];
+    reply.map(texts.len() + usize::from(!command.subcommands.is_empty()));
+    for text in texts.iter().flat_map(|(name, text)| [name, text]) {
+        reply.bulk(text.as_bytes());
+    }
+    if !command.subcommands.is_empty() {
+        reply.bulk(b"subcommands");
+        reply.map(command.subcommands.len());
+        for subcommand in command.subcommands {
+            reply.bulk(subcommand.name.as_bytes());
+            write_docs(subcommand, reply);
         }
     }
+}
 
-    fn write_info(&self, reply: &mut Reply<'_>) {
-        reply.array(10);
-        reply.bulk(self.name.as_bytes());
-        reply.integer(self.arity);
-        reply.set(self.flags.len());
-        self.flags.iter().for_each(|flag| reply.simple(flag));
-        for position in [self.keys.first, self.keys.last, self.keys.step] {
-            reply.integer(position);
-        }
-        // Access categories, tips, key specifications and subcommands, none of which is kept.
-        reply.set(0);
-        (0..3).for_each(|_| reply.array(0));
+fn write_info(command: &Command, reply: &mut Reply<'_>) {
+    reply.array(10);
+    reply.bulk(command.name.as_bytes());
+    reply.integer(command.arity);
+    write_set(reply, "", flag::NAMES.iter().filter(|(bit, _)| command.has(*bit)));
+    for position in [command.keys.first, command.keys.last, command.keys.step] {
+        reply.integer(position);
+    }
+    write_set(reply, "@", category::NAMES.iter().filter(|(bit, _)| command.categories & bit != 0));
+    // No tips are kept.
+    reply.array(0);
+    write_key_specification(command, reply);
+    reply.array(command.subcommands.len());
+    command.subcommands.iter().for_each(|subcommand| write_info(subcommand, reply));
+}
+
+fn write_set<'n>(reply: &mut Reply<'_>, prefix: &str, names: impl Iterator<Item = &'n (u32, &'n str)>) {
+    let names: Vec<String> = names.map(|(_, name)| format!("{prefix}{name}")).collect();
+    reply.set(names.len());
+    names.iter().for_each(|name| reply.simple(name));
+}
+
+/// All keys are found by their places.
+fn write_key_specification(command: &Command, reply: &mut Reply<'_>) {
+    let keys = command.keys;
+    if keys.first == 0 {
+        reply.array(0);
+        return;
+    }
+    reply.array(1);
+    reply.map(3);
+    reply.bulk(b"flags");
+    let flags = key_flags(keys.access);
+    reply.set(flags.len());
+    flags.iter().for_each(|flag| reply.simple(flag));
+    reply.bulk(b"begin_search");
+    write_spec(reply, "index", &[("index", keys.first)]);
+    reply.bulk(b"find_keys");
+    let last = if keys.last < 0 { keys.last } else { keys.last - keys.first };
+    write_spec(reply, "range", &[("lastkey", last), ("keystep", keys.step), ("limit", 0)]);
+}
+
+fn write_spec(reply: &mut Reply<'_>, kind: &str, numbers: &[(&str, i64)]) {
+    reply.map(2);
+    reply.bulk(b"type");
+    reply.bulk(kind.as_bytes());
+    reply.bulk(b"spec");
+    reply.map(numbers.len());
+    for (name, number) in numbers {
+        reply.bulk(name.as_bytes());
+        reply.integer(*number);
     }
 }

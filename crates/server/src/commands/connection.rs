@@ -1,139 +1,85 @@
-//! ECHO, HELLO, PING, QUIT, SELECT.
+//! AUTH, ECHO, PING, QUIT, RESET, SELECT.
 
-use resp::{Protocol, Reply};
+use resp::Protocol;
 
-use super::info::REDIS_VERSION;
-use super::{Action, Call, Command, Keys};
-use crate::errors::Refusal;
+use super::moving::database_of;
+use crate::acl::{DEFAULT_USER, Reason};
+use crate::call::Call;
+use crate::dispatch;
+use crate::errors::{Refusal, Sentence};
 
-pub(super) static ECHO: Command = Command {
-    name: "echo",
-    arity: 2,
-    flags: &["loading", "stale", "fast"],
-    keys: Keys::NONE,
-    group: "connection",
-    summary: "Echo the given string",
-    complexity: "O(1)",
-    since: "1.0.0",
-    action: Action::Apply(echo),
-};
-
-pub(super) static HELLO: Command = Command {
-    name: "hello",
-    arity: -1,
-    flags: &["noscript", "loading", "stale", "fast", "no_auth", "allow_busy"],
-    keys: Keys::NONE,
-    group: "connection",
-    summary: "Handshake with Redis",
-    complexity: "O(1)",
-    since: "6.0.0",
-    action: Action::Apply(hello),
-};
-
-pub(super) static PING: Command = Command {
-    name: "ping",
-    arity: -1,
-    flags: &["fast"],
-    keys: Keys::NONE,
-    group: "connection",
-    summary: "Ping the server",
-    complexity: "O(1)",
-    since: "1.0.0",
-    action: Action::Apply(ping),
-};
-
-pub(super) static QUIT: Command = Command {
-    name: "quit",
-    arity: -1,
-    flags: &["noscript", "loading", "stale", "fast", "no_auth", "allow_busy"],
-    keys: Keys::NONE,
-    group: "connection",
-    summary: "Close the connection",
-    complexity: "O(1)",
-    since: "1.0.0",
-    action: Action::Apply(quit),
-};
-
-pub(super) static SELECT: Command = Command {
-    name: "select",
-    arity: 2,
-    flags: &["loading", "stale", "fast"],
-    keys: Keys::NONE,
-    group: "connection",
-    summary: "Change the selected database for the current connection",
-    complexity: "O(1)",
-    since: "1.0.0",
-    action: Action::Apply(select),
-};
-
-fn echo(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.reply.bulk(call.request.argument(1));
-    Ok(())
-}
-
-/// Chooses the protocol's version, if one is given, and tells of the server. There is nobody to authenticate and no
-/// name to set, so neither option is taken.
-fn hello(call: &mut Call<'_>) -> Result<(), Refusal> {
-    if call.request.len() > 1 {
-        let protocol = protocol_of(call.request.argument(1))?;
-        if call.request.len() > 2 {
-            return Err(Refusal::hello_option(call.request.argument(2)));
-        }
-        call.session.protocol = protocol;
-        call.reply.switch_to(protocol);
-    }
-    greet(&mut call.reply, call.session.protocol, call.session.id);
-    Ok(())
-}
-
-fn protocol_of(version: &[u8]) -> Result<Protocol, Refusal> {
-    match resp::parse_integer(version) {
-        Some(2) => Ok(Protocol::Resp2),
-        Some(3) => Ok(Protocol::Resp3),
-        Some(_) => Err(Refusal::NoProtocol),
-        None => Err(Refusal::ProtocolNotAnInteger),
-    }
-}
-
-fn greet(reply: &mut Reply<'_>, protocol: Protocol, client_id: u64) {
-    let version = match protocol {
-        Protocol::Resp2 => 2,
-        Protocol::Resp3 => 3,
-    };
-    reply.map(7);
-    for (name, text) in [("server", "redis"), ("version", REDIS_VERSION), ("mode", "standalone"), ("role", "master")] {
-        reply.bulk(name.as_bytes());
-        reply.bulk(text.as_bytes());
-    }
-    for (name, number) in [("proto", version), ("id", client_id as i64)] {
-        reply.bulk(name.as_bytes());
-        reply.integer(number);
-    }
-    reply.bulk(b"modules");
-    reply.array(0);
-}
-
-fn ping(call: &mut Call<'_>) -> Result<(), Refusal> {
+pub(crate) fn auth(call: &mut Call<'_>) -> Result<(), Refusal> {
     match call.request.len() {
-        1 => call.reply.simple("PONG"),
-        2 => call.reply.bulk(call.request.argument(1)),
+        2 => {
+            let default = call.shared.acl.user(DEFAULT_USER);
+            if default.is_some_and(|user| user.needs_no_password) {
+                return Err(Sentence::NoPassword.into());
+            }
+            log_in(call, DEFAULT_USER.as_bytes(), call.argument(1))?;
+        }
+        3 => log_in(call, call.argument(1), call.argument(2))?,
+        _ => return Err(Refusal::Syntax),
+    }
+    call.ok();
+    Ok(())
+}
+
+/// Makes the client this user, if the password is right.
+pub(super) fn log_in(call: &mut Call<'_>, name: &[u8], password: &[u8]) -> Result<(), Refusal> {
+    match call.shared.acl.authenticate(name, password) {
+        Some(login) => {
+            call.session.log_in(login);
+            Ok(())
+        }
+        None => {
+            let name = String::from_utf8_lossy(name).into_owned();
+            dispatch::log_denied(call.shared, call.session, Reason::Auth, b"AUTH".into(), name);
+            Err(Sentence::WrongPass.into())
+        }
+    }
+}
+
+pub(crate) fn echo(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.reply.bulk(call.argument(1));
+    Ok(())
+}
+
+/// A RESP2 client that is subscribed gets a message, as it can tell nothing else from one.
+pub(crate) fn ping(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let text = match call.request.len() {
+        1 => None,
+        2 => Some(call.argument(1)),
         _ => return Err(Refusal::ArgumentCount { command: "ping" }),
+    };
+    if call.session.subscription_count() > 0 && call.session.protocol == Protocol::Resp2 {
+        call.reply.array(2);
+        call.reply.bulk(b"pong");
+        call.reply.bulk(text.unwrap_or_default());
+    } else {
+        match text {
+            Some(text) => call.reply.bulk(text),
+            None => call.reply.simple("PONG"),
+        }
     }
     Ok(())
 }
 
-fn quit(call: &mut Call<'_>) -> Result<(), Refusal> {
+pub(crate) fn quit(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.session.closing = true;
-    call.reply.simple("OK");
+    call.ok();
     Ok(())
 }
 
-/// There is one database, number 0.
-fn select(call: &mut Call<'_>) -> Result<(), Refusal> {
-    match resp::parse_integer(call.request.argument(1)) {
-        Some(0) => call.reply.simple("OK"),
-        Some(_) => return Err(Refusal::DbIndex),
-        None => return Err(Refusal::NotAnInteger),
-    }
+pub(crate) fn reset(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.session.reset(call.shared);
+    call.session.log_in(call.shared.acl.initial_login());
+    call.reply.switch_to(Protocol::Resp2);
+    call.reply.simple("RESET");
+    Ok(())
+}
+
+pub(crate) fn select(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.session.db = database_of(call.argument(1))?;
+    call.ok();
     Ok(())
 }

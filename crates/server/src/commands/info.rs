@@ -1,45 +1,36 @@
 //! INFO: what the server tells of itself, in sections of `name:value` lines.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::{Action, Call, Command, Keys};
+use super::databases;
+use super::hello::REDIS_VERSION;
+use crate::call::Call;
+use crate::databases::DATABASE_COUNT;
 use crate::errors::Refusal;
 use crate::shared::Shared;
 
-pub(super) static INFO: Command = Command {
-    name: "info",
-    arity: -1,
-    flags: &["loading", "stale"],
-    keys: Keys::NONE,
-    group: "server",
-    summary: "Get information and statistics about the server",
-    complexity: "O(1)",
-    since: "1.0.0",
-    action: Action::Apply(info),
-};
-
-/// The version of Redis whose replies are given; clients choose by it what to send.
-pub(super) const REDIS_VERSION: &str = "7.0.0";
-
-type Lines = Vec<(&'static str, String)>;
+type Lines = Vec<(Cow<'static, str>, String)>;
 
 struct Section {
     title: &'static str,
     lines: fn(&Shared) -> Result<Lines, Refusal>,
 }
 
-static SECTIONS: [Section; 7] = [
+static SECTIONS: [Section; 9] = [
     Section { title: "Server", lines: server },
     Section { title: "Clients", lines: clients },
     Section { title: "Memory", lines: memory },
     Section { title: "Persistence", lines: persistence },
     Section { title: "Order", lines: order },
     Section { title: "Stats", lines: stats },
+    Section { title: "Replication", lines: replication },
+    Section { title: "Cluster", lines: cluster },
     Section { title: "Keyspace", lines: keyspace },
 ];
 
 /// The sections named, or all, in the order of the table.
-fn info(call: &mut Call<'_>) -> Result<(), Refusal> {
+pub(crate) fn info(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut text = String::new();
     for section in SECTIONS.iter().filter(|section| is_wanted(section, call)) {
         if !text.is_empty() {
@@ -69,68 +60,101 @@ impl Section {
 
 fn server(shared: &Shared) -> Result<Lines, Refusal> {
     let uptime = shared.started.elapsed().as_secs();
-    Ok(vec![
+    Ok(lines([
         ("redis_version", REDIS_VERSION.into()),
         ("redis_mode", "standalone".into()),
         ("hikv_version", env!("CARGO_PKG_VERSION").into()),
         ("process_id", std::process::id().to_string()),
         ("tcp_port", shared.addr.port().to_string()),
+        ("executable", std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_default()),
+        ("config_file", String::new()),
         ("uptime_in_seconds", uptime.to_string()),
         ("uptime_in_days", (uptime / 86_400).to_string()),
         ("io_threads", shared.loops.len().to_string()),
-    ])
+    ]))
 }
 
 fn clients(shared: &Shared) -> Result<Lines, Refusal> {
-    Ok(vec![("connected_clients", shared.clients().to_string()), ("maxclients", shared.max_clients.to_string())])
+    Ok(lines([
+        ("connected_clients", shared.clients().to_string()),
+        ("maxclients", shared.settings.clients_max().to_string()),
+    ]))
 }
 
 fn memory(shared: &Shared) -> Result<Lines, Refusal> {
     let stats = shared.store.stats();
-    Ok(vec![
+    Ok(lines([
+        ("used_memory", stats.dram_bytes.to_string()),
+        ("maxmemory", "0".into()),
         ("dram_bytes", stats.dram_bytes.to_string()),
         ("region_bytes", stats.region_bytes.to_string()),
         ("live_bytes", stats.live_bytes.to_string()),
-    ])
+    ]))
 }
 
 fn persistence(shared: &Shared) -> Result<Lines, Refusal> {
     let stats = shared.store.stats();
-    Ok(vec![
+    Ok(lines([
         ("loading", "0".into()),
+        ("async_loading", "0".into()),
+        ("rdb_bgsave_in_progress", "0".into()),
+        ("aof_enabled", "0".into()),
+        ("aof_rewrite_in_progress", "0".into()),
+        ("aof_rewrite_scheduled", "0".into()),
         ("engine", stats.engine.into()),
         ("medium", stats.medium.into()),
         ("durability", stats.durability.into()),
         ("durability_why", stats.durability_why.into()),
-    ])
+    ]))
 }
 
 fn order(shared: &Shared) -> Result<Lines, Refusal> {
     let stats = shared.store.stats();
-    Ok(vec![
+    Ok(lines([
         ("order", stats.order.into()),
         ("order_done", stats.order_done.to_string()),
         ("order_total", stats.order_total.to_string()),
         ("order_dram_bytes", stats.order_dram_bytes.to_string()),
         ("queued_count", stats.queued_count.to_string()),
         ("delta_count", stats.delta_count.to_string()),
-    ])
+    ]))
 }
 
 fn stats(shared: &Shared) -> Result<Lines, Refusal> {
     let totals = shared.totals();
-    Ok(vec![
+    Ok(lines([
         ("total_connections_received", totals.connections.to_string()),
         ("total_commands_processed", totals.commands.to_string()),
         ("keyspace_hits", totals.hits.to_string()),
         ("keyspace_misses", totals.misses.to_string()),
-    ])
+        ("expired_keys", shared.store.stats().reaped_count.to_string()),
+        ("evicted_keys", "0".into()),
+        ("rejected_connections", shared.refused_connections().to_string()),
+        ("total_error_replies", totals.errors.to_string()),
+        ("pubsub_patterns", shared.pubsub.pattern_count().to_string()),
+    ]))
 }
 
-/// Redis leaves out a database without keys.
+fn replication(_: &Shared) -> Result<Lines, Refusal> {
+    Ok(lines([("role", "master".into()), ("connected_slaves", "0".into())]))
+}
+
+fn cluster(_: &Shared) -> Result<Lines, Refusal> {
+    Ok(lines([("cluster_enabled", "0".into())]))
+}
+
+/// Redis leaves out a database without keys. How many keys expire is not counted.
 fn keyspace(shared: &Shared) -> Result<Lines, Refusal> {
-    Ok(match shared.store.len()? {
-        0 => vec![],
-        count => vec![("db0", format!("keys={count},expires=0,avg_ttl=0"))],
-    })
+    let mut lines = Lines::new();
+    for db in 0..DATABASE_COUNT as u8 {
+        let count = databases::key_count(shared, shared.databases.slot(db))?;
+        if count > 0 {
+            lines.push((format!("db{db}").into(), format!("keys={count},expires=0,avg_ttl=0")));
+        }
+    }
+    Ok(lines)
+}
+
+fn lines<const N: usize>(lines: [(&'static str, String); N]) -> Lines {
+    lines.map(|(name, value)| (name.into(), value)).into()
 }

@@ -1,36 +1,13 @@
-//! PREFIX and RANGE: items in the order of their keys.
+//! COUNTRANGE, PREFIX, RANGE: items in the order of their keys.
 
 use std::ops::Bound;
 
-use hikv::{Error, Item, Ordered, Range};
+use hikv::{Error, Item, Ordered};
 
-use super::{Action, Call, Command, Keys};
+use crate::call::Call;
+use crate::databases::Slot;
 use crate::errors::Refusal;
 use crate::shared::Shared;
-
-pub(super) static PREFIX: Command = Command {
-    name: "prefix",
-    arity: -2,
-    flags: &["readonly"],
-    keys: Keys::NONE,
-    group: "generic",
-    summary: "Return the keys that begin with a prefix, and their values, in order",
-    complexity: "O(log(N)+M) where N is the number of keys, and M the number of those returned",
-    since: "0.1.0",
-    action: Action::Apply(prefix),
-};
-
-pub(super) static RANGE: Command = Command {
-    name: "range",
-    arity: -3,
-    flags: &["readonly"],
-    keys: Keys::NONE,
-    group: "generic",
-    summary: "Return the keys between two keys, and their values, in order",
-    complexity: "O(log(N)+M) where N is the number of keys, and M the number of those returned",
-    since: "0.1.0",
-    action: Action::Apply(range),
-};
 
 /// What one reply may hold; it is made in one go, and others wait meanwhile.
 const REPLY_BYTES_MAX: usize = 64 << 20;
@@ -42,23 +19,62 @@ const AWAITED_COUNT_MAX: u64 = 1 << 14;
 struct Options {
     limit: usize,
     reverse: bool,
+    parts: Parts,
 }
 
-fn prefix(call: &mut Call<'_>) -> Result<(), Refusal> {
+/// What is told of an item.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parts {
+    Both,
+    Keys,
+    Values,
+}
+
+pub(crate) fn prefix(call: &mut Call<'_>) -> Result<(), Refusal> {
     let options = Options::of(call, 2)?;
-    let range = open(call.shared, |ordered| ordered.prefix(call.request.argument(1)))?;
-    reply(call, range, &options)
+    let prefix = call.argument(1);
+    let last = successor(prefix);
+    let high = last.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+    answer(call, Bound::Included(prefix), high, &options)
+}
+
+/// The least key that is above all that begin with `prefix`.
+fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
+    let kept = prefix.len() - prefix.iter().rev().take_while(|&&byte| byte == u8::MAX).count();
+    let mut successor = prefix[..kept].to_vec();
+    *successor.last_mut()? += 1;
+    Some(successor)
 }
 
 /// Both ends are within. As in Redis, the walk begins at the first of them, which in reverse is the upper one.
-fn range(call: &mut Call<'_>) -> Result<(), Refusal> {
+pub(crate) fn range(call: &mut Call<'_>) -> Result<(), Refusal> {
     let options = Options::of(call, 3)?;
-    let (first, last) = (call.request.argument(1), call.request.argument(2));
+    let (first, last) = (call.argument(1), call.argument(2));
     let (low, high) = if options.reverse { (last, first) } else { (first, last) };
-    // Nothing lies above the end of all keys, or below their beginning.
-    let is_empty = low == b"+" || high == b"-";
-    let range = open(call.shared, |ordered| ordered.range::<&[u8]>((end(low), end(high))))?;
-    reply(call, (!is_empty).then_some(range).into_iter().flatten(), &options)
+    if is_empty(low, high) {
+        call.reply.array(0);
+        return Ok(());
+    }
+    answer(call, end(low), end(high), &options)
+}
+
+/// Both ends are within.
+pub(crate) fn countrange(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let (low, high) = (call.argument(1), call.argument(2));
+    let mut count = 0;
+    if !is_empty(low, high) {
+        let ordered = ordered(call.shared)?;
+        for range in call.slot().ranges(end(low), end(high)) {
+            count += ordered.count::<Vec<u8>>(range)?;
+        }
+    }
+    call.reply.integer(count as i64);
+    Ok(())
+}
+
+/// Nothing lies above the end of all keys, or below their beginning.
+fn is_empty(low: &[u8], high: &[u8]) -> bool {
+    low == b"+" || high == b"-"
 }
 
 /// The end of a range: a key, or one of the ends of all keys.
@@ -69,11 +85,13 @@ fn end(argument: &[u8]) -> Bound<&[u8]> {
 impl Options {
     /// The options from the `first` argument on.
     fn of(call: &Call<'_>, first: usize) -> Result<Options, Refusal> {
-        let mut options = Options { limit: usize::MAX, reverse: false };
+        let mut options = Options { limit: usize::MAX, reverse: false, parts: Parts::Both };
         let mut arguments = call.request.arguments().skip(first - 1);
         while let Some(name) = arguments.next() {
             match name.to_ascii_lowercase().as_slice() {
                 b"rev" => options.reverse = true,
+                b"keys" => options.parts = Parts::Keys,
+                b"values" => options.parts = Parts::Values,
                 b"limit" => options.limit = limit_of(arguments.next().ok_or(Refusal::Syntax)?)?,
                 _ => return Err(Refusal::Syntax),
             }
@@ -89,39 +107,59 @@ fn limit_of(argument: &[u8]) -> Result<usize, Refusal> {
 
 /// Waits for keys that will soon be in order. Many take their time, in which the other clients are served: those who ask
 /// early are refused.
-fn open(shared: &Shared, open: impl Fn(&Ordered) -> Result<Range, Error>) -> Result<Range, Refusal> {
+fn ordered(shared: &Shared) -> Result<&Ordered, Refusal> {
     let order = shared.order.as_ref().ok_or(Error::HashOnly)?;
-    match open(&order.refusing) {
-        Err(Error::NotOrderedYet { .. }) if shared.store.len()? <= AWAITED_COUNT_MAX => Ok(open(&order.waiting)?),
-        range => Ok(range?),
+    if order.refusing.is_ready()? || shared.store.len()? <= AWAITED_COUNT_MAX {
+        return Ok(&order.waiting);
     }
+    Ok(&order.refusing)
 }
 
-/// Replies with keys and values in turn.
-fn reply(
-    call: &mut Call<'_>,
-    range: impl DoubleEndedIterator<Item = Result<Item, Error>>,
-    options: &Options,
-) -> Result<(), Refusal> {
-    let items =
-        if options.reverse { gather(range.rev().take(options.limit))? } else { gather(range.take(options.limit))? };
-    call.reply.array(2 * items.len());
-    for part in items.iter().flat_map(|(key, value)| [key, value]) {
-        call.reply.bulk(part);
+/// Replies with the items between two keys.
+fn answer(call: &mut Call<'_>, low: Bound<&[u8]>, high: Bound<&[u8]>, options: &Options) -> Result<(), Refusal> {
+    let slot = call.slot();
+    let items = gather(ordered(call.shared)?, slot, low, high, options)?;
+    let told_count = if options.parts == Parts::Both { 2 } else { 1 };
+    call.reply.array(told_count * items.len());
+    for (raw, value) in &items {
+        if options.parts != Parts::Values {
+            call.reply.bulk(slot.key_of(raw).unwrap_or(raw));
+        }
+        if options.parts != Parts::Keys {
+            call.reply.bulk(value);
+        }
     }
     Ok(())
 }
 
 /// One item is taken whatever its length.
-fn gather(range: impl Iterator<Item = Result<Item, Error>>) -> Result<Vec<Item>, Refusal> {
+fn gather(
+    ordered: &Ordered,
+    slot: Slot,
+    low: Bound<&[u8]>,
+    high: Bound<&[u8]>,
+    options: &Options,
+) -> Result<Vec<Item>, Refusal> {
+    let mut ranges = slot
+        .ranges(low, high)
+        .into_iter()
+        .map(|range| ordered.range::<Vec<u8>>(range))
+        .collect::<Result<Vec<_>, _>>()?;
+    if options.reverse {
+        ranges.reverse();
+    }
     let (mut items, mut len_bytes) = (Vec::new(), 0);
-    for item in range {
-        let (key, value) = item?;
-        len_bytes += key.len() + value.len();
-        if !items.is_empty() && len_bytes > REPLY_BYTES_MAX {
-            return Err(Refusal::ReplyLength { len_bytes_max: REPLY_BYTES_MAX });
+    for mut range in ranges {
+        while items.len() < options.limit {
+            let next = if options.reverse { range.next_back() } else { range.next() };
+            let Some(item) = next else { break };
+            let (key, value) = item?;
+            len_bytes += key.len() + value.len();
+            if !items.is_empty() && len_bytes > REPLY_BYTES_MAX {
+                return Err(Refusal::ReplyLength { len_bytes_max: REPLY_BYTES_MAX });
+            }
+            items.push((key, value));
         }
-        items.push((key, value));
     }
     Ok(items)
 }

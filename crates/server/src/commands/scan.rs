@@ -1,24 +1,12 @@
-//! SCAN: all keys, a part at a time, in no order.
+//! KEYS, RANDOMKEY, SCAN: keys in no order.
 //!
-//! The cursor is all that there is between two calls. It names a place among the keys' hashes, so it stays good while the
-//! store grows, and when it is served anew.
+//! A cursor is all that there is between two calls of SCAN. It names a place among the keys' hashes, so it stays good while
+//! the store grows, and when it is served anew. All three walk over the keys of all databases, and show those of one.
 
-use super::{Action, Call, Command, Keys};
+use crate::call::Call;
 use crate::errors::Refusal;
 use crate::glob;
 use crate::output::FULL_BYTES;
-
-pub(super) static SCAN: Command = Command {
-    name: "scan",
-    arity: -2,
-    flags: &["readonly"],
-    keys: Keys::NONE,
-    group: "generic",
-    summary: "Incrementally iterate the key names in the database",
-    complexity: "O(1) for every call. O(N) for a complete iteration, where N is the number of keys in the database",
-    since: "2.8.0",
-    action: Action::Apply(scan),
-};
 
 /// As in Redis.
 const COUNT_DEFAULT: u64 = 10;
@@ -28,17 +16,19 @@ const COUNT_MAX: u64 = 1 << 14;
 /// What stands after the cursor.
 struct Options<'a> {
     pattern: Option<&'a [u8]>,
+    /// A type other than that of all keys is asked for.
+    is_other_type: bool,
     count: u64,
 }
 
-fn scan(call: &mut Call<'_>) -> Result<(), Refusal> {
+pub(crate) fn scan(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut cursor = cursor_of(call.request.argument(1))?;
     let options = Options::of(call.request.arguments().skip(1))?;
-    let (mut keys, mut key_bytes, mut seen) = (Vec::new(), 0, 0);
+    let (slot, mut keys, mut key_bytes, mut seen) = (call.slot(), Vec::new(), 0, 0);
     loop {
-        cursor = call.shared.store.walk(cursor, |key, _| {
+        cursor = call.store().walk(cursor, |raw, _| {
             seen += 1;
-            if options.pattern.is_none_or(|pattern| glob::matches(pattern, key)) {
+            if let Some(key) = slot.key_of(raw).filter(|key| options.shows(key)) {
                 key_bytes += key.len();
                 keys.push(key.to_vec());
             }
@@ -60,14 +50,18 @@ fn cursor_of(argument: &[u8]) -> Result<u64, Refusal> {
 }
 
 impl<'a> Options<'a> {
+    fn shows(&self, key: &[u8]) -> bool {
+        !self.is_other_type && self.pattern.is_none_or(|pattern| glob::matches(pattern, key))
+    }
+
     fn of(mut arguments: impl Iterator<Item = &'a [u8]>) -> Result<Options<'a>, Refusal> {
-        let mut options = Options { pattern: None, count: COUNT_DEFAULT };
+        let mut options = Options { pattern: None, is_other_type: false, count: COUNT_DEFAULT };
         while let Some(name) = arguments.next() {
             let value = arguments.next().ok_or(Refusal::Syntax)?;
             match name.to_ascii_lowercase().as_slice() {
                 b"match" => options.pattern = Some(value),
                 b"count" => options.count = count_of(value)?,
-                b"type" => return Err(Refusal::Unsupported { command: "SCAN", option: "TYPE" }),
+                b"type" => options.is_other_type = !value.eq_ignore_ascii_case(b"string"),
                 _ => return Err(Refusal::Syntax),
             }
         }
@@ -78,4 +72,46 @@ impl<'a> Options<'a> {
 fn count_of(argument: &[u8]) -> Result<u64, Refusal> {
     let count = resp::parse_integer(argument).ok_or(Refusal::NotAnInteger)?;
     if count < 1 { Err(Refusal::Syntax) } else { Ok((count as u64).min(COUNT_MAX)) }
+}
+
+pub(crate) fn keys(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let (slot, pattern, mut cursor, mut keys) = (call.slot(), call.argument(1), 0, Vec::new());
+    loop {
+        cursor = call.store().walk(cursor, |raw, _| {
+            if let Some(key) = slot.key_of(raw).filter(|key| glob::matches(pattern, key)) {
+                keys.push(key.to_vec());
+            }
+        })?;
+        if cursor == 0 {
+            break;
+        }
+    }
+    call.reply.array(keys.len());
+    keys.iter().for_each(|key| call.reply.bulk(key));
+    Ok(())
+}
+
+/// Keys of which RANDOMKEY takes one.
+const RANDOM_COUNT_MIN: usize = 64;
+
+/// One of the keys that a walk from a random place comes upon first, or of all, if they are few. Where there are many, some
+/// are likelier than others.
+pub(crate) fn randomkey(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let slot = call.slot();
+    let (mut cursor, mut found, mut is_whole_pass) = (fastrand::u64(..), Vec::new(), false);
+    while found.len() < RANDOM_COUNT_MIN {
+        if cursor == 0 {
+            // A whole pass from the start, which sees each key once.
+            (found, is_whole_pass) = (Vec::new(), true);
+        }
+        cursor = call.store().walk(cursor, |raw, _| found.extend(slot.key_of(raw).map(<[u8]>::to_vec)))?;
+        if cursor == 0 && is_whole_pass {
+            break;
+        }
+    }
+    match found.is_empty() {
+        true => call.reply.null_bulk(),
+        false => call.reply.bulk(&found[fastrand::usize(..found.len())]),
+    }
+    Ok(())
 }

@@ -1,59 +1,158 @@
-//! GET, MGET, SET.
+//! Parts of values: APPEND, GETRANGE, SETRANGE; and GETDEL, GETEX, STRLEN.
 
-use super::{Action, Call, Command, Keys, ReadShape};
-use crate::errors::Refusal;
+use std::borrow::Cow;
 
-pub(super) static GET: Command = Command {
-    name: "get",
-    arity: 2,
-    flags: &["readonly", "fast"],
-    keys: Keys::ONE,
-    group: "string",
-    summary: "Get the value of a key",
-    complexity: "O(1)",
-    since: "1.0.0",
-    action: Action::Read(ReadShape::Value),
-};
+use hikv::{Decision, Expiry};
 
-pub(super) static MGET: Command = Command {
-    name: "mget",
-    arity: -2,
-    flags: &["readonly", "fast"],
-    keys: Keys::ALL,
-    group: "string",
-    summary: "Get the values of all the given keys",
-    complexity: "O(N) where N is the number of keys to retrieve",
-    since: "1.0.0",
-    action: Action::Read(ReadShape::Array),
-};
+use super::times;
+use crate::call::Call;
+use crate::errors::{Refusal, Sentence};
+use crate::notify::{GENERIC, STRING};
 
-pub(super) static SET: Command = Command {
-    name: "set",
-    arity: -3,
-    flags: &["write", "denyoom"],
-    keys: Keys::ONE,
-    group: "string",
-    summary: "Set the string value of a key",
-    complexity: "O(1)",
-    since: "1.0.0",
-    action: Action::Apply(set),
-};
+/// A value of this length may not be made.
+pub(super) fn check_length(call: &Call<'_>, len_bytes: u64) -> Result<(), Refusal> {
+    let is_allowed = len_bytes <= call.shared.settings.bulk_bytes_max() as u64;
+    if is_allowed { Ok(()) } else { Err(Sentence::StringLength.into()) }
+}
 
-/// Options of Redis' SET; to ignore one would lose its meaning.
-const SET_OPTIONS: [&str; 8] = ["NX", "XX", "GET", "EX", "PX", "EXAT", "PXAT", "KEEPTTL"];
-
-fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
-    if call.request.len() > 3 {
-        return Err(option_refused(call.request.argument(3)));
-    }
-    call.shared.store.put(call.request.argument(1), call.request.argument(2))?;
-    call.reply.simple("OK");
+pub(crate) fn append(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let added = call.argument(2);
+    let mut outcome = Ok(0);
+    call.store().update(call.key(1), |value| {
+        let value = value.unwrap_or_default();
+        let len_bytes = value.len() + added.len();
+        outcome = check_length(call, len_bytes as u64).map(|()| len_bytes);
+        if outcome.is_ok() { Decision::Put(Cow::Owned([value, added].concat())) } else { Decision::Keep }
+    })?;
+    let len_bytes = outcome?;
+    call.changed(STRING, "append", 1);
+    call.reply.integer(len_bytes as i64);
     Ok(())
 }
 
-fn option_refused(option: &[u8]) -> Refusal {
-    match SET_OPTIONS.iter().find(|known| known.as_bytes().eq_ignore_ascii_case(option)) {
-        Some(option) => Refusal::Unsupported { command: "SET", option },
-        None => Refusal::Syntax,
+pub(crate) fn strlen(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let len_bytes = call.store().get_with(call.key(1), <[u8]>::len)?;
+    call.reply.integer(len_bytes.unwrap_or(0) as i64);
+    Ok(())
+}
+
+pub(crate) fn getrange(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let (start, end) = (call.integer(2)?, call.integer(3)?);
+    let part = call.store().get_with(call.key(1), |value| {
+        range_of(start, end, value.len()).map_or(Vec::new(), |(start, end)| value[start..=end].to_vec())
+    })?;
+    call.reply.bulk(&part.unwrap_or_default());
+    Ok(())
+}
+
+/// The first and the last place of a range in what has `len` places; negative places count from the end.
+pub(super) fn range_of(start: i64, end: i64, len: usize) -> Option<(usize, usize)> {
+    let len = len as i64;
+    if start < 0 && end < 0 && start > end {
+        return None;
+    }
+    let place = |place: i64| if place < 0 { len.saturating_add(place).max(0) } else { place };
+    let (start, end) = (place(start), place(end).min(len - 1));
+    (len > 0 && start <= end).then_some((start as usize, end as usize))
+}
+
+pub(crate) fn setrange(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let (offset, part) = (call.integer(2)?, call.argument(3));
+    let offset = usize::try_from(offset).map_err(|_| Sentence::Offset)?;
+    if part.is_empty() {
+        return strlen(call);
+    }
+    check_length(call, (offset as u64).saturating_add(part.len() as u64))?;
+    let mut len_bytes = 0;
+    call.store().update(call.key(1), |value| {
+        let mut value = value.unwrap_or_default().to_vec();
+        value.resize(value.len().max(offset + part.len()), 0);
+        value[offset..offset + part.len()].copy_from_slice(part);
+        len_bytes = value.len();
+        Decision::Put(value.into())
+    })?;
+    call.changed(STRING, "setrange", 1);
+    call.reply.integer(len_bytes as i64);
+    Ok(())
+}
+
+pub(crate) fn getdel(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let mut old = None;
+    call.store().update(call.key(1), |value| {
+        old = value.map(<[u8]>::to_vec);
+        if value.is_some() { Decision::Delete } else { Decision::Keep }
+    })?;
+    if old.is_some() {
+        call.changed(GENERIC, "del", 1);
+    }
+    answer_value(call, old);
+    Ok(())
+}
+
+/// Tells the value, and changes when it expires.
+pub(crate) fn getex(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let moment = match call.request.len() {
+        2 => {
+            let value = call.store().get(call.key(1))?;
+            answer_value(call, value);
+            return Ok(());
+        }
+        3 if call.argument(2).eq_ignore_ascii_case(b"persist") => None,
+        4 => {
+            let unit = times::unit_of(call.argument(2)).ok_or(Refusal::Syntax)?;
+            if !call.store().contains(call.key(1))? {
+                answer_value(call, None);
+                return Ok(());
+            }
+            Some(times::positive_moment_of(call.argument(3), unit, "getex")?)
+        }
+        _ => return Err(Refusal::Syntax),
+    };
+    let expiry = moment.map_or(Expiry::NEVER, |ms| Expiry::at_ms(ms as u64));
+    let is_past = moment.is_some_and(|ms| ms <= times::now_ms());
+    let mut old = None;
+    call.store().update(call.key(1), |value| {
+        old = value.map(<[u8]>::to_vec);
+        match value {
+            None => Decision::Keep,
+            Some(_) if is_past => Decision::Delete,
+            Some(value) => Decision::PutUntil(Cow::Owned(value.to_vec()), expiry),
+        }
+    })?;
+    if old.is_some() {
+        let event = if is_past { "del" } else { moment.map_or("persist", |_| "expire") };
+        call.changed(GENERIC, event, 1);
+    }
+    answer_value(call, old);
+    Ok(())
+}
+
+fn answer_value(call: &mut Call<'_>, value: Option<Vec<u8>>) {
+    match value {
+        Some(value) => {
+            call.tally.hits += 1;
+            call.reply.bulk(&value);
+        }
+        None => {
+            call.tally.misses += 1;
+            call.reply.null_bulk();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::range_of;
+
+    #[test]
+    fn ranges_are_those_of_redis() {
+        assert_eq!(range_of(0, -1, 5), Some((0, 4)));
+        assert_eq!(range_of(-3, -2, 5), Some((2, 3)));
+        assert_eq!(range_of(-100, 2, 5), Some((0, 2)));
+        assert_eq!(range_of(3, 100, 5), Some((3, 4)));
+        assert_eq!(range_of(i64::MIN, i64::MIN, 5), Some((0, 0)));
+        for (start, end, len) in [(3, 2, 5), (-1, -2, 5), (5, 9, 5), (0, -1, 0), (0, -1, 0)] {
+            assert_eq!(range_of(start, end, len), None);
+        }
     }
 }

@@ -53,12 +53,10 @@ impl TestServer {
     fn at(dir: TempDir, options: &Options, config: Config) -> TestServer {
         let store = options.open(dir.path()).expect("the store opens");
         let config = Config { addr: "127.0.0.1:0".into(), ..config };
-        let server = Server::bind(store.clone(), config).expect("a free port binds");
-        let (addr, stop) = (server.local_addr(), StopHandle::new());
-        let thread = thread::spawn({
-            let stop = stop.clone();
-            move || server.run(stop)
-        });
+        let stop = StopHandle::new();
+        let server = Server::bind(store.clone(), config, stop.clone()).expect("a free port binds");
+        let addr = server.local_addr();
+        let thread = thread::spawn(move || server.run());
         TestServer { addr, stop, store, thread: Some(thread), dir: Some(dir) }
     }
 
@@ -96,6 +94,10 @@ pub(crate) enum Value {
     Set(Vec<Value>),
     /// A text for people, with its kind (RESP3).
     Text(String),
+    /// A message that is no reply (RESP3).
+    Push(Vec<Value>),
+    /// Yes or no, a double or a big number, as it is sent (RESP3).
+    Other(String),
 }
 
 /// Shows the start of a long value only.
@@ -107,7 +109,10 @@ impl fmt::Debug for Value {
             Value::Integer(number) => write!(f, ":{number}"),
             Value::Bulk(bytes) => write!(f, "${}:{}", bytes.len(), bytes[..bytes.len().min(32)].escape_ascii()),
             Value::Null => f.write_str("null"),
-            Value::Array(values) | Value::Map(values) | Value::Set(values) => f.debug_list().entries(values).finish(),
+            Value::Other(text) => f.write_str(text),
+            Value::Array(values) | Value::Map(values) | Value::Set(values) | Value::Push(values) => {
+                f.debug_list().entries(values).finish()
+            }
             Value::Text(text) => write!(f, "={text}"),
         }
     }
@@ -123,6 +128,14 @@ pub(crate) fn bulk(bytes: impl AsRef<[u8]>) -> Value {
 
 pub(crate) fn error(text: &str) -> Value {
     Value::Error(text.into())
+}
+
+pub(crate) fn int(number: i64) -> Value {
+    Value::Integer(number)
+}
+
+pub(crate) fn array<const N: usize>(values: [Value; N]) -> Value {
+    Value::Array(values.into())
 }
 
 /// A request as clients encode it.
@@ -179,6 +192,13 @@ impl Client {
         self.reply()
     }
 
+    /// Says each line, and looks whether the reply is the one that stands beside it.
+    pub(crate) fn converse<const N: usize>(&mut self, lines: [(&str, Value); N]) {
+        for (line, wanted) in lines {
+            assert_eq!(self.say(line), wanted, "{line}");
+        }
+    }
+
     pub(crate) fn reply(&mut self) -> Value {
         let line = self.line();
         let (kind, text) = line.split_at(1);
@@ -193,6 +213,8 @@ impl Client {
             "%" => Value::Map(self.replies(2 * number())),
             "~" => Value::Set(self.replies(number())),
             "=" => Value::Text(String::from_utf8(self.bulk(number() as usize)).expect("a text")),
+            ">" => Value::Push(self.replies(number())),
+            "#" | "," | "(" => Value::Other(line),
             "_" => Value::Null,
             _ => panic!("not a reply: {line:?}"),
         }

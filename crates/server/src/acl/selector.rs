@@ -1,0 +1,101 @@
+//! What a user may touch: commands, keys, channels.
+
+use crate::glob;
+use crate::table::{self, Access, Command};
+
+/// A set of commands and subcommands, by their numbers.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct CommandSet {
+    bits: Vec<u64>,
+}
+
+impl CommandSet {
+    pub(crate) fn contains(&self, number: usize) -> bool {
+        self.bits.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 != 0)
+    }
+
+    /// Adds or takes away the commands for which `is_meant` holds.
+    pub(super) fn set_where(&mut self, allowed: bool, is_meant: impl Fn(&Command) -> bool) {
+        self.bits.resize(table::entries().len().div_ceil(64), 0);
+        for entry in table::entries().iter().filter(|entry| is_meant(entry.command)) {
+            let bit = 1 << (entry.number % 64);
+            let word = &mut self.bits[entry.number / 64];
+            *word = if allowed { *word | bit } else { *word & !bit };
+        }
+    }
+}
+
+/// Keys that a user may read, write or both.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct KeyPattern {
+    pub(super) pattern: Vec<u8>,
+    pub(super) reads: bool,
+    pub(super) writes: bool,
+}
+
+impl KeyPattern {
+    pub(crate) fn text(&self) -> String {
+        let pattern = String::from_utf8_lossy(&self.pattern);
+        match (self.reads, self.writes) {
+            (true, true) => format!("~{pattern}"),
+            (true, false) => format!("%R~{pattern}"),
+            _ => format!("%W~{pattern}"),
+        }
+    }
+}
+
+/// What one set of rules allows.
+#[derive(Clone, Default)]
+pub(crate) struct Selector {
+    pub(crate) commands: CommandSet,
+    /// The rules about commands, in the order in which they were given, without those that a later one undid.
+    pub(crate) command_rules: Vec<String>,
+    pub(crate) all_commands: bool,
+    pub(crate) keys: Vec<KeyPattern>,
+    pub(crate) all_keys: bool,
+    pub(crate) channels: Vec<Vec<u8>>,
+    pub(crate) all_channels: bool,
+}
+
+impl Selector {
+    /// Whether it allows everything there is.
+    pub(crate) fn allows_all(&self) -> bool {
+        self.all_commands && self.all_keys && self.all_channels
+    }
+
+    /// Whether a key may be touched in this way.
+    pub(crate) fn allows_key(&self, key: &[u8], access: Access) -> bool {
+        let matches = |wanted: fn(&KeyPattern) -> bool| {
+            self.keys.iter().any(|allowed| wanted(allowed) && glob::matches(&allowed.pattern, key))
+        };
+        let may_read = || !access.reads() || matches(|allowed| allowed.reads);
+        let may_write = || !access.writes() || matches(|allowed| allowed.writes);
+        self.all_keys || may_read() && may_write()
+    }
+
+    /// Whether a channel may be used; a pattern only where the very same pattern is allowed.
+    pub(crate) fn allows_channel(&self, name: &[u8], is_pattern: bool) -> bool {
+        let allows = |allowed: &Vec<u8>| if is_pattern { allowed == name } else { glob::matches(allowed, name) };
+        self.all_channels || self.channels.iter().any(allows)
+    }
+
+    /// The rules about commands, as they are listed.
+    pub(crate) fn commands_text(&self) -> String {
+        let first = if self.command_rules.first().is_some_and(|rule| rule == "+@all") { vec![] } else { vec!["-@all"] };
+        first.into_iter().chain(self.command_rules.iter().map(String::as_str)).collect::<Vec<_>>().join(" ")
+    }
+
+    pub(crate) fn keys_text(&self) -> String {
+        if self.all_keys {
+            return "~*".into();
+        }
+        self.keys.iter().map(KeyPattern::text).collect::<Vec<_>>().join(" ")
+    }
+
+    pub(crate) fn channels_text(&self) -> String {
+        if self.all_channels {
+            return "&*".into();
+        }
+        self.channels.iter().map(|name| format!("&{}", String::from_utf8_lossy(name))).collect::<Vec<_>>().join(" ")
+    }
+}

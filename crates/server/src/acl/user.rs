@@ -1,0 +1,110 @@
+//! One user.
+
+use resp::Request;
+
+use super::log::Reason;
+use super::password::Hash;
+use super::selector::Selector;
+use crate::table::Entry;
+
+#[derive(Clone)]
+pub(crate) struct User {
+    pub(crate) name: String,
+    pub(crate) is_enabled: bool,
+    pub(crate) needs_no_password: bool,
+    pub(crate) passwords: Vec<Hash>,
+    pub(crate) selector: Selector,
+}
+
+/// What a user may not do.
+pub(crate) struct Denied {
+    pub(crate) reason: Reason,
+    /// The command, the key or the channel.
+    pub(crate) object: Vec<u8>,
+}
+
+impl User {
+    /// A user that may do nothing.
+    pub(crate) fn new(name: &str) -> User {
+        User {
+            name: name.into(),
+            is_enabled: false,
+            needs_no_password: false,
+            passwords: Vec::new(),
+            selector: Selector::default(),
+        }
+    }
+
+    /// The default user, which may do everything and needs no password.
+    pub(super) fn open_default() -> User {
+        let mut user = User::new(super::DEFAULT_USER);
+        for rule in ["on", "nopass", "~*", "&*", "+@all"] {
+            user.apply(rule.as_bytes()).expect("the rules are known");
+        }
+        user
+    }
+
+    pub(super) fn set_password(&mut self, password: &[u8]) {
+        self.passwords.clear();
+        self.needs_no_password = password.is_empty();
+        if !password.is_empty() {
+            self.passwords.push(Hash::of(password));
+        }
+    }
+
+    pub(super) fn has_password(&self, password: &[u8]) -> bool {
+        let given = Hash::of(password);
+        // Every one is compared, whichever it is.
+        self.passwords.iter().fold(self.needs_no_password, |is_right, hash| is_right | hash.is(&given))
+    }
+
+    /// Whether the user may do what is requested.
+    #[inline]
+    pub(crate) fn check(&self, entry: Entry, request: &Request<'_>) -> Result<(), Denied> {
+        if self.selector.allows_all() { Ok(()) } else { self.check_rules(entry, request) }
+    }
+
+    fn check_rules(&self, entry: Entry, request: &Request<'_>) -> Result<(), Denied> {
+        let command = entry.command;
+        // What a client needs to become somebody else.
+        let is_for_all = command.has(crate::table::flag::NO_AUTH);
+        if !is_for_all && !self.selector.all_commands && !self.selector.commands.contains(entry.number) {
+            return Err(Denied { reason: Reason::Command, object: command.name.into() });
+        }
+        for (index, access) in command.keys.positions(request.len()) {
+            let key = request.argument(index);
+            if !self.selector.allows_key(key, access) {
+                return Err(Denied { reason: Reason::Key, object: key.to_vec() });
+            }
+        }
+        self.check_channels(command.name, request)
+    }
+
+    fn check_channels(&self, command: &str, request: &Request<'_>) -> Result<(), Denied> {
+        let (count, is_pattern) = match command {
+            "subscribe" => (usize::MAX, false),
+            "psubscribe" => (usize::MAX, true),
+            "publish" => (1, false),
+            _ => return Ok(()),
+        };
+        let denied = |name: &&[u8]| !self.selector.allows_channel(name, is_pattern);
+        match request.arguments().take(count).find(denied) {
+            Some(name) => Err(Denied { reason: Reason::Channel, object: name.to_vec() }),
+            None => Ok(()),
+        }
+    }
+
+    /// The user as a line of a file of users.
+    pub(crate) fn line(&self) -> String {
+        let mut words = vec![format!("user {}", self.name), if self.is_enabled { "on" } else { "off" }.into()];
+        if self.needs_no_password {
+            words.push("nopass".into());
+        }
+        words.extend(self.passwords.iter().map(|hash| format!("#{}", hash.hex())));
+        let channels = self.selector.channels_text();
+        words.extend([self.selector.keys_text(), if channels.is_empty() { "resetchannels".into() } else { channels }]);
+        words.push(self.selector.commands_text());
+        words.retain(|word| !word.is_empty());
+        words.join(" ")
+    }
+}

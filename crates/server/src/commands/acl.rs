@@ -1,0 +1,221 @@
+//! ACL: users and their rights.
+
+use std::sync::Arc;
+
+use resp::Requests;
+
+use crate::acl::{DEFAULT_USER, User, random_hex};
+use crate::call::Call;
+use crate::errors::{Refusal, Sentence};
+use crate::mail::Letter;
+use crate::table::{self, category};
+
+/// As in Redis.
+const LOG_COUNT_DEFAULT: usize = 10;
+const GENPASS_BITS_DEFAULT: i64 = 256;
+
+fn name_of(argument: &[u8]) -> String {
+    String::from_utf8_lossy(argument).into_owned()
+}
+
+pub(crate) fn whoami(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.reply.bulk(call.session.login.name().as_bytes());
+    Ok(())
+}
+
+pub(crate) fn users(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let users = call.shared.acl.all();
+    call.reply.array(users.len());
+    users.iter().for_each(|user| call.reply.bulk(user.name.as_bytes()));
+    Ok(())
+}
+
+pub(crate) fn list(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let users = call.shared.acl.all();
+    call.reply.array(users.len());
+    users.iter().for_each(|user| call.reply.bulk(user.line().as_bytes()));
+    Ok(())
+}
+
+pub(crate) fn cat(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let names: Vec<&str> = match call.request.len() {
+        2 => category::NAMES.iter().map(|(_, name)| *name).collect(),
+        3 => {
+            let wanted = category::by_name(call.argument(2))
+                .ok_or_else(|| Refusal::Names(format!("Unknown category '{}'", name_of(call.argument(2)))))?;
+            let entries = table::entries().iter().filter(|entry| entry.command.categories & wanted != 0);
+            entries.map(|entry| entry.command.name).collect()
+        }
+        _ => return Err(Refusal::ArgumentCount { command: "acl|cat" }),
+    };
+    call.reply.array(names.len());
+    names.iter().for_each(|name| call.reply.bulk(name.as_bytes()));
+    Ok(())
+}
+
+/// All rules are taken, or none. The clients of the user keep their connections, with the new rights.
+pub(crate) fn setuser(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let name = name_of(call.argument(2));
+    if name.is_empty() || name.contains([' ', '\0', '\n', '\r']) {
+        return Err(Refusal::Names("Usernames can't contain spaces or null characters".into()));
+    }
+    let mut user = call.shared.acl.user(&name).map_or_else(|| User::new(&name), |user| (*user).clone());
+    for rule in call.request.arguments().skip(2) {
+        user.apply(rule).map_err(|error| {
+            let shown = if matches!(rule, [b'>' | b'<', ..]) { "(redacted)".into() } else { name_of(rule) };
+            Refusal::Names(format!("Error in ACL SETUSER modifier '{shown}': {}", error.text()))
+        })?;
+    }
+    call.shared.acl.put(user);
+    call.ok();
+    Ok(())
+}
+
+/// The clients of a deleted user are closed.
+pub(crate) fn deluser(call: &mut Call<'_>) -> Result<(), Refusal> {
+    if call.request.arguments().skip(1).any(|name| name == DEFAULT_USER.as_bytes()) {
+        return Err(Sentence::SelfDelete.into());
+    }
+    let mut count = 0;
+    for name in call.request.arguments().skip(1).map(name_of) {
+        if call.shared.acl.delete(&name) {
+            count += 1;
+            close_clients_of(call, &name);
+        }
+    }
+    call.reply.integer(count);
+    Ok(())
+}
+
+fn close_clients_of(call: &mut Call<'_>, name: &str) {
+    for record in call.shared.clients.all() {
+        if record.names.lock().user != name {
+            continue;
+        }
+        if record.place.client_id == call.session.id {
+            call.session.closing = true;
+        } else {
+            call.shared.mailboxes[record.place.loop_index].give(Letter::Close(record.place));
+        }
+    }
+}
+
+pub(crate) fn getuser(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let Some(user) = call.shared.acl.user(&name_of(call.argument(2))) else {
+        call.reply.null_array();
+        return Ok(());
+    };
+    let mut flags = vec![if user.is_enabled { "on" } else { "off" }];
+    flags.extend(user.needs_no_password.then_some("nopass"));
+    let reply = &mut call.reply;
+    reply.map(6);
+    reply.bulk(b"flags");
+    reply.set(flags.len());
+    flags.iter().for_each(|flag| reply.simple(flag));
+    reply.bulk(b"passwords");
+    reply.array(user.passwords.len());
+    user.passwords.iter().for_each(|hash| reply.bulk(hash.hex().as_bytes()));
+    let rights = &user.selector;
+    for (name, text) in
+        [("commands", rights.commands_text()), ("keys", rights.keys_text()), ("channels", rights.channels_text())]
+    {
+        reply.bulk(name.as_bytes());
+        reply.bulk(text.as_bytes());
+    }
+    reply.bulk(b"selectors");
+    reply.array(0);
+    Ok(())
+}
+
+pub(crate) fn genpass(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let bits = match call.request.len() {
+        2 => GENPASS_BITS_DEFAULT,
+        3 => call.integer(2)?,
+        _ => return Err(Refusal::ArgumentCount { command: "acl|genpass" }),
+    };
+    if !(1..=4096).contains(&bits) {
+        return Err(Sentence::GenpassBits.into());
+    }
+    let password = random_hex((bits as usize).div_ceil(4)).ok_or(Sentence::NoRandomness)?;
+    call.reply.bulk(password.as_bytes());
+    Ok(())
+}
+
+pub(crate) fn load(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let file = call.shared.acl.file().ok_or(Sentence::NoAclFile)?;
+    let users = file.read().map_err(|error| Refusal::Names(error.to_string()))?;
+    call.shared.acl.replace(users);
+    call.ok();
+    Ok(())
+}
+
+pub(crate) fn save(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let file = call.shared.acl.file().ok_or(Sentence::NoAclFile)?;
+    let users: Vec<Arc<User>> = call.shared.acl.all();
+    file.write(&users).map_err(|error| Refusal::Names(format!("the file of users cannot be written: {error}")))?;
+    call.ok();
+    Ok(())
+}
+
+/// Whether a user could do something, without doing it.
+pub(crate) fn dryrun(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let name = name_of(call.argument(2));
+    let user = call.shared.acl.user(&name).ok_or_else(|| Refusal::Names(format!("User '{name}' not found")))?;
+    let words: Vec<&[u8]> = call.request.arguments().skip(2).collect();
+    let mut requests = Requests::default();
+    requests.push_words(&words);
+    let request = requests.get(0, &[]);
+    let entry = match table::find(&request) {
+        Err(Refusal::UnknownCommand { .. }) => {
+            return Err(Refusal::Names(format!("Command '{}' not found", name_of(words[0]))));
+        }
+        found => found?,
+    };
+    match user.check(entry, &request) {
+        Ok(()) => call.ok(),
+        Err(denied) => {
+            let object = name_of(&denied.object);
+            call.reply.bulk(
+                format!("This user has no permissions to access the '{object}' {}", denied.reason.name()).as_bytes(),
+            );
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn log(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let count = match call.request.len() {
+        2 => LOG_COUNT_DEFAULT,
+        3 if call.argument(2).eq_ignore_ascii_case(b"reset") => {
+            call.shared.acl.log.clear();
+            call.ok();
+            return Ok(());
+        }
+        _ => usize::try_from(call.integer(2)?).unwrap_or(0),
+    };
+    let entries = call.shared.acl.log.newest(count);
+    let reply = &mut call.reply;
+    reply.array(entries.len());
+    for entry in &entries {
+        reply.map(8);
+        reply.bulk(b"count");
+        reply.integer(entry.count as i64);
+        let context = if entry.in_transaction { "multi" } else { "toplevel" };
+        for (name, text) in [
+            ("reason", entry.reason.name().as_bytes()),
+            ("context", context.as_bytes()),
+            ("object", &entry.object),
+            ("username", entry.user.as_bytes()),
+        ] {
+            reply.bulk(name.as_bytes());
+            reply.bulk(text);
+        }
+        reply.bulk(b"age-seconds");
+        reply.double(entry.at.elapsed().as_millis() as f64 / 1000.0);
+        reply.bulk(b"client-info");
+        reply.bulk(&entry.client);
+        reply.bulk(b"entry-id");
+        reply.integer(entry.number as i64);
+    }
+    Ok(())
+}

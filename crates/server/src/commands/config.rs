@@ -1,0 +1,66 @@
+//! CONFIG.
+
+use crate::call::Call;
+use crate::errors::{Refusal, Sentence};
+use crate::glob;
+use crate::notify::EXPIRED;
+use crate::settings::{self, Effect, PARAMETERS};
+
+/// A password is not told: it is not kept.
+pub(crate) fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let patterns: Vec<Vec<u8>> = call.request.arguments().skip(1).map(<[u8]>::to_ascii_lowercase).collect();
+    let is_wanted = |name: &str| patterns.iter().any(|pattern| glob::matches(pattern, name.as_bytes()));
+    let wanted: Vec<usize> = (0..PARAMETERS.len()).filter(|index| is_wanted(PARAMETERS[*index].name)).collect();
+    call.reply.map(wanted.len());
+    for index in wanted {
+        call.reply.bulk(PARAMETERS[index].name.as_bytes());
+        call.reply.bulk(call.shared.settings.value(index).as_bytes());
+    }
+    Ok(())
+}
+
+/// All of the parameters are set, or none.
+pub(crate) fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let mut changes: Vec<(usize, String)> = Vec::new();
+    if !call.request.len().is_multiple_of(2) {
+        return Err(Refusal::ArgumentCount { command: "config|set" });
+    }
+    for at in (2..call.request.len()).step_by(2) {
+        let (name, value) = (call.argument(at), call.argument(at + 1));
+        let shown = String::from_utf8_lossy(name).into_owned();
+        let index = settings::by_name(name).ok_or_else(|| {
+            Refusal::Names(format!("Unknown option or number of arguments for CONFIG SET - '{shown}'"))
+        })?;
+        let refused =
+            |what: &str| Refusal::Names(format!("CONFIG SET failed (possibly related to argument '{shown}') - {what}"));
+        if PARAMETERS[index].effect == Effect::Fixed {
+            return Err(refused("can't set immutable config"));
+        }
+        if changes.iter().any(|(known, _)| *known == index) {
+            return Err(refused("duplicate parameter"));
+        }
+        changes.push((index, PARAMETERS[index].kind.canonical(value).map_err(|what| refused(&what))?));
+    }
+    for (index, value) in changes {
+        if PARAMETERS[index].effect == Effect::Password {
+            call.shared.acl.require_password(value.as_bytes());
+        }
+        call.shared.settings.put(index, value);
+    }
+    if call.shared.settings.notified_classes() & EXPIRED == 0 && call.shared.tracking.is_empty() {
+        call.shared.expirations.forget();
+    }
+    call.shared.memory.forget();
+    call.ok();
+    Ok(())
+}
+
+pub(crate) fn resetstat(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.shared.reset_totals();
+    call.ok();
+    Ok(())
+}
+
+pub(crate) fn rewrite(_: &mut Call<'_>) -> Result<(), Refusal> {
+    Err(Sentence::NoConfigFile.into())
+}

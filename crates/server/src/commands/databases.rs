@@ -1,0 +1,98 @@
+//! Databases as a whole: DBSIZE, FLUSHALL, FLUSHDB, SWAPDB.
+
+use std::ops::Bound;
+
+use hikv::{Error, Ordered};
+
+use super::moving::database_of;
+use crate::call::Call;
+use crate::databases::Slot;
+use crate::errors::{Refusal, Sentence};
+use crate::shared::Shared;
+use crate::tracking;
+
+pub(crate) fn dbsize(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let count = key_count(call.shared, call.slot())?;
+    call.reply.integer(count as i64);
+    Ok(())
+}
+
+/// How many keys a slot has. While no slot but the first was ever used, that is known; otherwise the keys of the others are
+/// counted, in the ordered index.
+pub(crate) fn key_count(shared: &Shared, slot: Slot) -> Result<u64, Refusal> {
+    let databases = &shared.databases;
+    if slot != Slot::FIRST {
+        return if databases.is_used(slot) { counted(shared, slot) } else { Ok(0) };
+    }
+    let mut count = shared.store.len()?.saturating_sub(databases.is_stored().into());
+    for other in Slot::all().skip(1).filter(|other| databases.is_used(*other)) {
+        count = count.saturating_sub(counted(shared, other)?);
+    }
+    Ok(count)
+}
+
+fn counted(shared: &Shared, slot: Slot) -> Result<u64, Refusal> {
+    let ordered = ordered(shared)?;
+    let mut count = 0;
+    for range in slot.ranges(Bound::Unbounded, Bound::Unbounded) {
+        count += ordered.count::<Vec<u8>>(range)?;
+    }
+    Ok(count)
+}
+
+fn ordered(shared: &Shared) -> Result<&Ordered, Refusal> {
+    Ok(&shared.order.as_ref().ok_or(Error::HashOnly)?.waiting)
+}
+
+/// `ASYNC` and `SYNC` are taken, and make no difference.
+fn check_options(call: &Call<'_>) -> Result<(), Refusal> {
+    let known = |option: &[u8]| option.eq_ignore_ascii_case(b"async") || option.eq_ignore_ascii_case(b"sync");
+    if call.request.len() > 2 || !call.request.arguments().all(known) { Err(Refusal::Syntax) } else { Ok(()) }
+}
+
+pub(crate) fn flushall(call: &mut Call<'_>) -> Result<(), Refusal> {
+    check_options(call)?;
+    let shared = call.shared;
+    shared.watches.touch_where(|raw| shared.store.contains(raw).unwrap_or(true));
+    shared.databases.clear(&shared.store)?;
+    shared.expirations.forget();
+    tracking::invalidate_all(shared);
+    call.ok();
+    Ok(())
+}
+
+/// One step where no other database has keys; otherwise the keys go one after the other, and a crash may leave some.
+pub(crate) fn flushdb(call: &mut Call<'_>) -> Result<(), Refusal> {
+    check_options(call)?;
+    let (shared, slot) = (call.shared, call.slot());
+    shared.watches.touch_where(|raw| slot.key_of(raw).is_some() && shared.store.contains(raw).unwrap_or(true));
+    shared.expirations.forget_where(|raw| slot.key_of(raw).is_some());
+    if !shared.databases.is_stored() {
+        shared.store.clear()?;
+    } else if shared.databases.is_used(slot) {
+        for range in slot.ranges(Bound::Unbounded, Bound::Unbounded) {
+            ordered(shared)?.delete_range::<Vec<u8>>(range)?;
+        }
+    }
+    tracking::invalidate_all(shared);
+    call.ok();
+    Ok(())
+}
+
+/// Changes the table of databases, and no key.
+pub(crate) fn swapdb(call: &mut Call<'_>) -> Result<(), Refusal> {
+    for (at, sentence) in [(1, Sentence::FirstDb), (2, Sentence::SecondDb)] {
+        call.integer(at).map_err(|_| sentence)?;
+    }
+    let (a, b) = (database_of(call.argument(1))?, database_of(call.argument(2))?);
+    let shared = call.shared;
+    let slots = [shared.databases.slot(a), shared.databases.slot(b)];
+    shared.watches.touch_where(|raw| {
+        let key = slots.iter().find_map(|slot| slot.key_of(raw));
+        key.is_some_and(|key| slots.iter().any(|slot| shared.store.contains(slot.raw(key)).unwrap_or(true)))
+    });
+    shared.databases.swap(&shared.store, a, b)?;
+    tracking::invalidate_all(shared);
+    call.ok();
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! DEBUG: the harmless part that test suites need.
+
+use std::thread;
+use std::time::Duration;
+
+use resp::Protocol;
+
+use super::object;
+use crate::call::Call;
+use crate::errors::{Refusal, Sentence};
+
+/// The double that Redis shows.
+#[allow(clippy::approx_constant, reason = "clients compare it")]
+const REDIS_PI: f64 = 3.141;
+
+/// Longer sleeps only harm: the clients that share the event loop wait.
+const SLEEP_MAX: Duration = Duration::from_secs(60);
+
+pub(crate) fn debug(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let name = call.argument(1).to_ascii_lowercase();
+    match (name.as_slice(), call.request.len()) {
+        (b"sleep", 3) => sleep(call),
+        (b"protocol", 3) => protocol(call),
+        (b"object", 3) => object(call),
+        // The store has no other state than what a reload would find, and expired keys are absent in any case.
+        (b"reload", _) | (b"loadaof", 2) | (b"set-active-expire" | b"jmap", 3) | (b"jmap", 2) => {
+            call.ok();
+            Ok(())
+        }
+        _ => Err(Refusal::unknown_subcommand("debug", call.argument(1))),
+    }
+}
+
+/// As Redis shows it. Values have no address of their own here.
+fn object(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let shown = call.store().get_with(call.key(2), |value| {
+        format!(
+            "Value at:0x0 refcount:1 encoding:{} serializedlength:{} lru:0 lru_seconds_idle:0",
+            object::encoding_of(value),
+            value.len()
+        )
+    })?;
+    call.reply.simple(&shown.ok_or(Sentence::NoSuchKey)?);
+    Ok(())
+}
+
+fn sleep(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let seconds = str::from_utf8(call.argument(2)).ok().and_then(|text| text.parse::<f64>().ok());
+    let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or(Refusal::Syntax)?;
+    thread::sleep(time.min(SLEEP_MAX));
+    call.ok();
+    Ok(())
+}
+
+/// Shows a kind of reply.
+fn protocol(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let reply = &mut call.reply;
+    match call.request.argument(2).to_ascii_lowercase().as_slice() {
+        b"string" => reply.bulk(b"Hello World"),
+        b"integer" => reply.integer(12345),
+        b"double" => reply.double(REDIS_PI),
+        b"null" => reply.null_bulk(),
+        b"array" => {
+            reply.array(3);
+            (0..3).for_each(|number| reply.integer(number));
+        }
+        b"set" => {
+            reply.set(3);
+            (0..3).for_each(|number| reply.integer(number));
+        }
+        b"map" => {
+            reply.map(3);
+            for number in 0..3 {
+                reply.integer(number);
+                reply.boolean(number == 1);
+            }
+        }
+        b"attrib" => {
+            if reply.protocol() == Protocol::Resp3 {
+                reply.attribute(1);
+                reply.bulk(b"key-popularity");
+                reply.array(2);
+                reply.bulk(b"key:123");
+                reply.integer(90);
+            }
+            reply.bulk(b"Some real reply following the attribute");
+        }
+        b"push" => {
+            reply.push(2);
+            reply.bulk(b"server-cpu-usage");
+            reply.integer(42);
+        }
+        b"verbatim" => reply.text("This is a verbatim\nstring"),
+        b"true" => reply.boolean(true),
+        b"false" => reply.boolean(false),
+        b"bignum" => reply.big_number("1234567999999999999999999999999999999"),
+        _ => {
+            return Err(Refusal::Names(
+                "Wrong protocol type name. Please use one of the following: \
+                 string|integer|double|null|array|set|map|attrib|push|verbatim|true|false"
+                    .into(),
+            ));
+        }
+    }
+    Ok(())
+}

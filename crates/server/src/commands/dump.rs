@@ -1,0 +1,71 @@
+//! DUMP and RESTORE, in the format of Redis: each reads what the other writes.
+
+use super::{rdb, times};
+use crate::call::Call;
+use crate::errors::{Refusal, Sentence};
+use crate::notify::GENERIC;
+
+pub(crate) fn dump(call: &mut Call<'_>) -> Result<(), Refusal> {
+    match call.store().get_with(call.key(1), rdb::dump)? {
+        Some(dumped) => call.reply.bulk(&dumped),
+        None => call.reply.null_bulk(),
+    }
+    Ok(())
+}
+
+#[derive(Default)]
+struct Options {
+    replaces: bool,
+    is_absolute: bool,
+}
+
+pub(crate) fn restore(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let options = Options::of(call)?;
+    if !options.replaces && call.store().contains(call.key(1))? {
+        return Err(Sentence::BusyKey.into());
+    }
+    let number = call.integer(2)?;
+    if number < 0 {
+        return Err(Sentence::NegativeTtl.into());
+    }
+    let value = rdb::restore(call.argument(3), call.shared.settings.bulk_bytes_max()).ok_or(Sentence::BadDump)?;
+    let unit = if options.is_absolute { times::UNIX_MILLISECONDS } else { times::MILLISECONDS };
+    let until = if number == 0 { None } else { Some(times::moment_of(number, unit, "restore")?) };
+    if !put(call, value, until, options.replaces)? {
+        return Err(Sentence::BusyKey.into());
+    }
+    call.changed(GENERIC, "restore", 1);
+    call.ok();
+    Ok(())
+}
+
+fn put(call: &Call<'_>, value: Vec<u8>, until: Option<i64>, replaces: bool) -> Result<bool, Refusal> {
+    use hikv::{Decision, Expiry};
+    let expiry = until.map_or(Expiry::NEVER, |ms| Expiry::at_ms(ms as u64));
+    let mut is_put = false;
+    call.store().update(call.key(1), |old| {
+        is_put = replaces || old.is_none();
+        if is_put { Decision::PutUntil(value.clone().into(), expiry) } else { Decision::Keep }
+    })?;
+    Ok(is_put)
+}
+
+impl Options {
+    fn of(call: &Call<'_>) -> Result<Options, Refusal> {
+        let mut options = Options::default();
+        let mut arguments = call.request.arguments().skip(3);
+        while let Some(name) = arguments.next() {
+            match name.to_ascii_lowercase().as_slice() {
+                b"replace" => options.replaces = true,
+                b"absttl" => options.is_absolute = true,
+                // Neither is kept here.
+                b"idletime" | b"freq" => {
+                    let number = arguments.next().ok_or(Refusal::Syntax)?;
+                    resp::parse_integer(number).ok_or(Refusal::NotAnInteger)?;
+                }
+                _ => return Err(Refusal::Syntax),
+            }
+        }
+        Ok(options)
+    }
+}

@@ -1,0 +1,131 @@
+//! When keys expire: EXPIRE and the like, PERSIST, TTL and the like.
+
+use super::times::{self, Unit};
+use crate::call::Call;
+use crate::errors::{Refusal, Sentence};
+use crate::notify::GENERIC;
+
+/// On what a change of a key's time depends.
+#[derive(Default, Clone, Copy)]
+struct Conditions {
+    /// The key does not expire so far.
+    if_none: bool,
+    /// It does.
+    if_some: bool,
+    if_later: bool,
+    if_earlier: bool,
+}
+
+pub(crate) fn expire(call: &mut Call<'_>) -> Result<(), Refusal> {
+    expire_by(call, times::SECONDS, "expire")
+}
+
+pub(crate) fn pexpire(call: &mut Call<'_>) -> Result<(), Refusal> {
+    expire_by(call, times::MILLISECONDS, "pexpire")
+}
+
+pub(crate) fn expireat(call: &mut Call<'_>) -> Result<(), Refusal> {
+    expire_by(call, times::UNIX_SECONDS, "expireat")
+}
+
+pub(crate) fn pexpireat(call: &mut Call<'_>) -> Result<(), Refusal> {
+    expire_by(call, times::UNIX_MILLISECONDS, "pexpireat")
+}
+
+/// With conditions it runs alone: the store does not show when a key expires in the step that changes it.
+fn expire_by(call: &mut Call<'_>, unit: Unit, command: &'static str) -> Result<(), Refusal> {
+    let conditions = Conditions::of(call)?;
+    let ms = times::moment_of(call.integer(2)?, unit, command)?;
+    let is_changed = (call.request.len() == 3 || conditions.hold(call, ms)?) && set(call, ms)?;
+    call.reply.integer(is_changed.into());
+    Ok(())
+}
+
+fn set(call: &mut Call<'_>, ms: i64) -> Result<bool, Refusal> {
+    if ms <= times::now_ms() {
+        let is_deleted = call.store().delete(call.key(1))?;
+        if is_deleted {
+            call.changed(GENERIC, "del", 1);
+        }
+        return Ok(is_deleted);
+    }
+    let is_set = call.store().expire_at(call.key(1), times::time_of(ms))?;
+    if is_set {
+        call.changed(GENERIC, "expire", 1);
+    }
+    Ok(is_set)
+}
+
+impl Conditions {
+    fn of(call: &Call<'_>) -> Result<Conditions, Refusal> {
+        let mut conditions = Conditions::default();
+        for option in call.request.arguments().skip(2) {
+            match option.to_ascii_lowercase().as_slice() {
+                b"nx" => conditions.if_none = true,
+                b"xx" => conditions.if_some = true,
+                b"gt" => conditions.if_later = true,
+                b"lt" => conditions.if_earlier = true,
+                _ => {
+                    return Err(Refusal::Names(format!("Unsupported option {}", String::from_utf8_lossy(option))));
+                }
+            }
+        }
+        if conditions.if_none && (conditions.if_some || conditions.if_later || conditions.if_earlier) {
+            return Err(Sentence::NxXx.into());
+        }
+        if conditions.if_later && conditions.if_earlier {
+            return Err(Sentence::GtLt.into());
+        }
+        Ok(conditions)
+    }
+
+    /// Whether the key may expire at `ms` from now on. One that does not expire is later than any.
+    fn hold(self, call: &Call<'_>, ms: i64) -> Result<bool, Refusal> {
+        let Some(old) = times::expiry_of(call.store(), &call.key(1))? else { return Ok(false) };
+        Ok(!(self.if_none && old.is_some()
+            || self.if_some && old.is_none()
+            || self.if_later && old.is_none_or(|old| ms <= old)
+            || self.if_earlier && old.is_some_and(|old| ms >= old)))
+    }
+}
+
+pub(crate) fn persist(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let expires = times::expiry_of(call.store(), &call.key(1))?.flatten().is_some();
+    let is_changed = expires && call.store().persist(call.key(1))?;
+    if is_changed {
+        call.changed(GENERIC, "persist", 1);
+    }
+    call.reply.integer(is_changed.into());
+    Ok(())
+}
+
+pub(crate) fn ttl(call: &mut Call<'_>) -> Result<(), Refusal> {
+    tell(call, |ms| (left_ms(ms) + 500) / 1000)
+}
+
+pub(crate) fn pttl(call: &mut Call<'_>) -> Result<(), Refusal> {
+    tell(call, left_ms)
+}
+
+pub(crate) fn expiretime(call: &mut Call<'_>) -> Result<(), Refusal> {
+    tell(call, |ms| ms.saturating_add(500) / 1000)
+}
+
+pub(crate) fn pexpiretime(call: &mut Call<'_>) -> Result<(), Refusal> {
+    tell(call, |ms| ms)
+}
+
+fn left_ms(ms: i64) -> i64 {
+    (ms - times::now_ms()).max(0)
+}
+
+/// -2 stands for a key that is not there, -1 for one that does not expire.
+fn tell(call: &mut Call<'_>, told: impl FnOnce(i64) -> i64) -> Result<(), Refusal> {
+    let number = match times::expiry_of(call.store(), &call.key(1))? {
+        None => -2,
+        Some(None) => -1,
+        Some(Some(ms)) => told(ms),
+    };
+    call.reply.integer(number);
+    Ok(())
+}

@@ -1,0 +1,19 @@
+//! `HELP` of commands that have subcommands.
+
+use crate::call::Call;
+use crate::errors::Refusal;
+use crate::table;
+
+/// Lists the subcommands of the command that is requested, and what each is for.
+pub(crate) fn help(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let Some(entry) = table::by_name(call.request.name()) else { return Err(Refusal::Syntax) };
+    let name = entry.command.name.to_uppercase();
+    let mut lines = vec![format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:")];
+    for subcommand in entry.command.subcommands {
+        lines.push(subcommand.short_name().to_uppercase());
+        lines.push(format!("    {}.", subcommand.docs.summary));
+    }
+    call.reply.array(lines.len());
+    lines.iter().for_each(|line| call.reply.simple(line));
+    Ok(())
+}

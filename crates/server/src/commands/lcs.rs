@@ -1,0 +1,149 @@
+//! LCS: the longest common subsequence of two values.
+
+use crate::call::Call;
+use crate::errors::{Refusal, Sentence};
+
+#[derive(Default)]
+struct Options {
+    tells_length: bool,
+    tells_places: bool,
+    tells_match_lengths: bool,
+    match_bytes_min: i64,
+}
+
+/// A run of bytes that both have, by its places in the first and in the second.
+struct Match {
+    first: (usize, usize),
+    second: (usize, usize),
+}
+
+pub(crate) fn lcs(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let options = Options::of(call)?;
+    let a = call.store().get(call.key(1))?.unwrap_or_default();
+    let b = call.store().get(call.key(2))?.unwrap_or_default();
+    let table = Table::of(&a, &b, call.shared.settings.bulk_bytes_max()).ok_or(Sentence::LcsLengths)?;
+    if options.tells_length {
+        call.reply.integer(table.at(a.len(), b.len()).into());
+    } else if options.tells_places {
+        answer_places(call, &table, &a, &b, &options);
+    } else {
+        call.reply.bulk(&table.common(&a, &b));
+    }
+    Ok(())
+}
+
+impl Options {
+    fn of(call: &Call<'_>) -> Result<Options, Refusal> {
+        let mut options = Options::default();
+        let mut arguments = call.request.arguments().skip(2);
+        while let Some(name) = arguments.next() {
+            match name.to_ascii_lowercase().as_slice() {
+                b"len" => options.tells_length = true,
+                b"idx" => options.tells_places = true,
+                b"withmatchlen" => options.tells_match_lengths = true,
+                b"minmatchlen" => {
+                    let number = arguments.next().ok_or(Refusal::Syntax)?;
+                    options.match_bytes_min = resp::parse_integer(number).ok_or(Refusal::NotAnInteger)?.max(0);
+                }
+                _ => return Err(Refusal::Syntax),
+            }
+        }
+        if options.tells_length && options.tells_places {
+            return Err(Sentence::LcsBoth.into());
+        }
+        Ok(options)
+    }
+}
+
+/// The lengths of the longest common subsequences of all beginnings of both.
+struct Table {
+    lengths: Vec<u32>,
+    width: usize,
+}
+
+impl Table {
+    /// None if it would need more than `bytes_max`.
+    fn of(a: &[u8], b: &[u8], bytes_max: usize) -> Option<Table> {
+        let (height, width) = (a.len() + 1, b.len() + 1);
+        let bytes = height.checked_mul(width)?.checked_mul(size_of::<u32>())?;
+        if bytes > bytes_max {
+            return None;
+        }
+        let mut table = Table { lengths: vec![0; height * width], width };
+        for i in 1..height {
+            for j in 1..width {
+                let length = if a[i - 1] == b[j - 1] {
+                    table.at(i - 1, j - 1) + 1
+                } else {
+                    table.at(i - 1, j).max(table.at(i, j - 1))
+                };
+                table.lengths[i * width + j] = length;
+            }
+        }
+        Some(table)
+    }
+
+    fn at(&self, i: usize, j: usize) -> u32 {
+        self.lengths[i * self.width + j]
+    }
+
+    /// Shows the places of all common bytes, from the last to the first.
+    fn walk_back(&self, a: &[u8], b: &[u8], mut each: impl FnMut(usize, usize)) {
+        let (mut i, mut j) = (a.len(), b.len());
+        while i > 0 && j > 0 {
+            if a[i - 1] == b[j - 1] {
+                (i, j) = (i - 1, j - 1);
+                each(i, j);
+            } else if self.at(i - 1, j) > self.at(i, j - 1) {
+                i -= 1;
+            } else {
+                j -= 1;
+            }
+        }
+    }
+
+    fn common(&self, a: &[u8], b: &[u8]) -> Vec<u8> {
+        let mut common = Vec::new();
+        self.walk_back(a, b, |i, _| common.push(a[i]));
+        common.reverse();
+        common
+    }
+
+    /// The runs of common bytes, from the last to the first.
+    fn matches(&self, a: &[u8], b: &[u8]) -> Vec<Match> {
+        let mut matches: Vec<Match> = Vec::new();
+        self.walk_back(a, b, |i, j| match matches.last_mut() {
+            Some(last) if last.first.0 == i + 1 && last.second.0 == j + 1 => (last.first.0, last.second.0) = (i, j),
+            _ => matches.push(Match { first: (i, i), second: (j, j) }),
+        });
+        matches
+    }
+}
+
+fn answer_places(call: &mut Call<'_>, table: &Table, a: &[u8], b: &[u8], options: &Options) {
+    let mut matches = table.matches(a, b);
+    matches.retain(|found| found.len_bytes() >= options.match_bytes_min);
+    let reply = &mut call.reply;
+    reply.map(2);
+    reply.bulk(b"matches");
+    reply.array(matches.len());
+    for found in &matches {
+        reply.array(2 + usize::from(options.tells_match_lengths));
+        for (start, end) in [found.first, found.second] {
+            reply.array(2);
+            reply.integer(start as i64);
+            reply.integer(end as i64);
+        }
+        if options.tells_match_lengths {
+            reply.integer(found.len_bytes());
+        }
+    }
+    reply.bulk(b"len");
+    reply.integer(table.at(a.len(), b.len()).into());
+}
+
+impl Match {
+    fn len_bytes(&self) -> i64 {
+        (self.first.1 - self.first.0 + 1) as i64
+    }
+}

@@ -1,0 +1,117 @@
+//! Items that get another key or another database: RENAME, COPY, MOVE. They run alone. For a crash, RENAME and MOVE are one
+//! step where the item does not expire; otherwise it may be left under both keys.
+
+use hikv::WriteBatch;
+
+use super::times;
+use crate::call::Call;
+use crate::databases::{DATABASE_COUNT, Slot};
+use crate::errors::{Refusal, Sentence};
+use crate::notify::GENERIC;
+
+pub(crate) fn rename(call: &mut Call<'_>) -> Result<(), Refusal> {
+    rename_if(call, true)?;
+    call.ok();
+    Ok(())
+}
+
+pub(crate) fn renamenx(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let is_renamed = rename_if(call, false)?;
+    call.reply.integer(is_renamed.into());
+    Ok(())
+}
+
+/// False if the new key is there and must not be replaced.
+fn rename_if(call: &mut Call<'_>, replaces: bool) -> Result<bool, Refusal> {
+    let (from, to) = (call.key(1), call.key(2));
+    if !call.store().contains(&from)? {
+        return Err(Sentence::NoSuchKey.into());
+    }
+    if from == to || !replaces && call.store().contains(&to)? {
+        return Ok(replaces);
+    }
+    move_item(call, &from, &to)?;
+    call.changed(GENERIC, "rename_from", 1);
+    call.changed(GENERIC, "rename_to", 2);
+    Ok(true)
+}
+
+/// Gives an item another key, in place of what is there.
+fn move_item(call: &Call<'_>, from: &[u8], to: &[u8]) -> Result<bool, Refusal> {
+    if times::expiry_of(call.store(), from)?.flatten().is_some() {
+        // A batch has no puts of keys that expire.
+        return Ok(copy_item(call, from, to)? && call.store().delete(from)?);
+    }
+    let Some(value) = call.store().get(from)? else { return Ok(false) };
+    let mut batch = WriteBatch::new();
+    batch.put(to, value).delete(from);
+    call.store().write(&batch)?;
+    Ok(true)
+}
+
+/// Puts a copy of one item, which expires when it does, in the place of another; false if there is none.
+fn copy_item(call: &Call<'_>, from: &[u8], to: &[u8]) -> Result<bool, Refusal> {
+    let Some(value) = call.store().get(from)? else { return Ok(false) };
+    match times::expiry_of(call.store(), from)? {
+        None => return Ok(false),
+        Some(None) => call.store().put(to, value)?,
+        Some(Some(ms)) => call.store().put_expiring_at(to, value, times::time_of(ms))?,
+    }
+    Ok(true)
+}
+
+/// The database that an argument names.
+pub(super) fn database_of(argument: &[u8]) -> Result<u8, Refusal> {
+    let number = resp::parse_integer(argument).ok_or(Refusal::NotAnInteger)?;
+    usize::try_from(number).ok().filter(|db| *db < DATABASE_COUNT).map(|db| db as u8).ok_or(Refusal::DbIndex)
+}
+
+fn noted_slot(call: &Call<'_>, db: u8) -> Result<Slot, Refusal> {
+    let slot = call.shared.databases.slot(db);
+    call.shared.databases.note_use(call.store(), slot)?;
+    Ok(slot)
+}
+
+pub(crate) fn copy(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let (mut db, mut replaces) = (call.session.db, false);
+    let mut arguments = call.request.arguments().skip(2);
+    while let Some(name) = arguments.next() {
+        match name.to_ascii_lowercase().as_slice() {
+            b"replace" => replaces = true,
+            b"db" => db = database_of(arguments.next().ok_or(Refusal::Syntax)?)?,
+            _ => return Err(Refusal::Syntax),
+        }
+    }
+    let to = noted_slot(call, db)?.raw(call.argument(2));
+    let is_copied = copy_unless_there(call, &to, replaces)?;
+    if is_copied {
+        call.changed_key(GENERIC, "copy_to", db, call.argument(2));
+    }
+    call.reply.integer(is_copied.into());
+    Ok(())
+}
+
+fn copy_unless_there(call: &Call<'_>, to: &[u8], replaces: bool) -> Result<bool, Refusal> {
+    if *call.key(1) == *to {
+        return Err(Sentence::SameObject.into());
+    }
+    if !replaces && call.store().contains(to)? {
+        return Ok(false);
+    }
+    copy_item(call, &call.key(1), to)
+}
+
+pub(crate) fn move_key(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let db = database_of(call.argument(2))?;
+    let to = noted_slot(call, db)?.raw(call.argument(1));
+    if call.key(1) == to {
+        return Err(Sentence::SameObject.into());
+    }
+    let is_moved = !call.store().contains(&to)? && move_item(call, &call.key(1), &to)?;
+    if is_moved {
+        call.changed(GENERIC, "move_from", 1);
+        call.changed_key(GENERIC, "move_to", db, call.argument(1));
+    }
+    call.reply.integer(is_moved.into());
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! INCR and the like.
+
+use hikv::Decision;
+
+use crate::call::Call;
+use crate::decimal::Number;
+use crate::errors::{Refusal, Sentence};
+use crate::notify::STRING;
+
+pub(crate) fn incr(call: &mut Call<'_>) -> Result<(), Refusal> {
+    add(call, 1, "incrby")
+}
+
+pub(crate) fn decr(call: &mut Call<'_>) -> Result<(), Refusal> {
+    add(call, -1, "decrby")
+}
+
+pub(crate) fn incrby(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let by = call.integer(2)?;
+    add(call, by, "incrby")
+}
+
+pub(crate) fn decrby(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let by = call.integer(2)?.checked_neg().ok_or(Sentence::DecrementOverflow)?;
+    add(call, by, "decrby")
+}
+
+fn add(call: &mut Call<'_>, by: i64, event: &str) -> Result<(), Refusal> {
+    let sum = call.store().increment(call.key(1), by)?;
+    call.changed(STRING, event, 1);
+    call.reply.integer(sum);
+    Ok(())
+}
+
+pub(crate) fn incrbyfloat(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let by = Number::parse(call.argument(2)).ok_or(Sentence::NotAFloat)?;
+    let mut outcome = Err(Refusal::from(Sentence::NotAFloat));
+    call.store().update(call.key(1), |value| {
+        let number = Number::parse(value.unwrap_or(b"0")).ok_or(Sentence::NotAFloat);
+        outcome = number.and_then(|number| number.plus(by).ok_or(Sentence::NanOrInfinity)).map_err(Refusal::from);
+        outcome.as_ref().map_or(Decision::Keep, |sum| Decision::Put(sum.to_string().into_bytes().into()))
+    })?;
+    let sum = outcome?.to_string();
+    call.changed(STRING, "incrbyfloat", 1);
+    call.reply.bulk(sum.as_bytes());
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! OBJECT: what Redis would tell of how it keeps a value.
+
+use crate::call::Call;
+use crate::errors::{Refusal, Sentence};
+
+/// The longest value that Redis keeps with its header.
+const EMBEDDED_BYTES_MAX: usize = 44;
+
+/// By the value alone: nothing is kept differently here.
+pub(super) fn encoding_of(value: &[u8]) -> &'static str {
+    match value {
+        number if resp::parse_integer(number).is_some() => "int",
+        short if short.len() <= EMBEDDED_BYTES_MAX => "embstr",
+        _ => "raw",
+    }
+}
+
+pub(crate) fn encoding(call: &mut Call<'_>) -> Result<(), Refusal> {
+    match call.store().get_with(call.key(2), encoding_of)? {
+        Some(name) => call.reply.bulk(name.as_bytes()),
+        None => call.reply.null_bulk(),
+    }
+    Ok(())
+}
+
+/// Redis shares one object for each of the numbers below 10,000, and shows that as the greatest count.
+pub(crate) fn refcount(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let is_shared = call.store().get_with(call.key(2), |value| {
+        resp::parse_integer(value).is_some_and(|number| (0..10_000).contains(&number))
+    })?;
+    tell(call, if is_shared == Some(true) { i32::MAX.into() } else { 1 })
+}
+
+/// Nobody notes when a key was last used.
+pub(crate) fn idletime(call: &mut Call<'_>) -> Result<(), Refusal> {
+    tell(call, 0)
+}
+
+fn tell(call: &mut Call<'_>, number: i64) -> Result<(), Refusal> {
+    match call.store().contains(call.key(2))? {
+        true => call.reply.integer(number),
+        false => call.reply.null_bulk(),
+    }
+    Ok(())
+}
+
+pub(crate) fn freq(call: &mut Call<'_>) -> Result<(), Refusal> {
+    match call.store().contains(call.key(2))? {
+        true => Err(Sentence::LfuOff.into()),
+        false => {
+            call.reply.null_bulk();
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Writing whole values: SET and its older forms, MSET, CAS.
+
+use std::borrow::Cow;
+
+use hikv::{Decision, Expiry, Limits, WriteBatch};
+
+use super::times::{self, Unit};
+use crate::call::Call;
+use crate::errors::Refusal;
+use crate::notify::{GENERIC, STRING};
+
+/// When a value is put.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Condition {
+    Always,
+    IfAbsent,
+    IfPresent,
+}
+
+/// What becomes of the time at which the key expires.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Until {
+    Forever,
+    Kept,
+    Moment(i64),
+}
+
+struct Options {
+    condition: Condition,
+    until: Until,
+    tells_old: bool,
+}
+
+const PLAIN: Options = Options { condition: Condition::Always, until: Until::Forever, tells_old: false };
+
+pub(crate) fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
+    if call.request.len() == 3 {
+        call.store().put(call.key(1), call.argument(2))?;
+        call.changed(STRING, "set", 1);
+        call.ok();
+        return Ok(());
+    }
+    let options = Options::of(call)?;
+    let (is_put, old) = put(call, 2, &options)?;
+    match old {
+        Some(old) if options.tells_old => call.reply.bulk(&old),
+        None if options.tells_old => call.reply.null_bulk(),
+        _ if is_put => call.ok(),
+        _ => call.reply.null_bulk(),
+    }
+    Ok(())
+}
+
+impl Options {
+    fn of(call: &Call<'_>) -> Result<Options, Refusal> {
+        let (mut options, mut has_until, mut moment) = (PLAIN, false, None);
+        let mut arguments = call.request.arguments().skip(2);
+        while let Some(name) = arguments.next() {
+            let mut condition = |wanted| {
+                let is_free = options.condition == Condition::Always || options.condition == wanted;
+                options.condition = wanted;
+                if is_free { Ok(()) } else { Err(Refusal::Syntax) }
+            };
+            match name.to_ascii_lowercase().as_slice() {
+                b"nx" => condition(Condition::IfAbsent)?,
+                b"xx" => condition(Condition::IfPresent)?,
+                b"get" => options.tells_old = true,
+                b"keepttl" if !has_until => (options.until, has_until) = (Until::Kept, true),
+                other => {
+                    let unit = times::unit_of(other).filter(|_| !has_until).ok_or(Refusal::Syntax)?;
+                    moment = Some((arguments.next().ok_or(Refusal::Syntax)?, unit));
+                    has_until = true;
+                }
+            }
+        }
+        if let Some((number, unit)) = moment {
+            options.until = Until::Moment(times::positive_moment_of(number, unit, "set")?);
+        }
+        Ok(options)
+    }
+}
+
+/// Puts argument number `index` as the value of the first, and says whether it did, and what was there before.
+fn put(call: &mut Call<'_>, index: usize, options: &Options) -> Result<(bool, Option<Vec<u8>>), Refusal> {
+    let value = call.argument(index);
+    let (mut old, mut is_put) = (None, false);
+    call.store().update(call.key(1), |found| {
+        old = found.filter(|_| options.tells_old).map(<[u8]>::to_vec);
+        is_put = match options.condition {
+            Condition::Always => true,
+            Condition::IfAbsent => found.is_none(),
+            Condition::IfPresent => found.is_some(),
+        };
+        match options.until {
+            _ if !is_put => Decision::Keep,
+            Until::Kept => Decision::Put(Cow::Borrowed(value)),
+            Until::Forever => Decision::PutUntil(Cow::Borrowed(value), Expiry::NEVER),
+            Until::Moment(ms) => Decision::PutUntil(Cow::Borrowed(value), Expiry::at_ms(ms.max(0) as u64)),
+        }
+    })?;
+    if is_put {
+        call.changed(STRING, "set", 1);
+        if matches!(options.until, Until::Moment(_)) {
+            call.changed(GENERIC, "expire", 1);
+        }
+    }
+    Ok((is_put, old))
+}
+
+pub(crate) fn setnx(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let (is_put, _) = put(call, 2, &Options { condition: Condition::IfAbsent, ..PLAIN })?;
+    call.reply.integer(is_put.into());
+    Ok(())
+}
+
+pub(crate) fn setex(call: &mut Call<'_>) -> Result<(), Refusal> {
+    set_until(call, times::SECONDS, "setex")
+}
+
+pub(crate) fn psetex(call: &mut Call<'_>) -> Result<(), Refusal> {
+    set_until(call, times::MILLISECONDS, "psetex")
+}
+
+fn set_until(call: &mut Call<'_>, unit: Unit, command: &'static str) -> Result<(), Refusal> {
+    let ms = times::positive_moment_of(call.argument(2), unit, command)?;
+    put(call, 3, &Options { until: Until::Moment(ms), ..PLAIN })?;
+    call.ok();
+    Ok(())
+}
+
+pub(crate) fn getset(call: &mut Call<'_>) -> Result<(), Refusal> {
+    match put(call, 2, &Options { tells_old: true, ..PLAIN })?.1 {
+        Some(old) => call.reply.bulk(&old),
+        None => call.reply.null_bulk(),
+    }
+    Ok(())
+}
+
+/// One step for a crash as well, up to [`Limits::BATCH_OP_COUNT_MAX`] keys; beyond that, one for each so many. It runs alone,
+/// so that nobody who reads several keys sees some of them set.
+pub(crate) fn mset(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let pairs = pairs_of(call, "mset")?;
+    put_pairs(call, &pairs)?;
+    call.ok();
+    Ok(())
+}
+
+pub(crate) fn msetnx(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let pairs = pairs_of(call, "msetnx")?;
+    for (key, _) in &pairs {
+        if call.store().contains(key)? {
+            call.reply.integer(0);
+            return Ok(());
+        }
+    }
+    put_pairs(call, &pairs)?;
+    call.reply.integer(1);
+    Ok(())
+}
+
+type Pair<'a> = (Cow<'a, [u8]>, &'a [u8]);
+
+fn pairs_of<'a>(call: &Call<'a>, command: &'static str) -> Result<Vec<Pair<'a>>, Refusal> {
+    if call.request.len().is_multiple_of(2) {
+        return Err(Refusal::ArgumentCount { command });
+    }
+    Ok((1..call.request.len()).step_by(2).map(|index| (call.key(index), call.argument(index + 1))).collect())
+}
+
+fn put_pairs(call: &mut Call<'_>, pairs: &[Pair<'_>]) -> Result<(), Refusal> {
+    for pairs in pairs.chunks(Limits::BATCH_OP_COUNT_MAX) {
+        let mut batch = WriteBatch::new();
+        pairs.iter().for_each(|(key, value)| _ = batch.put(key, value));
+        call.store().write(&batch)?;
+    }
+    (1..call.request.len()).step_by(2).for_each(|index| call.changed(STRING, "set", index));
+    Ok(())
+}
+
+/// Sets the value if it is the one expected; 1 if it was.
+pub(crate) fn cas(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let (expected, new) = (call.argument(2), call.argument(3));
+    let is_put = call.store().compare_and_swap(call.key(1), Some(expected), Some(new))?;
+    if is_put {
+        call.changed(STRING, "set", 1);
+    }
+    call.reply.integer(is_put.into());
+    Ok(())
+}

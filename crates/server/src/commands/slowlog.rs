@@ -1,0 +1,38 @@
+//! SLOWLOG.
+
+use crate::call::Call;
+use crate::errors::Refusal;
+
+/// As in Redis.
+const COUNT_DEFAULT: i64 = 10;
+
+pub(crate) fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let count = if call.request.len() > 2 { resp::parse_integer(call.argument(2)) } else { Some(COUNT_DEFAULT) };
+    let refused = || Refusal::Names("count should be greater than or equal to -1".into());
+    let count = count.filter(|count| *count >= -1).ok_or_else(refused)?;
+    let requests = call.shared.slowlog.newest(usize::try_from(count).unwrap_or(usize::MAX));
+    let reply = &mut call.reply;
+    reply.array(requests.len());
+    for request in &requests {
+        reply.array(6);
+        for number in [request.number as i64, request.unix_seconds as i64, request.took.as_micros() as i64] {
+            reply.integer(number);
+        }
+        reply.array(request.arguments.len());
+        request.arguments.iter().for_each(|argument| reply.bulk(argument));
+        reply.bulk(request.addr.as_bytes());
+        reply.bulk(&request.client_name);
+    }
+    Ok(())
+}
+
+pub(crate) fn len(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.reply.integer(call.shared.slowlog.len() as i64);
+    Ok(())
+}
+
+pub(crate) fn reset(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.shared.slowlog.clear();
+    call.ok();
+    Ok(())
+}

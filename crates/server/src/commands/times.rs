@@ -1,0 +1,74 @@
+//! Times at which keys expire, as clients give and get them.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use hikv::{Clock, Error, Store, Ttl};
+
+use crate::errors::Refusal;
+
+/// What a number of an option counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Unit {
+    /// Milliseconds rather than seconds.
+    pub(super) is_ms: bool,
+    /// From now on rather than from the Unix epoch.
+    pub(super) is_relative: bool,
+}
+
+pub(super) const SECONDS: Unit = Unit { is_ms: false, is_relative: true };
+pub(super) const MILLISECONDS: Unit = Unit { is_ms: true, is_relative: true };
+pub(super) const UNIX_SECONDS: Unit = Unit { is_ms: false, is_relative: false };
+pub(super) const UNIX_MILLISECONDS: Unit = Unit { is_ms: true, is_relative: false };
+
+/// The unit that an option of SET and GETEX names.
+pub(super) fn unit_of(option: &[u8]) -> Option<Unit> {
+    match option.to_ascii_lowercase().as_slice() {
+        b"ex" => Some(SECONDS),
+        b"px" => Some(MILLISECONDS),
+        b"exat" => Some(UNIX_SECONDS),
+        b"pxat" => Some(UNIX_MILLISECONDS),
+        _ => None,
+    }
+}
+
+/// Milliseconds since the Unix epoch.
+pub(super) fn now_ms() -> i64 {
+    Clock::default().now_ms() as i64
+}
+
+/// The moment that a number of this unit means, in milliseconds since the Unix epoch; it may be past, and negative.
+pub(super) fn moment_of(number: i64, unit: Unit, command: &'static str) -> Result<i64, Refusal> {
+    let refused = || Refusal::ExpireTime { command };
+    let ms = if unit.is_ms { number } else { number.checked_mul(1000).ok_or_else(refused)? };
+    if unit.is_relative { ms.checked_add(now_ms()).ok_or_else(refused) } else { Ok(ms) }
+}
+
+/// As [`moment_of`], where the number must be above 0.
+pub(super) fn positive_moment_of(argument: &[u8], unit: Unit, command: &'static str) -> Result<i64, Refusal> {
+    let number = resp::parse_integer(argument).ok_or(Refusal::NotAnInteger)?;
+    if number <= 0 {
+        return Err(Refusal::ExpireTime { command });
+    }
+    moment_of(number, unit, command)
+}
+
+/// As the store wants it.
+pub(super) fn time_of(ms: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(ms.max(0) as u64)
+}
+
+/// When the key expires, in milliseconds since the Unix epoch, `None` for never; nothing if there is no such key.
+pub(super) fn expiry_of(store: &Store, key: &[u8]) -> Result<Option<Option<i64>>, Error> {
+    loop {
+        // The store tells what is left: that is exact where the clock shows the same before and after.
+        let before_ms = now_ms();
+        let left = match store.ttl(key)? {
+            None => return Ok(None),
+            Some(Ttl::Unlimited) => return Ok(Some(None)),
+            Some(Ttl::Left(left)) => left,
+        };
+        if now_ms() == before_ms {
+            return Ok(Some(Some(before_ms.saturating_add(left.as_millis() as i64))));
+        }
+    }
+}

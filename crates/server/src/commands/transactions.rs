@@ -1,0 +1,103 @@
+//! MULTI, EXEC, DISCARD, WATCH, UNWATCH.
+//!
+//! EXEC runs alone: nobody sees some of its changes without the others. A crash may leave some of them.
+
+use std::sync::atomic::Ordering;
+
+use crate::call::Call;
+use crate::dispatch;
+use crate::errors::{Refusal, Sentence};
+use crate::session::Transaction;
+use crate::watch::Watched;
+
+pub(crate) fn multi(call: &mut Call<'_>) -> Result<(), Refusal> {
+    if call.session.transaction.is_some() {
+        return Err(Sentence::NestedMulti.into());
+    }
+    call.session.transaction = Some(Box::default());
+    call.ok();
+    Ok(())
+}
+
+pub(crate) fn discard(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.session.transaction.take().ok_or(Sentence::DiscardWithoutMulti)?;
+    call.session.unwatch(call.shared);
+    call.ok();
+    Ok(())
+}
+
+pub(crate) fn exec(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let transaction = call.session.transaction.take().ok_or(Sentence::ExecWithoutMulti)?;
+    let is_overtaken = is_overtaken(call)?;
+    call.session.unwatch(call.shared);
+    if transaction.is_broken {
+        return Err(Sentence::ExecAbort.into());
+    }
+    if is_overtaken {
+        call.reply.null_array();
+        return Ok(());
+    }
+    call.session.is_executing = true;
+    execute_all(call, &transaction);
+    call.session.is_executing = false;
+    Ok(())
+}
+
+/// Whether a watched key was changed, or has expired.
+fn is_overtaken(call: &Call<'_>) -> Result<bool, Refusal> {
+    if call.session.watching.mark.load(Ordering::SeqCst) {
+        return Ok(true);
+    }
+    for watched in call.session.watching.keys.iter().filter(|watched| watched.was_there) {
+        if !call.store().contains(watched.slot.raw(&watched.key))? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn execute_all(call: &mut Call<'_>, transaction: &Transaction) {
+    let requests = &transaction.requests;
+    call.reply.array(requests.len());
+    for index in 0..requests.len() {
+        let request = requests.get(index, &[]);
+        let mut step = Call {
+            shared: call.shared,
+            session: &mut *call.session,
+            request,
+            reply: call.reply.reborrow(),
+            tally: &mut *call.tally,
+        };
+        let outcome = dispatch::admit(&request, step.session).and_then(|entry| dispatch::execute(entry, &mut step));
+        if let Err(refusal) = outcome {
+            dispatch::note_refused(&refusal, call.session, call.shared);
+            call.tally.errors += 1;
+            call.reply.error(&refusal.text());
+        }
+        // It may have been changed by HELLO.
+        call.reply.switch_to(call.session.protocol);
+    }
+}
+
+/// Runs alone, so that no change of the key is half way.
+pub(crate) fn watch(call: &mut Call<'_>) -> Result<(), Refusal> {
+    if call.session.transaction.is_some() {
+        return Err(Sentence::WatchInMulti.into());
+    }
+    let slot = call.slot();
+    for key in call.request.arguments() {
+        let is_watched = call.session.watching.keys.iter().any(|watched| watched.slot == slot && watched.key == key);
+        if !is_watched {
+            let was_there = call.store().contains(slot.raw(key))?;
+            call.session.watch(Watched { slot, key: key.to_vec(), was_there }, call.shared);
+        }
+    }
+    call.ok();
+    Ok(())
+}
+
+pub(crate) fn unwatch(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.session.unwatch(call.shared);
+    call.ok();
+    Ok(())
+}

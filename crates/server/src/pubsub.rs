@@ -1,0 +1,117 @@
+//! Channels: who subscribes to what, and the way of a message to them.
+//!
+//! One table for all event loops says which clients subscribe to a channel or a pattern, and where they are. A message is
+//! encoded once for each version of the protocol and goes to each loop that has receivers as one piece of mail.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use resp::{Protocol, Reply};
+
+use crate::glob;
+use crate::mail::{Letter, Parcel, Place};
+use crate::shared::Shared;
+
+#[derive(Default)]
+pub(crate) struct PubSub {
+    /// Subscriptions of either kind; where it is 0, messages go nowhere.
+    count: AtomicUsize,
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    channels: HashMap<Vec<u8>, Vec<Place>>,
+    patterns: HashMap<Vec<u8>, Vec<Place>>,
+}
+
+/// What a subscription names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Channel,
+    Pattern,
+}
+
+impl Table {
+    fn of(&mut self, kind: Kind) -> &mut HashMap<Vec<u8>, Vec<Place>> {
+        match kind {
+            Kind::Channel => &mut self.channels,
+            Kind::Pattern => &mut self.patterns,
+        }
+    }
+}
+
+impl PubSub {
+    pub(crate) fn subscribe(&self, kind: Kind, name: &[u8], place: Place) {
+        self.table.lock().of(kind).entry(name.to_vec()).or_default().push(place);
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn unsubscribe(&self, kind: Kind, name: &[u8], place: Place) {
+        let mut table = self.table.lock();
+        let names = table.of(kind);
+        if let Some(places) = names.get_mut(name) {
+            places.retain(|other| *other != place);
+            if places.is_empty() {
+                names.remove(name);
+            }
+            self.count.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How many subscribe to the channel by its name.
+    pub(crate) fn subscriber_count(&self, channel: &[u8]) -> usize {
+        self.table.lock().channels.get(channel).map_or(0, Vec::len)
+    }
+
+    pub(crate) fn pattern_count(&self) -> usize {
+        self.table.lock().patterns.len()
+    }
+
+    /// The channels that have subscribers, as far as they match.
+    pub(crate) fn channels(&self, pattern: Option<&[u8]>) -> Vec<Vec<u8>> {
+        let table = self.table.lock();
+        let matches = |name: &&Vec<u8>| pattern.is_none_or(|pattern| glob::matches(pattern, name));
+        table.channels.keys().filter(matches).cloned().collect()
+    }
+}
+
+/// Sends a message to all who subscribe to the channel, and says how often it was sent.
+pub(crate) fn publish(shared: &Shared, channel: &[u8], message: &[u8]) -> usize {
+    let pubsub = &shared.pubsub;
+    if pubsub.count.load(Ordering::Relaxed) == 0 {
+        return 0;
+    }
+    // The lock is held while letters are given, so that all subscribers see messages in one order.
+    let table = pubsub.table.lock();
+    let mut sent_count = 0;
+    if let Some(places) = table.channels.get(channel) {
+        send(shared, places, &[b"message", channel, message]);
+        sent_count += places.len();
+    }
+    for (pattern, places) in table.patterns.iter().filter(|(pattern, _)| glob::matches(pattern, channel)) {
+        send(shared, places, &[b"pmessage", pattern, channel, message]);
+        sent_count += places.len();
+    }
+    sent_count
+}
+
+fn send(shared: &Shared, places: &[Place], parts: &[&[u8]]) {
+    let parcel = Arc::new(Parcel { resp2: encode(Protocol::Resp2, parts), resp3: encode(Protocol::Resp3, parts) });
+    for (index, mailbox) in shared.mailboxes.iter().enumerate() {
+        let receivers: Vec<Place> = places.iter().filter(|place| place.loop_index == index).copied().collect();
+        if !receivers.is_empty() {
+            mailbox.give(Letter::Parcel { receivers, parcel: Arc::clone(&parcel) });
+        }
+    }
+}
+
+fn encode(protocol: Protocol, parts: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut reply = Reply::new(&mut bytes, protocol);
+    reply.push(parts.len());
+    parts.iter().for_each(|part| reply.bulk(part));
+    bytes
+}

@@ -1,0 +1,126 @@
+//! What can be changed while the server runs (`CONFIG`).
+
+mod parameters;
+
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use resp::Limits;
+
+pub(crate) use parameters::{Effect, PARAMETERS, by_name};
+
+use crate::Config;
+use crate::notify::{self, Class};
+
+/// Values as texts, and those that are needed often as numbers.
+pub(crate) struct Settings {
+    values: Mutex<Vec<String>>,
+    clients_max: AtomicUsize,
+    memory_bytes_max: AtomicU64,
+    bulk_bytes_max: AtomicUsize,
+    notified_classes: AtomicU32,
+    slow_us_min: AtomicI64,
+    slow_count_max: AtomicUsize,
+    latency_ms_min: AtomicU64,
+}
+
+impl Settings {
+    pub(crate) fn of(config: &Config) -> Settings {
+        let settings = Settings {
+            values: Mutex::new(PARAMETERS.iter().map(|parameter| parameter.first.to_owned()).collect()),
+            clients_max: AtomicUsize::new(0),
+            memory_bytes_max: AtomicU64::new(0),
+            bulk_bytes_max: AtomicUsize::new(0),
+            notified_classes: AtomicU32::new(0),
+            slow_us_min: AtomicI64::new(0),
+            slow_count_max: AtomicUsize::new(0),
+            latency_ms_min: AtomicU64::new(0),
+        };
+        let (host, port) = config.addr.rsplit_once(':').unwrap_or((&config.addr, "0"));
+        let file = config.acl_file.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+        for (name, value) in [
+            ("bind", host.to_owned()),
+            ("port", port.to_owned()),
+            ("aclfile", file),
+            ("io-threads", config.threads.to_string()),
+            ("maxclients", config.max_clients.to_string()),
+            ("proto-max-bulk-len", config.bulk_bytes_max.to_string()),
+            ("protected-mode", if config.protected { "yes" } else { "no" }.to_owned()),
+        ] {
+            settings.put(by_name(name.as_bytes()).expect("a known parameter"), value);
+        }
+        (0..PARAMETERS.len()).for_each(|index| settings.take_effect(index, &settings.value(index)));
+        settings
+    }
+
+    /// The value of parameter number `index`.
+    pub(crate) fn value(&self, index: usize) -> String {
+        self.values.lock()[index].clone()
+    }
+
+    /// Gives it a value in the form in which it is shown. A password is not kept.
+    pub(crate) fn put(&self, index: usize, value: String) {
+        self.take_effect(index, &value);
+        if PARAMETERS[index].effect != Effect::Password {
+            self.values.lock()[index] = value;
+        }
+    }
+
+    fn take_effect(&self, index: usize, value: &str) {
+        let number = value.parse::<i64>().unwrap_or(0);
+        match PARAMETERS[index].effect {
+            Effect::Clients => self.clients_max.store(number as usize, Ordering::Relaxed),
+            Effect::Memory => self.memory_bytes_max.store(value.parse().unwrap_or(0), Ordering::Relaxed),
+            Effect::BulkBytes => self.bulk_bytes_max.store(number as usize, Ordering::Relaxed),
+            Effect::Events => {
+                let classes = notify::parse(value.as_bytes()).unwrap_or(0);
+                self.notified_classes.store(classes, Ordering::Relaxed);
+            }
+            Effect::SlowTime => self.slow_us_min.store(number, Ordering::Relaxed),
+            Effect::SlowCount => self.slow_count_max.store(number as usize, Ordering::Relaxed),
+            Effect::LatencyTime => self.latency_ms_min.store(number as u64, Ordering::Relaxed),
+            Effect::None | Effect::Fixed | Effect::Password => {}
+        }
+    }
+
+    pub(crate) fn clients_max(&self) -> usize {
+        self.clients_max.load(Ordering::Relaxed)
+    }
+
+    /// What items and index may occupy, in bytes; 0 for any.
+    #[inline]
+    pub(crate) fn memory_bytes_max(&self) -> u64 {
+        self.memory_bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// The longest argument of a request, and the longest value that a command may make, in bytes.
+    pub(crate) fn bulk_bytes_max(&self) -> usize {
+        self.bulk_bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// What a new connection may send.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits::with_bulk_bytes_max(self.bulk_bytes_max())
+    }
+
+    #[inline]
+    pub(crate) fn notified_classes(&self) -> Class {
+        self.notified_classes.load(Ordering::Relaxed)
+    }
+
+    /// From how many microseconds on a request is slow; none is, if negative.
+    #[inline]
+    pub(crate) fn slow_us_min(&self) -> i64 {
+        self.slow_us_min.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn slow_count_max(&self) -> usize {
+        self.slow_count_max.load(Ordering::Relaxed)
+    }
+
+    /// From how many milliseconds on a latency is noted; none is, if 0.
+    #[inline]
+    pub(crate) fn latency_ms_min(&self) -> u64 {
+        self.latency_ms_min.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,173 @@
+//! The parameters of `CONFIG`: names, values at first, and what they may be.
+//!
+//! A parameter that only clients' set-up scripts ask for, and that has nothing to act on here, is [`Effect::None`]; its
+//! page is `docs/redis.md`.
+
+/// What a parameter's value may be.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    YesOrNo,
+    Integer {
+        min: i64,
+        max: i64,
+    },
+    /// Bytes, with an optional unit such as `kb` or `mb`.
+    Bytes {
+        min: u64,
+        max: u64,
+    },
+    Choice(&'static [&'static str]),
+    Text,
+    /// Letters for classes of keyspace events.
+    Events,
+}
+
+/// What a change of the parameter does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Nothing.
+    None,
+    /// It cannot be changed while the server runs.
+    Fixed,
+    Clients,
+    Memory,
+    BulkBytes,
+    Events,
+    SlowTime,
+    SlowCount,
+    LatencyTime,
+    Password,
+}
+
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
+    pub(crate) first: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) effect: Effect,
+}
+
+const fn parameter(name: &'static str, first: &'static str, kind: Kind, effect: Effect) -> Parameter {
+    Parameter { name, first, kind, effect }
+}
+
+const fn int(min: i64, max: i64) -> Kind {
+    Kind::Integer { min, max }
+}
+
+const ANY_BYTES: Kind = Kind::Bytes { min: 0, max: u64::MAX };
+
+/// By name.
+pub(crate) static PARAMETERS: [Parameter; 36] = [
+    parameter("acl-pubsub-default", "resetchannels", Kind::Choice(&["resetchannels", "allchannels"]), Effect::Fixed),
+    parameter("aclfile", "", Kind::Text, Effect::Fixed),
+    parameter("activerehashing", "yes", Kind::YesOrNo, Effect::None),
+    parameter("aof-use-rdb-preamble", "yes", Kind::YesOrNo, Effect::None),
+    parameter("appendfsync", "always", Kind::Choice(&["always", "everysec", "no"]), Effect::Fixed),
+    parameter("appendonly", "no", Kind::YesOrNo, Effect::None),
+    parameter("bind", "", Kind::Text, Effect::Fixed),
+    parameter("busy-reply-threshold", "5000", int(0, i64::MAX), Effect::None),
+    parameter("client-output-buffer-limit", "normal 0 0 0 slave 0 0 0 pubsub 33554432 0 0", Kind::Text, Effect::Fixed),
+    parameter("client-query-buffer-limit", "1074790400", ANY_BYTES, Effect::Fixed),
+    parameter("cluster-enabled", "no", Kind::YesOrNo, Effect::Fixed),
+    parameter("databases", "16", int(1, 16), Effect::Fixed),
+    parameter("dir", "", Kind::Text, Effect::Fixed),
+    parameter("dbfilename", "", Kind::Text, Effect::Fixed),
+    parameter("hz", "10", int(1, 500), Effect::None),
+    parameter("io-threads", "1", int(1, 128), Effect::Fixed),
+    parameter("latency-monitor-threshold", "0", int(0, i64::MAX), Effect::LatencyTime),
+    parameter("latency-tracking", "no", Kind::YesOrNo, Effect::None),
+    parameter("lazyfree-lazy-user-del", "no", Kind::YesOrNo, Effect::None),
+    parameter("lazyfree-lazy-user-flush", "no", Kind::YesOrNo, Effect::None),
+    parameter("loglevel", "notice", Kind::Choice(&["debug", "verbose", "notice", "warning"]), Effect::None),
+    parameter("lua-time-limit", "5000", int(0, i64::MAX), Effect::None),
+    parameter("maxclients", "10000", int(1, u32::MAX as i64), Effect::Clients),
+    parameter("maxmemory", "0", ANY_BYTES, Effect::Memory),
+    parameter("maxmemory-policy", "noeviction", Kind::Choice(&["noeviction"]), Effect::None),
+    parameter("notify-keyspace-events", "", Kind::Events, Effect::Events),
+    parameter("port", "0", int(0, 65_535), Effect::Fixed),
+    parameter("proto-max-bulk-len", "536870912", Kind::Bytes { min: 1 << 20, max: 1 << 30 }, Effect::BulkBytes),
+    parameter("protected-mode", "yes", Kind::YesOrNo, Effect::Fixed),
+    parameter("requirepass", "", Kind::Text, Effect::Password),
+    parameter("save", "", Kind::Text, Effect::None),
+    parameter("slave-read-only", "yes", Kind::YesOrNo, Effect::Fixed),
+    parameter("slowlog-log-slower-than", "10000", int(-1, i64::MAX), Effect::SlowTime),
+    parameter("slowlog-max-len", "128", int(0, 1 << 20), Effect::SlowCount),
+    parameter("tcp-keepalive", "300", int(0, i32::MAX as i64), Effect::Fixed),
+    parameter("timeout", "0", int(0, 0), Effect::None),
+];
+
+/// The number of the parameter with this name, in any case.
+pub(crate) fn by_name(name: &[u8]) -> Option<usize> {
+    PARAMETERS.iter().position(|known| known.name.as_bytes().eq_ignore_ascii_case(name))
+}
+
+impl Kind {
+    /// The value in the form in which it is shown, or what is wrong with it, in the words of Redis.
+    pub(crate) fn canonical(self, value: &[u8]) -> Result<String, String> {
+        let text = String::from_utf8_lossy(value).into_owned();
+        match self {
+            Kind::Text => Ok(text),
+            Kind::YesOrNo => match text.to_ascii_lowercase().as_str() {
+                known @ ("yes" | "no") => Ok(known.into()),
+                _ => Err("argument must be 'yes' or 'no'".into()),
+            },
+            Kind::Choice(known) => match known.iter().find(|known| known.eq_ignore_ascii_case(&text)) {
+                Some(known) => Ok((*known).into()),
+                None => Err(format!("argument(s) must be one of the following: {}", known.join(", "))),
+            },
+            Kind::Integer { min, max } => {
+                let number = resp::parse_integer(value).ok_or("argument couldn't be parsed into an integer")?;
+                within(number, min, max)
+            }
+            Kind::Bytes { min, max } => within(bytes_of(&text).ok_or("argument must be a memory value")?, min, max),
+            Kind::Events => match crate::notify::parse(value) {
+                Some(classes) => Ok(crate::notify::text_of(classes)),
+                None => Err("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.".into()),
+            },
+        }
+    }
+}
+
+fn within<N: PartialOrd + std::fmt::Display>(number: N, min: N, max: N) -> Result<String, String> {
+    if number < min || number > max {
+        return Err(format!("argument must be between {min} and {max} inclusive"));
+    }
+    Ok(number.to_string())
+}
+
+/// A number of bytes, with a unit or without.
+fn bytes_of(text: &str) -> Option<u64> {
+    let digits_end = text.find(|byte: char| !byte.is_ascii_digit()).unwrap_or(text.len());
+    let unit: u64 = match text[digits_end..].to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" => 1000,
+        "kb" => 1 << 10,
+        "m" => 1_000_000,
+        "mb" => 1 << 20,
+        "g" => 1_000_000_000,
+        "gb" => 1 << 30,
+        _ => return None,
+    };
+    text[..digits_end].parse::<u64>().ok()?.checked_mul(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_values_are_what_they_may_be() {
+        for parameter in &PARAMETERS {
+            assert_eq!(parameter.kind.canonical(parameter.first.as_bytes()).as_deref(), Ok(parameter.first));
+        }
+    }
+
+    #[test]
+    fn bytes_have_units() {
+        assert_eq!(
+            (bytes_of("12"), bytes_of("1k"), bytes_of("2KB"), bytes_of("1gb")),
+            (Some(12), Some(1000), Some(2048), Some(1 << 30))
+        );
+        assert_eq!((bytes_of("x"), bytes_of("1x"), bytes_of("")), (None, None, None));
+    }
+}

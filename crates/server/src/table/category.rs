@@ -1,0 +1,77 @@
+//! The categories by which ACL rules name commands, as bits.
+
+use super::flag;
+
+pub(crate) const KEYSPACE: u32 = 1;
+pub(crate) const READ: u32 = 1 << 1;
+pub(crate) const WRITE: u32 = 1 << 2;
+pub(crate) const SET: u32 = 1 << 3;
+pub(crate) const SORTEDSET: u32 = 1 << 4;
+pub(crate) const LIST: u32 = 1 << 5;
+pub(crate) const HASH: u32 = 1 << 6;
+pub(crate) const STRING: u32 = 1 << 7;
+pub(crate) const BITMAP: u32 = 1 << 8;
+pub(crate) const HYPERLOGLOG: u32 = 1 << 9;
+pub(crate) const GEO: u32 = 1 << 10;
+pub(crate) const STREAM: u32 = 1 << 11;
+pub(crate) const PUBSUB: u32 = 1 << 12;
+pub(crate) const ADMIN: u32 = 1 << 13;
+pub(crate) const FAST: u32 = 1 << 14;
+pub(crate) const SLOW: u32 = 1 << 15;
+pub(crate) const BLOCKING: u32 = 1 << 16;
+pub(crate) const DANGEROUS: u32 = 1 << 17;
+pub(crate) const CONNECTION: u32 = 1 << 18;
+pub(crate) const TRANSACTION: u32 = 1 << 19;
+pub(crate) const SCRIPTING: u32 = 1 << 20;
+
+/// Names by bits, in the order of `ACL CAT`. Those of types that this server does not have are there with no commands,
+/// so that rules written for Redis are understood.
+pub(crate) const NAMES: [(u32, &str); 21] = [
+    (KEYSPACE, "keyspace"),
+    (READ, "read"),
+    (WRITE, "write"),
+    (SET, "set"),
+    (SORTEDSET, "sortedset"),
+    (LIST, "list"),
+    (HASH, "hash"),
+    (STRING, "string"),
+    (BITMAP, "bitmap"),
+    (HYPERLOGLOG, "hyperloglog"),
+    (GEO, "geo"),
+    (STREAM, "stream"),
+    (PUBSUB, "pubsub"),
+    (ADMIN, "admin"),
+    (FAST, "fast"),
+    (SLOW, "slow"),
+    (BLOCKING, "blocking"),
+    (DANGEROUS, "dangerous"),
+    (CONNECTION, "connection"),
+    (TRANSACTION, "transaction"),
+    (SCRIPTING, "scripting"),
+];
+
+/// The categories that a command's flags put it in.
+pub(super) const fn of_flags(flags: u32) -> u32 {
+    let mut categories = 0;
+    let rules = [
+        (flag::WRITE, WRITE),
+        (flag::READONLY, READ),
+        (flag::ADMIN, ADMIN | DANGEROUS),
+        (flag::PUBSUB, PUBSUB),
+        (flag::FAST, FAST),
+        (flag::BLOCKING, BLOCKING),
+    ];
+    let mut at = 0;
+    while at < rules.len() {
+        if flags & rules[at].0 != 0 {
+            categories |= rules[at].1;
+        }
+        at += 1;
+    }
+    if categories & FAST == 0 { categories | SLOW } else { categories }
+}
+
+/// The category with this name, in any case.
+pub(crate) fn by_name(name: &[u8]) -> Option<u32> {
+    NAMES.iter().find(|(_, known)| known.as_bytes().eq_ignore_ascii_case(name)).map(|(bit, _)| *bit)
+}

@@ -1,0 +1,42 @@
+//! What is said of a command, as bits; the names are Redis'.
+
+pub(crate) const WRITE: u32 = 1;
+pub(crate) const READONLY: u32 = 1 << 1;
+pub(crate) const DENYOOM: u32 = 1 << 2;
+pub(crate) const ADMIN: u32 = 1 << 3;
+pub(crate) const PUBSUB: u32 = 1 << 4;
+pub(crate) const NOSCRIPT: u32 = 1 << 5;
+pub(crate) const BLOCKING: u32 = 1 << 6;
+pub(crate) const LOADING: u32 = 1 << 7;
+pub(crate) const STALE: u32 = 1 << 8;
+/// Monitors do not see it.
+pub(crate) const SKIP_MONITOR: u32 = 1 << 9;
+/// It is never told of in the log of slow commands.
+pub(crate) const SKIP_SLOWLOG: u32 = 1 << 10;
+pub(crate) const FAST: u32 = 1 << 11;
+/// Allowed before the client has said who it is.
+pub(crate) const NO_AUTH: u32 = 1 << 12;
+/// Not allowed in a transaction.
+pub(crate) const NO_MULTI: u32 = 1 << 13;
+pub(crate) const ALLOW_BUSY: u32 = 1 << 14;
+pub(crate) const NO_MANDATORY_KEYS: u32 = 1 << 15;
+
+/// The names that `COMMAND` shows, by their bits.
+pub(crate) const NAMES: [(u32, &str); 16] = [
+    (WRITE, "write"),
+    (READONLY, "readonly"),
+    (DENYOOM, "denyoom"),
+    (ADMIN, "admin"),
+    (PUBSUB, "pubsub"),
+    (NOSCRIPT, "noscript"),
+    (BLOCKING, "blocking"),
+    (LOADING, "loading"),
+    (STALE, "stale"),
+    (SKIP_MONITOR, "skip_monitor"),
+    (SKIP_SLOWLOG, "skip_slowlog"),
+    (FAST, "fast"),
+    (NO_AUTH, "no_auth"),
+    (NO_MULTI, "no_multi"),
+    (ALLOW_BUSY, "allow_busy"),
+    (NO_MANDATORY_KEYS, "no_mandatory_keys"),
+];

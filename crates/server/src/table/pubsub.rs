@@ -1,0 +1,30 @@
+use super::command::{Action, Command};
+use super::flag::{FAST, LOADING, NOSCRIPT, PUBSUB, STALE};
+use crate::commands::{help, pubsub};
+
+pub(super) static ROWS: &[Command] = &[
+    Command::new("psubscribe", -2, PUBSUB | NOSCRIPT | LOADING | STALE, Action::Apply(pubsub::psubscribe))
+        .documented("pubsub", "2.0.0", "Listen for messages published to channels matching the given patterns", "O(N) where N is the number of patterns the client is already subscribed to."),
+    Command::new("publish", 3, PUBSUB | LOADING | STALE | FAST, Action::Apply(pubsub::publish))
+        .documented("pubsub", "2.0.0", "Post a message to a channel", "O(N+M) where N is the number of clients subscribed to the receiving channel and M is the total number of subscribed patterns (by any client)."),
+    Command::new("pubsub", -2, 0, Action::Subcommands)
+        .with_subcommands(PUBSUB_SUBCOMMANDS)
+        .documented("pubsub", "2.8.0", "A container for Pub/Sub commands", "Depends on subcommand."),
+    Command::new("punsubscribe", -1, PUBSUB | NOSCRIPT | LOADING | STALE, Action::Apply(pubsub::punsubscribe))
+        .documented("pubsub", "2.0.0", "Stop listening for messages posted to channels matching the given patterns", "O(N+M) where N is the number of patterns the client is already subscribed and M is the number of total patterns subscribed in the system (by any client)."),
+    Command::new("subscribe", -2, PUBSUB | NOSCRIPT | LOADING | STALE, Action::Apply(pubsub::subscribe))
+        .documented("pubsub", "2.0.0", "Listen for messages published to the given channels", "O(N) where N is the number of channels to subscribe to."),
+    Command::new("unsubscribe", -1, PUBSUB | NOSCRIPT | LOADING | STALE, Action::Apply(pubsub::unsubscribe))
+        .documented("pubsub", "2.0.0", "Stop listening for messages posted to the given channels", "O(N) where N is the number of clients already subscribed to a channel."),
+];
+
+static PUBSUB_SUBCOMMANDS: &[Command] = &[
+    Command::new("pubsub|channels", -2, PUBSUB | LOADING | STALE, Action::Apply(pubsub::channels))
+        .documented("pubsub", "2.8.0", "List active channels", "O(N) where N is the number of active channels, and assuming constant time pattern matching (relatively short channels and patterns)"),
+    Command::new("pubsub|help", 2, LOADING | STALE, Action::Apply(help::help))
+        .documented("pubsub", "6.2.0", "Show helpful text about the different subcommands", "O(1)"),
+    Command::new("pubsub|numpat", 2, PUBSUB | LOADING | STALE, Action::Apply(pubsub::numpat))
+        .documented("pubsub", "2.8.0", "Get the count of unique patterns pattern subscriptions", "O(1)"),
+    Command::new("pubsub|numsub", -2, PUBSUB | LOADING | STALE, Action::Apply(pubsub::numsub))
+        .documented("pubsub", "2.8.0", "Get the count of subscribers for channels", "O(N) for the NUMSUB subcommand, where N is the number of requested channels"),
+];

@@ -1,0 +1,111 @@
+//! Channels, and messages about keys.
+
+mod common;
+
+use common::{Client, TestServer, Value, array, bulk, error, int, ok};
+
+fn message<const N: usize>(parts: [&str; N]) -> Value {
+    Value::Array(parts.iter().map(bulk).collect())
+}
+
+fn confirmation(verb: &str, name: &str, count: i64) -> Value {
+    array([bulk(verb), bulk(name), int(count)])
+}
+
+#[test]
+fn messages_reach_subscribers_on_every_loop() {
+    let server = TestServer::start();
+    let mut clients: Vec<Client> = (0..4).map(|_| server.client()).collect();
+    for client in &mut clients {
+        assert_eq!(client.say("SUBSCRIBE c"), confirmation("subscribe", "c", 1));
+        assert_eq!(client.say("PSUBSCRIBE c*"), confirmation("psubscribe", "c*", 2));
+    }
+    let mut publisher = server.client();
+    assert_eq!(publisher.say("PUBLISH c hello"), int(8));
+    for client in &mut clients {
+        assert_eq!(client.reply(), message(["message", "c", "hello"]));
+        assert_eq!(client.reply(), message(["pmessage", "c*", "c", "hello"]));
+        assert_eq!(client.say("UNSUBSCRIBE"), confirmation("unsubscribe", "c", 1));
+    }
+    publisher.converse([
+        ("PUBLISH c again", int(4)),
+        ("PUBSUB CHANNELS", array([])),
+        ("PUBSUB NUMPAT", int(1)),
+        ("PUBSUB NUMSUB c", array([bulk("c"), int(0)])),
+    ]);
+    drop(clients);
+}
+
+#[test]
+fn a_subscribed_client_of_resp2_may_say_little() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.converse([
+        ("UNSUBSCRIBE", array([bulk("unsubscribe"), Value::Null, int(0)])),
+        ("SUBSCRIBE c", confirmation("subscribe", "c", 1)),
+        ("PING", array([bulk("pong"), bulk("")])),
+        (
+            "GET k",
+            error(
+                "ERR Can't execute 'get': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this \
+                 context",
+            ),
+        ),
+        ("RESET", Value::Simple("RESET".into())),
+        ("GET k", Value::Null),
+    ]);
+}
+
+#[test]
+fn a_client_of_resp3_gets_pushes_between_replies() {
+    let server = TestServer::start();
+    let (mut client, mut publisher) = (server.client(), server.client());
+    client.say("HELLO 3");
+    assert_eq!(client.say("SUBSCRIBE c"), Value::Push(vec![bulk("subscribe"), bulk("c"), int(1)]));
+    assert_eq!(client.say("SET k v"), ok());
+    publisher.say("PUBLISH c hello");
+    assert_eq!(client.reply(), Value::Push(vec![bulk("message"), bulk("c"), bulk("hello")]));
+}
+
+#[test]
+fn changes_of_keys_are_told() {
+    let server = TestServer::start();
+    let (mut client, mut listener) = (server.client(), server.client());
+    assert_eq!(client.say("CONFIG SET notify-keyspace-events KEA"), ok());
+    assert_eq!(client.say("CONFIG GET notify-keyspace-events"), message(["notify-keyspace-events", "AKE"]));
+    listener.say("PSUBSCRIBE __key*__:*");
+    client.say("SET k v EX 100");
+    client.say("DEL k absent");
+    client.say("SELECT 2");
+    client.say("SET j v PX 1");
+    for (kind, db, event, key) in [
+        ("set", 0, "set", "k"),
+        ("expire", 0, "expire", "k"),
+        ("del", 0, "del", "k"),
+        ("set", 2, "set", "j"),
+        ("expire", 2, "expire", "j"),
+        ("expired", 2, "expired", "j"),
+    ] {
+        let space = format!("__keyspace@{db}__:{key}");
+        assert_eq!(listener.reply(), message(["pmessage", "__key*__:*", &space, event]), "{kind}");
+        let event_channel = format!("__keyevent@{db}__:{event}");
+        assert_eq!(listener.reply(), message(["pmessage", "__key*__:*", &event_channel, key]), "{kind}");
+    }
+    assert_eq!(
+        client.say("CONFIG SET notify-keyspace-events q"),
+        error(
+            "ERR CONFIG SET failed (possibly related to argument 'notify-keyspace-events') - Invalid event class character. \
+             Use 'Ag$lshzxeKEtmdn'."
+        )
+    );
+}
+
+#[test]
+fn a_monitor_sees_requests() {
+    let server = TestServer::start();
+    let (mut monitor, mut client) = (server.client(), server.client());
+    assert_eq!(monitor.say("MONITOR"), ok());
+    client.say("SET k \"a\\x01\"");
+    let line = monitor.line();
+    assert!(line.starts_with('+') && line.ends_with("\"SET\" \"k\" \"a\\x01\""), "{line}");
+}
