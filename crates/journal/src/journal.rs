@@ -13,7 +13,7 @@ use crate::notifier::Requests;
 use crate::published::Published;
 use crate::slots::Slots;
 use crate::writer::Writer;
-use crate::{File, JournalOptions};
+use crate::{File, JournalOptions, Opening};
 
 /// See the module. Positions count the bytes of entries that were ever appended.
 #[derive(Debug)]
@@ -23,6 +23,7 @@ pub(crate) struct Journal<F> {
     pub(crate) memory: Memory,
     pub(crate) options: JournalOptions,
     pub(crate) identity: [u8; 16],
+    pub(crate) opening: Opening,
 
     /// What was appended and not taken by a writer.
     pub(crate) buffer: Mutex<Buffer>,
@@ -70,6 +71,7 @@ impl<F: File> Journal<F> {
         files: crate::Files<F>,
         memory: Memory,
         log: crate::recover::Log,
+        opening: Opening,
         options: JournalOptions,
     ) -> Self {
         Journal {
@@ -78,6 +80,7 @@ impl<F: File> Journal<F> {
             memory,
             options,
             identity: log.identity,
+            opening,
             buffer: Mutex::new(Buffer::new(log.writer.region_bytes)),
             appended: AtomicU64::new(0),
             writer: Mutex::new(log.writer),

@@ -26,6 +26,7 @@ mod checkpoint;
 mod close;
 mod discards;
 mod error;
+mod figures;
 mod file;
 mod frame;
 mod group;
@@ -45,6 +46,7 @@ mod threads;
 mod writer;
 
 pub use error::{JournalError, Which};
+pub use figures::{Figures, Opening};
 pub use file::File;
 pub use journaled::{Files, Journaled, OpenProgress};
 pub use notifier::Notifier;

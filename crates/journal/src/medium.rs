@@ -175,7 +175,9 @@ unsafe impl<F: File> Medium for Journaled<F> {
         if !is_late {
             append.buffer.push_word(slot.position, position);
         }
-        self.journal.published.note(position, append.position());
+        if !self.breaks(Canary::PublishedUnnoted) {
+            self.journal.published.note(position, append.position());
+        }
         self.store(slot.position, position, Ordering::Release);
         drop(append);
         if is_late {

@@ -168,7 +168,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         active.note_committed(ticket);
         let waited = medium.acknowledge_now(ticket);
         self.count_and_unlink();
-        if waited == Ok(Waited::Deferred) {
+        if waited == Ok(Waited::Deferred) && !medium.breaks(Canary::BatchSettledEarly) {
             self.publish_outcomes();
         }
         finish(medium, turn.number, &self.changes, BatchState::Committed, Canary::BatchForgottenEarly);
