@@ -86,10 +86,10 @@ impl Serve {
         writeln!(out, "  address     {}, Redis protocol", server.local_addr())?;
         writeln!(out, "  order       {}", describe_order(stats.order))?;
         writeln!(out, "  medium      {}", stats.medium)?;
-        writeln!(out, "  durability  {}: {}", stats.durability, stats.durability_why)?;
         if let Some(journal) = stats.journal {
             writeln!(out, "  journal     {}", describe_journal(stats.durability, &journal))?;
         }
+        writeln!(out, "  durability  {}: {}", stats.durability, stats.durability_why)?;
         out.flush()
     }
 }
