@@ -153,7 +153,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         turn: &Turn<'_>,
     ) -> Result<(), Error> {
         if noted.is_empty() {
-            return Ok(());
+            drop(batch);
+            return prepared.iter().try_for_each(|one| self.look_again(one.signature, one.key));
         }
         for item in self.stamped_together(prepared, &noted)? {
             item.room.publish();

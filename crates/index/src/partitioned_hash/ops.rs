@@ -15,6 +15,8 @@
 //! reader takes FRESH away once the log is durable up to where the word was published; a removal's mark is taken away by
 //! the next who looks for a free entry, under the lock.
 //!
+//! A log's writer does not wait for a FRESH word that it finds under its lock: its own is behind it in the log.
+//!
 //! Readers may settle a word first, and a neighbour's insert may add its line's overflow bit to it: steps 4 and 5 go by
 //! the item that the word names. A word that names another one, or has lost the mark, leaves them nothing to do.
 //!
@@ -80,7 +82,7 @@ impl PartitionedHash {
     ) -> Result<Option<R>, E> {
         let mut segment = self.root().offset(self.geometry, signature);
         loop {
-            if let Some(found) = search(medium, &self.batches, segment, signature, &mut visit)? {
+            if let Some(found) = search(medium, Searcher::reader(&self.batches), segment, signature, &mut visit)? {
                 return Ok(Some(found.value));
             }
             // A split may have moved the key to where an insert then put it: 'absent' holds only if none happened.
@@ -110,25 +112,57 @@ impl PartitionedHash {
     }
 }
 
+/// Who searches, and so what is done about a mark that stands for something undecided.
+#[derive(Clone, Copy)]
+pub(super) struct Searcher<'a> {
+    batches: &'a Batches,
+    is_writer: bool,
+}
+
+impl<'a> Searcher<'a> {
+    /// Somebody who acts on what it finds.
+    #[inline(always)]
+    fn reader(batches: &'a Batches) -> Searcher<'a> {
+        Searcher { batches, is_writer: false }
+    }
+
+    /// Somebody who holds the pair's lock, and so must not wait for a disk. What it publishes comes after what it finds, in
+    /// the log as well. Who publishes nothing has to look again, as a reader, before it says so.
+    #[inline(always)]
+    pub(super) fn writer(batches: &'a Batches) -> Searcher<'a> {
+        Searcher { batches, is_writer: true }
+    }
+
+    /// The word of the entry at `slot`, seen with such a mark, without one.
+    fn decided<M: Medium>(self, medium: &M, slot: Slot, seen: Position) -> Result<Position, MediumError> {
+        if self.is_writer && medium.is_journaled() && !seen.is_in_batch() {
+            // Noted, if it is not durable, for those who meet the item elsewhere: snapshots that see what is replaced.
+            let _ = medium.acknowledge_now(medium.commit_published(slot, seen.word()))?;
+            return Ok(seen.settled());
+        }
+        self.batches.decided(medium, slot, seen)
+    }
+}
+
 /// Searches one segment along the ways that the home line's bits allow.
 #[inline(always)]
 pub(super) fn search<M: Medium, R, E: From<MediumError>>(
     medium: &M,
-    batches: &Batches,
+    searcher: Searcher<'_>,
     segment: Offset,
     signature: u64,
     visit: &mut impl FnMut(Position) -> Result<Option<R>, E>,
 ) -> Result<Option<Found<R>>, E> {
     let home = Home::of(signature);
     let line = home.offset(segment);
-    if let Some(found) = search_line(medium, batches, line, signature, visit)? {
+    if let Some(found) = search_line(medium, searcher, line, signature, visit)? {
         return Ok(Some(found));
     }
     let marks = [Way::Bucket, Way::Partner, Way::Further].map(|way| has_way(medium, home, way, segment));
     if marks == [false; 3] {
         return Ok(None);
     }
-    search_overflow(medium, batches, segment, signature, marks, visit)
+    search_overflow(medium, searcher, segment, signature, marks, visit)
 }
 
 /// True if some entry of this home was put somewhere along `way`.
@@ -140,7 +174,7 @@ pub(super) fn has_way<M: Medium>(medium: &M, home: Home, way: Way, segment: Offs
 #[inline(never)]
 fn search_overflow<M: Medium, R, E: From<MediumError>>(
     medium: &M,
-    batches: &Batches,
+    searcher: Searcher<'_>,
     segment: Offset,
     signature: u64,
     marks: [bool; 3],
@@ -149,7 +183,7 @@ fn search_overflow<M: Medium, R, E: From<MediumError>>(
     let home = Home::of(signature);
     for (way, _) in [Way::Bucket, Way::Partner, Way::Further].into_iter().zip(marks).filter(|(_, marked)| *marked) {
         for line in home.lines(way, segment) {
-            if let Some(found) = search_line(medium, batches, line, signature, visit)? {
+            if let Some(found) = search_line(medium, searcher, line, signature, visit)? {
                 return Ok(Some(found));
             }
         }
@@ -157,7 +191,7 @@ fn search_overflow<M: Medium, R, E: From<MediumError>>(
     let mut chain = chained(medium, segment).filter(|_| marks[Way::Further as usize]);
     while let Some(segment) = chain {
         for line in entry_lines(segment) {
-            if let Some(found) = search_line(medium, batches, line, signature, visit)? {
+            if let Some(found) = search_line(medium, searcher, line, signature, visit)? {
                 return Ok(Some(found));
             }
         }
@@ -169,7 +203,7 @@ fn search_overflow<M: Medium, R, E: From<MediumError>>(
 #[inline(always)]
 fn search_line<M: Medium, R, E: From<MediumError>>(
     medium: &M,
-    batches: &Batches,
+    searcher: Searcher<'_>,
     line: Offset,
     signature: u64,
     visit: &mut impl FnMut(Position) -> Result<Option<R>, E>,
@@ -180,7 +214,7 @@ fn search_line<M: Medium, R, E: From<MediumError>>(
         hits &= hits - 1;
         let mut position = Position::from_word(medium.load(slot.position, Ordering::Acquire));
         if position.is_undecided() {
-            position = batches.decided(medium, slot, position)?;
+            position = searcher.decided(medium, slot, position)?;
         }
         if position.is_live()
             && let Some(value) = visit(position)?
