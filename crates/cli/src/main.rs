@@ -6,6 +6,7 @@ mod failure;
 mod formats;
 mod input;
 mod interrupt;
+mod opening;
 mod progress;
 
 use std::process::ExitCode;

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use clap::Args;
-use hikv::Store;
-use indicatif::HumanCount;
+use hikv::{JournalStats, Store};
+use indicatif::{HumanBytes, HumanCount};
 use server::{Config, Server, StopHandle};
 
 use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::opening;
 
 /// Serve the store to Redis clients
 ///
@@ -48,7 +49,7 @@ pub(crate) struct Serve {
 impl Serve {
     pub(super) fn run(self) -> Result<(), Failure> {
         let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
-        let store = self.durable.options().open(&self.dir)?;
+        let store = opening::open(&self.durable.options(), &self.dir)?;
         let stop = StopHandle::new();
         let server = self.bind(store.clone(), stop.clone())?;
         self.announce(&store, &server).map_err(Failure::output("standard output"))?;
@@ -85,6 +86,9 @@ impl Serve {
         writeln!(out, "  address     {}, Redis protocol", server.local_addr())?;
         writeln!(out, "  order       {}", describe_order(stats.order))?;
         writeln!(out, "  medium      {}", stats.medium)?;
+        if let Some(journal) = stats.journal {
+            writeln!(out, "  journal     {}", describe_journal(stats.durability, &journal))?;
+        }
         writeln!(out, "  durability  {}: {}", stats.durability, stats.durability_why)?;
         out.flush()
     }
@@ -99,6 +103,16 @@ fn read_password(path: &Path) -> Result<Vec<u8>, Failure> {
         return Err(Failure::at(path.display(), "its first line must be a password"));
     }
     Ok(password.to_vec())
+}
+
+fn describe_journal(durability: &str, journal: &JournalStats) -> String {
+    let [max, loaded, replayed] = [journal.log_max_bytes, journal.loaded_bytes, journal.replayed_bytes].map(HumanBytes);
+    let interval = match durability {
+        "buffered" => format!(", synced every {} ms", journal.sync_interval_ms),
+        _ => String::new(),
+    };
+    let (load, replay) = (journal.load_seconds, journal.replay_seconds);
+    format!("a log of at most {max}{interval}; {loaded} loaded in {load:.2} s, {replayed} replayed in {replay:.2} s")
 }
 
 fn describe_order(state: &str) -> &str {
