@@ -17,15 +17,14 @@ use resp::{Parser, Protocol};
 
 use crate::buffers::Buffers;
 use crate::clients::Record;
+use crate::idle;
 use crate::input::{Arrived, Input};
 use crate::mail::{Parcel, Place};
 use crate::output::Output;
+use crate::output_limits::Unread;
 use crate::pipeline::Pipeline;
 use crate::session::Session;
 use crate::shared::{Admission, LoopCounters, Shared};
-
-/// Messages that a client leaves unread before it is abandoned, as in Redis: 32 MiB.
-const PUSHED_BYTES_MAX: usize = 32 << 20;
 
 /// What a connection needs of its event loop for a turn.
 pub(crate) struct Worker<'a> {
@@ -53,6 +52,7 @@ pub(crate) struct Connection {
     parser: Parser,
     pipeline: Pipeline,
     output: Output,
+    unread: Unread,
     session: Session,
     /// The socket has something to read, as far as is known.
     readable: bool,
@@ -79,6 +79,7 @@ impl Connection {
             parser: Parser::new(shared.settings.limits()),
             pipeline: Pipeline::default(),
             output: Output::default(),
+            unread: Unread::default(),
             session: Session::new(record, shared),
             readable: false,
             hung_up: false,
@@ -100,7 +101,19 @@ impl Connection {
             Protocol::Resp2 => &parcel.resp2,
             Protocol::Resp3 => &parcel.resp3,
         });
-        self.abandoned |= self.output.len_bytes() > PUSHED_BYTES_MAX;
+        self.look_at_unread();
+    }
+
+    /// Gives up a client that leaves too much unread.
+    fn look_at_unread(&mut self) {
+        let (session, settings) = (&self.session, &self.admission.shared.settings);
+        let gets_messages = session.subscription_count() > 0 || session.monitors || session.tracks;
+        let limit = if gets_messages { settings.message_limit() } else { settings.reply_limit() };
+        self.abandoned |= self.unread.is_too_much(self.output.len_bytes(), limit);
+    }
+
+    pub(crate) fn is_idle(&self, seconds_max: u64) -> bool {
+        idle::is_idle(&self.session.record, seconds_max)
     }
 
     /// Lets the connection be closed at its next turn, whatever was not sent.
@@ -131,6 +144,7 @@ impl Connection {
         self.output.borrow(worker.buffers);
         self.pipeline.borrow(worker.buffers);
         let outcome = self.advance(worker);
+        self.look_at_unread();
         self.show();
         self.input.give_back(worker.buffers);
         self.output.give_back(worker.buffers);

@@ -15,6 +15,7 @@ use crate::accept::Acceptor;
 use crate::buffers::Buffers;
 use crate::connection::{Connection, Turn, Worker};
 use crate::expirations;
+use crate::idle::Watchman;
 use crate::mail::{Letter, Parcel, Place};
 use crate::shared::{Admission, Shared};
 
@@ -41,6 +42,7 @@ pub(crate) struct EventLoop {
     /// Connections that get a turn.
     ready: Vec<usize>,
     buffers: Buffers,
+    watchman: Watchman,
     /// When to give up on clients that do not read their last replies; set once the server stops.
     deadline: Option<Instant>,
 }
@@ -58,6 +60,7 @@ impl EventLoop {
             connections: Slab::new(),
             ready: Vec::new(),
             buffers: Buffers::default(),
+            watchman: Watchman::default(),
             deadline: None,
         }
     }
@@ -90,6 +93,7 @@ impl EventLoop {
             if self.shared.stop.is_stopped() && self.deadline.is_none() {
                 self.begin_to_stop();
             }
+            self.close_idle();
             self.give_turns();
             if self.index == 0 {
                 expirations::tell_due(&self.shared);
@@ -109,7 +113,8 @@ impl EventLoop {
         let until_deadline = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let retry_after = || self.acceptor.as_ref()?.retry_after();
         let until_expiry = if self.index == 0 { self.shared.expirations.sleep_time() } else { None };
-        [until_deadline.or_else(retry_after), until_expiry].into_iter().flatten().min()
+        let until_look = self.watchman.sleep_time(self.shared.settings.idle_seconds_max());
+        [until_deadline.or_else(retry_after), until_expiry, until_look].into_iter().flatten().min()
     }
 
     fn note(&mut self, events: &Events) {
@@ -173,6 +178,18 @@ impl EventLoop {
         {
             slot.connection.abandon();
             self.queue(place.key);
+        }
+    }
+
+    fn close_idle(&mut self) {
+        let seconds_max = self.shared.settings.idle_seconds_max();
+        if !self.watchman.is_due(seconds_max) {
+            return;
+        }
+        let idle = self.connections.iter().filter(|(_, slot)| slot.connection.is_idle(seconds_max));
+        for key in idle.map(|(key, _)| key).collect::<Vec<_>>() {
+            self.connections[key].connection.abandon();
+            self.queue(key);
         }
     }
 
