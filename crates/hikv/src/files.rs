@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use engine::{Engine, HiKv, HostDram, hikv::Parameters};
 use heap::{Found, Region};
-use journal::{Journaled, OsFile};
+use journal::{Acknowledger, Journaled, OsFile};
 use pmem::{Counted, Delayed, Durability, Latency, Medium, arch};
 use pmem_os::{MapOptions, Mapped, StoreLock, sync_dir};
 use uuid::Uuid;
@@ -32,6 +32,8 @@ pub(crate) const LOCK_NAME: &str = "lock";
 pub(crate) struct Opened {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) identity: Identity,
+    /// Where there is one.
+    pub(crate) journal: Option<Acknowledger<OsFile>>,
     /// None where the store is read on a file system that cannot be written: nobody writes there.
     pub(crate) lock: Option<StoreLock>,
 }
@@ -242,7 +244,7 @@ pub(crate) fn start<M: Medium>(
         (true, true) => engine(Counted::new(Delayed::new(medium, latency)), options, format),
     }
     .map_err(OpenError::unusable(file))?;
-    Ok(Opened { engine, identity: identity.with_uuid(uuid), lock })
+    Ok(Opened { engine, identity: identity.with_uuid(uuid), journal: None, lock })
 }
 
 fn engine<M: Medium>(

@@ -108,9 +108,10 @@ pub(crate) fn open(
     let medium = open_medium(dir, naming, options)?;
     let [base, log] = naming.files(dir);
     let (journal_identity, identity) = (medium.identity(), Identity::of_journal(&medium));
+    let journal = Some(medium.acknowledger());
     let opened = start(medium, identity, &base, options, lock, None)?;
     if opened.identity.uuid() == journal_identity {
-        Ok(opened)
+        Ok(Opened { journal, ..opened })
     } else {
         Err(OpenError::io(&log, "use")(io::Error::other("it belongs to another store")))
     }

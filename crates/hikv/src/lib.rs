@@ -25,6 +25,7 @@ mod batch;
 mod compact;
 mod conditional;
 pub mod dump;
+mod durable;
 mod error;
 mod expiry;
 mod files;
@@ -40,6 +41,7 @@ mod verify;
 
 pub use backup::{BackupError, BackupProgress, BackupReport};
 pub use batch::WriteBatch;
+pub use durable::{Ticket, Waker};
 pub use engine::{Clock, Compacted, CompactionProgress, Damage, Decision, Error, Expiry, Limits, Ttl};
 pub use error::OpenError;
 pub use options::Options;

@@ -12,8 +12,8 @@ use engine::{Engine, EngineStats};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
     uuid: Uuid,
-    medium: &'static str,
-    durability: Durability,
+    pub(crate) medium: &'static str,
+    pub(crate) durability: Durability,
     durability_why: &'static str,
 }
 

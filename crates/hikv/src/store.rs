@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::thread;
 
 use engine::{Cursor, Engine, Error, OrderedEngine, Wanted, Worker};
+use journal::{Acknowledger, OsFile};
 use pmem_os::{ForkGuard, StoreLock};
 
 use crate::files::{self, Opened};
@@ -36,6 +37,7 @@ struct Inner {
     guard: ForkGuard,
     path: PathBuf,
     identity: Identity,
+    journal: Option<Acknowledger<OsFile>>,
     _lock: Option<StoreLock>,
 }
 
@@ -92,7 +94,7 @@ impl Store {
         open: impl FnOnce(&Path, &Options) -> Result<Opened, OpenError>,
     ) -> Result<Store, OpenError> {
         let guard = ForkGuard::new().map_err(OpenError::io(path, "watch for forks of"))?;
-        let Opened { engine, identity, lock } = open(path, options)?;
+        let Opened { engine, identity, journal, lock } = open(path, options)?;
         let start = |i| if i == 0 { Worker::start_watching_time } else { Worker::start };
         let workers = (0..options.worker_count())
             .map(|i| start(i)(Arc::downgrade(&engine)))
@@ -106,6 +108,7 @@ impl Store {
                 guard,
                 path: path.to_owned(),
                 identity,
+                journal,
                 _lock: lock,
             }),
         })
@@ -421,6 +424,14 @@ impl Store {
             Wanted::All => self.ask_workers(),
         }
         result
+    }
+
+    pub(crate) fn journal(&self) -> Option<&Acknowledger<OsFile>> {
+        self.inner.journal.as_ref()
+    }
+
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.inner.identity
     }
 
     pub(crate) fn ask_workers(&self) {

@@ -18,7 +18,7 @@ use crate::segment::Header;
 use crate::slots::Slots;
 use crate::threads::Threads;
 use crate::writer::{Writer, is_full, write_zeros};
-use crate::{File, JournalOptions};
+use crate::{Acknowledger, File, JournalOptions};
 
 /// The unit of a region's length: a page of every processor that hikv runs on.
 pub(crate) const PAGE_BYTES: u64 = 4096;
@@ -172,6 +172,12 @@ impl<F: File> Journaled<F> {
     #[must_use]
     pub fn identity(&self) -> [u8; 16] {
         self.journal.identity
+    }
+
+    /// Those who wait for the journal themselves, or at a level of their own, see it through this.
+    #[must_use]
+    pub fn acknowledger(&self) -> Acknowledger<F> {
+        Acknowledger::of(&self.journal)
     }
 
     /// Why [`pmem::Medium::durability`] is what it is: a clause without a full stop.

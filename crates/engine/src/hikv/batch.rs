@@ -166,7 +166,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             // The items are in; a split that finds no space now will be tried again by a later put.
             let _ = self.index.split(self.cx(), signature, segment);
         }
-        Ok(finished.durable?)
+        let _ = self.medium.acknowledge(finished.durable?)?;
+        Ok(())
     }
 
     /// The batch's items, of one snapshot epoch, and what live snapshots see of its keys kept: a snapshot has all of the batch

@@ -192,8 +192,14 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             self.heap.free(&self.medium, place_of(old)?);
             return Ok(());
         }
-        self.order.tell(self.disposal(), ticket, written);
+        self.tell(ticket, written);
         Ok(())
+    }
+
+    /// Step 6.
+    #[inline(always)]
+    pub(super) fn tell<'a>(&'a self, ticket: O::Ticket<'a>, written: Written<'_>) {
+        self.order.tell(self.disposal(), ticket, written);
     }
 
     /// Steps 3 to 6. The caller is pinned.

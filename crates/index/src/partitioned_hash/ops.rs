@@ -11,6 +11,10 @@
 //! | remove | 2 to 4, with the old position marked DELETED | the item, or a mark that reads as absent |
 //! |        | 5 position 0, not flushed | as before; only now may the slot be filled again |
 //!
+//! Where a log's writer does not wait itself (`Medium::acknowledge`), steps 4 and 5 are left to whoever meets the word: a
+//! reader takes FRESH away once the log is durable up to where the word was published; a removal's mark is taken away by
+//! the next who looks for a free entry, under the lock.
+//!
 //! Readers may settle a word first, and a neighbour's insert may add its line's overflow bit to it: steps 4 and 5 go by
 //! the item that the word names. A word that names another one, or has lost the mark, leaves them nothing to do.
 //!
@@ -20,7 +24,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use heap::Heap;
-use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Slot, Ticket};
+use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Slot, Ticket, Waited};
 
 use super::batch::Batches;
 use super::due::NEVER;
@@ -187,21 +191,53 @@ fn search_line<M: Medium, R, E: From<MediumError>>(
     Ok(None)
 }
 
-/// Makes a FRESH word durable before anyone acts on it, and takes the mark away.
+/// Makes a FRESH word durable before anyone acts on it, and takes the mark away. Where the caller is going to wait itself
+/// (`Medium::acknowledge`) the mark stays.
 #[cold]
 #[inline(never)]
 pub(super) fn settle<M: Medium>(medium: &M, slot: Slot, seen: Position) -> Result<Position, MediumError> {
     let mut position = seen;
     while position.is_fresh() && medium.is_writable() && !medium.breaks(Canary::UnsettledRead) {
-        medium.flush_published(slot.position.span(8));
-        let ticket = medium.commit(Level::Strongest);
-        medium.wait(ticket)?;
+        let ticket = medium.commit_published(slot, position.word());
+        if medium.acknowledge(ticket)? == Waited::Deferred || outlives_its_item(medium, position) {
+            break;
+        }
         position = match medium.compare_exchange(slot.position, position.word(), position.settled().word()) {
             Ok(_) => position.settled(),
             Err(now) => Position::from_word(now),
         };
     }
     Ok(position.settled())
+}
+
+/// True if a FRESH word may be there when its item's room is already used anew, so that it may come back while somebody
+/// compares: of a removal whose writer has not waited. It is settled under its pair's lock alone ([`settle_locked`]).
+fn outlives_its_item<M: Medium>(medium: &M, position: Position) -> bool {
+    position.is_deleted() && medium.is_journaled()
+}
+
+/// True if `position`, the word at `slot`, is no entry and will be none, whatever happens. The caller holds the lock.
+#[inline(always)]
+pub(super) fn is_free<M: Medium>(medium: &M, slot: Slot, position: Position) -> bool {
+    position.is_empty() || position.is_deleted() && is_gone(medium, slot, position)
+}
+
+/// A log's writer may have left it to others to find out that a removal is durable.
+#[cold]
+fn is_gone<M: Medium>(medium: &M, slot: Slot, removed: Position) -> bool {
+    let is_durable = || medium.acknowledge_now(medium.commit_published(slot, removed.word())) == Ok(Waited::Durable);
+    !removed.is_in_batch() && (!removed.is_fresh() || medium.is_journaled() && is_durable())
+}
+
+/// Takes the mark away from a FRESH word that is durable, and says whether it is. Nobody is told of it, and the caller holds
+/// the lock of the pair, so a disk is not waited for.
+pub(super) fn settle_locked<M: Medium>(medium: &M, slot: Slot, seen: Position) -> Result<Waited, MediumError> {
+    let waited = medium.acknowledge_now(medium.commit_published(slot, seen.word()))?;
+    if waited == Waited::Durable {
+        // It fails only where a reader settled the word first.
+        let _ = medium.compare_exchange(slot.position, seen.word(), seen.settled().word());
+    }
+    Ok(waited)
 }
 
 /// A pair of buckets, locked: what a writer of one key works in.
@@ -332,8 +368,10 @@ impl Published {
     ///
     /// One of many is settled after a commit that its publisher waited for.
     pub fn settle<M: Medium>(self, medium: &M) -> Result<(), MediumError> {
-        if let Some(ticket) = self.ticket {
-            medium.wait(ticket)?;
+        if let Some(ticket) = self.ticket
+            && medium.acknowledge(ticket)? == Waited::Deferred
+        {
+            return Ok(());
         }
         let mut seen = self.word;
         // The word may have changed meanwhile: a reader settled it, or its line got an overflow bit.
