@@ -29,6 +29,7 @@ mod expirations;
 mod file_limit;
 mod gate;
 mod glob;
+mod held;
 mod idle;
 mod input;
 mod latency;
