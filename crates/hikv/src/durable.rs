@@ -140,6 +140,12 @@ impl Store {
         }
     }
 
+    /// A ticket for everything that was deferred so far, by any thread: for who passes on what another one said while it
+    /// deferred. Quick.
+    pub fn deferred_so_far(&self) -> Ticket {
+        self.journal().map_or_else(Ticket::default, |journal| Ticket(journal.deferred_so_far()))
+    }
+
     /// True if results of `ticket` may be told. Quick.
     ///
     /// # Errors

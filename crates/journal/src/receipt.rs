@@ -178,6 +178,11 @@ impl<F: File> Acknowledger<F> {
         (result, Receipt::at(level, position).and(others))
     }
 
+    /// For everything that was deferred so far, by any thread.
+    pub fn deferred_so_far(&self) -> Receipt {
+        Receipt::at(self.0.options.level, self.0.deferred.load(Ordering::Acquire))
+    }
+
     /// True if results of this receipt may be told.
     ///
     /// # Errors

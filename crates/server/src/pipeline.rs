@@ -18,6 +18,7 @@ use crate::reads;
 use crate::session::Session;
 use crate::shared::{Shared, Tally};
 use crate::table::Entry;
+use crate::writes::Puts;
 
 /// Requests parsed at a time: several groups of reads, and little to hold for a client that does not read its replies.
 const REQUEST_COUNT_MAX: usize = 128;
@@ -109,7 +110,8 @@ impl Pipeline {
             session.closing = true;
             return;
         }
-        let request = self.requests.get(self.cursor.request, input);
+        let first = self.cursor.request;
+        let request = self.requests.get(first, input);
         match dispatch::admit(&request, session) {
             Ok(entry) if entry.command.is_read() && session.is_plain() && shared.monitors.is_empty() => {
                 session.record.command.store(entry.number, Ordering::Relaxed);
@@ -124,7 +126,15 @@ impl Pipeline {
                 drop(alone);
                 *pass = Some(shared.gate.pass(worker.lane));
             }
-            Ok(entry) => answer(entry, request, session, shared, output, tally),
+            Ok(entry) => {
+                let puts = Puts::gather(entry, &self.requests, input, first, session, shared);
+                if let Some(count) = puts.and_then(|puts| puts.execute(session, shared, output)) {
+                    session.record.command.store(entry.number, Ordering::Relaxed);
+                    self.cursor.request += count;
+                    return;
+                }
+                answer(entry, request, session, shared, output, tally);
+            }
             Err(refusal) => refuse(&refusal, session, shared, output, tally),
         }
         self.cursor.request += 1;

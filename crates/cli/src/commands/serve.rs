@@ -27,7 +27,7 @@ pub(crate) struct Serve {
     /// Where to listen; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:6379")]
     addr: String,
-    /// Threads that serve; by default one a core
+    /// Threads that serve; by default one a core, but for one core
     #[arg(long, value_name = "COUNT")]
     threads: Option<NonZeroUsize>,
     #[command(flatten)]
