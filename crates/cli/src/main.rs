@@ -7,6 +7,7 @@ mod formats;
 mod input;
 mod interrupt;
 mod progress;
+mod tls;
 
 use std::process::ExitCode;
 

@@ -10,19 +10,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use mio::event::{Event, Source};
-use mio::net::TcpStream;
-use mio::{Interest, Poll, Token};
+use mio::event::Event;
+use mio::{Poll, Token};
 use resp::{Parser, Protocol};
 
 use crate::buffers::Buffers;
 use crate::clients::Record;
-use crate::input::{Arrived, Input};
+use crate::input::Input;
 use crate::mail::{Parcel, Place};
 use crate::output::Output;
 use crate::pipeline::Pipeline;
 use crate::session::Session;
 use crate::shared::{Admission, LoopCounters, Shared};
+use crate::transport::{Arrived, Transport};
 
 /// Messages that a client leaves unread before it is abandoned, as in Redis: 32 MiB.
 const PUSHED_BYTES_MAX: usize = 32 << 20;
@@ -48,7 +48,7 @@ pub(crate) enum Turn {
 }
 
 pub(crate) struct Connection {
-    socket: TcpStream,
+    transport: Transport,
     input: Input,
     parser: Parser,
     pipeline: Pipeline,
@@ -70,11 +70,11 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(socket: TcpStream, addr: SocketAddr, place: Place, admission: Admission) -> Connection {
+    pub(crate) fn new(transport: Transport, addr: SocketAddr, place: Place, admission: Admission) -> Connection {
         let shared = &admission.shared;
-        let record = Arc::new(Record::new(place, addr, socket.local_addr().unwrap_or(shared.addr)));
+        let record = Arc::new(Record::new(place, addr, transport.local_addr().unwrap_or(shared.addr)));
         Connection {
-            socket,
+            transport,
             input: Input::default(),
             parser: Parser::new(shared.settings.limits()),
             pipeline: Pipeline::default(),
@@ -109,7 +109,12 @@ impl Connection {
     }
 
     pub(crate) fn register(&mut self, poll: &Poll, token: Token) -> io::Result<()> {
-        self.socket.register(poll.registry(), token, Interest::READABLE | Interest::WRITABLE)
+        self.transport.register(poll, token)
+    }
+
+    /// Whether client and server have yet to agree on keys.
+    pub(crate) fn is_shaking_hands(&self) -> bool {
+        self.transport.is_shaking_hands()
     }
 
     /// Takes note of what the poller reports.
@@ -142,13 +147,13 @@ impl Connection {
     }
 
     fn advance(&mut self, worker: &mut Worker<'_>) -> io::Result<()> {
-        self.output.send(&self.socket)?;
+        self.output.send(&mut self.transport)?;
         self.execute(worker);
         if self.wants_input() {
             self.read()?;
             self.execute(worker);
         }
-        self.output.send(&self.socket)
+        self.output.send(&mut self.transport)
     }
 
     fn show(&self) {
@@ -160,9 +165,10 @@ impl Connection {
 
     fn next_turn(&self) -> Turn {
         let over = self.session.closing || (self.ended && self.starved);
-        let sendable = !self.output.is_empty() && self.output.writable;
+        let sent = self.output.is_empty() && !self.transport.has_unsent();
+        let sendable = !sent && self.output.writable;
         let executable = !over && !self.output.is_full() && !self.starved;
-        if over && self.output.is_empty() {
+        if over && sent {
             Turn::Close
         } else if sendable || executable || self.wants_input() {
             Turn::Again
@@ -193,7 +199,7 @@ impl Connection {
     }
 
     fn read(&mut self) -> io::Result<()> {
-        match self.input.read(&self.socket, self.parser.wanted_bytes())? {
+        match self.input.read(&mut self.transport, self.parser.wanted_bytes())? {
             Arrived::Some => {}
             // A read that leaves room has emptied the socket, and what comes later is reported, but an end that was
             // reported with the data is not reported again.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use mio::net::TcpStream;
 use mio::{Events, Poll, Token};
 use slab::Slab;
 
@@ -17,13 +16,14 @@ use crate::connection::{Connection, Turn, Worker};
 use crate::expirations;
 use crate::mail::{Letter, Parcel, Place};
 use crate::shared::{Admission, Shared};
+use crate::transport::{Handshakes, Transport};
 
 /// Events taken from the poller at a time; more wait in the kernel.
 const EVENT_COUNT_MAX: usize = 1024;
 
-/// Connections have their number in `connections` as token.
-const LISTENER: Token = Token(usize::MAX);
-pub(crate) const WAKER: Token = Token(usize::MAX - 1);
+/// Connections have their number in `connections` as token; the listeners follow.
+pub(crate) const WAKER: Token = Token(usize::MAX);
+const FIRST_LISTENER: usize = usize::MAX - 2;
 
 struct Slot {
     connection: Connection,
@@ -36,11 +36,12 @@ pub(crate) struct EventLoop {
     shared: Arc<Shared>,
     poll: Poll,
     letters: Receiver<Letter>,
-    acceptor: Option<Acceptor>,
+    acceptors: Vec<Acceptor>,
     connections: Slab<Slot>,
     /// Connections that get a turn.
     ready: Vec<usize>,
     buffers: Buffers,
+    handshakes: Handshakes,
     /// When to give up on clients that do not read their last replies; set once the server stops.
     deadline: Option<Instant>,
 }
@@ -54,7 +55,8 @@ impl EventLoop {
             shared,
             poll,
             letters,
-            acceptor: None,
+            acceptors: Vec::new(),
+            handshakes: Handshakes::default(),
             connections: Slab::new(),
             ready: Vec::new(),
             buffers: Buffers::default(),
@@ -62,10 +64,10 @@ impl EventLoop {
         }
     }
 
-    /// Makes this the loop that accepts.
+    /// Makes this the loop that accepts, from each of up to two acceptors.
     pub(crate) fn accept_from(&mut self, mut acceptor: Acceptor) -> io::Result<()> {
-        acceptor.register(&self.poll, LISTENER)?;
-        self.acceptor = Some(acceptor);
+        acceptor.register(&self.poll, Token(FIRST_LISTENER + self.acceptors.len()))?;
+        self.acceptors.push(acceptor);
         Ok(())
     }
 
@@ -87,6 +89,7 @@ impl EventLoop {
             }
             self.accept();
             self.take_letters();
+            self.end_handshakes();
             if self.shared.stop.is_stopped() && self.deadline.is_none() {
                 self.begin_to_stop();
             }
@@ -107,17 +110,16 @@ impl EventLoop {
             return Some(Duration::ZERO);
         }
         let until_deadline = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let retry_after = || self.acceptor.as_ref()?.retry_after();
+        let retry_after = || self.acceptors.iter().filter_map(Acceptor::retry_after).min();
         let until_expiry = if self.index == 0 { self.shared.expirations.sleep_time() } else { None };
-        [until_deadline.or_else(retry_after), until_expiry].into_iter().flatten().min()
+        [until_deadline.or_else(retry_after), until_expiry, self.handshakes.timeout()].into_iter().flatten().min()
     }
 
     fn note(&mut self, events: &Events) {
         for event in events {
             let key = event.token().0;
-            if event.token() == LISTENER
-                && let Some(acceptor) = &mut self.acceptor
-            {
+            let listener = key.checked_sub(FIRST_LISTENER);
+            if let Some(acceptor) = listener.and_then(|index| self.acceptors.get_mut(index)) {
                 acceptor.expect_some();
             } else if let Some(slot) = self.connections.get_mut(key) {
                 // It may be the successor of the one that the event is about, for which it is a false alarm.
@@ -128,15 +130,13 @@ impl EventLoop {
     }
 
     fn accept(&mut self) {
-        if let Some(acceptor) = &mut self.acceptor {
-            acceptor.accept_waiting();
-        }
+        self.acceptors.iter_mut().for_each(Acceptor::accept_waiting);
     }
 
-    fn take_letters(&mut self) {
+    pub(crate) fn take_letters(&mut self) {
         while let Ok(letter) = self.letters.try_recv() {
             match letter {
-                Letter::Arrival(socket, addr, admission) => self.adopt(socket, addr, admission),
+                Letter::Arrival(transport, addr, admission) => self.adopt(transport, addr, admission),
                 Letter::Parcel { receivers, parcel } => self.deliver(&receivers, &parcel),
                 Letter::Close(place) => self.close(place),
             }
@@ -144,11 +144,14 @@ impl EventLoop {
     }
 
     /// Takes over a connection that was given to this loop.
-    fn adopt(&mut self, socket: TcpStream, addr: SocketAddr, admission: Admission) {
+    fn adopt(&mut self, transport: Transport, addr: SocketAddr, admission: Admission) {
         let entry = self.connections.vacant_entry();
         let key = entry.key();
         let place = Place { loop_index: self.index, key, client_id: admission.client_id };
-        let mut connection = Connection::new(socket, addr, place, admission);
+        if transport.is_shaking_hands() {
+            self.handshakes.begin(place, self.shared.handshake_max);
+        }
+        let mut connection = Connection::new(transport, addr, place, admission);
         // A refusal leaves the connection to be dropped, which closes it.
         if connection.register(&self.poll, Token(key)).is_ok() {
             entry.insert(Slot { connection, queued: false });
@@ -176,10 +179,19 @@ impl EventLoop {
         }
     }
 
+    /// Closes the connections whose handshake takes too long.
+    fn end_handshakes(&mut self) {
+        while let Some(place) = self.handshakes.pop_overdue() {
+            if self.connections.get(place.key).is_some_and(|slot| slot.connection.is_shaking_hands()) {
+                self.close(place);
+            }
+        }
+    }
+
     /// Takes no more connections, and has those there are finish.
     fn begin_to_stop(&mut self) {
         self.deadline = Some(Instant::now() + self.shared.drain_max);
-        self.acceptor = None;
+        self.acceptors.clear();
         let keys: Vec<usize> = self.connections.iter().map(|(key, _)| key).collect();
         keys.into_iter().for_each(|key| self.finish_if_stopping(key));
     }

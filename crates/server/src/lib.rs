@@ -1,7 +1,7 @@
 //! A server for Redis clients on a hikv store.
 //!
 //! ```text
-//! socket -> Input -> resp::Parser -> Requests -> Pipeline -> commands -> Reply -> Output -> socket
+//! transport -> Input -> resp::Parser -> Requests -> Pipeline -> commands -> Reply -> Output -> transport
 //! ```
 //!
 //! Each thread runs one `event_loop` with its own share of the connections; the first also accepts. A connection's
@@ -28,6 +28,8 @@ mod expirations;
 mod file_limit;
 mod gate;
 mod glob;
+#[cfg(feature = "in-process")]
+mod in_process;
 mod input;
 mod latency;
 mod mail;
@@ -46,8 +48,12 @@ mod slowlog;
 mod stop;
 mod table;
 mod tracking;
+mod transport;
 mod watch;
 
-pub use config::Config;
+pub use config::{Config, Tls};
+#[cfg(feature = "in-process")]
+pub use in_process::InProcess;
 pub use server::Server;
 pub use stop::StopHandle;
+pub use transport::{ClientCertificate, TlsFiles};

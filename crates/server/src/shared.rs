@@ -21,6 +21,7 @@ use crate::pubsub::PubSub;
 use crate::settings::Settings;
 use crate::slowlog::SlowLog;
 use crate::tracking::Tracking;
+use crate::transport::Certificates;
 use crate::watch::Watches;
 
 /// The state of one server.
@@ -51,6 +52,9 @@ pub(crate) struct Shared {
     pub(crate) stop: StopHandle,
     /// How long clients may take to read their last replies.
     pub(crate) drain_max: Duration,
+    /// How long clients may take until TLS is agreed on.
+    pub(crate) handshake_max: Duration,
+    pub(crate) certificates: Option<Arc<Certificates>>,
 }
 
 /// The ordered operations, for who waits until keys are in order, and for who does not.

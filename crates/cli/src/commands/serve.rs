@@ -14,6 +14,7 @@ use server::{Config, Server, StopHandle};
 use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::tls::TlsArgs;
 
 /// Serve the store to Redis clients
 ///
@@ -40,6 +41,8 @@ pub(crate) struct Serve {
     /// A file of users and their rights, as Redis' aclfile
     #[arg(long, value_name = "FILE")]
     acl_file: Option<PathBuf>,
+    #[command(flatten)]
+    tls: TlsArgs,
     /// Listen beyond this host though nobody needs a password
     #[arg(long)]
     unprotected: bool,
@@ -70,6 +73,7 @@ impl Serve {
             password: self.password_file.as_deref().map(read_password).transpose()?,
             acl_file: self.acl_file.clone(),
             protected: !self.unprotected,
+            tls: self.tls.config(),
             ..default
         };
         Server::bind(store, config, stop).map_err(|error| match error.kind() {
@@ -83,6 +87,9 @@ impl Serve {
         let mut out = io::stdout().lock();
         writeln!(out, "serving {}, {} items", self.dir.display(), HumanCount(stats.items))?;
         writeln!(out, "  address     {}, Redis protocol", server.local_addr())?;
+        if let Some(addr) = server.local_tls_addr() {
+            writeln!(out, "  tls         {addr}, TLS 1.2 and 1.3")?;
+        }
         writeln!(out, "  order       {}", describe_order(stats.order))?;
         writeln!(out, "  medium      {}", stats.medium)?;
         writeln!(out, "  durability  {}: {}", stats.durability, stats.durability_why)?;
