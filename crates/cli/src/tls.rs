@@ -1,9 +1,13 @@
 //! `--tls-…`: where clients are served by TLS, and with which certificates.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
+use std::thread;
 
 use clap::{Args, ValueEnum};
-use server::{ClientCertificate, Tls, TlsFiles};
+use server::{ClientCertificate, Tls, TlsFiles, TlsReload};
+use signal_hook::consts::SIGHUP;
+use signal_hook::iterator::Signals;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum AuthClients {
@@ -55,4 +59,19 @@ impl TlsArgs {
             None => ClientCertificate::No,
         }
     }
+}
+
+/// Has the files read anew whenever SIGHUP comes, and says on stderr how that went.
+pub(crate) fn reload_on_hangup(reload: TlsReload) -> io::Result<()> {
+    let mut hangups = Signals::new([SIGHUP])?;
+    thread::spawn(move || {
+        for _ in hangups.forever() {
+            // There is nobody else to be told.
+            let _ = match reload.reload() {
+                Ok(()) => writeln!(io::stderr(), "hikv: the certificates were read anew"),
+                Err(error) => writeln!(io::stderr(), "hikv: the certificates stay as they were: {error}"),
+            };
+        }
+    });
+    Ok(())
 }

@@ -17,6 +17,12 @@ use crate::transport::{Certificates, Transport};
 /// connection only once, and nothing tells when there is room again.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
+/// In the first words of Redis, which clients match on.
+const PROTECTED: &[u8] =
+    b"-DENIED Redis is running in protected mode because protected mode is enabled and no password is set for the default \
+      user. In this mode connections are only accepted from the loopback interface. Give the user a password with CONFIG SET \
+      requirepass or ACL SETUSER, from this host.\r\n";
+
 pub(crate) struct Acceptor {
     listener: TcpListener,
     shared: Arc<Shared>,
@@ -60,6 +66,10 @@ impl Acceptor {
     }
 
     fn admit(&self, socket: TcpStream, addr: SocketAddr) {
+        if self.shared.is_closed_to(addr.ip()) {
+            self.turn_away(socket, PROTECTED);
+            return;
+        }
         let Some(admission) = Admission::try_new(&self.shared) else {
             self.turn_away(socket, b"-ERR max number of clients reached\r\n");
             return;

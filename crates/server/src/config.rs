@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::secrets::Secret;
 use crate::transport::TlsFiles;
 
 /// How to serve.
@@ -15,7 +16,7 @@ pub struct Config {
     /// The longest argument of a request in bytes, at most 1 GiB.
     pub bulk_bytes_max: usize,
     /// The password of the user `default`; every client is that user until it says otherwise.
-    pub password: Option<Vec<u8>>,
+    pub password: Option<Secret>,
     /// A file of users, each a line `user NAME RULES…` as in Redis.
     pub acl_file: Option<PathBuf>,
     /// Whether to refuse an address that others than this host can reach while the user `default` needs no password.

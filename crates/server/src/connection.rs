@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 
 use mio::event::Event;
 use mio::{Poll, Token};
-use resp::{Parser, Protocol};
+use resp::{Limits, Parser, Protocol};
 
 use crate::buffers::Buffers;
 use crate::clients::Record;
@@ -51,6 +51,8 @@ pub(crate) struct Connection {
     transport: Transport,
     input: Input,
     parser: Parser,
+    /// The parser's limits are those for strangers.
+    is_limited: bool,
     pipeline: Pipeline,
     output: Output,
     session: Session,
@@ -77,6 +79,7 @@ impl Connection {
             transport,
             input: Input::default(),
             parser: Parser::new(shared.settings.limits()),
+            is_limited: false,
             pipeline: Pipeline::default(),
             output: Output::default(),
             session: Session::new(record, shared),
@@ -110,6 +113,11 @@ impl Connection {
 
     pub(crate) fn register(&mut self, poll: &Poll, token: Token) -> io::Result<()> {
         self.transport.register(poll, token)
+    }
+
+    /// Whether a request waits for the end of a pause.
+    pub(crate) fn is_postponed(&self) -> bool {
+        self.session.is_postponed
     }
 
     /// Whether client and server have yet to agree on keys.
@@ -167,7 +175,7 @@ impl Connection {
         let over = self.session.closing || (self.ended && self.starved);
         let sent = self.output.is_empty() && !self.transport.has_unsent();
         let sendable = !sent && self.output.writable;
-        let executable = !over && !self.output.is_full() && !self.starved;
+        let executable = !over && !self.output.is_full() && !self.starved && !self.session.is_postponed;
         if over && sent {
             Turn::Close
         } else if sendable || executable || self.wants_input() {
@@ -178,7 +186,7 @@ impl Connection {
     }
 
     fn wants_input(&self) -> bool {
-        self.readable && !self.session.closing && !self.output.is_full()
+        self.readable && self.session.goes_on() && !self.output.is_full()
     }
 
     /// Executes complete requests until none is left or the output is full.
@@ -186,16 +194,29 @@ impl Connection {
         while !self.session.closing && !self.output.is_full() && self.has_request() {
             self.pipeline.run(self.input.pending(), &mut self.session, worker, &mut self.output);
             self.session.show();
+            if self.session.is_postponed {
+                break;
+            }
         }
     }
 
     fn has_request(&mut self) -> bool {
         if self.pipeline.is_done() {
             self.input.consume(self.pipeline.restart());
-            self.pipeline.parse(&mut self.parser, self.input.pending());
+            self.limit();
+            self.pipeline.parse(&mut self.parser, self.input.pending(), self.is_limited);
         }
         self.starved = self.pipeline.is_done();
         !self.starved
+    }
+
+    /// Holds the client to what it may send, which depends on whether it has said who it is.
+    fn limit(&mut self) {
+        let is_stranger = self.session.login.user().is_none();
+        if mem::replace(&mut self.is_limited, is_stranger) != is_stranger {
+            let settings = &self.admission.shared.settings;
+            self.parser.set_limits(if is_stranger { Limits::for_strangers() } else { settings.limits() });
+        }
     }
 
     fn read(&mut self) -> io::Result<()> {

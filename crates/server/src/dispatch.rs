@@ -95,6 +95,7 @@ pub(crate) fn queue(entry: Entry, request: &Request<'_>, transaction: &mut Trans
         return Err(Sentence::TransactionTooLong.into());
     }
     transaction.needs_room |= entry.command.has(flag::DENYOOM);
+    transaction.changes |= entry.command.has(flag::WRITE) || entry.command.name == "publish";
     transaction.requests.push_copy(request);
     Ok(())
 }

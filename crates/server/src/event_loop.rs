@@ -1,5 +1,6 @@
 //! One thread's share of the connections.
 
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 use std::mem;
 use std::net::SocketAddr;
@@ -42,6 +43,8 @@ pub(crate) struct EventLoop {
     ready: Vec<usize>,
     buffers: Buffers,
     handshakes: Handshakes,
+    /// Connections that wait for the end of a pause; some may be gone.
+    postponed: BTreeSet<usize>,
     /// When to give up on clients that do not read their last replies; set once the server stops.
     deadline: Option<Instant>,
 }
@@ -57,6 +60,7 @@ impl EventLoop {
             letters,
             acceptors: Vec::new(),
             handshakes: Handshakes::default(),
+            postponed: BTreeSet::new(),
             connections: Slab::new(),
             ready: Vec::new(),
             buffers: Buffers::default(),
@@ -93,6 +97,7 @@ impl EventLoop {
             if self.shared.stop.is_stopped() && self.deadline.is_none() {
                 self.begin_to_stop();
             }
+            self.end_pause();
             self.give_turns();
             if self.index == 0 {
                 expirations::tell_due(&self.shared);
@@ -112,7 +117,9 @@ impl EventLoop {
         let until_deadline = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let retry_after = || self.acceptors.iter().filter_map(Acceptor::retry_after).min();
         let until_expiry = if self.index == 0 { self.shared.expirations.sleep_time() } else { None };
-        [until_deadline.or_else(retry_after), until_expiry, self.handshakes.timeout()].into_iter().flatten().min()
+        let until_unpaused = if self.postponed.is_empty() { None } else { self.shared.pause.remaining() };
+        let waits = [until_deadline.or_else(retry_after), until_expiry, until_unpaused, self.handshakes.timeout()];
+        waits.into_iter().flatten().min()
     }
 
     fn note(&mut self, events: &Events) {
@@ -188,10 +195,22 @@ impl EventLoop {
         }
     }
 
+    /// Lets those go on who were paused, once they may.
+    fn end_pause(&mut self) {
+        if !self.postponed.is_empty() && self.shared.pause.remaining().is_none() {
+            for key in mem::take(&mut self.postponed) {
+                if self.connections.contains(key) {
+                    self.queue(key);
+                }
+            }
+        }
+    }
+
     /// Takes no more connections, and has those there are finish.
     fn begin_to_stop(&mut self) {
         self.deadline = Some(Instant::now() + self.shared.drain_max);
         self.acceptors.clear();
+        self.shared.pause.end();
         let keys: Vec<usize> = self.connections.iter().map(|(key, _)| key).collect();
         keys.into_iter().for_each(|key| self.finish_if_stopping(key));
     }
@@ -218,6 +237,7 @@ impl EventLoop {
             let mut worker = Worker { shared: &self.shared, lane: self.index, counters, buffers: &mut self.buffers };
             match slot.connection.turn(&mut worker) {
                 Turn::Again => self.queue(key),
+                Turn::Wait if slot.connection.is_postponed() => drop(self.postponed.insert(key)),
                 Turn::Wait => {}
                 Turn::Close => drop(self.connections.remove(key)),
             }

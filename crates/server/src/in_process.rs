@@ -54,12 +54,12 @@ impl InProcess {
 fn converse(mut input: &[u8], session: &mut Session, worker: &mut Worker<'_>) -> io::Result<Vec<u8>> {
     let (mut pipeline, mut output, mut replies) = (Pipeline::default(), Output::default(), Vec::new());
     let mut parser = Parser::new(worker.shared.settings.limits());
-    while !session.closing {
-        pipeline.parse(&mut parser, input);
+    while session.goes_on() {
+        pipeline.parse(&mut parser, input, false);
         if pipeline.is_done() {
             break;
         }
-        while !pipeline.is_done() && !session.closing {
+        while !pipeline.is_done() && session.goes_on() {
             pipeline.run(input, session, worker, &mut output);
             output.drain_to(&mut replies)?;
         }

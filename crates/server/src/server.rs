@@ -19,12 +19,13 @@ use crate::latency::Latency;
 use crate::mail::Mailbox;
 use crate::memory::MemoryLimit;
 use crate::monitors::Monitors;
+use crate::pause::Pause;
 use crate::pubsub::PubSub;
 use crate::settings::Settings;
 use crate::shared::{LoopCounters, Order, Shared};
 use crate::slowlog::SlowLog;
 use crate::tracking::Tracking;
-use crate::transport::Certificates;
+use crate::transport::{Certificates, TlsReload};
 use crate::watch::Watches;
 use crate::{Config, StopHandle, file_limit};
 
@@ -75,6 +76,7 @@ impl Server {
             memory: MemoryLimit::default(),
             slowlog: SlowLog::default(),
             latency: Latency::default(),
+            pause: Pause::new(),
             stop,
             drain_max: config.drain_max,
             handshake_max: config.tls.as_ref().map_or(Duration::ZERO, |tls| tls.handshake_max),
@@ -94,6 +96,11 @@ impl Server {
     /// The address that is listened on for TLS.
     pub fn local_tls_addr(&self) -> Option<SocketAddr> {
         self.tls_listener.as_ref().and_then(|listener| listener.local_addr().ok())
+    }
+
+    /// What reads the files of [`Config::tls`] anew, so that a certificate can be renewed.
+    pub fn tls_reload(&self) -> Option<TlsReload> {
+        self.shared.certificates.clone().map(TlsReload::new)
     }
 
     #[cfg(feature = "in-process")]

@@ -190,3 +190,25 @@ fn files_that_cannot_be_used_are_named() {
         assert!(error.contains(said), "'{said}' is missing: {error}");
     }
 }
+
+#[test]
+fn certificates_are_replaced_while_it_serves() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let server = authority.serve(ClientCertificate::No);
+    let mut old = client(&server, authority.client_config(&TLS13));
+    let dir = other.dir.path().display();
+    let Value::Error(text) = old.say(&format!("CONFIG SET tls-cert-file {dir}/server.pem")) else {
+        panic!("not refused")
+    };
+    assert!(
+        text.contains("'tls-cert-file') - Unable to update TLS configuration: ") && text.contains("server.key"),
+        "{text}"
+    );
+    assert_eq!(client(&server, authority.client_config(&TLS13)).say("PING"), Value::Simple("PONG".into()));
+
+    assert_eq!(old.say(&format!("CONFIG SET tls-cert-file {dir}/server.pem tls-key-file {dir}/server.key")), ok());
+    refusal(&server, authority.client_config(&TLS13));
+    let mut new = client(&server, other.client_config(&TLS13));
+    assert_eq!(old.say("SET k v"), ok());
+    assert_eq!(new.say("GET k"), bulk("v"));
+}

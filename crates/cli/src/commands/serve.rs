@@ -9,12 +9,13 @@ use std::thread;
 use clap::Args;
 use hikv::Store;
 use indicatif::HumanCount;
-use server::{Config, Server, StopHandle};
+use sd_notify::NotifyState;
+use server::{Config, Secret, Server, StopHandle};
 
 use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::tls::TlsArgs;
+use crate::tls::{self, TlsArgs};
 
 /// Serve the store to Redis clients
 ///
@@ -54,7 +55,12 @@ impl Serve {
         let store = self.durable.options().open(&self.dir)?;
         let stop = StopHandle::new();
         let server = self.bind(store.clone(), stop.clone())?;
+        if let Some(reload) = server.tls_reload() {
+            tls::reload_on_hangup(reload).map_err(Failure::at_signals)?;
+        }
         self.announce(&store, &server).map_err(Failure::output("standard output"))?;
+        // Nobody but a service manager waits for it, and that one has a time limit.
+        let _ = sd_notify::notify(&[NotifyState::Ready]);
         let stopper = stop.clone();
         thread::spawn(move || interrupt.wait().map(|()| stopper.stop()));
         server.run().map_err(|error| Failure::at(&self.addr, error))?;
@@ -98,14 +104,14 @@ impl Serve {
 }
 
 /// The first line of the file. It is not given as an argument, since others can see those.
-fn read_password(path: &Path) -> Result<Vec<u8>, Failure> {
+fn read_password(path: &Path) -> Result<Secret, Failure> {
     let text = fs::read(path).map_err(Failure::at_path(path))?;
     let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let password = line.strip_suffix(b"\r").unwrap_or(line);
     if password.is_empty() {
         return Err(Failure::at(path.display(), "its first line must be a password"));
     }
-    Ok(password.to_vec())
+    Ok(password.into())
 }
 
 fn describe_order(state: &str) -> &str {

@@ -76,17 +76,32 @@ impl Certificates {
         self.files.lock().clone()
     }
 
-    /// Has new connections served with what the files hold now; if that is wrong, with what they held before.
-    pub(crate) fn reload(&self) -> io::Result<()> {
-        self.change(self.files())
-    }
-
-    /// As [`Certificates::reload`], from other files.
+    /// Has new connections served with what these files hold; if that is wrong, with what was there before.
     pub(crate) fn change(&self, files: TlsFiles) -> io::Result<()> {
         let fresh = read(&files)?;
         *self.files.lock() = files;
         *self.current.lock() = fresh;
         Ok(())
+    }
+}
+
+/// Reads a running server's certificates anew.
+#[derive(Clone)]
+pub struct TlsReload {
+    certificates: Arc<Certificates>,
+}
+
+impl TlsReload {
+    pub(crate) fn new(certificates: Arc<Certificates>) -> TlsReload {
+        TlsReload { certificates }
+    }
+
+    /// Has new connections served with what the files hold now.
+    ///
+    /// # Errors
+    /// If they cannot be read, or do not fit together; connections are then served with what they held before.
+    pub fn reload(&self) -> io::Result<()> {
+        self.certificates.change(self.certificates.files())
     }
 }
 

@@ -16,7 +16,7 @@ use mio::net::TcpStream;
 use mio::{Interest, Poll, Token};
 
 pub(crate) use certificates::Certificates;
-pub use certificates::{ClientCertificate, TlsFiles};
+pub use certificates::{ClientCertificate, TlsFiles, TlsReload};
 pub(crate) use handshakes::Handshakes;
 use tls::TlsStream;
 
