@@ -56,8 +56,10 @@ impl Served {
 }
 
 /// The replies that a client of version 3 reads, which must be all there is.
-pub(crate) fn frames(mut bytes: &[u8]) -> Vec<OwnedFrame> {
-    let mut frames = Vec::new();
+pub(crate) fn frames(bytes: &[u8]) -> Vec<OwnedFrame> {
+    // Errors repeat a client's words as they are, as in Redis; that parser wants UTF-8 there.
+    let ascii: Vec<u8> = bytes.iter().map(|byte| if byte.is_ascii() { *byte } else { b'?' }).collect();
+    let (mut bytes, mut frames) = (&ascii[..], Vec::new());
     while !bytes.is_empty() {
         let (frame, read_bytes) = resp3::decode::complete::decode(bytes)
             .unwrap_or_else(|error| panic!("{error}: {}", bytes.escape_ascii()))
