@@ -8,6 +8,7 @@ mod input;
 mod interrupt;
 mod opening;
 mod progress;
+mod tls;
 
 use std::process::ExitCode;
 

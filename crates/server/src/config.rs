@@ -1,6 +1,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::secrets::Secret;
+use crate::transport::TlsFiles;
+
 /// How to serve.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -13,13 +16,33 @@ pub struct Config {
     /// The longest argument of a request in bytes, at most 1 GiB.
     pub bulk_bytes_max: usize,
     /// The password of the user `default`; every client is that user until it says otherwise.
-    pub password: Option<Vec<u8>>,
+    pub password: Option<Secret>,
     /// A file of users, each a line `user NAME RULES…` as in Redis.
     pub acl_file: Option<PathBuf>,
     /// Whether to refuse an address that others than this host can reach while the user `default` needs no password.
     pub protected: bool,
+    /// Where clients are served by TLS, beside `addr`.
+    pub tls: Option<Tls>,
     /// How long a client may take to read the last replies when the server stops.
     pub drain_max: Duration,
+}
+
+/// How to serve by TLS, in its versions 1.2 and 1.3.
+#[derive(Debug, Clone)]
+pub struct Tls {
+    /// `HOST:PORT` to listen on; port 0 takes a free one.
+    pub addr: String,
+    /// The certificates.
+    pub files: TlsFiles,
+    /// How long a client may take until both have agreed on keys.
+    pub handshake_max: Duration,
+}
+
+impl Tls {
+    /// TLS with a handshake of at most ten seconds.
+    pub fn new(addr: impl Into<String>, files: TlsFiles) -> Tls {
+        Tls { addr: addr.into(), files, handshake_max: Duration::from_secs(10) }
+    }
 }
 
 impl Default for Config {
@@ -34,6 +57,7 @@ impl Default for Config {
             password: None,
             acl_file: None,
             protected: true,
+            tls: None,
             drain_max: Duration::from_secs(5),
         }
     }

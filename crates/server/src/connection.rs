@@ -11,22 +11,22 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use hikv::{Store, Ticket};
-use mio::event::{Event, Source};
-use mio::net::TcpStream;
-use mio::{Interest, Poll, Token};
-use resp::{Parser, Protocol};
+use mio::event::Event;
+use mio::{Poll, Token};
+use resp::{Limits, Parser, Protocol};
 
 use crate::buffers::Buffers;
 use crate::clients::Record;
 use crate::held::Holders;
 use crate::idle;
-use crate::input::{Arrived, Input};
+use crate::input::Input;
 use crate::mail::{Parcel, Place};
 use crate::output::Output;
 use crate::output_limits::Unread;
 use crate::pipeline::Pipeline;
 use crate::session::Session;
 use crate::shared::{Admission, LoopCounters, Shared};
+use crate::transport::{Arrived, Transport};
 
 /// What a connection needs of its event loop for a turn.
 pub(crate) struct Worker<'a> {
@@ -50,9 +50,11 @@ pub(crate) enum Turn {
 }
 
 pub(crate) struct Connection {
-    socket: TcpStream,
+    transport: Transport,
     input: Input,
     parser: Parser,
+    /// The parser's limits are those for strangers.
+    is_limited: bool,
     pipeline: Pipeline,
     output: Output,
     unread: Unread,
@@ -73,13 +75,14 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(socket: TcpStream, addr: SocketAddr, place: Place, admission: Admission) -> Connection {
+    pub(crate) fn new(transport: Transport, addr: SocketAddr, place: Place, admission: Admission) -> Connection {
         let shared = &admission.shared;
-        let record = Arc::new(Record::new(place, addr, socket.local_addr().unwrap_or(shared.addr)));
+        let record = Arc::new(Record::new(place, addr, transport.local_addr().unwrap_or(shared.addr)));
         Connection {
-            socket,
+            transport,
             input: Input::default(),
             parser: Parser::new(shared.settings.limits()),
+            is_limited: false,
             pipeline: Pipeline::default(),
             output: Output::default(),
             unread: Unread::default(),
@@ -140,7 +143,17 @@ impl Connection {
     }
 
     pub(crate) fn register(&mut self, poll: &Poll, token: Token) -> io::Result<()> {
-        self.socket.register(poll.registry(), token, Interest::READABLE | Interest::WRITABLE)
+        self.transport.register(poll, token)
+    }
+
+    /// Whether a request waits for the end of a pause.
+    pub(crate) fn is_postponed(&self) -> bool {
+        self.session.is_postponed
+    }
+
+    /// Whether client and server have yet to agree on keys.
+    pub(crate) fn is_shaking_hands(&self) -> bool {
+        self.transport.is_shaking_hands()
     }
 
     /// Takes note of what the poller reports.
@@ -174,13 +187,13 @@ impl Connection {
     }
 
     fn advance(&mut self, worker: &mut Worker<'_>) -> io::Result<()> {
-        self.output.send(&self.socket)?;
+        self.output.send(&mut self.transport)?;
         self.execute(worker);
         if self.wants_input() {
             self.read()?;
             self.execute(worker);
         }
-        self.output.send(&self.socket)
+        self.output.send(&mut self.transport)
     }
 
     fn show(&self) {
@@ -192,9 +205,10 @@ impl Connection {
 
     fn next_turn(&self) -> Turn {
         let over = self.session.closing || (self.ended && self.starved);
-        let sendable = self.output.has_sendable() && self.output.writable;
-        let executable = !over && !self.output.is_full() && !self.starved;
-        if over && self.output.is_empty() {
+        let sent = self.output.is_empty() && !self.transport.has_unsent();
+        let sendable = (self.output.has_sendable() || self.transport.has_unsent()) && self.output.writable;
+        let executable = !over && !self.output.is_full() && !self.starved && !self.session.is_postponed;
+        if over && sent {
             Turn::Close
         } else if sendable || executable || self.wants_input() {
             Turn::Again
@@ -204,7 +218,7 @@ impl Connection {
     }
 
     fn wants_input(&self) -> bool {
-        self.readable && !self.session.closing && !self.output.is_full()
+        self.readable && self.session.goes_on() && !self.output.is_full()
     }
 
     /// Executes complete requests until none is left or the output is full. Nobody waits for a disk: replies are held instead.
@@ -219,20 +233,33 @@ impl Connection {
                 worker.holders.owe(ticket);
             }
             self.session.show();
+            if self.session.is_postponed {
+                break;
+            }
         }
     }
 
     fn has_request(&mut self) -> bool {
         if self.pipeline.is_done() {
             self.input.consume(self.pipeline.restart());
-            self.pipeline.parse(&mut self.parser, self.input.pending());
+            self.limit();
+            self.pipeline.parse(&mut self.parser, self.input.pending(), self.is_limited);
         }
         self.starved = self.pipeline.is_done();
         !self.starved
     }
 
+    /// Holds the client to what it may send, which depends on whether it has said who it is.
+    fn limit(&mut self) {
+        let is_stranger = self.session.login.user().is_none();
+        if mem::replace(&mut self.is_limited, is_stranger) != is_stranger {
+            let settings = &self.admission.shared.settings;
+            self.parser.set_limits(if is_stranger { Limits::for_strangers() } else { settings.limits() });
+        }
+    }
+
     fn read(&mut self) -> io::Result<()> {
-        match self.input.read(&self.socket, self.parser.wanted_bytes())? {
+        match self.input.read(&mut self.transport, self.parser.wanted_bytes())? {
             Arrived::Some => {}
             // A read that leaves room has emptied the socket, and what comes later is reported, but an end that was
             // reported with the data is not reported again.

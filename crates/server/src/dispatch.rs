@@ -96,6 +96,7 @@ pub(crate) fn queue(entry: Entry, request: &Request<'_>, transaction: &mut Trans
         return Err(Sentence::TransactionTooLong.into());
     }
     transaction.needs_room |= entry.command.has(flag::DENYOOM);
+    transaction.changes |= entry.command.has(flag::WRITE) || entry.command.name == "publish";
     transaction.requests.push_copy(request);
     Ok(())
 }
@@ -123,12 +124,12 @@ pub(crate) fn execute(entry: Entry, call: &mut Call<'_>) -> Result<(), Refusal> 
     if call.session.tracks && entry.command.has(flag::READONLY) {
         track(entry, call);
     }
-    let (Action::Apply(apply) | Action::Put(apply)) = entry.command.action else {
-        return crate::reads::answer_apart(call);
-    };
     if !call.shared.monitors.is_empty() && !entry.command.has(flag::ADMIN | flag::SKIP_MONITOR) {
         monitors::show(call.shared, call.session, &call.request);
     }
+    let (Action::Apply(apply) | Action::Put(apply)) = entry.command.action else {
+        return crate::reads::answer_apart(call);
+    };
     note_use(entry, call.slot(), call.shared)?;
     let tells_new = call.shared.settings.notified_classes() & NEW != 0 && entry.command.has(flag::WRITE);
     let absent = if tells_new { absent_keys(entry, call)? } else { Vec::new() };

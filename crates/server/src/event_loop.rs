@@ -1,5 +1,6 @@
 //! One thread's share of the connections.
 
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 use std::mem;
 use std::net::SocketAddr;
@@ -7,7 +8,6 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use mio::net::TcpStream;
 use mio::{Events, Poll, Token};
 use slab::Slab;
 
@@ -19,13 +19,14 @@ use crate::held::Holders;
 use crate::idle::Watchman;
 use crate::mail::{Letter, Parcel, Place};
 use crate::shared::{Admission, Shared};
+use crate::transport::{Handshakes, Transport};
 
 /// Events taken from the poller at a time; more wait in the kernel.
 const EVENT_COUNT_MAX: usize = 1024;
 
-/// Connections have their number in `connections` as token.
-const LISTENER: Token = Token(usize::MAX);
-pub(crate) const WAKER: Token = Token(usize::MAX - 1);
+/// Connections have their number in `connections` as token; the listeners follow.
+pub(crate) const WAKER: Token = Token(usize::MAX);
+const FIRST_LISTENER: usize = usize::MAX - 2;
 
 struct Slot {
     connection: Connection,
@@ -40,7 +41,7 @@ pub(crate) struct EventLoop {
     shared: Arc<Shared>,
     poll: Poll,
     letters: Receiver<Letter>,
-    acceptor: Option<Acceptor>,
+    acceptors: Vec<Acceptor>,
     connections: Slab<Slot>,
     /// Connections that get a turn.
     ready: Vec<usize>,
@@ -49,6 +50,9 @@ pub(crate) struct EventLoop {
     /// Somebody has woken the loop: other loops, or the store, for which `holders` wait.
     is_woken: bool,
     watchman: Watchman,
+    handshakes: Handshakes,
+    /// Connections that wait for the end of a pause; some may be gone.
+    postponed: BTreeSet<usize>,
     /// When to give up on clients that do not read their last replies; set once the server stops.
     deadline: Option<Instant>,
 }
@@ -65,7 +69,9 @@ impl EventLoop {
             shared,
             poll,
             letters,
-            acceptor: None,
+            acceptors: Vec::new(),
+            handshakes: Handshakes::default(),
+            postponed: BTreeSet::new(),
             connections: Slab::new(),
             ready: Vec::new(),
             buffers: Buffers::default(),
@@ -76,10 +82,10 @@ impl EventLoop {
         }
     }
 
-    /// Makes this the loop that accepts.
+    /// Makes this the loop that accepts, from each of up to two acceptors.
     pub(crate) fn accept_from(&mut self, mut acceptor: Acceptor) -> io::Result<()> {
-        acceptor.register(&self.poll, LISTENER)?;
-        self.acceptor = Some(acceptor);
+        acceptor.register(&self.poll, Token(FIRST_LISTENER + self.acceptors.len()))?;
+        self.acceptors.push(acceptor);
         Ok(())
     }
 
@@ -101,9 +107,11 @@ impl EventLoop {
             }
             self.accept();
             self.take_letters();
+            self.end_handshakes();
             if self.shared.stop.is_stopped() && self.deadline.is_none() {
                 self.begin_to_stop();
             }
+            self.end_pause();
             self.close_idle();
             if mem::take(&mut self.is_woken) {
                 self.release();
@@ -129,18 +137,20 @@ impl EventLoop {
             return Some(Duration::ZERO);
         }
         let until_deadline = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let retry_after = || self.acceptor.as_ref()?.retry_after();
+        let retry_after = || self.acceptors.iter().filter_map(Acceptor::retry_after).min();
         let until_expiry = if self.index == 0 { self.shared.expirations.sleep_time() } else { None };
         let until_look = self.watchman.sleep_time(self.shared.settings.idle_seconds_max());
-        [until_deadline.or_else(retry_after), until_expiry, until_look].into_iter().flatten().min()
+        let until_unpaused = if self.postponed.is_empty() { None } else { self.shared.pause.remaining() };
+        let until_end = until_deadline.or_else(retry_after);
+        let waits = [until_end, until_expiry, until_look, until_unpaused, self.handshakes.timeout()];
+        waits.into_iter().flatten().min()
     }
 
     fn note(&mut self, events: &Events) {
         for event in events {
             let key = event.token().0;
-            if event.token() == LISTENER
-                && let Some(acceptor) = &mut self.acceptor
-            {
+            let listener = key.checked_sub(FIRST_LISTENER);
+            if let Some(acceptor) = listener.and_then(|index| self.acceptors.get_mut(index)) {
                 acceptor.expect_some();
             } else if event.token() == WAKER {
                 self.is_woken = true;
@@ -153,15 +163,13 @@ impl EventLoop {
     }
 
     fn accept(&mut self) {
-        if let Some(acceptor) = &mut self.acceptor {
-            acceptor.accept_waiting();
-        }
+        self.acceptors.iter_mut().for_each(Acceptor::accept_waiting);
     }
 
-    fn take_letters(&mut self) {
+    pub(crate) fn take_letters(&mut self) {
         while let Ok(letter) = self.letters.try_recv() {
             match letter {
-                Letter::Arrival(socket, addr, admission) => self.adopt(socket, addr, admission),
+                Letter::Arrival(transport, addr, admission) => self.adopt(transport, addr, admission),
                 Letter::Parcel { receivers, parcel } => self.deliver(&receivers, &parcel),
                 Letter::Close(place) => self.close(place),
             }
@@ -169,11 +177,14 @@ impl EventLoop {
     }
 
     /// Takes over a connection that was given to this loop.
-    fn adopt(&mut self, socket: TcpStream, addr: SocketAddr, admission: Admission) {
+    fn adopt(&mut self, transport: Transport, addr: SocketAddr, admission: Admission) {
         let entry = self.connections.vacant_entry();
         let key = entry.key();
         let place = Place { loop_index: self.index, key, client_id: admission.client_id };
-        let mut connection = Connection::new(socket, addr, place, admission);
+        if transport.is_shaking_hands() {
+            self.handshakes.begin(place, self.shared.handshake_max);
+        }
+        let mut connection = Connection::new(transport, addr, place, admission);
         // A refusal leaves the connection to be dropped, which closes it.
         if connection.register(&self.poll, Token(key)).is_ok() {
             entry.insert(Slot { connection, queued: false, holds: false });
@@ -231,10 +242,31 @@ impl EventLoop {
         }
     }
 
+    /// Closes the connections whose handshake takes too long.
+    fn end_handshakes(&mut self) {
+        while let Some(place) = self.handshakes.pop_overdue() {
+            if self.connections.get(place.key).is_some_and(|slot| slot.connection.is_shaking_hands()) {
+                self.close(place);
+            }
+        }
+    }
+
+    /// Lets those go on who were paused, once they may.
+    fn end_pause(&mut self) {
+        if !self.postponed.is_empty() && self.shared.pause.remaining().is_none() {
+            for key in mem::take(&mut self.postponed) {
+                if self.connections.contains(key) {
+                    self.queue(key);
+                }
+            }
+        }
+    }
+
     /// Takes no more connections, and has those there are finish.
     fn begin_to_stop(&mut self) {
         self.deadline = Some(Instant::now() + self.shared.drain_max);
-        self.acceptor = None;
+        self.acceptors.clear();
+        self.shared.pause.end();
         let keys: Vec<usize> = self.connections.iter().map(|(key, _)| key).collect();
         keys.into_iter().for_each(|key| self.finish_if_stopping(key));
     }
@@ -266,6 +298,7 @@ impl EventLoop {
             }
             match turn {
                 Turn::Again => self.queue(key),
+                Turn::Wait if slot.connection.is_postponed() => drop(self.postponed.insert(key)),
                 Turn::Wait => {}
                 Turn::Close => drop(self.connections.remove(key)),
             }

@@ -2,11 +2,9 @@
 
 use std::io;
 use std::mem;
-use std::os::fd::AsFd;
-
-use rustix::buffer::spare_capacity;
 
 use crate::buffers::{Buffers, keep};
+use crate::transport::{Arrived, Transport};
 
 /// Room for one read: what a socket delivers at once to a busy server, and a bound on one connection's turn.
 const READ_BYTES: usize = 64 << 10;
@@ -19,16 +17,6 @@ pub(crate) struct Input {
     bytes: Vec<u8>,
     /// The bytes before it have been consumed.
     start: usize,
-}
-
-/// What a read brought.
-pub(crate) enum Arrived {
-    /// As much as there was room for, or less: the socket may hold more.
-    Some,
-    /// All that the socket held.
-    All,
-    /// The client will send no more.
-    End,
 }
 
 impl Input {
@@ -64,16 +52,9 @@ impl Input {
     }
 
     /// Reads once. `wanted_bytes` is the length that would complete the request, or 0.
-    pub(crate) fn read(&mut self, socket: impl AsFd, wanted_bytes: usize) -> io::Result<Arrived> {
+    pub(crate) fn read(&mut self, transport: &mut Transport, wanted_bytes: usize) -> io::Result<Arrived> {
         self.make_room(wanted_bytes);
-        let room_bytes = self.bytes.capacity() - self.bytes.len();
-        match rustix::io::retry_on_intr(|| rustix::io::read(&socket, spare_capacity(&mut self.bytes))) {
-            Ok(0) => Ok(Arrived::End),
-            Ok(read_bytes) if read_bytes == room_bytes => Ok(Arrived::Some),
-            Ok(_) => Ok(Arrived::All),
-            Err(rustix::io::Errno::AGAIN) => Ok(Arrived::All),
-            Err(error) => Err(error.into()),
-        }
+        transport.read(&mut self.bytes)
     }
 
     /// Makes room at the end. The buffer grows with what has arrived and not with what is announced, at most to twice

@@ -1,7 +1,7 @@
 //! A server for Redis clients on a hikv store.
 //!
 //! ```text
-//! socket -> Input -> resp::Parser -> Requests -> Pipeline -> commands -> Reply -> Output -> socket
+//! transport -> Input -> resp::Parser -> Requests -> Pipeline -> commands -> Reply -> Output -> transport
 //! ```
 //!
 //! Each thread runs one `event_loop` with its own share of the connections; the first also accepts. A connection's
@@ -31,6 +31,8 @@ mod gate;
 mod glob;
 mod held;
 mod idle;
+#[cfg(feature = "in-process")]
+mod in_process;
 mod input;
 mod latency;
 mod mail;
@@ -39,9 +41,11 @@ mod monitors;
 mod notify;
 mod output;
 mod output_limits;
+mod pause;
 mod pipeline;
 mod pubsub;
 mod reads;
+mod secrets;
 mod server;
 mod session;
 mod settings;
@@ -50,9 +54,14 @@ mod slowlog;
 mod stop;
 mod table;
 mod tracking;
+mod transport;
 mod watch;
 mod writes;
 
-pub use config::Config;
+pub use config::{Config, Tls};
+#[cfg(feature = "in-process")]
+pub use in_process::InProcess;
+pub use secrets::Secret;
 pub use server::Server;
 pub use stop::StopHandle;
+pub use transport::{ClientCertificate, TlsFiles, TlsReload};

@@ -5,15 +5,15 @@
 //! the client takes them, and nothing else is executed for the client meanwhile. Nothing keeps a large value in place
 //! that long; if it is replaced before the client has taken it, the connection is closed, since its length has been sent.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::mem;
 
 use hikv::{Error, Store, Ticket, ValueReader};
-use mio::net::TcpStream;
 use resp::{Protocol, Reply};
 
 use crate::buffers::{Buffers, keep};
 use crate::held::Held;
+use crate::transport::Transport;
 
 /// Unsent bytes that stop a connection's execution: several socket buffers' worth, few enough for ten thousand clients.
 pub(crate) const FULL_BYTES: usize = 256 << 10;
@@ -121,10 +121,10 @@ impl Output {
     }
 
     /// Sends until nothing is left, the socket takes no more, or others should have a turn.
-    pub(crate) fn send(&mut self, mut socket: &TcpStream) -> io::Result<()> {
+    pub(crate) fn send(&mut self, transport: &mut Transport) -> io::Result<()> {
         let mut turn_bytes = 0;
         while self.writable && turn_bytes < TURN_BYTES_MAX && self.load()? {
-            match socket.write(self.sendable()) {
+            match transport.write(self.sendable()) {
                 Ok(sent_bytes) => {
                     self.sent += sent_bytes;
                     turn_bytes += sent_bytes;
@@ -133,6 +133,24 @@ impl Output {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
+        }
+        self.flush(transport)
+    }
+
+    /// Moves everything that waits to the end of `bytes`.
+    #[cfg(feature = "in-process")]
+    pub(crate) fn drain_to(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
+        while self.load()? {
+            bytes.extend_from_slice(self.unsent());
+            self.sent = self.bytes.len();
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, transport: &mut Transport) -> io::Result<()> {
+        match transport.flush() {
+            Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error),
+            outcome => self.writable &= outcome.is_ok(),
         }
         Ok(())
     }

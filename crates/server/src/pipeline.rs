@@ -71,9 +71,11 @@ impl Pipeline {
         mem::take(&mut self.parsed_bytes)
     }
 
-    /// Finds the next requests in `input`.
-    pub(crate) fn parse(&mut self, parser: &mut Parser, input: &[u8]) {
-        match parser.parse(input, &mut self.requests, REQUEST_COUNT_MAX) {
+    /// Finds the next requests in `input`. A client that is nobody yet may become somebody by the first of them, and is
+    /// held to other limits until then.
+    pub(crate) fn parse(&mut self, parser: &mut Parser, input: &[u8], is_stranger: bool) {
+        let count_max = if is_stranger { 1 } else { REQUEST_COUNT_MAX };
+        match parser.parse(input, &mut self.requests, count_max) {
             Ok(parsed_bytes) => self.parsed_bytes = parsed_bytes,
             Err(breach) => self.breach = Some(breach),
         }
@@ -84,7 +86,8 @@ impl Pipeline {
         let first = self.cursor.request;
         let mut tally = Tally::default();
         let mut pass = Some(worker.shared.gate.pass(worker.lane));
-        while self.cursor.request < self.requests.len() && !output.is_full() && !session.closing {
+        session.is_postponed = false;
+        while self.cursor.request < self.requests.len() && !output.is_full() && session.goes_on() {
             self.step(input, session, worker, output, &mut tally, &mut pass);
         }
         drop(pass);
@@ -113,6 +116,10 @@ impl Pipeline {
         let first = self.cursor.request;
         let request = self.requests.get(first, input);
         match dispatch::admit(&request, session) {
+            Ok(entry) if shared.pause.holds(entry, session) => {
+                session.is_postponed = true;
+                return;
+            }
             Ok(entry) if entry.command.is_read() && session.is_plain() && shared.monitors.is_empty() => {
                 session.record.command.store(entry.number, Ordering::Relaxed);
                 let group = reads::gather(&self.requests, input, self.cursor, session, shared);

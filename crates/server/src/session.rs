@@ -32,6 +32,8 @@ pub(crate) struct Transaction {
     pub(crate) is_broken: bool,
     /// One of them needs room.
     pub(crate) needs_room: bool,
+    /// One of them does what others may notice.
+    pub(crate) changes: bool,
 }
 
 pub(crate) struct Session {
@@ -47,6 +49,8 @@ pub(crate) struct Session {
     pub(crate) transaction: Option<Box<Transaction>>,
     /// A transaction's requests are being executed.
     pub(crate) is_executing: bool,
+    /// Its next request waits for the end of a pause.
+    pub(crate) is_postponed: bool,
     pub(crate) watching: Watching,
     pub(crate) channels: BTreeSet<Vec<u8>>,
     pub(crate) patterns: BTreeSet<Vec<u8>>,
@@ -68,6 +72,7 @@ impl Session {
             replies: Replies::default(),
             transaction: None,
             is_executing: false,
+            is_postponed: false,
             watching: Watching::default(),
             channels: BTreeSet::new(),
             patterns: BTreeSet::new(),
@@ -94,6 +99,11 @@ impl Session {
             Kind::Channel => &mut self.channels,
             Kind::Pattern => &mut self.patterns,
         }
+    }
+
+    /// Whether its next request may be executed now.
+    pub(crate) fn goes_on(&self) -> bool {
+        !self.closing && !self.is_postponed
     }
 
     /// Whether its requests may be executed in any way that gives the same replies.

@@ -1,6 +1,6 @@
 //! What all event loops share: the store, and counters, each on the cache lines of the loop that writes them.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -17,10 +17,12 @@ use crate::latency::Latency;
 use crate::mail::Mailbox;
 use crate::memory::MemoryLimit;
 use crate::monitors::Monitors;
+use crate::pause::Pause;
 use crate::pubsub::PubSub;
 use crate::settings::Settings;
 use crate::slowlog::SlowLog;
 use crate::tracking::Tracking;
+use crate::transport::Certificates;
 use crate::watch::Watches;
 
 /// The state of one server.
@@ -48,9 +50,13 @@ pub(crate) struct Shared {
     pub(crate) memory: MemoryLimit,
     pub(crate) slowlog: SlowLog,
     pub(crate) latency: Latency,
+    pub(crate) pause: Pause,
     pub(crate) stop: StopHandle,
     /// How long clients may take to read their last replies.
     pub(crate) drain_max: Duration,
+    /// How long clients may take until TLS is agreed on.
+    pub(crate) handshake_max: Duration,
+    pub(crate) certificates: Option<Arc<Certificates>>,
 }
 
 /// The ordered operations, for who waits until keys are in order, and for who does not.
@@ -121,6 +127,11 @@ impl Shared {
         }
     }
 
+    /// Whether clients from there are turned away, since they could do everything without a password.
+    pub(crate) fn is_closed_to(&self, ip: IpAddr) -> bool {
+        is_elsewhere(ip) && self.settings.is_protected() && self.acl.is_open()
+    }
+
     /// The most clients at a time.
     fn clients_max(&self) -> usize {
         self.settings.clients_max().min(self.max_clients)
@@ -140,6 +151,10 @@ impl LoopCounters {
         self.misses.fetch_add(tally.misses, Ordering::Relaxed);
         self.errors.fetch_add(tally.errors, Ordering::Relaxed);
     }
+}
+
+fn is_elsewhere(ip: IpAddr) -> bool {
+    !ip.to_canonical().is_loopback()
 }
 
 /// A client's place among [`Shared::max_clients`], on one loop; dropping it frees the place.
@@ -169,5 +184,20 @@ impl Admission {
 impl Drop for Admission {
     fn drop(&mut self) {
         self.shared.loops[self.loop_index].clients.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_host_has_several_addresses() {
+        for ip in ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"] {
+            assert!(!is_elsewhere(ip.parse().expect("an address")), "{ip}");
+        }
+        for ip in ["10.0.0.1", "0.0.0.0", "::", "::ffff:10.0.0.1", "fe80::1"] {
+            assert!(is_elsewhere(ip.parse().expect("an address")), "{ip}");
+        }
     }
 }

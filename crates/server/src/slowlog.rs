@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use parking_lot::Mutex;
 use resp::Request;
 
+use crate::secrets;
 use crate::session::Session;
 use crate::settings::Settings;
 
@@ -77,25 +78,17 @@ impl SlowLog {
 fn shown_arguments(request: &Request<'_>) -> Vec<Vec<u8>> {
     let count = request.len();
     let shown_count = if count > ARGUMENT_COUNT_MAX { ARGUMENT_COUNT_MAX - 1 } else { count };
-    let mut shown: Vec<Vec<u8>> = (0..shown_count).map(|index| shown_argument(request.argument(index))).collect();
+    let mut shown: Vec<Vec<u8>> = (0..shown_count).map(|index| cut(secrets::shown(request, index))).collect();
     if count > shown_count {
         shown.push(format!("... ({} more arguments)", count - shown_count).into_bytes());
-    }
-    if has_secrets(request) {
-        shown.iter_mut().skip(2).for_each(|argument| *argument = b"(redacted)".to_vec());
     }
     shown
 }
 
-fn shown_argument(argument: &[u8]) -> Vec<u8> {
+fn cut(argument: &[u8]) -> Vec<u8> {
     let mut shown = argument[..argument.len().min(ARGUMENT_BYTES_MAX)].to_vec();
     if argument.len() > ARGUMENT_BYTES_MAX {
         shown.extend_from_slice(format!("... ({} more bytes)", argument.len() - ARGUMENT_BYTES_MAX).as_bytes());
     }
     shown
-}
-
-/// Whether arguments from the third on may be secrets.
-fn has_secrets(request: &Request<'_>) -> bool {
-    [&b"acl"[..], b"config", b"hello"].iter().any(|name| request.name().eq_ignore_ascii_case(name))
 }

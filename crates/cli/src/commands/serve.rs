@@ -9,12 +9,14 @@ use std::thread;
 use clap::Args;
 use hikv::{JournalStats, Store};
 use indicatif::{HumanBytes, HumanCount};
-use server::{Config, Server, StopHandle};
+use sd_notify::NotifyState;
+use server::{Config, Secret, Server, StopHandle};
 
 use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::opening;
+use crate::tls::{self, TlsArgs};
 
 /// Serve the store to Redis clients
 ///
@@ -41,6 +43,8 @@ pub(crate) struct Serve {
     /// A file of users and their rights, as Redis' aclfile
     #[arg(long, value_name = "FILE")]
     acl_file: Option<PathBuf>,
+    #[command(flatten)]
+    tls: TlsArgs,
     /// Listen beyond this host though nobody needs a password
     #[arg(long)]
     unprotected: bool,
@@ -52,7 +56,12 @@ impl Serve {
         let store = opening::open(&self.durable.options(), &self.dir)?;
         let stop = StopHandle::new();
         let server = self.bind(store.clone(), stop.clone())?;
+        if let Some(reload) = server.tls_reload() {
+            tls::reload_on_hangup(reload).map_err(Failure::at_signals)?;
+        }
         self.announce(&store, &server).map_err(Failure::output("standard output"))?;
+        // Nobody but a service manager waits for it, and that one has a time limit.
+        let _ = sd_notify::notify(&[NotifyState::Ready]);
         let stopper = stop.clone();
         thread::spawn(move || interrupt.wait().map(|()| stopper.stop()));
         server.run().map_err(|error| Failure::at(&self.addr, error))?;
@@ -71,6 +80,7 @@ impl Serve {
             password: self.password_file.as_deref().map(read_password).transpose()?,
             acl_file: self.acl_file.clone(),
             protected: !self.unprotected,
+            tls: self.tls.config(),
             ..default
         };
         Server::bind(store, config, stop).map_err(|error| match error.kind() {
@@ -84,6 +94,9 @@ impl Serve {
         let mut out = io::stdout().lock();
         writeln!(out, "serving {}, {} items", self.dir.display(), HumanCount(stats.items))?;
         writeln!(out, "  address     {}, Redis protocol", server.local_addr())?;
+        if let Some(addr) = server.local_tls_addr() {
+            writeln!(out, "  tls         {addr}, TLS 1.2 and 1.3")?;
+        }
         writeln!(out, "  order       {}", describe_order(stats.order))?;
         writeln!(out, "  medium      {}", stats.medium)?;
         if let Some(journal) = stats.journal {
@@ -95,14 +108,14 @@ impl Serve {
 }
 
 /// The first line of the file. It is not given as an argument, since others can see those.
-fn read_password(path: &Path) -> Result<Vec<u8>, Failure> {
+fn read_password(path: &Path) -> Result<Secret, Failure> {
     let text = fs::read(path).map_err(Failure::at_path(path))?;
     let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let password = line.strip_suffix(b"\r").unwrap_or(line);
     if password.is_empty() {
         return Err(Failure::at(path.display(), "its first line must be a password"));
     }
-    Ok(password.to_vec())
+    Ok(password.into())
 }
 
 fn describe_journal(durability: &str, journal: &JournalStats) -> String {

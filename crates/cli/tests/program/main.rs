@@ -13,6 +13,7 @@ mod medium;
 mod repair;
 mod scan;
 mod serve;
+mod serve_tls;
 mod state;
 mod support;
 mod transfer;

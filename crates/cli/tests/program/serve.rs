@@ -40,6 +40,12 @@ impl Serving {
         &self.banner
     }
 
+    /// The port that is served by TLS.
+    pub(crate) fn tls_port(&self) -> &str {
+        let (_, rest) = self.banner.split_once("tls         127.0.0.1:").unwrap();
+        rest.split(',').next().unwrap()
+    }
+
     /// The first `len_bytes` of the answer to `request`.
     pub(crate) fn ask(&self, request: &[u8], len_bytes: usize) -> Vec<u8> {
         let mut socket = TcpStream::connect(&self.address).unwrap();

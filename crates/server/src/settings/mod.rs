@@ -2,7 +2,9 @@
 
 mod parameters;
 
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use std::path::PathBuf;
 
 use parking_lot::Mutex;
 use resp::Limits;
@@ -13,12 +15,17 @@ use crate::Config;
 use crate::notify::{self, Class};
 use crate::output_limits::{Limit, OutputLimits, SharedLimit};
 
+fn port_of(addr: &str) -> &str {
+    addr.rsplit_once(':').map_or("0", |(_, port)| port)
+}
+
 /// Values as texts, and those that are needed often as numbers.
 pub(crate) struct Settings {
     values: Mutex<Vec<String>>,
     clients_max: AtomicUsize,
     memory_bytes_max: AtomicU64,
     bulk_bytes_max: AtomicUsize,
+    is_protected: AtomicBool,
     notified_classes: AtomicU32,
     slow_us_min: AtomicI64,
     slow_count_max: AtomicUsize,
@@ -36,6 +43,7 @@ impl Settings {
             clients_max: AtomicUsize::new(0),
             memory_bytes_max: AtomicU64::new(0),
             bulk_bytes_max: AtomicUsize::new(0),
+            is_protected: AtomicBool::new(true),
             notified_classes: AtomicU32::new(0),
             slow_us_min: AtomicI64::new(0),
             slow_count_max: AtomicUsize::new(0),
@@ -45,16 +53,22 @@ impl Settings {
             idle_seconds_max: AtomicU64::new(0),
             keep_alive_seconds: AtomicU32::new(0),
         };
+        let tls = config.tls.as_ref();
+        let shown = |path: Option<&PathBuf>| path.map(|path| path.display().to_string()).unwrap_or_default();
         let (host, port) = config.addr.rsplit_once(':').unwrap_or((&config.addr, "0"));
-        let file = config.acl_file.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
         for (name, value) in [
             ("bind", host.to_owned()),
             ("port", port.to_owned()),
-            ("aclfile", file),
+            ("aclfile", shown(config.acl_file.as_ref())),
             ("io-threads", config.threads.to_string()),
             ("maxclients", config.max_clients.to_string()),
             ("proto-max-bulk-len", config.bulk_bytes_max.to_string()),
             ("protected-mode", if config.protected { "yes" } else { "no" }.to_owned()),
+            ("tls-auth-clients", tls.map_or("no", |tls| tls.files.client_certificate.name()).to_owned()),
+            ("tls-ca-cert-file", shown(tls.and_then(|tls| tls.files.client_ca.as_ref()))),
+            ("tls-cert-file", shown(tls.map(|tls| &tls.files.certificate))),
+            ("tls-key-file", shown(tls.map(|tls| &tls.files.key))),
+            ("tls-port", tls.map_or("0", |tls| port_of(&tls.addr)).to_owned()),
         ] {
             settings.put(by_name(name.as_bytes()).expect("a known parameter"), value);
         }
@@ -91,6 +105,7 @@ impl Settings {
             Effect::Clients => self.clients_max.store(number as usize, Ordering::Relaxed),
             Effect::Memory => self.memory_bytes_max.store(value.parse().unwrap_or(0), Ordering::Relaxed),
             Effect::BulkBytes => self.bulk_bytes_max.store(number as usize, Ordering::Relaxed),
+            Effect::Protection => self.is_protected.store(value == "yes", Ordering::Relaxed),
             Effect::Events => {
                 let classes = notify::parse(value.as_bytes()).unwrap_or(0);
                 self.notified_classes.store(classes, Ordering::Relaxed);
@@ -105,7 +120,7 @@ impl Settings {
             }
             Effect::IdleTime => self.idle_seconds_max.store(number as u64, Ordering::Relaxed),
             Effect::KeepAlive => self.keep_alive_seconds.store(number as u32, Ordering::Relaxed),
-            Effect::None | Effect::Fixed | Effect::Password => {}
+            Effect::None | Effect::Fixed | Effect::Password | Effect::Tls => {}
         }
     }
 
@@ -122,6 +137,11 @@ impl Settings {
     /// The longest argument of a request, and the longest value that a command may make, in bytes.
     pub(crate) fn bulk_bytes_max(&self) -> usize {
         self.bulk_bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// Whether clients from elsewhere are turned away while nobody needs a password.
+    pub(crate) fn is_protected(&self) -> bool {
+        self.is_protected.load(Ordering::Relaxed)
     }
 
     /// What a new connection may send.

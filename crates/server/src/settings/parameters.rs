@@ -36,6 +36,7 @@ pub(crate) enum Effect {
     Clients,
     Memory,
     BulkBytes,
+    Protection,
     Events,
     SlowTime,
     SlowCount,
@@ -44,6 +45,8 @@ pub(crate) enum Effect {
     IdleTime,
     KeepAlive,
     Password,
+    /// Certificates are read anew.
+    Tls,
 }
 
 pub(crate) struct Parameter {
@@ -64,7 +67,7 @@ const fn int(min: i64, max: i64) -> Kind {
 const ANY_BYTES: Kind = Kind::Bytes { min: 0, max: u64::MAX };
 
 /// By name.
-pub(crate) static PARAMETERS: [Parameter; 36] = [
+pub(crate) static PARAMETERS: [Parameter; 41] = [
     parameter("acl-pubsub-default", "resetchannels", Kind::Choice(&["resetchannels", "allchannels"]), Effect::Fixed),
     parameter("aclfile", "", Kind::Text, Effect::Fixed),
     parameter("activerehashing", "yes", Kind::YesOrNo, Effect::None),
@@ -98,7 +101,7 @@ pub(crate) static PARAMETERS: [Parameter; 36] = [
     parameter("notify-keyspace-events", "", Kind::Events, Effect::Events),
     parameter("port", "0", int(0, 65_535), Effect::Fixed),
     parameter("proto-max-bulk-len", "536870912", Kind::Bytes { min: 1 << 20, max: 1 << 30 }, Effect::BulkBytes),
-    parameter("protected-mode", "yes", Kind::YesOrNo, Effect::Fixed),
+    parameter("protected-mode", "yes", Kind::YesOrNo, Effect::Protection),
     parameter("requirepass", "", Kind::Text, Effect::Password),
     parameter("save", "", Kind::Text, Effect::None),
     parameter("slave-read-only", "yes", Kind::YesOrNo, Effect::Fixed),
@@ -106,6 +109,11 @@ pub(crate) static PARAMETERS: [Parameter; 36] = [
     parameter("slowlog-max-len", "128", int(0, 1 << 20), Effect::SlowCount),
     parameter("tcp-keepalive", "300", int(0, i32::MAX as i64), Effect::KeepAlive),
     parameter("timeout", "0", int(0, i32::MAX as i64), Effect::IdleTime),
+    parameter("tls-auth-clients", "no", Kind::Choice(&["no", "optional", "yes"]), Effect::Tls),
+    parameter("tls-ca-cert-file", "", Kind::Text, Effect::Tls),
+    parameter("tls-cert-file", "", Kind::Text, Effect::Tls),
+    parameter("tls-key-file", "", Kind::Text, Effect::Tls),
+    parameter("tls-port", "0", int(0, 65_535), Effect::Fixed),
 ];
 
 /// The number of the parameter with this name, in any case.

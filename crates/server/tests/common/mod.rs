@@ -18,6 +18,7 @@ const REPLY_MAX: Duration = Duration::from_secs(60);
 
 pub(crate) struct TestServer {
     pub(crate) addr: SocketAddr,
+    tls_addr: Option<SocketAddr>,
     pub(crate) stop: StopHandle,
     pub(crate) store: Store,
     thread: Option<JoinHandle<io::Result<()>>>,
@@ -55,9 +56,13 @@ impl TestServer {
         let config = Config { addr: "127.0.0.1:0".into(), ..config };
         let stop = StopHandle::new();
         let server = Server::bind(store.clone(), config, stop.clone()).expect("a free port binds");
-        let addr = server.local_addr();
+        let (addr, tls_addr) = (server.local_addr(), server.local_tls_addr());
         let thread = thread::spawn(move || server.run());
-        TestServer { addr, stop, store, thread: Some(thread), dir: Some(dir) }
+        TestServer { addr, tls_addr, stop, store, thread: Some(thread), dir: Some(dir) }
+    }
+
+    pub(crate) fn tls_addr(&self) -> SocketAddr {
+        self.tls_addr.expect("the server was told to listen for TLS")
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -147,8 +152,8 @@ pub(crate) fn encode<A: AsRef<[u8]>>(arguments: &[A]) -> Vec<u8> {
     bytes
 }
 
-pub(crate) struct Client {
-    stream: BufReader<TcpStream>,
+pub(crate) struct Client<S = TcpStream> {
+    stream: BufReader<S>,
 }
 
 impl Client {
@@ -156,11 +161,7 @@ impl Client {
         let stream = TcpStream::connect(addr).expect("the server listens");
         stream.set_read_timeout(Some(REPLY_MAX)).expect("a timeout is set");
         stream.set_nodelay(true).expect("nodelay is set");
-        Client { stream: BufReader::new(stream) }
-    }
-
-    pub(crate) fn send(&mut self, bytes: &[u8]) {
-        self.stream.get_mut().write_all(bytes).expect("the server takes what is sent");
+        Client::over(stream)
     }
 
     /// Sends as much as the socket takes at once, and returns how much that was.
@@ -179,6 +180,16 @@ impl Client {
     /// Says that nothing more will be sent.
     pub(crate) fn end(&mut self) {
         self.stream.get_mut().shutdown(std::net::Shutdown::Write).expect("the connection is open");
+    }
+}
+
+impl<S: Read + Write> Client<S> {
+    pub(crate) fn over(stream: S) -> Client<S> {
+        Client { stream: BufReader::new(stream) }
+    }
+
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
+        self.stream.get_mut().write_all(bytes).expect("the server takes what is sent");
     }
 
     pub(crate) fn call<A: AsRef<[u8]>>(&mut self, arguments: &[A]) -> Value {
