@@ -9,7 +9,7 @@ use crate::call::Call;
 use crate::databases::Slot;
 use crate::errors::{Refusal, Sentence};
 use crate::monitors;
-use crate::notify::{self, NEW};
+use crate::notify::NEW;
 use crate::session::{Replies, Session, Transaction};
 use crate::shared::Shared;
 use crate::table::{self, Action, Entry, flag};
@@ -153,18 +153,17 @@ fn absent_keys(entry: Entry, call: &Call<'_>) -> Result<Vec<usize>, Refusal> {
 fn tell_new(call: &Call<'_>, absent: &[usize]) -> Result<(), Refusal> {
     for index in absent {
         if call.store().contains(call.key(*index))? {
-            notify::tell(call.shared, NEW, "new", call.session.db, call.argument(*index));
+            call.changed(NEW, "new", *index);
         }
     }
     Ok(())
 }
 
-/// Notes the keys that a client is about to read, and when they expire.
+/// Notes the keys that a client is about to read.
 fn track(entry: Entry, call: &Call<'_>) {
     for (index, _) in entry.command.keys.positions(call.request.len()) {
         let raw = call.key(index);
         tracking::note(call.shared, &raw, call.argument(index), call.session.record.place);
-        call.look_at_expiry(&raw);
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) enum Sentence {
     WatchInMulti,
     ExecAbort,
     ExecOutOfMemory,
+    ExecKeyCount,
+    ExecBytes,
     OutOfMemory,
     NotInTransaction,
     TransactionTooLong,
@@ -80,6 +82,12 @@ impl Sentence {
             Sentence::OutOfMemory => "OOM command not allowed when used memory > 'maxmemory'.",
             Sentence::ExecOutOfMemory => {
                 "EXECABORT Transaction discarded because of: OOM command not allowed when used memory > 'maxmemory'."
+            }
+            Sentence::ExecKeyCount => {
+                "EXECABORT Transaction discarded because of: it changes more than 1024 keys, which is the most that is one step"
+            }
+            Sentence::ExecBytes => {
+                "EXECABORT Transaction discarded because of: what it puts has more bytes than the longest request may have"
             }
             Sentence::NotInTransaction => "ERR Command not allowed inside a transaction",
             Sentence::TransactionTooLong => "ERR the transaction's requests take more memory than a request may",

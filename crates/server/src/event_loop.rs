@@ -14,7 +14,6 @@ use slab::Slab;
 use crate::accept::Acceptor;
 use crate::buffers::Buffers;
 use crate::connection::{Connection, Turn, Worker};
-use crate::expirations;
 use crate::mail::{Letter, Parcel, Place};
 use crate::shared::{Admission, Shared};
 
@@ -91,9 +90,6 @@ impl EventLoop {
                 self.begin_to_stop();
             }
             self.give_turns();
-            if self.index == 0 {
-                expirations::tell_due(&self.shared);
-            }
         }
         Ok(())
     }
@@ -108,8 +104,7 @@ impl EventLoop {
         }
         let until_deadline = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let retry_after = || self.acceptor.as_ref()?.retry_after();
-        let until_expiry = if self.index == 0 { self.shared.expirations.sleep_time() } else { None };
-        [until_deadline.or_else(retry_after), until_expiry].into_iter().flatten().min()
+        until_deadline.or_else(retry_after)
     }
 
     fn note(&mut self, events: &Events) {

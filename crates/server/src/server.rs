@@ -13,7 +13,7 @@ use crate::acl::Acl;
 use crate::clients::Clients;
 use crate::databases::Databases;
 use crate::event_loop::{EventLoop, WAKER};
-use crate::expirations::Expirations;
+use crate::expired::Telling;
 use crate::gate::Gate;
 use crate::latency::Latency;
 use crate::mail::Mailbox;
@@ -32,6 +32,7 @@ pub struct Server {
     listener: TcpListener,
     shared: Arc<Shared>,
     loops: Vec<EventLoop>,
+    _telling: Telling,
 }
 
 impl Server {
@@ -66,7 +67,6 @@ impl Server {
             watches: Watches::default(),
             pubsub: PubSub::default(),
             monitors: Monitors::default(),
-            expirations: Expirations::new(),
             tracking: Tracking::default(),
             memory: MemoryLimit::default(),
             slowlog: SlowLog::default(),
@@ -75,9 +75,10 @@ impl Server {
             drain_max: config.drain_max,
             store,
         });
+        let telling = Telling::start(&shared).map_err(io::Error::other)?;
         let event_loop = |(index, (poll, letters))| EventLoop::new(index, Arc::clone(&shared), poll, letters);
         let loops = polls.into_iter().zip(letters).enumerate().map(event_loop).collect();
-        Ok(Server { listener, shared, loops })
+        Ok(Server { listener, shared, loops, _telling: telling })
     }
 
     /// The address that is listened on.

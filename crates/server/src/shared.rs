@@ -11,7 +11,6 @@ use crate::StopHandle;
 use crate::acl::Acl;
 use crate::clients::Clients;
 use crate::databases::Databases;
-use crate::expirations::Expirations;
 use crate::gate::Gate;
 use crate::latency::Latency;
 use crate::mail::Mailbox;
@@ -43,7 +42,6 @@ pub(crate) struct Shared {
     pub(crate) watches: Watches,
     pub(crate) pubsub: PubSub,
     pub(crate) monitors: Monitors,
-    pub(crate) expirations: Expirations,
     pub(crate) tracking: Tracking,
     pub(crate) memory: MemoryLimit,
     pub(crate) slowlog: SlowLog,

@@ -3,7 +3,6 @@
 use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
 use crate::glob;
-use crate::notify::EXPIRED;
 use crate::settings::{self, Effect, PARAMETERS};
 
 /// A password is not told: it is not kept.
@@ -46,9 +45,6 @@ pub(crate) fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
             call.shared.acl.require_password(value.as_bytes());
         }
         call.shared.settings.put(index, value);
-    }
-    if call.shared.settings.notified_classes() & EXPIRED == 0 && call.shared.tracking.is_empty() {
-        call.shared.expirations.forget();
     }
     call.shared.memory.forget();
     call.ok();

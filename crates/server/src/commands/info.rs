@@ -8,6 +8,7 @@ use super::hello::REDIS_VERSION;
 use crate::call::Call;
 use crate::databases::DATABASE_COUNT;
 use crate::errors::Refusal;
+use crate::items::Items;
 use crate::shared::Shared;
 
 type Lines = Vec<(Cow<'static, str>, String)>;
@@ -147,7 +148,7 @@ fn cluster(_: &Shared) -> Result<Lines, Refusal> {
 fn keyspace(shared: &Shared) -> Result<Lines, Refusal> {
     let mut lines = Lines::new();
     for db in 0..DATABASE_COUNT as u8 {
-        let count = databases::key_count(shared, shared.databases.slot(db))?;
+        let count = databases::key_count(shared, Items::new(&shared.store, None), shared.databases.slot(db))?;
         if count > 0 {
             lines.push((format!("db{db}").into(), format!("keys={count},expires=0,avg_ttl=0")));
         }
