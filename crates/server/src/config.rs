@@ -16,6 +16,8 @@ pub struct Config {
     pub password: Option<Vec<u8>>,
     /// A file of users, each a line `user NAME RULES…` as in Redis.
     pub acl_file: Option<PathBuf>,
+    /// Where `SAVE` and `BGSAVE` put their backup; by default `backup` in the store's directory.
+    pub backup_dir: Option<PathBuf>,
     /// Whether to refuse an address that others than this host can reach while the user `default` needs no password.
     pub protected: bool,
     /// How long a client may take to read the last replies when the server stops.
@@ -32,6 +34,7 @@ impl Default for Config {
             bulk_bytes_max: 512 << 20,
             password: None,
             acl_file: None,
+            backup_dir: None,
             protected: true,
             drain_max: Duration::from_secs(5),
         }

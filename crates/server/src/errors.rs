@@ -52,6 +52,8 @@ pub(crate) enum Sentence {
     UnknownCommandName,
     NoConfigFile,
     NoAclFile,
+    NoBackupPlace,
+    SaveRunning,
     NoSuchClient,
     ClientName,
     ClientInfoValue,
@@ -131,6 +133,8 @@ impl Sentence {
                  ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis configuration file set) \
                  in order to store users in the Redis configuration."
             }
+            Sentence::NoBackupPlace => "ERR the store is no directory, and nobody has said where its backup goes (--backup-dir)",
+            Sentence::SaveRunning => "ERR Background save already in progress",
             Sentence::NoSuchClient => "ERR No such client",
             Sentence::ClientName => "ERR Client names cannot contain spaces, newlines or special characters.",
             Sentence::ClientInfoValue => {

@@ -40,6 +40,7 @@ mod pipeline;
 mod pubsub;
 mod reads;
 mod server;
+mod saves;
 mod session;
 mod settings;
 mod shared;

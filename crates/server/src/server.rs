@@ -20,6 +20,7 @@ use crate::mail::Mailbox;
 use crate::memory::MemoryLimit;
 use crate::monitors::Monitors;
 use crate::pubsub::PubSub;
+use crate::saves::Saves;
 use crate::settings::Settings;
 use crate::shared::{LoopCounters, Order, Shared};
 use crate::slowlog::SlowLog;
@@ -71,6 +72,7 @@ impl Server {
             memory: MemoryLimit::default(),
             slowlog: SlowLog::default(),
             latency: Latency::default(),
+            saves: Saves::new(&store, config.backup_dir),
             stop,
             drain_max: config.drain_max,
             store,
@@ -86,14 +88,17 @@ impl Server {
         self.shared.addr
     }
 
-    /// Serves until it is stopped, on the calling thread and on others that have ended when this returns.
+    /// Serves until it is stopped, on the calling thread and on others that have ended when this returns. A backup that is
+    /// being made is completed.
     ///
     /// # Errors
     /// If the operating system refuses a thread, or a poller fails; the server then stops.
     pub fn run(mut self) -> io::Result<()> {
-        let stop = self.shared.stop.clone();
+        let shared = Arc::clone(&self.shared);
         self.loops[0].accept_from(Acceptor::new(self.listener, self.shared))?;
-        run_all(self.loops, &stop)
+        let outcome = run_all(self.loops, &shared.stop);
+        shared.saves.finish();
+        outcome
     }
 }
 

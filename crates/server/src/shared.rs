@@ -17,6 +17,7 @@ use crate::mail::Mailbox;
 use crate::memory::MemoryLimit;
 use crate::monitors::Monitors;
 use crate::pubsub::PubSub;
+use crate::saves::Saves;
 use crate::settings::Settings;
 use crate::slowlog::SlowLog;
 use crate::tracking::Tracking;
@@ -46,6 +47,7 @@ pub(crate) struct Shared {
     pub(crate) memory: MemoryLimit,
     pub(crate) slowlog: SlowLog,
     pub(crate) latency: Latency,
+    pub(crate) saves: Saves,
     pub(crate) stop: StopHandle,
     /// How long clients may take to read their last replies.
     pub(crate) drain_max: Duration,

@@ -40,6 +40,9 @@ pub(crate) struct Serve {
     /// A file of users and their rights, as Redis' aclfile
     #[arg(long, value_name = "FILE")]
     acl_file: Option<PathBuf>,
+    /// Where SAVE and BGSAVE put their backup; by default 'backup' in DIR
+    #[arg(long, value_name = "DIR")]
+    backup_dir: Option<PathBuf>,
     /// Listen beyond this host though nobody needs a password
     #[arg(long)]
     unprotected: bool,
@@ -69,6 +72,7 @@ impl Serve {
             max_clients: self.max_clients.map_or(default.max_clients, NonZeroUsize::get),
             password: self.password_file.as_deref().map(read_password).transpose()?,
             acl_file: self.acl_file.clone(),
+            backup_dir: self.backup_dir.clone(),
             protected: !self.unprotected,
             ..default
         };

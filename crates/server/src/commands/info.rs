@@ -98,7 +98,10 @@ fn persistence(shared: &Shared) -> Result<Lines, Refusal> {
     Ok(lines([
         ("loading", "0".into()),
         ("async_loading", "0".into()),
-        ("rdb_bgsave_in_progress", "0".into()),
+        ("rdb_bgsave_in_progress", u8::from(shared.saves.is_running()).to_string()),
+        ("rdb_last_save_time", shared.saves.last_s().to_string()),
+        ("rdb_last_bgsave_status", if shared.saves.has_failed() { "err" } else { "ok" }.into()),
+        ("rdb_last_bgsave_time_sec", shared.saves.took_s().to_string()),
         ("aof_enabled", "0".into()),
         ("aof_rewrite_in_progress", "0".into()),
         ("aof_rewrite_scheduled", "0".into()),
