@@ -133,7 +133,9 @@ impl Sentence {
                  ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis configuration file set) \
                  in order to store users in the Redis configuration."
             }
-            Sentence::NoBackupPlace => "ERR the store is no directory, and nobody has said where its backup goes (--backup-dir)",
+            Sentence::NoBackupPlace => {
+                "ERR the store is no directory, and nobody has said where its backup goes (--backup-dir)"
+            }
             Sentence::SaveRunning => "ERR Background save already in progress",
             Sentence::NoSuchClient => "ERR No such client",
             Sentence::ClientName => "ERR Client names cannot contain spaces, newlines or special characters.",

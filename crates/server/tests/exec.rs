@@ -9,7 +9,7 @@ fn queued() -> Value {
     Value::Simple("QUEUED".into())
 }
 
-const KEYS: [&str; 5] = ["a", "b", "c", "{long key}:1", "n"];
+const KEYS: [&str; 5] = ["a", "b", "c", "{long}:key", "n"];
 
 /// A command of any kind that reads or changes items.
 fn command(rng: &mut Rng) -> Vec<String> {

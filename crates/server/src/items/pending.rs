@@ -23,7 +23,7 @@ use crate::databases::Slot;
 use crate::errors::{Refusal, Sentence};
 use crate::notify::Class;
 
-/// Bytes of keys and values that wait: as many as the longest request has.
+/// Bytes of keys and values that wait, keys that are deleted among them: as many as the longest request has.
 const PENDING_BYTES_MAX: usize = resp::Limits::REQUEST_BYTES_MAX;
 
 /// A change of a key that others are told of.
@@ -40,7 +40,7 @@ pub(crate) struct Pending {
     changes: RefCell<Changes>,
     told: RefCell<Vec<Told>>,
     /// It became too much: nothing will be written.
-    spoilt: Cell<Option<Sentence>>,
+    is_spoilt: Cell<bool>,
 }
 
 #[derive(Default)]
@@ -96,12 +96,11 @@ impl Pending {
         self.check_room(&changes)
     }
 
+    /// Memory is bounded while changes are gathered; how many there are counts in the end.
     fn check_room(&self, changes: &Changes) -> Result<(), Refusal> {
-        let is_full = changes.by_key.len() > Limits::BATCH_OP_COUNT_MAX;
-        if is_full || changes.len_bytes > PENDING_BYTES_MAX {
-            let sentence = if is_full { Sentence::ExecKeyCount } else { Sentence::ExecBytes };
-            self.spoilt.set(Some(sentence));
-            return Err(sentence.into());
+        if changes.len_bytes > PENDING_BYTES_MAX {
+            self.is_spoilt.set(true);
+            return Err(Sentence::ExecBytes.into());
         }
         Ok(())
     }
@@ -117,10 +116,13 @@ impl Pending {
 
     /// Writes the changes, as the module's head says, and returns what is to be told.
     pub(crate) fn commit(self, store: &Store) -> Result<Vec<Told>, Refusal> {
-        if let Some(sentence) = self.spoilt.get() {
-            return Err(sentence.into());
-        }
         let changes = self.changes.into_inner();
+        if self.is_spoilt.get() {
+            return Err(Sentence::ExecBytes.into());
+        }
+        if changes.by_key.len() > Limits::BATCH_OP_COUNT_MAX {
+            return Err(Sentence::ExecKeyCount.into());
+        }
         if changes.is_cleared { changes.write_to_cleared(store) } else { changes.write(store, Vec::new()) }?;
         Ok(self.told.into_inner())
     }
