@@ -42,7 +42,7 @@ mod verify;
 pub use backup::{BackupError, BackupProgress, BackupReport};
 pub use batch::WriteBatch;
 pub use durable::{Ticket, Waker};
-pub use engine::{Clock, Compacted, CompactionProgress, Damage, Decision, Error, Expiry, Limits, Ttl};
+pub use engine::{Clock, Compacted, CompactionProgress, Damage, Decision, Error, Expiry, Held, Limits, OnExpired, Ttl};
 pub use error::OpenError;
 pub use journal::OpenProgress;
 pub use options::Options;

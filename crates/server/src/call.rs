@@ -2,13 +2,12 @@
 
 use std::borrow::Cow;
 
-use hikv::Store;
 use resp::{Reply, Request};
 
-use crate::changes;
 use crate::databases::Slot;
 use crate::errors::Refusal;
-use crate::notify::Class;
+use crate::items::{Items, Pending, Told};
+use crate::notify::{self, Class};
 use crate::session::Session;
 use crate::shared::{Shared, Tally};
 
@@ -18,11 +17,15 @@ pub(crate) struct Call<'a> {
     pub(crate) request: Request<'a>,
     pub(crate) reply: Reply<'a>,
     pub(crate) tally: &'a mut Tally,
+    /// What the transaction has changed that the request is part of.
+    pub(crate) pending: Option<&'a Pending>,
 }
 
 impl<'a> Call<'a> {
-    pub(crate) fn store(&self) -> &'a Store {
-        &self.shared.store
+    /// The items, as the request sees them.
+    #[inline]
+    pub(crate) fn store(&self) -> Items<'a> {
+        Items::new(&self.shared.store, self.pending)
     }
 
     /// Argument number `index`.
@@ -46,13 +49,17 @@ impl<'a> Call<'a> {
     }
 
     /// Says that the key that is argument number `index` was changed: to those who watch it, and to those who listen.
-    pub(crate) fn changed(&self, class: Class, event: &str, index: usize) {
+    pub(crate) fn changed(&self, class: Class, event: &'static str, index: usize) {
         self.changed_key(class, event, self.session.db, self.argument(index));
     }
 
-    /// As [`Call::changed`], of any key.
-    pub(crate) fn changed_key(&self, class: Class, event: &str, db: u8, key: &[u8]) {
-        changes::tell(self.shared, class, event, db, key);
+    /// As [`Call::changed`], of any key. Of a transaction's changes nobody hears before they are written.
+    pub(crate) fn changed_key(&self, class: Class, event: &'static str, db: u8, key: &[u8]) {
+        let slot = self.shared.databases.slot(db);
+        match self.pending {
+            None => notify::tell_changed(self.shared, class, event, (db, slot, key)),
+            Some(pending) => pending.tell_later(Told { class, event, db, slot, key: key.to_vec() }),
+        }
     }
 
     pub(crate) fn ok(&mut self) {

@@ -19,6 +19,8 @@ pub struct Config {
     pub password: Option<Secret>,
     /// A file of users, each a line `user NAME RULES…` as in Redis.
     pub acl_file: Option<PathBuf>,
+    /// Where `SAVE` and `BGSAVE` put their backup; by default `backup` in the store's directory.
+    pub backup_dir: Option<PathBuf>,
     /// Whether to refuse an address that others than this host can reach while the user `default` needs no password.
     pub protected: bool,
     /// Where clients are served by TLS, beside `addr`.
@@ -56,6 +58,7 @@ impl Default for Config {
             bulk_bytes_max: 512 << 20,
             password: None,
             acl_file: None,
+            backup_dir: None,
             protected: true,
             tls: None,
             drain_max: Duration::from_secs(5),

@@ -6,11 +6,11 @@ use resp::{Protocol, Request};
 
 use crate::acl::{LogEntry, Reason};
 use crate::call::Call;
-use crate::changes;
 use crate::databases::Slot;
 use crate::errors::{Refusal, Sentence};
+use crate::items::Items;
 use crate::monitors;
-use crate::notify::{self, NEW};
+use crate::notify::NEW;
 use crate::session::{Replies, Session, Transaction};
 use crate::shared::Shared;
 use crate::table::{self, Action, Entry, flag};
@@ -130,7 +130,7 @@ pub(crate) fn execute(entry: Entry, call: &mut Call<'_>) -> Result<(), Refusal> 
     let (Action::Apply(apply) | Action::Put(apply)) = entry.command.action else {
         return crate::reads::answer_apart(call);
     };
-    note_use(entry, call.slot(), call.shared)?;
+    note_use(entry, call.slot(), call.shared, call.store())?;
     let tells_new = call.shared.settings.notified_classes() & NEW != 0 && entry.command.has(flag::WRITE);
     let absent = if tells_new { absent_keys(entry, call)? } else { Vec::new() };
     let began = Instant::now();
@@ -155,25 +155,24 @@ fn absent_keys(entry: Entry, call: &Call<'_>) -> Result<Vec<usize>, Refusal> {
 fn tell_new(call: &Call<'_>, absent: &[usize]) -> Result<(), Refusal> {
     for index in absent {
         if call.store().contains(call.key(*index))? {
-            notify::tell(call.shared, NEW, "new", call.session.db, call.argument(*index));
+            call.changed(NEW, "new", *index);
         }
     }
     Ok(())
 }
 
-/// Notes the keys that a client is about to read, and when they expire.
+/// Notes the keys that a client is about to read.
 fn track(entry: Entry, call: &Call<'_>) {
     for (index, _) in entry.command.keys.positions(call.request.len()) {
         let raw = call.key(index);
         tracking::note(call.shared, &raw, call.argument(index), call.session.record.place);
-        changes::look_at_expiry(call.shared, &raw);
     }
 }
 
 /// A slot that is written to for the first time is noted before.
-pub(crate) fn note_use(entry: Entry, slot: Slot, shared: &Shared) -> Result<(), Refusal> {
+pub(crate) fn note_use(entry: Entry, slot: Slot, shared: &Shared, items: Items<'_>) -> Result<(), Refusal> {
     if slot != Slot::FIRST && entry.command.has(flag::WRITE) {
-        shared.databases.note_use(&shared.store, slot)?;
+        shared.databases.note_use(items, slot)?;
     }
     Ok(())
 }

@@ -14,7 +14,6 @@ use slab::Slab;
 use crate::accept::Acceptor;
 use crate::buffers::Buffers;
 use crate::connection::{Connection, Turn, Worker};
-use crate::expirations;
 use crate::held::Holders;
 use crate::idle::Watchman;
 use crate::mail::{Letter, Parcel, Place};
@@ -121,9 +120,6 @@ impl EventLoop {
             if self.holders.ask() {
                 self.release();
             }
-            if self.index == 0 {
-                expirations::tell_due(&self.shared);
-            }
         }
         Ok(())
     }
@@ -138,11 +134,10 @@ impl EventLoop {
         }
         let until_deadline = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let retry_after = || self.acceptors.iter().filter_map(Acceptor::retry_after).min();
-        let until_expiry = if self.index == 0 { self.shared.expirations.sleep_time() } else { None };
         let until_look = self.watchman.sleep_time(self.shared.settings.idle_seconds_max());
         let until_unpaused = if self.postponed.is_empty() { None } else { self.shared.pause.remaining() };
         let until_end = until_deadline.or_else(retry_after);
-        let waits = [until_end, until_expiry, until_look, until_unpaused, self.handshakes.timeout()];
+        let waits = [until_end, until_look, until_unpaused, self.handshakes.timeout()];
         waits.into_iter().flatten().min()
     }
 

@@ -126,7 +126,7 @@ impl Pipeline {
                 self.cursor = reads::answer(&group, shared, session.protocol, output, tally);
                 return;
             }
-            Ok(entry) if entry.command.runs_alone(&request) && !dispatch::is_queued(entry, session) => {
+            Ok(entry) if entry.command.runs_alone() && !dispatch::is_queued(entry, session) => {
                 *pass = None;
                 let alone = shared.gate.close();
                 answer(entry, request, session, shared, output, tally);
@@ -179,7 +179,7 @@ fn answer(
         transaction.is_broken |= queued.is_err();
         queued.map(|()| reply.simple("QUEUED"))
     } else {
-        let mut call = Call { shared, session, request, reply: reply.reborrow(), tally };
+        let mut call = Call { shared, session, request, reply: reply.reborrow(), tally, pending: None };
         dispatch::execute(entry, &mut call)
     };
     if let Err(refusal) = outcome {

@@ -13,7 +13,7 @@ use crate::acl::Acl;
 use crate::clients::Clients;
 use crate::databases::Databases;
 use crate::event_loop::{EventLoop, WAKER};
-use crate::expirations::Expirations;
+use crate::expired::Telling;
 use crate::gate::Gate;
 use crate::latency::Latency;
 use crate::mail::Mailbox;
@@ -21,6 +21,7 @@ use crate::memory::MemoryLimit;
 use crate::monitors::Monitors;
 use crate::pause::Pause;
 use crate::pubsub::PubSub;
+use crate::saves::Saves;
 use crate::settings::Settings;
 use crate::shared::{LoopCounters, Order, Shared};
 use crate::slowlog::SlowLog;
@@ -35,6 +36,7 @@ pub struct Server {
     tls_listener: Option<TcpListener>,
     shared: Arc<Shared>,
     loops: Vec<EventLoop>,
+    _telling: Telling,
 }
 
 impl Server {
@@ -71,11 +73,11 @@ impl Server {
             watches: Watches::default(),
             pubsub: PubSub::default(),
             monitors: Monitors::default(),
-            expirations: Expirations::new(),
             tracking: Tracking::default(),
             memory: MemoryLimit::default(),
             slowlog: SlowLog::default(),
             latency: Latency::default(),
+            saves: Saves::new(&store, config.backup_dir),
             pause: Pause::new(),
             stop,
             drain_max: config.drain_max,
@@ -83,9 +85,10 @@ impl Server {
             certificates: certificates.map(Arc::new),
             store,
         });
+        let telling = Telling::start(&shared).map_err(io::Error::other)?;
         let event_loop = |(index, (poll, letters))| EventLoop::new(index, Arc::clone(&shared), poll, letters);
         let loops = polls.into_iter().zip(letters).enumerate().map(event_loop).collect();
-        Ok(Server { listener, tls_listener, shared, loops })
+        Ok(Server { listener, tls_listener, shared, loops, _telling: telling })
     }
 
     /// The address that is listened on.
@@ -114,18 +117,21 @@ impl Server {
         self.loops.iter_mut().for_each(EventLoop::take_letters);
     }
 
-    /// Serves until it is stopped, on the calling thread and on others that have ended when this returns.
+    /// Serves until it is stopped, on the calling thread and on others that have ended when this returns. A backup that is
+    /// being made is completed.
     ///
     /// # Errors
     /// If the operating system refuses a thread, or a poller fails; the server then stops.
     pub fn run(mut self) -> io::Result<()> {
-        let stop = self.shared.stop.clone();
-        let certificates = self.shared.certificates.clone();
+        let shared = Arc::clone(&self.shared);
+        let certificates = shared.certificates.clone();
         self.loops[0].accept_from(Acceptor::new(self.listener, Arc::clone(&self.shared), None))?;
         if let Some(listener) = self.tls_listener {
             self.loops[0].accept_from(Acceptor::new(listener, self.shared, certificates))?;
         }
-        run_all(self.loops, &stop)
+        let outcome = run_all(self.loops, &shared.stop);
+        shared.saves.finish();
+        outcome
     }
 }
 

@@ -11,7 +11,6 @@ use crate::StopHandle;
 use crate::acl::Acl;
 use crate::clients::Clients;
 use crate::databases::Databases;
-use crate::expirations::Expirations;
 use crate::gate::Gate;
 use crate::latency::Latency;
 use crate::mail::Mailbox;
@@ -19,6 +18,7 @@ use crate::memory::MemoryLimit;
 use crate::monitors::Monitors;
 use crate::pause::Pause;
 use crate::pubsub::PubSub;
+use crate::saves::Saves;
 use crate::settings::Settings;
 use crate::slowlog::SlowLog;
 use crate::tracking::Tracking;
@@ -45,11 +45,11 @@ pub(crate) struct Shared {
     pub(crate) watches: Watches,
     pub(crate) pubsub: PubSub,
     pub(crate) monitors: Monitors,
-    pub(crate) expirations: Expirations,
     pub(crate) tracking: Tracking,
     pub(crate) memory: MemoryLimit,
     pub(crate) slowlog: SlowLog,
     pub(crate) latency: Latency,
+    pub(crate) saves: Saves,
     pub(crate) pause: Pause,
     pub(crate) stop: StopHandle,
     /// How long clients may take to read their last replies.

@@ -8,10 +8,10 @@ use std::time::Instant;
 
 use resp::{Request, Requests};
 
-use crate::changes;
 use crate::databases::Slot;
 use crate::dispatch;
-use crate::notify::{NEW, STRING};
+use crate::items::Items;
+use crate::notify::{self, NEW, STRING};
 use crate::output::Output;
 use crate::session::Session;
 use crate::shared::Shared;
@@ -59,13 +59,13 @@ impl<'a> Puts<'a> {
     pub(crate) fn execute(&self, session: &mut Session, shared: &Shared, output: &mut Output) -> Option<usize> {
         dispatch::check_memory(self.entry, session, shared).ok()?;
         let slot = shared.databases.slot(session.db);
-        dispatch::note_use(self.entry, slot, shared).ok()?;
+        dispatch::note_use(self.entry, slot, shared, Items::new(&shared.store, None)).ok()?;
         let began = Instant::now();
         shared.store.multi_put(&self.items(slot)).ok()?;
         let took = began.elapsed();
         let mut reply = output.reply(session.protocol);
         for request in &self.requests {
-            changes::tell(shared, STRING, "set", session.db, request.argument(1));
+            notify::tell_changed(shared, STRING, "set", (session.db, slot, request.argument(1)));
             dispatch::note_time(self.entry, session, request, shared, took);
             reply.simple("OK");
         }

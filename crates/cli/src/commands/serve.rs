@@ -43,6 +43,9 @@ pub(crate) struct Serve {
     /// A file of users and their rights, as Redis' aclfile
     #[arg(long, value_name = "FILE")]
     acl_file: Option<PathBuf>,
+    /// Where SAVE and BGSAVE put their backup; by default 'backup' in DIR
+    #[arg(long, value_name = "DIR")]
+    backup_dir: Option<PathBuf>,
     #[command(flatten)]
     tls: TlsArgs,
     /// Listen beyond this host though nobody needs a password
@@ -79,6 +82,7 @@ impl Serve {
             max_clients: self.max_clients.map_or(default.max_clients, NonZeroUsize::get),
             password: self.password_file.as_deref().map(read_password).transpose()?,
             acl_file: self.acl_file.clone(),
+            backup_dir: self.backup_dir.clone(),
             protected: !self.unprotected,
             tls: self.tls.config(),
             ..default

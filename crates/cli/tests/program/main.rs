@@ -3,6 +3,7 @@
 mod backup;
 mod bad_input;
 mod bad_store;
+mod batch;
 mod bench;
 mod changes;
 mod durability;

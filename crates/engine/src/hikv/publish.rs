@@ -61,7 +61,7 @@ pub(super) enum Committed {
 /// An entry that was published and not settled.
 pub(super) struct Pending<'k, T> {
     pub(super) written: Written<'k>,
-    /// When the old item expires, if there is one.
+    /// When the old item expires, if there is one that goes.
     pub(super) old_expiry: Option<Expiry>,
     pub(super) published: Published,
     pub(super) ticket: T,
@@ -172,7 +172,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
                     }
                     self.reaper.expect(expiry);
                     let written = Written { key, old, new: position };
-                    let old_expiry = found.map(|found| found.value);
+                    let old_expiry = found.filter(|_| !is_copy).map(|found| found.value);
                     return Ok(Entered::Published(Pending { written, old_expiry, published, ticket }));
                 }
                 Err(full) => {
@@ -196,8 +196,11 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// Steps 5 and 6.
     #[inline(always)]
     pub(super) fn settle<'a>(&'a self, pending: Pending<'_, O::Ticket<'a>>) -> Result<(), Error> {
-        let Pending { written, published, ticket, .. } = pending;
+        let Pending { written, old_expiry, published, ticket } = pending;
         published.settle(&self.medium)?;
+        if old_expiry.is_some_and(|expiry| self.clock.is_past(expiry)) {
+            self.expired_hook.tell(written.key);
+        }
         if self.medium.breaks(Canary::PlainZeroDelete)
             && let Written { old: Some(old), new: None, .. } = written
         {

@@ -4,7 +4,6 @@ use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
 use crate::glob;
 use crate::mail::Mailbox;
-use crate::notify::EXPIRED;
 use crate::settings::{self, Effect, PARAMETERS};
 use crate::transport::ClientCertificate;
 
@@ -49,9 +48,6 @@ pub(crate) fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
             call.shared.acl.require_password(value.as_bytes());
         }
         call.shared.settings.put(index, value);
-    }
-    if call.shared.settings.notified_classes() & EXPIRED == 0 && call.shared.tracking.is_empty() {
-        call.shared.expirations.forget();
     }
     call.shared.memory.forget();
     // Loops may have to wake earlier from now on.

@@ -10,6 +10,7 @@ use super::hello::REDIS_VERSION;
 use crate::call::Call;
 use crate::databases::DATABASE_COUNT;
 use crate::errors::Refusal;
+use crate::items::Items;
 use crate::shared::Shared;
 
 type Lines = Vec<(Cow<'static, str>, String)>;
@@ -99,7 +100,10 @@ fn persistence(shared: &Shared) -> Result<Lines, Refusal> {
     let mut fields = lines([
         ("loading", "0".into()),
         ("async_loading", "0".into()),
-        ("rdb_bgsave_in_progress", "0".into()),
+        ("rdb_bgsave_in_progress", u8::from(shared.saves.is_running()).to_string()),
+        ("rdb_last_save_time", shared.saves.last_s().to_string()),
+        ("rdb_last_bgsave_status", if shared.saves.has_failed() { "err" } else { "ok" }.into()),
+        ("rdb_last_bgsave_time_sec", shared.saves.took_s().to_string()),
         ("aof_enabled", "0".into()),
         ("aof_rewrite_in_progress", "0".into()),
         ("aof_rewrite_scheduled", "0".into()),
@@ -167,7 +171,7 @@ fn cluster(_: &Shared) -> Result<Lines, Refusal> {
 fn keyspace(shared: &Shared) -> Result<Lines, Refusal> {
     let mut lines = Lines::new();
     for db in 0..DATABASE_COUNT as u8 {
-        let count = databases::key_count(shared, shared.databases.slot(db))?;
+        let count = databases::key_count(shared, Items::new(&shared.store, None), shared.databases.slot(db))?;
         if count > 0 {
             lines.push((format!("db{db}").into(), format!("keys={count},expires=0,avg_ttl=0")));
         }
