@@ -5,7 +5,7 @@ use std::io::Read;
 use std::time::Duration;
 
 use index::partitioned_hash::Cursor;
-use pmem::Counts;
+use pmem::{Counts, LogFigures};
 
 use crate::{
     BatchOp, Check, Clock, Compacted, CompactionProgress, CompactionStats, Error, Expiry, OrderStats, OrderedEngine,
@@ -102,6 +102,8 @@ pub struct EngineStats {
     pub reaped_count: u64,
     /// Flushes and fences, where they are counted.
     pub counts: Option<Counts>,
+    /// The medium's log, where it has one.
+    pub log: Option<LogFigures>,
     /// The ordered index, where the engine can keep one.
     pub order: Option<OrderStats>,
     /// Snapshots.
@@ -194,6 +196,12 @@ pub trait Engine: Send + Sync {
     /// Gathers items, and gives free space back to the file system, as far as it can be done; others read and write
     /// meanwhile. Waits for the sweep after open, and helps it.
     fn compact(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error>;
+
+    /// What speaks against further writes, though the store was opened for them. Costs a load.
+    ///
+    /// # Errors
+    /// The medium's.
+    fn health(&self) -> Result<(), Error>;
 
     /// Makes every write that has returned as durable as the medium can, where it was acknowledged with less.
     fn sync(&self) -> Result<(), Error>;

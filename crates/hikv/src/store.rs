@@ -395,6 +395,22 @@ impl Store {
         Stats::gather(engine, &self.inner.identity)
     }
 
+    /// The figures as far as they are known now, without waiting; [`Stats::counted`] tells whether they are complete.
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    pub fn stats_now(&self) -> Result<Stats, Error> {
+        Ok(Stats::gather(self.engine()?, &self.inner.identity))
+    }
+
+    /// What speaks against further writes, though the store was opened for them: a journal's disk that failed. Costs a load.
+    ///
+    /// # Errors
+    /// [`Error::Medium`] with [`crate::MediumError::Poisoned`]; [`Error::Forked`].
+    pub fn health(&self) -> Result<(), Error> {
+        self.engine()?.health()
+    }
+
     /// Closes this handle. The store is closed when its last clone is, and its last snapshot; whatever was acknowledged is durable before that.
     /// The last one leaves a clean image, where there is room for it: the next opening then need not look for free space,
     /// count keys, or sort them if they were in order. Dropping the last handle does the same and tells no errors.

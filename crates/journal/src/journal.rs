@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 use parking_lot::{Condvar, Mutex};
-use pmem::{Canary, MediumError};
+use pmem::{Canary, LogFigures, MediumError};
 use pmem_os::Memory;
 
 use crate::buffer::Buffer;
@@ -55,7 +55,7 @@ pub(crate) struct Journal<F> {
     pub(crate) is_closing: AtomicBool,
     /// Something was written that nobody waits to be synced.
     pub(crate) is_sync_due: AtomicBool,
-    synced_bytes: AtomicU64,
+    written_bytes: AtomicU64,
     sync_count: AtomicU64,
 }
 
@@ -89,7 +89,7 @@ impl<F: File> Journal<F> {
             poison: AtomicI32::new(0),
             is_closing: AtomicBool::new(false),
             is_sync_due: AtomicBool::new(false),
-            synced_bytes: AtomicU64::new(0),
+            written_bytes: AtomicU64::new(0),
             sync_count: AtomicU64::new(0),
         }
     }
@@ -139,11 +139,13 @@ impl<F: File> Journal<F> {
     }
 
     pub(crate) fn note_written(&self, bytes: usize) {
-        self.synced_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.written_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Syncs of the log, and bytes written to it, so far.
-    pub(crate) fn log_figures(&self) -> (u64, u64) {
-        (self.sync_count.load(Ordering::Relaxed), self.synced_bytes.load(Ordering::Relaxed))
+    pub(crate) fn log_figures(&self) -> LogFigures {
+        LogFigures {
+            sync_count: self.sync_count.load(Ordering::Relaxed),
+            written_bytes: self.written_bytes.load(Ordering::Relaxed),
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use pmem::{Durability, MediumError};
+use pmem::{Durability, LogFigures, MediumError};
 use pmem_os::Memory;
 
 use crate::error::{JournalError, Which};
@@ -190,9 +190,9 @@ impl<F: File> Journaled<F> {
         }
     }
 
-    /// How often the log was synced, and how many bytes were written to it, since it was opened.
+    /// What the log has done since it was opened.
     #[must_use]
-    pub fn log_figures(&self) -> (u64, u64) {
+    pub fn log_figures(&self) -> LogFigures {
         self.journal.log_figures()
     }
 

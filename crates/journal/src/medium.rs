@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pmem::{Canary, Durability, Level, Medium, MediumError, Offset, Slot, Span, Ticket};
+use pmem::{Canary, Durability, Level, LogFigures, Medium, MediumError, Offset, Slot, Span, Ticket};
 
 use crate::journaled::PAGE_BYTES;
 use crate::{File, Journaled};
@@ -108,6 +108,10 @@ unsafe impl<F: File> Medium for Journaled<F> {
     #[inline(always)]
     fn health(&self) -> Result<(), MediumError> {
         self.journal.healthy()
+    }
+
+    fn log_figures(&self) -> Option<LogFigures> {
+        Some(Journaled::log_figures(self))
     }
 
     fn is_journaled(&self) -> bool {

@@ -120,6 +120,15 @@ impl fmt::Display for MediumError {
 
 impl core::error::Error for MediumError {}
 
+/// What a medium's log has done since it was opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LogFigures {
+    /// Syncs of the log.
+    pub sync_count: u64,
+    /// Bytes written to it.
+    pub written_bytes: u64,
+}
+
 /// Persistent memory: a region of bytes, the stores to it, and their durability.
 ///
 /// Order and commit are two things: [`Medium::order`] says what comes first, [`Medium::commit`] asks for durability. On
@@ -261,6 +270,11 @@ pub unsafe trait Medium: Send + Sync + 'static {
 
     /// How often the medium flushed and fenced, if somebody counts.
     fn counts(&self) -> Option<Counts> {
+        None
+    }
+
+    /// What its log has done since open, where stores go through one.
+    fn log_figures(&self) -> Option<LogFigures> {
         None
     }
 

@@ -3,7 +3,7 @@
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
-use crate::{Canary, Counts, Durability, Level, Medium, MediumError, Offset, Slot, Span, Ticket};
+use crate::{Canary, Counts, Durability, Level, LogFigures, Medium, MediumError, Offset, Slot, Span, Ticket};
 
 /// Is told what a medium is asked to do, after the inner medium has done it.
 pub trait Probe: Send + Sync + 'static {
@@ -74,6 +74,10 @@ unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
     #[inline(always)]
     fn health(&self) -> Result<(), MediumError> {
         self.inner.health()
+    }
+
+    fn log_figures(&self) -> Option<LogFigures> {
+        self.inner.log_figures()
     }
 
     fn is_journaled(&self) -> bool {

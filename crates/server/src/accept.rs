@@ -58,6 +58,7 @@ impl Acceptor {
 
     fn admit(&self, mut socket: TcpStream, addr: SocketAddr) {
         let Some(admission) = Admission::try_new(&self.shared) else {
+            self.shared.log.client_refused(addr);
             // A courtesy: the client may be gone, and is dropped in any case.
             let _ = socket.write(b"-ERR max number of clients reached\r\n");
             return;

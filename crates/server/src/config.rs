@@ -1,6 +1,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::LogControl;
+
 /// How to serve.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -18,6 +20,10 @@ pub struct Config {
     pub acl_file: Option<PathBuf>,
     /// Whether to refuse an address that others than this host can reach while the user `default` needs no password.
     pub protected: bool,
+    /// `HOST:PORT` on which [`crate::HttpPort`] tells how the server does; it has no such port if none.
+    pub http: Option<String>,
+    /// What `CONFIG SET loglevel` acts on.
+    pub log: Option<LogControl>,
     /// How long a client may take to read the last replies when the server stops.
     pub drain_max: Duration,
 }
@@ -33,6 +39,8 @@ impl Default for Config {
             password: None,
             acl_file: None,
             protected: true,
+            http: None,
+            log: None,
             drain_max: Duration::from_secs(5),
         }
     }

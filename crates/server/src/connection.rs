@@ -9,6 +9,7 @@ use std::mem;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use mio::event::{Event, Source};
 use mio::net::TcpStream;
@@ -33,6 +34,8 @@ pub(crate) struct Worker<'a> {
     /// The loop's lane of the gate.
     pub(crate) lane: usize,
     pub(crate) counters: &'a LoopCounters,
+    /// When the poller reported.
+    pub(crate) woke: Instant,
     pub(crate) buffers: &'a mut Buffers,
 }
 
@@ -131,6 +134,7 @@ impl Connection {
         self.output.borrow(worker.buffers);
         self.pipeline.borrow(worker.buffers);
         let outcome = self.advance(worker);
+        worker.counters.watched.note_bytes(self.input.take_count(), self.output.take_count());
         self.show();
         self.input.give_back(worker.buffers);
         self.output.give_back(worker.buffers);
@@ -179,7 +183,6 @@ impl Connection {
     fn execute(&mut self, worker: &Worker<'_>) {
         while !self.session.closing && !self.output.is_full() && self.has_request() {
             self.pipeline.run(self.input.pending(), &mut self.session, worker, &mut self.output);
-            self.session.show();
         }
     }
 

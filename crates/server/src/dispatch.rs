@@ -179,7 +179,7 @@ fn note_use(entry: Entry, call: &Call<'_>) -> Result<(), Refusal> {
 
 fn note_time(entry: Entry, call: &Call<'_>, took: Duration) {
     if !entry.command.has(flag::SKIP_SLOWLOG) {
-        call.shared.slowlog.note(&call.shared.settings, call.session, &call.request, took);
+        call.shared.slowlog.note(call.shared, call.session, &call.request, (entry.command.name, took));
     }
     let event = if entry.command.has(flag::FAST) { "fast-command" } else { "command" };
     call.shared.latency.note(&call.shared.settings, event, took);

@@ -80,17 +80,19 @@ impl EventLoop {
 
     fn serve(&mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(EVENT_COUNT_MAX);
+        self.shared.loops[self.index].begin();
         while !self.is_finished() {
             match self.poll.poll(&mut events, self.timeout()) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
                 _ => self.note(&events),
             }
+            let woke = Instant::now();
             self.accept();
             self.take_letters();
             if self.shared.stop.is_stopped() && self.deadline.is_none() {
                 self.begin_to_stop();
             }
-            self.give_turns();
+            self.give_turns(woke);
             if self.index == 0 {
                 expirations::tell_due(&self.shared);
             }
@@ -198,12 +200,13 @@ impl EventLoop {
         }
     }
 
-    fn give_turns(&mut self) {
+    fn give_turns(&mut self, woke: Instant) {
         for key in mem::take(&mut self.ready) {
             let slot = &mut self.connections[key];
             slot.queued = false;
             let counters = &self.shared.loops[self.index];
-            let mut worker = Worker { shared: &self.shared, lane: self.index, counters, buffers: &mut self.buffers };
+            let (shared, buffers) = (&self.shared, &mut self.buffers);
+            let mut worker = Worker { shared, lane: self.index, counters, woke, buffers };
             match slot.connection.turn(&mut worker) {
                 Turn::Again => self.queue(key),
                 Turn::Wait => {}

@@ -19,6 +19,8 @@ pub(crate) struct Input {
     bytes: Vec<u8>,
     /// The bytes before it have been consumed.
     start: usize,
+    /// Bytes read since they were last counted.
+    read_bytes: u64,
 }
 
 /// What a read brought.
@@ -54,6 +56,11 @@ impl Input {
         &self.bytes[self.start..]
     }
 
+    /// Bytes read since this was last called.
+    pub(crate) fn take_count(&mut self) -> u64 {
+        mem::take(&mut self.read_bytes)
+    }
+
     /// Room that the own buffer, or the lent one, has beside what it holds.
     pub(crate) fn room_bytes(&self) -> usize {
         self.bytes.capacity() - self.pending().len()
@@ -69,8 +76,10 @@ impl Input {
         let room_bytes = self.bytes.capacity() - self.bytes.len();
         match rustix::io::retry_on_intr(|| rustix::io::read(&socket, spare_capacity(&mut self.bytes))) {
             Ok(0) => Ok(Arrived::End),
-            Ok(read_bytes) if read_bytes == room_bytes => Ok(Arrived::Some),
-            Ok(_) => Ok(Arrived::All),
+            Ok(read_bytes) => {
+                self.read_bytes += read_bytes as u64;
+                Ok(if read_bytes == room_bytes { Arrived::Some } else { Arrived::All })
+            }
             Err(rustix::io::Errno::AGAIN) => Ok(Arrived::All),
             Err(error) => Err(error.into()),
         }

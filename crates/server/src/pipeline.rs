@@ -4,6 +4,7 @@
 
 use std::mem;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use resp::{Parser, ProtocolError, Request, Requests};
 
@@ -18,6 +19,7 @@ use crate::reads;
 use crate::session::Session;
 use crate::shared::{Shared, Tally};
 use crate::table::Entry;
+use crate::telemetry::Kind;
 
 /// Requests parsed at a time: several groups of reads, and little to hold for a client that does not read its replies.
 const REQUEST_COUNT_MAX: usize = 128;
@@ -88,7 +90,9 @@ impl Pipeline {
         }
         drop(pass);
         tally.commands = (self.cursor.request - first) as u64;
-        worker.counters.add(tally);
+        let now = Instant::now();
+        worker.counters.add(tally, now - worker.woke);
+        session.show(now);
         if self.cursor.request == self.requests.len() && !session.closing {
             self.report_breach(session, output);
         }
@@ -114,7 +118,9 @@ impl Pipeline {
             Ok(entry) if entry.command.is_read() && session.is_plain() && shared.monitors.is_empty() => {
                 session.record.command.store(entry.number, Ordering::Relaxed);
                 let group = reads::gather(&self.requests, input, self.cursor, session, shared);
+                let first = self.cursor.request;
                 self.cursor = reads::answer(&group, shared, session.protocol, output, tally);
+                tally.batch.add_requests(Kind::Get, self.cursor.request - first);
                 return;
             }
             Ok(entry) if entry.command.runs_alone(&request) && !dispatch::is_queued(entry, session) => {
@@ -150,6 +156,7 @@ fn answer(
     tally: &mut Tally,
 ) {
     session.record.command.store(entry.number, Ordering::Relaxed);
+    tally.batch.add_requests(entry.kind, 1);
     let mut reply = output.reply(session.protocol);
     let len_bytes = reply.len_bytes();
     let checked = dispatch::check_memory(entry, session, shared);
@@ -166,7 +173,8 @@ fn answer(
         dispatch::execute(entry, &mut call)
     };
     if let Err(refusal) = outcome {
-        tally.errors += 1;
+        tally.add_error(entry.kind);
+        shared.log.refused(&refusal);
         reply.error(&refusal.text());
     }
     if !dispatch::wants_reply(session) && !entry.command.pushes() {
@@ -175,7 +183,8 @@ fn answer(
 }
 
 fn refuse(refusal: &Refusal, session: &mut Session, shared: &Shared, output: &mut Output, tally: &mut Tally) {
-    tally.errors += 1;
+    tally.batch.add_requests(Kind::Other, 1);
+    tally.add_error(Kind::Other);
     dispatch::note_refused(refusal, session, shared);
     if dispatch::wants_reply(session) {
         output.reply(session.protocol).error(&refusal.text());

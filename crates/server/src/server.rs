@@ -16,6 +16,7 @@ use crate::event_loop::{EventLoop, WAKER};
 use crate::expirations::Expirations;
 use crate::gate::Gate;
 use crate::latency::Latency;
+use crate::log::Log;
 use crate::mail::Mailbox;
 use crate::memory::MemoryLimit;
 use crate::monitors::Monitors;
@@ -25,7 +26,7 @@ use crate::shared::{LoopCounters, Order, Shared};
 use crate::slowlog::SlowLog;
 use crate::tracking::Tracking;
 use crate::watch::Watches;
-use crate::{Config, StopHandle, file_limit};
+use crate::{Config, HttpPort, StopHandle, file_limit};
 
 /// A store that listens for Redis clients.
 pub struct Server {
@@ -71,6 +72,7 @@ impl Server {
             memory: MemoryLimit::default(),
             slowlog: SlowLog::default(),
             latency: Latency::default(),
+            log: Log::default(),
             stop,
             drain_max: config.drain_max,
             store,
@@ -83,6 +85,11 @@ impl Server {
     /// The address that is listened on.
     pub fn local_addr(&self) -> SocketAddr {
         self.shared.addr
+    }
+
+    /// Has the port show this server; before it, the port says that the store is being opened.
+    pub fn show_on(&self, port: &HttpPort) {
+        port.watch(&self.shared);
     }
 
     /// Serves until it is stopped, on the calling thread and on others that have ended when this returns.

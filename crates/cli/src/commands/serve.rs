@@ -5,15 +5,17 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::Instant;
 
 use clap::Args;
 use hikv::Store;
 use indicatif::HumanCount;
-use server::{Config, Server, StopHandle};
+use server::{Config, HttpPort, LogControl, Server, StopHandle};
 
 use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::logging::Logging;
 
 /// Serve the store to Redis clients
 ///
@@ -31,6 +33,11 @@ pub(crate) struct Serve {
     threads: Option<NonZeroUsize>,
     #[command(flatten)]
     durable: Durable,
+    /// Where metrics, health and a live page are shown by HTTP; nowhere by default; port 0 takes a free one
+    #[arg(long, value_name = "HOST:PORT")]
+    http: Option<String>,
+    #[command(flatten)]
+    logging: Logging,
     /// The most clients at a time
     #[arg(long, value_name = "COUNT")]
     max_clients: Option<NonZeroUsize>,
@@ -48,45 +55,86 @@ pub(crate) struct Serve {
 impl Serve {
     pub(super) fn run(self) -> Result<(), Failure> {
         let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
-        let store = self.durable.options().open(&self.dir)?;
+        let config = self.config(self.logging.install()?)?;
+        let port = HttpPort::open(&config).map_err(|error| at_addr(self.http.as_ref().unwrap_or(&self.addr), "--http", error))?;
+        let store = self.open()?;
         let stop = StopHandle::new();
-        let server = self.bind(store.clone(), stop.clone())?;
-        self.announce(&store, &server).map_err(Failure::output("standard output"))?;
+        let server = Server::bind(store.clone(), config, stop.clone()).map_err(|error| at_addr(&self.addr, "--addr", error))?;
+        port.iter().for_each(|port| server.show_on(port));
+        self.announce(&store, &server, port.as_ref()).map_err(Failure::output("standard output"))?;
         let stopper = stop.clone();
-        thread::spawn(move || interrupt.wait().map(|()| stopper.stop()));
+        thread::spawn(move || {
+            interrupt.wait().map(|()| {
+                tracing::info!("stopping: a signal came");
+                stopper.stop();
+            })
+        });
         server.run().map_err(|error| Failure::at(&self.addr, error))?;
         let items = store.len().map_err(Failure::at_path(&self.dir))?;
+        // It may be gathering figures of the store, which only its last user closes.
+        drop(port);
         store.close().map_err(Failure::at_path(&self.dir))?;
+        tracing::info!(items, "stopped");
         writeln!(io::stdout(), "stopped; {} holds {} items", self.dir.display(), HumanCount(items))
             .map_err(Failure::output("standard output"))
     }
 
-    fn bind(&self, store: Store, stop: StopHandle) -> Result<Server, Failure> {
+    fn config(&self, log: LogControl) -> Result<Config, Failure> {
         let default = Config::default();
-        let config = Config {
+        Ok(Config {
             addr: self.addr.clone(),
             threads: self.threads.map_or(default.threads, NonZeroUsize::get),
             max_clients: self.max_clients.map_or(default.max_clients, NonZeroUsize::get),
             password: self.password_file.as_deref().map(read_password).transpose()?,
             acl_file: self.acl_file.clone(),
             protected: !self.unprotected,
+            http: self.http.clone(),
+            log: Some(log),
             ..default
-        };
-        Server::bind(store, config, stop).map_err(|error| match error.kind() {
-            io::ErrorKind::AddrInUse => Failure::at(&self.addr, "another program listens there; give another --addr"),
-            _ => Failure::at(&self.addr, error),
         })
     }
 
-    fn announce(&self, store: &Store, server: &Server) -> io::Result<()> {
+    fn open(&self) -> Result<Store, Failure> {
+        let dir = self.dir.display();
+        tracing::info!(version = env!("CARGO_PKG_VERSION"), store = %dir, "starting");
+        let began = Instant::now();
+        let store = self.durable.options().open(&self.dir).inspect_err(|error| tracing::error!(%error, "not opened"))?;
+        let (took_ms, stats) = (began.elapsed().as_millis() as u64, store.stats());
+        tracing::info!(
+            took_ms,
+            counted_ms = began.elapsed().as_millis() as u64,
+            items = stats.items,
+            region_bytes = stats.region_bytes,
+            live_bytes = stats.live_bytes,
+            medium = stats.medium,
+            durability = stats.durability,
+            why = stats.durability_why,
+            "recovered"
+        );
+        Ok(store)
+    }
+
+    fn announce(&self, store: &Store, server: &Server, port: Option<&HttpPort>) -> io::Result<()> {
         let stats = store.stats();
         let mut out = io::stdout().lock();
         writeln!(out, "serving {}, {} items", self.dir.display(), HumanCount(stats.items))?;
         writeln!(out, "  address     {}, Redis protocol", server.local_addr())?;
+        if let Some(port) = port {
+            writeln!(out, "  watching    http://{}/", port.local_addr())?;
+        }
         writeln!(out, "  order       {}", describe_order(stats.order))?;
         writeln!(out, "  medium      {}", stats.medium)?;
         writeln!(out, "  durability  {}: {}", stats.durability, stats.durability_why)?;
+        tracing::info!(addr = %server.local_addr(), http = port.map(|port| port.local_addr().to_string()), "ready");
         out.flush()
+    }
+}
+
+/// An address that cannot be listened on; `option` names it.
+fn at_addr(addr: &str, option: &str, error: io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => Failure::at(addr, format!("another program listens there; give another {option}")),
+        _ => Failure::at(addr, error),
     }
 }
 

@@ -5,6 +5,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::call::Call;
+use crate::telemetry::Kind;
 use crate::dispatch;
 use crate::errors::{Refusal, Sentence};
 use crate::session::Transaction;
@@ -71,7 +72,7 @@ fn execute_all(call: &mut Call<'_>, transaction: &Transaction) {
         let outcome = dispatch::admit(&request, step.session).and_then(|entry| dispatch::execute(entry, &mut step));
         if let Err(refusal) = outcome {
             dispatch::note_refused(&refusal, call.session, call.shared);
-            call.tally.errors += 1;
+            call.tally.add_error(Kind::Transaction);
             call.reply.error(&refusal.text());
         }
         // It may have been changed by HELLO.

@@ -9,7 +9,7 @@ use resp::Limits;
 
 pub(crate) use parameters::{Effect, PARAMETERS, by_name};
 
-use crate::Config;
+use crate::{Config, LogControl, LogLevel};
 use crate::notify::{self, Class};
 
 /// Values as texts, and those that are needed often as numbers.
@@ -22,6 +22,7 @@ pub(crate) struct Settings {
     slow_us_min: AtomicI64,
     slow_count_max: AtomicUsize,
     latency_ms_min: AtomicU64,
+    log: Option<LogControl>,
 }
 
 impl Settings {
@@ -35,6 +36,7 @@ impl Settings {
             slow_us_min: AtomicI64::new(0),
             slow_count_max: AtomicUsize::new(0),
             latency_ms_min: AtomicU64::new(0),
+            log: config.log.clone(),
         };
         let (host, port) = config.addr.rsplit_once(':').unwrap_or((&config.addr, "0"));
         let file = config.acl_file.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
@@ -45,6 +47,8 @@ impl Settings {
             ("io-threads", config.threads.to_string()),
             ("maxclients", config.max_clients.to_string()),
             ("proto-max-bulk-len", config.bulk_bytes_max.to_string()),
+            ("http", config.http.clone().unwrap_or_default()),
+            ("loglevel", config.log.as_ref().map_or(LogLevel::Notice, LogControl::level).name().to_owned()),
             ("protected-mode", if config.protected { "yes" } else { "no" }.to_owned()),
         ] {
             settings.put(by_name(name.as_bytes()).expect("a known parameter"), value);
@@ -79,7 +83,14 @@ impl Settings {
             Effect::SlowTime => self.slow_us_min.store(number, Ordering::Relaxed),
             Effect::SlowCount => self.slow_count_max.store(number as usize, Ordering::Relaxed),
             Effect::LatencyTime => self.latency_ms_min.store(number as u64, Ordering::Relaxed),
+            Effect::LogLevel => self.set_log_level(value),
             Effect::None | Effect::Fixed | Effect::Password => {}
+        }
+    }
+
+    fn set_log_level(&self, name: &str) {
+        if let (Some(log), Some(level)) = (&self.log, LogLevel::of(name)) {
+            log.set(level);
         }
     }
 
