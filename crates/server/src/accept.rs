@@ -63,6 +63,7 @@ impl Acceptor {
             let _ = socket.write(b"-ERR max number of clients reached\r\n");
             return;
         };
+        tracing::debug!(%addr, client = admission.client_id, "client connected");
         // Without it replies wait for acknowledgements; it can only fail on a connection that is gone.
         let _ = socket.set_nodelay(true);
         self.shared.mailboxes[admission.loop_index].give(Letter::Arrival(socket, addr, admission));

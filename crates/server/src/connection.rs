@@ -212,6 +212,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
+        tracing::debug!(client = self.session.id, "client left");
         self.session.leave(&self.admission.shared);
     }
 }

@@ -17,12 +17,13 @@ struct Section {
     lines: fn(&Shared) -> Result<Lines, Refusal>,
 }
 
-static SECTIONS: [Section; 9] = [
+static SECTIONS: [Section; 10] = [
     Section { title: "Server", lines: server },
     Section { title: "Clients", lines: clients },
     Section { title: "Memory", lines: memory },
     Section { title: "Persistence", lines: persistence },
     Section { title: "Order", lines: order },
+    Section { title: "Snapshots", lines: snapshots },
     Section { title: "Stats", lines: stats },
     Section { title: "Replication", lines: replication },
     Section { title: "Cluster", lines: cluster },
@@ -117,6 +118,16 @@ fn order(shared: &Shared) -> Result<Lines, Refusal> {
         ("order_dram_bytes", stats.order_dram_bytes.to_string()),
         ("queued_count", stats.queued_count.to_string()),
         ("delta_count", stats.delta_count.to_string()),
+    ]))
+}
+
+fn snapshots(shared: &Shared) -> Result<Lines, Refusal> {
+    let stats = shared.store.stats();
+    Ok(lines([
+        ("snapshot_count", stats.snapshot_count.to_string()),
+        ("oldest_snapshot_seconds", format!("{:.3}", stats.oldest_snapshot_seconds)),
+        ("kept_count", stats.kept_count.to_string()),
+        ("kept_bytes", stats.kept_bytes.to_string()),
     ]))
 }
 

@@ -10,7 +10,7 @@ use super::access::{Access, access};
 use super::request::Request;
 use super::response::Response;
 use crate::shared::Shared;
-use crate::telemetry::{self, Health, History, Reading};
+use crate::telemetry::{self, Health, History, Reading, Status};
 
 static PAGE: &str = include_str!("page.html");
 
@@ -37,12 +37,25 @@ fn hash_of(tag: &str) -> String {
 #[derive(Default)]
 pub(super) struct Pages {
     history: History,
+    /// As it was at the last sample.
+    status: Option<Status>,
 }
 
 impl Pages {
     pub(super) fn sample(&mut self, shared: &Shared) {
         if let Ok(reading) = Reading::of(shared) {
+            self.note_health(&reading.health);
             self.history.note(reading);
+        }
+    }
+
+    /// A change is logged.
+    fn note_health(&mut self, health: &Health) {
+        let reason = health.reason.as_str();
+        match (self.status.replace(health.status), health.status) {
+            (last, now) if last == Some(now) => {}
+            (_, Status::Poisoned) => tracing::error!(reason, "health: poisoned"),
+            (_, now) => tracing::info!(status = now.name(), reason, "health"),
         }
     }
 

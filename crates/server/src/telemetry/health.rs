@@ -18,7 +18,7 @@ pub(crate) struct Health {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(into = "&str")]
 pub(crate) enum Status {
     /// The store is being opened.
     Opening,
@@ -28,6 +28,24 @@ pub(crate) enum Status {
     /// The disk failed: the store takes no writes until it is opened again.
     Poisoned,
     Stopping,
+}
+
+impl Status {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Status::Opening => "opening",
+            Status::Rebuilding => "rebuilding",
+            Status::Serving => "serving",
+            Status::Poisoned => "poisoned",
+            Status::Stopping => "stopping",
+        }
+    }
+}
+
+impl From<Status> for &str {
+    fn from(status: Status) -> &'static str {
+        status.name()
+    }
 }
 
 const READS: &str = "reads";

@@ -24,7 +24,7 @@ mod metrics;
 mod reading;
 
 pub(crate) use counters::{BatchCounts, Counters};
-pub(crate) use health::Health;
+pub(crate) use health::{Health, Status};
 pub(crate) use history::History;
 pub(crate) use kind::Kind;
 pub(crate) use live::live;
