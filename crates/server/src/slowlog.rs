@@ -39,7 +39,13 @@ struct Inner {
 impl SlowLog {
     /// Takes down a request, if it took long enough.
     #[inline]
-    pub(crate) fn note(&self, shared: &Shared, session: &Session, request: &Request<'_>, timing: (&'static str, Duration)) {
+    pub(crate) fn note(
+        &self,
+        shared: &Shared,
+        session: &Session,
+        request: &Request<'_>,
+        timing: (&'static str, Duration),
+    ) {
         let limit_us = shared.settings.slow_us_min();
         if limit_us >= 0 && timing.1.as_micros() >= limit_us as u128 {
             self.add(shared.settings.slow_count_max(), session, request, timing);

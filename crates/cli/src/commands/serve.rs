@@ -56,10 +56,12 @@ impl Serve {
     pub(super) fn run(self) -> Result<(), Failure> {
         let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
         let config = self.config(self.logging.install()?)?;
-        let port = HttpPort::open(&config).map_err(|error| at_addr(self.http.as_ref().unwrap_or(&self.addr), "--http", error))?;
+        let port = HttpPort::open(&config)
+            .map_err(|error| at_addr(self.http.as_ref().unwrap_or(&self.addr), "--http", error))?;
         let store = self.open()?;
         let stop = StopHandle::new();
-        let server = Server::bind(store.clone(), config, stop.clone()).map_err(|error| at_addr(&self.addr, "--addr", error))?;
+        let server =
+            Server::bind(store.clone(), config, stop.clone()).map_err(|error| at_addr(&self.addr, "--addr", error))?;
         port.iter().for_each(|port| server.show_on(port));
         self.announce(&store, &server, port.as_ref()).map_err(Failure::output("standard output"))?;
         let stopper = stop.clone();
@@ -98,7 +100,8 @@ impl Serve {
         let dir = self.dir.display();
         tracing::info!(version = env!("CARGO_PKG_VERSION"), store = %dir, "starting");
         let began = Instant::now();
-        let store = self.durable.options().open(&self.dir).inspect_err(|error| tracing::error!(%error, "not opened"))?;
+        let store =
+            self.durable.options().open(&self.dir).inspect_err(|error| tracing::error!(%error, "not opened"))?;
         let (took_ms, stats) = (began.elapsed().as_millis() as u64, store.stats());
         tracing::info!(
             took_ms,

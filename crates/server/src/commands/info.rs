@@ -9,6 +9,7 @@ use crate::call::Call;
 use crate::databases::DATABASE_COUNT;
 use crate::errors::Refusal;
 use crate::shared::Shared;
+use crate::telemetry::Counted;
 
 type Lines = Vec<(Cow<'static, str>, String)>;
 
@@ -132,10 +133,12 @@ fn snapshots(shared: &Shared) -> Result<Lines, Refusal> {
 }
 
 fn stats(shared: &Shared) -> Result<Lines, Refusal> {
-    let totals = shared.totals();
+    let (totals, counted) = (shared.totals(), Counted::of(&shared.loops));
     Ok(lines([
         ("total_connections_received", totals.connections.to_string()),
         ("total_commands_processed", totals.commands.to_string()),
+        ("total_net_input_bytes", counted.input_bytes.to_string()),
+        ("total_net_output_bytes", counted.output_bytes.to_string()),
         ("keyspace_hits", totals.hits.to_string()),
         ("keyspace_misses", totals.misses.to_string()),
         ("expired_keys", shared.store.stats().reaped_count.to_string()),

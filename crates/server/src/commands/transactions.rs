@@ -5,10 +5,10 @@
 use std::sync::atomic::Ordering;
 
 use crate::call::Call;
-use crate::telemetry::Kind;
 use crate::dispatch;
 use crate::errors::{Refusal, Sentence};
 use crate::session::Transaction;
+use crate::telemetry::Kind;
 use crate::watch::Watched;
 
 pub(crate) fn multi(call: &mut Call<'_>) -> Result<(), Refusal> {

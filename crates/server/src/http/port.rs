@@ -93,7 +93,8 @@ impl Port {
 
     fn adopt(&mut self, mut socket: TcpStream, addr: SocketAddr) {
         if self.connections.len() == CONNECTION_COUNT_MAX
-            && let Some(oldest) = self.connections.iter().min_by_key(|(_, connection)| connection.deadline).map(|it| it.0)
+            && let Some(oldest) =
+                self.connections.iter().min_by_key(|(_, connection)| connection.deadline).map(|it| it.0)
         {
             self.connections.remove(oldest);
         }

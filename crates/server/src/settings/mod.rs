@@ -9,8 +9,8 @@ use resp::Limits;
 
 pub(crate) use parameters::{Effect, PARAMETERS, by_name};
 
-use crate::{Config, LogControl, LogLevel};
 use crate::notify::{self, Class};
+use crate::{Config, LogControl, LogLevel};
 
 /// Values as texts, and those that are needed often as numbers.
 pub(crate) struct Settings {

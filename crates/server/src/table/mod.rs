@@ -51,7 +51,11 @@ static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         commands.extend(command.subcommands);
     }
     commands.sort_unstable_by_key(|command| command.name);
-    commands.into_iter().enumerate().map(|(number, command)| Entry { command, number, kind: Kind::of(command) }).collect()
+    commands
+        .into_iter()
+        .enumerate()
+        .map(|(number, command)| Entry { command, number, kind: Kind::of(command) })
+        .collect()
 });
 
 /// Every command and subcommand, by name. Their numbers are their places.

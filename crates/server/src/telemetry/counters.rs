@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Kind;
 use super::histogram::{Histogram, Latencies, add};
+use crate::shared::LoopCounters;
 
 /// What a batch of requests was.
 #[derive(Debug, Default, Clone, Copy)]
@@ -48,6 +49,14 @@ pub(crate) struct Counted {
     pub(crate) output_bytes: u64,
 }
 
+impl Counted {
+    pub(crate) fn of(loops: &[LoopCounters]) -> Counted {
+        let mut sum = Counted::default();
+        loops.iter().for_each(|counters| counters.watched.add_to(&mut sum));
+        sum
+    }
+}
+
 impl Counters {
     /// Takes in a batch that was executed this long after it was reported.
     pub(crate) fn note(&self, batch: &BatchCounts, took: Duration) {
@@ -66,7 +75,7 @@ impl Counters {
         add(&self.output_bytes, output_bytes);
     }
 
-    pub(crate) fn add_to(&self, sum: &mut Counted) {
+    fn add_to(&self, sum: &mut Counted) {
         for (kind, counters) in self.kinds.iter().enumerate() {
             sum.errors[kind] += counters.errors.load(Ordering::Relaxed);
             counters.latencies.add_to(&mut sum.latencies[kind]);

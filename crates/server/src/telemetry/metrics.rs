@@ -73,13 +73,16 @@ impl Reading {
         let stats = &self.stats;
         let version = [("version", env!("CARGO_PKG_VERSION"))];
         out.0.encode_descriptor("build", "The program's version", None, MetricType::Info)?.encode_info(&version)?;
-        let durability =
-            [("level", stats.durability), ("why", stats.durability_why), ("medium", stats.medium)];
+        let durability = [("level", stats.durability), ("why", stats.durability_why), ("medium", stats.medium)];
         out.0
             .encode_descriptor("durability", "What an acknowledged write survives, and why", None, MetricType::Info)?
             .encode_info(&durability)?;
         out.gauge("healthy", "1 where /health answers 200", self.health.is_serving().into())?;
-        out.gauge("accepts_requests", "1 where single keys can be read and written", self.health.takes_requests().into())?;
+        out.gauge(
+            "accepts_requests",
+            "1 where single keys can be read and written",
+            self.health.takes_requests().into(),
+        )?;
         out.seconds("uptime", "Time since the server was bound", self.uptime.as_secs_f64())
     }
 
@@ -102,7 +105,12 @@ impl Reading {
             let latencies = &self.counted.latencies[kind as usize];
             let sum = latencies.total_ns as f64 / 1e9;
             let buckets = latencies.octaves();
-            metric.encode_family(&of_kind(kind))?.encode_histogram::<NoLabelSet>(sum, latencies.count(), &buckets, None)?;
+            metric.encode_family(&of_kind(kind))?.encode_histogram::<NoLabelSet>(
+                sum,
+                latencies.count(),
+                &buckets,
+                None,
+            )?;
         }
         out.counter("hits", "Keys that were read and were there", self.totals.hits)?;
         out.counter("misses", "Keys that were read and were not there", self.totals.misses)?;

@@ -23,7 +23,7 @@ mod live;
 mod metrics;
 mod reading;
 
-pub(crate) use counters::{BatchCounts, Counters};
+pub(crate) use counters::{BatchCounts, Counted, Counters};
 pub(crate) use health::{Health, Status};
 pub(crate) use history::History;
 pub(crate) use kind::Kind;

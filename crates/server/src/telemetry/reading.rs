@@ -32,8 +32,6 @@ impl Reading {
     /// In a forked child.
     pub(crate) fn of(shared: &Shared) -> Result<Reading, hikv::Error> {
         let stats = shared.store.stats_now()?;
-        let mut counted = Counted::default();
-        shared.loops.iter().for_each(|counters| counters.watched.add_to(&mut counted));
         let serving: Vec<i32> = shared.loops.iter().map(|counters| counters.thread()).collect();
         Ok(Reading {
             at: Instant::now(),
@@ -43,7 +41,7 @@ impl Reading {
             clients: shared.clients(),
             refused_clients: shared.refused_connections(),
             totals: shared.totals(),
-            counted,
+            counted: Counted::of(&shared.loops),
             slow_count: shared.slowlog.total(),
             cpu: cpu::times(&serving),
             stats,
