@@ -7,6 +7,7 @@ mod formats;
 mod input;
 mod interrupt;
 mod logging;
+mod opening;
 mod progress;
 
 use std::process::ExitCode;

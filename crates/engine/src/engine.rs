@@ -5,7 +5,7 @@ use std::io::Read;
 use std::time::Duration;
 
 use index::partitioned_hash::Cursor;
-use pmem::{Counts, LogFigures};
+use pmem::Counts;
 
 use crate::{
     BatchOp, Check, Clock, Compacted, CompactionProgress, CompactionStats, Error, Expiry, OrderStats, OrderedEngine,
@@ -102,8 +102,6 @@ pub struct EngineStats {
     pub reaped_count: u64,
     /// Flushes and fences, where they are counted.
     pub counts: Option<Counts>,
-    /// The medium's log, where it has one.
-    pub log: Option<LogFigures>,
     /// The ordered index, where the engine can keep one.
     pub order: Option<OrderStats>,
     /// Snapshots.

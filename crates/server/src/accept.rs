@@ -9,6 +9,7 @@ use mio::event::Source;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Interest, Poll, Token};
 
+use crate::idle;
 use crate::mail::Letter;
 use crate::shared::{Admission, Shared};
 
@@ -64,8 +65,9 @@ impl Acceptor {
             return;
         };
         tracing::debug!(%addr, client = admission.client_id, "client connected");
-        // Without it replies wait for acknowledgements; it can only fail on a connection that is gone.
+        // Without the one replies wait for acknowledgements; both can only fail on a connection that is gone.
         let _ = socket.set_nodelay(true);
+        let _ = idle::keep_alive(&socket, self.shared.settings.keep_alive_seconds());
         self.shared.mailboxes[admission.loop_index].give(Letter::Arrival(socket, addr, admission));
     }
 }

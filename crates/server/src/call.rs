@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use hikv::Store;
 use resp::{Reply, Request};
 
+use crate::changes;
 use crate::databases::Slot;
 use crate::errors::Refusal;
-use crate::notify::{self, Class, EXPIRED};
+use crate::notify::Class;
 use crate::session::Session;
 use crate::shared::{Shared, Tally};
-use crate::tracking;
 
 pub(crate) struct Call<'a> {
     pub(crate) shared: &'a Shared,
@@ -52,22 +52,7 @@ impl<'a> Call<'a> {
 
     /// As [`Call::changed`], of any key.
     pub(crate) fn changed_key(&self, class: Class, event: &str, db: u8, key: &[u8]) {
-        let slot = self.shared.databases.slot(db);
-        self.shared.watches.touch(slot, key);
-        notify::tell(self.shared, class, event, db, key);
-        let tells_expired = self.shared.settings.notified_classes() & EXPIRED != 0;
-        if tells_expired || !self.shared.tracking.is_empty() {
-            self.look_at_expiry(&slot.raw(key));
-            tracking::invalidate(self.shared, &slot.raw(key));
-        }
-    }
-
-    /// Has the first loop, which tells of what expires, wake in time for the key.
-    #[cold]
-    pub(crate) fn look_at_expiry(&self, raw: &[u8]) {
-        if self.shared.expirations.look_at(self.store(), raw).unwrap_or(false) {
-            self.shared.mailboxes[0].wake();
-        }
+        changes::tell(self.shared, class, event, db, key);
     }
 
     pub(crate) fn ok(&mut self) {

@@ -29,11 +29,12 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// Redis' defaults, on the loopback interface alone, with a thread for each core.
+    /// Redis' defaults, on the loopback interface alone, with a thread for each core but one: the store's worker, which keeps
+    /// the order, and the kernel's network need that.
     fn default() -> Config {
         Config {
             addr: "127.0.0.1:6379".into(),
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            threads: std::thread::available_parallelism().map_or(1, |count| (count.get() - 1).max(1)),
             max_clients: 10_000,
             bulk_bytes_max: 512 << 20,
             password: None,

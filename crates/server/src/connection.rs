@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use hikv::{Store, Ticket};
 use mio::event::{Event, Source};
 use mio::net::TcpStream;
 use mio::{Interest, Poll, Token};
@@ -18,15 +19,16 @@ use resp::{Parser, Protocol};
 
 use crate::buffers::Buffers;
 use crate::clients::Record;
+use crate::held::Holders;
+use crate::idle;
 use crate::input::{Arrived, Input};
 use crate::mail::{Parcel, Place};
 use crate::output::Output;
+use crate::output_limits::Unread;
 use crate::pipeline::Pipeline;
 use crate::session::Session;
 use crate::shared::{Admission, LoopCounters, Shared};
-
-/// Messages that a client leaves unread before it is abandoned, as in Redis: 32 MiB.
-const PUSHED_BYTES_MAX: usize = 32 << 20;
+use crate::telemetry::Unanswered;
 
 /// What a connection needs of its event loop for a turn.
 pub(crate) struct Worker<'a> {
@@ -37,6 +39,7 @@ pub(crate) struct Worker<'a> {
     /// When the poller reported.
     pub(crate) woke: Instant,
     pub(crate) buffers: &'a mut Buffers,
+    pub(crate) holders: &'a mut Holders,
 }
 
 /// What a connection waits for after its turn.
@@ -56,6 +59,8 @@ pub(crate) struct Connection {
     parser: Parser,
     pipeline: Pipeline,
     output: Output,
+    unanswered: Unanswered,
+    unread: Unread,
     session: Session,
     /// The socket has something to read, as far as is known.
     readable: bool,
@@ -82,6 +87,8 @@ impl Connection {
             parser: Parser::new(shared.settings.limits()),
             pipeline: Pipeline::default(),
             output: Output::default(),
+            unanswered: Unanswered::default(),
+            unread: Unread::default(),
             session: Session::new(record, shared),
             readable: false,
             hung_up: false,
@@ -97,13 +104,42 @@ impl Connection {
         self.session.id == client_id
     }
 
-    /// Takes a message for the client. A client that does not read what it subscribes to is abandoned.
-    pub(crate) fn receive(&mut self, parcel: &Parcel) {
-        self.output.push(match self.session.protocol {
+    /// Takes a message for the client, to be sent when `ticket` is durable. A client that does not read what it subscribes to
+    /// is abandoned.
+    pub(crate) fn receive(&mut self, parcel: &Parcel, ticket: Ticket) {
+        let message = match self.session.protocol {
             Protocol::Resp2 => &parcel.resp2,
             Protocol::Resp3 => &parcel.resp3,
-        });
-        self.abandoned |= self.output.len_bytes() > PUSHED_BYTES_MAX;
+        };
+        self.output.push(message, ticket);
+        self.look_at_unread();
+    }
+
+    /// Gives up a client that leaves too much unread.
+    fn look_at_unread(&mut self) {
+        let (session, settings) = (&self.session, &self.admission.shared.settings);
+        let gets_messages = session.subscription_count() > 0 || session.monitors || session.tracks;
+        let limit = if gets_messages { settings.message_limit() } else { settings.reply_limit() };
+        self.abandoned |= self.unread.is_too_much(self.output.len_bytes(), limit);
+    }
+
+    pub(crate) fn is_idle(&self, seconds_max: u64) -> bool {
+        idle::is_idle(&self.session.record, seconds_max)
+    }
+
+    /// Whether it holds replies until they are durable.
+    pub(crate) fn holds(&self) -> bool {
+        self.output.holds()
+    }
+
+    /// Lets replies go that are durable, and says whether it wants a turn. One that waits for what will never be durable is
+    /// closed.
+    pub(crate) fn release(&mut self) -> bool {
+        let shared = &self.admission.shared;
+        let released = self.output.release(&shared.store);
+        self.unanswered.release(&shared.store, &shared.loops[self.admission.loop_index].watched);
+        self.abandoned |= released.is_err();
+        released.unwrap_or(true)
     }
 
     /// Lets the connection be closed at its next turn, whatever was not sent.
@@ -135,6 +171,7 @@ impl Connection {
         self.pipeline.borrow(worker.buffers);
         let outcome = self.advance(worker);
         worker.counters.watched.note_bytes(self.input.take_count(), self.output.take_count());
+        self.look_at_unread();
         self.show();
         self.input.give_back(worker.buffers);
         self.output.give_back(worker.buffers);
@@ -164,7 +201,7 @@ impl Connection {
 
     fn next_turn(&self) -> Turn {
         let over = self.session.closing || (self.ended && self.starved);
-        let sendable = !self.output.is_empty() && self.output.writable;
+        let sendable = self.output.has_sendable() && self.output.writable;
         let executable = !over && !self.output.is_full() && !self.starved;
         if over && self.output.is_empty() {
             Turn::Close
@@ -179,10 +216,24 @@ impl Connection {
         self.readable && !self.session.closing && !self.output.is_full()
     }
 
-    /// Executes complete requests until none is left or the output is full.
-    fn execute(&mut self, worker: &Worker<'_>) {
+    /// Executes complete requests until none is left or the output is full. Nobody waits for a disk: replies are held instead.
+    fn execute(&mut self, worker: &mut Worker<'_>) {
+        let store = &worker.shared.store;
         while !self.session.closing && !self.output.is_full() && self.has_request() {
-            self.pipeline.run(self.input.pending(), &mut self.session, worker, &mut self.output);
+            let start = self.output.end();
+            let run = |_: &Store| self.pipeline.run(self.input.pending(), &mut self.session, worker, &mut self.output);
+            let (done, ticket) = store.deferred(run);
+            let now = Instant::now();
+            if ticket != Ticket::default() && !store.is_durable(ticket).unwrap_or(false) {
+                self.output.hold(start, ticket);
+                worker.holders.owe(ticket);
+            }
+            if self.output.holds() {
+                self.unanswered.add(ticket, worker.woke, done);
+            } else {
+                worker.counters.watched.note_answered(&done, now - worker.woke);
+            }
+            self.session.show(now);
         }
     }
 

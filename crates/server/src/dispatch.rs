@@ -6,6 +6,7 @@ use resp::{Protocol, Request};
 
 use crate::acl::{LogEntry, Reason};
 use crate::call::Call;
+use crate::changes;
 use crate::databases::Slot;
 use crate::errors::{Refusal, Sentence};
 use crate::monitors;
@@ -122,18 +123,18 @@ pub(crate) fn execute(entry: Entry, call: &mut Call<'_>) -> Result<(), Refusal> 
     if call.session.tracks && entry.command.has(flag::READONLY) {
         track(entry, call);
     }
-    let Action::Apply(apply) = entry.command.action else {
+    let (Action::Apply(apply) | Action::Put(apply)) = entry.command.action else {
         return crate::reads::answer_apart(call);
     };
     if !call.shared.monitors.is_empty() && !entry.command.has(flag::ADMIN | flag::SKIP_MONITOR) {
         monitors::show(call.shared, call.session, &call.request);
     }
-    note_use(entry, call)?;
+    note_use(entry, call.slot(), call.shared)?;
     let tells_new = call.shared.settings.notified_classes() & NEW != 0 && entry.command.has(flag::WRITE);
     let absent = if tells_new { absent_keys(entry, call)? } else { Vec::new() };
     let began = Instant::now();
     let outcome = apply(call);
-    note_time(entry, call, began.elapsed());
+    note_time(entry, call.session, &call.request, call.shared, began.elapsed());
     tell_new(call, &absent)?;
     outcome
 }
@@ -164,25 +165,24 @@ fn track(entry: Entry, call: &Call<'_>) {
     for (index, _) in entry.command.keys.positions(call.request.len()) {
         let raw = call.key(index);
         tracking::note(call.shared, &raw, call.argument(index), call.session.record.place);
-        call.look_at_expiry(&raw);
+        changes::look_at_expiry(call.shared, &raw);
     }
 }
 
 /// A slot that is written to for the first time is noted before.
-fn note_use(entry: Entry, call: &Call<'_>) -> Result<(), Refusal> {
-    let slot = call.slot();
+pub(crate) fn note_use(entry: Entry, slot: Slot, shared: &Shared) -> Result<(), Refusal> {
     if slot != Slot::FIRST && entry.command.has(flag::WRITE) {
-        call.shared.databases.note_use(call.store(), slot)?;
+        shared.databases.note_use(&shared.store, slot)?;
     }
     Ok(())
 }
 
-fn note_time(entry: Entry, call: &Call<'_>, took: Duration) {
+pub(crate) fn note_time(entry: Entry, session: &Session, request: &Request<'_>, shared: &Shared, took: Duration) {
     if !entry.command.has(flag::SKIP_SLOWLOG) {
-        call.shared.slowlog.note(call.shared, call.session, &call.request, (entry.command.name, took));
+        shared.slowlog.note(shared, session, request, (entry.command.name, took));
     }
     let event = if entry.command.has(flag::FAST) { "fast-command" } else { "command" };
-    call.shared.latency.note(&call.shared.settings, event, took);
+    shared.latency.note(&shared.settings, event, took);
 }
 
 /// Whether the client wants the reply to the request just executed, and what it wants from now on.

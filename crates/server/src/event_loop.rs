@@ -15,6 +15,8 @@ use crate::accept::Acceptor;
 use crate::buffers::Buffers;
 use crate::connection::{Connection, Turn, Worker};
 use crate::expirations;
+use crate::held::Holders;
+use crate::idle::Watchman;
 use crate::mail::{Letter, Parcel, Place};
 use crate::shared::{Admission, Shared};
 
@@ -29,6 +31,8 @@ struct Slot {
     connection: Connection,
     /// It is in `ready`.
     queued: bool,
+    /// It is among `holders`.
+    holds: bool,
 }
 
 pub(crate) struct EventLoop {
@@ -41,6 +45,10 @@ pub(crate) struct EventLoop {
     /// Connections that get a turn.
     ready: Vec<usize>,
     buffers: Buffers,
+    holders: Holders,
+    /// Somebody has woken the loop: other loops, or the store, for which `holders` wait.
+    is_woken: bool,
+    watchman: Watchman,
     /// When to give up on clients that do not read their last replies; set once the server stops.
     deadline: Option<Instant>,
 }
@@ -48,7 +56,10 @@ pub(crate) struct EventLoop {
 impl EventLoop {
     /// A loop that takes its letters from the other end of a mailbox of `poll`.
     pub(crate) fn new(index: usize, shared: Arc<Shared>, poll: Poll, letters: Receiver<Letter>) -> EventLoop {
-        shared.stop.attach(shared.mailboxes[index].waker());
+        let waker = shared.mailboxes[index].waker();
+        shared.stop.attach(Arc::clone(&waker));
+        // The only failure is a loop that is gone.
+        let holders = Holders::new(&shared.store, move || drop(waker.wake()));
         EventLoop {
             index,
             shared,
@@ -58,6 +69,9 @@ impl EventLoop {
             connections: Slab::new(),
             ready: Vec::new(),
             buffers: Buffers::default(),
+            holders,
+            is_woken: false,
+            watchman: Watchman::default(),
             deadline: None,
         }
     }
@@ -92,7 +106,15 @@ impl EventLoop {
             if self.shared.stop.is_stopped() && self.deadline.is_none() {
                 self.begin_to_stop();
             }
+            self.close_idle();
+            if mem::take(&mut self.is_woken) {
+                self.release();
+            }
             self.give_turns(woke);
+            // Once for all turns: they share what makes their writes durable.
+            if self.holders.ask() {
+                self.release();
+            }
             if self.index == 0 {
                 expirations::tell_due(&self.shared);
             }
@@ -111,7 +133,8 @@ impl EventLoop {
         let until_deadline = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let retry_after = || self.acceptor.as_ref()?.retry_after();
         let until_expiry = if self.index == 0 { self.shared.expirations.sleep_time() } else { None };
-        [until_deadline.or_else(retry_after), until_expiry].into_iter().flatten().min()
+        let until_look = self.watchman.sleep_time(self.shared.settings.idle_seconds_max());
+        [until_deadline.or_else(retry_after), until_expiry, until_look].into_iter().flatten().min()
     }
 
     fn note(&mut self, events: &Events) {
@@ -121,6 +144,8 @@ impl EventLoop {
                 && let Some(acceptor) = &mut self.acceptor
             {
                 acceptor.expect_some();
+            } else if event.token() == WAKER {
+                self.is_woken = true;
             } else if let Some(slot) = self.connections.get_mut(key) {
                 // It may be the successor of the one that the event is about, for which it is a false alarm.
                 slot.connection.note(event);
@@ -153,18 +178,36 @@ impl EventLoop {
         let mut connection = Connection::new(socket, addr, place, admission);
         // A refusal leaves the connection to be dropped, which closes it.
         if connection.register(&self.poll, Token(key)).is_ok() {
-            entry.insert(Slot { connection, queued: false });
+            entry.insert(Slot { connection, queued: false, holds: false });
             self.finish_if_stopping(key);
         }
     }
 
+    /// Gives a message to its receivers. It may tell of what is not durable yet, and is held as long.
     fn deliver(&mut self, receivers: &[Place], parcel: &Parcel) {
+        let ticket = self.shared.store.deferred_so_far();
         for place in receivers {
             if let Some(slot) = self.connections.get_mut(place.key)
                 && slot.connection.is_of(place.client_id)
             {
-                slot.connection.receive(parcel);
+                slot.connection.receive(parcel, ticket);
                 self.queue(place.key);
+            }
+        }
+        self.holders.owe(ticket);
+    }
+
+    /// Lets those connections go on that wait for what is durable now.
+    fn release(&mut self) {
+        for key in self.holders.take() {
+            let Some(slot) = self.connections.get_mut(key) else { continue };
+            let wants_turn = slot.connection.release();
+            slot.holds = slot.connection.holds();
+            if slot.holds {
+                self.holders.add(key);
+            }
+            if wants_turn {
+                self.queue(key);
             }
         }
     }
@@ -175,6 +218,18 @@ impl EventLoop {
         {
             slot.connection.abandon();
             self.queue(place.key);
+        }
+    }
+
+    fn close_idle(&mut self) {
+        let seconds_max = self.shared.settings.idle_seconds_max();
+        if !self.watchman.is_due(seconds_max) {
+            return;
+        }
+        let idle = self.connections.iter().filter(|(_, slot)| slot.connection.is_idle(seconds_max));
+        for key in idle.map(|(key, _)| key).collect::<Vec<_>>() {
+            self.connections[key].connection.abandon();
+            self.queue(key);
         }
     }
 
@@ -205,9 +260,13 @@ impl EventLoop {
             let slot = &mut self.connections[key];
             slot.queued = false;
             let counters = &self.shared.loops[self.index];
-            let (shared, buffers) = (&self.shared, &mut self.buffers);
-            let mut worker = Worker { shared, lane: self.index, counters, woke, buffers };
-            match slot.connection.turn(&mut worker) {
+            let (shared, buffers, holders) = (&self.shared, &mut self.buffers, &mut self.holders);
+            let mut worker = Worker { shared, lane: self.index, counters, woke, buffers, holders };
+            let turn = slot.connection.turn(&mut worker);
+            if slot.connection.holds() && !mem::replace(&mut slot.holds, true) {
+                self.holders.add(key);
+            }
+            match turn {
                 Turn::Again => self.queue(key),
                 Turn::Wait => {}
                 Turn::Close => drop(self.connections.remove(key)),

@@ -109,8 +109,10 @@ pub(crate) fn tell_due(shared: &Shared) {
         shared.expirations.next_ms.store(times.next_ms(), Ordering::Release);
     }
     for raw in due {
+        // Whoever is told waits until it is durable.
+        let (is_there, _) = shared.store.deferred(|store| store.contains(&raw));
         // One that is there again was put anew, and looked at then.
-        if !shared.store.contains(&raw).unwrap_or(true) {
+        if !is_there.unwrap_or(true) {
             tracking::invalidate(shared, &raw);
             tell(shared, &raw);
         }

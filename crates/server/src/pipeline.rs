@@ -4,7 +4,6 @@
 
 use std::mem;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use resp::{Parser, ProtocolError, Request, Requests};
 
@@ -19,7 +18,8 @@ use crate::reads;
 use crate::session::Session;
 use crate::shared::{Shared, Tally};
 use crate::table::Entry;
-use crate::telemetry::Kind;
+use crate::telemetry::{BatchCounts, Kind};
+use crate::writes::Puts;
 
 /// Requests parsed at a time: several groups of reads, and little to hold for a client that does not read its replies.
 const REQUEST_COUNT_MAX: usize = 128;
@@ -80,8 +80,15 @@ impl Pipeline {
         }
     }
 
-    /// Executes requests until none is left or the output is full; `input` is what they were parsed from.
-    pub(crate) fn run(&mut self, input: &[u8], session: &mut Session, worker: &Worker<'_>, output: &mut Output) {
+    /// Executes requests until none is left or the output is full, and says what they were; `input` is what they were parsed
+    /// from.
+    pub(crate) fn run(
+        &mut self,
+        input: &[u8],
+        session: &mut Session,
+        worker: &Worker<'_>,
+        output: &mut Output,
+    ) -> BatchCounts {
         let first = self.cursor.request;
         let mut tally = Tally::default();
         let mut pass = Some(worker.shared.gate.pass(worker.lane));
@@ -90,12 +97,11 @@ impl Pipeline {
         }
         drop(pass);
         tally.commands = (self.cursor.request - first) as u64;
-        let now = Instant::now();
-        worker.counters.add(tally, now - worker.woke);
-        session.show(now);
+        worker.counters.add(tally);
         if self.cursor.request == self.requests.len() && !session.closing {
             self.report_breach(session, output);
         }
+        tally.batch
     }
 
     fn step<'g>(
@@ -113,12 +119,12 @@ impl Pipeline {
             session.closing = true;
             return;
         }
-        let request = self.requests.get(self.cursor.request, input);
+        let first = self.cursor.request;
+        let request = self.requests.get(first, input);
         match dispatch::admit(&request, session) {
             Ok(entry) if entry.command.is_read() && session.is_plain() && shared.monitors.is_empty() => {
                 session.record.command.store(entry.number, Ordering::Relaxed);
                 let group = reads::gather(&self.requests, input, self.cursor, session, shared);
-                let first = self.cursor.request;
                 self.cursor = reads::answer(&group, shared, session.protocol, output, tally);
                 tally.batch.add_requests(Kind::Get, self.cursor.request - first);
                 return;
@@ -130,7 +136,16 @@ impl Pipeline {
                 drop(alone);
                 *pass = Some(shared.gate.pass(worker.lane));
             }
-            Ok(entry) => answer(entry, request, session, shared, output, tally),
+            Ok(entry) => {
+                let puts = Puts::gather(entry, &self.requests, input, first, session, shared);
+                if let Some(count) = puts.and_then(|puts| puts.execute(session, shared, output)) {
+                    session.record.command.store(entry.number, Ordering::Relaxed);
+                    tally.batch.add_requests(entry.kind, count);
+                    self.cursor.request += count;
+                    return;
+                }
+                answer(entry, request, session, shared, output, tally);
+            }
             Err(refusal) => refuse(&refusal, session, shared, output, tally),
         }
         self.cursor.request += 1;

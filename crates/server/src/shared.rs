@@ -161,9 +161,7 @@ impl LoopCounters {
         self.thread.load(Ordering::Relaxed)
     }
 
-    /// Takes in a batch that was executed this long after it was reported.
-    pub(crate) fn add(&self, tally: Tally, took: Duration) {
-        self.watched.note(&tally.batch, took);
+    pub(crate) fn add(&self, tally: Tally) {
         self.commands.fetch_add(tally.commands, Ordering::Relaxed);
         self.hits.fetch_add(tally.hits, Ordering::Relaxed);
         self.misses.fetch_add(tally.misses, Ordering::Relaxed);

@@ -8,14 +8,15 @@ use std::thread;
 use std::time::Instant;
 
 use clap::Args;
-use hikv::Store;
-use indicatif::HumanCount;
+use hikv::{JournalStats, Store};
+use indicatif::{HumanBytes, HumanCount};
 use server::{Config, HttpPort, LogControl, Server, StopHandle};
 
 use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::logging::Logging;
+use crate::opening;
 
 /// Serve the store to Redis clients
 ///
@@ -28,7 +29,7 @@ pub(crate) struct Serve {
     /// Where to listen; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:6379")]
     addr: String,
-    /// Threads that serve; by default one a core
+    /// Threads that serve; by default one a core, but for one core
     #[arg(long, value_name = "COUNT")]
     threads: Option<NonZeroUsize>,
     #[command(flatten)]
@@ -100,8 +101,8 @@ impl Serve {
         let dir = self.dir.display();
         tracing::info!(version = env!("CARGO_PKG_VERSION"), store = %dir, "starting");
         let began = Instant::now();
-        let store =
-            self.durable.options().open(&self.dir).inspect_err(|error| tracing::error!(%error, "not opened"))?;
+        let store = opening::open(&self.durable.options(), &self.dir)
+            .inspect_err(|error| tracing::error!(%error, "not opened"))?;
         let (took_ms, stats) = (began.elapsed().as_millis() as u64, store.stats());
         tracing::info!(
             took_ms,
@@ -112,6 +113,8 @@ impl Serve {
             medium = stats.medium,
             durability = stats.durability,
             why = stats.durability_why,
+            loaded_bytes = stats.journal.map(|journal| journal.loaded_bytes),
+            replayed_bytes = stats.journal.map(|journal| journal.replayed_bytes),
             "recovered"
         );
         Ok(store)
@@ -127,6 +130,9 @@ impl Serve {
         }
         writeln!(out, "  order       {}", describe_order(stats.order))?;
         writeln!(out, "  medium      {}", stats.medium)?;
+        if let Some(journal) = stats.journal {
+            writeln!(out, "  journal     {}", describe_journal(stats.durability, &journal))?;
+        }
         writeln!(out, "  durability  {}: {}", stats.durability, stats.durability_why)?;
         tracing::info!(addr = %server.local_addr(), http = port.map(|port| port.local_addr().to_string()), "ready");
         out.flush()
@@ -150,6 +156,16 @@ fn read_password(path: &Path) -> Result<Vec<u8>, Failure> {
         return Err(Failure::at(path.display(), "its first line must be a password"));
     }
     Ok(password.to_vec())
+}
+
+fn describe_journal(durability: &str, journal: &JournalStats) -> String {
+    let [max, loaded, replayed] = [journal.log_max_bytes, journal.loaded_bytes, journal.replayed_bytes].map(HumanBytes);
+    let interval = match durability {
+        "buffered" => format!(", synced every {} ms", journal.sync_interval_ms),
+        _ => String::new(),
+    };
+    let (load, replay) = (journal.load_seconds, journal.replay_seconds);
+    format!("a log of at most {max}{interval}; {loaded} loaded in {load:.2} s, {replayed} replayed in {replay:.2} s")
 }
 
 fn describe_order(state: &str) -> &str {

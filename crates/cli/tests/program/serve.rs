@@ -39,6 +39,11 @@ impl Serving {
         TcpStream::connect(&self.address).unwrap()
     }
 
+    /// What it said when it began.
+    pub(crate) fn banner(&self) -> &str {
+        &self.banner
+    }
+
     /// The first `len_bytes` of the answer to `request`.
     pub(crate) fn ask(&self, request: &[u8], len_bytes: usize) -> Vec<u8> {
         let mut socket = self.connect();

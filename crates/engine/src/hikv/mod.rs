@@ -112,7 +112,6 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             taken_bytes: self.taken_bytes(),
             compaction: self.compaction.stats(),
             counts: self.medium.counts(),
-            log: self.medium.log_figures(),
             order: self.order.stats(),
             snapshots,
         }

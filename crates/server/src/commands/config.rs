@@ -3,6 +3,7 @@
 use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
 use crate::glob;
+use crate::mail::Mailbox;
 use crate::notify::EXPIRED;
 use crate::settings::{self, Effect, PARAMETERS};
 
@@ -51,6 +52,8 @@ pub(crate) fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
         call.shared.expirations.forget();
     }
     call.shared.memory.forget();
+    // Loops may have to wake earlier from now on.
+    call.shared.mailboxes.iter().for_each(Mailbox::wake);
     call.ok();
     Ok(())
 }

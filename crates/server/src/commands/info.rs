@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use hikv::JournalStats;
+
 use super::databases;
 use super::hello::REDIS_VERSION;
 use crate::call::Call;
@@ -96,7 +98,7 @@ fn memory(shared: &Shared) -> Result<Lines, Refusal> {
 
 fn persistence(shared: &Shared) -> Result<Lines, Refusal> {
     let stats = shared.store.stats();
-    Ok(lines([
+    let mut fields = lines([
         ("loading", "0".into()),
         ("async_loading", "0".into()),
         ("rdb_bgsave_in_progress", "0".into()),
@@ -107,7 +109,25 @@ fn persistence(shared: &Shared) -> Result<Lines, Refusal> {
         ("medium", stats.medium.into()),
         ("durability", stats.durability.into()),
         ("durability_why", stats.durability_why.into()),
-    ]))
+    ]);
+    fields.extend(stats.journal.map(journal).into_iter().flatten());
+    Ok(fields)
+}
+
+fn journal(stats: JournalStats) -> Lines {
+    lines([
+        ("log_bytes", stats.log_bytes.to_string()),
+        ("log_max_bytes", stats.log_max_bytes.to_string()),
+        ("log_unapplied_bytes", stats.log_unapplied_bytes.to_string()),
+        ("log_unsynced_bytes", stats.log_unsynced_bytes.to_string()),
+        ("log_written_bytes", stats.log_written_bytes.to_string()),
+        ("log_sync_count", stats.log_sync_count.to_string()),
+        ("sync_interval_ms", stats.sync_interval_ms.to_string()),
+        ("loaded_bytes", stats.loaded_bytes.to_string()),
+        ("load_seconds", format!("{:.3}", stats.load_seconds)),
+        ("replayed_bytes", stats.replayed_bytes.to_string()),
+        ("replay_seconds", format!("{:.3}", stats.replay_seconds)),
+    ])
 }
 
 fn order(shared: &Shared) -> Result<Lines, Refusal> {

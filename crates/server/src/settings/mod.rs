@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use resp::Limits;
 
-pub(crate) use parameters::{Effect, PARAMETERS, by_name};
+pub(crate) use parameters::{Effect, PARAMETERS, by_name, bytes_of};
 
 use crate::notify::{self, Class};
+use crate::output_limits::{Limit, OutputLimits, SharedLimit};
 use crate::{Config, LogControl, LogLevel};
 
 /// Values as texts, and those that are needed often as numbers.
@@ -23,6 +24,10 @@ pub(crate) struct Settings {
     slow_count_max: AtomicUsize,
     latency_ms_min: AtomicU64,
     log: Option<LogControl>,
+    reply_limit: SharedLimit,
+    message_limit: SharedLimit,
+    idle_seconds_max: AtomicU64,
+    keep_alive_seconds: AtomicU32,
 }
 
 impl Settings {
@@ -37,6 +42,10 @@ impl Settings {
             slow_count_max: AtomicUsize::new(0),
             latency_ms_min: AtomicU64::new(0),
             log: config.log.clone(),
+            reply_limit: SharedLimit::default(),
+            message_limit: SharedLimit::default(),
+            idle_seconds_max: AtomicU64::new(0),
+            keep_alive_seconds: AtomicU32::new(0),
         };
         let (host, port) = config.addr.rsplit_once(':').unwrap_or((&config.addr, "0"));
         let file = config.acl_file.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
@@ -64,10 +73,20 @@ impl Settings {
 
     /// Gives it a value in the form in which it is shown. A password is not kept.
     pub(crate) fn put(&self, index: usize, value: String) {
+        let value = self.completed(index, value);
         self.take_effect(index, &value);
         if PARAMETERS[index].effect != Effect::Password {
             self.values.lock()[index] = value;
         }
+    }
+
+    /// What is not said of a value that has several parts stays as it is.
+    fn completed(&self, index: usize, value: String) -> String {
+        if PARAMETERS[index].effect != Effect::OutputLimits {
+            return value;
+        }
+        let present = OutputLimits::default().with(&self.value(index)).unwrap_or_default();
+        present.with(&value).unwrap_or(present).to_string()
     }
 
     fn take_effect(&self, index: usize, value: &str) {
@@ -84,6 +103,13 @@ impl Settings {
             Effect::SlowCount => self.slow_count_max.store(number as usize, Ordering::Relaxed),
             Effect::LatencyTime => self.latency_ms_min.store(number as u64, Ordering::Relaxed),
             Effect::LogLevel => self.set_log_level(value),
+            Effect::OutputLimits => {
+                let limits = OutputLimits::default().with(value).unwrap_or_default();
+                self.reply_limit.store(limits.normal);
+                self.message_limit.store(limits.pubsub);
+            }
+            Effect::IdleTime => self.idle_seconds_max.store(number as u64, Ordering::Relaxed),
+            Effect::KeepAlive => self.keep_alive_seconds.store(number as u32, Ordering::Relaxed),
             Effect::None | Effect::Fixed | Effect::Password => {}
         }
     }
@@ -112,6 +138,28 @@ impl Settings {
     /// What a new connection may send.
     pub(crate) fn limits(&self) -> Limits {
         Limits::with_bulk_bytes_max(self.bulk_bytes_max())
+    }
+
+    /// What a client that gets replies alone may leave unread.
+    #[inline]
+    pub(crate) fn reply_limit(&self) -> Limit {
+        self.reply_limit.load()
+    }
+
+    /// What a client that gets messages may leave unread.
+    pub(crate) fn message_limit(&self) -> Limit {
+        self.message_limit.load()
+    }
+
+    /// After how many seconds without a request a client is closed; 0 for never.
+    #[inline]
+    pub(crate) fn idle_seconds_max(&self) -> u64 {
+        self.idle_seconds_max.load(Ordering::Relaxed)
+    }
+
+    /// How often a silent client is asked whether it is there, in seconds; 0 for never.
+    pub(crate) fn keep_alive_seconds(&self) -> u32 {
+        self.keep_alive_seconds.load(Ordering::Relaxed)
     }
 
     #[inline]

@@ -3,6 +3,8 @@
 //! A parameter that only clients' set-up scripts ask for, and that has nothing to act on here, is [`Effect::None`]; its
 //! page is `docs/redis.md`.
 
+use crate::output_limits::OutputLimits;
+
 /// What a parameter's value may be.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
@@ -20,6 +22,8 @@ pub(crate) enum Kind {
     Text,
     /// Letters for classes of keyspace events.
     Events,
+    /// Classes of clients, each with three numbers.
+    OutputLimits,
 }
 
 /// What a change of the parameter does.
@@ -37,6 +41,9 @@ pub(crate) enum Effect {
     SlowCount,
     LatencyTime,
     LogLevel,
+    OutputLimits,
+    IdleTime,
+    KeepAlive,
     Password,
 }
 
@@ -67,7 +74,12 @@ pub(crate) static PARAMETERS: [Parameter; 37] = [
     parameter("appendonly", "no", Kind::YesOrNo, Effect::None),
     parameter("bind", "", Kind::Text, Effect::Fixed),
     parameter("busy-reply-threshold", "5000", int(0, i64::MAX), Effect::None),
-    parameter("client-output-buffer-limit", "normal 0 0 0 slave 0 0 0 pubsub 33554432 0 0", Kind::Text, Effect::Fixed),
+    parameter(
+        "client-output-buffer-limit",
+        "normal 0 0 0 slave 0 0 0 pubsub 33554432 8388608 60",
+        Kind::OutputLimits,
+        Effect::OutputLimits,
+    ),
     parameter("client-query-buffer-limit", "1074790400", ANY_BYTES, Effect::Fixed),
     parameter("cluster-enabled", "no", Kind::YesOrNo, Effect::Fixed),
     parameter("databases", "16", int(1, 16), Effect::Fixed),
@@ -94,8 +106,8 @@ pub(crate) static PARAMETERS: [Parameter; 37] = [
     parameter("slave-read-only", "yes", Kind::YesOrNo, Effect::Fixed),
     parameter("slowlog-log-slower-than", "10000", int(-1, i64::MAX), Effect::SlowTime),
     parameter("slowlog-max-len", "128", int(0, 1 << 20), Effect::SlowCount),
-    parameter("tcp-keepalive", "300", int(0, i32::MAX as i64), Effect::Fixed),
-    parameter("timeout", "0", int(0, 0), Effect::None),
+    parameter("tcp-keepalive", "300", int(0, i32::MAX as i64), Effect::KeepAlive),
+    parameter("timeout", "0", int(0, i32::MAX as i64), Effect::IdleTime),
 ];
 
 /// The number of the parameter with this name, in any case.
@@ -122,6 +134,10 @@ impl Kind {
                 within(number, min, max)
             }
             Kind::Bytes { min, max } => within(bytes_of(&text).ok_or("argument must be a memory value")?, min, max),
+            Kind::OutputLimits => match OutputLimits::default().with(&text) {
+                Some(_) => Ok(text),
+                None => Err("Wrong number of arguments in buffer limit configuration.".into()),
+            },
             Kind::Events => match crate::notify::parse(value) {
                 Some(classes) => Ok(crate::notify::text_of(classes)),
                 None => Err("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.".into()),
@@ -138,7 +154,7 @@ fn within<N: PartialOrd + std::fmt::Display>(number: N, min: N, max: N) -> Resul
 }
 
 /// A number of bytes, with a unit or without.
-fn bytes_of(text: &str) -> Option<u64> {
+pub(crate) fn bytes_of(text: &str) -> Option<u64> {
     let digits_end = text.find(|byte: char| !byte.is_ascii_digit()).unwrap_or(text.len());
     let unit: u64 = match text[digits_end..].to_ascii_lowercase().as_str() {
         "" | "b" => 1,

@@ -58,8 +58,8 @@ impl Counted {
 }
 
 impl Counters {
-    /// Takes in a batch that was executed this long after it was reported.
-    pub(crate) fn note(&self, batch: &BatchCounts, took: Duration) {
+    /// Takes in a batch whose replies may be sent this long after it was reported.
+    pub(crate) fn note_answered(&self, batch: &BatchCounts, took: Duration) {
         for (kind, counters) in self.kinds.iter().enumerate() {
             if batch.requests[kind] > 0 {
                 counters.latencies.note(took, u64::from(batch.requests[kind]));

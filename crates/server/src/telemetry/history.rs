@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use hikv::JournalStats;
 use serde::Serialize;
 
 use super::Reading;
@@ -73,7 +74,8 @@ impl Sample {
         let seconds = (now.at - then.at).as_secs_f64().max(1e-3);
         // A counter that CONFIG RESETSTAT took back has done nothing.
         let rate = |now: u64, then: u64| now.saturating_sub(then) as f64 / seconds;
-        let log_rate = |now: Option<u64>, then: Option<u64>| Some(rate(now?, then?));
+        let journals = now.stats.journal.zip(then.stats.journal);
+        let log_rate = |read: fn(&JournalStats) -> u64| journals.map(|(now, then)| rate(read(&now), read(&then)));
         let pairs = now.counted.latencies.iter().zip(&then.counted.latencies);
         let latencies: Vec<_> = pairs.map(|(now, then)| now.since(then)).collect();
         let quantile = |rank| -> Vec<Option<f64>> {
@@ -104,8 +106,8 @@ impl Sample {
             order_dram_bytes: now.stats.order_dram_bytes,
             segment_count: now.stats.segment_count,
             kept_bytes: now.stats.kept_bytes,
-            log_syncs_per_second: log_rate(now.stats.log_sync_count, then.stats.log_sync_count),
-            log_bytes_per_second: log_rate(now.stats.log_written_bytes, then.stats.log_written_bytes),
+            log_syncs_per_second: log_rate(|journal| journal.log_sync_count),
+            log_bytes_per_second: log_rate(|journal| journal.log_written_bytes),
         }
     }
 }

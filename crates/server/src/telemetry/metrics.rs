@@ -99,7 +99,7 @@ impl Reading {
             let count = self.counted.errors[kind as usize];
             metric.encode_family(&of_kind(kind))?.encode_counter::<NoLabelSet, _, u64>(&count, None)?;
         }
-        let help = "From when requests were reported by the poller to when their batch was executed";
+        let help = "From when requests were reported by the poller to when their replies might be sent";
         let mut metric = out.0.encode_descriptor("latency", help, Some(&Unit::Seconds), MetricType::Histogram)?;
         for kind in Kind::ALL {
             let latencies = &self.counted.latencies[kind as usize];
@@ -169,12 +169,12 @@ impl Reading {
 
     /// Nothing where the store is not journaled.
     fn write_log(&self, out: &mut Out<'_>) -> fmt::Result {
-        if let Some(count) = self.stats.log_sync_count {
-            out.counter("log_syncs", "Syncs of the log since open", count)?;
-        }
-        match self.stats.log_written_bytes {
-            Some(bytes) => out.bytes_counter("log_written", "Written to the log since open", bytes),
-            None => Ok(()),
-        }
+        let Some(journal) = self.stats.journal else { return Ok(()) };
+        out.counter("log_syncs", "Syncs of the log since open", journal.log_sync_count)?;
+        out.bytes_counter("log_written", "Written to the log since open", journal.log_written_bytes)?;
+        out.bytes("log", "The log's length", journal.log_bytes)?;
+        out.bytes("log_max", "The most that the log may have", journal.log_max_bytes)?;
+        out.bytes("log_unapplied", "What opening would replay now", journal.log_unapplied_bytes)?;
+        out.bytes("log_unsynced", "What is not durable at this moment", journal.log_unsynced_bytes)
     }
 }
