@@ -6,6 +6,7 @@ mod failure;
 mod formats;
 mod input;
 mod interrupt;
+mod logging;
 mod opening;
 mod progress;
 mod tls;

@@ -144,6 +144,8 @@ pub struct Stats {
     pub flushed_lines: Option<u64>,
     /// Fences since open, with [`crate::Options::count_persists`].
     pub fences: Option<u64>,
+    /// False while free space and keys are still being counted after open: the figures are too small until then.
+    pub counted: bool,
     /// The ordered index: `none` where the store was opened without, else `off` until somebody asks for order, `building`,
     /// `ready`.
     pub order: &'static str,
@@ -202,6 +204,7 @@ impl Stats {
             chained_count: figures.chained_count,
             flushed_lines: figures.counts.map(|counts| counts.flushed_line_count),
             fences: figures.counts.map(|counts| counts.fence_count),
+            counted: figures.swept,
             order: order.map_or("none", |order| order.state.name()),
             order_done: order.map_or(0, |order| order.done),
             order_total: order.map_or(0, |order| order.total),

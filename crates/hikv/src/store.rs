@@ -396,11 +396,26 @@ impl Store {
     /// In a child of the process that opened the store.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        let engine = self.engine().expect("stats are for the process that opened the store");
         // A sweep that fails leaves figures that are too small; whoever reads or writes gets the error.
-        let _ = engine.len();
+        let _ = self.len();
+        self.stats_now().expect("stats are for the process that opened the store")
+    }
+
+    /// The figures as far as they are known now, without waiting; [`Stats::counted`] tells whether they are complete.
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    pub fn stats_now(&self) -> Result<Stats, Error> {
         let journal = self.journal().map(|journal| JournalStats::of(journal.figures(), self.inner.sync_interval));
-        Stats::gather(engine, &self.inner.identity, journal)
+        Ok(Stats::gather(self.engine()?, &self.inner.identity, journal))
+    }
+
+    /// What speaks against further writes, though the store was opened for them: a journal's disk that failed. Costs a load.
+    ///
+    /// # Errors
+    /// [`Error::Medium`] with [`crate::MediumError::Poisoned`]; [`Error::Forked`].
+    pub fn health(&self) -> Result<(), Error> {
+        self.engine()?.health()
     }
 
     /// Closes this handle. The store is closed when its last clone is, and its last snapshot; whatever was acknowledged is durable before that.

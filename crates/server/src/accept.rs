@@ -68,13 +68,16 @@ impl Acceptor {
 
     fn admit(&self, socket: TcpStream, addr: SocketAddr) {
         if self.shared.is_closed_to(addr.ip()) {
+            self.shared.log.client_refused(addr, "nobody needs a password, and it is not on this host");
             self.turn_away(socket, PROTECTED);
             return;
         }
         let Some(admission) = Admission::try_new(&self.shared) else {
+            self.shared.log.client_refused(addr, "as many are connected as may be");
             self.turn_away(socket, b"-ERR max number of clients reached\r\n");
             return;
         };
+        tracing::debug!(%addr, client = admission.client_id, "client connected");
         // Without the one replies wait for acknowledgements; both can only fail on a connection that is gone.
         let _ = socket.set_nodelay(true);
         let _ = idle::keep_alive(&socket, self.shared.settings.keep_alive_seconds());

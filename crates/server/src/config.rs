@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::LogControl;
 use crate::secrets::Secret;
 use crate::transport::TlsFiles;
 
@@ -25,6 +26,10 @@ pub struct Config {
     pub protected: bool,
     /// Where clients are served by TLS, beside `addr`.
     pub tls: Option<Tls>,
+    /// `HOST:PORT` on which [`crate::HttpPort`] tells how the server does; it has no such port if none.
+    pub http: Option<String>,
+    /// What `CONFIG SET loglevel` acts on.
+    pub log: Option<LogControl>,
     /// How long a client may take to read the last replies when the server stops.
     pub drain_max: Duration,
 }
@@ -61,6 +66,8 @@ impl Default for Config {
             backup_dir: None,
             protected: true,
             tls: None,
+            http: None,
+            log: None,
             drain_max: Duration::from_secs(5),
         }
     }

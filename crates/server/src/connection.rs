@@ -9,6 +9,7 @@ use std::mem;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use hikv::{Store, Ticket};
 use mio::event::Event;
@@ -26,6 +27,7 @@ use crate::output_limits::Unread;
 use crate::pipeline::Pipeline;
 use crate::session::Session;
 use crate::shared::{Admission, LoopCounters, Shared};
+use crate::telemetry::Unanswered;
 use crate::transport::{Arrived, Transport};
 
 /// What a connection needs of its event loop for a turn.
@@ -34,6 +36,8 @@ pub(crate) struct Worker<'a> {
     /// The loop's lane of the gate.
     pub(crate) lane: usize,
     pub(crate) counters: &'a LoopCounters,
+    /// When the poller reported.
+    pub(crate) woke: Instant,
     pub(crate) buffers: &'a mut Buffers,
     pub(crate) holders: &'a mut Holders,
 }
@@ -57,6 +61,7 @@ pub(crate) struct Connection {
     is_limited: bool,
     pipeline: Pipeline,
     output: Output,
+    unanswered: Unanswered,
     unread: Unread,
     session: Session,
     /// The socket has something to read, as far as is known.
@@ -85,6 +90,7 @@ impl Connection {
             is_limited: false,
             pipeline: Pipeline::default(),
             output: Output::default(),
+            unanswered: Unanswered::default(),
             unread: Unread::default(),
             session: Session::new(record, shared),
             readable: false,
@@ -132,7 +138,9 @@ impl Connection {
     /// Lets replies go that are durable, and says whether it wants a turn. One that waits for what will never be durable is
     /// closed.
     pub(crate) fn release(&mut self) -> bool {
-        let released = self.output.release(&self.admission.shared.store);
+        let shared = &self.admission.shared;
+        let released = self.output.release(&shared.store);
+        self.unanswered.release(&shared.store, &shared.loops[self.admission.loop_index].watched);
         self.abandoned |= released.is_err();
         released.unwrap_or(true)
     }
@@ -175,6 +183,7 @@ impl Connection {
         self.output.borrow(worker.buffers);
         self.pipeline.borrow(worker.buffers);
         let outcome = self.advance(worker);
+        worker.counters.watched.note_bytes(self.input.take_count(), self.output.take_count());
         self.look_at_unread();
         self.show();
         self.input.give_back(worker.buffers);
@@ -227,12 +236,18 @@ impl Connection {
         while !self.session.closing && !self.output.is_full() && self.has_request() {
             let start = self.output.end();
             let run = |_: &Store| self.pipeline.run(self.input.pending(), &mut self.session, worker, &mut self.output);
-            let ((), ticket) = store.deferred(run);
+            let (done, ticket) = store.deferred(run);
+            let now = Instant::now();
             if ticket != Ticket::default() && !store.is_durable(ticket).unwrap_or(false) {
                 self.output.hold(start, ticket);
                 worker.holders.owe(ticket);
             }
-            self.session.show();
+            if self.output.holds() {
+                self.unanswered.add(ticket, worker.woke, done);
+            } else {
+                worker.counters.watched.note_answered(&done, now - worker.woke);
+            }
+            self.session.show(now);
             if self.session.is_postponed {
                 break;
             }
@@ -275,6 +290,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
+        tracing::debug!(client = self.session.id, "client left");
         self.session.leave(&self.admission.shared);
     }
 }

@@ -179,7 +179,7 @@ pub(crate) fn note_use(entry: Entry, slot: Slot, shared: &Shared, items: Items<'
 
 pub(crate) fn note_time(entry: Entry, session: &Session, request: &Request<'_>, shared: &Shared, took: Duration) {
     if !entry.command.has(flag::SKIP_SLOWLOG) {
-        shared.slowlog.note(&shared.settings, session, request, took);
+        shared.slowlog.note(shared, session, request, (entry.command.name, took));
     }
     let event = if entry.command.has(flag::FAST) { "fast-command" } else { "command" };
     shared.latency.note(&shared.settings, event, took);

@@ -99,11 +99,13 @@ impl EventLoop {
 
     fn serve(&mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(EVENT_COUNT_MAX);
+        self.shared.loops[self.index].begin();
         while !self.is_finished() {
             match self.poll.poll(&mut events, self.timeout()) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
                 _ => self.note(&events),
             }
+            let woke = Instant::now();
             self.accept();
             self.take_letters();
             self.end_handshakes();
@@ -115,7 +117,7 @@ impl EventLoop {
             if mem::take(&mut self.is_woken) {
                 self.release();
             }
-            self.give_turns();
+            self.give_turns(woke);
             // Once for all turns: they share what makes their writes durable.
             if self.holders.ask() {
                 self.release();
@@ -280,13 +282,13 @@ impl EventLoop {
         }
     }
 
-    fn give_turns(&mut self) {
+    fn give_turns(&mut self, woke: Instant) {
         for key in mem::take(&mut self.ready) {
             let slot = &mut self.connections[key];
             slot.queued = false;
             let counters = &self.shared.loops[self.index];
-            let (buffers, holders) = (&mut self.buffers, &mut self.holders);
-            let mut worker = Worker { shared: &self.shared, lane: self.index, counters, buffers, holders };
+            let (shared, buffers, holders) = (&self.shared, &mut self.buffers, &mut self.holders);
+            let mut worker = Worker { shared, lane: self.index, counters, woke, buffers, holders };
             let turn = slot.connection.turn(&mut worker);
             if slot.connection.holds() && !mem::replace(&mut slot.holds, true) {
                 self.holders.add(key);

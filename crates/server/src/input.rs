@@ -17,6 +17,8 @@ pub(crate) struct Input {
     bytes: Vec<u8>,
     /// The bytes before it have been consumed.
     start: usize,
+    /// Bytes read since they were last counted.
+    read_bytes: u64,
 }
 
 impl Input {
@@ -42,6 +44,11 @@ impl Input {
         &self.bytes[self.start..]
     }
 
+    /// Bytes read since this was last called.
+    pub(crate) fn take_count(&mut self) -> u64 {
+        mem::take(&mut self.read_bytes)
+    }
+
     /// Room that the own buffer, or the lent one, has beside what it holds.
     pub(crate) fn room_bytes(&self) -> usize {
         self.bytes.capacity() - self.pending().len()
@@ -54,7 +61,10 @@ impl Input {
     /// Reads once. `wanted_bytes` is the length that would complete the request, or 0.
     pub(crate) fn read(&mut self, transport: &mut Transport, wanted_bytes: usize) -> io::Result<Arrived> {
         self.make_room(wanted_bytes);
-        transport.read(&mut self.bytes)
+        let len_bytes = self.bytes.len();
+        let arrived = transport.read(&mut self.bytes)?;
+        self.read_bytes += (self.bytes.len() - len_bytes) as u64;
+        Ok(arrived)
     }
 
     /// Makes room at the end. The buffer grows with what has arrived and not with what is announced, at most to twice

@@ -29,12 +29,14 @@ mod file_limit;
 mod gate;
 mod glob;
 mod held;
+mod http;
 mod idle;
 #[cfg(feature = "in-process")]
 mod in_process;
 mod input;
 mod items;
 mod latency;
+mod log;
 mod mail;
 mod memory;
 mod monitors;
@@ -54,14 +56,17 @@ mod shared;
 mod slowlog;
 mod stop;
 mod table;
+mod telemetry;
 mod tracking;
 mod transport;
 mod watch;
 mod writes;
 
 pub use config::{Config, Tls};
+pub use http::HttpPort;
 #[cfg(feature = "in-process")]
 pub use in_process::InProcess;
+pub use log::{LogControl, LogFormat, LogLevel};
 pub use secrets::Secret;
 pub use server::Server;
 pub use stop::StopHandle;

@@ -29,6 +29,8 @@ pub(crate) struct Output {
     bytes: Vec<u8>,
     /// The bytes before it have been sent.
     sent: usize,
+    /// Bytes sent since they were last counted.
+    sent_bytes: u64,
     /// Which of the bytes may not be sent yet.
     held: Held,
     /// The value that follows the bytes.
@@ -112,6 +114,11 @@ impl Output {
         self.unsent().len() + self.pushed.len()
     }
 
+    /// Bytes sent since this was last called.
+    pub(crate) fn take_count(&mut self) -> u64 {
+        mem::take(&mut self.sent_bytes)
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         self.value.is_some() || self.unsent().len() >= FULL_BYTES
     }
@@ -128,6 +135,7 @@ impl Output {
                 Ok(sent_bytes) => {
                     self.sent += sent_bytes;
                     turn_bytes += sent_bytes;
+                    self.sent_bytes += sent_bytes as u64;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.writable = false,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -18,6 +18,7 @@ use crate::reads;
 use crate::session::Session;
 use crate::shared::{Shared, Tally};
 use crate::table::Entry;
+use crate::telemetry::{BatchCounts, Kind};
 use crate::writes::Puts;
 
 /// Requests parsed at a time: several groups of reads, and little to hold for a client that does not read its replies.
@@ -81,8 +82,15 @@ impl Pipeline {
         }
     }
 
-    /// Executes requests until none is left or the output is full; `input` is what they were parsed from.
-    pub(crate) fn run(&mut self, input: &[u8], session: &mut Session, worker: &Worker<'_>, output: &mut Output) {
+    /// Executes requests until none is left or the output is full, and says what they were; `input` is what they were parsed
+    /// from.
+    pub(crate) fn run(
+        &mut self,
+        input: &[u8],
+        session: &mut Session,
+        worker: &Worker<'_>,
+        output: &mut Output,
+    ) -> BatchCounts {
         let first = self.cursor.request;
         let mut tally = Tally::default();
         let mut pass = Some(worker.shared.gate.pass(worker.lane));
@@ -96,6 +104,7 @@ impl Pipeline {
         if self.cursor.request == self.requests.len() && !session.closing {
             self.report_breach(session, output);
         }
+        tally.batch
     }
 
     fn step<'g>(
@@ -124,6 +133,7 @@ impl Pipeline {
                 session.record.command.store(entry.number, Ordering::Relaxed);
                 let group = reads::gather(&self.requests, input, self.cursor, session, shared);
                 self.cursor = reads::answer(&group, shared, session.protocol, output, tally);
+                tally.batch.add_requests(Kind::Get, self.cursor.request - first);
                 return;
             }
             Ok(entry) if entry.command.runs_alone() && !dispatch::is_queued(entry, session) => {
@@ -137,6 +147,7 @@ impl Pipeline {
                 let puts = Puts::gather(entry, &self.requests, input, first, session, shared);
                 if let Some(count) = puts.and_then(|puts| puts.execute(session, shared, output)) {
                     session.record.command.store(entry.number, Ordering::Relaxed);
+                    tally.batch.add_requests(entry.kind, count);
                     self.cursor.request += count;
                     return;
                 }
@@ -167,6 +178,7 @@ fn answer(
     tally: &mut Tally,
 ) {
     session.record.command.store(entry.number, Ordering::Relaxed);
+    tally.batch.add_requests(entry.kind, 1);
     let mut reply = output.reply(session.protocol);
     let len_bytes = reply.len_bytes();
     let checked = dispatch::check_memory(entry, session, shared);
@@ -183,7 +195,8 @@ fn answer(
         dispatch::execute(entry, &mut call)
     };
     if let Err(refusal) = outcome {
-        tally.errors += 1;
+        tally.add_error(entry.kind);
+        shared.log.refused(&refusal);
         reply.error(&refusal.text());
     }
     if !dispatch::wants_reply(session) && !entry.command.pushes() {
@@ -192,7 +205,8 @@ fn answer(
 }
 
 fn refuse(refusal: &Refusal, session: &mut Session, shared: &Shared, output: &mut Output, tally: &mut Tally) {
-    tally.errors += 1;
+    tally.batch.add_requests(Kind::Other, 1);
+    tally.add_error(Kind::Other);
     dispatch::note_refused(refusal, session, shared);
     if dispatch::wants_reply(session) {
         output.reply(session.protocol).error(&refusal.text());

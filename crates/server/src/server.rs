@@ -16,6 +16,7 @@ use crate::event_loop::{EventLoop, WAKER};
 use crate::expired::Telling;
 use crate::gate::Gate;
 use crate::latency::Latency;
+use crate::log::Log;
 use crate::mail::Mailbox;
 use crate::memory::MemoryLimit;
 use crate::monitors::Monitors;
@@ -28,7 +29,7 @@ use crate::slowlog::SlowLog;
 use crate::tracking::Tracking;
 use crate::transport::{Certificates, TlsReload};
 use crate::watch::Watches;
-use crate::{Config, StopHandle, file_limit};
+use crate::{Config, HttpPort, StopHandle, file_limit};
 
 /// A store that listens for Redis clients.
 pub struct Server {
@@ -77,6 +78,7 @@ impl Server {
             memory: MemoryLimit::default(),
             slowlog: SlowLog::default(),
             latency: Latency::default(),
+            log: Log::default(),
             saves: Saves::new(&store, config.backup_dir),
             pause: Pause::new(),
             stop,
@@ -115,6 +117,11 @@ impl Server {
     #[cfg(feature = "in-process")]
     pub(crate) fn take_letters(&mut self) {
         self.loops.iter_mut().for_each(EventLoop::take_letters);
+    }
+
+    /// Has the port show this server; before it, the port says that the store is being opened.
+    pub fn show_on(&self, port: &HttpPort) {
+        port.watch(&self.shared);
     }
 
     /// Serves until it is stopped, on the calling thread and on others that have ended when this returns. A backup that is

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use resp::{Protocol, Requests};
 
@@ -156,7 +157,7 @@ impl Session {
     }
 
     /// Lets others see the client as it is.
-    pub(crate) fn show(&self) {
+    pub(crate) fn show(&self, now: Instant) {
         let record = &self.record;
         let transaction = self.transaction.as_deref();
         let flags = [
@@ -170,7 +171,7 @@ impl Session {
         record.flags.store(flags.iter().filter(|(holds, _)| *holds).map(|(_, flag)| flag).sum(), Ordering::Relaxed);
         record.db.store(self.db, Ordering::Relaxed);
         record.resp.store(if self.protocol == Protocol::Resp3 { 3 } else { 2 }, Ordering::Relaxed);
-        record.active_ms.store(record.connected.elapsed().as_millis() as u64, Ordering::Relaxed);
+        record.active_ms.store(now.duration_since(record.connected).as_millis() as u64, Ordering::Relaxed);
         record.channel_count.store(self.channels.len(), Ordering::Relaxed);
         record.pattern_count.store(self.patterns.len(), Ordering::Relaxed);
         record.watch_count.store(self.watching.keys.len(), Ordering::Relaxed);

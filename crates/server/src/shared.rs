@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use hikv::{Error, Ordered, Store};
@@ -13,6 +13,7 @@ use crate::clients::Clients;
 use crate::databases::Databases;
 use crate::gate::Gate;
 use crate::latency::Latency;
+use crate::log::Log;
 use crate::mail::Mailbox;
 use crate::memory::MemoryLimit;
 use crate::monitors::Monitors;
@@ -21,6 +22,7 @@ use crate::pubsub::PubSub;
 use crate::saves::Saves;
 use crate::settings::Settings;
 use crate::slowlog::SlowLog;
+use crate::telemetry::{BatchCounts, Counters, Kind};
 use crate::tracking::Tracking;
 use crate::transport::Certificates;
 use crate::watch::Watches;
@@ -49,6 +51,7 @@ pub(crate) struct Shared {
     pub(crate) memory: MemoryLimit,
     pub(crate) slowlog: SlowLog,
     pub(crate) latency: Latency,
+    pub(crate) log: Log,
     pub(crate) saves: Saves,
     pub(crate) pause: Pause,
     pub(crate) stop: StopHandle,
@@ -87,6 +90,9 @@ pub(crate) struct LoopCounters {
     misses: AtomicU64,
     errors: AtomicU64,
     refused: AtomicU64,
+    /// The number of the loop's thread, once it runs.
+    thread: AtomicI32,
+    pub(crate) watched: Counters,
 }
 
 /// Events to be counted, or the sums over all loops.
@@ -97,6 +103,16 @@ pub(crate) struct Tally {
     pub(crate) hits: u64,
     pub(crate) misses: u64,
     pub(crate) errors: u64,
+    /// The same and more, by kind; of a batch alone.
+    pub(crate) batch: BatchCounts,
+}
+
+impl Tally {
+    /// Counts a request that is answered with an error.
+    pub(crate) fn add_error(&mut self, kind: Kind) {
+        self.errors += 1;
+        self.batch.add_error(kind);
+    }
 }
 
 impl Shared {
@@ -111,6 +127,7 @@ impl Shared {
             hits: sum.hits + counters.hits.load(Ordering::Relaxed),
             misses: sum.misses + counters.misses.load(Ordering::Relaxed),
             errors: sum.errors + counters.errors.load(Ordering::Relaxed),
+            ..sum
         })
     }
 
@@ -145,6 +162,16 @@ impl Shared {
 }
 
 impl LoopCounters {
+    /// Takes note that the calling thread is the loop's.
+    pub(crate) fn begin(&self) {
+        self.thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
+    }
+
+    /// The loop's thread; 0 before it runs.
+    pub(crate) fn thread(&self) -> i32 {
+        self.thread.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn add(&self, tally: Tally) {
         self.commands.fetch_add(tally.commands, Ordering::Relaxed);
         self.hits.fetch_add(tally.hits, Ordering::Relaxed);

@@ -8,7 +8,7 @@ use resp::Request;
 
 use crate::secrets;
 use crate::session::Session;
-use crate::settings::Settings;
+use crate::shared::Shared;
 
 /// As in Redis: arguments beyond these are only counted.
 const ARGUMENT_COUNT_MAX: usize = 32;
@@ -19,6 +19,8 @@ pub(crate) struct SlowRequest {
     pub(crate) number: u64,
     pub(crate) unix_seconds: u64,
     pub(crate) took: Duration,
+    /// As the table names it.
+    pub(crate) command: &'static str,
     pub(crate) arguments: Vec<Vec<u8>>,
     pub(crate) addr: String,
     pub(crate) client_name: Vec<u8>,
@@ -38,20 +40,29 @@ struct Inner {
 impl SlowLog {
     /// Takes down a request, if it took long enough.
     #[inline]
-    pub(crate) fn note(&self, settings: &Settings, session: &Session, request: &Request<'_>, took: Duration) {
-        let limit_us = settings.slow_us_min();
-        if limit_us >= 0 && took.as_micros() >= limit_us as u128 {
-            self.add(settings.slow_count_max(), session, request, took);
+    pub(crate) fn note(
+        &self,
+        shared: &Shared,
+        session: &Session,
+        request: &Request<'_>,
+        timing: (&'static str, Duration),
+    ) {
+        let limit_us = shared.settings.slow_us_min();
+        if limit_us >= 0 && timing.1.as_micros() >= limit_us as u128 {
+            self.add(shared.settings.slow_count_max(), session, request, timing);
+            shared.log.slow(timing);
         }
     }
 
     #[cold]
-    fn add(&self, count_max: usize, session: &Session, request: &Request<'_>, took: Duration) {
+    fn add(&self, count_max: usize, session: &Session, request: &Request<'_>, timing: (&'static str, Duration)) {
+        let (command, took) = timing;
         let mut inner = self.inner.lock();
         let slow = SlowRequest {
             number: inner.next_number,
             unix_seconds: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
             took,
+            command,
             arguments: shown_arguments(request),
             addr: session.record.addr.to_string(),
             client_name: session.record.names.lock().name.clone(),
@@ -63,6 +74,11 @@ impl SlowLog {
 
     pub(crate) fn newest(&self, count: usize) -> Vec<SlowRequest> {
         self.inner.lock().requests.iter().take(count).cloned().collect()
+    }
+
+    /// Slow requests since the start, those that the log has forgotten among them.
+    pub(crate) fn total(&self) -> u64 {
+        self.inner.lock().next_number
     }
 
     pub(crate) fn len(&self) -> usize {

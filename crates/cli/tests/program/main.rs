@@ -10,6 +10,7 @@ mod durability;
 mod expiry;
 mod interrupted;
 mod items;
+mod logs;
 mod medium;
 mod repair;
 mod scan;

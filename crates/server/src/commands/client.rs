@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use crate::call::Call;
 use crate::clients::Record;
@@ -58,7 +59,7 @@ pub(crate) fn setinfo(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 pub(crate) fn info(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.session.show();
+    call.session.show(Instant::now());
     let mut line = call.session.record.line();
     line.push(b'\n');
     call.reply.verbatim(&line);
@@ -66,7 +67,7 @@ pub(crate) fn info(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 pub(crate) fn list(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.session.show();
+    call.session.show(Instant::now());
     let mut records = call.shared.clients.all();
     if call.request.len() > 2 {
         let option = call.argument(2).to_ascii_lowercase();

@@ -12,6 +12,7 @@ use crate::databases::DATABASE_COUNT;
 use crate::errors::Refusal;
 use crate::items::Items;
 use crate::shared::Shared;
+use crate::telemetry::Counted;
 
 type Lines = Vec<(Cow<'static, str>, String)>;
 
@@ -20,12 +21,13 @@ struct Section {
     lines: fn(&Shared) -> Result<Lines, Refusal>,
 }
 
-static SECTIONS: [Section; 9] = [
+static SECTIONS: [Section; 10] = [
     Section { title: "Server", lines: server },
     Section { title: "Clients", lines: clients },
     Section { title: "Memory", lines: memory },
     Section { title: "Persistence", lines: persistence },
     Section { title: "Order", lines: order },
+    Section { title: "Snapshots", lines: snapshots },
     Section { title: "Stats", lines: stats },
     Section { title: "Replication", lines: replication },
     Section { title: "Cluster", lines: cluster },
@@ -144,11 +146,23 @@ fn order(shared: &Shared) -> Result<Lines, Refusal> {
     ]))
 }
 
+fn snapshots(shared: &Shared) -> Result<Lines, Refusal> {
+    let stats = shared.store.stats();
+    Ok(lines([
+        ("snapshot_count", stats.snapshot_count.to_string()),
+        ("oldest_snapshot_seconds", format!("{:.3}", stats.oldest_snapshot_seconds)),
+        ("kept_count", stats.kept_count.to_string()),
+        ("kept_bytes", stats.kept_bytes.to_string()),
+    ]))
+}
+
 fn stats(shared: &Shared) -> Result<Lines, Refusal> {
-    let totals = shared.totals();
+    let (totals, counted) = (shared.totals(), Counted::of(&shared.loops));
     Ok(lines([
         ("total_connections_received", totals.connections.to_string()),
         ("total_commands_processed", totals.commands.to_string()),
+        ("total_net_input_bytes", counted.input_bytes.to_string()),
+        ("total_net_output_bytes", counted.output_bytes.to_string()),
         ("keyspace_hits", totals.hits.to_string()),
         ("keyspace_misses", totals.misses.to_string()),
         ("expired_keys", shared.store.stats().reaped_count.to_string()),

@@ -11,9 +11,9 @@ use resp::Limits;
 
 pub(crate) use parameters::{Effect, PARAMETERS, by_name, bytes_of};
 
-use crate::Config;
 use crate::notify::{self, Class};
 use crate::output_limits::{Limit, OutputLimits, SharedLimit};
+use crate::{Config, LogControl, LogLevel};
 
 fn port_of(addr: &str) -> &str {
     addr.rsplit_once(':').map_or("0", |(_, port)| port)
@@ -30,6 +30,7 @@ pub(crate) struct Settings {
     slow_us_min: AtomicI64,
     slow_count_max: AtomicUsize,
     latency_ms_min: AtomicU64,
+    log: Option<LogControl>,
     reply_limit: SharedLimit,
     message_limit: SharedLimit,
     idle_seconds_max: AtomicU64,
@@ -48,6 +49,7 @@ impl Settings {
             slow_us_min: AtomicI64::new(0),
             slow_count_max: AtomicUsize::new(0),
             latency_ms_min: AtomicU64::new(0),
+            log: config.log.clone(),
             reply_limit: SharedLimit::default(),
             message_limit: SharedLimit::default(),
             idle_seconds_max: AtomicU64::new(0),
@@ -63,6 +65,8 @@ impl Settings {
             ("io-threads", config.threads.to_string()),
             ("maxclients", config.max_clients.to_string()),
             ("proto-max-bulk-len", config.bulk_bytes_max.to_string()),
+            ("http", config.http.clone().unwrap_or_default()),
+            ("loglevel", config.log.as_ref().map_or(LogLevel::Notice, LogControl::level).name().to_owned()),
             ("protected-mode", if config.protected { "yes" } else { "no" }.to_owned()),
             ("tls-auth-clients", tls.map_or("no", |tls| tls.files.client_certificate.name()).to_owned()),
             ("tls-ca-cert-file", shown(tls.and_then(|tls| tls.files.client_ca.as_ref()))),
@@ -113,6 +117,7 @@ impl Settings {
             Effect::SlowTime => self.slow_us_min.store(number, Ordering::Relaxed),
             Effect::SlowCount => self.slow_count_max.store(number as usize, Ordering::Relaxed),
             Effect::LatencyTime => self.latency_ms_min.store(number as u64, Ordering::Relaxed),
+            Effect::LogLevel => self.set_log_level(value),
             Effect::OutputLimits => {
                 let limits = OutputLimits::default().with(value).unwrap_or_default();
                 self.reply_limit.store(limits.normal);
@@ -121,6 +126,12 @@ impl Settings {
             Effect::IdleTime => self.idle_seconds_max.store(number as u64, Ordering::Relaxed),
             Effect::KeepAlive => self.keep_alive_seconds.store(number as u32, Ordering::Relaxed),
             Effect::None | Effect::Fixed | Effect::Password | Effect::Tls => {}
+        }
+    }
+
+    fn set_log_level(&self, name: &str) {
+        if let (Some(log), Some(level)) = (&self.log, LogLevel::of(name)) {
+            log.set(level);
         }
     }
 

@@ -41,6 +41,7 @@ pub(crate) enum Effect {
     SlowTime,
     SlowCount,
     LatencyTime,
+    LogLevel,
     OutputLimits,
     IdleTime,
     KeepAlive,
@@ -67,7 +68,7 @@ const fn int(min: i64, max: i64) -> Kind {
 const ANY_BYTES: Kind = Kind::Bytes { min: 0, max: u64::MAX };
 
 /// By name.
-pub(crate) static PARAMETERS: [Parameter; 41] = [
+pub(crate) static PARAMETERS: [Parameter; 42] = [
     parameter("acl-pubsub-default", "resetchannels", Kind::Choice(&["resetchannels", "allchannels"]), Effect::Fixed),
     parameter("aclfile", "", Kind::Text, Effect::Fixed),
     parameter("activerehashing", "yes", Kind::YesOrNo, Effect::None),
@@ -87,13 +88,14 @@ pub(crate) static PARAMETERS: [Parameter; 41] = [
     parameter("databases", "16", int(1, 16), Effect::Fixed),
     parameter("dir", "", Kind::Text, Effect::Fixed),
     parameter("dbfilename", "", Kind::Text, Effect::Fixed),
+    parameter("http", "", Kind::Text, Effect::Fixed),
     parameter("hz", "10", int(1, 500), Effect::None),
     parameter("io-threads", "1", int(1, 128), Effect::Fixed),
     parameter("latency-monitor-threshold", "0", int(0, i64::MAX), Effect::LatencyTime),
     parameter("latency-tracking", "no", Kind::YesOrNo, Effect::None),
     parameter("lazyfree-lazy-user-del", "no", Kind::YesOrNo, Effect::None),
     parameter("lazyfree-lazy-user-flush", "no", Kind::YesOrNo, Effect::None),
-    parameter("loglevel", "notice", Kind::Choice(&["debug", "verbose", "notice", "warning"]), Effect::None),
+    parameter("loglevel", "notice", Kind::Choice(&["debug", "verbose", "notice", "warning"]), Effect::LogLevel),
     parameter("lua-time-limit", "5000", int(0, i64::MAX), Effect::None),
     parameter("maxclients", "10000", int(1, u32::MAX as i64), Effect::Clients),
     parameter("maxmemory", "0", ANY_BYTES, Effect::Memory),

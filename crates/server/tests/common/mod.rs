@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use hikv::{Options, Store};
 use resp::{Protocol, Reply};
-use server::{Config, Server, StopHandle};
+use server::{Config, HttpPort, Server, StopHandle};
 use tempfile::TempDir;
 
 /// Longer than any reply takes: a test that would hang fails.
@@ -21,6 +21,8 @@ pub(crate) struct TestServer {
     tls_addr: Option<SocketAddr>,
     pub(crate) stop: StopHandle,
     pub(crate) store: Store,
+    /// Where it tells how it does, if its configuration says so.
+    pub(crate) http: Option<HttpPort>,
     thread: Option<JoinHandle<io::Result<()>>>,
     dir: Option<TempDir>,
 }
@@ -55,10 +57,12 @@ impl TestServer {
         let store = options.open(dir.path()).expect("the store opens");
         let config = Config { addr: "127.0.0.1:0".into(), ..config };
         let stop = StopHandle::new();
+        let http = HttpPort::open(&config).expect("a free port binds");
         let server = Server::bind(store.clone(), config, stop.clone()).expect("a free port binds");
+        http.iter().for_each(|port| server.show_on(port));
         let (addr, tls_addr) = (server.local_addr(), server.local_tls_addr());
         let thread = thread::spawn(move || server.run());
-        TestServer { addr, tls_addr, stop, store, thread: Some(thread), dir: Some(dir) }
+        TestServer { addr, tls_addr, stop, store, http, thread: Some(thread), dir: Some(dir) }
     }
 
     pub(crate) fn tls_addr(&self) -> SocketAddr {
