@@ -180,10 +180,7 @@ impl Databases {
         let _one_at_a_time = self.noting.lock();
         let used = self.used.load(Ordering::Acquire) | 1 << slot.0;
         items.put(TABLE_KEY, self.table(used))?;
-        // A transaction may yet fail to be written.
-        if !items.is_pending() {
-            self.used.store(used, Ordering::Release);
-        }
+        self.used.store(used, Ordering::Release);
         Ok(())
     }
 

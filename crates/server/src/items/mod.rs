@@ -32,11 +32,6 @@ impl<'a> Items<'a> {
         Items { store, pending }
     }
 
-    /// Whether changes are kept until a transaction is written.
-    pub(crate) fn is_pending(self) -> bool {
-        self.pending.is_some()
-    }
-
     pub(crate) fn get(self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>, Refusal> {
         self.get_with(key, <[u8]>::to_vec)
     }
