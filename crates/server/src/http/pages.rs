@@ -63,7 +63,7 @@ impl Pages {
     pub(super) fn answer(&self, request: &Request<'_>, is_opening: bool, shared: Option<&Shared>) -> Response {
         match request.method {
             "GET" => self.get(request, is_opening, shared),
-            "HEAD" => self.get(request, is_opening, shared).into_head(),
+            "HEAD" => self.get(request, is_opening, shared).head_only(),
             _ => Response::of_status(405).with_header("Allow", "GET, HEAD"),
         }
     }

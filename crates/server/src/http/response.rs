@@ -25,7 +25,7 @@ impl Response {
         self
     }
 
-    pub(super) fn into_head(mut self) -> Response {
+    pub(super) fn head_only(mut self) -> Response {
         self.is_head_only = true;
         self
     }
