@@ -28,7 +28,6 @@ use std::thread;
 use heap::Heap;
 use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Slot, Ticket, Waited};
 
-use super::batch::Batches;
 use super::due::NEVER;
 use super::image::overflow_word;
 use super::layout::{Home, Way, entry_lines, slot};
