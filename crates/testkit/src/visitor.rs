@@ -14,6 +14,8 @@ pub enum Visitor {
     ReaderAlways,
     /// A reader of all keys, once an operation: after the step of this number, counted from 1.
     ReaderAfter(u64),
+    /// A reader of all keys, after every step of this kind.
+    ReaderAt(StepKind),
     /// Another thread deletes the key that is being deleted, while the first waits for a log and so holds no lock.
     Deleter,
 }
@@ -38,6 +40,7 @@ impl Visitor {
             Visitor::Nobody => false,
             Visitor::ReaderAlways => true,
             Visitor::ReaderAfter(step) => step == op_step,
+            Visitor::ReaderAt(awaited) => kind == awaited,
             Visitor::Deleter => kind == StepKind::WaitBegin,
         }
     }

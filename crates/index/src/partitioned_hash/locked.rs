@@ -7,8 +7,9 @@ use pmem::{Canary, Medium, MediumError, Slot};
 use super::batch::Batches;
 use super::image::{Room, overflow_word, room};
 use super::layout::{Home, Way, entry_lines, slot};
-use super::ops::{Found, Searcher, is_free, search};
+use super::ops::{Found, search};
 use super::segment::Segment;
+use super::settle::{Searcher, is_free};
 use super::split::crowded_from_line;
 use crate::Position;
 

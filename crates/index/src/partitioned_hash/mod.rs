@@ -35,6 +35,7 @@ mod ops;
 mod recover;
 pub mod salvage;
 mod segment;
+mod settle;
 mod split;
 mod sweep;
 #[cfg(test)]

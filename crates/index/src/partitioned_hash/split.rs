@@ -19,9 +19,9 @@ use pmem::{Canary, Dram, LINE_BYTES, Medium, MediumError, Offset, Waited, seal};
 
 use super::image::Image;
 use super::layout::{DEPTH_MAX, Header, Home, NEXT_BYTES, PAIR_COUNT, SEGMENT_ENTRY_COUNT, State, Way, record};
-use super::ops::{is_free, settle_locked};
 use super::recover::{SplitRecord, record_of};
 use super::segment::{Entry, Segment};
+use super::settle::{is_free, settle_locked};
 use super::{Context, Garbage, IndexError, PartitionedHash, Table, TableKind};
 use crate::Position;
 

@@ -12,7 +12,7 @@ use testkit::{
 };
 
 use crate::batches::batch;
-use crate::journaled::{OnDisk, settings, sparing};
+use crate::journaled::{OnDisk, PAUSE, settings, sparing};
 use crate::scripts::{around_a_split, compared, delete, everyday, in_order, put, several_at_once};
 use crate::subject::{Crashed, Kept};
 
@@ -158,7 +158,8 @@ fn stores_that_tell_too_early_are_caught() {
         images_per_step_max: 40,
         images_per_op_max: 40,
         nested_images_max: 0,
-        visitors: vec![Visitor::ReaderAlways],
+        // Nobody settles anything before.
+        visitors: vec![Visitor::ReaderAt(PAUSE)],
         ..settings()
     };
     for (canary, script) in [

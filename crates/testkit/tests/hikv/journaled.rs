@@ -24,10 +24,13 @@ impl Probe for Reports {
     }
 }
 
+/// Time passes between an operation and its answer. No medium on a disk reports such a step.
+pub(crate) const PAUSE: StepKind = StepKind::WaitEnd;
+
 impl Reports {
-    /// Time passes: somebody may come by.
+    /// Somebody may come by.
     pub(crate) fn pause(&self) {
-        self.0.report(StepKind::WaitEnd);
+        self.0.report(PAUSE);
     }
 }
 

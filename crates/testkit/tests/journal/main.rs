@@ -2,6 +2,7 @@
 //! going on where the one before left off. What recovery finds must be a prefix of what was flushed, with all that was
 //! waited for.
 
+mod deferred;
 mod history;
 mod life;
 

@@ -11,7 +11,7 @@ use pmem::{Canary, Level, Medium, MediumError, Offset, Slot, Ticket};
 use super::{Change, now};
 use crate::Position;
 use crate::partitioned_hash::directory::Retired;
-use crate::partitioned_hash::ops::settle;
+use crate::partitioned_hash::settle::settle;
 
 /// One batch that may have marked entries.
 #[derive(Debug)]

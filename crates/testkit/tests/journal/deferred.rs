@@ -1,0 +1,95 @@
+//! Operations that nobody waits for, and who is woken.
+
+use std::sync::mpsc;
+
+use journal::{JournalOptions, Journaled, Receipt};
+use pmem::{Durability, Level, Medium, MediumError, Offset, Slot, Waited};
+use pmem_sim::{Crashable, Fault, Model, SimDisk, SimFile};
+
+const SLOT: Slot = Slot { signature: Offset(64), position: Offset(96) };
+
+fn opened(disk: &SimDisk, level: Durability) -> Journaled<SimFile> {
+    let options = |background| JournalOptions {
+        reserve_bytes: 1 << 30,
+        huge_pages: false,
+        level,
+        segment_bytes: 8192,
+        log_bytes_max: 3 * 8192,
+        background,
+        ..JournalOptions::default()
+    };
+    drop(Journaled::create(disk.files(), 8192, [1; 16], options(false)).expect("a disk without faults"));
+    Journaled::open(disk.files(), options(true), &|_| {}).expect("a disk without faults")
+}
+
+/// A word that is published, and not waited for.
+fn published(journal: &Journaled<SimFile>) -> Receipt {
+    let publish = || {
+        journal.publish(SLOT, Some(1), 2);
+        journal.acknowledge(journal.commit(Level::Strongest))
+    };
+    let (waited, receipt) = journal.acknowledger().deferred(publish);
+    assert_eq!(waited, Ok(Waited::Deferred));
+    receipt
+}
+
+#[test]
+fn whoever_asks_is_woken_when_all_is_durable() {
+    let journal = opened(&SimDisk::new(0, Model::Disk), Durability::Power);
+    let (sender, woken) = mpsc::channel();
+    let notifier = journal.acknowledger().notifier(move || sender.send(()).unwrap_or(()));
+    for _ in 0..100 {
+        let receipt = published(&journal);
+        let mut is_durable = notifier.ask(receipt).expect("a disk without faults");
+        while !is_durable {
+            woken.recv().expect("somebody wakes");
+            is_durable = journal.acknowledger().is_durable(receipt).expect("a disk without faults");
+        }
+    }
+}
+
+#[test]
+fn whoever_asks_is_woken_when_the_sync_fails_and_told_so_ever_after() {
+    let disk = SimDisk::new(0, Model::Disk);
+    let journal = opened(&disk, Durability::Power);
+    let (sender, woken) = mpsc::channel();
+    let notifier = journal.acknowledger().notifier(move || sender.send(()).unwrap_or(()));
+    let receipt = published(&journal);
+    disk.fail(Some(Fault::Error(disk.operation_count() + 1)));
+    let mut asked = notifier.ask(receipt);
+    while asked == Ok(false) {
+        woken.recv().expect("somebody wakes");
+        asked = journal.acknowledger().is_durable(receipt);
+    }
+    assert!(matches!(asked, Err(MediumError::Poisoned { .. })), "{asked:?}");
+    assert!(notifier.ask(receipt).is_err() && journal.acknowledger().wait(receipt).is_err());
+}
+
+/// Nobody waits for a word at 'power': it is at most an interval old when it is durable.
+#[test]
+fn what_is_buffered_is_synced_though_nobody_asks() {
+    let journal = opened(&SimDisk::new(0, Model::Disk), Durability::Power);
+    let publish = || {
+        journal.publish(SLOT, Some(1), 2);
+        journal.acknowledge(journal.commit(Level::Strongest)).map(drop)
+    };
+    let (published, written) = journal.acknowledger().at(Durability::Buffered, publish);
+    published.and(written).expect("a disk without faults");
+    let ticket = journal.commit_published(SLOT, 2);
+    while journal.acknowledge_now(ticket) == Ok(Waited::Deferred) {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_word_is_durable_when_the_log_has_come_as_far_as_it_was_then() {
+    let journal = opened(&SimDisk::new(0, Model::Disk), Durability::Power);
+    let early = published(&journal);
+    journal.acknowledger().wait(early).expect("a disk without faults");
+    let ticket = journal.commit_published(SLOT, 2);
+    let later = Slot { signature: Offset(128), position: Offset(160) };
+    journal.publish(later, Some(3), 4);
+    assert_eq!(journal.acknowledge_now(ticket), Ok(Waited::Durable));
+    assert_eq!(journal.acknowledge_now(journal.commit_published(later, 4)), Ok(Waited::Deferred));
+    assert!(journal.deferred() >= Some(journal.commit_published(later, 4)), "scans wait for it");
+}
