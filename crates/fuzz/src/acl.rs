@@ -24,10 +24,6 @@ pub fn acl_rules(data: &[u8]) {
             return;
         }
         let listed = listed.expect("the user is there");
-        if listed.bytes().any(|byte| !byte.is_ascii_graphic() && byte != b' ') {
-            // A pattern with such bytes is not kept as it is.
-            return;
-        }
         let again: Vec<&[u8]> = listed.split(' ').map(str::as_bytes).collect();
         let reply = served.call(&[&[&b"ACL"[..], b"SETUSER", b"bob"], &again[..]].concat());
         assert_eq!(reply, OwnedFrame::SimpleString(b"OK".into()), "{listed}");

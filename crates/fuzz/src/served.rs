@@ -45,9 +45,7 @@ impl Served {
     /// The reply to one request of these arguments, in version 2 of the protocol.
     pub(crate) fn call(&mut self, arguments: &[&[u8]]) -> resp2::types::OwnedFrame {
         let mut request = Vec::new();
-        let mut writer = resp::Reply::new(&mut request, resp::Protocol::Resp2);
-        writer.array(arguments.len());
-        arguments.iter().for_each(|argument| writer.bulk(argument));
+        write_request(&mut request, arguments);
         let bytes = self.answer(&request);
         let (reply, read_bytes) = resp2::decode::decode(&bytes).expect("it is well formed").expect("it is whole");
         assert_eq!(read_bytes, bytes.len(), "one reply to one request");
@@ -55,11 +53,23 @@ impl Served {
     }
 }
 
-/// The replies that a client of version 3 reads, which must be all there is.
+/// Appends a request of these arguments.
+pub(crate) fn write_request(request: &mut Vec<u8>, arguments: &[&[u8]]) {
+    let mut writer = resp::Reply::new(request, resp::Protocol::Resp2);
+    writer.array(arguments.len());
+    arguments.iter().for_each(|argument| writer.bulk(argument));
+}
+
+/// The replies that a client of version 3 reads, which must be all there is, with every byte that is not ASCII masked: errors
+/// repeat a client's words as they are, as in Redis, and that parser wants UTF-8 there.
 pub(crate) fn frames(bytes: &[u8]) -> Vec<OwnedFrame> {
-    // Errors repeat a client's words as they are, as in Redis; that parser wants UTF-8 there.
     let ascii: Vec<u8> = bytes.iter().map(|byte| if byte.is_ascii() { *byte } else { b'?' }).collect();
-    let (mut bytes, mut frames) = (&ascii[..], Vec::new());
+    frames_as_they_are(&ascii)
+}
+
+/// The same, unmasked.
+pub(crate) fn frames_as_they_are(mut bytes: &[u8]) -> Vec<OwnedFrame> {
+    let mut frames = Vec::new();
     while !bytes.is_empty() {
         let (frame, read_bytes) = resp3::decode::complete::decode(bytes)
             .unwrap_or_else(|error| panic!("{error}: {}", bytes.escape_ascii()))

@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 pub(crate) use file::AclFile;
 pub(crate) use log::{Log, LogEntry, Reason};
 pub(crate) use password::random_hex;
+pub(crate) use rules::is_word;
 pub(crate) use user::User;
 
 use crate::Config;

@@ -85,8 +85,8 @@ impl Selector {
                 [b'~', pattern @ ..] => self.allow_keys(pattern, true, true)?,
                 [b'%', letters @ ..] => self.allow_keys_by_letters(letters)?,
                 b"&*" => self.allow_all_channels(),
-                [b'&', _, ..] if self.all_channels => return Err(RuleError::ChannelsAreAll),
-                [b'&', name @ ..] => self.channels.push(name.to_vec()),
+                [b'&', ..] if self.all_channels => return Err(RuleError::ChannelsAreAll),
+                [b'&', name @ ..] => self.channels.push(checked(name)?.to_vec()),
                 [b'+', name @ ..] => self.apply_commands(true, name)?,
                 [b'-', name @ ..] => self.apply_commands(false, name)?,
                 _ => return Err(RuleError::Syntax),
@@ -118,7 +118,7 @@ impl Selector {
         if self.all_keys {
             return Err(RuleError::KeysAreAll);
         }
-        let allowed = KeyPattern { pattern: pattern.to_vec(), reads, writes };
+        let allowed = KeyPattern { pattern: checked(pattern)?.to_vec(), reads, writes };
         if !self.keys.contains(&allowed) {
             self.keys.push(allowed);
         }
@@ -159,6 +159,17 @@ impl Selector {
             self.command_rules.push(format!("{}{name}", if allowed { '+' } else { '-' }));
         }
     }
+}
+
+/// Whether a name or a pattern can stand in a line of a file of users, and be read from it as what it was.
+pub(crate) fn is_word(text: &[u8]) -> bool {
+    // What C's `isspace` takes for a space, and 0, as in Redis.
+    let splits = |byte: &u8| matches!(byte, 0 | 9..=13 | b' ');
+    !text.iter().any(splits) && str::from_utf8(text).is_ok()
+}
+
+fn checked(pattern: &[u8]) -> Result<&[u8], RuleError> {
+    if is_word(pattern) { Ok(pattern) } else { Err(RuleError::Syntax) }
 }
 
 #[cfg(test)]
@@ -207,6 +218,10 @@ mod tests {
         assert_eq!(ada.apply(b"#12"), Err(RuleError::BadHash));
         assert_eq!(ada.apply(b"%X~k"), Err(RuleError::Syntax));
         assert_eq!(ada.apply(b"what"), Err(RuleError::Syntax));
+        ada.apply(b"resetkeys").expect("a known rule");
+        for rule in [&b"~a b"[..], b"%R~a\nuser eve on nopass ~* +@all", b"&\xff", b"~\0"] {
+            assert_eq!(ada.apply(rule), Err(RuleError::Syntax), "{}", rule.escape_ascii());
+        }
         assert_eq!(ada.apply(b"<secret"), Err(RuleError::NoSuchPassword));
     }
 }

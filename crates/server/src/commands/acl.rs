@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use resp::Requests;
 
-use crate::acl::{DEFAULT_USER, User, random_hex};
+use crate::acl::{DEFAULT_USER, User, is_word, random_hex};
 use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
 use crate::mail::Letter;
@@ -56,7 +56,7 @@ pub(crate) fn cat(call: &mut Call<'_>) -> Result<(), Refusal> {
 /// All rules are taken, or none. The clients of the user keep their connections, with the new rights.
 pub(crate) fn setuser(call: &mut Call<'_>) -> Result<(), Refusal> {
     let name = name_of(call.argument(2));
-    if name.is_empty() || name.contains([' ', '\0', '\n', '\r']) {
+    if name.is_empty() || !is_word(call.argument(2)) {
         return Err(Refusal::Names("Usernames can't contain spaces or null characters".into()));
     }
     let mut user = call.shared.acl.user(&name).map_or_else(|| User::new(&name), |user| (*user).clone());
