@@ -214,6 +214,12 @@ pub trait Engine: Send + Sync {
     /// meanwhile. Waits for the sweep after open, and helps it.
     fn compact(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error>;
 
+    /// What speaks against further writes, though the store was opened for them. Costs a load.
+    ///
+    /// # Errors
+    /// The medium's.
+    fn health(&self) -> Result<(), Error>;
+
     /// Makes every write that has returned as durable as the medium can, where it was acknowledged with less.
     fn sync(&self) -> Result<(), Error>;
 

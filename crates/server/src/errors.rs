@@ -57,6 +57,7 @@ pub(crate) enum Sentence {
     NoSuchClient,
     ClientName,
     ClientInfoValue,
+    NoCachingMode,
     InvalidClientId,
     UnknownClient,
     LcsLengths,
@@ -141,6 +142,9 @@ impl Sentence {
             Sentence::ClientName => "ERR Client names cannot contain spaces, newlines or special characters.",
             Sentence::ClientInfoValue => {
                 "ERR lib-name and lib-ver cannot contain spaces, newlines or special characters."
+            }
+            Sentence::NoCachingMode => {
+                "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled"
             }
             Sentence::InvalidClientId => "ERR Invalid client ID",
             Sentence::UnknownClient => "ERR client-id should be greater than 0",

@@ -164,7 +164,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         turn: &Turn<'_>,
     ) -> Result<(), Error> {
         if noted.is_empty() {
-            return Ok(());
+            drop(batch);
+            return prepared.iter().try_for_each(|one| self.look_again(one.signature, one.key));
         }
         let due: Vec<_> = prepared.iter().filter_map(Prepared::due).collect();
         for item in self.stamped_together(prepared, &noted)? {
@@ -185,7 +186,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             // The items are in; a split that finds no space now will be tried again by a later put.
             let _ = self.index.split(self.cx(), signature, segment);
         }
-        Ok(finished.durable?)
+        let _ = self.medium.acknowledge(finished.durable?)?;
+        Ok(())
     }
 
     /// The batch's items, of one snapshot epoch, and what live snapshots see of its keys kept: a snapshot has all of the batch

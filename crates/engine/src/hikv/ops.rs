@@ -155,6 +155,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         self.background_step()
     }
 
+    fn health(&self) -> Result<(), Error> {
+        Ok(self.medium.health()?)
+    }
+
     fn sync(&self) -> Result<(), Error> {
         Ok(self.medium.sync()?)
     }

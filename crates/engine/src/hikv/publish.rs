@@ -145,6 +145,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
                 return Ok(Entered::Unexpected);
             }
             if old.is_none() && position.is_none() {
+                drop(bucket);
+                self.look_again(signature, key)?;
                 return Ok(Entered::NothingThere);
             }
             let Some(ticket) = self.order.take(self.index.partition(signature)) else {
@@ -181,6 +183,16 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         }
     }
 
+    /// A writer that publishes nothing has still seen that a key is absent, and under its lock it did not wait for that to be
+    /// durable. A reader does; or for whatever came later.
+    #[cold]
+    pub(super) fn look_again(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
+        if self.medium.is_journaled() {
+            self.find(signature, key)?;
+        }
+        Ok(())
+    }
+
     /// Steps 5 and 6.
     #[inline(always)]
     pub(super) fn settle<'a>(&'a self, pending: Pending<'_, O::Ticket<'a>>) -> Result<(), Error> {
@@ -195,8 +207,14 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             self.heap.free(&self.medium, place_of(old)?);
             return Ok(());
         }
-        self.order.tell(self.disposal(), ticket, written);
+        self.tell(ticket, written);
         Ok(())
+    }
+
+    /// Step 6.
+    #[inline(always)]
+    pub(super) fn tell<'a>(&'a self, ticket: O::Ticket<'a>, written: Written<'_>) {
+        self.order.tell(self.disposal(), ticket, written);
     }
 
     /// Steps 3 to 6. The caller is pinned.

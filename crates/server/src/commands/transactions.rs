@@ -11,6 +11,7 @@ use crate::errors::{Refusal, Sentence};
 use crate::items::{Pending, Told};
 use crate::notify;
 use crate::session::Transaction;
+use crate::telemetry::Kind;
 use crate::watch::Watched;
 
 pub(crate) fn multi(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -94,7 +95,7 @@ fn execute_all(call: &mut Call<'_>, transaction: &Transaction, pending: &Pending
         let outcome = dispatch::admit(&request, step.session).and_then(|entry| dispatch::execute(entry, &mut step));
         if let Err(refusal) = outcome {
             dispatch::note_refused(&refusal, call.session, call.shared);
-            call.tally.errors += 1;
+            call.tally.add_error(Kind::Transaction);
             call.reply.error(&refusal.text());
         }
         // It may have been changed by HELLO.

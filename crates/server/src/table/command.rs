@@ -14,6 +14,8 @@ pub(crate) enum Action {
     Apply(Apply),
     /// By replying with the values of its keys, together with those of neighbouring reads.
     Read(ReadShape),
+    /// By a function, or together with neighbours if they have no options.
+    Put(Apply),
     /// By one of its subcommands.
     Subcommands,
 }

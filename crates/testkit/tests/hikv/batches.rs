@@ -15,7 +15,7 @@ fn change(key: impl AsRef<[u8]>, value: Option<&[u8]>) -> (Vec<u8>, Option<Vec<u
     (key.as_ref().to_vec(), value.map(<[u8]>::to_vec))
 }
 
-fn batch<K: AsRef<[u8]>, V: AsRef<[u8]>>(changes: impl IntoIterator<Item = (K, Option<V>)>) -> Op {
+pub(crate) fn batch<K: AsRef<[u8]>, V: AsRef<[u8]>>(changes: impl IntoIterator<Item = (K, Option<V>)>) -> Op {
     let changes = changes.into_iter().map(|(key, value)| change(key, value.as_ref().map(AsRef::as_ref)));
     Op::Batch(changes.collect())
 }
