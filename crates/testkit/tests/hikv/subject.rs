@@ -134,6 +134,14 @@ fn scan(
     Ok(())
 }
 
+fn op_of<'a>((key, new): (&'a [u8], Lasting<'a>)) -> BatchOp<'a> {
+    match new {
+        Some((value, None)) => BatchOp::Put { key, value },
+        Some((value, Some(at_ms))) => BatchOp::PutUntil { key, value, expiry: Expiry::at_ms(at_ms) },
+        None => BatchOp::Delete { key },
+    }
+}
+
 fn with_expiry(value: &[u8], expiry: Expiry) -> Vec<u8> {
     if expiry.is_never() { value.to_vec() } else { expiring(value, expiry.ms()) }
 }
@@ -177,13 +185,7 @@ impl<O: Kept<M>, M: Over> Operations for Crashed<O, M> {
     }
 
     fn batch_expiring(&self, changes: &[(&[u8], Lasting<'_>)]) -> Result<(), Failure> {
-        let op = |(key, new)| match new {
-            Some((value, at_ms)) => {
-                BatchOp::PutUntil { key, value, expiry: at_ms.map_or(Expiry::NEVER, Expiry::at_ms) }
-            }
-            None => BatchOp::Delete { key },
-        };
-        self.0.write_batch(&changes.iter().copied().map(op).collect::<Vec<_>>()).map_err(failure)
+        self.0.write_batch(&changes.iter().copied().map(op_of).collect::<Vec<_>>()).map_err(failure)
     }
 
     fn scan(&self, from: Bound<&[u8]>, direction: Direction, each: &mut Visit<'_>) -> Result<bool, Failure> {
