@@ -20,6 +20,7 @@
 //! checkpoint -> slots, discards; growing -> one sync of the base; turn to sync -> writer -> slots, buffer, one sync of the log.
 //! Whoever holds `writer` may wait for a checkpoint. `buffer` is a leaf: no other lock is taken, nor any file used, under it.
 
+mod apply;
 mod buffer;
 mod checkpoint;
 mod close;
@@ -37,7 +38,9 @@ mod os_file;
 mod recover;
 mod segment;
 mod slots;
+mod tail;
 mod threads;
+mod turns;
 mod writer;
 
 pub use error::{JournalError, Which};
