@@ -1,7 +1,8 @@
 //! What the operating system counts: the bytes that the process caused to be written, and what the device was asked for.
 //!
-//! The process' figure is exact, and lacks the file system's own journal. The device's figures have that, and whatever other
-//! processes do there meanwhile.
+//! The device's figures have all that a store costs it, the file system's own journal too, and whatever other processes do
+//! there meanwhile. The process' figure is its alone, and too high where the cache keeps a file in large pieces: of those all
+//! counts that a byte was written to.
 
 use std::fs;
 use std::ops::Sub;

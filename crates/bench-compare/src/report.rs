@@ -76,7 +76,7 @@ impl Measurement {
     }
 
     fn amplification(&self, counters: Counters) -> f64 {
-        counters.written_bytes as f64 / self.item_bytes.max(1) as f64
+        counters.device_bytes as f64 / self.item_bytes.max(1) as f64
     }
 }
 
@@ -130,7 +130,7 @@ impl Report {
     }
 }
 
-const HEADER: &str = "cell            system         ops/s (  least to   most)    p50 us    p99 us  p99.9 us  bytes/put  x items  till closed  flushes/put  device bytes/put";
+const HEADER: &str = "cell            system         ops/s (    least to      most)    p50 us    p99 us  p99.9 us   bytes/put  x item till closed  syncs/put";
 
 fn print_row(out: &mut impl Write, cell: Cell, system: System, turns: &[Measurement]) -> io::Result<()> {
     let mut turns: Vec<&Measurement> = turns.iter().collect();
@@ -152,11 +152,10 @@ fn print_row(out: &mut impl Write, cell: Cell, system: System, turns: &[Measurem
     }
     writeln!(
         out,
-        " {:>10.0} {:>8.2} {:>12.2} {:>12.3} {:>17.0}",
-        median.per_operation(median.working.written_bytes),
+        " {:>11.0} {:>7.2} {:>11.2} {:>10.4}",
+        median.per_operation(median.working.device_bytes),
         median.amplification(median.working),
         median.amplification(median.until_closed),
         median.per_operation(median.working.device_flushes),
-        median.per_operation(median.working.device_bytes),
     )
 }

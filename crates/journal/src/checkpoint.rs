@@ -20,7 +20,10 @@ use crate::recover::{Unreadable, frames};
 use crate::slots::Sealed;
 
 /// What is read of the log at a time. A page that changes often is then written once for all of it.
-const GATHERED_BYTES: u64 = 32 << 20;
+const GATHERED_BYTES: u64 = 64 << 20;
+
+/// What a disk writes in some milliseconds: so much longer a sync of the log may take meanwhile.
+const WRITE_BACK_BYTES: u64 = 4 << 20;
 
 impl<F: File> Journal<F> {
     /// Applies what is sealed; false if nothing was.
@@ -36,13 +39,28 @@ impl<F: File> Journal<F> {
             self.apply(some).map_err(|error| self.poison(&error))?;
         }
         if !self.base.breaks(Canary::RecycledBeforeBase) {
+            self.write_base_back();
             self.sync_base()?;
         }
         self.punch_discarded();
-        self.base.forget_cached();
-        self.slots.lock().recycle(batch.len());
+        let is_next_due = {
+            let mut slots = self.slots.lock();
+            slots.recycle(batch.len());
+            slots.sealed.len() >= self.options.checkpoint_segments()
+        };
         self.slots_changed.notify_all();
+        if !is_next_due {
+            self.base.forget_cached();
+        }
         Ok(true)
+    }
+
+    /// A little at a time, so that syncs of the log do not queue behind all of it.
+    fn write_base_back(&self) {
+        let len_bytes = self.base.len().unwrap_or_default();
+        for start in (0..len_bytes).step_by(WRITE_BACK_BYTES as usize) {
+            self.base.write_back(start..len_bytes.min(start + WRITE_BACK_BYTES));
+        }
     }
 
     /// Step 1 for some segments.

@@ -80,6 +80,12 @@ pub trait File: Send + Sync + 'static {
     /// The operating system's. Never to be tried again: see the trait's head.
     fn sync(&self) -> io::Result<()>;
 
+    /// Begins to write what lies in `range` to the disk, and does not wait. A hint: only [`File::sync`] makes it durable.
+    fn begin_write_back(&self, _range: Range<u64>) {}
+
+    /// Writes what lies in `range` to the disk, and waits. A hint, as [`File::begin_write_back`].
+    fn write_back(&self, _range: Range<u64>) {}
+
     /// What lies in `range` is about to be read. A hint.
     fn will_read(&self, _range: Range<u64>) {}
 

@@ -4,6 +4,7 @@ use std::fs::{File as StdFile, OpenOptions};
 use std::io;
 use std::num::NonZero;
 use std::ops::Range;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -86,6 +87,12 @@ fn open_direct(path: &Path, file: &StdFile) -> Option<StdFile> {
     takes_pages.then(open)?
 }
 
+fn sync_range(file: &StdFile, range: Range<u64>, flags: libc::c_uint) {
+    let (offset, len) = (range.start as libc::off64_t, (range.end - range.start) as libc::off64_t);
+    // SAFETY: the descriptor is open. The kernel touches no memory of this process.
+    let _ = unsafe { libc::sync_file_range(file.as_raw_fd(), offset, len, flags) };
+}
+
 impl File for OsFile {
     fn len(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
@@ -132,6 +139,14 @@ impl File for OsFile {
     fn sync(&self) -> io::Result<()> {
         let free = self.to_sync.iter().find_map(|handle| handle.try_lock());
         free.unwrap_or_else(|| self.to_sync[0].lock()).sync_data()
+    }
+
+    fn begin_write_back(&self, range: Range<u64>) {
+        sync_range(&self.file, range, libc::SYNC_FILE_RANGE_WRITE);
+    }
+
+    fn write_back(&self, range: Range<u64>) {
+        sync_range(&self.file, range, libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER);
     }
 
     fn will_read(&self, range: Range<u64>) {

@@ -24,6 +24,9 @@ use crate::tail::{Extent, Pages, Tail};
 /// Zeros are written in pieces of this size.
 const ZEROS_BYTES: u64 = 1 << 20;
 
+/// What nobody waits for goes to the disk in pieces of this size.
+const WRITE_BEHIND_BYTES: u64 = 512 << 10;
+
 /// Where the next frame goes.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
@@ -81,9 +84,21 @@ impl<F: File> Journal<F> {
         written.map_err(|error| self.poison(&error))?;
         self.note_written(bytes.len());
         writer.tail.settle();
+        self.write_behind(writer, extent, frame.len() as u64);
         writer.at_bytes += frame.len() as u64;
         writer.sequence += 1;
         Ok(())
+    }
+
+    /// So that who seals the segment finds most of it written.
+    fn write_behind(&self, writer: &Writer, extent: Extent, frame_bytes: u64) {
+        let (before, now) = (writer.at_bytes, writer.at_bytes + frame_bytes);
+        let pieces = before / WRITE_BEHIND_BYTES..now / WRITE_BEHIND_BYTES;
+        if extent == Extent::Cached && !pieces.is_empty() {
+            let start = writer.slot * self.options.segment_bytes;
+            self.log
+                .begin_write_back(start + pieces.start * WRITE_BEHIND_BYTES..start + pieces.end * WRITE_BEHIND_BYTES);
+        }
     }
 
     fn write_in(&self, extent: Extent, bytes: &[u8], at: u64) -> io::Result<()> {
