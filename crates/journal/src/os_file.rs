@@ -8,10 +8,9 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use parking_lot::Mutex;
 use rustix::fs::{Advice, AtFlags, FallocateFlags, OFlags, StatxFlags, fadvise, fallocate, statx};
 use rustix::io::{Errno, retry_on_intr};
-
-use parking_lot::Mutex;
 
 use crate::File;
 use crate::tail::PAGE_BYTES;
