@@ -92,3 +92,49 @@ fn copy_live(memory: &Memory, start: u64, pages: &mut [u8]) {
         word.copy_from_slice(&live.load(Ordering::Relaxed).to_ne_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pmem::Offset;
+
+    use super::*;
+    use crate::OsFile;
+    use crate::frame::{FRAME_HEADER_BYTES, pad, push_entry_head};
+
+    const FILE_BYTES: u64 = 40 * PAGE_BYTES;
+
+    #[test]
+    fn every_byte_is_the_last_that_was_stored_and_pages_without_any_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let base = OsFile::create(&directory.path().join("base")).unwrap();
+        let mut expected = vec![0xee; FILE_BYTES as usize];
+        base.write_at(&expected, 0).unwrap();
+        let mut frame = vec![0; FRAME_HEADER_BYTES];
+        for (i, (at, len_bytes)) in
+            [(70_000, 300), (8, 16), (69_900, 300), (4_090, 9_000), (130_000, 1), (12_000, 8)].into_iter().enumerate()
+        {
+            let bytes = vec![i as u8; len_bytes];
+            push_entry_head(&mut frame, Offset(at), len_bytes);
+            frame.extend(&bytes);
+            pad(&mut frame);
+            expected[at as usize..][..len_bytes].copy_from_slice(&bytes);
+        }
+        let mut changes = Changes::default();
+        changes.add(&frame).unwrap();
+        changes.write_to(&base, &Memory::reserve(PAGE_BYTES, PAGE_BYTES, false).unwrap()).unwrap();
+        let mut found = vec![0; FILE_BYTES as usize];
+        base.read_at(&mut found, 0).unwrap();
+        assert!(found == expected);
+    }
+
+    #[test]
+    fn runs_end_at_gaps_and_at_their_limit() {
+        let ats = [0, 4_095, 4_096, 5 * 4_096, 6 * 4_096, 7 * 4_096];
+        let changes = Changes(ats.iter().map(|&at| (at, &[0_u8][..])).collect());
+        let runs = |gap_bytes_max, run_bytes_max| -> Vec<_> {
+            changes.runs(gap_bytes_max, run_bytes_max).map(|(run, range)| (run.len(), range)).collect()
+        };
+        assert_eq!(runs(0, 2 * 4_096), [(3, 0..8_192), (2, 20_480..28_672), (1, 28_672..32_768)]);
+        assert_eq!(runs(3 * 4_096, u64::MAX), [(6, 0..32_768)]);
+    }
+}
