@@ -44,7 +44,10 @@ impl Redb {
 
 impl Opened for Redb {
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        self.write(self.durability, |items| Ok(drop(items.insert(key, value)?)))
+        self.write(self.durability, |items| {
+            items.insert(key, value)?;
+            Ok(())
+        })
     }
 
     fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Error> {
