@@ -1,5 +1,7 @@
 //! `--durability`: what the commands that write ask of the medium.
 
+use std::time::Duration;
+
 use clap::{Args, ValueEnum};
 use hikv::{Durability, Options};
 
@@ -8,7 +10,7 @@ use hikv::{Durability, Options};
 enum Level {
     /// Loss of power
     Power,
-    /// The death of the process; loss of power takes the last tenth of a second at most
+    /// The death of the process; loss of power takes the last writes of one sync interval at most
     Buffered,
     /// The death of the process
     Process,
@@ -20,6 +22,9 @@ pub(crate) struct Durable {
     /// What a write survives; by default the most that the medium gives
     #[arg(long, value_enum, value_name = "LEVEL")]
     durability: Option<Level>,
+    /// With durability 'buffered' on a journal: the longest that a write stays where loss of power takes it, in milliseconds
+    #[arg(long, value_name = "MS", default_value = "100", value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    sync_interval: u64,
 }
 
 impl Durable {
@@ -30,6 +35,7 @@ impl Durable {
             Level::Buffered => Durability::Buffered,
             Level::Process => Durability::Process,
         });
-        level.map_or_else(Options::new, |level| Options::new().durability(level))
+        let options = Options::new().sync_interval(Duration::from_millis(self.sync_interval));
+        level.map_or(options.clone(), |level| options.durability(level))
     }
 }

@@ -6,7 +6,10 @@ mod failure;
 mod formats;
 mod input;
 mod interrupt;
+mod logging;
+mod opening;
 mod progress;
+mod tls;
 
 use std::process::ExitCode;
 

@@ -1,5 +1,7 @@
 //! What a batch consists of.
 
+use crate::Expiry;
+
 /// One operation of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BatchOp<'a> {
@@ -9,6 +11,15 @@ pub enum BatchOp<'a> {
         key: &'a [u8],
         /// Its value.
         value: &'a [u8],
+    },
+    /// Puts or replaces, and the key expires.
+    PutUntil {
+        /// The key.
+        key: &'a [u8],
+        /// Its value.
+        value: &'a [u8],
+        /// When it expires.
+        expiry: Expiry,
     },
     /// Deletes, if the key is there.
     Delete {
@@ -22,7 +33,7 @@ impl<'a> BatchOp<'a> {
     #[must_use]
     pub const fn key(&self) -> &'a [u8] {
         match *self {
-            BatchOp::Put { key, .. } | BatchOp::Delete { key } => key,
+            BatchOp::Put { key, .. } | BatchOp::PutUntil { key, .. } | BatchOp::Delete { key } => key,
         }
     }
 
@@ -30,8 +41,17 @@ impl<'a> BatchOp<'a> {
     #[must_use]
     pub const fn value(&self) -> Option<&'a [u8]> {
         match *self {
-            BatchOp::Put { value, .. } => Some(value),
+            BatchOp::Put { value, .. } | BatchOp::PutUntil { value, .. } => Some(value),
             BatchOp::Delete { .. } => None,
+        }
+    }
+
+    /// When the key expires, if it is put.
+    #[must_use]
+    pub const fn expiry(&self) -> Expiry {
+        match *self {
+            BatchOp::PutUntil { expiry, .. } => expiry,
+            BatchOp::Put { .. } | BatchOp::Delete { .. } => Expiry::NEVER,
         }
     }
 }

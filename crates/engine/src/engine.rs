@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::Read;
+use std::sync::Arc;
 use std::time::Duration;
 
 use index::partitioned_hash::Cursor;
@@ -32,8 +33,21 @@ pub enum Decision<'v> {
     Delete,
 }
 
-/// Decides on a key: is shown its value, or `None`.
-pub type Decide<'a, 'v> = dyn FnMut(Option<&[u8]>) -> Decision<'v> + 'a;
+/// What a key holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Held<'a> {
+    /// Its value.
+    pub value: &'a [u8],
+    /// When it expires.
+    pub expiry: Expiry,
+}
+
+/// Decides on a key: is shown what it holds, or `None`.
+pub type Decide<'a, 'v> = dyn FnMut(Option<Held<'_>>) -> Decision<'v> + 'a;
+
+/// Is told the key of an item that has expired, by the thread that took it away: it should be quick, and must neither write
+/// to the store nor ask for another to be told.
+pub type OnExpired = dyn Fn(&[u8]) + Send + Sync;
 
 /// What a background step has left to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -159,6 +173,11 @@ pub trait Engine: Send + Sync {
     /// When the key expires; `None` if there is no such key.
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error>;
 
+    /// From now on `told` is told of each key that has expired, once it is taken away: by the background, within a second or
+    /// so, or by a write to the key that comes before. Nobody is, if there is none. It takes the place
+    /// of any other, which is not being told any more when this returns.
+    fn on_expired(&self, told: Option<Arc<OnExpired>>);
+
     /// The clock by which keys expire.
     fn clock(&self) -> &Clock;
 
@@ -194,6 +213,12 @@ pub trait Engine: Send + Sync {
     /// Gathers items, and gives free space back to the file system, as far as it can be done; others read and write
     /// meanwhile. Waits for the sweep after open, and helps it.
     fn compact(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error>;
+
+    /// What speaks against further writes, though the store was opened for them. Costs a load.
+    ///
+    /// # Errors
+    /// The medium's.
+    fn health(&self) -> Result<(), Error>;
 
     /// Makes every write that has returned as durable as the medium can, where it was acknowledged with less.
     fn sync(&self) -> Result<(), Error>;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use heap::HeapError;
 use index::partitioned_hash::IndexError;
-use pmem::MediumError;
+use pmem::{Durability, MediumError};
 
 /// The limits every engine keeps.
 pub struct Limits;
@@ -87,6 +87,15 @@ pub enum Error {
         /// What was to be added.
         by: i64,
     },
+    /// More durability was asked for than the medium gives.
+    Durability {
+        /// What was asked for.
+        wanted: Durability,
+        /// What the medium gives.
+        given: Durability,
+        /// The medium's name.
+        medium: &'static str,
+    },
     /// The store was opened by this process' parent: a child of a fork may not touch it.
     Forked,
 }
@@ -129,6 +138,9 @@ impl fmt::Display for Error {
                     f,
                     "{count} snapshots were taken of this store, which is the limit: dump and load it to begin anew"
                 )
+            }
+            Error::Durability { wanted, given, medium } => {
+                write!(f, "durability '{wanted}' is wanted, and the store's medium, {medium}, gives '{given}'")
             }
             Error::Forked => f.write_str("the store was opened before a fork: open it anew in the child process"),
         }

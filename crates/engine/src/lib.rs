@@ -20,7 +20,7 @@ mod worker;
 pub use batch_op::BatchOp;
 pub use check::{Check, Depth};
 pub use compaction::{Compacted, CompactionProgress, CompactionStats};
-pub use engine::{Damage, Decide, Decision, Engine, EngineStats, Progress, Version, Wanted};
+pub use engine::{Damage, Decide, Decision, Engine, EngineStats, Held, OnExpired, Progress, Version, Wanted};
 pub use error::{Error, Limits, OpenError};
 pub use expiry::{Clock, Expiry, Ttl};
 pub use hash::Hasher;

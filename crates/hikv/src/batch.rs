@@ -1,6 +1,8 @@
 //! Several writes that happen as one step.
 
-use engine::BatchOp;
+use std::time::SystemTime;
+
+use engine::{BatchOp, Expiry};
 
 /// Puts and deletes that [`Store::write`](crate::Store::write) carries out as one step: after a crash, and for every
 /// reader, all of them are there or none. The last operation of a key counts.
@@ -35,6 +37,7 @@ struct Entry {
     key_end: usize,
     /// None if the key is deleted.
     value_end: Option<usize>,
+    expiry: Expiry,
 }
 
 impl Entry {
@@ -58,10 +61,39 @@ impl WriteBatch {
     /// assert_eq!(batch.len(), 2);
     /// ```
     pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> &mut WriteBatch {
+        self.put_until(key, value, Expiry::NEVER)
+    }
+
+    /// Adds: put or replace the key's value, and the key expires at `time`.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// use std::time::{Duration, SystemTime};
+    ///
+    /// let mut batch = hikv::WriteBatch::new();
+    /// batch.put("user:7", "ann").put_expiring_at("session:7", "f3", SystemTime::now() + Duration::from_secs(60));
+    /// store.write(&batch)?;
+    /// assert!(matches!(store.ttl("session:7")?, Some(hikv::Ttl::Left(_))));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn put_expiring_at(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        time: SystemTime,
+    ) -> &mut WriteBatch {
+        self.put_until(key, value, Expiry::at(time))
+    }
+
+    /// As [`WriteBatch::put_expiring_at`], by a moment as [`Store::expires_at`](crate::Store::expires_at) tells it.
+    pub fn put_until(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, expiry: Expiry) -> &mut WriteBatch {
         self.bytes.extend_from_slice(key.as_ref());
         let key_end = self.bytes.len();
         self.bytes.extend_from_slice(value.as_ref());
-        self.entries.push(Entry { key_end, value_end: Some(self.bytes.len()) });
+        self.entries.push(Entry { key_end, value_end: Some(self.bytes.len()), expiry });
         self
     }
 
@@ -74,7 +106,7 @@ impl WriteBatch {
     /// ```
     pub fn delete(&mut self, key: impl AsRef<[u8]>) -> &mut WriteBatch {
         self.bytes.extend_from_slice(key.as_ref());
-        self.entries.push(Entry { key_end: self.bytes.len(), value_end: None });
+        self.entries.push(Entry { key_end: self.bytes.len(), value_end: None, expiry: Expiry::NEVER });
         self
     }
 
@@ -111,7 +143,14 @@ impl WriteBatch {
             let key = &self.bytes[start..entry.key_end];
             start = entry.end();
             match entry.value_end {
-                Some(value_end) => BatchOp::Put { key, value: &self.bytes[entry.key_end..value_end] },
+                Some(value_end) => {
+                    let (value, expiry) = (&self.bytes[entry.key_end..value_end], entry.expiry);
+                    if expiry.is_never() {
+                        BatchOp::Put { key, value }
+                    } else {
+                        BatchOp::PutUntil { key, value, expiry }
+                    }
+                }
                 None => BatchOp::Delete { key },
             }
         };
@@ -127,12 +166,14 @@ mod tests {
     fn operations_come_out_as_they_went_in() {
         let mut batch = WriteBatch::new();
         batch.put("", "").delete("").put("key", "").delete("other").put("", "value");
+        batch.put_until("late", "", Expiry::at_ms(7));
         let wanted = [
             BatchOp::Put { key: b"", value: b"" },
             BatchOp::Delete { key: b"" },
             BatchOp::Put { key: b"key", value: b"" },
             BatchOp::Delete { key: b"other" },
             BatchOp::Put { key: b"", value: b"value" },
+            BatchOp::PutUntil { key: b"late", value: b"", expiry: Expiry::at_ms(7) },
         ];
         assert_eq!(batch.ops(), wanted);
         batch.clear();

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use engine::{Decision, Error};
+use engine::{Decision, Error, Held};
 
 use crate::Store;
 
@@ -92,6 +92,35 @@ impl Store {
         &self,
         key: impl AsRef<[u8]>,
         mut decide: impl FnMut(Option<&[u8]>) -> Decision<'v>,
+    ) -> Result<bool, Error> {
+        self.update_item(key, |held| decide(held.map(|held| held.value)))
+    }
+
+    /// As [`Store::update`], by a `decide` that is shown when the key expires, too.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// use hikv::{Decision, Expiry};
+    ///
+    /// store.put("lease", "ada")?;
+    /// let until = Expiry::at_ms(4_000_000_000_000);
+    /// store.update_item("lease", |held| match held {
+    ///     Some(held) if held.expiry > until => Decision::PutUntil(held.value.to_vec().into(), until),
+    ///     _ => Decision::Keep,
+    /// })?;
+    /// assert_eq!(store.expires_at("lease")?, Some(until));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`Error`]; nothing has changed.
+    pub fn update_item<'v>(
+        &self,
+        key: impl AsRef<[u8]>,
+        mut decide: impl FnMut(Option<Held<'_>>) -> Decision<'v>,
     ) -> Result<bool, Error> {
         self.change(|engine| engine.update(key.as_ref(), &mut decide))
     }

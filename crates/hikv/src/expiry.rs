@@ -1,9 +1,10 @@
 //! Keys that expire.
 
 use std::io::Read;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use engine::{Error, Expiry, Ttl};
+use engine::{Error, Expiry, OnExpired, Ttl};
 
 use crate::Store;
 
@@ -105,6 +106,60 @@ impl Store {
     /// See [`Error`]; nothing has changed.
     pub fn persist(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
         self.change(|engine| engine.expire(key.as_ref(), Expiry::NEVER))
+    }
+
+    /// When the key expires, [`Expiry::NEVER`] if it does not; `None` if it is not there.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// use hikv::Expiry;
+    ///
+    /// assert_eq!(store.expires_at("key")?, None);
+    /// store.put("key", "value")?;
+    /// assert_eq!(store.expires_at("key")?, Some(Expiry::NEVER));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn expires_at(&self, key: impl AsRef<[u8]>) -> Result<Option<Expiry>, Error> {
+        self.engine()?.expiry(key.as_ref())
+    }
+
+    /// From now on `told` is told of each key that has expired, when its item is taken away: by a background thread, within a
+    /// second or so, or by a write to the key that comes before. [`Store::clear`] tells of nothing. `told` takes the place of
+    /// any other, which does not run any more when this returns; `None` ends it.
+    ///
+    /// It runs on the thread that took the item away, should be quick, and must neither write to the store nor call this. It
+    /// should not hold the store either, which would never be closed.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// use hikv::{Clock, Options};
+    /// use std::sync::{Arc, mpsc};
+    /// use std::time::Duration;
+    ///
+    /// let clock = Clock::manual(0);
+    /// let store = Options::new().clock(clock.clone()).open(dir.path())?;
+    /// let (gone, keys) = mpsc::channel();
+    /// store.on_expired(Some(Arc::new(move |key: &[u8]| _ = gone.send(key.to_vec()))))?;
+    /// store.put_with_ttl("session", "ada", Duration::from_secs(60))?;
+    /// clock.advance(Duration::from_secs(60));
+    /// store.put("session", "bob")?;
+    /// assert_eq!(keys.recv()?, b"session");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    pub fn on_expired(&self, told: Option<Arc<OnExpired>>) -> Result<(), Error> {
+        self.engine()?.on_expired(told);
+        Ok(())
     }
 
     /// What is left of the key's life; `None` if it is not there.

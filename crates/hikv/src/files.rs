@@ -15,12 +15,12 @@ use std::time::{Duration, Instant};
 
 use engine::{Engine, HiKv, HostDram, hikv::Parameters};
 use heap::{Found, Region};
-use journal::{Journaled, OsFile};
+use journal::{Acknowledger, Journaled, OsFile};
 use pmem::{Counted, Delayed, Durability, Latency, Medium, arch};
 use pmem_os::{MapOptions, Mapped, StoreLock, sync_dir};
 use uuid::Uuid;
 
-use crate::journal_files::Naming;
+use crate::journal_files::{Naming, Progress};
 use crate::stats::Identity;
 use crate::{OpenError, Options, journal_files};
 
@@ -32,25 +32,27 @@ pub(crate) const LOCK_NAME: &str = "lock";
 pub(crate) struct Opened {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) identity: Identity,
+    /// Where there is one.
+    pub(crate) journal: Option<Acknowledger<OsFile>>,
     /// None where the store is read on a file system that cannot be written: nobody writes there.
     pub(crate) lock: Option<StoreLock>,
 }
 
-pub(crate) fn open(path: &Path, options: &Options) -> Result<Opened, OpenError> {
+pub(crate) fn open(path: &Path, options: &Options, progress: &Progress<'_>) -> Result<Opened, OpenError> {
     match fs::metadata(path) {
-        Ok(found) if found.is_dir() => open_dir(path, options),
+        Ok(found) if found.is_dir() => open_dir(path, options, progress),
         Ok(found) if found.file_type().is_char_device() => open_device(path, options),
         Ok(_) => Err(OpenError::NotADirectory { path: path.to_owned() }),
         Err(error) if error.kind() == ErrorKind::NotFound && options.create && !options.read_only => {
             fs::create_dir_all(path).map_err(OpenError::io(path, "create"))?;
-            open_dir(path, options)
+            open_dir(path, options, progress)
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Err(OpenError::Missing { path: path.to_owned() }),
         Err(error) => Err(OpenError::io(path, "examine")(error)),
     }
 }
 
-fn open_dir(dir: &Path, options: &Options) -> Result<Opened, OpenError> {
+fn open_dir(dir: &Path, options: &Options, progress: &Progress<'_>) -> Result<Opened, OpenError> {
     let file = dir.join(REGION_NAME);
     let exists = |file: &Path| file.try_exists().map_err(OpenError::io(file, "examine"));
     let may_create = options.create && !options.read_only;
@@ -61,7 +63,7 @@ fn open_dir(dir: &Path, options: &Options) -> Result<Opened, OpenError> {
     // Only now: another process may have created the store meanwhile.
     if exists(&file)? {
         if journal_files::is_there(dir)? {
-            return journal_files::open(dir, Naming::Store, options, lock);
+            return journal_files::open(dir, Naming::Store, options, lock, progress);
         }
         return open_region(Mapped::open(&file, map_options(options))?, &file, options, lock);
     }
@@ -83,7 +85,7 @@ pub(crate) fn make_region(dir: &Path, options: &Options, lock: Option<StoreLock>
         drop(medium);
         remove(&unfinished)?;
         journal_files::make(dir, &parameters(options))?;
-        return journal_files::open(dir, Naming::Unfinished, options, lock);
+        return journal_files::open(dir, Naming::Unfinished, options, lock, &|_| {});
     }
     format_region(medium, &unfinished, options, lock).inspect_err(|_| {
         // It is in nobody's way; the next creation removes it, too.
@@ -154,7 +156,7 @@ pub(crate) fn open_damaged(path: &Path) -> Result<Damaged, OpenError> {
     }
     let lock = lock_file.exists().then(|| lock(&lock_file, path, &options)).transpose()?;
     let medium = if journal_files::is_there(path)? {
-        DamagedMedium::Journaled(journal_files::open_medium(path, Naming::Store, &options)?)
+        DamagedMedium::Journaled(journal_files::open_medium(path, Naming::Store, &options, &|_| {})?)
     } else {
         DamagedMedium::Mapped(Mapped::open(&file, map_options(&options))?)
     };
@@ -242,7 +244,7 @@ pub(crate) fn start<M: Medium>(
         (true, true) => engine(Counted::new(Delayed::new(medium, latency)), options, format),
     }
     .map_err(OpenError::unusable(file))?;
-    Ok(Opened { engine, identity: identity.with_uuid(uuid), lock })
+    Ok(Opened { engine, identity: identity.with_uuid(uuid), journal: None, lock })
 }
 
 fn engine<M: Medium>(

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use engine::{Engine, HiKv, HostDram, hikv::Parameters};
-use journal::{Files, JournalError, JournalOptions, Journaled, OsFile, Which};
+use journal::{Files, JournalError, JournalOptions, Journaled, OpenProgress, OsFile, Which};
 use pmem::Durability;
 use pmem_os::{StoreLock, sync_dir};
 
@@ -22,6 +22,9 @@ use crate::{OpenError, Options};
 
 pub(crate) const LOG_NAME: &str = "journal.hikv";
 pub(crate) const UNFINISHED_LOG_NAME: &str = "journal.hikv.new";
+
+/// Is told how far an opening has come, by several threads.
+pub(crate) type Progress<'a> = dyn Fn(OpenProgress) + Sync + 'a;
 
 /// How the files of a journaled store are named.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,25 +107,32 @@ pub(crate) fn open(
     naming: Naming,
     options: &Options,
     lock: Option<StoreLock>,
+    progress: &Progress<'_>,
 ) -> Result<Opened, OpenError> {
-    let medium = open_medium(dir, naming, options)?;
+    let medium = open_medium(dir, naming, options, progress)?;
     let [base, log] = naming.files(dir);
     let (journal_identity, identity) = (medium.identity(), Identity::of_journal(&medium));
+    let journal = Some(medium.acknowledger());
     let opened = start(medium, identity, &base, options, lock, None)?;
     if opened.identity.uuid() == journal_identity {
-        Ok(opened)
+        Ok(Opened { journal, ..opened })
     } else {
         Err(OpenError::io(&log, "use")(io::Error::other("it belongs to another store")))
     }
 }
 
 /// Opens the journal of the store in `dir`.
-pub(crate) fn open_medium(dir: &Path, naming: Naming, options: &Options) -> Result<Journaled<OsFile>, OpenError> {
+pub(crate) fn open_medium(
+    dir: &Path,
+    naming: Naming,
+    options: &Options,
+    progress: &Progress<'_>,
+) -> Result<Journaled<OsFile>, OpenError> {
     let [base, log] = naming.files(dir);
     let open = |path: &Path| OsFile::open(path, !options.read_only).map_err(OpenError::io(path, "open"));
     let files = Files { base: open(&base)?, log: open(&log)? };
     let name = files.base.medium_name().map_err(OpenError::io(&base, "examine"))?;
-    let medium = Journaled::open(files, journal_options(options, name), &|_| {});
+    let medium = Journaled::open(files, journal_options(options, name), progress);
     medium.map_err(|error| journal_error([&base, &log], error))
 }
 

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use engine::Clock;
+use journal::OpenProgress;
 use pmem::Durability;
 
 use crate::{OpenError, Store};
@@ -220,8 +221,34 @@ impl Options {
     /// # Errors
     /// See [`OpenError`].
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Store, OpenError> {
+        self.open_watched(path, &|_| {})
+    }
+
+    /// As [`Options::open`]; `progress` is told how far a journal has come whose region is read into memory, since that takes
+    /// as long as the disk takes to read all of it. It is called by several threads.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// use hikv::{OpenProgress, Options};
+    ///
+    /// let store = Options::new().open_watched(dir.path(), &|progress| match progress {
+    ///     OpenProgress::Loading { done_bytes, total_bytes } => println!("{done_bytes} of {total_bytes} bytes are read"),
+    ///     OpenProgress::Replaying { done, total } => println!("{done} of {total} parts of the log are replayed"),
+    /// })?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open_watched(
+        &self,
+        path: impl AsRef<Path>,
+        progress: &(dyn Fn(OpenProgress) + Sync),
+    ) -> Result<Store, OpenError> {
         self.check()?;
-        Store::with_options(path.as_ref(), self)
+        Store::with_options(path.as_ref(), self, progress)
     }
 
     pub(crate) fn worker_count(&self) -> usize {

@@ -1,6 +1,8 @@
 //! What can be told about an open store.
 
-use journal::{Journaled, OsFile};
+use std::time::Duration;
+
+use journal::{Figures, Journaled, OsFile};
 use pmem::{Durability, Medium, arch};
 use pmem_os::Mapped;
 use serde::Serialize;
@@ -12,8 +14,8 @@ use engine::{Engine, EngineStats};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
     uuid: Uuid,
-    medium: &'static str,
-    durability: Durability,
+    pub(crate) medium: &'static str,
+    pub(crate) durability: Durability,
     durability_why: &'static str,
 }
 
@@ -42,6 +44,53 @@ impl Identity {
 
     pub(crate) fn with_uuid(self, uuid: Uuid) -> Identity {
         Identity { uuid, ..self }
+    }
+}
+
+/// A journal's figures at one moment.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct JournalStats {
+    /// The length of the log's file.
+    pub log_bytes: u64,
+    /// The most that it may have ([`crate::Options::log_bytes_max`]).
+    pub log_max_bytes: u64,
+    /// Bytes of the log that the base lacks: what opening would replay now.
+    pub log_unapplied_bytes: u64,
+    /// Bytes of the log that are not durable at this moment.
+    pub log_unsynced_bytes: u64,
+    /// Bytes that were written to the log since open: what syncs made durable, sooner or later.
+    pub log_written_bytes: u64,
+    /// Syncs of the log since open.
+    pub log_sync_count: u64,
+    /// With durability `buffered`: the longest that a write stays unsynced, in milliseconds.
+    pub sync_interval_ms: u64,
+    /// Bytes of the base that opening read.
+    pub loaded_bytes: u64,
+    /// How long that took, in seconds.
+    pub load_seconds: f64,
+    /// Bytes of the log that opening replayed.
+    pub replayed_bytes: u64,
+    /// How long that took, in seconds.
+    pub replay_seconds: f64,
+}
+
+impl JournalStats {
+    pub(crate) fn of(figures: Figures, sync_interval: Duration) -> JournalStats {
+        let Figures { opening, .. } = figures;
+        JournalStats {
+            log_bytes: figures.log_bytes,
+            log_max_bytes: figures.log_bytes_max,
+            log_unapplied_bytes: figures.unapplied_bytes,
+            log_unsynced_bytes: figures.unsynced_bytes,
+            log_written_bytes: figures.written_bytes,
+            log_sync_count: figures.sync_count,
+            sync_interval_ms: sync_interval.as_millis() as u64,
+            loaded_bytes: opening.loaded_bytes,
+            load_seconds: opening.load_time.as_secs_f64(),
+            replayed_bytes: opening.replayed_bytes,
+            replay_seconds: opening.replay_time.as_secs_f64(),
+        }
     }
 }
 
@@ -95,6 +144,8 @@ pub struct Stats {
     pub flushed_lines: Option<u64>,
     /// Fences since open, with [`crate::Options::count_persists`].
     pub fences: Option<u64>,
+    /// False while free space and keys are still being counted after open: the figures are too small until then.
+    pub counted: bool,
     /// The ordered index: `none` where the store was opened without, else `off` until somebody asks for order, `building`,
     /// `ready`.
     pub order: &'static str,
@@ -116,6 +167,9 @@ pub struct Stats {
     pub kept_count: u64,
     /// Bytes of those items, whose room is not free.
     pub kept_bytes: u64,
+    /// The journal, where there is one.
+    #[serde(flatten)]
+    pub journal: Option<JournalStats>,
     /// The instruction that writes lines back.
     pub flush_instruction: &'static str,
     /// True where readers execute no fence (`membarrier` was granted).
@@ -123,7 +177,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    pub(crate) fn gather(engine: &dyn Engine, identity: &Identity) -> Stats {
+    pub(crate) fn gather(engine: &dyn Engine, identity: &Identity, journal: Option<JournalStats>) -> Stats {
         let figures = engine.stats();
         let order = figures.order;
         Stats {
@@ -150,6 +204,7 @@ impl Stats {
             chained_count: figures.chained_count,
             flushed_lines: figures.counts.map(|counts| counts.flushed_line_count),
             fences: figures.counts.map(|counts| counts.fence_count),
+            counted: figures.swept,
             order: order.map_or("none", |order| order.state.name()),
             order_done: order.map_or(0, |order| order.done),
             order_total: order.map_or(0, |order| order.total),
@@ -160,6 +215,7 @@ impl Stats {
             oldest_snapshot_seconds: figures.snapshots.oldest_age.as_secs_f64(),
             kept_count: figures.snapshots.kept_count,
             kept_bytes: figures.snapshots.kept_bytes,
+            journal,
             flush_instruction: arch::flush_instruction(),
             fence_free_readers: epoch::readers_are_fence_free(),
         }

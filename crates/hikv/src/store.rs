@@ -7,12 +7,15 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use engine::{Cursor, Engine, Error, OrderedEngine, Wanted, Worker};
+use journal::{Acknowledger, OsFile};
 use pmem_os::{ForkGuard, StoreLock};
 
 use crate::files::{self, Opened};
-use crate::stats::{Identity, Stats};
+use crate::journal_files::Progress;
+use crate::stats::{Identity, JournalStats, Stats};
 use crate::{OpenError, Options, ValueReader, WriteBatch};
 
 /// Keys whose lookups overlap; an engine's own groups divide it.
@@ -36,6 +39,8 @@ struct Inner {
     guard: ForkGuard,
     path: PathBuf,
     identity: Identity,
+    journal: Option<Acknowledger<OsFile>>,
+    sync_interval: Duration,
     _lock: Option<StoreLock>,
 }
 
@@ -82,8 +87,8 @@ impl Store {
         Options::new().read_only(true).open(path)
     }
 
-    pub(crate) fn with_options(path: &Path, options: &Options) -> Result<Store, OpenError> {
-        Store::of_opened(path, options, files::open)
+    pub(crate) fn with_options(path: &Path, options: &Options, progress: &Progress<'_>) -> Result<Store, OpenError> {
+        Store::of_opened(path, options, |path, options| files::open(path, options, progress))
     }
 
     pub(crate) fn of_opened(
@@ -92,7 +97,7 @@ impl Store {
         open: impl FnOnce(&Path, &Options) -> Result<Opened, OpenError>,
     ) -> Result<Store, OpenError> {
         let guard = ForkGuard::new().map_err(OpenError::io(path, "watch for forks of"))?;
-        let Opened { engine, identity, lock } = open(path, options)?;
+        let Opened { engine, identity, journal, lock } = open(path, options)?;
         let start = |i| if i == 0 { Worker::start_watching_time } else { Worker::start };
         let workers = (0..options.worker_count())
             .map(|i| start(i)(Arc::downgrade(&engine)))
@@ -106,6 +111,8 @@ impl Store {
                 guard,
                 path: path.to_owned(),
                 identity,
+                journal,
+                sync_interval: options.sync_interval,
                 _lock: lock,
             }),
         })
@@ -389,10 +396,26 @@ impl Store {
     /// In a child of the process that opened the store.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        let engine = self.engine().expect("stats are for the process that opened the store");
         // A sweep that fails leaves figures that are too small; whoever reads or writes gets the error.
-        let _ = engine.len();
-        Stats::gather(engine, &self.inner.identity)
+        let _ = self.len();
+        self.stats_now().expect("stats are for the process that opened the store")
+    }
+
+    /// The figures as far as they are known now, without waiting; [`Stats::counted`] tells whether they are complete.
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    pub fn stats_now(&self) -> Result<Stats, Error> {
+        let journal = self.journal().map(|journal| JournalStats::of(journal.figures(), self.inner.sync_interval));
+        Ok(Stats::gather(self.engine()?, &self.inner.identity, journal))
+    }
+
+    /// What speaks against further writes, though the store was opened for them: a journal's disk that failed. Costs a load.
+    ///
+    /// # Errors
+    /// [`Error::Medium`] with [`crate::MediumError::Poisoned`]; [`Error::Forked`].
+    pub fn health(&self) -> Result<(), Error> {
+        self.engine()?.health()
     }
 
     /// Closes this handle. The store is closed when its last clone is, and its last snapshot; whatever was acknowledged is durable before that.
@@ -421,6 +444,14 @@ impl Store {
             Wanted::All => self.ask_workers(),
         }
         result
+    }
+
+    pub(crate) fn journal(&self) -> Option<&Acknowledger<OsFile>> {
+        self.inner.journal.as_ref()
+    }
+
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.inner.identity
     }
 
     pub(crate) fn ask_workers(&self) {

@@ -2,7 +2,7 @@
 
 use heap::layout::REGION_BYTES_MAX;
 use heap::{Class, Place, PlaceKind};
-use pmem::Offset;
+use pmem::{Offset, POSITION_OFFSET_BITS};
 
 /// Where an item lies, and in what state its entry is: 48 bits of offset below 16 bits of marks.
 ///
@@ -19,7 +19,7 @@ use pmem::Offset;
 #[repr(transparent)]
 pub struct Position(u64);
 
-const OFFSET_BITS: u32 = 48;
+const OFFSET_BITS: u32 = POSITION_OFFSET_BITS;
 const OFFSET: u64 = (1 << OFFSET_BITS) - 1;
 const FRESH: u64 = 1 << 48;
 const DELETED: u64 = 1 << 49;
@@ -158,6 +158,12 @@ impl Position {
     #[must_use]
     pub const fn settled(self) -> Position {
         Position(self.0 & !FRESH)
+    }
+
+    /// The item, with the mark 'durability not yet known' if it has that one: the word of a copy of its entry.
+    #[must_use]
+    pub const fn moved(self) -> Position {
+        Position(self.item().0 | self.0 & FRESH)
     }
 
     /// With the mark 'a batch decides'.

@@ -83,9 +83,19 @@ pub(crate) struct Append<'a, F: File> {
     pub(crate) buffer: MutexGuard<'a, Buffer>,
 }
 
+impl<F: File> Append<'_, F> {
+    /// Where the log is behind what was appended.
+    pub(crate) fn position(&self) -> u64 {
+        self.journal.appended.load(Ordering::Relaxed) + self.bytes()
+    }
+
+    fn bytes(&self) -> u64 {
+        (self.buffer.frame.len() - self.before_bytes) as u64
+    }
+}
+
 impl<F: File> Drop for Append<'_, F> {
     fn drop(&mut self) {
-        let bytes = self.buffer.frame.len() - self.before_bytes;
-        self.journal.appended.fetch_add(bytes as u64, Ordering::Release);
+        self.journal.appended.fetch_add(self.bytes(), Ordering::Release);
     }
 }

@@ -23,18 +23,17 @@ impl<F: File> Journal<F> {
     fn wait_written(&self, position: u64) -> Result<(), MediumError> {
         if self.written.load(Ordering::Acquire) < position {
             self.write_out(Extent::Cached)?;
-            self.ask_for_sync();
+            if self.options.level == Durability::Buffered {
+                self.ask_for_sync();
+            }
         }
         Ok(())
     }
 
-    /// Wakes the thread that syncs at intervals, if there is one and it sleeps.
-    fn ask_for_sync(&self) {
-        if self.options.level == Durability::Buffered && !self.is_sync_due.load(Ordering::Acquire) {
-            let slots = self.slots.lock();
-            self.is_sync_due.store(true, Ordering::Release);
-            drop(slots);
-            self.slots_changed.notify_all();
+    /// What was appended so far is synced within the interval, whether somebody waits for it or not.
+    pub(crate) fn ask_for_sync(&self) {
+        if self.options.background {
+            self.requests.within(self.options.sync_interval);
         }
     }
 

@@ -9,10 +9,12 @@ use pmem_os::Memory;
 
 use crate::buffer::Buffer;
 use crate::discards::Discards;
+use crate::notifier::Requests;
+use crate::published::Published;
 use crate::slots::Slots;
 use crate::turns::Turns;
 use crate::writer::Writer;
-use crate::{File, JournalOptions};
+use crate::{File, JournalOptions, Opening};
 
 /// See the module. Positions count the bytes of entries that were ever appended.
 #[derive(Debug)]
@@ -22,6 +24,7 @@ pub(crate) struct Journal<F> {
     pub(crate) memory: Memory,
     pub(crate) options: JournalOptions,
     pub(crate) identity: [u8; 16],
+    pub(crate) opening: Opening,
 
     /// What was appended and not taken by a writer.
     pub(crate) buffer: Mutex<Buffer>,
@@ -35,6 +38,12 @@ pub(crate) struct Journal<F> {
     pub(crate) turns: Turns,
     /// Up to where entries are durable.
     pub(crate) synced: AtomicU64,
+    /// Up to where somebody went on without waiting, at most.
+    pub(crate) deferred: AtomicU64,
+    /// Where words were published that may not be durable.
+    pub(crate) published: Published,
+    /// What the syncing thread is to do.
+    pub(crate) requests: Requests,
 
     pub(crate) slots: Mutex<Slots>,
     /// A segment was sealed, or can be used again, or it is time to stop.
@@ -49,8 +58,6 @@ pub(crate) struct Journal<F> {
     /// The error number of the failure that ended writing, or 0.
     poison: AtomicI32,
     pub(crate) is_closing: AtomicBool,
-    /// Something was written that nobody waits to be synced.
-    pub(crate) is_sync_due: AtomicBool,
     synced_bytes: AtomicU64,
     sync_count: AtomicU64,
 }
@@ -60,6 +67,7 @@ impl<F: File> Journal<F> {
         files: crate::Files<F>,
         memory: Memory,
         log: crate::recover::Log,
+        opening: Opening,
         options: JournalOptions,
     ) -> Self {
         Journal {
@@ -68,12 +76,16 @@ impl<F: File> Journal<F> {
             memory,
             options,
             identity: log.identity,
+            opening,
             buffer: Mutex::new(Buffer::new(log.writer.region_bytes)),
             appended: AtomicU64::new(0),
             writer: Mutex::new(log.writer),
             written: AtomicU64::new(0),
             turns: Turns::default(),
             synced: AtomicU64::new(0),
+            deferred: AtomicU64::new(0),
+            published: Published::new(),
+            requests: Requests::default(),
             slots: Mutex::new(log.slots),
             slots_changed: Condvar::new(),
             replayed_from: AtomicU64::new(0),
@@ -81,7 +93,6 @@ impl<F: File> Journal<F> {
             checkpoint: Mutex::new(()),
             poison: AtomicI32::new(0),
             is_closing: AtomicBool::new(false),
-            is_sync_due: AtomicBool::new(false),
             synced_bytes: AtomicU64::new(0),
             sync_count: AtomicU64::new(0),
         }
@@ -105,6 +116,7 @@ impl<F: File> Journal<F> {
         // Whoever waits for a segment waits in vain. Who waits for a sync is woken when the turn ends.
         drop(self.slots.lock());
         self.slots_changed.notify_all();
+        self.requests.now();
         MediumError::Poisoned { errno: first.err().unwrap_or(errno) }
     }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 use pmem::{Durability, MediumError};
@@ -18,7 +19,7 @@ use crate::segment::Header;
 use crate::slots::Slots;
 use crate::threads::Threads;
 use crate::writer::{Writer, is_full, write_header, write_zeros};
-use crate::{File, JournalOptions};
+use crate::{Acknowledger, File, JournalOptions, Opening};
 
 /// The unit of a region's length: a page of every processor that hikv runs on.
 pub(crate) const PAGE_BYTES: u64 = 4096;
@@ -107,7 +108,7 @@ impl<F: File> Journaled<F> {
             ..Writer::default()
         };
         let memory = reserve(len_bytes, &options)?;
-        Journaled::start(Journal::new(files, memory, Log { identity, slots, writer }, options))
+        Journaled::start(Journal::new(files, memory, Log { identity, slots, writer }, Opening::default(), options))
     }
 
     /// Opens a journal: loads its base, replays its log.
@@ -128,6 +129,7 @@ impl<F: File> Journaled<F> {
             return Err(truncated(region_bytes));
         }
         let memory = reserve(memory_bytes, &options)?;
+        let load_start = Instant::now();
         let loading = |done_bytes| progress(OpenProgress::Loading { done_bytes, total_bytes: memory_bytes });
         load(&files.base, &memory, memory_bytes, &loading).map_err(JournalError::io(Which::Base, "read"))?;
         let mut apply = |at: u64, bytes: &[u8]| {
@@ -139,12 +141,19 @@ impl<F: File> Journaled<F> {
             unsafe { memory.base().as_ptr().add(at as usize).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
             Ok(())
         };
+        let load_time = load_start.elapsed();
         let mut replaying = |done, total| progress(OpenProgress::Replaying { done, total });
         let log = recover::replay(&files.log, &options, &mut apply, &mut replaying)?;
         if log.writer.region_bytes > memory_bytes {
             return Err(truncated(log.writer.region_bytes));
         }
-        let journal = Journal::new(files, memory, log, options);
+        let opening = Opening {
+            loaded_bytes: memory_bytes,
+            load_time,
+            replayed_bytes: log.slots.sealed.iter().map(|sealed| sealed.end_bytes).sum(),
+            replay_time: load_start.elapsed() - load_time,
+        };
+        let journal = Journal::new(files, memory, log, opening, options);
         if options.writable {
             journal.go_on_behind_the_end().map_err(|error| JournalError::Io {
                 which: Which::Log,
@@ -174,6 +183,12 @@ impl<F: File> Journaled<F> {
         self.journal.identity
     }
 
+    /// Those who wait for the journal themselves, or at a level of their own, see it through this.
+    #[must_use]
+    pub fn acknowledger(&self) -> Acknowledger<F> {
+        Acknowledger::of(&self.journal)
+    }
+
     /// Why [`pmem::Medium::durability`] is what it is: a clause without a full stop.
     #[must_use]
     pub fn explain(&self) -> &'static str {
@@ -188,12 +203,6 @@ impl<F: File> Journaled<F> {
                  one without those after it"
             }
         }
-    }
-
-    /// How often the log was synced, and how many bytes were written to it, since it was opened.
-    #[must_use]
-    pub fn log_figures(&self) -> (u64, u64) {
-        self.journal.log_figures()
     }
 
     /// How much of the region lies in huge pages at this moment. Takes time.

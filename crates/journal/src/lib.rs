@@ -12,6 +12,7 @@
 //!   durable and nothing else, and no part of the log is overwritten before the base is durable (`checkpoint`).
 //! - Nobody is told of durability by the caller of a sync that failed, nor by any later one (`journal`).
 //! - Readers append nothing and wait for nothing but the durability of a word that they met before its writer has waited.
+//! - Who does not wait itself leaves the word as it is, and has a receipt (`receipt`).
 //!
 //! The write orders and what a crash after each step leaves: `writer` for the log, `checkpoint` for the base, `recover` for
 //! opening. The bytes are drawn in `frame` and `segment`.
@@ -26,6 +27,7 @@ mod checkpoint;
 mod close;
 mod discards;
 mod error;
+mod figures;
 mod file;
 mod frame;
 mod group;
@@ -33,8 +35,11 @@ mod journal;
 mod journaled;
 mod load;
 mod medium;
+mod notifier;
 mod options;
 mod os_file;
+mod published;
+mod receipt;
 mod recover;
 mod segment;
 mod slots;
@@ -44,10 +49,13 @@ mod turns;
 mod writer;
 
 pub use error::{JournalError, Which};
+pub use figures::{Figures, Opening};
 pub use file::File;
 pub use journaled::{Files, Journaled, OpenProgress};
+pub use notifier::Notifier;
 pub use options::JournalOptions;
 pub use os_file::OsFile;
+pub use receipt::{Acknowledger, Receipt};
 
 /// The numbers of the format.
 pub mod layout {

@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pmem::{Canary, Durability, Level, Medium, MediumError, Offset, Slot, Span, Ticket};
+use pmem::{Canary, Durability, Level, Medium, MediumError, Offset, Slot, Span, Ticket, Waited};
 
 use crate::journaled::PAGE_BYTES;
 use crate::{File, Journaled};
@@ -175,6 +175,9 @@ unsafe impl<F: File> Medium for Journaled<F> {
         if !is_late {
             append.buffer.push_word(slot.position, position);
         }
+        if !self.breaks(Canary::PublishedUnnoted) {
+            self.journal.published.note(position, append.position());
+        }
         self.store(slot.position, position, Ordering::Release);
         drop(append);
         if is_late {
@@ -182,8 +185,9 @@ unsafe impl<F: File> Medium for Journaled<F> {
         }
     }
 
-    /// The log holds it already.
-    fn flush_published(&self, _word: Span) {}
+    fn commit_published(&self, _slot: Slot, seen: u64) -> Ticket {
+        Ticket(self.journal.published.position(seen))
+    }
 
     fn commit(&self, _level: Level) -> Ticket {
         if self.breaks(Canary::LogOrderUnlikeStores) {
@@ -194,6 +198,21 @@ unsafe impl<F: File> Medium for Journaled<F> {
 
     fn wait(&self, ticket: Ticket) -> Result<(), MediumError> {
         self.journal.wait(ticket.0, self.journal.options.level)
+    }
+
+    #[inline]
+    fn acknowledge(&self, ticket: Ticket) -> Result<Waited, MediumError> {
+        self.journal.acknowledge(ticket.0)
+    }
+
+    #[inline]
+    fn acknowledge_now(&self, ticket: Ticket) -> Result<Waited, MediumError> {
+        self.journal.acknowledge_now(ticket.0)
+    }
+
+    #[inline]
+    fn deferred(&self) -> Option<Ticket> {
+        Some(Ticket(self.journal.deferred.load(Ordering::Acquire)))
     }
 
     fn sync(&self) -> Result<(), MediumError> {

@@ -1,16 +1,13 @@
-//! The journal's background: one thread for checkpoints, and one that syncs at intervals where nobody waits for it.
+//! The journal's background: one thread for checkpoints, and one that syncs for those who do not wait (`notifier`).
 
 use std::io;
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
 
-use pmem::Durability;
-
-use crate::File;
 use crate::journal::Journal;
+use crate::{File, notifier};
 
 #[derive(Debug, Default)]
 pub(crate) struct Threads(Vec<JoinHandle<()>>);
@@ -20,9 +17,7 @@ impl Threads {
         let mut threads = Threads::default();
         if journal.options.background && journal.options.writable {
             threads.run("hikv-checkpoint", journal, checkpoint)?;
-            if journal.options.level == Durability::Buffered {
-                threads.run("hikv-sync", journal, sync)?;
-            }
+            threads.run("hikv-sync", journal, notifier::sync)?;
         }
         Ok(threads)
     }
@@ -39,6 +34,7 @@ impl Threads {
         journal.is_closing.store(true, Ordering::Release);
         drop(journal.slots.lock());
         journal.slots_changed.notify_all();
+        journal.requests.close();
         for thread in self.0.drain(..) {
             let ended = thread.join();
             debug_assert!(ended.is_ok(), "a thread of the journal panicked");
@@ -71,27 +67,6 @@ fn checkpoint<F: File>(journal: &Journal<F>) {
             }
         }
         if journal.is_closing() || journal.checkpoint().is_err() {
-            return;
-        }
-    }
-}
-
-/// Syncs so that nothing stays unsynced for longer than the interval; asleep while nothing is written.
-fn sync<F: File>(journal: &Journal<F>) {
-    loop {
-        {
-            let mut slots = journal.slots.lock();
-            while !journal.is_closing() && !journal.is_sync_due.load(Ordering::Acquire) {
-                journal.slots_changed.wait(&mut slots);
-            }
-            let wake_at = Instant::now() + journal.options.sync_interval;
-            while !journal.is_closing() && Instant::now() < wake_at {
-                journal.slots_changed.wait_until(&mut slots, wake_at);
-            }
-            journal.is_sync_due.store(false, Ordering::Release);
-        }
-        let end = journal.appended.load(Ordering::Acquire);
-        if journal.is_closing() || journal.wait_synced(end).is_err() {
             return;
         }
     }

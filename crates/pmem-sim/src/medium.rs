@@ -87,11 +87,12 @@ unsafe impl Medium for Sim {
         }
     }
 
-    fn flush_published(&self, word: Span) {
+    fn commit_published(&self, slot: Slot, _seen: u64) -> Ticket {
         match self.model() {
             Model::Span => self.step(StepKind::Flush),
-            _ => self.flush(word),
+            _ => self.flush(slot.position.span(8)),
         }
+        self.commit(Level::Strongest)
     }
 
     fn commit(&self, _level: Level) -> Ticket {

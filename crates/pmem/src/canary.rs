@@ -113,4 +113,12 @@ pub enum Canary {
     WaitBeforeSync,
     /// A failed sync is tried again, and believed.
     SyncRetried,
+    /// A write that its caller is going to wait for takes its mark away at once.
+    DeferredSettled,
+    /// A log does not note where a word was published: who meets it is told that it is durable.
+    PublishedUnnoted,
+    /// The copy that a split makes of an entry which is not durable says that it is.
+    SplitSettlesFresh,
+    /// A batch that nobody has waited for takes its marks away, and none takes their place.
+    BatchSettledEarly,
 }

@@ -25,7 +25,7 @@ pub use checksum::{Checksum, crc32c};
 pub use counted::{Counted, Counts, PersistCounts};
 pub use delayed::{Delayed, Latency};
 pub use dram::Dram;
-pub use medium::{Durability, Level, Medium, MediumError, Slot, Ticket};
+pub use medium::{Durability, Level, Medium, MediumError, POSITION_OFFSET_BITS, Slot, Ticket, Waited};
 pub use offset::{LINE_BYTES, Offset, Span, lines};
 pub use probed::{Probe, Probed};
 pub use sealed::{seal, unseal};

@@ -47,6 +47,17 @@ pub enum Level {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Ticket(pub u64);
 
+/// What came of [`Medium::acknowledge`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum Waited {
+    /// The point is durable.
+    Durable,
+    /// It is not, or not yet: the caller's caller is going to wait for it, and tells nobody before. Whatever says that
+    /// something is not durable stays.
+    Deferred,
+}
+
 /// Where an index entry lies: two words of one line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot {
@@ -55,6 +66,9 @@ pub struct Slot {
     /// The word of the position, in the same line: the commit point.
     pub position: Offset,
 }
+
+/// The bits of a position word that say where its item lies; those above are marks.
+pub const POSITION_OFFSET_BITS: u32 = 48;
 
 /// What a medium can fail with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -205,10 +219,12 @@ pub unsafe trait Medium: Send + Sync + 'static {
         self.flush(slot.position.span(8));
     }
 
-    /// Makes sure that a word which a publish made visible is on its way to durability: for whoever meets it before its
-    /// publisher has waited. A log holds it already.
-    fn flush_published(&self, word: Span) {
-        self.flush(word);
+    /// When the position word `seen`, which a publish made visible, is durable: for whoever meets it before its publisher has
+    /// waited. A log holds it already, and names the point at which it was published, or a later one, but none that lies
+    /// in the future.
+    fn commit_published(&self, slot: Slot, _seen: u64) -> Ticket {
+        self.flush(slot.position.span(8));
+        self.commit(Level::Strongest)
     }
 
     /// Asks that everything flushed so far become durable.
@@ -216,6 +232,32 @@ pub unsafe trait Medium: Send + Sync + 'static {
 
     /// Returns once what [`Medium::commit`] asked for is durable.
     fn wait(&self, ticket: Ticket) -> Result<(), MediumError>;
+
+    /// As [`Medium::wait`], unless the calling thread said that it will wait itself, and with what it then tells (a log's
+    /// medium has a way to say so).
+    ///
+    /// # Errors
+    /// As for [`Medium::wait`].
+    #[inline(always)]
+    fn acknowledge(&self, ticket: Ticket) -> Result<Waited, MediumError> {
+        self.wait(ticket).map(|()| Waited::Durable)
+    }
+
+    /// As [`Medium::wait`], but without waiting for a disk: for whoever holds locks.
+    ///
+    /// # Errors
+    /// As for [`Medium::wait`].
+    #[inline(always)]
+    fn acknowledge_now(&self, ticket: Ticket) -> Result<Waited, MediumError> {
+        self.wait(ticket).map(|()| Waited::Durable)
+    }
+
+    /// When everything is durable that was published and whose publisher went on without waiting: for whoever meets it
+    /// elsewhere than in its entry. `None` where nobody can.
+    #[inline(always)]
+    fn deferred(&self) -> Option<Ticket> {
+        None
+    }
 
     /// Makes what was flushed as durable as the medium can, where commits promise less.
     ///

@@ -3,7 +3,7 @@
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
-use crate::{Canary, Counts, Durability, Level, Medium, MediumError, Offset, Slot, Span, Ticket};
+use crate::{Canary, Counts, Durability, Level, Medium, MediumError, Offset, Slot, Span, Ticket, Waited};
 
 /// Is told what a medium is asked to do, after the inner medium has done it.
 pub trait Probe: Send + Sync + 'static {
@@ -114,9 +114,11 @@ unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
         self.probe.flushed(slot.position.span(8));
     }
 
-    fn flush_published(&self, word: Span) {
-        self.inner.flush_published(word);
-        self.probe.flushed(word);
+    fn commit_published(&self, slot: Slot, seen: u64) -> Ticket {
+        let ticket = self.inner.commit_published(slot, seen);
+        self.probe.flushed(slot.position.span(8));
+        self.probe.fenced();
+        ticket
     }
 
     fn commit(&self, level: Level) -> Ticket {
@@ -128,6 +130,19 @@ unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
     fn wait(&self, ticket: Ticket) -> Result<(), MediumError> {
         self.probe.waits();
         self.inner.wait(ticket)
+    }
+
+    fn acknowledge(&self, ticket: Ticket) -> Result<Waited, MediumError> {
+        self.probe.waits();
+        self.inner.acknowledge(ticket)
+    }
+
+    fn acknowledge_now(&self, ticket: Ticket) -> Result<Waited, MediumError> {
+        self.inner.acknowledge_now(ticket)
+    }
+
+    fn deferred(&self) -> Option<Ticket> {
+        self.inner.deferred()
     }
 
     fn sync(&self) -> Result<(), MediumError> {

@@ -8,6 +8,10 @@ pub enum ProtocolError {
     InvalidMultibulkLength,
     /// `$` is not followed by a number, or by a negative one, or by one above the configured limit.
     InvalidBulkLength,
+    /// A client that has not said who it is announces more than [`crate::Limits::STRANGERS_ARGUMENT_COUNT_MAX`] arguments.
+    StrangersMultibulkLength,
+    /// A client that has not said who it is announces an argument above [`crate::Limits::STRANGERS_BULK_BYTES_MAX`].
+    StrangersBulkLength,
     /// An argument does not begin with `$`.
     ExpectedBulk {
         /// The byte found in its place.
@@ -31,6 +35,8 @@ impl fmt::Display for ProtocolError {
         match self {
             ProtocolError::InvalidMultibulkLength => f.write_str("invalid multibulk length"),
             ProtocolError::InvalidBulkLength => f.write_str("invalid bulk length"),
+            ProtocolError::StrangersMultibulkLength => f.write_str("unauthenticated multibulk length"),
+            ProtocolError::StrangersBulkLength => f.write_str("unauthenticated bulk length"),
             ProtocolError::ExpectedBulk { found } => write!(f, "expected '$', got '{}'", char::from(*found)),
             ProtocolError::TooBigMultibulkCount => f.write_str("too big mbulk count string"),
             ProtocolError::TooBigBulkCount => f.write_str("too big bulk count string"),

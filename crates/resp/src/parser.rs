@@ -49,6 +49,11 @@ impl Parser {
         }
     }
 
+    /// Holds what is parsed from now on to other limits.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
+
     /// Appends the complete requests in `input` to `requests` until that holds `count_max`, and returns how many bytes
     /// they took. The next call's input must begin with the first byte not taken.
     ///
@@ -106,9 +111,8 @@ impl Parser {
 
     fn multibulk_length(&mut self, input: &[u8]) -> Result<bool, ProtocolError> {
         let Some(line) = self.line(input, ProtocolError::TooBigMultibulkCount)? else { return Ok(false) };
-        let count = parse_integer(&line[1..])
-            .filter(|count| *count <= Limits::ARGUMENT_COUNT_MAX as i64)
-            .ok_or(ProtocolError::InvalidMultibulkLength)?;
+        let count = parse_integer(&line[1..]).ok_or(ProtocolError::InvalidMultibulkLength)?;
+        self.limits.check_count(count)?;
         self.missing_count = count.max(0) as usize;
         self.expected = Expected::BulkLength;
         Ok(true)
@@ -121,10 +125,9 @@ impl Parser {
             // A line that is empty begins with the end that was sought.
             other => return Err(ProtocolError::ExpectedBulk { found: other.first().copied().unwrap_or(b'\r') }),
         };
-        let len_bytes = parse_integer(digits)
-            .and_then(|len| usize::try_from(len).ok())
-            .filter(|len| *len <= self.limits.bulk_bytes_max())
-            .ok_or(ProtocolError::InvalidBulkLength)?;
+        let len_bytes =
+            parse_integer(digits).and_then(|len| usize::try_from(len).ok()).ok_or(ProtocolError::InvalidBulkLength)?;
+        self.limits.check_bulk(len_bytes)?;
         if self.position + len_bytes + 2 > Limits::REQUEST_BYTES_MAX {
             return Err(ProtocolError::TooBigRequest);
         }

@@ -2,15 +2,14 @@
 
 use std::borrow::Cow;
 
-use hikv::Store;
 use resp::{Reply, Request};
 
 use crate::databases::Slot;
 use crate::errors::Refusal;
-use crate::notify::{self, Class, EXPIRED};
+use crate::items::{Items, Pending, Told};
+use crate::notify::{self, Class};
 use crate::session::Session;
 use crate::shared::{Shared, Tally};
-use crate::tracking;
 
 pub(crate) struct Call<'a> {
     pub(crate) shared: &'a Shared,
@@ -18,11 +17,15 @@ pub(crate) struct Call<'a> {
     pub(crate) request: Request<'a>,
     pub(crate) reply: Reply<'a>,
     pub(crate) tally: &'a mut Tally,
+    /// What the transaction has changed that the request is part of.
+    pub(crate) pending: Option<&'a Pending>,
 }
 
 impl<'a> Call<'a> {
-    pub(crate) fn store(&self) -> &'a Store {
-        &self.shared.store
+    /// The items, as the request sees them.
+    #[inline]
+    pub(crate) fn store(&self) -> Items<'a> {
+        Items::new(&self.shared.store, self.pending)
     }
 
     /// Argument number `index`.
@@ -46,27 +49,16 @@ impl<'a> Call<'a> {
     }
 
     /// Says that the key that is argument number `index` was changed: to those who watch it, and to those who listen.
-    pub(crate) fn changed(&self, class: Class, event: &str, index: usize) {
+    pub(crate) fn changed(&self, class: Class, event: &'static str, index: usize) {
         self.changed_key(class, event, self.session.db, self.argument(index));
     }
 
-    /// As [`Call::changed`], of any key.
-    pub(crate) fn changed_key(&self, class: Class, event: &str, db: u8, key: &[u8]) {
+    /// As [`Call::changed`], of any key. Of a transaction's changes nobody hears before they are written.
+    pub(crate) fn changed_key(&self, class: Class, event: &'static str, db: u8, key: &[u8]) {
         let slot = self.shared.databases.slot(db);
-        self.shared.watches.touch(slot, key);
-        notify::tell(self.shared, class, event, db, key);
-        let tells_expired = self.shared.settings.notified_classes() & EXPIRED != 0;
-        if tells_expired || !self.shared.tracking.is_empty() {
-            self.look_at_expiry(&slot.raw(key));
-            tracking::invalidate(self.shared, &slot.raw(key));
-        }
-    }
-
-    /// Has the first loop, which tells of what expires, wake in time for the key.
-    #[cold]
-    pub(crate) fn look_at_expiry(&self, raw: &[u8]) {
-        if self.shared.expirations.look_at(self.store(), raw).unwrap_or(false) {
-            self.shared.mailboxes[0].wake();
+        match self.pending {
+            None => notify::tell_changed(self.shared, class, event, (db, slot, key)),
+            Some(pending) => pending.tell_later(Told { class, event, db, slot, key: key.to_vec() }),
         }
     }
 

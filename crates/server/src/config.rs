@@ -1,6 +1,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::LogControl;
+use crate::secrets::Secret;
+use crate::transport::TlsFiles;
+
 /// How to serve.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -13,26 +17,57 @@ pub struct Config {
     /// The longest argument of a request in bytes, at most 1 GiB.
     pub bulk_bytes_max: usize,
     /// The password of the user `default`; every client is that user until it says otherwise.
-    pub password: Option<Vec<u8>>,
+    pub password: Option<Secret>,
     /// A file of users, each a line `user NAME RULES…` as in Redis.
     pub acl_file: Option<PathBuf>,
+    /// Where `SAVE` and `BGSAVE` put their backup; by default `backup` in the store's directory.
+    pub backup_dir: Option<PathBuf>,
     /// Whether to refuse an address that others than this host can reach while the user `default` needs no password.
     pub protected: bool,
+    /// Where clients are served by TLS, beside `addr`.
+    pub tls: Option<Tls>,
+    /// `HOST:PORT` on which [`crate::HttpPort`] tells how the server does; it has no such port if none.
+    pub http: Option<String>,
+    /// What `CONFIG SET loglevel` acts on.
+    pub log: Option<LogControl>,
     /// How long a client may take to read the last replies when the server stops.
     pub drain_max: Duration,
 }
 
+/// How to serve by TLS, in its versions 1.2 and 1.3.
+#[derive(Debug, Clone)]
+pub struct Tls {
+    /// `HOST:PORT` to listen on; port 0 takes a free one.
+    pub addr: String,
+    /// The certificates.
+    pub files: TlsFiles,
+    /// How long a client may take until both have agreed on keys.
+    pub handshake_max: Duration,
+}
+
+impl Tls {
+    /// TLS with a handshake of at most ten seconds.
+    pub fn new(addr: impl Into<String>, files: TlsFiles) -> Tls {
+        Tls { addr: addr.into(), files, handshake_max: Duration::from_secs(10) }
+    }
+}
+
 impl Default for Config {
-    /// Redis' defaults, on the loopback interface alone, with a thread for each core.
+    /// Redis' defaults, on the loopback interface alone, with a thread for each core but one: the store's worker, which keeps
+    /// the order, and the kernel's network need that.
     fn default() -> Config {
         Config {
             addr: "127.0.0.1:6379".into(),
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            threads: std::thread::available_parallelism().map_or(1, |count| (count.get() - 1).max(1)),
             max_clients: 10_000,
             bulk_bytes_max: 512 << 20,
             password: None,
             acl_file: None,
+            backup_dir: None,
             protected: true,
+            tls: None,
+            http: None,
+            log: None,
             drain_max: Duration::from_secs(5),
         }
     }

@@ -9,23 +9,26 @@ use std::mem;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
-use mio::event::{Event, Source};
-use mio::net::TcpStream;
-use mio::{Interest, Poll, Token};
-use resp::{Parser, Protocol};
+use hikv::{Store, Ticket};
+use mio::event::Event;
+use mio::{Poll, Token};
+use resp::{Limits, Parser, Protocol};
 
 use crate::buffers::Buffers;
 use crate::clients::Record;
-use crate::input::{Arrived, Input};
+use crate::held::Holders;
+use crate::idle;
+use crate::input::Input;
 use crate::mail::{Parcel, Place};
 use crate::output::Output;
+use crate::output_limits::Unread;
 use crate::pipeline::Pipeline;
 use crate::session::Session;
 use crate::shared::{Admission, LoopCounters, Shared};
-
-/// Messages that a client leaves unread before it is abandoned, as in Redis: 32 MiB.
-const PUSHED_BYTES_MAX: usize = 32 << 20;
+use crate::telemetry::Unanswered;
+use crate::transport::{Arrived, Transport};
 
 /// What a connection needs of its event loop for a turn.
 pub(crate) struct Worker<'a> {
@@ -33,7 +36,10 @@ pub(crate) struct Worker<'a> {
     /// The loop's lane of the gate.
     pub(crate) lane: usize,
     pub(crate) counters: &'a LoopCounters,
+    /// When the poller reported.
+    pub(crate) woke: Instant,
     pub(crate) buffers: &'a mut Buffers,
+    pub(crate) holders: &'a mut Holders,
 }
 
 /// What a connection waits for after its turn.
@@ -48,11 +54,15 @@ pub(crate) enum Turn {
 }
 
 pub(crate) struct Connection {
-    socket: TcpStream,
+    transport: Transport,
     input: Input,
     parser: Parser,
+    /// The parser's limits are those for strangers.
+    is_limited: bool,
     pipeline: Pipeline,
     output: Output,
+    unanswered: Unanswered,
+    unread: Unread,
     session: Session,
     /// The socket has something to read, as far as is known.
     readable: bool,
@@ -70,15 +80,18 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(socket: TcpStream, addr: SocketAddr, place: Place, admission: Admission) -> Connection {
+    pub(crate) fn new(transport: Transport, addr: SocketAddr, place: Place, admission: Admission) -> Connection {
         let shared = &admission.shared;
-        let record = Arc::new(Record::new(place, addr, socket.local_addr().unwrap_or(shared.addr)));
+        let record = Arc::new(Record::new(place, addr, transport.local_addr().unwrap_or(shared.addr)));
         Connection {
-            socket,
+            transport,
             input: Input::default(),
             parser: Parser::new(shared.settings.limits()),
+            is_limited: false,
             pipeline: Pipeline::default(),
             output: Output::default(),
+            unanswered: Unanswered::default(),
+            unread: Unread::default(),
             session: Session::new(record, shared),
             readable: false,
             hung_up: false,
@@ -94,13 +107,42 @@ impl Connection {
         self.session.id == client_id
     }
 
-    /// Takes a message for the client. A client that does not read what it subscribes to is abandoned.
-    pub(crate) fn receive(&mut self, parcel: &Parcel) {
-        self.output.push(match self.session.protocol {
+    /// Takes a message for the client, to be sent when `ticket` is durable. A client that does not read what it subscribes to
+    /// is abandoned.
+    pub(crate) fn receive(&mut self, parcel: &Parcel, ticket: Ticket) {
+        let message = match self.session.protocol {
             Protocol::Resp2 => &parcel.resp2,
             Protocol::Resp3 => &parcel.resp3,
-        });
-        self.abandoned |= self.output.len_bytes() > PUSHED_BYTES_MAX;
+        };
+        self.output.push(message, ticket);
+        self.look_at_unread();
+    }
+
+    /// Gives up a client that leaves too much unread.
+    fn look_at_unread(&mut self) {
+        let (session, settings) = (&self.session, &self.admission.shared.settings);
+        let gets_messages = session.subscription_count() > 0 || session.monitors || session.tracks;
+        let limit = if gets_messages { settings.message_limit() } else { settings.reply_limit() };
+        self.abandoned |= self.unread.is_too_much(self.output.len_bytes(), limit);
+    }
+
+    pub(crate) fn is_idle(&self, seconds_max: u64) -> bool {
+        idle::is_idle(&self.session.record, seconds_max)
+    }
+
+    /// Whether it holds replies until they are durable.
+    pub(crate) fn holds(&self) -> bool {
+        self.output.holds()
+    }
+
+    /// Lets replies go that are durable, and says whether it wants a turn. One that waits for what will never be durable is
+    /// closed.
+    pub(crate) fn release(&mut self) -> bool {
+        let shared = &self.admission.shared;
+        let released = self.output.release(&shared.store);
+        self.unanswered.release(&shared.store, &shared.loops[self.admission.loop_index].watched);
+        self.abandoned |= released.is_err();
+        released.unwrap_or(true)
     }
 
     /// Lets the connection be closed at its next turn, whatever was not sent.
@@ -109,7 +151,17 @@ impl Connection {
     }
 
     pub(crate) fn register(&mut self, poll: &Poll, token: Token) -> io::Result<()> {
-        self.socket.register(poll.registry(), token, Interest::READABLE | Interest::WRITABLE)
+        self.transport.register(poll, token)
+    }
+
+    /// Whether a request waits for the end of a pause.
+    pub(crate) fn is_postponed(&self) -> bool {
+        self.session.is_postponed
+    }
+
+    /// Whether client and server have yet to agree on keys.
+    pub(crate) fn is_shaking_hands(&self) -> bool {
+        self.transport.is_shaking_hands()
     }
 
     /// Takes note of what the poller reports.
@@ -131,6 +183,8 @@ impl Connection {
         self.output.borrow(worker.buffers);
         self.pipeline.borrow(worker.buffers);
         let outcome = self.advance(worker);
+        worker.counters.watched.note_bytes(self.input.take_count(), self.output.take_count());
+        self.look_at_unread();
         self.show();
         self.input.give_back(worker.buffers);
         self.output.give_back(worker.buffers);
@@ -142,13 +196,13 @@ impl Connection {
     }
 
     fn advance(&mut self, worker: &mut Worker<'_>) -> io::Result<()> {
-        self.output.send(&self.socket)?;
+        self.output.send(&mut self.transport)?;
         self.execute(worker);
         if self.wants_input() {
             self.read()?;
             self.execute(worker);
         }
-        self.output.send(&self.socket)
+        self.output.send(&mut self.transport)
     }
 
     fn show(&self) {
@@ -160,9 +214,10 @@ impl Connection {
 
     fn next_turn(&self) -> Turn {
         let over = self.session.closing || (self.ended && self.starved);
-        let sendable = !self.output.is_empty() && self.output.writable;
-        let executable = !over && !self.output.is_full() && !self.starved;
-        if over && self.output.is_empty() {
+        let sent = self.output.is_empty() && !self.transport.has_unsent();
+        let sendable = (self.output.has_sendable() || self.transport.has_unsent()) && self.output.writable;
+        let executable = !over && !self.output.is_full() && !self.starved && !self.session.is_postponed;
+        if over && sent {
             Turn::Close
         } else if sendable || executable || self.wants_input() {
             Turn::Again
@@ -172,28 +227,54 @@ impl Connection {
     }
 
     fn wants_input(&self) -> bool {
-        self.readable && !self.session.closing && !self.output.is_full()
+        self.readable && self.session.goes_on() && !self.output.is_full()
     }
 
-    /// Executes complete requests until none is left or the output is full.
-    fn execute(&mut self, worker: &Worker<'_>) {
+    /// Executes complete requests until none is left or the output is full. Nobody waits for a disk: replies are held instead.
+    fn execute(&mut self, worker: &mut Worker<'_>) {
+        let store = &worker.shared.store;
         while !self.session.closing && !self.output.is_full() && self.has_request() {
-            self.pipeline.run(self.input.pending(), &mut self.session, worker, &mut self.output);
-            self.session.show();
+            let start = self.output.end();
+            let run = |_: &Store| self.pipeline.run(self.input.pending(), &mut self.session, worker, &mut self.output);
+            let (done, ticket) = store.deferred(run);
+            let now = Instant::now();
+            if ticket != Ticket::default() && !store.is_durable(ticket).unwrap_or(false) {
+                self.output.hold(start, ticket);
+                worker.holders.owe(ticket);
+            }
+            if self.output.holds() {
+                self.unanswered.add(ticket, worker.woke, done);
+            } else {
+                worker.counters.watched.note_answered(&done, now - worker.woke);
+            }
+            self.session.show(now);
+            if self.session.is_postponed {
+                break;
+            }
         }
     }
 
     fn has_request(&mut self) -> bool {
         if self.pipeline.is_done() {
             self.input.consume(self.pipeline.restart());
-            self.pipeline.parse(&mut self.parser, self.input.pending());
+            self.limit();
+            self.pipeline.parse(&mut self.parser, self.input.pending(), self.is_limited);
         }
         self.starved = self.pipeline.is_done();
         !self.starved
     }
 
+    /// Holds the client to what it may send, which depends on whether it has said who it is.
+    fn limit(&mut self) {
+        let is_stranger = self.session.login.user().is_none();
+        if mem::replace(&mut self.is_limited, is_stranger) != is_stranger {
+            let settings = &self.admission.shared.settings;
+            self.parser.set_limits(if is_stranger { Limits::for_strangers() } else { settings.limits() });
+        }
+    }
+
     fn read(&mut self) -> io::Result<()> {
-        match self.input.read(&self.socket, self.parser.wanted_bytes())? {
+        match self.input.read(&mut self.transport, self.parser.wanted_bytes())? {
             Arrived::Some => {}
             // A read that leaves room has emptied the socket, and what comes later is reported, but an end that was
             // reported with the data is not reported again.
@@ -209,6 +290,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
+        tracing::debug!(client = self.session.id, "client left");
         self.session.leave(&self.admission.shared);
     }
 }

@@ -24,6 +24,9 @@ use std::sync::atomic::{AtomicU8, AtomicU16, Ordering};
 use hikv::{Error, Store};
 use parking_lot::Mutex;
 
+use crate::errors::Refusal;
+use crate::items::Items;
+
 pub(crate) const DATABASE_COUNT: usize = 16;
 
 /// No UTF-8 text has this byte.
@@ -118,6 +121,20 @@ impl Databases {
         Ok(databases)
     }
 
+    /// Makes them what the store has, after a transaction that changed them did not happen.
+    pub(crate) fn reload(&self, store: &Store) -> Result<(), Error> {
+        match store.get(TABLE_KEY)? {
+            Some(table) => _ = self.take(&table),
+            None => self.forget(),
+        }
+        Ok(())
+    }
+
+    fn forget(&self) {
+        self.slots.iter().zip(0..).for_each(|(slot, db)| slot.store(db, Ordering::Relaxed));
+        self.used.store(0, Ordering::Release);
+    }
+
     fn new() -> Databases {
         Databases {
             slots: std::array::from_fn(|db| AtomicU8::new(db as u8)),
@@ -156,33 +173,32 @@ impl Databases {
     }
 
     /// Makes it known that `slot` has keys, before it has.
-    pub(crate) fn note_use(&self, store: &Store, slot: Slot) -> Result<(), Error> {
+    pub(crate) fn note_use(&self, items: Items<'_>, slot: Slot) -> Result<(), Refusal> {
         if self.is_used(slot) {
             return Ok(());
         }
         let _one_at_a_time = self.noting.lock();
         let used = self.used.load(Ordering::Acquire) | 1 << slot.0;
-        store.put(TABLE_KEY, self.table(used))?;
+        items.put(TABLE_KEY, self.table(used))?;
         self.used.store(used, Ordering::Release);
         Ok(())
     }
 
     /// Makes one database what the other was.
-    pub(crate) fn swap(&self, store: &Store, a: u8, b: u8) -> Result<(), Error> {
+    pub(crate) fn swap(&self, items: Items<'_>, a: u8, b: u8) -> Result<(), Refusal> {
         let (first, second) = (self.slot(a), self.slot(b));
         let mut table = self.table(self.used.load(Ordering::Acquire));
         table.swap(a as usize, b as usize);
-        store.put(TABLE_KEY, table)?;
+        items.put(TABLE_KEY, table)?;
         self.slots[a as usize].store(second.0, Ordering::Relaxed);
         self.slots[b as usize].store(first.0, Ordering::Relaxed);
         Ok(())
     }
 
     /// Deletes everything, the table among it, as one step.
-    pub(crate) fn clear(&self, store: &Store) -> Result<(), Error> {
-        store.clear()?;
-        self.slots.iter().zip(0..).for_each(|(slot, db)| slot.store(db, Ordering::Relaxed));
-        self.used.store(0, Ordering::Release);
+    pub(crate) fn clear(&self, items: Items<'_>) -> Result<(), Refusal> {
+        items.clear()?;
+        self.forget();
         Ok(())
     }
 

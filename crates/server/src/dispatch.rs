@@ -8,8 +8,9 @@ use crate::acl::{LogEntry, Reason};
 use crate::call::Call;
 use crate::databases::Slot;
 use crate::errors::{Refusal, Sentence};
+use crate::items::Items;
 use crate::monitors;
-use crate::notify::{self, NEW};
+use crate::notify::NEW;
 use crate::session::{Replies, Session, Transaction};
 use crate::shared::Shared;
 use crate::table::{self, Action, Entry, flag};
@@ -95,6 +96,7 @@ pub(crate) fn queue(entry: Entry, request: &Request<'_>, transaction: &mut Trans
         return Err(Sentence::TransactionTooLong.into());
     }
     transaction.needs_room |= entry.command.has(flag::DENYOOM);
+    transaction.changes |= entry.command.has(flag::WRITE) || entry.command.name == "publish";
     transaction.requests.push_copy(request);
     Ok(())
 }
@@ -122,18 +124,18 @@ pub(crate) fn execute(entry: Entry, call: &mut Call<'_>) -> Result<(), Refusal> 
     if call.session.tracks && entry.command.has(flag::READONLY) {
         track(entry, call);
     }
-    let Action::Apply(apply) = entry.command.action else {
-        return crate::reads::answer_apart(call);
-    };
     if !call.shared.monitors.is_empty() && !entry.command.has(flag::ADMIN | flag::SKIP_MONITOR) {
         monitors::show(call.shared, call.session, &call.request);
     }
-    note_use(entry, call)?;
+    let (Action::Apply(apply) | Action::Put(apply)) = entry.command.action else {
+        return crate::reads::answer_apart(call);
+    };
+    note_use(entry, call.slot(), call.shared, call.store())?;
     let tells_new = call.shared.settings.notified_classes() & NEW != 0 && entry.command.has(flag::WRITE);
     let absent = if tells_new { absent_keys(entry, call)? } else { Vec::new() };
     let began = Instant::now();
     let outcome = apply(call);
-    note_time(entry, call, began.elapsed());
+    note_time(entry, call.session, &call.request, call.shared, began.elapsed());
     tell_new(call, &absent)?;
     outcome
 }
@@ -153,36 +155,34 @@ fn absent_keys(entry: Entry, call: &Call<'_>) -> Result<Vec<usize>, Refusal> {
 fn tell_new(call: &Call<'_>, absent: &[usize]) -> Result<(), Refusal> {
     for index in absent {
         if call.store().contains(call.key(*index))? {
-            notify::tell(call.shared, NEW, "new", call.session.db, call.argument(*index));
+            call.changed(NEW, "new", *index);
         }
     }
     Ok(())
 }
 
-/// Notes the keys that a client is about to read, and when they expire.
+/// Notes the keys that a client is about to read.
 fn track(entry: Entry, call: &Call<'_>) {
     for (index, _) in entry.command.keys.positions(call.request.len()) {
         let raw = call.key(index);
         tracking::note(call.shared, &raw, call.argument(index), call.session.record.place);
-        call.look_at_expiry(&raw);
     }
 }
 
 /// A slot that is written to for the first time is noted before.
-fn note_use(entry: Entry, call: &Call<'_>) -> Result<(), Refusal> {
-    let slot = call.slot();
+pub(crate) fn note_use(entry: Entry, slot: Slot, shared: &Shared, items: Items<'_>) -> Result<(), Refusal> {
     if slot != Slot::FIRST && entry.command.has(flag::WRITE) {
-        call.shared.databases.note_use(call.store(), slot)?;
+        shared.databases.note_use(items, slot)?;
     }
     Ok(())
 }
 
-fn note_time(entry: Entry, call: &Call<'_>, took: Duration) {
+pub(crate) fn note_time(entry: Entry, session: &Session, request: &Request<'_>, shared: &Shared, took: Duration) {
     if !entry.command.has(flag::SKIP_SLOWLOG) {
-        call.shared.slowlog.note(&call.shared.settings, call.session, &call.request, took);
+        shared.slowlog.note(shared, session, request, (entry.command.name, took));
     }
     let event = if entry.command.has(flag::FAST) { "fast-command" } else { "command" };
-    call.shared.latency.note(&call.shared.settings, event, took);
+    shared.latency.note(&shared.settings, event, took);
 }
 
 /// Whether the client wants the reply to the request just executed, and what it wants from now on.

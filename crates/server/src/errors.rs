@@ -19,6 +19,8 @@ pub(crate) enum Sentence {
     WatchInMulti,
     ExecAbort,
     ExecOutOfMemory,
+    ExecKeyCount,
+    ExecBytes,
     OutOfMemory,
     NotInTransaction,
     TransactionTooLong,
@@ -50,9 +52,12 @@ pub(crate) enum Sentence {
     UnknownCommandName,
     NoConfigFile,
     NoAclFile,
+    NoBackupPlace,
+    SaveRunning,
     NoSuchClient,
     ClientName,
     ClientInfoValue,
+    NoCachingMode,
     InvalidClientId,
     UnknownClient,
     LcsLengths,
@@ -80,6 +85,12 @@ impl Sentence {
             Sentence::OutOfMemory => "OOM command not allowed when used memory > 'maxmemory'.",
             Sentence::ExecOutOfMemory => {
                 "EXECABORT Transaction discarded because of: OOM command not allowed when used memory > 'maxmemory'."
+            }
+            Sentence::ExecKeyCount => {
+                "EXECABORT Transaction discarded because of: it changes more than 1024 keys, which is the most that is one step"
+            }
+            Sentence::ExecBytes => {
+                "EXECABORT Transaction discarded because of: what it puts has more bytes than the longest request may have"
             }
             Sentence::NotInTransaction => "ERR Command not allowed inside a transaction",
             Sentence::TransactionTooLong => "ERR the transaction's requests take more memory than a request may",
@@ -123,10 +134,17 @@ impl Sentence {
                  ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis configuration file set) \
                  in order to store users in the Redis configuration."
             }
+            Sentence::NoBackupPlace => {
+                "ERR the store is no directory, and nobody has said where its backup goes (--backup-dir)"
+            }
+            Sentence::SaveRunning => "ERR Background save already in progress",
             Sentence::NoSuchClient => "ERR No such client",
             Sentence::ClientName => "ERR Client names cannot contain spaces, newlines or special characters.",
             Sentence::ClientInfoValue => {
                 "ERR lib-name and lib-ver cannot contain spaces, newlines or special characters."
+            }
+            Sentence::NoCachingMode => {
+                "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled"
             }
             Sentence::InvalidClientId => "ERR Invalid client ID",
             Sentence::UnknownClient => "ERR client-id should be greater than 0",

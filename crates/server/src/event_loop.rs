@@ -1,5 +1,6 @@
 //! One thread's share of the connections.
 
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 use std::mem;
 use std::net::SocketAddr;
@@ -7,28 +8,31 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use mio::net::TcpStream;
 use mio::{Events, Poll, Token};
 use slab::Slab;
 
 use crate::accept::Acceptor;
 use crate::buffers::Buffers;
 use crate::connection::{Connection, Turn, Worker};
-use crate::expirations;
+use crate::held::Holders;
+use crate::idle::Watchman;
 use crate::mail::{Letter, Parcel, Place};
 use crate::shared::{Admission, Shared};
+use crate::transport::{Handshakes, Transport};
 
 /// Events taken from the poller at a time; more wait in the kernel.
 const EVENT_COUNT_MAX: usize = 1024;
 
-/// Connections have their number in `connections` as token.
-const LISTENER: Token = Token(usize::MAX);
-pub(crate) const WAKER: Token = Token(usize::MAX - 1);
+/// Connections have their number in `connections` as token; the listeners follow.
+pub(crate) const WAKER: Token = Token(usize::MAX);
+const FIRST_LISTENER: usize = usize::MAX - 2;
 
 struct Slot {
     connection: Connection,
     /// It is in `ready`.
     queued: bool,
+    /// It is among `holders`.
+    holds: bool,
 }
 
 pub(crate) struct EventLoop {
@@ -36,11 +40,18 @@ pub(crate) struct EventLoop {
     shared: Arc<Shared>,
     poll: Poll,
     letters: Receiver<Letter>,
-    acceptor: Option<Acceptor>,
+    acceptors: Vec<Acceptor>,
     connections: Slab<Slot>,
     /// Connections that get a turn.
     ready: Vec<usize>,
     buffers: Buffers,
+    holders: Holders,
+    /// Somebody has woken the loop: other loops, or the store, for which `holders` wait.
+    is_woken: bool,
+    watchman: Watchman,
+    handshakes: Handshakes,
+    /// Connections that wait for the end of a pause; some may be gone.
+    postponed: BTreeSet<usize>,
     /// When to give up on clients that do not read their last replies; set once the server stops.
     deadline: Option<Instant>,
 }
@@ -48,24 +59,32 @@ pub(crate) struct EventLoop {
 impl EventLoop {
     /// A loop that takes its letters from the other end of a mailbox of `poll`.
     pub(crate) fn new(index: usize, shared: Arc<Shared>, poll: Poll, letters: Receiver<Letter>) -> EventLoop {
-        shared.stop.attach(shared.mailboxes[index].waker());
+        let waker = shared.mailboxes[index].waker();
+        shared.stop.attach(Arc::clone(&waker));
+        // The only failure is a loop that is gone.
+        let holders = Holders::new(&shared.store, move || drop(waker.wake()));
         EventLoop {
             index,
             shared,
             poll,
             letters,
-            acceptor: None,
+            acceptors: Vec::new(),
+            handshakes: Handshakes::default(),
+            postponed: BTreeSet::new(),
             connections: Slab::new(),
             ready: Vec::new(),
             buffers: Buffers::default(),
+            holders,
+            is_woken: false,
+            watchman: Watchman::default(),
             deadline: None,
         }
     }
 
-    /// Makes this the loop that accepts.
+    /// Makes this the loop that accepts, from each of up to two acceptors.
     pub(crate) fn accept_from(&mut self, mut acceptor: Acceptor) -> io::Result<()> {
-        acceptor.register(&self.poll, LISTENER)?;
-        self.acceptor = Some(acceptor);
+        acceptor.register(&self.poll, Token(FIRST_LISTENER + self.acceptors.len()))?;
+        self.acceptors.push(acceptor);
         Ok(())
     }
 
@@ -80,19 +99,28 @@ impl EventLoop {
 
     fn serve(&mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(EVENT_COUNT_MAX);
+        self.shared.loops[self.index].begin();
         while !self.is_finished() {
             match self.poll.poll(&mut events, self.timeout()) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
                 _ => self.note(&events),
             }
+            let woke = Instant::now();
             self.accept();
             self.take_letters();
+            self.end_handshakes();
             if self.shared.stop.is_stopped() && self.deadline.is_none() {
                 self.begin_to_stop();
             }
-            self.give_turns();
-            if self.index == 0 {
-                expirations::tell_due(&self.shared);
+            self.end_pause();
+            self.close_idle();
+            if mem::take(&mut self.is_woken) {
+                self.release();
+            }
+            self.give_turns(woke);
+            // Once for all turns: they share what makes their writes durable.
+            if self.holders.ask() {
+                self.release();
             }
         }
         Ok(())
@@ -107,18 +135,22 @@ impl EventLoop {
             return Some(Duration::ZERO);
         }
         let until_deadline = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let retry_after = || self.acceptor.as_ref()?.retry_after();
-        let until_expiry = if self.index == 0 { self.shared.expirations.sleep_time() } else { None };
-        [until_deadline.or_else(retry_after), until_expiry].into_iter().flatten().min()
+        let retry_after = || self.acceptors.iter().filter_map(Acceptor::retry_after).min();
+        let until_look = self.watchman.sleep_time(self.shared.settings.idle_seconds_max());
+        let until_unpaused = if self.postponed.is_empty() { None } else { self.shared.pause.remaining() };
+        let until_end = until_deadline.or_else(retry_after);
+        let waits = [until_end, until_look, until_unpaused, self.handshakes.timeout()];
+        waits.into_iter().flatten().min()
     }
 
     fn note(&mut self, events: &Events) {
         for event in events {
             let key = event.token().0;
-            if event.token() == LISTENER
-                && let Some(acceptor) = &mut self.acceptor
-            {
+            let listener = key.checked_sub(FIRST_LISTENER);
+            if let Some(acceptor) = listener.and_then(|index| self.acceptors.get_mut(index)) {
                 acceptor.expect_some();
+            } else if event.token() == WAKER {
+                self.is_woken = true;
             } else if let Some(slot) = self.connections.get_mut(key) {
                 // It may be the successor of the one that the event is about, for which it is a false alarm.
                 slot.connection.note(event);
@@ -128,15 +160,13 @@ impl EventLoop {
     }
 
     fn accept(&mut self) {
-        if let Some(acceptor) = &mut self.acceptor {
-            acceptor.accept_waiting();
-        }
+        self.acceptors.iter_mut().for_each(Acceptor::accept_waiting);
     }
 
-    fn take_letters(&mut self) {
+    pub(crate) fn take_letters(&mut self) {
         while let Ok(letter) = self.letters.try_recv() {
             match letter {
-                Letter::Arrival(socket, addr, admission) => self.adopt(socket, addr, admission),
+                Letter::Arrival(transport, addr, admission) => self.adopt(transport, addr, admission),
                 Letter::Parcel { receivers, parcel } => self.deliver(&receivers, &parcel),
                 Letter::Close(place) => self.close(place),
             }
@@ -144,25 +174,46 @@ impl EventLoop {
     }
 
     /// Takes over a connection that was given to this loop.
-    fn adopt(&mut self, socket: TcpStream, addr: SocketAddr, admission: Admission) {
+    fn adopt(&mut self, transport: Transport, addr: SocketAddr, admission: Admission) {
         let entry = self.connections.vacant_entry();
         let key = entry.key();
         let place = Place { loop_index: self.index, key, client_id: admission.client_id };
-        let mut connection = Connection::new(socket, addr, place, admission);
+        if transport.is_shaking_hands() {
+            self.handshakes.begin(place, self.shared.handshake_max);
+        }
+        let mut connection = Connection::new(transport, addr, place, admission);
         // A refusal leaves the connection to be dropped, which closes it.
         if connection.register(&self.poll, Token(key)).is_ok() {
-            entry.insert(Slot { connection, queued: false });
+            entry.insert(Slot { connection, queued: false, holds: false });
             self.finish_if_stopping(key);
         }
     }
 
+    /// Gives a message to its receivers. It may tell of what is not durable yet, and is held as long.
     fn deliver(&mut self, receivers: &[Place], parcel: &Parcel) {
+        let ticket = self.shared.store.deferred_so_far();
         for place in receivers {
             if let Some(slot) = self.connections.get_mut(place.key)
                 && slot.connection.is_of(place.client_id)
             {
-                slot.connection.receive(parcel);
+                slot.connection.receive(parcel, ticket);
                 self.queue(place.key);
+            }
+        }
+        self.holders.owe(ticket);
+    }
+
+    /// Lets those connections go on that wait for what is durable now.
+    fn release(&mut self) {
+        for key in self.holders.take() {
+            let Some(slot) = self.connections.get_mut(key) else { continue };
+            let wants_turn = slot.connection.release();
+            slot.holds = slot.connection.holds();
+            if slot.holds {
+                self.holders.add(key);
+            }
+            if wants_turn {
+                self.queue(key);
             }
         }
     }
@@ -176,10 +227,43 @@ impl EventLoop {
         }
     }
 
+    fn close_idle(&mut self) {
+        let seconds_max = self.shared.settings.idle_seconds_max();
+        if !self.watchman.is_due(seconds_max) {
+            return;
+        }
+        let idle = self.connections.iter().filter(|(_, slot)| slot.connection.is_idle(seconds_max));
+        for key in idle.map(|(key, _)| key).collect::<Vec<_>>() {
+            self.connections[key].connection.abandon();
+            self.queue(key);
+        }
+    }
+
+    /// Closes the connections whose handshake takes too long.
+    fn end_handshakes(&mut self) {
+        while let Some(place) = self.handshakes.pop_overdue() {
+            if self.connections.get(place.key).is_some_and(|slot| slot.connection.is_shaking_hands()) {
+                self.close(place);
+            }
+        }
+    }
+
+    /// Lets those go on who were paused, once they may.
+    fn end_pause(&mut self) {
+        if !self.postponed.is_empty() && self.shared.pause.remaining().is_none() {
+            for key in mem::take(&mut self.postponed) {
+                if self.connections.contains(key) {
+                    self.queue(key);
+                }
+            }
+        }
+    }
+
     /// Takes no more connections, and has those there are finish.
     fn begin_to_stop(&mut self) {
         self.deadline = Some(Instant::now() + self.shared.drain_max);
-        self.acceptor = None;
+        self.acceptors.clear();
+        self.shared.pause.end();
         let keys: Vec<usize> = self.connections.iter().map(|(key, _)| key).collect();
         keys.into_iter().for_each(|key| self.finish_if_stopping(key));
     }
@@ -198,14 +282,20 @@ impl EventLoop {
         }
     }
 
-    fn give_turns(&mut self) {
+    fn give_turns(&mut self, woke: Instant) {
         for key in mem::take(&mut self.ready) {
             let slot = &mut self.connections[key];
             slot.queued = false;
             let counters = &self.shared.loops[self.index];
-            let mut worker = Worker { shared: &self.shared, lane: self.index, counters, buffers: &mut self.buffers };
-            match slot.connection.turn(&mut worker) {
+            let (shared, buffers, holders) = (&self.shared, &mut self.buffers, &mut self.holders);
+            let mut worker = Worker { shared, lane: self.index, counters, woke, buffers, holders };
+            let turn = slot.connection.turn(&mut worker);
+            if slot.connection.holds() && !mem::replace(&mut slot.holds, true) {
+                self.holders.add(key);
+            }
+            match turn {
                 Turn::Again => self.queue(key),
+                Turn::Wait if slot.connection.is_postponed() => drop(self.postponed.insert(key)),
                 Turn::Wait => {}
                 Turn::Close => drop(self.connections.remove(key)),
             }

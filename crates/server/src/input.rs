@@ -2,11 +2,9 @@
 
 use std::io;
 use std::mem;
-use std::os::fd::AsFd;
-
-use rustix::buffer::spare_capacity;
 
 use crate::buffers::{Buffers, keep};
+use crate::transport::{Arrived, Transport};
 
 /// Room for one read: what a socket delivers at once to a busy server, and a bound on one connection's turn.
 const READ_BYTES: usize = 64 << 10;
@@ -19,16 +17,8 @@ pub(crate) struct Input {
     bytes: Vec<u8>,
     /// The bytes before it have been consumed.
     start: usize,
-}
-
-/// What a read brought.
-pub(crate) enum Arrived {
-    /// As much as there was room for, or less: the socket may hold more.
-    Some,
-    /// All that the socket held.
-    All,
-    /// The client will send no more.
-    End,
+    /// Bytes read since they were last counted.
+    read_bytes: u64,
 }
 
 impl Input {
@@ -54,6 +44,11 @@ impl Input {
         &self.bytes[self.start..]
     }
 
+    /// Bytes read since this was last called.
+    pub(crate) fn take_count(&mut self) -> u64 {
+        mem::take(&mut self.read_bytes)
+    }
+
     /// Room that the own buffer, or the lent one, has beside what it holds.
     pub(crate) fn room_bytes(&self) -> usize {
         self.bytes.capacity() - self.pending().len()
@@ -64,16 +59,12 @@ impl Input {
     }
 
     /// Reads once. `wanted_bytes` is the length that would complete the request, or 0.
-    pub(crate) fn read(&mut self, socket: impl AsFd, wanted_bytes: usize) -> io::Result<Arrived> {
+    pub(crate) fn read(&mut self, transport: &mut Transport, wanted_bytes: usize) -> io::Result<Arrived> {
         self.make_room(wanted_bytes);
-        let room_bytes = self.bytes.capacity() - self.bytes.len();
-        match rustix::io::retry_on_intr(|| rustix::io::read(&socket, spare_capacity(&mut self.bytes))) {
-            Ok(0) => Ok(Arrived::End),
-            Ok(read_bytes) if read_bytes == room_bytes => Ok(Arrived::Some),
-            Ok(_) => Ok(Arrived::All),
-            Err(rustix::io::Errno::AGAIN) => Ok(Arrived::All),
-            Err(error) => Err(error.into()),
-        }
+        let len_bytes = self.bytes.len();
+        let arrived = transport.read(&mut self.bytes)?;
+        self.read_bytes += (self.bytes.len() - len_bytes) as u64;
+        Ok(arrived)
     }
 
     /// Makes room at the end. The buffer grows with what has arrived and not with what is announced, at most to twice

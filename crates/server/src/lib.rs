@@ -1,7 +1,7 @@
 //! A server for Redis clients on a hikv store.
 //!
 //! ```text
-//! socket -> Input -> resp::Parser -> Requests -> Pipeline -> commands -> Reply -> Output -> socket
+//! transport -> Input -> resp::Parser -> Requests -> Pipeline -> commands -> Reply -> Output -> transport
 //! ```
 //!
 //! Each thread runs one `event_loop` with its own share of the connections; the first also accepts. A connection's
@@ -24,20 +24,31 @@ mod decimal;
 mod dispatch;
 mod errors;
 mod event_loop;
-mod expirations;
+mod expired;
 mod file_limit;
 mod gate;
 mod glob;
+mod held;
+mod http;
+mod idle;
+#[cfg(feature = "in-process")]
+mod in_process;
 mod input;
+mod items;
 mod latency;
+mod log;
 mod mail;
 mod memory;
 mod monitors;
 mod notify;
 mod output;
+mod output_limits;
+mod pause;
 mod pipeline;
 mod pubsub;
 mod reads;
+mod saves;
+mod secrets;
 mod server;
 mod session;
 mod settings;
@@ -45,9 +56,18 @@ mod shared;
 mod slowlog;
 mod stop;
 mod table;
+mod telemetry;
 mod tracking;
+mod transport;
 mod watch;
+mod writes;
 
-pub use config::Config;
+pub use config::{Config, Tls};
+pub use http::HttpPort;
+#[cfg(feature = "in-process")]
+pub use in_process::InProcess;
+pub use log::{LogControl, LogFormat, LogLevel};
+pub use secrets::Secret;
 pub use server::Server;
 pub use stop::StopHandle;
+pub use transport::{ClientCertificate, TlsFiles, TlsReload};

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use mio::net::TcpStream;
 use mio::{Poll, Token, Waker};
 
 use crate::shared::Admission;
+use crate::transport::Transport;
 
 /// Where a client is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) struct Parcel {
 
 pub(crate) enum Letter {
     /// A new client.
-    Arrival(TcpStream, SocketAddr, Admission),
+    Arrival(Transport, SocketAddr, Admission),
     /// A message for clients of this loop.
     Parcel { receivers: Vec<Place>, parcel: Arc<Parcel> },
     /// A client's connection is to be closed.

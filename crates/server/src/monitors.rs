@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use resp::Request;
 
 use crate::mail::{Letter, Parcel, Place};
+use crate::secrets;
 use crate::session::Session;
 use crate::shared::Shared;
 
@@ -42,7 +43,7 @@ pub(crate) fn show(shared: &Shared, session: &Session, request: &Request<'_>) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut line = format!("+{}.{:06} [{} {}]", now.as_secs(), now.subsec_micros(), session.db, session.record.addr);
     for index in 0..request.len() {
-        line.push_str(&format!(" \"{}\"", quoted(request.argument(index))));
+        line.push_str(&format!(" \"{}\"", quoted(secrets::shown(request, index))));
     }
     line.push_str("\r\n");
     let parcel = Arc::new(Parcel { resp2: line.clone().into_bytes(), resp3: line.into_bytes() });

@@ -2,8 +2,10 @@
 //!
 //! Off unless `notify-keyspace-events` asks for them.
 
+use crate::databases::Slot;
 use crate::pubsub;
 use crate::shared::Shared;
+use crate::tracking;
 
 /// Classes of events, as bits, and the letters that stand for them.
 pub(crate) type Class = u32;
@@ -55,6 +57,16 @@ pub(crate) fn text_of(classes: Class) -> String {
     let has_all = classes & ALL == ALL;
     let letters = LETTERS.iter().filter(|(_, class)| classes & class != 0 && !(has_all && class & ALL != 0));
     has_all.then_some('A').into_iter().chain(letters.map(|(letter, _)| char::from(*letter))).collect()
+}
+
+/// Says that a key, which is in that database, and in that slot for the store, was changed: to those who watch it, who have
+/// read it, and who listen.
+pub(crate) fn tell_changed(shared: &Shared, class: Class, event: &str, (db, slot, key): (u8, Slot, &[u8])) {
+    shared.watches.touch(slot, key);
+    tell(shared, class, event, db, key);
+    if !shared.tracking.is_empty() {
+        tracking::invalidate(shared, &slot.raw(key));
+    }
 }
 
 /// Tells of an event, if anybody wants to hear of its class.

@@ -5,14 +5,15 @@
 //! the client takes them, and nothing else is executed for the client meanwhile. Nothing keeps a large value in place
 //! that long; if it is replaced before the client has taken it, the connection is closed, since its length has been sent.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::mem;
 
-use hikv::ValueReader;
-use mio::net::TcpStream;
+use hikv::{Error, Store, Ticket, ValueReader};
 use resp::{Protocol, Reply};
 
 use crate::buffers::{Buffers, keep};
+use crate::held::Held;
+use crate::transport::Transport;
 
 /// Unsent bytes that stop a connection's execution: several socket buffers' worth, few enough for ten thousand clients.
 pub(crate) const FULL_BYTES: usize = 256 << 10;
@@ -28,10 +29,15 @@ pub(crate) struct Output {
     bytes: Vec<u8>,
     /// The bytes before it have been sent.
     sent: usize,
+    /// Bytes sent since they were last counted.
+    sent_bytes: u64,
+    /// Which of the bytes may not be sent yet.
+    held: Held,
     /// The value that follows the bytes.
     value: Option<StreamedValue>,
-    /// Messages that came while a value was being sent.
+    /// Messages that came while a value was being sent, and what they wait for.
     pushed: Vec<u8>,
+    pushed_ticket: Ticket,
     /// The socket takes more, as far as is known.
     pub(crate) writable: bool,
 }
@@ -70,15 +76,47 @@ impl Output {
         self.value = Some(StreamedValue { reader, missing_bytes });
     }
 
-    /// Adds a message that is no reply.
-    pub(crate) fn push(&mut self, message: &[u8]) {
-        let end = if self.value.is_none() { &mut self.bytes } else { &mut self.pushed };
-        end.extend_from_slice(message);
+    /// Adds a message that is no reply, to be sent when `ticket` is durable.
+    pub(crate) fn push(&mut self, message: &[u8], ticket: Ticket) {
+        if self.value.is_none() {
+            let start = self.bytes.len();
+            self.bytes.extend_from_slice(message);
+            self.hold(start, ticket);
+        } else {
+            self.pushed.extend_from_slice(message);
+            self.pushed_ticket = self.pushed_ticket.and(ticket);
+        }
+    }
+
+    /// Where the next reply will begin.
+    pub(crate) fn end(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// What was written from `start` on, an earlier [`Output::end`], is sent when `ticket` is durable.
+    pub(crate) fn hold(&mut self, start: usize, ticket: Ticket) {
+        if ticket != Ticket::default() && start < self.bytes.len() {
+            self.held.add(start, ticket);
+        }
+    }
+
+    pub(crate) fn holds(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Lets go what is durable, and says whether that was anything.
+    pub(crate) fn release(&mut self, store: &Store) -> Result<bool, Error> {
+        self.held.release(store)
     }
 
     /// Bytes that wait, messages among them.
     pub(crate) fn len_bytes(&self) -> usize {
         self.unsent().len() + self.pushed.len()
+    }
+
+    /// Bytes sent since this was last called.
+    pub(crate) fn take_count(&mut self) -> u64 {
+        mem::take(&mut self.sent_bytes)
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -90,18 +128,37 @@ impl Output {
     }
 
     /// Sends until nothing is left, the socket takes no more, or others should have a turn.
-    pub(crate) fn send(&mut self, mut socket: &TcpStream) -> io::Result<()> {
+    pub(crate) fn send(&mut self, transport: &mut Transport) -> io::Result<()> {
         let mut turn_bytes = 0;
         while self.writable && turn_bytes < TURN_BYTES_MAX && self.load()? {
-            match socket.write(self.unsent()) {
+            match transport.write(self.sendable()) {
                 Ok(sent_bytes) => {
                     self.sent += sent_bytes;
                     turn_bytes += sent_bytes;
+                    self.sent_bytes += sent_bytes as u64;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.writable = false,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
+        }
+        self.flush(transport)
+    }
+
+    /// Moves everything that waits to the end of `bytes`.
+    #[cfg(feature = "in-process")]
+    pub(crate) fn drain_to(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
+        while self.load()? {
+            bytes.extend_from_slice(self.unsent());
+            self.sent = self.bytes.len();
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, transport: &mut Transport) -> io::Result<()> {
+        match transport.flush() {
+            Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error),
+            outcome => self.writable &= outcome.is_ok(),
         }
         Ok(())
     }
@@ -110,14 +167,30 @@ impl Output {
         &self.bytes[self.sent..]
     }
 
-    /// Makes sure that there are bytes to send, if anything is left.
+    fn sendable(&self) -> &[u8] {
+        &self.bytes[self.sent..self.held.start().unwrap_or(self.bytes.len())]
+    }
+
+    /// Whether there is anything that the socket would be given.
+    pub(crate) fn has_sendable(&self) -> bool {
+        !self.sendable().is_empty() || self.value.is_some() && self.held.is_empty()
+    }
+
+    /// Makes sure that there are bytes to send, if anything is left that may be.
     fn load(&mut self) -> io::Result<bool> {
-        if self.unsent().is_empty() {
-            self.bytes.clear();
-            self.sent = 0;
+        if self.unsent().is_empty() || self.sent >= FULL_BYTES {
+            self.forget_sent();
+        }
+        if self.bytes.is_empty() {
             self.load_piece()?;
         }
-        Ok(!self.unsent().is_empty())
+        Ok(!self.sendable().is_empty())
+    }
+
+    fn forget_sent(&mut self) {
+        self.bytes.drain(..self.sent);
+        self.held.move_down(self.sent);
+        self.sent = 0;
     }
 
     /// Reads the next piece of the value. A value that fails midway, or ends early, fails the connection: its length
@@ -131,7 +204,10 @@ impl Output {
         if value.missing_bytes == 0 {
             self.value = None;
             self.reply(Protocol::default()).bulk_end();
+            let start = self.bytes.len();
             self.bytes.append(&mut self.pushed);
+            let ticket = mem::take(&mut self.pushed_ticket);
+            self.hold(start, ticket);
         }
         Ok(())
     }

@@ -18,6 +18,8 @@ use crate::reads;
 use crate::session::Session;
 use crate::shared::{Shared, Tally};
 use crate::table::Entry;
+use crate::telemetry::{BatchCounts, Kind};
+use crate::writes::Puts;
 
 /// Requests parsed at a time: several groups of reads, and little to hold for a client that does not read its replies.
 const REQUEST_COUNT_MAX: usize = 128;
@@ -70,20 +72,30 @@ impl Pipeline {
         mem::take(&mut self.parsed_bytes)
     }
 
-    /// Finds the next requests in `input`.
-    pub(crate) fn parse(&mut self, parser: &mut Parser, input: &[u8]) {
-        match parser.parse(input, &mut self.requests, REQUEST_COUNT_MAX) {
+    /// Finds the next requests in `input`. A client that is nobody yet may become somebody by the first of them, and is
+    /// held to other limits until then.
+    pub(crate) fn parse(&mut self, parser: &mut Parser, input: &[u8], is_stranger: bool) {
+        let count_max = if is_stranger { 1 } else { REQUEST_COUNT_MAX };
+        match parser.parse(input, &mut self.requests, count_max) {
             Ok(parsed_bytes) => self.parsed_bytes = parsed_bytes,
             Err(breach) => self.breach = Some(breach),
         }
     }
 
-    /// Executes requests until none is left or the output is full; `input` is what they were parsed from.
-    pub(crate) fn run(&mut self, input: &[u8], session: &mut Session, worker: &Worker<'_>, output: &mut Output) {
+    /// Executes requests until none is left or the output is full, and says what they were; `input` is what they were parsed
+    /// from.
+    pub(crate) fn run(
+        &mut self,
+        input: &[u8],
+        session: &mut Session,
+        worker: &Worker<'_>,
+        output: &mut Output,
+    ) -> BatchCounts {
         let first = self.cursor.request;
         let mut tally = Tally::default();
         let mut pass = Some(worker.shared.gate.pass(worker.lane));
-        while self.cursor.request < self.requests.len() && !output.is_full() && !session.closing {
+        session.is_postponed = false;
+        while self.cursor.request < self.requests.len() && !output.is_full() && session.goes_on() {
             self.step(input, session, worker, output, &mut tally, &mut pass);
         }
         drop(pass);
@@ -92,6 +104,7 @@ impl Pipeline {
         if self.cursor.request == self.requests.len() && !session.closing {
             self.report_breach(session, output);
         }
+        tally.batch
     }
 
     fn step<'g>(
@@ -109,22 +122,37 @@ impl Pipeline {
             session.closing = true;
             return;
         }
-        let request = self.requests.get(self.cursor.request, input);
+        let first = self.cursor.request;
+        let request = self.requests.get(first, input);
         match dispatch::admit(&request, session) {
+            Ok(entry) if shared.pause.holds(entry, session) => {
+                session.is_postponed = true;
+                return;
+            }
             Ok(entry) if entry.command.is_read() && session.is_plain() && shared.monitors.is_empty() => {
                 session.record.command.store(entry.number, Ordering::Relaxed);
                 let group = reads::gather(&self.requests, input, self.cursor, session, shared);
                 self.cursor = reads::answer(&group, shared, session.protocol, output, tally);
+                tally.batch.add_requests(Kind::Get, self.cursor.request - first);
                 return;
             }
-            Ok(entry) if entry.command.runs_alone(&request) && !dispatch::is_queued(entry, session) => {
+            Ok(entry) if entry.command.runs_alone() && !dispatch::is_queued(entry, session) => {
                 *pass = None;
                 let alone = shared.gate.close();
                 answer(entry, request, session, shared, output, tally);
                 drop(alone);
                 *pass = Some(shared.gate.pass(worker.lane));
             }
-            Ok(entry) => answer(entry, request, session, shared, output, tally),
+            Ok(entry) => {
+                let puts = Puts::gather(entry, &self.requests, input, first, session, shared);
+                if let Some(count) = puts.and_then(|puts| puts.execute(session, shared, output)) {
+                    session.record.command.store(entry.number, Ordering::Relaxed);
+                    tally.batch.add_requests(entry.kind, count);
+                    self.cursor.request += count;
+                    return;
+                }
+                answer(entry, request, session, shared, output, tally);
+            }
             Err(refusal) => refuse(&refusal, session, shared, output, tally),
         }
         self.cursor.request += 1;
@@ -150,6 +178,7 @@ fn answer(
     tally: &mut Tally,
 ) {
     session.record.command.store(entry.number, Ordering::Relaxed);
+    tally.batch.add_requests(entry.kind, 1);
     let mut reply = output.reply(session.protocol);
     let len_bytes = reply.len_bytes();
     let checked = dispatch::check_memory(entry, session, shared);
@@ -162,11 +191,12 @@ fn answer(
         transaction.is_broken |= queued.is_err();
         queued.map(|()| reply.simple("QUEUED"))
     } else {
-        let mut call = Call { shared, session, request, reply: reply.reborrow(), tally };
+        let mut call = Call { shared, session, request, reply: reply.reborrow(), tally, pending: None };
         dispatch::execute(entry, &mut call)
     };
     if let Err(refusal) = outcome {
-        tally.errors += 1;
+        tally.add_error(entry.kind);
+        shared.log.refused(&refusal);
         reply.error(&refusal.text());
     }
     if !dispatch::wants_reply(session) && !entry.command.pushes() {
@@ -175,7 +205,8 @@ fn answer(
 }
 
 fn refuse(refusal: &Refusal, session: &mut Session, shared: &Shared, output: &mut Output, tally: &mut Tally) {
-    tally.errors += 1;
+    tally.batch.add_requests(Kind::Other, 1);
+    tally.add_error(Kind::Other);
     dispatch::note_refused(refusal, session, shared);
     if dispatch::wants_reply(session) {
         output.reply(session.protocol).error(&refusal.text());

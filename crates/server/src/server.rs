@@ -2,7 +2,7 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hikv::Store;
 use mio::Poll;
@@ -13,25 +13,31 @@ use crate::acl::Acl;
 use crate::clients::Clients;
 use crate::databases::Databases;
 use crate::event_loop::{EventLoop, WAKER};
-use crate::expirations::Expirations;
+use crate::expired::Telling;
 use crate::gate::Gate;
 use crate::latency::Latency;
+use crate::log::Log;
 use crate::mail::Mailbox;
 use crate::memory::MemoryLimit;
 use crate::monitors::Monitors;
+use crate::pause::Pause;
 use crate::pubsub::PubSub;
+use crate::saves::Saves;
 use crate::settings::Settings;
 use crate::shared::{LoopCounters, Order, Shared};
 use crate::slowlog::SlowLog;
 use crate::tracking::Tracking;
+use crate::transport::{Certificates, TlsReload};
 use crate::watch::Watches;
-use crate::{Config, StopHandle, file_limit};
+use crate::{Config, HttpPort, StopHandle, file_limit};
 
 /// A store that listens for Redis clients.
 pub struct Server {
     listener: TcpListener,
+    tls_listener: Option<TcpListener>,
     shared: Arc<Shared>,
     loops: Vec<EventLoop>,
+    _telling: Telling,
 }
 
 impl Server {
@@ -45,7 +51,9 @@ impl Server {
     /// if the operating system refuses a poller.
     pub fn bind(store: Store, config: Config, stop: StopHandle) -> io::Result<Server> {
         let acl = Acl::load(&config)?;
-        let listener = listen(&config, &acl)?;
+        let certificates = config.tls.as_ref().map(|tls| Certificates::load(tls.files.clone())).transpose()?;
+        let listener = listen(&config.addr, &config, &acl)?;
+        let tls_listener = config.tls.as_ref().map(|tls| listen(&tls.addr, &config, &acl)).transpose()?;
         let order = Order::ask_for(&store).map_err(io::Error::other)?;
         let loop_count = config.threads.max(1);
         let polls: Vec<Poll> = (0..loop_count).map(|_| Poll::new()).collect::<io::Result<_>>()?;
@@ -66,18 +74,23 @@ impl Server {
             watches: Watches::default(),
             pubsub: PubSub::default(),
             monitors: Monitors::default(),
-            expirations: Expirations::new(),
             tracking: Tracking::default(),
             memory: MemoryLimit::default(),
             slowlog: SlowLog::default(),
             latency: Latency::default(),
+            log: Log::default(),
+            saves: Saves::new(&store, config.backup_dir),
+            pause: Pause::new(),
             stop,
             drain_max: config.drain_max,
+            handshake_max: config.tls.as_ref().map_or(Duration::ZERO, |tls| tls.handshake_max),
+            certificates: certificates.map(Arc::new),
             store,
         });
+        let telling = Telling::start(&shared).map_err(io::Error::other)?;
         let event_loop = |(index, (poll, letters))| EventLoop::new(index, Arc::clone(&shared), poll, letters);
         let loops = polls.into_iter().zip(letters).enumerate().map(event_loop).collect();
-        Ok(Server { listener, shared, loops })
+        Ok(Server { listener, tls_listener, shared, loops, _telling: telling })
     }
 
     /// The address that is listened on.
@@ -85,21 +98,54 @@ impl Server {
         self.shared.addr
     }
 
-    /// Serves until it is stopped, on the calling thread and on others that have ended when this returns.
+    /// The address that is listened on for TLS.
+    pub fn local_tls_addr(&self) -> Option<SocketAddr> {
+        self.tls_listener.as_ref().and_then(|listener| listener.local_addr().ok())
+    }
+
+    /// What reads the files of [`Config::tls`] anew, so that a certificate can be renewed.
+    pub fn tls_reload(&self) -> Option<TlsReload> {
+        self.shared.certificates.clone().map(TlsReload::new)
+    }
+
+    #[cfg(feature = "in-process")]
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Does what the event loops were told by each other.
+    #[cfg(feature = "in-process")]
+    pub(crate) fn take_letters(&mut self) {
+        self.loops.iter_mut().for_each(EventLoop::take_letters);
+    }
+
+    /// Has the port show this server; before it, the port says that the store is being opened.
+    pub fn show_on(&self, port: &HttpPort) {
+        port.watch(&self.shared);
+    }
+
+    /// Serves until it is stopped, on the calling thread and on others that have ended when this returns. A backup that is
+    /// being made is completed.
     ///
     /// # Errors
     /// If the operating system refuses a thread, or a poller fails; the server then stops.
     pub fn run(mut self) -> io::Result<()> {
-        let stop = self.shared.stop.clone();
-        self.loops[0].accept_from(Acceptor::new(self.listener, self.shared))?;
-        run_all(self.loops, &stop)
+        let shared = Arc::clone(&self.shared);
+        let certificates = shared.certificates.clone();
+        self.loops[0].accept_from(Acceptor::new(self.listener, Arc::clone(&self.shared), None))?;
+        if let Some(listener) = self.tls_listener {
+            self.loops[0].accept_from(Acceptor::new(listener, self.shared, certificates))?;
+        }
+        let outcome = run_all(self.loops, &shared.stop);
+        shared.saves.finish();
+        outcome
     }
 }
 
-fn listen(config: &Config, acl: &Acl) -> io::Result<TcpListener> {
-    let nothing = || io::Error::new(io::ErrorKind::InvalidInput, format!("'{}' has no address", config.addr));
+fn listen(addr: &str, config: &Config, acl: &Acl) -> io::Result<TcpListener> {
+    let nothing = || io::Error::new(io::ErrorKind::InvalidInput, format!("'{addr}' has no address"));
     let mut outcome = Err(nothing());
-    for addr in config.addr.to_socket_addrs()? {
+    for addr in addr.to_socket_addrs()? {
         if config.protected && !addr.ip().is_loopback() && acl.is_open() {
             return Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use resp::{Protocol, Requests};
 
@@ -32,6 +33,8 @@ pub(crate) struct Transaction {
     pub(crate) is_broken: bool,
     /// One of them needs room.
     pub(crate) needs_room: bool,
+    /// One of them does what others may notice.
+    pub(crate) changes: bool,
 }
 
 pub(crate) struct Session {
@@ -47,6 +50,8 @@ pub(crate) struct Session {
     pub(crate) transaction: Option<Box<Transaction>>,
     /// A transaction's requests are being executed.
     pub(crate) is_executing: bool,
+    /// Its next request waits for the end of a pause.
+    pub(crate) is_postponed: bool,
     pub(crate) watching: Watching,
     pub(crate) channels: BTreeSet<Vec<u8>>,
     pub(crate) patterns: BTreeSet<Vec<u8>>,
@@ -68,6 +73,7 @@ impl Session {
             replies: Replies::default(),
             transaction: None,
             is_executing: false,
+            is_postponed: false,
             watching: Watching::default(),
             channels: BTreeSet::new(),
             patterns: BTreeSet::new(),
@@ -94,6 +100,11 @@ impl Session {
             Kind::Channel => &mut self.channels,
             Kind::Pattern => &mut self.patterns,
         }
+    }
+
+    /// Whether its next request may be executed now.
+    pub(crate) fn goes_on(&self) -> bool {
+        !self.closing && !self.is_postponed
     }
 
     /// Whether its requests may be executed in any way that gives the same replies.
@@ -146,7 +157,7 @@ impl Session {
     }
 
     /// Lets others see the client as it is.
-    pub(crate) fn show(&self) {
+    pub(crate) fn show(&self, now: Instant) {
         let record = &self.record;
         let transaction = self.transaction.as_deref();
         let flags = [
@@ -160,7 +171,7 @@ impl Session {
         record.flags.store(flags.iter().filter(|(holds, _)| *holds).map(|(_, flag)| flag).sum(), Ordering::Relaxed);
         record.db.store(self.db, Ordering::Relaxed);
         record.resp.store(if self.protocol == Protocol::Resp3 { 3 } else { 2 }, Ordering::Relaxed);
-        record.active_ms.store(record.connected.elapsed().as_millis() as u64, Ordering::Relaxed);
+        record.active_ms.store(now.duration_since(record.connected).as_millis() as u64, Ordering::Relaxed);
         record.channel_count.store(self.channels.len(), Ordering::Relaxed);
         record.pattern_count.store(self.patterns.len(), Ordering::Relaxed);
         record.watch_count.store(self.watching.keys.len(), Ordering::Relaxed);

@@ -1,8 +1,8 @@
 //! What all event loops share: the store, and counters, each on the cache lines of the loop that writes them.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use hikv::{Error, Ordered, Store};
@@ -11,16 +11,20 @@ use crate::StopHandle;
 use crate::acl::Acl;
 use crate::clients::Clients;
 use crate::databases::Databases;
-use crate::expirations::Expirations;
 use crate::gate::Gate;
 use crate::latency::Latency;
+use crate::log::Log;
 use crate::mail::Mailbox;
 use crate::memory::MemoryLimit;
 use crate::monitors::Monitors;
+use crate::pause::Pause;
 use crate::pubsub::PubSub;
+use crate::saves::Saves;
 use crate::settings::Settings;
 use crate::slowlog::SlowLog;
+use crate::telemetry::{BatchCounts, Counters, Kind};
 use crate::tracking::Tracking;
+use crate::transport::Certificates;
 use crate::watch::Watches;
 
 /// The state of one server.
@@ -43,14 +47,19 @@ pub(crate) struct Shared {
     pub(crate) watches: Watches,
     pub(crate) pubsub: PubSub,
     pub(crate) monitors: Monitors,
-    pub(crate) expirations: Expirations,
     pub(crate) tracking: Tracking,
     pub(crate) memory: MemoryLimit,
     pub(crate) slowlog: SlowLog,
     pub(crate) latency: Latency,
+    pub(crate) log: Log,
+    pub(crate) saves: Saves,
+    pub(crate) pause: Pause,
     pub(crate) stop: StopHandle,
     /// How long clients may take to read their last replies.
     pub(crate) drain_max: Duration,
+    /// How long clients may take until TLS is agreed on.
+    pub(crate) handshake_max: Duration,
+    pub(crate) certificates: Option<Arc<Certificates>>,
 }
 
 /// The ordered operations, for who waits until keys are in order, and for who does not.
@@ -81,6 +90,9 @@ pub(crate) struct LoopCounters {
     misses: AtomicU64,
     errors: AtomicU64,
     refused: AtomicU64,
+    /// The number of the loop's thread, once it runs.
+    thread: AtomicI32,
+    pub(crate) watched: Counters,
 }
 
 /// Events to be counted, or the sums over all loops.
@@ -91,6 +103,16 @@ pub(crate) struct Tally {
     pub(crate) hits: u64,
     pub(crate) misses: u64,
     pub(crate) errors: u64,
+    /// The same and more, by kind; of a batch alone.
+    pub(crate) batch: BatchCounts,
+}
+
+impl Tally {
+    /// Counts a request that is answered with an error.
+    pub(crate) fn add_error(&mut self, kind: Kind) {
+        self.errors += 1;
+        self.batch.add_error(kind);
+    }
 }
 
 impl Shared {
@@ -105,6 +127,7 @@ impl Shared {
             hits: sum.hits + counters.hits.load(Ordering::Relaxed),
             misses: sum.misses + counters.misses.load(Ordering::Relaxed),
             errors: sum.errors + counters.errors.load(Ordering::Relaxed),
+            ..sum
         })
     }
 
@@ -121,6 +144,11 @@ impl Shared {
         }
     }
 
+    /// Whether clients from there are turned away, since they could do everything without a password.
+    pub(crate) fn is_closed_to(&self, ip: IpAddr) -> bool {
+        is_elsewhere(ip) && self.settings.is_protected() && self.acl.is_open()
+    }
+
     /// The most clients at a time.
     fn clients_max(&self) -> usize {
         self.settings.clients_max().min(self.max_clients)
@@ -134,12 +162,26 @@ impl Shared {
 }
 
 impl LoopCounters {
+    /// Takes note that the calling thread is the loop's.
+    pub(crate) fn begin(&self) {
+        self.thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
+    }
+
+    /// The loop's thread; 0 before it runs.
+    pub(crate) fn thread(&self) -> i32 {
+        self.thread.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn add(&self, tally: Tally) {
         self.commands.fetch_add(tally.commands, Ordering::Relaxed);
         self.hits.fetch_add(tally.hits, Ordering::Relaxed);
         self.misses.fetch_add(tally.misses, Ordering::Relaxed);
         self.errors.fetch_add(tally.errors, Ordering::Relaxed);
     }
+}
+
+fn is_elsewhere(ip: IpAddr) -> bool {
+    !ip.to_canonical().is_loopback()
 }
 
 /// A client's place among [`Shared::max_clients`], on one loop; dropping it frees the place.
@@ -169,5 +211,20 @@ impl Admission {
 impl Drop for Admission {
     fn drop(&mut self) {
         self.shared.loops[self.loop_index].clients.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_host_has_several_addresses() {
+        for ip in ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"] {
+            assert!(!is_elsewhere(ip.parse().expect("an address")), "{ip}");
+        }
+        for ip in ["10.0.0.1", "0.0.0.0", "::", "::ffff:10.0.0.1", "fe80::1"] {
+            assert!(is_elsewhere(ip.parse().expect("an address")), "{ip}");
+        }
     }
 }

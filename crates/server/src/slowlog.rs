@@ -6,8 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use parking_lot::Mutex;
 use resp::Request;
 
+use crate::secrets;
 use crate::session::Session;
-use crate::settings::Settings;
+use crate::shared::Shared;
 
 /// As in Redis: arguments beyond these are only counted.
 const ARGUMENT_COUNT_MAX: usize = 32;
@@ -18,6 +19,8 @@ pub(crate) struct SlowRequest {
     pub(crate) number: u64,
     pub(crate) unix_seconds: u64,
     pub(crate) took: Duration,
+    /// As the table names it.
+    pub(crate) command: &'static str,
     pub(crate) arguments: Vec<Vec<u8>>,
     pub(crate) addr: String,
     pub(crate) client_name: Vec<u8>,
@@ -37,20 +40,29 @@ struct Inner {
 impl SlowLog {
     /// Takes down a request, if it took long enough.
     #[inline]
-    pub(crate) fn note(&self, settings: &Settings, session: &Session, request: &Request<'_>, took: Duration) {
-        let limit_us = settings.slow_us_min();
-        if limit_us >= 0 && took.as_micros() >= limit_us as u128 {
-            self.add(settings.slow_count_max(), session, request, took);
+    pub(crate) fn note(
+        &self,
+        shared: &Shared,
+        session: &Session,
+        request: &Request<'_>,
+        timing: (&'static str, Duration),
+    ) {
+        let limit_us = shared.settings.slow_us_min();
+        if limit_us >= 0 && timing.1.as_micros() >= limit_us as u128 {
+            self.add(shared.settings.slow_count_max(), session, request, timing);
+            shared.log.slow(timing);
         }
     }
 
     #[cold]
-    fn add(&self, count_max: usize, session: &Session, request: &Request<'_>, took: Duration) {
+    fn add(&self, count_max: usize, session: &Session, request: &Request<'_>, timing: (&'static str, Duration)) {
+        let (command, took) = timing;
         let mut inner = self.inner.lock();
         let slow = SlowRequest {
             number: inner.next_number,
             unix_seconds: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
             took,
+            command,
             arguments: shown_arguments(request),
             addr: session.record.addr.to_string(),
             client_name: session.record.names.lock().name.clone(),
@@ -62,6 +74,11 @@ impl SlowLog {
 
     pub(crate) fn newest(&self, count: usize) -> Vec<SlowRequest> {
         self.inner.lock().requests.iter().take(count).cloned().collect()
+    }
+
+    /// Slow requests since the start, those that the log has forgotten among them.
+    pub(crate) fn total(&self) -> u64 {
+        self.inner.lock().next_number
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -77,25 +94,17 @@ impl SlowLog {
 fn shown_arguments(request: &Request<'_>) -> Vec<Vec<u8>> {
     let count = request.len();
     let shown_count = if count > ARGUMENT_COUNT_MAX { ARGUMENT_COUNT_MAX - 1 } else { count };
-    let mut shown: Vec<Vec<u8>> = (0..shown_count).map(|index| shown_argument(request.argument(index))).collect();
+    let mut shown: Vec<Vec<u8>> = (0..shown_count).map(|index| cut(secrets::shown(request, index))).collect();
     if count > shown_count {
         shown.push(format!("... ({} more arguments)", count - shown_count).into_bytes());
-    }
-    if has_secrets(request) {
-        shown.iter_mut().skip(2).for_each(|argument| *argument = b"(redacted)".to_vec());
     }
     shown
 }
 
-fn shown_argument(argument: &[u8]) -> Vec<u8> {
+fn cut(argument: &[u8]) -> Vec<u8> {
     let mut shown = argument[..argument.len().min(ARGUMENT_BYTES_MAX)].to_vec();
     if argument.len() > ARGUMENT_BYTES_MAX {
         shown.extend_from_slice(format!("... ({} more bytes)", argument.len() - ARGUMENT_BYTES_MAX).as_bytes());
     }
     shown
-}
-
-/// Whether arguments from the third on may be secrets.
-fn has_secrets(request: &Request<'_>) -> bool {
-    [&b"acl"[..], b"config", b"hello"].iter().any(|name| request.name().eq_ignore_ascii_case(name))
 }

@@ -9,7 +9,7 @@ use hikv::Store;
 use server::{Config, Server, StopHandle};
 
 fn protected() -> TestServer {
-    TestServer::with(Config { threads: 2, password: Some(b"secret".to_vec()), ..Config::default() })
+    TestServer::with(Config { threads: 2, password: Some("secret".into()), ..Config::default() })
 }
 
 fn wrong_password() -> Value {
@@ -106,6 +106,6 @@ fn nobody_listens_beyond_the_host_without_a_password() {
     };
     let refused = bind(Config::default()).expect_err("everybody could do everything");
     assert!(refused.to_string().contains("0.0.0.0:0"), "{refused}");
-    assert!(bind(Config { password: Some(b"secret".to_vec()), ..Config::default() }).is_ok());
+    assert!(bind(Config { password: Some("secret".into()), ..Config::default() }).is_ok());
     assert!(bind(Config { protected: false, ..Config::default() }).is_ok());
 }

@@ -169,3 +169,53 @@ fn a_client_that_tracks_is_told_once() {
     other.say("FLUSHALL");
     assert_eq!(client.reply(), invalid(Value::Null));
 }
+
+#[test]
+fn writes_wait_for_the_end_of_a_pause() {
+    let server = TestServer::start();
+    let (mut admin, mut writer, mut reader) = (server.client(), server.client(), server.client());
+    admin.converse([
+        ("CLIENT PAUSE x", error("ERR timeout is not an integer or out of range")),
+        ("CLIENT PAUSE -1", error("ERR timeout is negative")),
+        ("CLIENT PAUSE 1 SOME", error("ERR CLIENT PAUSE mode must be WRITE or ALL")),
+        ("CLIENT PAUSE 1000000 WRITE", ok()),
+    ]);
+    writer.send(b"PING\r\nSET k 1\r\nGET k\r\nMULTI\r\nINCR k\r\nEXEC\r\n");
+    assert_eq!(writer.reply(), Value::Simple("PONG".into()));
+    reader.converse([("GET k", Value::Null), ("MULTI", ok()), ("GET k", Value::Simple("QUEUED".into()))]);
+    assert_eq!(reader.say("EXEC"), array([Value::Null]));
+    assert_eq!(admin.say("CLIENT UNPAUSE"), ok());
+    assert_eq!((writer.reply(), writer.reply(), writer.reply()), (ok(), bulk("1"), ok()));
+    assert_eq!((writer.reply(), writer.reply()), (Value::Simple("QUEUED".into()), array([int(2)])));
+}
+
+#[test]
+fn a_pause_of_everything_ends_by_itself_or_when_the_server_stops() {
+    let server = TestServer::start();
+    let (mut admin, mut other) = (server.client(), server.client());
+    let asked = std::time::Instant::now();
+    assert_eq!(admin.say("CLIENT PAUSE 100"), ok());
+    assert_eq!(other.say("PING"), Value::Simple("PONG".into()));
+    assert!(asked.elapsed() >= std::time::Duration::from_millis(100));
+    assert_eq!(admin.say("CLIENT PAUSE 1000000"), ok());
+    other.send(b"SET k v\r\n");
+    server.stop.stop();
+    assert_eq!(other.reply(), ok());
+}
+
+#[test]
+fn nothing_is_redirected_and_nobody_is_blocked() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.converse([
+        ("CLIENT GETREDIR", int(-1)),
+        ("CLIENT UNBLOCK 1", int(0)),
+        ("CLIENT UNBLOCK 1 SOON", error("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")),
+        ("CLIENT NO-TOUCH on", ok()),
+        ("CLIENT NO-TOUCH maybe", error("ERR syntax error")),
+        ("CLIENT TRACKING on", ok()),
+        ("CLIENT GETREDIR", int(0)),
+    ]);
+    let wanted = [bulk("flags"), array([bulk("on")]), bulk("redirect"), int(0), bulk("prefixes"), array([])];
+    assert_eq!(client.say("CLIENT TRACKINGINFO"), array(wanted));
+}

@@ -132,3 +132,21 @@ fn a_busy_port_is_an_error() {
     let outcome = server::Server::bind(server.store.clone(), config, server::StopHandle::new()).map(|_| ());
     assert_eq!(outcome.expect_err("the port is taken").kind(), std::io::ErrorKind::AddrInUse);
 }
+
+#[test]
+fn strangers_may_send_little_and_become_somebody_in_one_pipeline() {
+    let server = TestServer::with(Config { threads: 1, password: Some("secret".into()), ..Config::default() });
+    for (bytes, what) in [(&b"*11\r\n"[..], "multibulk"), (b"*1\r\n$16385\r\n", "bulk")] {
+        let mut stranger = server.client();
+        stranger.send(bytes);
+        assert_eq!(stranger.reply(), error(&format!("ERR Protocol error: unauthenticated {what} length")));
+        assert!(stranger.is_at_end());
+    }
+    let mut client = server.client();
+    let long = patterned(20_000);
+    client.send(&[encode(&["AUTH", "secret"]), encode(&[b"SET", &b"long"[..], &long]), encode(&["RESET"])].concat());
+    assert_eq!((client.reply(), client.reply()), (ok(), ok()));
+    assert_eq!(client.reply(), Value::Simple("RESET".into()));
+    client.send(b"*11\r\n");
+    assert_eq!(client.reply(), error("ERR Protocol error: unauthenticated multibulk length"));
+}

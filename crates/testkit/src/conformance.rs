@@ -88,6 +88,7 @@ fn apply(store: &dyn Operations, op: &Op, oracle: &mut Oracle) -> Result<(), Pro
         | Op::Reopen
         | Op::Full
         | Op::Room
+        | Op::BatchExpiring(_)
         | Op::PutExpiring(..)
         | Op::Expire(..)
         | Op::At(_)

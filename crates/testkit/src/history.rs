@@ -16,6 +16,19 @@ pub enum Call {
     Swap(Option<u64>, Option<u64>, bool),
     /// Every key was deleted, this one among them.
     Clear,
+    /// Nobody answered, since the store was killed: it may have happened before the call's end, or not at all.
+    Unanswered(Write),
+}
+
+/// What a thread asked for that was not answered.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Write {
+    /// A value to be put.
+    Put(u64),
+    /// The key to be deleted.
+    Delete,
+    /// A value to be put in place of this one, or of none, if it is there.
+    Swap(Option<u64>, Option<u64>),
 }
 
 /// A call on one key, and when.

@@ -3,6 +3,8 @@
 //! Each key is a register of its own, and linearizability is local: a history is linearizable if and only if every key's
 //! is. What is lost is that `clear` is one step for all keys at once; it is judged here as a delete of each.
 //!
+//! A call that was not answered need not have taken effect when it ends, and cannot any more afterwards.
+//!
 //! The judge goes through a key's moments in order and keeps every *configuration* that explains what was answered so
 //! far: the register's value, and which of the calls that have not returned have taken effect. When a call returns, it
 //! must have taken effect in each; a key without a configuration left has no explanation. There are at most as many
@@ -11,7 +13,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use crate::history::{Call, Event, History};
+use crate::history::{Call, Event, History, Write};
 
 /// Calls on a key that no order explains.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -114,6 +116,9 @@ impl Judge {
     fn explains_return(&mut self, event: Event) -> bool {
         let place = self.pending.iter().position(|&pending| pending == Some(event)).expect("the call has begun");
         let (mut explained, mut seen) = (HashSet::new(), self.configurations.clone());
+        if matches!(event.call, Call::Unanswered(_)) {
+            explained.extend(seen.iter().filter(|configuration| configuration.done & 1 << place == 0));
+        }
         let mut open: Vec<_> = self.configurations.drain().collect();
         while let Some(configuration) = open.pop() {
             if configuration.done & 1 << place != 0 {
@@ -146,7 +151,9 @@ fn effect(call: Call, value: Option<u64>) -> Option<Option<u64>> {
         Call::Swap(expected, new, is_swapped) => {
             (is_swapped == (expected == value)).then_some(if is_swapped { new } else { value })
         }
-        Call::Clear => Some(None),
+        Call::Clear | Call::Unanswered(Write::Delete) => Some(None),
+        Call::Unanswered(Write::Put(number)) => Some(Some(number)),
+        Call::Unanswered(Write::Swap(expected, new)) => Some(if expected == value { new } else { value }),
     }
 }
 
@@ -192,6 +199,22 @@ mod tests {
         assert!(!judge(&[put, event(2, 3, Call::Clear), event(4, 5, Call::Get(Some(1)))]), "not cleared");
     }
 
+    #[test]
+    fn what_was_not_answered_may_have_happened_until_it_ends() {
+        let (put, lost) = (event(0, 1, Call::Put(1)), event(2, 5, Call::Unanswered(Write::Put(2))));
+        let get = |begin, found| event(begin, begin + 1, Call::Get(found));
+        assert!(judge(&[put, lost, get(6, Some(1)), get(8, Some(1))]));
+        assert!(judge(&[put, lost, get(6, Some(2)), get(8, Some(2))]));
+        assert!(judge(&[put, lost, get(3, Some(1)), get(6, Some(2))]));
+        assert!(!judge(&[put, lost, get(3, Some(2)), get(6, Some(1))]), "it was seen, and is lost");
+        assert!(!judge(&[put, lost, get(6, Some(1)), get(8, Some(2))]), "it happened after its end");
+        assert!(!judge(&[put, lost, get(6, None)]), "it took something else away");
+        let both = [event(2, 6, Call::Unanswered(Write::Put(2))), event(3, 5, Call::Unanswered(Write::Delete))];
+        for found in [None, Some(1), Some(2)] {
+            assert!(judge(&[put, both[0], both[1], get(7, found)]), "{found:?}");
+        }
+    }
+
     /// The definition itself: some order of the calls that keeps the order of those that do not overlap.
     fn some_order_explains(events: &[Event], value: Option<u64>) -> bool {
         let first_end = events.iter().map(|event| event.end).min();
@@ -199,6 +222,7 @@ mod tests {
             || (0..events.len()).filter(|&i| Some(events[i].begin) < first_end).any(|i| {
                 let rest = [&events[..i], &events[i + 1..]].concat();
                 effect(events[i].call, value).is_some_and(|value| some_order_explains(&rest, value))
+                    || matches!(events[i].call, Call::Unanswered(_)) && some_order_explains(&rest, value)
             })
     }
 
@@ -206,7 +230,9 @@ mod tests {
         let count = rng.usize(1..7);
         let mut stamps: Vec<u64> = (0..2 * count as u64).collect();
         rng.shuffle(&mut stamps);
-        let call = |rng: &mut Rng| match rng.u8(..5) {
+        let call = |rng: &mut Rng| match rng.u8(..8) {
+            5 => Call::Unanswered(Write::Put(rng.u64(..2))),
+            6 => Call::Unanswered(Write::Swap(rng.bool().then(|| rng.u64(..2)), rng.bool().then(|| rng.u64(..2)))),
             4 => Call::Swap(rng.bool().then(|| rng.u64(..2)), rng.bool().then(|| rng.u64(..2)), rng.bool()),
             0 => Call::Put(rng.u64(..2)),
             1 => Call::Delete(rng.bool()),

@@ -23,6 +23,17 @@ impl Lives {
     pub(crate) fn apply(&mut self, op: &Op, contents: &mut Contents) {
         match op {
             Op::PutExpiring(key, value, at_ms) => self.put(contents, key, value, Some(*at_ms)),
+            Op::BatchExpiring(changes) => {
+                for (key, new) in changes {
+                    match new {
+                        Some((value, at_ms)) => self.put(contents, key, value, *at_ms),
+                        None => {
+                            self.expiries.remove(key);
+                            contents.remove(key);
+                        }
+                    }
+                }
+            }
             Op::Expire(key, at_ms) => {
                 let Some(value) = contents.get(key) else { return };
                 let stamp_bytes = if self.expiries.contains_key(key) { size_of::<u64>() } else { 0 };

@@ -231,6 +231,7 @@ fn applied(state: &State, op: &Op) -> State {
         Op::Cas { .. }
         | Op::MultiPut(_)
         | Op::Format
+        | Op::BatchExpiring(_)
         | Op::PutExpiring(..)
         | Op::Expire(..)
         | Op::At(_)

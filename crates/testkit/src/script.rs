@@ -4,6 +4,10 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::shape::Shape;
+use crate::subject::Lasting;
+
+/// A key, and its new value, if it gets one, with the time at which it expires, if it does.
+pub type ExpiringChange = (Vec<u8>, Option<(Vec<u8>, Option<u64>)>);
 
 /// One operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,6 +20,8 @@ pub enum Op {
     MultiPut(Vec<(Vec<u8>, Vec<u8>)>),
     /// Set several keys' values, or remove them where there is none, as one step.
     Batch(Vec<(Vec<u8>, Option<Vec<u8>>)>),
+    /// As [`Op::Batch`], of keys that may expire then, in milliseconds.
+    BatchExpiring(Vec<ExpiringChange>),
     /// Remove a key.
     Delete(Vec<u8>),
     /// Give a key a value, or none, if it holds this value, or none.
@@ -56,16 +62,16 @@ pub enum Op {
 impl Op {
     /// The keys that it names.
     pub fn keys(&self) -> impl Iterator<Item = &[u8]> {
-        let (one, several, changed) = match self {
+        let keys: Vec<&[u8]> = match self {
             Op::Put(key, _) | Op::Delete(key) | Op::Cas { key, .. } | Op::PutExpiring(key, ..) | Op::Expire(key, _) => {
-                (Some(&key[..]), &[][..], &[][..])
+                vec![key]
             }
-            Op::MultiPut(items) => (None, &items[..], &[][..]),
-            Op::Batch(changes) => (None, &[][..], &changes[..]),
-            _ => (None, &[][..], &[][..]),
+            Op::MultiPut(items) => items.iter().map(|(key, _)| &key[..]).collect(),
+            Op::Batch(changes) => changes.iter().map(|(key, _)| &key[..]).collect(),
+            Op::BatchExpiring(changes) => changes.iter().map(|(key, _)| &key[..]).collect(),
+            _ => Vec::new(),
         };
-        let several = several.iter().map(|(key, _)| &key[..]);
-        one.into_iter().chain(several).chain(changed.iter().map(|(key, _)| &key[..]))
+        keys.into_iter()
     }
 }
 
@@ -82,6 +88,13 @@ impl fmt::Display for Op {
                 f.write_str("at once")?;
                 changes.iter().try_for_each(|(key, value)| match value {
                     Some(value) => write!(f, " put {} ({} bytes)", Key(key), value.len()),
+                    None => write!(f, " delete {}", Key(key)),
+                })
+            }
+            Op::BatchExpiring(changes) => {
+                f.write_str("at once")?;
+                changes.iter().try_for_each(|(key, new)| match new {
+                    Some((value, at_ms)) => write!(f, " put {} ({} bytes) until {at_ms:?} ms", Key(key), value.len()),
                     None => write!(f, " delete {}", Key(key)),
                 })
             }
@@ -116,6 +129,11 @@ pub(crate) fn slices(items: &[(Vec<u8>, Vec<u8>)]) -> Vec<(&[u8], &[u8])> {
 /// Changes as stores take them.
 pub(crate) fn changes(changes: &[(Vec<u8>, Option<Vec<u8>>)]) -> Vec<(&[u8], Option<&[u8]>)> {
     changes.iter().map(|(key, value)| (&key[..], value.as_deref())).collect()
+}
+
+/// Changes of keys that may expire, as stores take them.
+pub(crate) fn expiring_changes(changes: &[ExpiringChange]) -> Vec<(&[u8], Lasting<'_>)> {
+    changes.iter().map(|(key, new)| (&key[..], new.as_ref().map(|(value, at_ms)| (&value[..], *at_ms)))).collect()
 }
 
 /// A key as messages show it: escaped, and long ones cut.

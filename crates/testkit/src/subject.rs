@@ -42,6 +42,9 @@ pub enum Direction {
 /// Is shown a key and its value, and says whether to go on.
 pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 
+/// A value that a key gets, and until when, in milliseconds, if it expires; or none.
+pub type Lasting<'a> = Option<(&'a [u8], Option<u64>)>;
+
 /// A key-value store, as tests use it.
 pub trait Operations {
     /// The key's value. Called by interposed readers while another operation is between two steps on the same thread,
@@ -79,6 +82,14 @@ pub trait Operations {
     /// [`Failure::Full`], and nothing has changed; or whatever the store says, which by default is that it cannot.
     fn batch(&self, _changes: &[(&[u8], Option<&[u8]>)]) -> Result<(), Failure> {
         Err(Failure::Other("this store has no batches".into()))
+    }
+
+    /// As [`Operations::batch`], of keys that may expire.
+    ///
+    /// # Errors
+    /// As those of [`Operations::batch`].
+    fn batch_expiring(&self, _changes: &[(&[u8], Lasting<'_>)]) -> Result<(), Failure> {
+        Err(Failure::Other("this store has no batches of keys that expire".into()))
     }
 
     /// Removes the key; says whether it was there.

@@ -14,7 +14,7 @@ use crate::explore::{Counts, Settings};
 use crate::oracle::State;
 use crate::read::{in_order, read, refused};
 use crate::scene::Scene;
-use crate::script::{Key, Op, Script, changes, slices};
+use crate::script::{Key, Op, Script, changes, expiring_changes, slices};
 use crate::subject::{Contents, Failure, Subject};
 use crate::violation::{Problem, Violation};
 use crate::visitor::Visitor;
@@ -97,6 +97,10 @@ impl<S: Subject> Walk<S> {
             Op::Batch(batch) => match store().batch(&changes(batch)) {
                 Err(Failure::Full) => return Ok(Outcome::Refused),
                 done => done.map_err(refused("batch"))?,
+            },
+            Op::BatchExpiring(batch) => match store().batch_expiring(&expiring_changes(batch)) {
+                Err(Failure::Full) => return Ok(Outcome::Refused),
+                done => done.map_err(refused("batch_expiring"))?,
             },
             Op::Delete(key) => return self.delete(store(), key),
             Op::Snapshot => self.take_snapshot(store())?,

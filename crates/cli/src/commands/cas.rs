@@ -9,6 +9,7 @@ use clap::Args;
 use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::formats::Escaped;
+use crate::opening;
 
 /// Replace the value of a key if it is the expected one
 ///
@@ -38,7 +39,7 @@ pub(crate) struct Cas {
 
 impl Cas {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let store = self.durable.options().create(self.absent).open(&self.dir)?;
+        let store = opening::open(&self.durable.options().create(self.absent), &self.dir)?;
         let (first, second) = (self.first.as_bytes(), self.second.as_deref().map(OsStrExt::as_bytes));
         let (expected, new) = if self.absent { (None, Some(first)) } else { (Some(first), second) };
         let key = self.key.as_bytes();

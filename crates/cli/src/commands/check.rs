@@ -9,6 +9,7 @@ use hikv::{Error, Report, Store, VerifyProgress};
 
 use super::put_in_order;
 use crate::failure::Failure;
+use crate::opening;
 use crate::progress::Progress;
 
 /// Say where the store is damaged: headers and places, or, with --deep, everything
@@ -29,7 +30,7 @@ pub(crate) struct Check {
 
 impl Check {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let store = Store::open_read_only(&self.dir)?;
+        let store = opening::read_only(&self.dir)?;
         let report = self.verify(&store).map_err(Failure::at_path(&self.dir))?;
         write_report(&report).map_err(Failure::output("standard output"))?;
         match report.damage.len() {

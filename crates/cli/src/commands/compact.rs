@@ -9,6 +9,7 @@ use hikv::{Compacted, Options};
 use indicatif::{HumanBytes, HumanCount};
 
 use crate::failure::Failure;
+use crate::opening;
 use crate::progress::Progress;
 
 /// Gather items in fewer places and give the space of the others back to the file system
@@ -27,7 +28,7 @@ pub(crate) struct Compact {
 impl Compact {
     pub(super) fn run(self) -> Result<(), Failure> {
         // What the background would do, too, is counted here.
-        let store = Options::new().create(false).compact_above(None).open(&self.dir)?;
+        let store = opening::open(&Options::new().create(false).compact_above(None), &self.dir)?;
         let every = Duration::from_secs(self.progress_every);
         let mut progress = Progress::new("moved", None, every);
         let compacted =

@@ -9,6 +9,7 @@ use clap::Args;
 use super::not_found;
 use crate::durable::Durable;
 use crate::failure::{Failure, complain};
+use crate::opening;
 
 /// Remove keys and their values
 #[derive(Args)]
@@ -25,7 +26,7 @@ pub(crate) struct Del {
 
 impl Del {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let store = self.durable.options().create(false).open(&self.dir)?;
+        let store = opening::open(&self.durable.options().create(false), &self.dir)?;
         let mut missing = Vec::new();
         for key in self.keys.iter().map(|key| key.as_bytes()) {
             if !store.delete(key).map_err(Failure::at_path(&self.dir))? {

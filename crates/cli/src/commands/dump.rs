@@ -11,6 +11,7 @@ use hikv::{Expiry, Store};
 use super::listing::Listing;
 use crate::failure::Failure;
 use crate::formats::{FileFormat, UNKNOWN_FORMAT};
+use crate::opening;
 
 /// Write all items as text or as a binary dump, in no particular order
 #[derive(Args)]
@@ -31,7 +32,7 @@ pub(crate) struct Dump {
 impl Dump {
     pub(super) fn run(self) -> Result<(), Failure> {
         let format = self.format()?;
-        let store = Store::open_read_only(&self.dir)?;
+        let store = opening::read_only(&self.dir)?;
         let total = store.len().map_err(Failure::at_path(&self.dir))?;
         let every = Duration::from_secs(self.progress_every);
         let mut listing = Listing::begin("dumped", self.file.as_deref(), Some(total), every)?;

@@ -11,6 +11,7 @@ use hikv::{Error, Store};
 use super::not_found;
 use crate::durable::Durable;
 use crate::failure::Failure;
+use crate::opening;
 
 /// Let a key expire
 #[derive(Args)]
@@ -57,7 +58,7 @@ fn change(
     key: &[u8],
     change: impl FnOnce(&Store, &[u8]) -> Result<bool, Error>,
 ) -> Result<(), Failure> {
-    let store = durable.options().create(false).open(dir)?;
+    let store = opening::open(&durable.options().create(false), dir)?;
     let was_there = change(&store, key).map_err(Failure::at_path(dir))?;
     store.close().map_err(Failure::at_path(dir))?;
     if was_there { Ok(()) } else { Err(Failure::Negative(not_found(dir, key))) }

@@ -6,10 +6,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use clap::Args;
-use hikv::{Store, ValueReader};
+use hikv::ValueReader;
 
 use super::not_found;
 use crate::failure::Failure;
+use crate::opening;
 
 /// Write the value of a key to standard output, byte for byte
 ///
@@ -25,7 +26,7 @@ pub(crate) struct Get {
 
 impl Get {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let store = Store::open_read_only(&self.dir)?;
+        let store = opening::read_only(&self.dir)?;
         let key = self.key.as_bytes();
         match store.reader(key).map_err(Failure::at_path(&self.dir))? {
             Some(value) => write_out(value).map_err(Failure::output("the value")),

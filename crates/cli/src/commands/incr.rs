@@ -9,6 +9,7 @@ use clap::Args;
 
 use crate::durable::Durable;
 use crate::failure::Failure;
+use crate::opening;
 
 /// Add to the decimal number that a key holds, and write the sum to standard output
 ///
@@ -29,7 +30,7 @@ pub(crate) struct Incr {
 
 impl Incr {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let store = self.durable.options().create(false).open(&self.dir)?;
+        let store = opening::open(&self.durable.options().create(false), &self.dir)?;
         let sum = store.increment(self.key.as_bytes(), self.by).map_err(Failure::at_path(&self.dir))?;
         store.close().map_err(Failure::at_path(&self.dir))?;
         writeln!(io::stdout(), "{sum}").map_err(Failure::output("the sum"))

@@ -1,6 +1,7 @@
 //! The commands, a file each.
 
 mod backup;
+mod batch;
 mod bench;
 mod cas;
 mod check;
@@ -36,6 +37,7 @@ pub(crate) enum Command {
     Get(get::Get),
     Del(del::Del),
     Cas(cas::Cas),
+    Batch(batch::Batch),
     Incr(incr::Incr),
     Expire(expire::Expire),
     Ttl(ttl::Ttl),
@@ -61,6 +63,7 @@ impl Command {
             Command::Get(get) => get.run(),
             Command::Del(del) => del.run(),
             Command::Cas(cas) => cas.run(),
+            Command::Batch(batch) => batch.run(),
             Command::Incr(incr) => incr.run(),
             Command::Expire(expire) => expire.run(),
             Command::Ttl(ttl) => ttl.run(),

@@ -8,12 +8,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use hikv::{Error, Item, Ordered, Range, Store};
+use hikv::{Error, Item, Ordered, Range};
 
 use super::listing::{Listing, Out};
 use super::put_in_order;
 use crate::failure::Failure;
 use crate::formats::{Escaped, Format};
+use crate::opening;
 
 /// Write items to standard output in the order of their keys
 ///
@@ -62,7 +63,7 @@ enum Form {
 impl Scan {
     pub(super) fn run(self) -> Result<(), Failure> {
         self.check()?;
-        let store = Store::open_read_only(&self.dir)?;
+        let store = opening::read_only(&self.dir)?;
         let every = Duration::from_secs(self.progress_every);
         let ordered = put_in_order(&store, every).map_err(Failure::at_path(&self.dir))?;
         let mut listing = Listing::begin("scanned", None, None, every)?;

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use hikv::Store;
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{Map, Value};
 
 use crate::failure::Failure;
+use crate::opening;
 
 /// Show what the store holds, on what medium, and what it costs
 #[derive(Args)]
@@ -23,7 +23,7 @@ pub(crate) struct Stats {
 
 impl Stats {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let stats = Store::open_read_only(&self.dir)?.stats();
+        let stats = opening::read_only(&self.dir)?.stats();
         let fields = serde_json::to_value(&stats).map_err(Failure::at_path(&self.dir))?;
         let written = match &fields {
             Value::Object(fields) if !self.json => write_table(fields),

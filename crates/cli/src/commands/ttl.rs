@@ -6,10 +6,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use clap::Args;
-use hikv::{Store, Ttl as Left};
+use hikv::Ttl as Left;
 
 use super::not_found;
 use crate::failure::Failure;
+use crate::opening;
 
 /// Write to standard output how many seconds a key has left, or `unlimited`
 #[derive(Args)]
@@ -23,7 +24,7 @@ pub(crate) struct Ttl {
 
 impl Ttl {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let store = Store::open_read_only(&self.dir)?;
+        let store = opening::read_only(&self.dir)?;
         let key = self.key.as_bytes();
         let shown = match store.ttl(key).map_err(Failure::at_path(&self.dir))? {
             None => return Err(Failure::Negative(not_found(&self.dir, key))),

@@ -46,7 +46,7 @@ pub(super) fn parse(line: &[u8], item: &mut Item) -> Result<(), String> {
 }
 
 /// `serde_json` counts lines within its input, which here is always one line.
-fn describe(error: serde_json::Error) -> String {
+pub(super) fn describe(error: serde_json::Error) -> String {
     let (text, column) = (error.to_string(), error.column());
     match text.split_once(" at line ") {
         Some((what, _)) => format!("column {column}: {what}"),
@@ -54,7 +54,8 @@ fn describe(error: serde_json::Error) -> String {
     }
 }
 
-fn half(
+/// The bytes of one half, from whichever form it is given in.
+pub(super) fn half(
     name: &str,
     text: Option<Cow<'_, str>>,
     base64: Option<Cow<'_, str>>,

@@ -1,6 +1,7 @@
 //! The forms of items that `load` reads and `dump` writes: lines of text, each of which carries any bytes, and hikv's own
 //! dumps (`hikv::dump`).
 
+mod changes;
 mod csv;
 mod jsonl;
 mod lines;
@@ -14,6 +15,7 @@ use std::path::Path;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
+pub(crate) use changes::{Change, ChangeReader, Operation};
 pub(crate) use tsv::Escaped;
 
 use lines::Lines;

@@ -51,6 +51,13 @@ pub(super) fn parse(line: &[u8], item: &mut Item) -> Result<(), String> {
     unescape(value, &mut item.value)
 }
 
+/// The bytes of one column.
+pub(super) fn unescaped(text: &[u8]) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    unescape(text, &mut bytes)?;
+    Ok(bytes)
+}
+
 fn unescape(mut text: &[u8], bytes: &mut Vec<u8>) -> Result<(), String> {
     bytes.clear();
     while let Some(plain) = text.iter().position(|&byte| byte == b'\\') {

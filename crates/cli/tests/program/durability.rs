@@ -71,12 +71,40 @@ fn a_journal_and_its_store_stay_together() {
     place.run("get", &["k"]).failed(2, &["journal.hikv", "another store"]);
 }
 
+#[test]
+fn the_journals_figures_and_its_interval_are_shown() {
+    let place = Place::new();
+    place.run("put", &["k", "v"]).succeeded();
+    let fields = String::from_utf8(place.run("stats", &["--json"]).succeeded()).unwrap();
+    for name in
+        ["log_bytes", "log_max_bytes", "log_unapplied_bytes", "log_sync_count", "loaded_bytes", "replayed_bytes"]
+    {
+        assert!(fields.contains(&format!("\"{name}\":")), "{name} is missing in {fields}");
+    }
+    let arguments = ["--addr", "127.0.0.1:0", "--durability", "buffered", "--sync-interval", "25"];
+    let serving = Serving::spawned(hikv("serve", &place.store(), &arguments));
+    assert!(serving.banner().contains("a log of at most 256.00 MiB, synced every 25 ms; "), "{}", serving.banner());
+    let request = b"INFO persistence\r\n";
+    let length = String::from_utf8(serving.ask(request, 4)).unwrap();
+    let answer = serving.ask(request, length.trim_start_matches('$').parse().unwrap());
+    let answer = String::from_utf8_lossy(&answer);
+    for line in ["durability:buffered", "sync_interval_ms:25", "log_max_bytes:268435456", "log_sync_count:"] {
+        assert!(answer.contains(line), "{line} is missing in {answer}");
+    }
+    serving.stop(Signal::TERM);
+    place.run("put", &["--sync-interval", "0", "k", "v"]).failed(2, &["--sync-interval", "0 is not in 1..=60000"]);
+    Place::on_tmpfs(12, |place| {
+        place.run("put", &["k", "v"]).succeeded();
+        assert!(!said(place).contains("log_bytes"), "{}", said(place));
+    });
+}
+
 /// The lines of a trace, in the order in which the calls began or ended.
 fn traced(place: &Place, request: &[u8]) -> Option<String> {
     let trace = place.file("trace");
     let serve = hikv("serve", &place.store(), &["--addr", "127.0.0.1:0", "--threads", "1"]);
     let mut strace = Command::new("strace");
-    strace.args(["-f", "-s", "64", "-e", "trace=read,recvfrom,write,writev,sendto,pwrite64,fdatasync,fsync", "-o"]);
+    strace.args(["-f", "-s", "256", "-e", "trace=read,recvfrom,write,writev,sendto,pwrite64,fdatasync,fsync", "-o"]);
     strace.arg(&trace).arg("--").arg(serve.get_program()).args(serve.get_args());
     strace.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     if Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_err() {
@@ -100,7 +128,7 @@ fn a_durable_set_is_synced_before_its_reply() {
     };
     let request = line_with(0, &["SET traced key"]);
     let reply = line_with(request, &["+OK"]);
-    let written = line_with(request, &["pwrite64("]);
+    let written = line_with(request, &["pwrite64(", "traced"]);
     let synced = line_with(written, &["fdatasync", "= 0"]);
     assert!(request < written && written < synced && synced < reply, "{written} {synced} {reply}:\n{trace}");
 }

@@ -35,9 +35,24 @@ impl Serving {
         Serving { child, out, banner, address }
     }
 
+    pub(crate) fn connect(&self) -> TcpStream {
+        TcpStream::connect(&self.address).unwrap()
+    }
+
+    /// What it said when it began.
+    pub(crate) fn banner(&self) -> &str {
+        &self.banner
+    }
+
+    /// The port that is served by TLS.
+    pub(crate) fn tls_port(&self) -> &str {
+        let (_, rest) = self.banner.split_once("tls         127.0.0.1:").unwrap();
+        rest.split(',').next().unwrap()
+    }
+
     /// The first `len_bytes` of the answer to `request`.
     pub(crate) fn ask(&self, request: &[u8], len_bytes: usize) -> Vec<u8> {
-        let mut socket = TcpStream::connect(&self.address).unwrap();
+        let mut socket = self.connect();
         socket.write_all(request).unwrap();
         let mut answer = vec![0; len_bytes];
         socket.read_exact(&mut answer).unwrap();

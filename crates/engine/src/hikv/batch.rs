@@ -2,7 +2,7 @@
 //!
 //! 1 each key's last operation alone counts; items and room for the record; items written, flushed; 2 the keys' pairs are
 //! locked, each key looked for, a ticket taken for each change; 3 to 7 the index; 8 tickets filled: what was replaced is
-//! retired. Where a segment or a queue has no room, locks and tickets are let go, room is made, and step 2 begins again.
+//! retired; 9 segments are told when items expire, after they were published (`index/src/partitioned_hash/due.rs`). Where a segment or a queue has no room, locks and tickets are let go, room is made, and step 2 begins again.
 //!
 //! # Lock order
 //! A turn -> pairs -> stashes -> (tickets). Who waits for room holds the turn alone, and is not pinned.
@@ -29,11 +29,20 @@ struct Prepared<'a, D: Dram> {
     item: Option<NewlyWritten<'a, D>>,
 }
 
+impl<D: Dram> Prepared<'_, D> {
+    /// When the key expires, if it does.
+    fn due(&self) -> Option<(u64, Expiry)> {
+        self.item.as_ref().filter(|item| !item.expiry.is_never()).map(|item| (self.signature, item.expiry))
+    }
+}
+
 /// A change that was noted in the batch.
 struct Noted<'a, T> {
     signature: u64,
     ticket: T,
     written: Written<'a>,
+    /// When the old item expires, if there is one.
+    old_expiry: Option<Expiry>,
 }
 
 /// Why step 2 came to no end.
@@ -112,7 +121,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     fn prepare_op<'a>(&'a self, signature: u64, op: BatchOp<'a>) -> Result<Prepared<'a, D>, Error> {
         let key = op.key();
         let Some(value) = op.value() else { return Ok(Prepared { signature, key, item: None }) };
-        let item = self.prepare(&NewItem { key, value, expiry: Expiry::NEVER })?;
+        let item = self.prepare(&NewItem { key, value, expiry: op.expiry() })?;
         Ok(Prepared { signature, key, item: Some(item) })
     }
 
@@ -132,7 +141,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         batch: &mut Batch<'a, M, D>,
         &Prepared { signature, key, ref item }: &Prepared<'a, D>,
     ) -> Result<Option<Noted<'a, O::Ticket<'a>>>, Stop> {
-        let found = batch.find(signature, |position| Ok::<_, Stop>(self.item_of(position, key)?.map(drop)))?;
+        let found =
+            batch.find(signature, |position| Ok::<_, Stop>(self.item_of(position, key)?.map(|item| item.expiry)))?;
         let new = item.as_ref().map(|item| item.position());
         match (&found, new) {
             (None, None) => return Ok(None),
@@ -141,7 +151,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             (Some(found), None) => batch.remove(signature, found),
         }
         let ticket = self.order.take(self.index.partition(signature)).ok_or(Stop::Queue)?;
-        Ok(Some(Noted { signature, ticket, written: Written { key, old: found.map(|found| found.position), new } }))
+        let (old, old_expiry) = found.map(|found| (found.position, found.value)).unzip();
+        Ok(Some(Noted { signature, ticket, written: Written { key, old, new }, old_expiry }))
     }
 
     /// Steps 3 to 8. The caller is pinned.
@@ -153,20 +164,30 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         turn: &Turn<'_>,
     ) -> Result<(), Error> {
         if noted.is_empty() {
-            return Ok(());
+            drop(batch);
+            return prepared.iter().try_for_each(|one| self.look_again(one.signature, one.key));
         }
+        let due: Vec<_> = prepared.iter().filter_map(Prepared::due).collect();
         for item in self.stamped_together(prepared, &noted)? {
             item.room.publish();
         }
         let finished = batch.commit(turn, record.publish());
-        for Noted { ticket, written, .. } in noted {
+        for (signature, expiry) in due {
+            self.index.lower_due_of(self.cx(), signature, expiry.ms());
+            self.reaper.expect(expiry);
+        }
+        for Noted { ticket, written, old_expiry, .. } in noted {
+            if old_expiry.is_some_and(|expiry| self.clock.is_past(expiry)) {
+                self.expired_hook.tell(written.key);
+            }
             self.order.tell(self.disposal(), ticket, written);
         }
         for (signature, segment) in finished.crowded {
             // The items are in; a split that finds no space now will be tried again by a later put.
             let _ = self.index.split(self.cx(), signature, segment);
         }
-        Ok(finished.durable?)
+        let _ = self.medium.acknowledge(finished.durable?)?;
+        Ok(())
     }
 
     /// The batch's items, of one snapshot epoch, and what live snapshots see of its keys kept: a snapshot has all of the batch

@@ -20,7 +20,7 @@ use super::HiKv;
 use super::item::{Item, NewItem};
 use super::order::Order;
 use super::publish::{Before, Outcome, Target};
-use crate::{Decide, Decision, Error, Expiry};
+use crate::{Decide, Decision, Error, Expiry, Held};
 
 /// What a decision makes of a key.
 pub(super) enum Change<'v> {
@@ -37,9 +37,9 @@ enum Attempt {
 }
 
 impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
-    /// [`Self::change`] by somebody who sees values alone.
+    /// [`Self::change`] by somebody who sees no items.
     pub(super) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
-        self.change(key, &mut |item| match decide(item.map(|item| item.value)) {
+        self.change(key, &mut |item| match decide(item.map(|item| Held { value: item.value, expiry: item.expiry })) {
             Decision::Keep => Change::Keep,
             Decision::Delete => Change::Delete,
             Decision::Put(value) => Change::Put { value, expiry: item.map_or(Expiry::NEVER, |item| item.expiry) },

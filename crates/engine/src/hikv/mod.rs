@@ -20,6 +20,7 @@ mod batch;
 mod check;
 mod compact;
 mod conditional;
+mod expired;
 mod expiry;
 pub mod image;
 mod item;
@@ -49,6 +50,7 @@ use pmem::{Dram, Medium};
 use crate::{Clock, EngineStats, Hasher};
 use background::Background;
 use compact::Compaction;
+use expired::ExpiredHook;
 use image::CleanImage;
 use order::{HashOnly, Order};
 use reaper::Reaper;
@@ -71,6 +73,7 @@ pub struct HiKv<M, D: Dram, O = HashOnly> {
     snapshots: Snapshots,
     clock: Clock,
     reaper: Reaper,
+    expired_hook: ExpiredHook,
     compaction: Compaction,
     verify_values: bool,
     order: O,

@@ -6,12 +6,12 @@
 //! | 2 they are ordered, together | free space |
 //! | 3 each key: bucket, ticket, entry with FRESH | some keys' new items, others' old ones; nobody has acted on the new ones |
 //! | 4 one commit, waited for | all new items |
-//! | 5 marks off, tickets filled | |
+//! | 5 marks off (unless the caller is going to wait itself), tickets filled | |
 //!
 //! So a group costs two fences, not two a key. It is not one step: for that there are batches.
 
 use arrayvec::ArrayVec;
-use pmem::{Canary, Dram, Level, Medium};
+use pmem::{Canary, Dram, Level, Medium, Waited};
 
 use super::HiKv;
 use super::item::NewItem;
@@ -90,13 +90,17 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
 
     /// Steps 4 and 5.
     fn settle_group<'a>(&'a self, pending: Group<Pending<'a, O::Ticket<'a>>>) -> Result<(), Error> {
-        let commit = || self.medium.wait(self.medium.commit(Level::Strongest));
-        if !self.medium.breaks(Canary::SettledBeforeCommit) {
-            commit()?;
+        let commit = || self.medium.acknowledge(self.medium.commit(Level::Strongest));
+        let is_early = self.medium.breaks(Canary::SettledBeforeCommit);
+        let waited = if is_early { Waited::Durable } else { commit()? };
+        for pending in pending {
+            match waited {
+                Waited::Durable => self.settle(pending)?,
+                Waited::Deferred => self.tell(pending.ticket, pending.written),
+            }
         }
-        pending.into_iter().try_for_each(|pending| self.settle(pending))?;
-        if self.medium.breaks(Canary::SettledBeforeCommit) {
-            commit()?;
+        if is_early {
+            let _ = commit()?;
         }
         Ok(())
     }

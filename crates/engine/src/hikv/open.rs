@@ -10,6 +10,7 @@ use pmem::{Dram, Medium};
 use super::HiKv;
 use super::background::Background;
 use super::compact::Compaction;
+use super::expired::ExpiredHook;
 use super::image::CleanImage;
 use super::order::{HashOnly, Ordered};
 use super::reaper::Reaper;
@@ -58,6 +59,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             snapshots: Snapshots::of_epoch(epoch),
             clock: Clock::default(),
             reaper: Reaper::default(),
+            expired_hook: ExpiredHook::default(),
             compaction: Compaction::above(None),
             verify_values: false,
             order: HashOnly,
@@ -80,6 +82,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             snapshots,
             clock,
             reaper,
+            expired_hook,
             compaction,
             verify_values,
             order: HashOnly,
@@ -97,6 +100,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             snapshots,
             clock,
             reaper,
+            expired_hook,
             compaction,
             verify_values,
             order,

@@ -1,6 +1,7 @@
 //! What the engine offers.
 
 use std::io::Read;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use super::read::{GROUP_COUNT, whole};
 use super::write::check_key;
 use crate::{
     BatchOp, Check, Clock, Compacted, CompactionProgress, Damage, Decide, Engine, EngineStats, Error, Expiry,
-    OrderedEngine, Progress, SnapshotEngine, Version, Wanted,
+    OnExpired, OrderedEngine, Progress, SnapshotEngine, Version, Wanted,
 };
 
 impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
@@ -101,6 +102,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         self.expiry_of(key)
     }
 
+    fn on_expired(&self, told: Option<Arc<OnExpired>>) {
+        self.expired_hook.set(told);
+    }
+
     fn clock(&self) -> &Clock {
         &self.clock
     }
@@ -148,6 +153,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
 
     fn step(&self) -> Result<Progress, Error> {
         self.background_step()
+    }
+
+    fn health(&self) -> Result<(), Error> {
+        Ok(self.medium.health()?)
     }
 
     fn sync(&self) -> Result<(), Error> {

@@ -61,7 +61,7 @@ pub(super) enum Committed {
 /// An entry that was published and not settled.
 pub(super) struct Pending<'k, T> {
     pub(super) written: Written<'k>,
-    /// When the old item expires, if there is one.
+    /// When the old item expires, if there is one that goes.
     pub(super) old_expiry: Option<Expiry>,
     pub(super) published: Published,
     pub(super) ticket: T,
@@ -145,6 +145,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
                 return Ok(Entered::Unexpected);
             }
             if old.is_none() && position.is_none() {
+                drop(bucket);
+                self.look_again(signature, key)?;
                 return Ok(Entered::NothingThere);
             }
             let Some(ticket) = self.order.take(self.index.partition(signature)) else {
@@ -170,7 +172,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
                     }
                     self.reaper.expect(expiry);
                     let written = Written { key, old, new: position };
-                    let old_expiry = found.map(|found| found.value);
+                    let old_expiry = found.filter(|_| !is_copy).map(|found| found.value);
                     return Ok(Entered::Published(Pending { written, old_expiry, published, ticket }));
                 }
                 Err(full) => {
@@ -181,19 +183,38 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         }
     }
 
+    /// A writer that publishes nothing has still seen that a key is absent, and under its lock it did not wait for that to be
+    /// durable. A reader does; or for whatever came later.
+    #[cold]
+    pub(super) fn look_again(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
+        if self.medium.is_journaled() {
+            self.find(signature, key)?;
+        }
+        Ok(())
+    }
+
     /// Steps 5 and 6.
     #[inline(always)]
     pub(super) fn settle<'a>(&'a self, pending: Pending<'_, O::Ticket<'a>>) -> Result<(), Error> {
-        let Pending { written, published, ticket, .. } = pending;
+        let Pending { written, old_expiry, published, ticket } = pending;
         published.settle(&self.medium)?;
+        if old_expiry.is_some_and(|expiry| self.clock.is_past(expiry)) {
+            self.expired_hook.tell(written.key);
+        }
         if self.medium.breaks(Canary::PlainZeroDelete)
             && let Written { old: Some(old), new: None, .. } = written
         {
             self.heap.free(&self.medium, place_of(old)?);
             return Ok(());
         }
-        self.order.tell(self.disposal(), ticket, written);
+        self.tell(ticket, written);
         Ok(())
+    }
+
+    /// Step 6.
+    #[inline(always)]
+    pub(super) fn tell<'a>(&'a self, ticket: O::Ticket<'a>, written: Written<'_>) {
+        self.order.tell(self.disposal(), ticket, written);
     }
 
     /// Steps 3 to 6. The caller is pinned.

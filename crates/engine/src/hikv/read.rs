@@ -29,6 +29,16 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         Ok(None)
     }
 
+    /// For whoever met items elsewhere than in the index, where no mark tells that they may not be durable: they are, once
+    /// this has returned, or whoever asked for them waits (`Medium::acknowledge`).
+    #[inline(always)]
+    pub(super) fn acknowledge_deferred(&self) -> Result<(), Error> {
+        if let Some(ticket) = self.medium.deferred() {
+            let _ = self.medium.acknowledge(ticket)?;
+        }
+        Ok(())
+    }
+
     #[inline(always)]
     pub(super) fn find(&self, signature: u64, key: &[u8]) -> Result<Option<(Position, Item<'_>)>, Error> {
         self.index.find(&self.medium, signature, |position| {

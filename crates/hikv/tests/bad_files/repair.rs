@@ -3,7 +3,7 @@
 use hikv::OpenError;
 use hikv::repair::{RepairError, Weight};
 
-use crate::aged::{Aged, EXTENT_ITEM, End, ITEM_HEADER_BYTES, SEGMENT, Salvaged, UNIT, key};
+use crate::aged::{Aged, EXTENT_ITEM, End, IMAGE_WORD, ITEM_HEADER_BYTES, SEGMENT, Salvaged, UNIT, key};
 
 const ENDS: [End; 2] = [End::Closed, End::Killed];
 /// Enough for segments that were split, and for old ones.
@@ -12,7 +12,6 @@ const FEW: usize = 600;
 /// Rounds of random damage for each end.
 const ROUND_COUNT: usize = 100;
 const COPIES: [usize; 2] = [0, 4_096];
-const IMAGE_WORD: usize = 8_384;
 const DEAD: u64 = 4;
 const LIVE: u64 = 2;
 

@@ -3,6 +3,7 @@
 
 mod damage;
 mod filling;
+mod levels;
 
 use std::fs;
 use std::path::PathBuf;

@@ -71,7 +71,7 @@ impl Image {
     fn put(&mut self, slot: Slot, signature: u64, position: Position) {
         let old = self.position(slot);
         self.0[slot.signature.0 as usize / 8] = signature;
-        self.0[slot.position.0 as usize / 8] = position.settled().in_place_of(old).word();
+        self.0[slot.position.0 as usize / 8] = position.in_place_of(old).word();
     }
 }
 

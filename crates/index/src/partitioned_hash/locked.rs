@@ -7,7 +7,7 @@ use pmem::{Canary, Medium, MediumError, Slot};
 use super::batch::Batches;
 use super::image::{Room, overflow_word, room};
 use super::layout::{Home, Way, entry_lines, slot};
-use super::ops::{Found, search};
+use super::ops::{Found, Searcher, is_free, search};
 use super::segment::Segment;
 use super::split::crowded_from_line;
 use crate::Position;
@@ -49,7 +49,7 @@ impl<'a, M: Medium> LockedHome<'a, M> {
         &self,
         mut visit: impl FnMut(Position) -> Result<Option<R>, E>,
     ) -> Result<Option<Found<R>>, E> {
-        search(self.medium, self.batches, self.segment.offset(), self.signature, &mut visit)
+        search(self.medium, Searcher::writer(self.batches), self.segment.offset(), self.signature, &mut visit)
     }
 
     /// The first free entry in the pair.
@@ -93,8 +93,7 @@ impl<'a, M: Medium> LockedHome<'a, M> {
 
     #[inline(always)]
     pub(super) fn is_free(&self, slot: Slot) -> bool {
-        let position = self.now(slot);
-        position.is_empty() || position.is_deleted() && !position.is_undecided()
+        is_free(self.medium, slot, self.now(slot))
     }
 
     #[inline(always)]

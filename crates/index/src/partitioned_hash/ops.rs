@@ -11,6 +11,12 @@
 //! | remove | 2 to 4, with the old position marked DELETED | the item, or a mark that reads as absent |
 //! |        | 5 position 0, not flushed | as before; only now may the slot be filled again |
 //!
+//! Where a log's writer does not wait itself (`Medium::acknowledge`), steps 4 and 5 are left to whoever meets the word: a
+//! reader takes FRESH away once the log is durable up to where the word was published; a removal's mark is taken away by
+//! the next who looks for a free entry, under the lock.
+//!
+//! A log's writer does not wait for a FRESH word that it finds under its lock: its own is behind it in the log.
+//!
 //! Readers may settle a word first, and a neighbour's insert may add its line's overflow bit to it: steps 4 and 5 go by
 //! the item that the word names. A word that names another one, or has lost the mark, leaves them nothing to do.
 //!
@@ -20,7 +26,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use heap::Heap;
-use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Slot, Ticket};
+use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Slot, Ticket, Waited};
 
 use super::batch::Batches;
 use super::due::NEVER;
@@ -76,7 +82,7 @@ impl PartitionedHash {
     ) -> Result<Option<R>, E> {
         let mut segment = self.root().offset(self.geometry, signature);
         loop {
-            if let Some(found) = search(medium, &self.batches, segment, signature, &mut visit)? {
+            if let Some(found) = search(medium, Searcher::reader(&self.batches), segment, signature, &mut visit)? {
                 return Ok(Some(found.value));
             }
             // A split may have moved the key to where an insert then put it: 'absent' holds only if none happened.
@@ -106,25 +112,57 @@ impl PartitionedHash {
     }
 }
 
+/// Who searches, and so what is done about a mark that stands for something undecided.
+#[derive(Clone, Copy)]
+pub(super) struct Searcher<'a> {
+    batches: &'a Batches,
+    is_writer: bool,
+}
+
+impl<'a> Searcher<'a> {
+    /// Somebody who acts on what it finds.
+    #[inline(always)]
+    fn reader(batches: &'a Batches) -> Searcher<'a> {
+        Searcher { batches, is_writer: false }
+    }
+
+    /// Somebody who holds the pair's lock, and so must not wait for a disk. What it publishes comes after what it finds, in
+    /// the log as well. Who publishes nothing has to look again, as a reader, before it says so.
+    #[inline(always)]
+    pub(super) fn writer(batches: &'a Batches) -> Searcher<'a> {
+        Searcher { batches, is_writer: true }
+    }
+
+    /// The word of the entry at `slot`, seen with such a mark, without one.
+    fn decided<M: Medium>(self, medium: &M, slot: Slot, seen: Position) -> Result<Position, MediumError> {
+        if self.is_writer && medium.is_journaled() && !seen.is_in_batch() {
+            // Noted, if it is not durable, for those who meet the item elsewhere: snapshots that see what is replaced.
+            let _ = medium.acknowledge_now(medium.commit_published(slot, seen.word()))?;
+            return Ok(seen.settled());
+        }
+        self.batches.decided(medium, slot, seen)
+    }
+}
+
 /// Searches one segment along the ways that the home line's bits allow.
 #[inline(always)]
 pub(super) fn search<M: Medium, R, E: From<MediumError>>(
     medium: &M,
-    batches: &Batches,
+    searcher: Searcher<'_>,
     segment: Offset,
     signature: u64,
     visit: &mut impl FnMut(Position) -> Result<Option<R>, E>,
 ) -> Result<Option<Found<R>>, E> {
     let home = Home::of(signature);
     let line = home.offset(segment);
-    if let Some(found) = search_line(medium, batches, line, signature, visit)? {
+    if let Some(found) = search_line(medium, searcher, line, signature, visit)? {
         return Ok(Some(found));
     }
     let marks = [Way::Bucket, Way::Partner, Way::Further].map(|way| has_way(medium, home, way, segment));
     if marks == [false; 3] {
         return Ok(None);
     }
-    search_overflow(medium, batches, segment, signature, marks, visit)
+    search_overflow(medium, searcher, segment, signature, marks, visit)
 }
 
 /// True if some entry of this home was put somewhere along `way`.
@@ -136,7 +174,7 @@ pub(super) fn has_way<M: Medium>(medium: &M, home: Home, way: Way, segment: Offs
 #[inline(never)]
 fn search_overflow<M: Medium, R, E: From<MediumError>>(
     medium: &M,
-    batches: &Batches,
+    searcher: Searcher<'_>,
     segment: Offset,
     signature: u64,
     marks: [bool; 3],
@@ -145,7 +183,7 @@ fn search_overflow<M: Medium, R, E: From<MediumError>>(
     let home = Home::of(signature);
     for (way, _) in [Way::Bucket, Way::Partner, Way::Further].into_iter().zip(marks).filter(|(_, marked)| *marked) {
         for line in home.lines(way, segment) {
-            if let Some(found) = search_line(medium, batches, line, signature, visit)? {
+            if let Some(found) = search_line(medium, searcher, line, signature, visit)? {
                 return Ok(Some(found));
             }
         }
@@ -153,7 +191,7 @@ fn search_overflow<M: Medium, R, E: From<MediumError>>(
     let mut chain = chained(medium, segment).filter(|_| marks[Way::Further as usize]);
     while let Some(segment) = chain {
         for line in entry_lines(segment) {
-            if let Some(found) = search_line(medium, batches, line, signature, visit)? {
+            if let Some(found) = search_line(medium, searcher, line, signature, visit)? {
                 return Ok(Some(found));
             }
         }
@@ -165,7 +203,7 @@ fn search_overflow<M: Medium, R, E: From<MediumError>>(
 #[inline(always)]
 fn search_line<M: Medium, R, E: From<MediumError>>(
     medium: &M,
-    batches: &Batches,
+    searcher: Searcher<'_>,
     line: Offset,
     signature: u64,
     visit: &mut impl FnMut(Position) -> Result<Option<R>, E>,
@@ -176,7 +214,7 @@ fn search_line<M: Medium, R, E: From<MediumError>>(
         hits &= hits - 1;
         let mut position = Position::from_word(medium.load(slot.position, Ordering::Acquire));
         if position.is_undecided() {
-            position = batches.decided(medium, slot, position)?;
+            position = searcher.decided(medium, slot, position)?;
         }
         if position.is_live()
             && let Some(value) = visit(position)?
@@ -187,21 +225,53 @@ fn search_line<M: Medium, R, E: From<MediumError>>(
     Ok(None)
 }
 
-/// Makes a FRESH word durable before anyone acts on it, and takes the mark away.
+/// Makes a FRESH word durable before anyone acts on it, and takes the mark away. Where the caller is going to wait itself
+/// (`Medium::acknowledge`) the mark stays.
 #[cold]
 #[inline(never)]
 pub(super) fn settle<M: Medium>(medium: &M, slot: Slot, seen: Position) -> Result<Position, MediumError> {
     let mut position = seen;
     while position.is_fresh() && medium.is_writable() && !medium.breaks(Canary::UnsettledRead) {
-        medium.flush_published(slot.position.span(8));
-        let ticket = medium.commit(Level::Strongest);
-        medium.wait(ticket)?;
+        let ticket = medium.commit_published(slot, position.word());
+        if medium.acknowledge(ticket)? == Waited::Deferred || outlives_its_item(medium, position) {
+            break;
+        }
         position = match medium.compare_exchange(slot.position, position.word(), position.settled().word()) {
             Ok(_) => position.settled(),
             Err(now) => Position::from_word(now),
         };
     }
     Ok(position.settled())
+}
+
+/// True if a FRESH word may be there when its item's room is already used anew, so that it may come back while somebody
+/// compares: of a removal whose writer has not waited. It is settled under its pair's lock alone ([`settle_locked`]).
+fn outlives_its_item<M: Medium>(medium: &M, position: Position) -> bool {
+    position.is_deleted() && medium.is_journaled()
+}
+
+/// True if `position`, the word at `slot`, is no entry and will be none, whatever happens. The caller holds the lock.
+#[inline(always)]
+pub(super) fn is_free<M: Medium>(medium: &M, slot: Slot, position: Position) -> bool {
+    position.is_empty() || position.is_deleted() && is_gone(medium, slot, position)
+}
+
+/// A log's writer may have left it to others to find out that a removal is durable.
+#[cold]
+fn is_gone<M: Medium>(medium: &M, slot: Slot, removed: Position) -> bool {
+    let is_durable = || medium.acknowledge_now(medium.commit_published(slot, removed.word())) == Ok(Waited::Durable);
+    !removed.is_in_batch() && (!removed.is_fresh() || medium.is_journaled() && is_durable())
+}
+
+/// Takes the mark away from a FRESH word that is durable, and says whether it is. Nobody is told of it, and the caller holds
+/// the lock of the pair, so a disk is not waited for.
+pub(super) fn settle_locked<M: Medium>(medium: &M, slot: Slot, seen: Position) -> Result<Waited, MediumError> {
+    let waited = medium.acknowledge_now(medium.commit_published(slot, seen.word()))?;
+    if waited == Waited::Durable {
+        // It fails only where a reader settled the word first.
+        let _ = medium.compare_exchange(slot.position, seen.word(), seen.settled().word());
+    }
+    Ok(waited)
 }
 
 /// A pair of buckets, locked: what a writer of one key works in.
@@ -332,8 +402,11 @@ impl Published {
     ///
     /// One of many is settled after a commit that its publisher waited for.
     pub fn settle<M: Medium>(self, medium: &M) -> Result<(), MediumError> {
-        if let Some(ticket) = self.ticket {
-            medium.wait(ticket)?;
+        if let Some(ticket) = self.ticket
+            && medium.acknowledge(ticket)? == Waited::Deferred
+            && !medium.breaks(Canary::DeferredSettled)
+        {
+            return Ok(());
         }
         let mut seen = self.word;
         // The word may have changed meanwhile: a reader settled it, or its line got an overflow bit.

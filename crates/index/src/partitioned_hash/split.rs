@@ -15,14 +15,15 @@
 use std::sync::atomic::Ordering;
 
 use heap::{HeapError, Place, PlaceKind};
-use pmem::{Canary, Dram, LINE_BYTES, Medium, Offset, seal};
+use pmem::{Canary, Dram, LINE_BYTES, Medium, MediumError, Offset, Waited, seal};
 
 use super::image::Image;
 use super::layout::{DEPTH_MAX, Header, Home, NEXT_BYTES, PAIR_COUNT, SEGMENT_ENTRY_COUNT, State, Way, record};
-use super::ops::settle;
+use super::ops::{is_free, settle_locked};
 use super::recover::{SplitRecord, record_of};
 use super::segment::{Entry, Segment};
 use super::{Context, Garbage, IndexError, PartitionedHash, Table, TableKind};
+use crate::Position;
 
 /// The smaller half must get at least this part of the entries, else a split makes no room: equal signatures.
 const SMALLER_HALF_MIN: u64 = 8;
@@ -150,7 +151,7 @@ impl PartitionedHash {
         partition: usize,
         wanted_count: usize,
     ) -> Result<(), HeapError> {
-        let is_free = |entry: &Entry| entry.position.is_empty() || entry.position.is_deleted();
+        let is_free = |entry: &Entry| is_free(cx.medium, entry.slot, entry.position);
         let free = segment.entries(cx.medium).skip(SEGMENT_ENTRY_COUNT as usize).filter(is_free);
         if free.take(wanted_count).count() == wanted_count {
             return Ok(());
@@ -188,7 +189,7 @@ impl Half {
         half.images[0].set_header(header);
         for entry in entries {
             half.counts[Home::of(entry.signature).pair as usize] += 1;
-            if !half.images[0].place(entry.signature, entry.position.item()) {
+            if !half.images[0].place(entry.signature, entry.position.moved()) {
                 half.place_in_chain(*entry);
             }
         }
@@ -197,11 +198,11 @@ impl Half {
 
     fn place_in_chain(&mut self, entry: Entry) {
         self.images[0].set_overflow(Home::of(entry.signature), Way::Further);
-        let full = |image: &mut Image| !image.place_anywhere(entry.signature, entry.position.item());
+        let full = |image: &mut Image| !image.place_anywhere(entry.signature, entry.position.moved());
         if self.images.len() == 1 || self.images.last_mut().is_some_and(full) {
             let mut image = Image::new();
             image.set_header(self.header.with(State::Chained));
-            image.place_anywhere(entry.signature, entry.position.item());
+            image.place_anywhere(entry.signature, entry.position.moved());
             self.images.push(image);
         }
     }
@@ -220,18 +221,31 @@ impl Half {
     }
 }
 
-/// What has to move. A word that is not durable yet becomes so first: its copy will not say that it was FRESH.
+/// What has to move. A log's word that is not durable yet stays FRESH in its copy. A removal leaves no copy, so it becomes
+/// durable first.
 fn live_entries<M: Medium, D: Dram>(cx: Context<'_, M, D>, segment: &Segment) -> Result<Vec<Entry>, HeapError> {
     let mut entries = Vec::with_capacity(SEGMENT_ENTRY_COUNT as usize);
     for mut entry in segment.entries(cx.medium) {
         if entry.position.is_fresh() {
-            entry.position = settle(cx.medium, entry.slot, entry.position).map_err(HeapError::from)?;
+            entry.position = settled_or_fresh(cx.medium, &entry)?;
         }
         if entry.position.is_live() {
             entries.push(entry);
         }
     }
     Ok(entries)
+}
+
+fn settled_or_fresh<M: Medium>(medium: &M, entry: &Entry) -> Result<Position, MediumError> {
+    let Entry { slot, position, .. } = *entry;
+    let waited = settle_locked(medium, slot, position)?;
+    if waited == Waited::Deferred && position.is_live() {
+        return Ok(if medium.breaks(Canary::SplitSettlesFresh) { position.settled() } else { position });
+    }
+    if waited == Waited::Deferred {
+        medium.wait(medium.commit_published(slot, position.word()))?;
+    }
+    Ok(position.settled())
 }
 
 pub(super) fn segment_place(offset: Offset) -> Place {

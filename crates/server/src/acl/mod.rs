@@ -63,7 +63,7 @@ impl Acl {
         let acl = Acl { users: Mutex::new(users), version: AtomicU64::new(1), file, log: Log::default() };
         acl.users.lock().entry(DEFAULT_USER.into()).or_insert_with(|| Arc::new(User::open_default()));
         if let Some(password) = &config.password {
-            acl.require_password(password);
+            acl.require_password(password.bytes());
         }
         Ok(acl)
     }

@@ -64,11 +64,16 @@ impl User {
         if self.selector.allows_all() { Ok(()) } else { self.check_rules(entry, request) }
     }
 
+    /// Whether the user may run the command, with some keys at least.
+    pub(crate) fn may_run(&self, entry: Entry) -> bool {
+        // What a client needs to become somebody else.
+        let is_for_all = entry.command.has(crate::table::flag::NO_AUTH);
+        is_for_all || self.selector.all_commands || self.selector.commands.contains(entry.number)
+    }
+
     fn check_rules(&self, entry: Entry, request: &Request<'_>) -> Result<(), Denied> {
         let command = entry.command;
-        // What a client needs to become somebody else.
-        let is_for_all = command.has(crate::table::flag::NO_AUTH);
-        if !is_for_all && !self.selector.all_commands && !self.selector.commands.contains(entry.number) {
+        if !self.may_run(entry) {
             return Err(Denied { reason: Reason::Command, object: command.name.into() });
         }
         for (index, access) in command.keys.positions(request.len()) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use crate::call::Call;
 use crate::clients::Record;
@@ -58,7 +59,7 @@ pub(crate) fn setinfo(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 pub(crate) fn info(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.session.show();
+    call.session.show(Instant::now());
     let mut line = call.session.record.line();
     line.push(b'\n');
     call.reply.verbatim(&line);
@@ -66,7 +67,7 @@ pub(crate) fn info(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 pub(crate) fn list(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.session.show();
+    call.session.show(Instant::now());
     let mut records = call.shared.clients.all();
     if call.request.len() > 2 {
         let option = call.argument(2).to_ascii_lowercase();
@@ -196,22 +197,51 @@ pub(crate) fn tracking(call: &mut Call<'_>) -> Result<(), Refusal> {
         let option = String::from_utf8_lossy(call.argument(3)).to_uppercase();
         return Err(Refusal::Names(format!("CLIENT TRACKING has no option '{option}' on this server")));
     }
-    call.session.tracks = match call.argument(2).to_ascii_lowercase().as_slice() {
-        b"on" => true,
-        b"off" => false,
-        _ => return Err(Refusal::Syntax),
-    };
+    call.session.tracks = on_or_off(call.argument(2), b"on", b"off")?;
     call.ok();
     Ok(())
 }
 
+/// Nobody is told in somebody else's place: 0 while the client tracks, -1 otherwise.
+pub(crate) fn getredir(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.reply.integer(if call.session.tracks { 0 } else { -1 });
+    Ok(())
+}
+
+pub(crate) fn trackinginfo(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let tracks = call.session.tracks;
+    call.reply.map(3);
+    call.reply.bulk(b"flags");
+    call.reply.set(1);
+    call.reply.bulk(if tracks { b"on" } else { b"off" });
+    call.reply.bulk(b"redirect");
+    call.reply.integer(if tracks { 0 } else { -1 });
+    call.reply.bulk(b"prefixes");
+    call.reply.array(0);
+    Ok(())
+}
+
+/// Tracking has none of the modes that this is for.
+pub(crate) fn caching(call: &mut Call<'_>) -> Result<(), Refusal> {
+    on_or_off(call.argument(2), b"yes", b"no")?;
+    Err(Sentence::NoCachingMode.into())
+}
+
+/// Reading leaves no trace in a key anyway.
+pub(crate) fn no_touch(call: &mut Call<'_>) -> Result<(), Refusal> {
+    on_or_off(call.argument(2), b"on", b"off")?;
+    call.ok();
+    Ok(())
+}
+
+fn on_or_off(argument: &[u8], on: &[u8], off: &[u8]) -> Result<bool, Refusal> {
+    let is_on = argument.eq_ignore_ascii_case(on);
+    if is_on || argument.eq_ignore_ascii_case(off) { Ok(is_on) } else { Err(Refusal::Syntax) }
+}
+
 /// Noted, and shown by `CLIENT LIST`: no client is ever evicted.
 pub(crate) fn no_evict(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let is_evictable = match call.argument(2).to_ascii_lowercase().as_slice() {
-        b"on" => false,
-        b"off" => true,
-        _ => return Err(Refusal::Syntax),
-    };
+    let is_evictable = !on_or_off(call.argument(2), b"on", b"off")?;
     call.session.record.is_evictable.store(is_evictable, Ordering::Relaxed);
     call.ok();
     Ok(())

@@ -3,8 +3,9 @@
 use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
 use crate::glob;
-use crate::notify::EXPIRED;
+use crate::mail::Mailbox;
 use crate::settings::{self, Effect, PARAMETERS};
+use crate::transport::ClientCertificate;
 
 /// A password is not told: it is not kept.
 pub(crate) fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -41,18 +42,41 @@ pub(crate) fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
         }
         changes.push((index, PARAMETERS[index].kind.canonical(value).map_err(|what| refused(&what))?));
     }
+    change_certificates(call, &changes)?;
     for (index, value) in changes {
         if PARAMETERS[index].effect == Effect::Password {
             call.shared.acl.require_password(value.as_bytes());
         }
         call.shared.settings.put(index, value);
     }
-    if call.shared.settings.notified_classes() & EXPIRED == 0 && call.shared.tracking.is_empty() {
-        call.shared.expirations.forget();
-    }
     call.shared.memory.forget();
+    // Loops may have to wake earlier from now on.
+    call.shared.mailboxes.iter().for_each(Mailbox::wake);
     call.ok();
     Ok(())
+}
+
+/// Has new connections served with other certificates, or with what the files hold now.
+fn change_certificates(call: &Call<'_>, changes: &[(usize, String)]) -> Result<(), Refusal> {
+    let mut changed = changes.iter().filter(|(index, _)| PARAMETERS[*index].effect == Effect::Tls).peekable();
+    let Some((first, _)) = changed.peek() else { return Ok(()) };
+    let refused = |what: String| {
+        let name = PARAMETERS[*first].name;
+        Refusal::Names(format!("CONFIG SET failed (possibly related to argument '{name}') - {what}"))
+    };
+    let Some(certificates) = &call.shared.certificates else {
+        return Err(refused("the server was not started with a port for TLS".into()));
+    };
+    let mut files = certificates.files();
+    for (index, value) in changed {
+        match PARAMETERS[*index].name {
+            "tls-cert-file" => files.certificate = value.into(),
+            "tls-key-file" => files.key = value.into(),
+            "tls-ca-cert-file" => files.client_ca = (!value.is_empty()).then(|| value.into()),
+            _ => files.client_certificate = ClientCertificate::by_name(value).unwrap_or_default(),
+        }
+    }
+    certificates.change(files).map_err(|error| refused(format!("Unable to update TLS configuration: {error}")))
 }
 
 pub(crate) fn resetstat(call: &mut Call<'_>) -> Result<(), Refusal> {

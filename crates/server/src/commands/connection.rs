@@ -7,6 +7,7 @@ use crate::acl::{DEFAULT_USER, Reason};
 use crate::call::Call;
 use crate::dispatch;
 use crate::errors::{Refusal, Sentence};
+use crate::log;
 
 pub(crate) fn auth(call: &mut Call<'_>) -> Result<(), Refusal> {
     match call.request.len() {
@@ -32,6 +33,7 @@ pub(super) fn log_in(call: &mut Call<'_>, name: &[u8], password: &[u8]) -> Resul
             Ok(())
         }
         None => {
+            log::auth_failed(call.shared, "redis", call.session.record.addr, name);
             let name = String::from_utf8_lossy(name).into_owned();
             dispatch::log_denied(call.shared, call.session, Reason::Auth, b"AUTH".into(), name);
             Err(Sentence::WrongPass.into())

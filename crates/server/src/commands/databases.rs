@@ -8,34 +8,34 @@ use super::moving::database_of;
 use crate::call::Call;
 use crate::databases::Slot;
 use crate::errors::{Refusal, Sentence};
+use crate::items::Items;
 use crate::shared::Shared;
 use crate::tracking;
 
 pub(crate) fn dbsize(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let count = key_count(call.shared, call.slot())?;
+    let count = key_count(call.shared, call.store(), call.slot())?;
     call.reply.integer(count as i64);
     Ok(())
 }
 
 /// How many keys a slot has. While no slot but the first was ever used, that is known; otherwise the keys of the others are
 /// counted, in the ordered index.
-pub(crate) fn key_count(shared: &Shared, slot: Slot) -> Result<u64, Refusal> {
+pub(crate) fn key_count(shared: &Shared, items: Items<'_>, slot: Slot) -> Result<u64, Refusal> {
     let databases = &shared.databases;
     if slot != Slot::FIRST {
-        return if databases.is_used(slot) { counted(shared, slot) } else { Ok(0) };
+        return if databases.is_used(slot) { counted(shared, items, slot) } else { Ok(0) };
     }
-    let mut count = shared.store.len()?.saturating_sub(databases.is_stored().into());
+    let mut count = items.len()?.saturating_sub(databases.is_stored().into());
     for other in Slot::all().skip(1).filter(|other| databases.is_used(*other)) {
-        count = count.saturating_sub(counted(shared, other)?);
+        count = count.saturating_sub(counted(shared, items, other)?);
     }
     Ok(count)
 }
 
-fn counted(shared: &Shared, slot: Slot) -> Result<u64, Refusal> {
-    let ordered = ordered(shared)?;
-    let mut count = 0;
+fn counted(shared: &Shared, items: Items<'_>, slot: Slot) -> Result<u64, Refusal> {
+    let (ordered, mut count) = (ordered(shared)?, 0);
     for range in slot.ranges(Bound::Unbounded, Bound::Unbounded) {
-        count += ordered.count::<Vec<u8>>(range)?;
+        count += items.count(ordered, range)?;
     }
     Ok(count)
 }
@@ -54,24 +54,23 @@ pub(crate) fn flushall(call: &mut Call<'_>) -> Result<(), Refusal> {
     check_options(call)?;
     let shared = call.shared;
     shared.watches.touch_where(|raw| shared.store.contains(raw).unwrap_or(true));
-    shared.databases.clear(&shared.store)?;
-    shared.expirations.forget();
+    shared.databases.clear(call.store())?;
     tracking::invalidate_all(shared);
     call.ok();
     Ok(())
 }
 
-/// One step where no other database has keys; otherwise the keys go one after the other, and a crash may leave some.
+/// One step where no other database has keys, or within a transaction; otherwise the keys go one after the other, and a
+/// crash may leave some.
 pub(crate) fn flushdb(call: &mut Call<'_>) -> Result<(), Refusal> {
     check_options(call)?;
     let (shared, slot) = (call.shared, call.slot());
     shared.watches.touch_where(|raw| slot.key_of(raw).is_some() && shared.store.contains(raw).unwrap_or(true));
-    shared.expirations.forget_where(|raw| slot.key_of(raw).is_some());
     if !shared.databases.is_stored() {
-        shared.store.clear()?;
+        call.store().clear()?;
     } else if shared.databases.is_used(slot) {
         for range in slot.ranges(Bound::Unbounded, Bound::Unbounded) {
-            ordered(shared)?.delete_range::<Vec<u8>>(range)?;
+            call.store().delete_range(ordered(shared)?, range)?;
         }
     }
     tracking::invalidate_all(shared);
@@ -91,7 +90,7 @@ pub(crate) fn swapdb(call: &mut Call<'_>) -> Result<(), Refusal> {
         let key = slots.iter().find_map(|slot| slot.key_of(raw));
         key.is_some_and(|key| slots.iter().any(|slot| shared.store.contains(slot.raw(key)).unwrap_or(true)))
     });
-    shared.databases.swap(&shared.store, a, b)?;
+    shared.databases.swap(call.store(), a, b)?;
     tracking::invalidate_all(shared);
     call.ok();
     Ok(())

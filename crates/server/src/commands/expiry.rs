@@ -1,5 +1,7 @@
 //! When keys expire: EXPIRE and the like, PERSIST, TTL and the like.
 
+use hikv::{Decision, Expiry};
+
 use super::times::{self, Unit};
 use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
@@ -32,28 +34,25 @@ pub(crate) fn pexpireat(call: &mut Call<'_>) -> Result<(), Refusal> {
     expire_by(call, times::UNIX_MILLISECONDS, "pexpireat")
 }
 
-/// With conditions it runs alone: the store does not show when a key expires in the step that changes it.
+/// One step, conditions and all. A moment that has come deletes the key.
 fn expire_by(call: &mut Call<'_>, unit: Unit, command: &'static str) -> Result<(), Refusal> {
     let conditions = Conditions::of(call)?;
     let ms = times::moment_of(call.integer(2)?, unit, command)?;
-    let is_changed = (call.request.len() == 3 || conditions.hold(call, ms)?) && set(call, ms)?;
+    let (is_past, mut is_changed) = (ms <= times::now_ms(), false);
+    call.store().update_item(call.key(1), |held| {
+        let held = held.filter(|held| conditions.hold(times::ms_of(held.expiry), ms));
+        is_changed = held.is_some();
+        match held {
+            None => Decision::Keep,
+            Some(_) if is_past => Decision::Delete,
+            Some(held) => Decision::PutUntil(held.value.to_vec().into(), times::expiry_at(ms)),
+        }
+    })?;
+    if is_changed {
+        call.changed(GENERIC, if is_past { "del" } else { "expire" }, 1);
+    }
     call.reply.integer(is_changed.into());
     Ok(())
-}
-
-fn set(call: &mut Call<'_>, ms: i64) -> Result<bool, Refusal> {
-    if ms <= times::now_ms() {
-        let is_deleted = call.store().delete(call.key(1))?;
-        if is_deleted {
-            call.changed(GENERIC, "del", 1);
-        }
-        return Ok(is_deleted);
-    }
-    let is_set = call.store().expire_at(call.key(1), times::time_of(ms))?;
-    if is_set {
-        call.changed(GENERIC, "expire", 1);
-    }
-    Ok(is_set)
 }
 
 impl Conditions {
@@ -79,19 +78,19 @@ impl Conditions {
         Ok(conditions)
     }
 
-    /// Whether the key may expire at `ms` from now on. One that does not expire is later than any.
-    fn hold(self, call: &Call<'_>, ms: i64) -> Result<bool, Refusal> {
-        let Some(old) = times::expiry_of(call.store(), &call.key(1))? else { return Ok(false) };
-        Ok(!(self.if_none && old.is_some()
+    /// Whether a key that expires at `old`, if it does, may expire at `ms` from now on. One that does not expire is later
+    /// than any.
+    fn hold(self, old: Option<i64>, ms: i64) -> bool {
+        !(self.if_none && old.is_some()
             || self.if_some && old.is_none()
             || self.if_later && old.is_none_or(|old| ms <= old)
-            || self.if_earlier && old.is_some_and(|old| ms >= old)))
+            || self.if_earlier && old.is_some_and(|old| ms >= old))
     }
 }
 
 pub(crate) fn persist(call: &mut Call<'_>) -> Result<(), Refusal> {
     let expires = times::expiry_of(call.store(), &call.key(1))?.flatten().is_some();
-    let is_changed = expires && call.store().persist(call.key(1))?;
+    let is_changed = expires && call.store().expire(call.key(1), Expiry::NEVER)?;
     if is_changed {
         call.changed(GENERIC, "persist", 1);
     }

@@ -3,12 +3,16 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use hikv::JournalStats;
+
 use super::databases;
 use super::hello::REDIS_VERSION;
 use crate::call::Call;
 use crate::databases::DATABASE_COUNT;
 use crate::errors::Refusal;
+use crate::items::Items;
 use crate::shared::Shared;
+use crate::telemetry::Counted;
 
 type Lines = Vec<(Cow<'static, str>, String)>;
 
@@ -17,12 +21,13 @@ struct Section {
     lines: fn(&Shared) -> Result<Lines, Refusal>,
 }
 
-static SECTIONS: [Section; 9] = [
+static SECTIONS: [Section; 10] = [
     Section { title: "Server", lines: server },
     Section { title: "Clients", lines: clients },
     Section { title: "Memory", lines: memory },
     Section { title: "Persistence", lines: persistence },
     Section { title: "Order", lines: order },
+    Section { title: "Snapshots", lines: snapshots },
     Section { title: "Stats", lines: stats },
     Section { title: "Replication", lines: replication },
     Section { title: "Cluster", lines: cluster },
@@ -94,10 +99,13 @@ fn memory(shared: &Shared) -> Result<Lines, Refusal> {
 
 fn persistence(shared: &Shared) -> Result<Lines, Refusal> {
     let stats = shared.store.stats();
-    Ok(lines([
+    let mut fields = lines([
         ("loading", "0".into()),
         ("async_loading", "0".into()),
-        ("rdb_bgsave_in_progress", "0".into()),
+        ("rdb_bgsave_in_progress", u8::from(shared.saves.is_running()).to_string()),
+        ("rdb_last_save_time", shared.saves.last_s().to_string()),
+        ("rdb_last_bgsave_status", if shared.saves.has_failed() { "err" } else { "ok" }.into()),
+        ("rdb_last_bgsave_time_sec", shared.saves.took_s().to_string()),
         ("aof_enabled", "0".into()),
         ("aof_rewrite_in_progress", "0".into()),
         ("aof_rewrite_scheduled", "0".into()),
@@ -105,7 +113,25 @@ fn persistence(shared: &Shared) -> Result<Lines, Refusal> {
         ("medium", stats.medium.into()),
         ("durability", stats.durability.into()),
         ("durability_why", stats.durability_why.into()),
-    ]))
+    ]);
+    fields.extend(stats.journal.map(journal).into_iter().flatten());
+    Ok(fields)
+}
+
+fn journal(stats: JournalStats) -> Lines {
+    lines([
+        ("log_bytes", stats.log_bytes.to_string()),
+        ("log_max_bytes", stats.log_max_bytes.to_string()),
+        ("log_unapplied_bytes", stats.log_unapplied_bytes.to_string()),
+        ("log_unsynced_bytes", stats.log_unsynced_bytes.to_string()),
+        ("log_written_bytes", stats.log_written_bytes.to_string()),
+        ("log_sync_count", stats.log_sync_count.to_string()),
+        ("sync_interval_ms", stats.sync_interval_ms.to_string()),
+        ("loaded_bytes", stats.loaded_bytes.to_string()),
+        ("load_seconds", format!("{:.3}", stats.load_seconds)),
+        ("replayed_bytes", stats.replayed_bytes.to_string()),
+        ("replay_seconds", format!("{:.3}", stats.replay_seconds)),
+    ])
 }
 
 fn order(shared: &Shared) -> Result<Lines, Refusal> {
@@ -120,11 +146,23 @@ fn order(shared: &Shared) -> Result<Lines, Refusal> {
     ]))
 }
 
+fn snapshots(shared: &Shared) -> Result<Lines, Refusal> {
+    let stats = shared.store.stats();
+    Ok(lines([
+        ("snapshot_count", stats.snapshot_count.to_string()),
+        ("oldest_snapshot_seconds", format!("{:.3}", stats.oldest_snapshot_seconds)),
+        ("kept_count", stats.kept_count.to_string()),
+        ("kept_bytes", stats.kept_bytes.to_string()),
+    ]))
+}
+
 fn stats(shared: &Shared) -> Result<Lines, Refusal> {
-    let totals = shared.totals();
+    let (totals, counted) = (shared.totals(), Counted::of(&shared.loops));
     Ok(lines([
         ("total_connections_received", totals.connections.to_string()),
         ("total_commands_processed", totals.commands.to_string()),
+        ("total_net_input_bytes", counted.input_bytes.to_string()),
+        ("total_net_output_bytes", counted.output_bytes.to_string()),
         ("keyspace_hits", totals.hits.to_string()),
         ("keyspace_misses", totals.misses.to_string()),
         ("expired_keys", shared.store.stats().reaped_count.to_string()),
@@ -147,7 +185,7 @@ fn cluster(_: &Shared) -> Result<Lines, Refusal> {
 fn keyspace(shared: &Shared) -> Result<Lines, Refusal> {
     let mut lines = Lines::new();
     for db in 0..DATABASE_COUNT as u8 {
-        let count = databases::key_count(shared, shared.databases.slot(db))?;
+        let count = databases::key_count(shared, Items::new(&shared.store, None), shared.databases.slot(db))?;
         if count > 0 {
             lines.push((format!("db{db}").into(), format!("keys={count},expires=0,avg_ttl=0")));
         }

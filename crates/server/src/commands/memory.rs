@@ -30,7 +30,7 @@ pub(crate) fn purge(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 pub(crate) fn doctor(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let stats = call.store().stats();
+    let stats = call.shared.store.stats();
     let text = format!(
         "The region has {} bytes, of which items and index occupy {}; indexes take {} bytes of volatile memory.\n",
         stats.region_bytes, stats.live_bytes, stats.dram_bytes

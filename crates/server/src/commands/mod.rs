@@ -5,6 +5,7 @@ pub(crate) mod acl;
 pub(crate) mod bitfield;
 pub(crate) mod bits;
 pub(crate) mod client;
+pub(crate) mod client_waiting;
 pub(crate) mod command;
 pub(crate) mod config;
 pub(crate) mod connection;

@@ -1,12 +1,9 @@
-//! Items that get another key or another database: RENAME, COPY, MOVE. They run alone. For a crash, RENAME and MOVE are one
-//! step where the item does not expire; otherwise it may be left under both keys.
+//! Items that get another key or another database: RENAME, COPY, MOVE. They run alone, and are one step for a crash.
 
-use hikv::WriteBatch;
-
-use super::times;
 use crate::call::Call;
 use crate::databases::{DATABASE_COUNT, Slot};
 use crate::errors::{Refusal, Sentence};
+use crate::items::Change;
 use crate::notify::GENERIC;
 
 pub(crate) fn rename(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -36,27 +33,17 @@ fn rename_if(call: &mut Call<'_>, replaces: bool) -> Result<bool, Refusal> {
     Ok(true)
 }
 
-/// Gives an item another key, in place of what is there.
+/// Gives an item another key, in place of what is there; it expires when it did before.
 fn move_item(call: &Call<'_>, from: &[u8], to: &[u8]) -> Result<bool, Refusal> {
-    if times::expiry_of(call.store(), from)?.flatten().is_some() {
-        // A batch has no puts of keys that expire.
-        return Ok(copy_item(call, from, to)? && call.store().delete(from)?);
-    }
-    let Some(value) = call.store().get(from)? else { return Ok(false) };
-    let mut batch = WriteBatch::new();
-    batch.put(to, value).delete(from);
-    call.store().write(&batch)?;
+    let Some((value, expiry)) = call.store().held(from)? else { return Ok(false) };
+    call.store().change_all(&[(to, Change::Put(&value, expiry)), (from, Change::Delete)])?;
     Ok(true)
 }
 
 /// Puts a copy of one item, which expires when it does, in the place of another; false if there is none.
 fn copy_item(call: &Call<'_>, from: &[u8], to: &[u8]) -> Result<bool, Refusal> {
-    let Some(value) = call.store().get(from)? else { return Ok(false) };
-    match times::expiry_of(call.store(), from)? {
-        None => return Ok(false),
-        Some(None) => call.store().put(to, value)?,
-        Some(Some(ms)) => call.store().put_expiring_at(to, value, times::time_of(ms))?,
-    }
+    let Some((value, expiry)) = call.store().held(from)? else { return Ok(false) };
+    call.store().change_all(&[(to, Change::Put(&value, expiry))])?;
     Ok(true)
 }
 

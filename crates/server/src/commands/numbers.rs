@@ -25,7 +25,7 @@ pub(crate) fn decrby(call: &mut Call<'_>) -> Result<(), Refusal> {
     add(call, by, "decrby")
 }
 
-fn add(call: &mut Call<'_>, by: i64, event: &str) -> Result<(), Refusal> {
+fn add(call: &mut Call<'_>, by: i64, event: &'static str) -> Result<(), Refusal> {
     let sum = call.store().increment(call.key(1), by)?;
     call.changed(STRING, event, 1);
     call.reply.integer(sum);

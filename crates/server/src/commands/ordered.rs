@@ -5,8 +5,9 @@ use std::ops::Bound;
 use hikv::{Error, Item, Ordered};
 
 use crate::call::Call;
-use crate::databases::Slot;
+use crate::databases::RawRange;
 use crate::errors::Refusal;
+use crate::items::Items;
 use crate::shared::Shared;
 
 /// What one reply may hold; it is made in one go, and others wait meanwhile.
@@ -65,7 +66,7 @@ pub(crate) fn countrange(call: &mut Call<'_>) -> Result<(), Refusal> {
     if !is_empty(low, high) {
         let ordered = ordered(call.shared)?;
         for range in call.slot().ranges(end(low), end(high)) {
-            count += ordered.count::<Vec<u8>>(range)?;
+            count += call.store().count(ordered, range)?;
         }
     }
     call.reply.integer(count as i64);
@@ -118,7 +119,8 @@ fn ordered(shared: &Shared) -> Result<&Ordered, Refusal> {
 /// Replies with the items between two keys.
 fn answer(call: &mut Call<'_>, low: Bound<&[u8]>, high: Bound<&[u8]>, options: &Options) -> Result<(), Refusal> {
     let slot = call.slot();
-    let items = gather(ordered(call.shared)?, slot, low, high, options)?;
+    let ranges = slot.ranges(low, high);
+    let items = gather(call.store(), ordered(call.shared)?, ranges, options)?;
     let told_count = if options.parts == Parts::Both { 2 } else { 1 };
     call.reply.array(told_count * items.len());
     for (raw, value) in &items {
@@ -134,32 +136,26 @@ fn answer(call: &mut Call<'_>, low: Bound<&[u8]>, high: Bound<&[u8]>, options: &
 
 /// One item is taken whatever its length.
 fn gather(
+    items: Items<'_>,
     ordered: &Ordered,
-    slot: Slot,
-    low: Bound<&[u8]>,
-    high: Bound<&[u8]>,
+    mut ranges: Vec<RawRange>,
     options: &Options,
 ) -> Result<Vec<Item>, Refusal> {
-    let mut ranges = slot
-        .ranges(low, high)
-        .into_iter()
-        .map(|range| ordered.range::<Vec<u8>>(range))
-        .collect::<Result<Vec<_>, _>>()?;
     if options.reverse {
         ranges.reverse();
     }
-    let (mut items, mut len_bytes) = (Vec::new(), 0);
-    for mut range in ranges {
-        while items.len() < options.limit {
-            let next = if options.reverse { range.next_back() } else { range.next() };
-            let Some(item) = next else { break };
+    let (mut gathered, mut len_bytes) = (Vec::new(), 0);
+    for range in ranges {
+        let mut range = items.range(ordered, range, options.reverse)?;
+        while gathered.len() < options.limit {
+            let Some(item) = range.next() else { break };
             let (key, value) = item?;
             len_bytes += key.len() + value.len();
-            if !items.is_empty() && len_bytes > REPLY_BYTES_MAX {
+            if !gathered.is_empty() && len_bytes > REPLY_BYTES_MAX {
                 return Err(Refusal::ReplyLength { len_bytes_max: REPLY_BYTES_MAX });
             }
-            items.push((key, value));
+            gathered.push((key, value));
         }
     }
-    Ok(items)
+    Ok(gathered)
 }

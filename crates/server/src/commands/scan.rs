@@ -26,7 +26,7 @@ pub(crate) fn scan(call: &mut Call<'_>) -> Result<(), Refusal> {
     let options = Options::of(call.request.arguments().skip(1))?;
     let (slot, mut keys, mut key_bytes, mut seen) = (call.slot(), Vec::new(), 0, 0);
     loop {
-        cursor = call.store().walk(cursor, |raw, _| {
+        cursor = call.store().walk(cursor, |raw| {
             seen += 1;
             if let Some(key) = slot.key_of(raw).filter(|key| options.shows(key)) {
                 key_bytes += key.len();
@@ -77,7 +77,7 @@ fn count_of(argument: &[u8]) -> Result<u64, Refusal> {
 pub(crate) fn keys(call: &mut Call<'_>) -> Result<(), Refusal> {
     let (slot, pattern, mut cursor, mut keys) = (call.slot(), call.argument(1), 0, Vec::new());
     loop {
-        cursor = call.store().walk(cursor, |raw, _| {
+        cursor = call.store().walk(cursor, |raw| {
             if let Some(key) = slot.key_of(raw).filter(|key| glob::matches(pattern, key)) {
                 keys.push(key.to_vec());
             }
@@ -104,7 +104,7 @@ pub(crate) fn randomkey(call: &mut Call<'_>) -> Result<(), Refusal> {
             // A whole pass from the start, which sees each key once.
             (found, is_whole_pass) = (Vec::new(), true);
         }
-        cursor = call.store().walk(cursor, |raw, _| found.extend(slot.key_of(raw).map(<[u8]>::to_vec)))?;
+        cursor = call.store().walk(cursor, |raw| found.extend(slot.key_of(raw).map(<[u8]>::to_vec)))?;
         if cursor == 0 && is_whole_pass {
             break;
         }

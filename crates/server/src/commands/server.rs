@@ -21,24 +21,29 @@ pub(crate) fn role(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The present: every write is in the store when it is answered.
 pub(crate) fn lastsave(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    call.reply.integer(now.as_secs() as i64);
+    call.reply.integer(call.shared.saves.last_s() as i64);
     Ok(())
 }
 
-/// There is nothing left to be saved: every write is in the store when it is answered. No copy is made.
+/// The other event loops go on meanwhile, but for commands that run alone.
 pub(crate) fn save(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.shared.saves.save(&call.shared.store)?;
     call.ok();
     Ok(())
 }
 
+/// There is nothing to wait for, so `SCHEDULE` makes no difference.
 pub(crate) fn bgsave(call: &mut Call<'_>) -> Result<(), Refusal> {
+    if !call.request.arguments().all(|argument| argument.eq_ignore_ascii_case(b"schedule")) {
+        return Err(Refusal::Syntax);
+    }
+    call.shared.saves.save_in_background(&call.shared.store)?;
     call.reply.simple("Background saving started");
     Ok(())
 }
 
+/// There is no such file; every write is in the store when it is answered.
 pub(crate) fn bgrewriteaof(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.simple("Background append only file rewriting started");
     Ok(())
@@ -54,12 +59,17 @@ pub(crate) fn monitor(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// Answers nothing where it succeeds: the connection ends.
 pub(crate) fn shutdown(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let mut saves = false;
     for option in call.request.arguments() {
         match option.to_ascii_lowercase().as_slice() {
-            b"nosave" | b"save" | b"now" | b"force" => {}
+            b"save" => saves = true,
+            b"nosave" | b"now" | b"force" => {}
             b"abort" => return Err(Refusal::Names("No shutdown in progress.".into())),
             _ => return Err(Refusal::Syntax),
         }
+    }
+    if saves {
+        call.shared.saves.save(&call.shared.store)?;
     }
     call.session.closing = true;
     call.shared.stop.stop();

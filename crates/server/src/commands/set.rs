@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use hikv::{Decision, Expiry, Limits, WriteBatch};
+use hikv::{Decision, Expiry};
 
 use super::times::{self, Unit};
 use crate::call::Call;
 use crate::errors::Refusal;
+use crate::items::Change;
 use crate::notify::{GENERIC, STRING};
 
 /// When a value is put.
@@ -95,7 +96,7 @@ fn put(call: &mut Call<'_>, index: usize, options: &Options) -> Result<(bool, Op
             _ if !is_put => Decision::Keep,
             Until::Kept => Decision::Put(Cow::Borrowed(value)),
             Until::Forever => Decision::PutUntil(Cow::Borrowed(value), Expiry::NEVER),
-            Until::Moment(ms) => Decision::PutUntil(Cow::Borrowed(value), Expiry::at_ms(ms.max(0) as u64)),
+            Until::Moment(ms) => Decision::PutUntil(Cow::Borrowed(value), times::expiry_at(ms)),
         }
     })?;
     if is_put {
@@ -136,8 +137,8 @@ pub(crate) fn getset(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// One step for a crash as well, up to [`Limits::BATCH_OP_COUNT_MAX`] keys; beyond that, one for each so many. It runs alone,
-/// so that nobody who reads several keys sees some of them set.
+/// One step for a crash as well ([`Items::change_all`](crate::items::Items::change_all)). It runs alone, so that nobody who
+/// reads several keys sees some of them set.
 pub(crate) fn mset(call: &mut Call<'_>) -> Result<(), Refusal> {
     let pairs = pairs_of(call, "mset")?;
     put_pairs(call, &pairs)?;
@@ -168,11 +169,8 @@ fn pairs_of<'a>(call: &Call<'a>, command: &'static str) -> Result<Vec<Pair<'a>>,
 }
 
 fn put_pairs(call: &mut Call<'_>, pairs: &[Pair<'_>]) -> Result<(), Refusal> {
-    for pairs in pairs.chunks(Limits::BATCH_OP_COUNT_MAX) {
-        let mut batch = WriteBatch::new();
-        pairs.iter().for_each(|(key, value)| _ = batch.put(key, value));
-        call.store().write(&batch)?;
-    }
+    let changes: Vec<_> = pairs.iter().map(|(key, value)| (&**key, Change::Put(value, Expiry::NEVER))).collect();
+    call.store().change_all(&changes)?;
     (1..call.request.len()).step_by(2).for_each(|index| call.changed(STRING, "set", index));
     Ok(())
 }
@@ -180,7 +178,7 @@ fn put_pairs(call: &mut Call<'_>, pairs: &[Pair<'_>]) -> Result<(), Refusal> {
 /// Sets the value if it is the one expected; 1 if it was.
 pub(crate) fn cas(call: &mut Call<'_>) -> Result<(), Refusal> {
     let (expected, new) = (call.argument(2), call.argument(3));
-    let is_put = call.store().compare_and_swap(call.key(1), Some(expected), Some(new))?;
+    let is_put = call.store().compare_and_swap(call.key(1), expected, new)?;
     if is_put {
         call.changed(STRING, "set", 1);
     }

@@ -1,10 +1,9 @@
 //! Times at which keys expire, as clients give and get them.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-use hikv::{Clock, Error, Store, Ttl};
+use hikv::{Clock, Expiry};
 
 use crate::errors::Refusal;
+use crate::items::Items;
 
 /// What a number of an option counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,23 +51,17 @@ pub(super) fn positive_moment_of(argument: &[u8], unit: Unit, command: &'static 
     moment_of(number, unit, command)
 }
 
-/// As the store wants it.
-pub(super) fn time_of(ms: i64) -> SystemTime {
-    UNIX_EPOCH + Duration::from_millis(ms.max(0) as u64)
+/// A moment that was checked, as the store wants it.
+pub(super) fn expiry_at(ms: i64) -> Expiry {
+    Expiry::at_ms(ms.max(0) as u64)
+}
+
+/// A moment of the store, in milliseconds since the Unix epoch; `None` for never.
+pub(super) fn ms_of(expiry: Expiry) -> Option<i64> {
+    (!expiry.is_never()).then(|| i64::try_from(expiry.ms()).unwrap_or(i64::MAX))
 }
 
 /// When the key expires, in milliseconds since the Unix epoch, `None` for never; nothing if there is no such key.
-pub(super) fn expiry_of(store: &Store, key: &[u8]) -> Result<Option<Option<i64>>, Error> {
-    loop {
-        // The store tells what is left: that is exact where the clock shows the same before and after.
-        let before_ms = now_ms();
-        let left = match store.ttl(key)? {
-            None => return Ok(None),
-            Some(Ttl::Unlimited) => return Ok(Some(None)),
-            Some(Ttl::Left(left)) => left,
-        };
-        if now_ms() == before_ms {
-            return Ok(Some(Some(before_ms.saturating_add(left.as_millis() as i64))));
-        }
-    }
+pub(super) fn expiry_of(items: Items<'_>, key: &[u8]) -> Result<Option<Option<i64>>, Refusal> {
+    Ok(items.expires_at(key)?.map(ms_of))
 }

@@ -1,13 +1,17 @@
 //! MULTI, EXEC, DISCARD, WATCH, UNWATCH.
 //!
-//! EXEC runs alone: nobody sees some of its changes without the others. A crash may leave some of them.
+//! EXEC runs alone, and its changes are written as one batch when its last command is done: neither a client nor a crash
+//! sees some of them without the others (`items/pending.rs`).
 
 use std::sync::atomic::Ordering;
 
 use crate::call::Call;
 use crate::dispatch;
 use crate::errors::{Refusal, Sentence};
+use crate::items::{Pending, Told};
+use crate::notify;
 use crate::session::Transaction;
+use crate::telemetry::Kind;
 use crate::watch::Watched;
 
 pub(crate) fn multi(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -37,10 +41,29 @@ pub(crate) fn exec(call: &mut Call<'_>) -> Result<(), Refusal> {
         call.reply.null_array();
         return Ok(());
     }
+    let (pending, reply_start) = (Pending::default(), call.reply.len_bytes());
     call.session.is_executing = true;
-    execute_all(call, &transaction);
+    execute_all(call, &transaction, &pending);
     call.session.is_executing = false;
-    Ok(())
+    write(call, pending, reply_start)
+}
+
+/// Writes what the commands have changed; if that fails, nothing of it has happened, and the replies are taken back.
+fn write(call: &mut Call<'_>, pending: Pending, reply_start: usize) -> Result<(), Refusal> {
+    let shared = call.shared;
+    match pending.commit(&shared.store) {
+        Ok(told) => {
+            for Told { class, event, db, slot, key } in told {
+                notify::tell_changed(shared, class, event, (db, slot, &key));
+            }
+            Ok(())
+        }
+        Err(refusal) => {
+            shared.databases.reload(&shared.store)?;
+            call.reply.truncate(reply_start);
+            Err(refusal)
+        }
+    }
 }
 
 /// Whether a watched key was changed, or has expired.
@@ -56,7 +79,7 @@ fn is_overtaken(call: &Call<'_>) -> Result<bool, Refusal> {
     Ok(false)
 }
 
-fn execute_all(call: &mut Call<'_>, transaction: &Transaction) {
+fn execute_all(call: &mut Call<'_>, transaction: &Transaction, pending: &Pending) {
     let requests = &transaction.requests;
     call.reply.array(requests.len());
     for index in 0..requests.len() {
@@ -67,11 +90,12 @@ fn execute_all(call: &mut Call<'_>, transaction: &Transaction) {
             request,
             reply: call.reply.reborrow(),
             tally: &mut *call.tally,
+            pending: Some(pending),
         };
         let outcome = dispatch::admit(&request, step.session).and_then(|entry| dispatch::execute(entry, &mut step));
         if let Err(refusal) = outcome {
             dispatch::note_refused(&refusal, call.session, call.shared);
-            call.tally.errors += 1;
+            call.tally.add_error(Kind::Transaction);
             call.reply.error(&refusal.text());
         }
         // It may have been changed by HELLO.

@@ -2,15 +2,22 @@
 
 mod parameters;
 
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use std::path::PathBuf;
 
 use parking_lot::Mutex;
 use resp::Limits;
 
-pub(crate) use parameters::{Effect, PARAMETERS, by_name};
+pub(crate) use parameters::{Effect, PARAMETERS, by_name, bytes_of};
 
-use crate::Config;
 use crate::notify::{self, Class};
+use crate::output_limits::{Limit, OutputLimits, SharedLimit};
+use crate::{Config, LogControl, LogLevel};
+
+fn port_of(addr: &str) -> &str {
+    addr.rsplit_once(':').map_or("0", |(_, port)| port)
+}
 
 /// Values as texts, and those that are needed often as numbers.
 pub(crate) struct Settings {
@@ -18,10 +25,16 @@ pub(crate) struct Settings {
     clients_max: AtomicUsize,
     memory_bytes_max: AtomicU64,
     bulk_bytes_max: AtomicUsize,
+    is_protected: AtomicBool,
     notified_classes: AtomicU32,
     slow_us_min: AtomicI64,
     slow_count_max: AtomicUsize,
     latency_ms_min: AtomicU64,
+    log: Option<LogControl>,
+    reply_limit: SharedLimit,
+    message_limit: SharedLimit,
+    idle_seconds_max: AtomicU64,
+    keep_alive_seconds: AtomicU32,
 }
 
 impl Settings {
@@ -31,21 +44,35 @@ impl Settings {
             clients_max: AtomicUsize::new(0),
             memory_bytes_max: AtomicU64::new(0),
             bulk_bytes_max: AtomicUsize::new(0),
+            is_protected: AtomicBool::new(true),
             notified_classes: AtomicU32::new(0),
             slow_us_min: AtomicI64::new(0),
             slow_count_max: AtomicUsize::new(0),
             latency_ms_min: AtomicU64::new(0),
+            log: config.log.clone(),
+            reply_limit: SharedLimit::default(),
+            message_limit: SharedLimit::default(),
+            idle_seconds_max: AtomicU64::new(0),
+            keep_alive_seconds: AtomicU32::new(0),
         };
+        let tls = config.tls.as_ref();
+        let shown = |path: Option<&PathBuf>| path.map(|path| path.display().to_string()).unwrap_or_default();
         let (host, port) = config.addr.rsplit_once(':').unwrap_or((&config.addr, "0"));
-        let file = config.acl_file.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
         for (name, value) in [
             ("bind", host.to_owned()),
             ("port", port.to_owned()),
-            ("aclfile", file),
+            ("aclfile", shown(config.acl_file.as_ref())),
             ("io-threads", config.threads.to_string()),
             ("maxclients", config.max_clients.to_string()),
             ("proto-max-bulk-len", config.bulk_bytes_max.to_string()),
+            ("http", config.http.clone().unwrap_or_default()),
+            ("loglevel", config.log.as_ref().map_or(LogLevel::Notice, LogControl::level).name().to_owned()),
             ("protected-mode", if config.protected { "yes" } else { "no" }.to_owned()),
+            ("tls-auth-clients", tls.map_or("no", |tls| tls.files.client_certificate.name()).to_owned()),
+            ("tls-ca-cert-file", shown(tls.and_then(|tls| tls.files.client_ca.as_ref()))),
+            ("tls-cert-file", shown(tls.map(|tls| &tls.files.certificate))),
+            ("tls-key-file", shown(tls.map(|tls| &tls.files.key))),
+            ("tls-port", tls.map_or("0", |tls| port_of(&tls.addr)).to_owned()),
         ] {
             settings.put(by_name(name.as_bytes()).expect("a known parameter"), value);
         }
@@ -60,10 +87,20 @@ impl Settings {
 
     /// Gives it a value in the form in which it is shown. A password is not kept.
     pub(crate) fn put(&self, index: usize, value: String) {
+        let value = self.completed(index, value);
         self.take_effect(index, &value);
         if PARAMETERS[index].effect != Effect::Password {
             self.values.lock()[index] = value;
         }
+    }
+
+    /// What is not said of a value that has several parts stays as it is.
+    fn completed(&self, index: usize, value: String) -> String {
+        if PARAMETERS[index].effect != Effect::OutputLimits {
+            return value;
+        }
+        let present = OutputLimits::default().with(&self.value(index)).unwrap_or_default();
+        present.with(&value).unwrap_or(present).to_string()
     }
 
     fn take_effect(&self, index: usize, value: &str) {
@@ -72,6 +109,7 @@ impl Settings {
             Effect::Clients => self.clients_max.store(number as usize, Ordering::Relaxed),
             Effect::Memory => self.memory_bytes_max.store(value.parse().unwrap_or(0), Ordering::Relaxed),
             Effect::BulkBytes => self.bulk_bytes_max.store(number as usize, Ordering::Relaxed),
+            Effect::Protection => self.is_protected.store(value == "yes", Ordering::Relaxed),
             Effect::Events => {
                 let classes = notify::parse(value.as_bytes()).unwrap_or(0);
                 self.notified_classes.store(classes, Ordering::Relaxed);
@@ -79,7 +117,21 @@ impl Settings {
             Effect::SlowTime => self.slow_us_min.store(number, Ordering::Relaxed),
             Effect::SlowCount => self.slow_count_max.store(number as usize, Ordering::Relaxed),
             Effect::LatencyTime => self.latency_ms_min.store(number as u64, Ordering::Relaxed),
-            Effect::None | Effect::Fixed | Effect::Password => {}
+            Effect::LogLevel => self.set_log_level(value),
+            Effect::OutputLimits => {
+                let limits = OutputLimits::default().with(value).unwrap_or_default();
+                self.reply_limit.store(limits.normal);
+                self.message_limit.store(limits.pubsub);
+            }
+            Effect::IdleTime => self.idle_seconds_max.store(number as u64, Ordering::Relaxed),
+            Effect::KeepAlive => self.keep_alive_seconds.store(number as u32, Ordering::Relaxed),
+            Effect::None | Effect::Fixed | Effect::Password | Effect::Tls => {}
+        }
+    }
+
+    fn set_log_level(&self, name: &str) {
+        if let (Some(log), Some(level)) = (&self.log, LogLevel::of(name)) {
+            log.set(level);
         }
     }
 
@@ -98,9 +150,36 @@ impl Settings {
         self.bulk_bytes_max.load(Ordering::Relaxed)
     }
 
+    /// Whether clients from elsewhere are turned away while nobody needs a password.
+    pub(crate) fn is_protected(&self) -> bool {
+        self.is_protected.load(Ordering::Relaxed)
+    }
+
     /// What a new connection may send.
     pub(crate) fn limits(&self) -> Limits {
         Limits::with_bulk_bytes_max(self.bulk_bytes_max())
+    }
+
+    /// What a client that gets replies alone may leave unread.
+    #[inline]
+    pub(crate) fn reply_limit(&self) -> Limit {
+        self.reply_limit.load()
+    }
+
+    /// What a client that gets messages may leave unread.
+    pub(crate) fn message_limit(&self) -> Limit {
+        self.message_limit.load()
+    }
+
+    /// After how many seconds without a request a client is closed; 0 for never.
+    #[inline]
+    pub(crate) fn idle_seconds_max(&self) -> u64 {
+        self.idle_seconds_max.load(Ordering::Relaxed)
+    }
+
+    /// How often a silent client is asked whether it is there, in seconds; 0 for never.
+    pub(crate) fn keep_alive_seconds(&self) -> u32 {
+        self.keep_alive_seconds.load(Ordering::Relaxed)
     }
 
     #[inline]

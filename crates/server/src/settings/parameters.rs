@@ -3,6 +3,8 @@
 //! A parameter that only clients' set-up scripts ask for, and that has nothing to act on here, is [`Effect::None`]; its
 //! page is `docs/redis.md`.
 
+use crate::output_limits::OutputLimits;
+
 /// What a parameter's value may be.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
@@ -20,6 +22,8 @@ pub(crate) enum Kind {
     Text,
     /// Letters for classes of keyspace events.
     Events,
+    /// Classes of clients, each with three numbers.
+    OutputLimits,
 }
 
 /// What a change of the parameter does.
@@ -32,11 +36,18 @@ pub(crate) enum Effect {
     Clients,
     Memory,
     BulkBytes,
+    Protection,
     Events,
     SlowTime,
     SlowCount,
     LatencyTime,
+    LogLevel,
+    OutputLimits,
+    IdleTime,
+    KeepAlive,
     Password,
+    /// Certificates are read anew.
+    Tls,
 }
 
 pub(crate) struct Parameter {
@@ -57,7 +68,7 @@ const fn int(min: i64, max: i64) -> Kind {
 const ANY_BYTES: Kind = Kind::Bytes { min: 0, max: u64::MAX };
 
 /// By name.
-pub(crate) static PARAMETERS: [Parameter; 36] = [
+pub(crate) static PARAMETERS: [Parameter; 42] = [
     parameter("acl-pubsub-default", "resetchannels", Kind::Choice(&["resetchannels", "allchannels"]), Effect::Fixed),
     parameter("aclfile", "", Kind::Text, Effect::Fixed),
     parameter("activerehashing", "yes", Kind::YesOrNo, Effect::None),
@@ -66,19 +77,25 @@ pub(crate) static PARAMETERS: [Parameter; 36] = [
     parameter("appendonly", "no", Kind::YesOrNo, Effect::None),
     parameter("bind", "", Kind::Text, Effect::Fixed),
     parameter("busy-reply-threshold", "5000", int(0, i64::MAX), Effect::None),
-    parameter("client-output-buffer-limit", "normal 0 0 0 slave 0 0 0 pubsub 33554432 0 0", Kind::Text, Effect::Fixed),
+    parameter(
+        "client-output-buffer-limit",
+        "normal 0 0 0 slave 0 0 0 pubsub 33554432 8388608 60",
+        Kind::OutputLimits,
+        Effect::OutputLimits,
+    ),
     parameter("client-query-buffer-limit", "1074790400", ANY_BYTES, Effect::Fixed),
     parameter("cluster-enabled", "no", Kind::YesOrNo, Effect::Fixed),
     parameter("databases", "16", int(1, 16), Effect::Fixed),
     parameter("dir", "", Kind::Text, Effect::Fixed),
     parameter("dbfilename", "", Kind::Text, Effect::Fixed),
+    parameter("http", "", Kind::Text, Effect::Fixed),
     parameter("hz", "10", int(1, 500), Effect::None),
     parameter("io-threads", "1", int(1, 128), Effect::Fixed),
     parameter("latency-monitor-threshold", "0", int(0, i64::MAX), Effect::LatencyTime),
     parameter("latency-tracking", "no", Kind::YesOrNo, Effect::None),
     parameter("lazyfree-lazy-user-del", "no", Kind::YesOrNo, Effect::None),
     parameter("lazyfree-lazy-user-flush", "no", Kind::YesOrNo, Effect::None),
-    parameter("loglevel", "notice", Kind::Choice(&["debug", "verbose", "notice", "warning"]), Effect::None),
+    parameter("loglevel", "notice", Kind::Choice(&["debug", "verbose", "notice", "warning"]), Effect::LogLevel),
     parameter("lua-time-limit", "5000", int(0, i64::MAX), Effect::None),
     parameter("maxclients", "10000", int(1, u32::MAX as i64), Effect::Clients),
     parameter("maxmemory", "0", ANY_BYTES, Effect::Memory),
@@ -86,14 +103,19 @@ pub(crate) static PARAMETERS: [Parameter; 36] = [
     parameter("notify-keyspace-events", "", Kind::Events, Effect::Events),
     parameter("port", "0", int(0, 65_535), Effect::Fixed),
     parameter("proto-max-bulk-len", "536870912", Kind::Bytes { min: 1 << 20, max: 1 << 30 }, Effect::BulkBytes),
-    parameter("protected-mode", "yes", Kind::YesOrNo, Effect::Fixed),
+    parameter("protected-mode", "yes", Kind::YesOrNo, Effect::Protection),
     parameter("requirepass", "", Kind::Text, Effect::Password),
     parameter("save", "", Kind::Text, Effect::None),
     parameter("slave-read-only", "yes", Kind::YesOrNo, Effect::Fixed),
     parameter("slowlog-log-slower-than", "10000", int(-1, i64::MAX), Effect::SlowTime),
     parameter("slowlog-max-len", "128", int(0, 1 << 20), Effect::SlowCount),
-    parameter("tcp-keepalive", "300", int(0, i32::MAX as i64), Effect::Fixed),
-    parameter("timeout", "0", int(0, 0), Effect::None),
+    parameter("tcp-keepalive", "300", int(0, i32::MAX as i64), Effect::KeepAlive),
+    parameter("timeout", "0", int(0, i32::MAX as i64), Effect::IdleTime),
+    parameter("tls-auth-clients", "no", Kind::Choice(&["no", "optional", "yes"]), Effect::Tls),
+    parameter("tls-ca-cert-file", "", Kind::Text, Effect::Tls),
+    parameter("tls-cert-file", "", Kind::Text, Effect::Tls),
+    parameter("tls-key-file", "", Kind::Text, Effect::Tls),
+    parameter("tls-port", "0", int(0, 65_535), Effect::Fixed),
 ];
 
 /// The number of the parameter with this name, in any case.
@@ -120,6 +142,10 @@ impl Kind {
                 within(number, min, max)
             }
             Kind::Bytes { min, max } => within(bytes_of(&text).ok_or("argument must be a memory value")?, min, max),
+            Kind::OutputLimits => match OutputLimits::default().with(&text) {
+                Some(_) => Ok(text),
+                None => Err("Wrong number of arguments in buffer limit configuration.".into()),
+            },
             Kind::Events => match crate::notify::parse(value) {
                 Some(classes) => Ok(crate::notify::text_of(classes)),
                 None => Err("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.".into()),
@@ -136,7 +162,7 @@ fn within<N: PartialOrd + std::fmt::Display>(number: N, min: N, max: N) -> Resul
 }
 
 /// A number of bytes, with a unit or without.
-fn bytes_of(text: &str) -> Option<u64> {
+pub(crate) fn bytes_of(text: &str) -> Option<u64> {
     let digits_end = text.find(|byte: char| !byte.is_ascii_digit()).unwrap_or(text.len());
     let unit: u64 = match text[digits_end..].to_ascii_lowercase().as_str() {
         "" | "b" => 1,

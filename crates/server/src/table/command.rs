@@ -1,7 +1,5 @@
 //! What the table says of one command.
 
-use resp::Request;
-
 use super::category;
 use crate::call::Call;
 use crate::errors::Refusal;
@@ -16,6 +14,8 @@ pub(crate) enum Action {
     Apply(Apply),
     /// By replying with the values of its keys, together with those of neighbouring reads.
     Read(ReadShape),
+    /// By a function, or together with neighbours if they have no options.
+    Put(Apply),
     /// By one of its subcommands.
     Subcommands,
 }
@@ -36,8 +36,6 @@ pub(crate) enum Isolation {
     Shared,
     /// Nobody else executes anything meanwhile: it is several steps, which others must not see.
     Alone,
-    /// Alone if the request is longer than this.
-    AloneBeyond(usize),
 }
 
 /// What a command does with its keys.
@@ -156,10 +154,6 @@ impl Command {
         Command { isolation: Isolation::Alone, ..self }
     }
 
-    pub(super) const fn alone_beyond(self, count: usize) -> Command {
-        Command { isolation: Isolation::AloneBeyond(count), ..self }
-    }
-
     pub(super) const fn with_subcommands(self, subcommands: &'static [Command]) -> Command {
         Command { subcommands, ..self }
     }
@@ -185,12 +179,8 @@ impl Command {
     }
 
     /// Whether nobody else may execute anything beside this request.
-    pub(crate) fn runs_alone(&self, request: &Request<'_>) -> bool {
-        match self.isolation {
-            Isolation::Shared => false,
-            Isolation::Alone => true,
-            Isolation::AloneBeyond(count) => request.len() > count,
-        }
+    pub(crate) fn runs_alone(&self) -> bool {
+        self.isolation == Isolation::Alone
     }
 
     pub(crate) fn is_read(&self) -> bool {

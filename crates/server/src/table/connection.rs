@@ -1,7 +1,7 @@
 use super::category;
 use super::command::{Action, Command};
 use super::flag::{ADMIN, ALLOW_BUSY, FAST, LOADING, NO_AUTH, NOSCRIPT, STALE};
-use crate::commands::{client, connection, hello, help};
+use crate::commands::{client, client_waiting, connection, hello, help};
 
 pub(super) static ROWS: &[Command] = &[
     Command::new("auth", -2, NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY, Action::Apply(connection::auth))
@@ -74,6 +74,52 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
             "2.4.0",
             "Get the list of client connections",
             "O(N) where N is the number of client connections",
+        ),
+    Command::new("client|caching", 3, NOSCRIPT | LOADING | STALE, Action::Apply(client::caching))
+        .in_categories(category::CONNECTION)
+        .documented(
+            "connection",
+            "6.0.0",
+            "Instruct the server about tracking or not keys in the next request",
+            "O(1)",
+        ),
+    Command::new("client|getredir", 2, NOSCRIPT | LOADING | STALE, Action::Apply(client::getredir))
+        .in_categories(category::CONNECTION)
+        .documented("connection", "6.0.0", "Get tracking notifications redirection client ID if any", "O(1)"),
+    Command::new("client|no-touch", 3, NOSCRIPT | LOADING | STALE, Action::Apply(client::no_touch))
+        .in_categories(category::CONNECTION)
+        .documented(
+            "connection",
+            "7.2.0",
+            "Controls whether commands sent by the client affect the LRU/LFU of accessed keys.",
+            "O(1)",
+        ),
+    Command::new("client|pause", -3, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(client_waiting::pause))
+        .in_categories(category::CONNECTION)
+        .documented("connection", "3.0.0", "Stop processing commands from clients for some time", "O(1)"),
+    Command::new("client|trackinginfo", 2, NOSCRIPT | LOADING | STALE, Action::Apply(client::trackinginfo))
+        .in_categories(category::CONNECTION)
+        .documented(
+            "connection",
+            "6.2.0",
+            "Return information about server assisted client side caching for the current connection",
+            "O(1)",
+        ),
+    Command::new("client|unblock", -3, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(client_waiting::unblock))
+        .in_categories(category::CONNECTION)
+        .documented(
+            "connection",
+            "5.0.0",
+            "Unblock a client blocked in a blocking command from a different connection",
+            "O(log N) where N is the number of client connections",
+        ),
+    Command::new("client|unpause", 2, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(client_waiting::unpause))
+        .in_categories(category::CONNECTION)
+        .documented(
+            "connection",
+            "6.2.0",
+            "Resume processing of clients that were paused",
+            "O(N) Where N is the number of paused clients",
         ),
     Command::new("client|no-evict", 3, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(client::no_evict))
         .in_categories(category::CONNECTION)

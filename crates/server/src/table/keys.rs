@@ -27,12 +27,10 @@ pub(super) static ROWS: &[Command] = &[
     Command::new("expire", -3, WRITE | FAST, Action::Apply(expiry::expire))
         .in_categories(category::KEYSPACE)
         .with_keys(Keys::at(1, 1, 1, Access::Write))
-        .alone_beyond(3)
         .documented("generic", "1.0.0", "Set a key's time to live in seconds", "O(1)"),
     Command::new("expireat", -3, WRITE | FAST, Action::Apply(expiry::expireat))
         .in_categories(category::KEYSPACE)
         .with_keys(Keys::at(1, 1, 1, Access::Write))
-        .alone_beyond(3)
         .documented("generic", "1.2.0", "Set the expiration for a key as a UNIX timestamp", "O(1)"),
     Command::new("expiretime", 2, READONLY | FAST, Action::Apply(expiry::expiretime))
         .in_categories(category::KEYSPACE)
@@ -64,12 +62,10 @@ pub(super) static ROWS: &[Command] = &[
     Command::new("pexpire", -3, WRITE | FAST, Action::Apply(expiry::pexpire))
         .in_categories(category::KEYSPACE)
         .with_keys(Keys::at(1, 1, 1, Access::Write))
-        .alone_beyond(3)
         .documented("generic", "2.6.0", "Set a key's time to live in milliseconds", "O(1)"),
     Command::new("pexpireat", -3, WRITE | FAST, Action::Apply(expiry::pexpireat))
         .in_categories(category::KEYSPACE)
         .with_keys(Keys::at(1, 1, 1, Access::Write))
-        .alone_beyond(3)
         .documented("generic", "2.6.0", "Set the expiration for a key as a UNIX timestamp specified in milliseconds", "O(1)"),
     Command::new("pexpiretime", 2, READONLY | FAST, Action::Apply(expiry::pexpiretime))
         .in_categories(category::KEYSPACE)

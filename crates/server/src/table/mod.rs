@@ -23,12 +23,14 @@ use resp::Request;
 pub(crate) use command::{Access, Action, Command, ReadShape};
 
 use crate::errors::Refusal;
+use crate::telemetry::Kind;
 
 /// A command and its number; subcommands are numbered as well.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) command: &'static Command,
     pub(crate) number: usize,
+    pub(crate) kind: Kind,
 }
 
 static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
@@ -49,7 +51,11 @@ static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         commands.extend(command.subcommands);
     }
     commands.sort_unstable_by_key(|command| command.name);
-    commands.into_iter().enumerate().map(|(number, command)| Entry { command, number }).collect()
+    commands
+        .into_iter()
+        .enumerate()
+        .map(|(number, command)| Entry { command, number, kind: Kind::of(command) })
+        .collect()
 });
 
 /// Every command and subcommand, by name. Their numbers are their places.

@@ -70,7 +70,7 @@ pub(super) static ROWS: &[Command] = &[
         .in_categories(category::STRING)
         .with_keys(Keys::at(1, 1, 1, Access::Write))
         .documented("string", "2.6.0", "Set the value and expiration in milliseconds of a key", "O(1)"),
-    Command::new("set", -3, WRITE | DENYOOM, Action::Apply(set::set))
+    Command::new("set", -3, WRITE | DENYOOM, Action::Put(set::set))
         .in_categories(category::STRING)
         .with_keys(Keys::at(1, 1, 1, Access::ReadWrite))
         .documented("string", "1.0.0", "Set the string value of a key", "O(1)"),

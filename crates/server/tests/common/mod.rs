@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use hikv::{Options, Store};
 use resp::{Protocol, Reply};
-use server::{Config, Server, StopHandle};
+use server::{Config, HttpPort, Server, StopHandle};
 use tempfile::TempDir;
 
 /// Longer than any reply takes: a test that would hang fails.
@@ -18,8 +18,11 @@ const REPLY_MAX: Duration = Duration::from_secs(60);
 
 pub(crate) struct TestServer {
     pub(crate) addr: SocketAddr,
+    tls_addr: Option<SocketAddr>,
     pub(crate) stop: StopHandle,
     pub(crate) store: Store,
+    /// Where it tells how it does, if its configuration says so.
+    pub(crate) http: Option<HttpPort>,
     thread: Option<JoinHandle<io::Result<()>>>,
     dir: Option<TempDir>,
 }
@@ -54,10 +57,16 @@ impl TestServer {
         let store = options.open(dir.path()).expect("the store opens");
         let config = Config { addr: "127.0.0.1:0".into(), ..config };
         let stop = StopHandle::new();
+        let http = HttpPort::open(&config).expect("a free port binds");
         let server = Server::bind(store.clone(), config, stop.clone()).expect("a free port binds");
-        let addr = server.local_addr();
+        http.iter().for_each(|port| server.show_on(port));
+        let (addr, tls_addr) = (server.local_addr(), server.local_tls_addr());
         let thread = thread::spawn(move || server.run());
-        TestServer { addr, stop, store, thread: Some(thread), dir: Some(dir) }
+        TestServer { addr, tls_addr, stop, store, http, thread: Some(thread), dir: Some(dir) }
+    }
+
+    pub(crate) fn tls_addr(&self) -> SocketAddr {
+        self.tls_addr.expect("the server was told to listen for TLS")
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -147,8 +156,8 @@ pub(crate) fn encode<A: AsRef<[u8]>>(arguments: &[A]) -> Vec<u8> {
     bytes
 }
 
-pub(crate) struct Client {
-    stream: BufReader<TcpStream>,
+pub(crate) struct Client<S = TcpStream> {
+    stream: BufReader<S>,
 }
 
 impl Client {
@@ -156,11 +165,7 @@ impl Client {
         let stream = TcpStream::connect(addr).expect("the server listens");
         stream.set_read_timeout(Some(REPLY_MAX)).expect("a timeout is set");
         stream.set_nodelay(true).expect("nodelay is set");
-        Client { stream: BufReader::new(stream) }
-    }
-
-    pub(crate) fn send(&mut self, bytes: &[u8]) {
-        self.stream.get_mut().write_all(bytes).expect("the server takes what is sent");
+        Client::over(stream)
     }
 
     /// Sends as much as the socket takes at once, and returns how much that was.
@@ -179,6 +184,16 @@ impl Client {
     /// Says that nothing more will be sent.
     pub(crate) fn end(&mut self) {
         self.stream.get_mut().shutdown(std::net::Shutdown::Write).expect("the connection is open");
+    }
+}
+
+impl<S: Read + Write> Client<S> {
+    pub(crate) fn over(stream: S) -> Client<S> {
+        Client { stream: BufReader::new(stream) }
+    }
+
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
+        self.stream.get_mut().write_all(bytes).expect("the server takes what is sent");
     }
 
     pub(crate) fn call<A: AsRef<[u8]>>(&mut self, arguments: &[A]) -> Value {

@@ -6,6 +6,7 @@ mod dump;
 mod fields;
 mod image;
 mod item;
+mod journal;
 mod pages;
 mod region;
 mod segment;

@@ -15,7 +15,7 @@ fn change(key: impl AsRef<[u8]>, value: Option<&[u8]>) -> (Vec<u8>, Option<Vec<u
     (key.as_ref().to_vec(), value.map(<[u8]>::to_vec))
 }
 
-fn batch<K: AsRef<[u8]>, V: AsRef<[u8]>>(changes: impl IntoIterator<Item = (K, Option<V>)>) -> Op {
+pub(crate) fn batch<K: AsRef<[u8]>, V: AsRef<[u8]>>(changes: impl IntoIterator<Item = (K, Option<V>)>) -> Op {
     let changes = changes.into_iter().map(|(key, value)| change(key, value.as_ref().map(AsRef::as_ref)));
     Op::Batch(changes.collect())
 }
@@ -80,6 +80,29 @@ fn where_it_is_full() -> Script {
     Script::after(73, [Op::Full], ops)
 }
 
+/// Batches as the server's transactions write them: several commands' changes, those of keys that expire, renamed, made to
+/// stay or replaced among them; with restarts, and with the reaper at work between them.
+fn transactions() -> Script {
+    let until =
+        |key: &str, new: Option<(&str, Option<u64>)>| (key.into(), new.map(|(value, at_ms)| (value.into(), at_ms)));
+    let batch = |changes: &[(&str, Option<(&str, Option<u64>)>)]| {
+        Op::BatchExpiring(changes.iter().map(|&(key, new)| until(key, new)).collect())
+    };
+    let ops = [
+        batch(&[("counter", Some(("1", None))), ("session", Some(("ann", Some(2000))))]),
+        batch(&[("session", None), ("renamed", Some(("ann", Some(2000)))), ("counter", Some(("2", None)))]),
+        Op::Reopen,
+        batch(&[("renamed", Some(("ann", None))), ("short", Some(("x", Some(3000)))), ("counter", None)]),
+        Op::At(3000),
+        batch(&[("short", Some(("y", Some(5000)))), ("other", Some(("z", Some(4000))))]),
+        Op::Settle,
+        Op::At(4000),
+        Op::Settle,
+        batch(&[("renamed", None), ("short", None), ("other", Some(("1", None)))]),
+    ];
+    Script::fresh(76, ops)
+}
+
 /// Batches while the store keeps order, and after it was opened again without.
 fn in_order() -> Script {
     let ops = [
@@ -107,6 +130,14 @@ fn late() -> Settings {
 fn they_survive_whole_or_not_at_all() {
     let counts = passes::<Crashed>(&[several_changes_at_once(), changed_again()], &late());
     assert!(counts.images > 1000 && counts.nested_images > 1000 && counts.visits > 500, "{counts:?}");
+}
+
+#[test]
+fn they_survive_with_keys_that_expire() {
+    passes::<Crashed>(&[transactions()], &sparing());
+    passes::<InOrder>(&[transactions()], &sparing());
+    let violation = caught(Canary::HalfBatch, Model::Line, &[transactions()], sparing());
+    assert!(matches!(violation.op, Op::BatchExpiring(_)), "another write gave it away: {violation}");
 }
 
 #[test]

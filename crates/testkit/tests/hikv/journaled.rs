@@ -24,6 +24,13 @@ impl Probe for Reports {
     }
 }
 
+impl Reports {
+    /// Time passes: somebody may come by.
+    pub(crate) fn pause(&self) {
+        self.0.report(StepKind::WaitEnd);
+    }
+}
+
 /// The journal over a crashed disk.
 pub(crate) type OnDisk = Probed<Journaled<SimFile>, Reports>;
 
@@ -72,7 +79,7 @@ impl Over for OnDisk {
     }
 }
 
-fn settings() -> Settings {
+pub(crate) fn settings() -> Settings {
     Settings {
         models: vec![Model::Disk],
         region_bytes: REGION_BYTES,
@@ -96,7 +103,7 @@ fn caught(canary: Canary, scripts: &[Script], settings: Settings) -> Box<Violati
 }
 
 /// For stores of large values or hundreds of keys.
-fn sparing() -> Settings {
+pub(crate) fn sparing() -> Settings {
     Settings {
         images_per_step_max: 3,
         images_per_op_max: 40,

@@ -6,6 +6,7 @@
 mod batches;
 mod closes;
 mod compactions;
+mod deferred;
 mod journaled;
 mod scripts;
 mod snapshots;

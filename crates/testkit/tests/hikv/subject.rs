@@ -7,15 +7,15 @@ use std::time::Duration;
 use engine::hikv::order::Order;
 use engine::hikv::{Parameters, layout::HEADER_BYTES};
 use engine::{
-    BatchOp, Check, Clock, Cursor, Decision, Depth, Early, Engine, Error, Expiry, HashOnly, HiKv, HostDram, Moment,
-    OpenError, Ordered, OrderedEngine, Progress, ScanCursor, SnapshotEngine,
+    BatchOp, Check, Clock, Cursor, Decision, Depth, Early, Engine, Error, Expiry, HashOnly, Held, HiKv, HostDram,
+    Moment, OpenError, Ordered, OrderedEngine, Progress, ScanCursor, SnapshotEngine,
 };
 use heap::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, UNIT_BYTES};
 use heap::{Class, HeapError};
 use parking_lot::Mutex;
 use pmem::{Medium, MediumError};
 use pmem_sim::{Crashable, Sim};
-use testkit::{Contents, Direction, Failure, Operations, Space, Subject, Visit, expiring};
+use testkit::{Contents, Direction, Failure, Lasting, Operations, Space, Subject, Visit, expiring};
 
 /// Head, one chunk of segments, and room for a few chunks of items.
 pub(crate) const REGION_BYTES: u64 = (2 << 20) + (512 << 10);
@@ -176,6 +176,16 @@ impl<O: Kept<M>, M: Over> Operations for Crashed<O, M> {
         self.0.write_batch(&changes.iter().map(op).collect::<Vec<_>>()).map_err(failure)
     }
 
+    fn batch_expiring(&self, changes: &[(&[u8], Lasting<'_>)]) -> Result<(), Failure> {
+        let op = |(key, new)| match new {
+            Some((value, at_ms)) => {
+                BatchOp::PutUntil { key, value, expiry: at_ms.map_or(Expiry::NEVER, Expiry::at_ms) }
+            }
+            None => BatchOp::Delete { key },
+        };
+        self.0.write_batch(&changes.iter().copied().map(op).collect::<Vec<_>>()).map_err(failure)
+    }
+
     fn scan(&self, from: Bound<&[u8]>, direction: Direction, each: &mut Visit<'_>) -> Result<bool, Failure> {
         let Some(ordered) = self.0.ordered() else { return Ok(false) };
         ordered.catch_up(Early::Wait).map_err(failure)?;
@@ -197,8 +207,8 @@ impl<O: Kept<M>, M: Over> Operations for Crashed<O, M> {
 
     fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, Failure> {
         let mut is_equal = false;
-        let mut decide = |value: Option<&[u8]>| {
-            is_equal = value == expected;
+        let mut decide = |held: Option<Held<'_>>| {
+            is_equal = held.map(|held| held.value) == expected;
             match new {
                 _ if !is_equal => Decision::Keep,
                 Some(new) => Decision::Put(new.into()),

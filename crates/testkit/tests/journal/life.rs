@@ -19,6 +19,10 @@ const OP_COUNT_MAX: usize = 40;
 /// Crash images looked at after one step.
 const IMAGES_PER_STEP: usize = 4;
 
+/// What commits ask for: mostly what the journal was opened with.
+const LEVELS: [Option<Durability>; 6] =
+    [None, None, None, Some(Durability::Power), Some(Durability::Buffered), Some(Durability::Process)];
+
 /// What should not have happened.
 #[derive(Debug)]
 pub(crate) enum Wrong {
@@ -177,7 +181,7 @@ impl Life {
                 // SAFETY: one thread alone uses the region, and holds no reference into it.
                 unsafe { journal.stream(at, &[&bytes]) };
             }
-            17..22 => return self.commit(journal, shared),
+            17..22 => return self.commit(journal, shared, LEVELS[rng.usize(0..LEVELS.len())]),
             22 => drop(journal.checkpoint()),
             _ => {
                 let to_bytes = journal.len_bytes() + PAGE_BYTES;
@@ -193,12 +197,17 @@ impl Life {
     }
 
     /// At level power all that was flushed is acknowledged. A poisoned log acknowledges nothing any more.
-    fn commit(&self, journal: &Journaled<SimFile>, shared: &Shared) -> Result<(), Wrong> {
+    fn commit(&self, journal: &Journaled<SimFile>, shared: &Shared, level: Option<Durability>) -> Result<(), Wrong> {
         let was_healthy = journal.health().is_ok();
-        let waited = journal.wait(journal.commit(Level::Strongest));
+        let waited = match level {
+            None => journal.wait(journal.commit(Level::Strongest)),
+            Some(level) => wait_at(journal, level),
+        };
         match waited {
             Ok(()) if !was_healthy => return Err(Wrong::Health("a poisoned log has acknowledged")),
-            Ok(()) if self.level == Durability::Power => shared.lock().0.acknowledge(Ended::WithoutPower),
+            Ok(()) if level.unwrap_or(self.level) == Durability::Power => {
+                shared.lock().0.acknowledge(Ended::WithoutPower)
+            }
             Ok(()) => shared.lock().0.acknowledge(Ended::Killed),
             Err(MediumError::Poisoned { .. }) if journal.health().is_err() => {}
             Err(_) => return Err(Wrong::Health("a wait failed, and the log goes on")),
@@ -252,6 +261,13 @@ impl Life {
         *history = then;
         self.after(&image)
     }
+}
+
+/// All that was appended so far, at a level of its own.
+fn wait_at(journal: &Journaled<SimFile>, level: Durability) -> Result<(), MediumError> {
+    let commit = || journal.acknowledge(journal.commit(Level::Strongest)).map(|_| ());
+    let (committed, durable) = journal.acknowledger().at(level, commit);
+    committed.and(durable)
 }
 
 fn disk(disk: SimDisk, canary: Option<Canary>) -> SimDisk {

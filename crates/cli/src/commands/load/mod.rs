@@ -16,6 +16,7 @@ use crate::failure::{Failure, complain};
 use crate::formats::{FileFormat, UNKNOWN_FORMAT};
 use crate::input::{Input, Interruptible, is_stdin};
 use crate::interrupt::Interrupt;
+use crate::opening;
 use crate::progress::Progress;
 
 /// What is read at once: large beside a system call, small beside a cache.
@@ -58,7 +59,7 @@ impl Load {
         let first_bytes = first_bytes(&mut input).map_err(|error| self.unread(&interrupt, &error))?;
         let format = self.format(&first_bytes)?;
         let source = BufReader::with_capacity(READ_BYTES, Cursor::new(first_bytes).chain(input));
-        let store = self.durable.options().sync_on_request(true).open(&self.dir)?;
+        let store = opening::open(&self.durable.options().sync_on_request(true), &self.dir)?;
         let mut loading = Loading {
             store: &store,
             interrupt: &interrupt,

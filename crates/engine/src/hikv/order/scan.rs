@@ -105,6 +105,7 @@ impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
             if let Some(tree) = &*self.order.tree.read() {
                 let (from, direction, page) = cursor.parts();
                 tree.read_page(&Items(&self.medium), from, direction, page)?;
+                self.acknowledge_deferred()?;
                 return Ok(pin);
             }
             drop(pin);

@@ -49,7 +49,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> SnapshotEngine for HiKv<M, D, O> {
             items.extend(self.seen(at, position, item)?);
             Ok::<_, Error>(())
         })?;
-        for position in self.snapshots.kept.of_signatures(at, self.index.signatures(cursor, next)) {
+        let kept = self.snapshots.kept.of_signatures(at, self.index.signatures(cursor, next));
+        self.acknowledge_deferred()?;
+        for position in kept {
             // SAFETY: kept for a live snapshot.
             let item = unsafe { Item::read(&self.medium, position) }?;
             items.extend(self.unexpired_at(at, position, item)?);
@@ -92,6 +94,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// The key's replaced item that the snapshot sees. The caller is pinned.
     fn kept_item(&self, at: Moment, key: &[u8]) -> Result<Option<(Position, Item<'_>)>, Error> {
         let Some(position) = self.snapshots.kept.at(at, key) else { return Ok(None) };
+        self.acknowledge_deferred()?;
         // SAFETY: it was kept after the caller pinned, and so not retired before.
         let item = unsafe { Item::read(&self.medium, position) }?;
         if self.verify_values {

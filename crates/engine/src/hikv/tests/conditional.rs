@@ -9,9 +9,9 @@ use crate::{Decision, Engine, Error, Limits};
 /// Appends to the key; the first time that it decides, somebody else puts "b" meanwhile.
 fn append_late(rig: &Rig) -> usize {
     let mut asked_count = 0;
-    let changed = rig.store.update(b"key", &mut |value| {
+    let changed = rig.store.update(b"key", &mut |held| {
         asked_count += 1;
-        let longer = [value.unwrap_or_default(), b"+"].concat();
+        let longer = [held.map_or(&b""[..], |held| held.value), b"+"].concat();
         if asked_count == 1 {
             rig.put(b"key", b"b");
         }
@@ -45,8 +45,8 @@ fn a_decision_on_what_was_deleted_is_made_again() {
     let rig = Rig::new();
     rig.put(b"key", b"a");
     let mut seen = Vec::new();
-    let changed = rig.store.update(b"key", &mut |value| {
-        seen.push(value.map(<[u8]>::to_vec));
+    let changed = rig.store.update(b"key", &mut |held| {
+        seen.push(held.map(|held| held.value.to_vec()));
         rig.store.delete(b"key").unwrap();
         Decision::Delete
     });

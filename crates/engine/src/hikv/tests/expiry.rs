@@ -1,15 +1,17 @@
 //! Keys that expire: absent for everybody at once, and gone after the reaper's next round.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use heap::FEATURE_EXPIRY;
+use parking_lot::Mutex;
 use pmem::{Canary, Medium};
 use pmem_sim::{Model, Sim};
 
 use super::super::reaper::Expired;
 use super::rig::{REGION_BYTES, Rig};
-use crate::{Clock, Cursor, Decision, Engine, Error, Expiry, Progress, Wanted};
+use crate::{BatchOp, Clock, Cursor, Decision, Engine, Error, Expiry, Progress, Wanted};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -58,11 +60,75 @@ fn assert_absent(timed: &Timed, key: &[u8]) {
     assert!(!timed.rig.contents().contains_key(key));
     assert_eq!(timed.expiry(key), None);
     assert!(!store.expire(key, Expiry::NEVER).unwrap());
-    let changed = store.update(key, &mut |value| {
-        assert_eq!(value, None);
+    let changed = store.update(key, &mut |held| {
+        assert_eq!(held, None);
         Decision::Keep
     });
     assert!(!changed.unwrap());
+}
+
+#[test]
+fn a_batch_puts_keys_that_expire() {
+    let timed = Timed::new();
+    let (store, soon, late) = (&timed.rig.store, timed.clock.after(SECOND), timed.clock.after(9 * SECOND));
+    let put = |key, expiry| BatchOp::PutUntil { key, value: b"value", expiry };
+    timed.put_for(b"renewed", b"old", SECOND);
+    timed.put_for(b"kept", b"old", SECOND);
+    let ops =
+        [put(b"soon", soon), put(b"late", late), put(b"renewed", late), BatchOp::Put { key: b"kept", value: b"" }];
+    store.write_batch(&ops).unwrap();
+    assert_eq!((timed.expiry(b"soon"), timed.expiry(b"late")), (Some(soon), Some(late)));
+    assert_eq!((timed.expiry(b"renewed"), timed.expiry(b"kept")), (Some(late), Some(Expiry::NEVER)));
+    timed.clock.advance(2 * SECOND);
+    assert_absent(&timed, b"soon");
+    timed.work();
+    assert_eq!((timed.len(), store.stats().reaped_count), (3, 1), "the reaper was not told of it");
+    timed.clock.advance(9 * SECOND);
+    timed.work();
+    let timed = timed.reopened();
+    assert_eq!(timed.len(), 1);
+}
+
+#[test]
+fn a_decision_is_shown_when_the_key_expires() {
+    let timed = Timed::new();
+    timed.put_for(b"key", b"value", SECOND);
+    let (expiry, mut seen) = (timed.clock.after(SECOND), None);
+    timed
+        .rig
+        .store
+        .update(b"key", &mut |held| {
+            seen = held.map(|held| (held.value.to_vec(), held.expiry));
+            Decision::Keep
+        })
+        .unwrap();
+    assert_eq!(seen, Some((b"value".to_vec(), expiry)));
+}
+
+/// By the reaper, or by whoever writes the key before it; not by what looks at it, nor by what moves it.
+#[test]
+fn each_item_that_expired_is_told_of_once() {
+    let timed = Timed::new();
+    let (store, told) = (&timed.rig.store, Arc::new(Mutex::new(Vec::new())));
+    let note = Arc::clone(&told);
+    store.on_expired(Some(Arc::new(move |key: &[u8]| note.lock().push(key.to_vec()))));
+    for key in [&b"reaped"[..], b"put", b"deleted", b"updated", b"in a batch", b"in time", b"many"] {
+        timed.put_for(key, b"value", SECOND);
+    }
+    timed.rig.put(b"in time", b"new");
+    assert!(told.lock().is_empty());
+    timed.clock.advance(SECOND);
+    assert_absent(&timed, b"put");
+    timed.rig.put(b"put", b"new");
+    assert!(!store.delete(b"deleted").unwrap());
+    store.update(b"updated", &mut |_| Decision::Put(b"new".into())).unwrap();
+    store.write_batch(&[BatchOp::Delete { key: b"in a batch" }, BatchOp::Put { key: b"in time", value: b"" }]).unwrap();
+    store.multi_put(&[(b"many", b"new")]).unwrap();
+    timed.work();
+    timed.work();
+    let mut told = std::mem::take(&mut *told.lock());
+    told.sort();
+    assert_eq!(told, [&b"deleted"[..], b"in a batch", b"many", b"put", b"reaped", b"updated"].map(<[u8]>::to_vec));
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! The batches under way, as readers ask them: in volatile memory, so that no reader searches a record.
 
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use heap::layout::{BATCH_WORD_COUNT, batch_word};
 use heap::{BatchState, BatchWord};
 use parking_lot::{Condvar, Mutex};
-use pmem::{Canary, Level, Medium, MediumError, Offset, Slot};
+use pmem::{Canary, Level, Medium, MediumError, Offset, Slot, Ticket};
 
 use super::{Change, now};
 use crate::Position;
@@ -18,11 +18,14 @@ use crate::partitioned_hash::ops::settle;
 pub(in crate::partitioned_hash) struct Active {
     number: usize,
     record: Offset,
-    /// The word is known to be durable as COMMITTED.
-    is_durable: AtomicBool,
+    /// When the word is durable as COMMITTED, as far as is known: a ticket, or [`UNKNOWN`].
+    committed: AtomicU64,
     /// Sorted by the entries' offsets.
     changes: Box<[Change]>,
 }
+
+/// No ticket.
+const UNKNOWN: u64 = u64::MAX;
 
 /// The batches under way, one for each batch word.
 #[derive(Debug, Default)]
@@ -39,12 +42,26 @@ impl Active {
     pub(super) fn new(number: usize, record: Offset, changes: &[Change]) -> Box<Active> {
         let mut changes: Box<[Change]> = changes.into();
         changes.sort_unstable_by_key(|change| change.slot.position);
-        Box::new(Active { number, record, is_durable: AtomicBool::new(false), changes })
+        Box::new(Active { number, record, committed: AtomicU64::new(UNKNOWN), changes })
     }
 
-    /// The word COMMITTED is durable.
-    pub(super) fn note_durable(&self) {
-        self.is_durable.store(true, Ordering::Release);
+    /// The word COMMITTED is there, and durable when `ticket` is.
+    pub(super) fn note_committed(&self, ticket: Ticket) {
+        self.committed.store(ticket.0, Ordering::Release);
+    }
+
+    /// When the word COMMITTED, which the caller has seen, is durable. Of two who find out each may be the last to note it:
+    /// either is right.
+    fn committed<M: Medium>(&self, medium: &M) -> Ticket {
+        match self.committed.load(Ordering::Acquire) {
+            UNKNOWN => {
+                medium.flush(batch_word(self.number).span(8));
+                let ticket = medium.commit(Level::Strongest);
+                self.note_committed(ticket);
+                ticket
+            }
+            known => Ticket(known),
+        }
     }
 
     fn change(&self, slot: Slot) -> Option<&Change> {
@@ -62,10 +79,8 @@ impl Active {
         if !is(BatchState::Committed) {
             return Ok(None);
         }
-        if !self.is_durable.load(Ordering::Acquire) && medium.is_writable() && !medium.breaks(Canary::UnsettledRead) {
-            medium.flush(batch_word(self.number).span(8));
-            medium.wait(medium.commit(Level::Strongest))?;
-            self.note_durable();
+        if medium.is_writable() && !medium.breaks(Canary::UnsettledRead) {
+            let _ = medium.acknowledge(self.committed(medium))?;
         }
         Ok(Some(change.new))
     }

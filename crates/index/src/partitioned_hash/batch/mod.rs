@@ -10,6 +10,10 @@
 //! | 5 the word says COMMITTED; committed, waited for | one of both words, so all of the batch or nothing |
 //! | 6 the marks taken away, deleted entries emptied; ordered | a batch that opening completes |
 //! | 7 the word is 0, ordered; the locks are released | the batch |
+//! | 8 a log's batch is waited for | one of both words, or what followed |
+//!
+//! On a log 8 stands for the wait of 5: no lock is held while a disk syncs. Step 6 then puts FRESH in the mark's place, which
+//! keeps readers from acting on what is not durable as it does after any write (`ops`).
 //!
 //! # Readers
 //! Who meets the mark asks the batch ([`Batches`]): PREPARED means the old item, COMMITTED the new one, once that word is

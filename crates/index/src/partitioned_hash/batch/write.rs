@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use heap::{BatchState, BatchWord, Place};
-use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Slot};
+use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Slot, Ticket, Waited};
 
 use super::{Active, Change, Turn, finish, now, record};
 use crate::Position;
@@ -40,8 +40,8 @@ pub struct Full {
 /// A batch that took place.
 #[must_use]
 pub struct Finished {
-    /// An error if the medium failed to say that the batch is durable.
-    pub durable: Result<(), MediumError>,
+    /// When the batch is durable; nobody has waited for a disk. An error if the medium failed.
+    pub durable: Result<Ticket, MediumError>,
     /// Signatures, and segments of theirs that should be split: their stashes fill up.
     pub crowded: Vec<(u64, Offset)>,
 }
@@ -164,18 +164,20 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         let active = batches.link(Active::new(turn.number, record.offset, &self.changes));
         self.publish();
         word(BatchState::Committed).store(medium, turn.number);
-        let durable = medium.wait(medium.commit(Level::Strongest));
-        if durable.is_ok() {
-            active.note_durable();
-        }
+        let ticket = medium.commit(Level::Strongest);
+        active.note_committed(ticket);
+        let waited = medium.acknowledge_now(ticket);
         self.count_and_unlink();
+        if waited == Ok(Waited::Deferred) && !medium.breaks(Canary::BatchSettledEarly) {
+            self.publish_outcomes();
+        }
         finish(medium, turn.number, &self.changes, BatchState::Committed, Canary::BatchForgottenEarly);
         let active = batches.unlink(turn.number);
         let Batch { cx, crowded, stashes, pairs, .. } = self;
         drop((stashes, pairs));
         cx.retire(Garbage::Table(Table(TableKind::Batch(active))));
         cx.retire(Garbage::Place(record));
-        Finished { durable, crowded }
+        Finished { durable: waited.map(|_| ticket), crowded }
     }
 
     /// Step 4.
@@ -191,6 +193,15 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         }
         if !medium.breaks(Canary::BatchBeforeEntries) {
             medium.order();
+        }
+    }
+
+    /// Step 6 where the batch is not durable yet: FRESH takes the place of the mark, and stays.
+    fn publish_outcomes(&self) {
+        let medium = self.cx.medium;
+        for change in &self.changes {
+            let outcome = change.marked().out_of_batch().fresh();
+            medium.publish(change.slot, None, outcome.in_place_of(now(medium, change.slot)).word());
         }
     }
 

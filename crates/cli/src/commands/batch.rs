@@ -1,0 +1,127 @@
+//! `hikv batch`.
+
+use std::collections::BTreeMap;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use hikv::{Clock, Expiry, Limits, Store, WriteBatch};
+
+use super::not_found;
+use crate::durable::Durable;
+use crate::failure::Failure;
+use crate::formats::{Change, ChangeReader, FileFormat, Format, Operation, ReadError};
+use crate::input::{Input, is_stdin};
+
+/// Carry out several operations as one step
+///
+/// All of them are done, or, after an error or a crash, none.
+#[derive(Args)]
+pub(crate) struct Batch {
+    /// The store: a directory, or a DAX device
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// One operation a line: put KEY VALUE [SECONDS], delete KEY, expire KEY SECONDS, persist KEY, with tabs between; or JSON
+    /// objects with op, key, value and ttl; - is standard input
+    #[arg(default_value = "-")]
+    file: PathBuf,
+    /// tsv or jsonl; by default what the extension of FILE says, and TSV from standard input
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    #[command(flatten)]
+    durable: Durable,
+}
+
+/// What the operations so far have made of the keys that they name: a value and when the key expires, or none.
+type Changed = BTreeMap<Vec<u8>, Option<(Vec<u8>, Expiry)>>;
+
+impl Batch {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let format = self.format()?;
+        let input = Input::open(&self.file).map_err(Failure::at_path(&self.file))?;
+        let reader = ChangeReader::new(BufReader::new(input), format);
+        let reader = reader.ok_or_else(|| Failure::at(self.file.display(), "operations are tsv or jsonl, not csv"))?;
+        let store = self.durable.options().open(&self.dir)?;
+        let outcome = self.gather(&store, reader).and_then(|changed| self.write(&store, &changed));
+        store.close().map_err(Failure::at_path(&self.dir))?;
+        outcome
+    }
+
+    fn format(&self) -> Result<Format, Failure> {
+        let by_name = || match FileFormat::of_file(&self.file) {
+            Some(FileFormat::Text(format)) => Some(format),
+            _ => None,
+        };
+        let by_default = || is_stdin(&self.file).then_some(Format::Tsv);
+        let found = self.format.or_else(by_default).or_else(by_name);
+        found.ok_or_else(|| Failure::at(self.file.display(), "its name tells no format: give --format tsv or jsonl"))
+    }
+
+    /// Reads everything before anything is written. Nobody else writes to the store meanwhile.
+    fn gather(&self, store: &Store, mut reader: ChangeReader<BufReader<Input>>) -> Result<Changed, Failure> {
+        let (mut changed, clock) = (Changed::new(), Clock::default());
+        loop {
+            let (line, change) = match reader.next() {
+                Ok(Some(next)) => next,
+                Ok(None) => return Ok(changed),
+                Err(ReadError::Malformed { line, what }) => return Err(self.at_line(line, what)),
+                Err(ReadError::Input(error)) => return Err(Failure::at(self.name().display(), error)),
+            };
+            self.check(&change).map_err(|what| self.at_line(line, what))?;
+            let now = match changed.get(&change.key) {
+                Some(now) => now.clone(),
+                None => held(store, &change.key).map_err(Failure::at_path(&self.dir))?,
+            };
+            let next = match (change.operation, now) {
+                (Operation::Put(value, time), _) => Some((value, time.map_or(Expiry::NEVER, |time| clock.after(time)))),
+                (Operation::Delete, _) => None,
+                (Operation::Expire(time), Some((value, _))) => Some((value, clock.after(time))),
+                (Operation::Persist, Some((value, _))) => Some((value, Expiry::NEVER)),
+                (_, None) => return Err(self.at_line(line, not_found(&self.dir, &change.key))),
+            };
+            changed.insert(change.key, next);
+            if changed.len() > Limits::BATCH_OP_COUNT_MAX {
+                let most = Limits::BATCH_OP_COUNT_MAX;
+                return Err(self.at_line(line, format!("a batch changes {most} keys at the most")));
+            }
+        }
+    }
+
+    fn check(&self, change: &Change) -> Result<(), String> {
+        let key_bytes = change.key.len();
+        if key_bytes > Limits::KEY_BYTES_MAX {
+            return Err(format!("the key has {key_bytes} bytes; the limit is {}", Limits::KEY_BYTES_MAX));
+        }
+        match &change.operation {
+            Operation::Put(value, _) if value.len() as u64 > Limits::VALUE_BYTES_MAX => {
+                Err(format!("the value has {} bytes; the limit is {}", value.len(), Limits::VALUE_BYTES_MAX))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn write(&self, store: &Store, changed: &Changed) -> Result<(), Failure> {
+        let mut batch = WriteBatch::new();
+        for (key, change) in changed {
+            match change {
+                Some((value, expiry)) => batch.put_until(key, value, *expiry),
+                None => batch.delete(key),
+            };
+        }
+        store.write(&batch).map_err(Failure::at_path(&self.dir))
+    }
+
+    fn name(&self) -> &Path {
+        if is_stdin(&self.file) { Path::new("standard input") } else { &self.file }
+    }
+
+    fn at_line(&self, line: u64, what: String) -> Failure {
+        Failure::Error(format!("{}:{line}: {what}; nothing was done", self.name().display()))
+    }
+}
+
+/// What the key holds.
+fn held(store: &Store, key: &[u8]) -> Result<Option<(Vec<u8>, Expiry)>, hikv::Error> {
+    let (value, expiry) = (store.get(key)?, store.expires_at(key)?);
+    Ok(value.zip(expiry))
+}

@@ -1,0 +1,177 @@
+//! Operations as `hikv batch` reads them: one a line, as tab-separated columns or as JSON objects.
+
+use std::borrow::Cow;
+use std::io::BufRead;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::lines::Lines;
+use super::{Format, ReadError, jsonl, tsv};
+
+/// What is to become of a key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Operation {
+    /// It gets a value, and expires after the time, if there is one.
+    Put(Vec<u8>, Option<Duration>),
+    Delete,
+    /// It keeps its value, and expires after the time.
+    Expire(Duration),
+    /// It keeps its value, and does not expire.
+    Persist,
+}
+
+/// An operation and its key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Change {
+    pub(crate) key: Vec<u8>,
+    pub(crate) operation: Operation,
+}
+
+/// What to say of a line of none of these forms.
+const FORMS: &str = "expected put KEY VALUE, put KEY VALUE SECONDS, delete KEY, expire KEY SECONDS or persist KEY, with a tab \
+                     between two";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Object<'a> {
+    #[serde(borrow)]
+    op: Cow<'a, str>,
+    #[serde(borrow, default)]
+    key: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    key_base64: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    value: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    value_base64: Option<Cow<'a, str>>,
+    #[serde(default)]
+    ttl: Option<f64>,
+}
+
+/// Reads operations one by one; blank lines are skipped.
+pub(crate) struct ChangeReader<R> {
+    lines: Lines<R>,
+    parse: fn(&[u8]) -> Result<Change, String>,
+}
+
+impl<R: BufRead> ChangeReader<R> {
+    /// Reads `input` as `format`, if operations can be written so.
+    pub(crate) fn new(input: R, format: Format) -> Option<ChangeReader<R>> {
+        let parse = match format {
+            Format::Tsv => of_columns,
+            Format::Jsonl => of_object,
+            Format::Csv => return None,
+        };
+        Some(ChangeReader { lines: Lines::new(input), parse })
+    }
+
+    /// The next operation, with the number of its line, from 1.
+    pub(crate) fn next(&mut self) -> Result<Option<(u64, Change)>, ReadError> {
+        while self.lines.advance().map_err(ReadError::Input)? {
+            if !self.lines.content().is_empty() {
+                let line = self.lines.number();
+                let change = (self.parse)(self.lines.content());
+                return change.map(|change| Some((line, change))).map_err(|what| ReadError::Malformed { line, what });
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn of_columns(line: &[u8]) -> Result<Change, String> {
+    let columns: Vec<&[u8]> = line.split(|&byte| byte == b'\t').collect();
+    let (key, operation) = match columns[..] {
+        [b"put", key, value] => (key, Operation::Put(tsv::unescaped(value)?, None)),
+        [b"put", key, value, time] => (key, Operation::Put(tsv::unescaped(value)?, Some(time_of(time)?))),
+        [b"delete", key] => (key, Operation::Delete),
+        [b"expire", key, time] => (key, Operation::Expire(time_of(time)?)),
+        [b"persist", key] => (key, Operation::Persist),
+        _ => return Err(FORMS.to_owned()),
+    };
+    Ok(Change { key: tsv::unescaped(key)?, operation })
+}
+
+fn of_object(line: &[u8]) -> Result<Change, String> {
+    let Object { op, key, key_base64, value, value_base64, ttl } =
+        serde_json::from_slice(line).map_err(jsonl::describe)?;
+    let mut bytes = (Vec::new(), Vec::new());
+    jsonl::half("key", key, key_base64, &mut bytes.0)?;
+    let has_value = value.is_some() || value_base64.is_some();
+    if has_value {
+        jsonl::half("value", value, value_base64, &mut bytes.1)?;
+    }
+    let time = ttl.map(|ttl| seconds(ttl).map_err(|error| format!("ttl {ttl}: {error}"))).transpose()?;
+    let operation = match (&*op, has_value, time) {
+        ("put", true, time) => Operation::Put(bytes.1, time),
+        ("delete", false, None) => Operation::Delete,
+        ("expire", false, Some(time)) => Operation::Expire(time),
+        ("persist", false, None) => Operation::Persist,
+        ("put" | "delete" | "expire" | "persist", ..) => {
+            return Err(format!("op {op}: put takes value and perhaps ttl, expire ttl, delete and persist neither"));
+        }
+        _ => return Err(format!("op '{op}' is none of put, delete, expire and persist")),
+    };
+    Ok(Change { key: bytes.0, operation })
+}
+
+fn time_of(text: &[u8]) -> Result<Duration, String> {
+    let shown = tsv::Escaped(text);
+    let number: Option<f64> = str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+    let number = number.ok_or_else(|| format!("'{shown}' is no number of seconds"))?;
+    seconds(number).map_err(|error| format!("'{shown}' seconds: {error}"))
+}
+
+fn seconds(number: f64) -> Result<Duration, String> {
+    Duration::try_from_secs_f64(number).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(text: &str, format: Format) -> Result<Vec<Change>, String> {
+        let mut reader = ChangeReader::new(text.as_bytes(), format).expect("a format of operations");
+        let mut changes = Vec::new();
+        loop {
+            match reader.next() {
+                Ok(Some((_, change))) => changes.push(change),
+                Ok(None) => return Ok(changes),
+                Err(ReadError::Malformed { line, what }) => return Err(format!("{line}: {what}")),
+                Err(ReadError::Input(error)) => panic!("{error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn both_forms_say_the_same() {
+        let tsv = "put\ta\\tb\t\\xff\n\nput\tk\tv\t1.5\r\ndelete\t\nexpire\tk\t2\npersist\tk";
+        let json = r#"{"op":"put","key":"a\tb","value_base64":"/w=="}
+            {"op":"put","key":"k","value":"v","ttl":1.5}
+            {"op":"delete","key":""}
+            {"op":"expire","key":"k","ttl":2}
+            {"op":"persist","key":"k"}"#;
+        let changes = all(tsv, Format::Tsv).unwrap();
+        assert_eq!(changes[0], Change { key: b"a\tb".to_vec(), operation: Operation::Put(vec![0xFF], None) });
+        assert_eq!(changes.len(), 5);
+        assert_eq!(all(json, Format::Jsonl).unwrap(), changes);
+    }
+
+    #[test]
+    fn what_is_no_operation_is_said_with_its_line() {
+        for (text, format, words) in [
+            ("put\ta\tb\nput\ta", Format::Tsv, &["2: ", "put KEY VALUE"][..]),
+            ("Put\ta\tb", Format::Tsv, &["1: "]),
+            ("expire\ta\tsoon", Format::Tsv, &["'soon'"]),
+            ("put\ta\tb\t-1", Format::Tsv, &["'-1'"]),
+            ("put\t\\q\tb", Format::Tsv, &["\\q"]),
+            (r#"{"op":"rename","key":"a"}"#, Format::Jsonl, &["'rename'"]),
+            (r#"{"op":"delete","key":"a","value":"b"}"#, Format::Jsonl, &["op delete"]),
+            (r#"{"op":"put","value":"b"}"#, Format::Jsonl, &["neither key"]),
+            (r#"{"op":"put","key":"a","value":"b","ttl":-1}"#, Format::Jsonl, &["ttl -1"]),
+        ] {
+            let error = all(text, format).unwrap_err();
+            assert!(words.iter().all(|word| error.contains(word)), "{text}: {error}");
+        }
+    }
+}

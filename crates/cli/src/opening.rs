@@ -1,0 +1,85 @@
+//! Opening a store, and how far that is: a journal's region is read into memory first.
+//!
+//! Of a small one nothing is seen. Of a large one a terminal shows a bar, and stderr a line every few seconds elsewhere.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use hikv::{OpenError, OpenProgress, Options, Store};
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+
+/// Who waits less wants to see nothing.
+const SHOWN_AFTER_MS: u64 = 500;
+
+/// As often as a log of somebody's should say the same again.
+const SAID_EVERY_MS: u64 = 5000;
+
+/// Opens the store at `dir`.
+pub(crate) fn open(options: &Options, dir: &Path) -> Result<Store, OpenError> {
+    let watched = Watched { start: Instant::now(), next_ms: AtomicU64::new(SHOWN_AFTER_MS), bar: bar() };
+    let opened = options.open_watched(dir, &|progress| watched.show(progress));
+    watched.bar.finish_and_clear();
+    opened
+}
+
+/// Opens the store at `dir` for reading.
+pub(crate) fn read_only(dir: &Path) -> Result<Store, OpenError> {
+    open(&Options::new().read_only(true), dir)
+}
+
+struct Watched {
+    start: Instant,
+    /// When to show something, after the start.
+    next_ms: AtomicU64,
+    bar: ProgressBar,
+}
+
+impl Watched {
+    fn show(&self, progress: OpenProgress) {
+        let elapsed_ms = self.start.elapsed().as_millis() as u64;
+        if elapsed_ms < self.next_ms.load(Ordering::Relaxed) {
+            return;
+        }
+        if io::stderr().is_terminal() {
+            let (OpenProgress::Loading { done_bytes: done, total_bytes: total }
+            | OpenProgress::Replaying { done, total }) = progress;
+            self.bar.set_length(total);
+            self.bar.set_position(done);
+            self.bar.set_message(describe(progress));
+        } else {
+            // If stderr is gone, progress has no reader.
+            let _ = writeln!(io::stderr(), "{}", describe(progress));
+            self.next_ms.store(elapsed_ms + SAID_EVERY_MS, Ordering::Relaxed);
+        }
+    }
+}
+
+fn describe(progress: OpenProgress) -> String {
+    match progress {
+        OpenProgress::Loading { done_bytes, total_bytes } => {
+            format!("loaded {} of {}", HumanBytes(done_bytes), HumanBytes(total_bytes))
+        }
+        OpenProgress::Replaying { done, total } => format!("replayed {done} of {total} segments of the log"),
+    }
+}
+
+/// Draws nothing off a terminal.
+fn bar() -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}  {eta} left");
+    ProgressBar::new(0).with_style(style.expect("the template is well-formed"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_said_what_is_done_of_how_much() {
+        let loading = OpenProgress::Loading { done_bytes: 3 << 20, total_bytes: 3 << 30 };
+        assert_eq!(describe(loading), "loaded 3.00 MiB of 3.00 GiB");
+        let replaying = OpenProgress::Replaying { done: 7, total: 64 };
+        assert_eq!(describe(replaying), "replayed 7 of 64 segments of the log");
+    }
+}

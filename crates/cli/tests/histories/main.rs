@@ -1,0 +1,91 @@
+//! `hikv serve` under several clients, killed by SIGKILL at random points and started again on the same store: what clients
+//! were told must fit one order of all that they asked for ([`testkit::History`]), and no transaction is half done.
+//!
+//! What was in flight when the server died may have happened or not. The kill is the sockets' end: by then none of the
+//! server's threads runs any more.
+//!
+//! The tests that are ignored are the same for longer: `cargo test -p hikv-cli --release --test histories -- --ignored`.
+
+mod client;
+mod drive;
+mod process;
+mod transactions;
+
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use drive::{Trial, Undone};
+
+/// What the store lies on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum On {
+    /// Memory, where there is such a file system.
+    Memory,
+    /// The file system of temporary directories: with a journal, unless that is memory, too.
+    Disk,
+}
+
+impl On {
+    fn home(self) -> TempDir {
+        let memory = Path::new("/dev/shm");
+        if self == On::Memory && memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
+    }
+}
+
+const SHORT: Trial = Trial {
+    on: On::Memory,
+    client_count: 4,
+    life_count: 5,
+    answers_max: 4_000,
+    key_count: 8,
+    undone: Undone::Nothing,
+    seed: 1,
+};
+/// A write is synced before it is answered.
+const SHORT_ON_DISK: Trial = Trial { on: On::Disk, answers_max: 300, ..SHORT };
+/// How many trials a long test makes.
+const LONG: u64 = 40;
+
+#[test]
+fn histories_are_linearizable_on_memory() {
+    SHORT.judge().unwrap_or_else(|anomaly| panic!("{anomaly}"));
+}
+
+#[test]
+fn histories_are_linearizable_on_a_journal() {
+    SHORT_ON_DISK.judge().unwrap_or_else(|anomaly| panic!("{anomaly}"));
+}
+
+/// The twin whose files are set back by one life of the server: what was acknowledged in it is lost.
+#[test]
+fn a_store_that_forgets_is_caught() {
+    let trial = Trial { undone: Undone::LifeBeforeLast, ..SHORT };
+    assert!(trial.judge().is_err(), "the judge did not see that a life's writes are lost");
+}
+
+#[test]
+#[ignore = "minutes"]
+fn histories_are_linearizable_for_long() {
+    for seed in 0..LONG {
+        for short in [SHORT, SHORT_ON_DISK] {
+            let trial = Trial { seed, life_count: 8, key_count: 1 + seed % 12, ..short };
+            trial.judge().unwrap_or_else(|anomaly| panic!("{trial:?}: {anomaly}"));
+        }
+    }
+}
+
+#[test]
+fn transactions_are_there_whole_or_not_at_all() {
+    transactions::rounds(On::Memory, 6, 600, 1);
+    transactions::rounds(On::Disk, 4, 60, 2);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn transactions_are_there_whole_or_not_at_all_for_long() {
+    for seed in 0..LONG {
+        transactions::rounds(On::Memory, 10, 1_500, seed);
+        transactions::rounds(On::Disk, 6, 150, seed);
+    }
+}

@@ -1,0 +1,29 @@
+//! What must hold for any bytes that a client sends. Each function is a fuzz target: it panics if something does not hold.
+//!
+//! `fuzz/` gives them to libFuzzer, and `tests/slice.rs` to a few thousand inputs, so that they run without it too.
+
+mod acl;
+mod commands;
+mod replies;
+mod requests;
+mod restore;
+mod served;
+
+pub use acl::acl_rules;
+pub use commands::commands;
+pub use replies::replies;
+pub use requests::requests;
+pub use restore::restore;
+pub use served::STORES_VARIABLE;
+
+/// A fuzz target.
+pub type Target = fn(&[u8]);
+
+/// All targets, by the names that their corpora have.
+pub const TARGETS: [(&str, Target); 5] = [
+    ("acl_rules", acl_rules),
+    ("commands", commands),
+    ("replies", replies),
+    ("requests", requests),
+    ("restore", restore),
+];

@@ -1,0 +1,71 @@
+//! A server that a target talks to, one for each thread and target.
+
+use std::path::Path;
+
+use hikv::{Durability, Options};
+use redis_protocol::resp3::types::OwnedFrame;
+use redis_protocol::{resp2, resp3};
+use server::{Config, InProcess};
+use tempfile::TempDir;
+
+/// The environment variable that names the directory in which stores are made; that for temporary files otherwise.
+pub const STORES_VARIABLE: &str = "HIKV_FUZZ_DIR";
+
+/// As much as the longest value may have, so that no input is slow for its length alone.
+const BULK_BYTES_MAX: usize = 1 << 20;
+
+/// What the targets can fill.
+const REGION_BYTES_MAX: u64 = 256 << 20;
+
+pub(crate) struct Served {
+    server: InProcess,
+    _dir: TempDir,
+}
+
+impl Served {
+    /// A server whose default user has these rights.
+    pub(crate) fn new(rules: &str) -> Served {
+        let parent = std::env::var_os(STORES_VARIABLE).unwrap_or_else(|| std::env::temp_dir().into_os_string());
+        let dir = tempfile::tempdir_in(Path::new(&parent)).expect("a directory for the store");
+        let options = Options::new().durability(Durability::Process).region_bytes_max(REGION_BYTES_MAX);
+        let store = options.open(dir.path()).expect("the store opens");
+        let config =
+            Config { addr: "127.0.0.1:0".into(), threads: 1, bulk_bytes_max: BULK_BYTES_MAX, ..Config::default() };
+        let server = InProcess::new(store, config).expect("a free port");
+        let mut served = Served { server, _dir: dir };
+        assert_eq!(served.answer(format!("ACL SETUSER default {rules}\n").as_bytes()), b"+OK\r\n");
+        served
+    }
+
+    /// What a new client receives for `input`.
+    pub(crate) fn answer(&mut self, input: &[u8]) -> Vec<u8> {
+        self.server.answer(input).expect("no value fails")
+    }
+
+    /// The reply to one request of these arguments, in version 2 of the protocol.
+    pub(crate) fn call(&mut self, arguments: &[&[u8]]) -> resp2::types::OwnedFrame {
+        let mut request = Vec::new();
+        let mut writer = resp::Reply::new(&mut request, resp::Protocol::Resp2);
+        writer.array(arguments.len());
+        arguments.iter().for_each(|argument| writer.bulk(argument));
+        let bytes = self.answer(&request);
+        let (reply, read_bytes) = resp2::decode::decode(&bytes).expect("it is well formed").expect("it is whole");
+        assert_eq!(read_bytes, bytes.len(), "one reply to one request");
+        reply
+    }
+}
+
+/// The replies that a client of version 3 reads, which must be all there is.
+pub(crate) fn frames(bytes: &[u8]) -> Vec<OwnedFrame> {
+    // Errors repeat a client's words as they are, as in Redis; that parser wants UTF-8 there.
+    let ascii: Vec<u8> = bytes.iter().map(|byte| if byte.is_ascii() { *byte } else { b'?' }).collect();
+    let (mut bytes, mut frames) = (&ascii[..], Vec::new());
+    while !bytes.is_empty() {
+        let (frame, read_bytes) = resp3::decode::complete::decode(bytes)
+            .unwrap_or_else(|error| panic!("{error}: {}", bytes.escape_ascii()))
+            .unwrap_or_else(|| panic!("it breaks off: {}", bytes.escape_ascii()));
+        frames.push(frame);
+        bytes = &bytes[read_bytes..];
+    }
+    frames
+}

@@ -1,0 +1,178 @@
+//! The thread that syncs for those who do not wait: for event loops, which it wakes, and at intervals where nobody asks.
+//!
+//! Who asks is woken after every sync until all that it asked for is durable: of several receipts the first ones are then
+//! told as early as they can be. A sync takes in whatever was appended before it began, so all loops share it.
+//!
+//! # Lock order
+//! `requests` and `askers` are leaves. Nobody is woken under either of them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use pmem::MediumError;
+
+use crate::File;
+use crate::journal::Journal;
+use crate::receipt::{Acknowledger, Receipt};
+
+/// What the syncing thread is asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    state: Mutex<Request>,
+    /// A sync is due at some moment.
+    is_due: AtomicBool,
+    changed: Condvar,
+    askers: Mutex<Vec<Arc<Asker>>>,
+}
+
+#[derive(Debug, Default)]
+struct Request {
+    /// By an asker: as soon as can be.
+    is_now: bool,
+    /// By a write that nobody waits for.
+    due_at: Option<Instant>,
+    is_closing: bool,
+}
+
+/// Somebody to be woken.
+struct Asker {
+    wake: Box<dyn Fn() + Send + Sync>,
+    /// Up to where it waits for the log to be durable; 0 if it does not.
+    until: AtomicU64,
+}
+
+impl fmt::Debug for Asker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Asker").field("until", &self.until).finish_non_exhaustive()
+    }
+}
+
+impl Requests {
+    /// A sync after this time, of what the caller has appended, unless one is due before.
+    pub(crate) fn within(&self, time: Duration) {
+        // With the fence of `sync`: either the flag is seen without the last sync's mark, or that sync sees what was appended.
+        fence(Ordering::SeqCst);
+        if self.is_due.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut state = self.state.lock();
+        if state.due_at.is_none() {
+            state.due_at = Some(Instant::now() + time);
+            self.is_due.store(true, Ordering::Relaxed);
+            self.changed.notify_all();
+        }
+    }
+
+    /// A sync, as soon as can be.
+    pub(crate) fn now(&self) {
+        self.state.lock().is_now = true;
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn close(&self) {
+        self.state.lock().is_closing = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for a request; false if it is time to stop.
+    fn next(&self) -> bool {
+        let mut state = self.state.lock();
+        loop {
+            let is_due = state.due_at.is_some_and(|moment| moment <= Instant::now());
+            if state.is_closing {
+                return false;
+            }
+            if state.is_now || is_due {
+                (state.is_now, state.due_at) = (false, None);
+                self.is_due.store(false, Ordering::Relaxed);
+                return true;
+            }
+            match state.due_at {
+                Some(moment) => {
+                    self.changed.wait_until(&mut state, moment);
+                }
+                None => self.changed.wait(&mut state),
+            }
+        }
+    }
+
+    /// Wakes those who wait for anything, now that the log is durable up to `synced`, or will never be more so.
+    pub(crate) fn wake(&self, synced: u64) {
+        let waiting = |asker: &&Arc<Asker>| asker.until.load(Ordering::Acquire) > 0;
+        let woken: Vec<_> = self.askers.lock().iter().filter(waiting).map(Arc::clone).collect();
+        for asker in woken {
+            let until = asker.until.load(Ordering::Acquire);
+            if until <= synced {
+                // It fails if more was asked for meanwhile.
+                let _ = asker.until.compare_exchange(until, 0, Ordering::AcqRel, Ordering::Acquire);
+            }
+            (asker.wake)();
+        }
+    }
+}
+
+/// Syncs until the journal is closed or poisoned.
+pub(crate) fn sync<F: File>(journal: &Journal<F>) {
+    let requests = &journal.requests;
+    while requests.next() {
+        fence(Ordering::SeqCst);
+        let end = journal.appended.load(Ordering::Acquire);
+        let synced = journal.wait_synced(end);
+        requests.wake(journal.synced.load(Ordering::Acquire));
+        if synced.is_err() {
+            return;
+        }
+    }
+    requests.wake(journal.synced.load(Ordering::Acquire));
+}
+
+/// Wakes one event loop when the log has become more durable; dropped, it does not any more.
+#[derive(Debug)]
+pub struct Notifier<F: File> {
+    journal: Acknowledger<F>,
+    asker: Arc<Asker>,
+}
+
+impl<F: File> Acknowledger<F> {
+    /// Calls `wake` when something becomes durable that was asked for. It is called by the journal's thread, and should do no
+    /// more than wake another one.
+    pub fn notifier(&self, wake: impl Fn() + Send + Sync + 'static) -> Notifier<F> {
+        let asker = Arc::new(Asker { wake: Box::new(wake), until: AtomicU64::new(0) });
+        self.journal().requests.askers.lock().push(Arc::clone(&asker));
+        Notifier { journal: self.clone(), asker }
+    }
+}
+
+impl<F: File> Notifier<F> {
+    /// True if results of `receipt` may be told. If not, the log is synced in the background, and `wake` called at least once
+    /// after that; before, too, if parts of it become durable. Whoever is woken asks `is_durable`.
+    ///
+    /// What must be in the operating system's hands is given to it by this call.
+    ///
+    /// # Errors
+    /// [`MediumError::Poisoned`].
+    pub fn ask(&self, receipt: Receipt) -> Result<bool, MediumError> {
+        let journal = self.journal.journal();
+        self.journal.wait(receipt.without_syncs())?;
+        if self.journal.is_durable(receipt)? {
+            return Ok(true);
+        }
+        if !journal.options.background {
+            self.journal.wait(receipt)?;
+            return Ok(true);
+        }
+        self.asker.until.fetch_max(receipt.synced_position(), Ordering::AcqRel);
+        journal.requests.now();
+        // The thread may have ended since, and not have seen whom to wake.
+        self.journal.is_durable(receipt)
+    }
+}
+
+impl<F: File> Drop for Notifier<F> {
+    fn drop(&mut self) {
+        self.journal.journal().requests.askers.lock().retain(|asker| !Arc::ptr_eq(asker, &self.asker));
+    }
+}

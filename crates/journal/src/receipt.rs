@@ -1,0 +1,202 @@
+//! Operations that do not wait for the disk, and the receipts that say what they leave to be waited for.
+//!
+//! A thread may say for a while that it waits itself ([`Acknowledger::deferred`]). What it then writes is published as ever,
+//! and what it reads may be what others have not made durable: both is noted, as a position of the log, instead of waited
+//! for. The sum is a [`Receipt`]. Until the log has come as far as the receipt says, nobody outside may be told of anything
+//! that those operations returned.
+//!
+//! # Invariants
+//! - A word that is published stays FRESH until the log is durable up to it, as far as the journal's own level asks. So whoever
+//!   meets it, waiting or deferring, comes to know that it may be lost; once it is durable, nobody pays for it any more.
+//! - Whatever was deferred lies before [`Journal::deferred`]: for whoever meets it where there is no mark.
+//! - A receipt that is durable stays so. Positions are those of one journal, open once.
+//!
+//! A write at another level than the journal's is one that is deferred, and whose receipt is waited for at that level.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pmem::{Durability, MediumError, Waited};
+
+use crate::File;
+use crate::journal::Journal;
+
+/// What has to become of the log before the results of some operations may be told to anybody.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[must_use]
+pub struct Receipt {
+    /// Up to where entries must be in the operating system's hands.
+    written: u64,
+    /// Up to where entries must be on the disk.
+    synced: u64,
+}
+
+impl Receipt {
+    fn at(level: Durability, position: u64) -> Receipt {
+        match level {
+            Durability::Power => Receipt { written: 0, synced: position },
+            Durability::Buffered | Durability::Process => Receipt { written: position, synced: 0 },
+        }
+    }
+
+    /// Its part that needs no sync.
+    pub(crate) fn without_syncs(self) -> Receipt {
+        Receipt { synced: 0, ..self }
+    }
+
+    /// Up to where the log has to be on the disk.
+    pub(crate) fn synced_position(self) -> u64 {
+        self.synced
+    }
+
+    /// For both.
+    pub fn and(self, other: Receipt) -> Receipt {
+        Receipt { written: self.written.max(other.written), synced: self.synced.max(other.synced) }
+    }
+}
+
+/// What a thread has left to be waited for.
+#[derive(Clone, Copy)]
+struct Deferral {
+    /// Of which journal: its address. None has 0.
+    journal: usize,
+    /// At the level of whoever defers.
+    position: u64,
+    /// At levels of their own.
+    others: Receipt,
+}
+
+const NONE: Deferral = Deferral { journal: 0, position: 0, others: Receipt { written: 0, synced: 0 } };
+
+thread_local! {
+    static DEFERRAL: Cell<Deferral> = const { Cell::new(NONE) };
+}
+
+/// A deferral of this thread; over when it is dropped.
+struct Scope {
+    outer: Deferral,
+}
+
+impl Scope {
+    fn begin<F>(journal: &Arc<Journal<F>>) -> Scope {
+        Scope { outer: DEFERRAL.replace(Deferral { journal: Arc::as_ptr(journal).addr(), ..NONE }) }
+    }
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        DEFERRAL.set(self.outer);
+    }
+}
+
+impl<F: File> Journal<F> {
+    /// True if this thread waits itself; then `position` is among what it waits for.
+    fn is_deferred(&self, position: u64) -> bool {
+        let deferral = DEFERRAL.get();
+        let is_mine = deferral.journal == std::ptr::from_ref(self).addr();
+        if is_mine {
+            DEFERRAL.set(Deferral { position: deferral.position.max(position), ..deferral });
+        }
+        is_mine
+    }
+
+    pub(crate) fn acknowledge(&self, position: u64) -> Result<Waited, MediumError> {
+        if self.is_deferred(position) {
+            return self.acknowledge_now(position);
+        }
+        self.wait(position, self.options.level).map(|()| Waited::Durable)
+    }
+
+    pub(crate) fn acknowledge_now(&self, position: u64) -> Result<Waited, MediumError> {
+        self.healthy()?;
+        if self.is_done(Receipt::at(self.options.level, position)) {
+            return Ok(Waited::Durable);
+        }
+        self.deferred.fetch_max(position, Ordering::Release);
+        Ok(Waited::Deferred)
+    }
+
+    fn is_done(&self, receipt: Receipt) -> bool {
+        self.synced.load(Ordering::Acquire) >= receipt.synced && self.written.load(Ordering::Acquire) >= receipt.written
+    }
+
+    fn wait_for(&self, receipt: Receipt) -> Result<(), MediumError> {
+        self.wait(receipt.written, Durability::Buffered)?;
+        self.wait(receipt.synced, Durability::Power)
+    }
+}
+
+/// A journal as those see it who wait for it themselves. Clones share the journal.
+#[derive(Debug)]
+pub struct Acknowledger<F>(Arc<Journal<F>>);
+
+impl<F> Clone for Acknowledger<F> {
+    fn clone(&self) -> Self {
+        Acknowledger(Arc::clone(&self.0))
+    }
+}
+
+impl<F: File> Acknowledger<F> {
+    pub(crate) fn of(journal: &Arc<Journal<F>>) -> Acknowledger<F> {
+        Acknowledger(Arc::clone(journal))
+    }
+
+    pub(crate) fn journal(&self) -> &Journal<F> {
+        &self.0
+    }
+
+    /// Runs `operate`. Nothing that it does to this journal on this thread waits for the log; the receipt says what would have
+    /// been waited for.
+    pub fn deferred<R>(&self, operate: impl FnOnce() -> R) -> (R, Receipt) {
+        self.collect(self.0.options.level, operate)
+    }
+
+    /// Runs `operate`, and then waits until what it did and saw is as durable as `level` says. Within [`Self::deferred`] that
+    /// is part of the receipt.
+    pub fn at<R>(&self, level: Durability, operate: impl FnOnce() -> R) -> (R, Result<(), MediumError>) {
+        let (result, receipt) = self.collect(level, operate);
+        let outer = DEFERRAL.get();
+        if outer.journal == Arc::as_ptr(&self.0).addr() {
+            DEFERRAL.set(Deferral { others: outer.others.and(receipt), ..outer });
+            return (result, Ok(()));
+        }
+        (result, self.wait(receipt))
+    }
+
+    fn collect<R>(&self, level: Durability, operate: impl FnOnce() -> R) -> (R, Receipt) {
+        let _scope = Scope::begin(&self.0);
+        let result = operate();
+        let Deferral { mut position, others, .. } = DEFERRAL.get();
+        if level > self.0.options.level {
+            // What was met without a mark was acknowledged with less.
+            position = self.0.appended.load(Ordering::Acquire);
+        }
+        if level == Durability::Buffered {
+            self.0.ask_for_sync();
+        }
+        (result, Receipt::at(level, position).and(others))
+    }
+
+    /// For everything that was deferred so far, by any thread.
+    pub fn deferred_so_far(&self) -> Receipt {
+        Receipt::at(self.0.options.level, self.0.deferred.load(Ordering::Acquire))
+    }
+
+    /// True if results of this receipt may be told.
+    ///
+    /// # Errors
+    /// [`MediumError::Poisoned`]: they must not be, now or later.
+    pub fn is_durable(&self, receipt: Receipt) -> Result<bool, MediumError> {
+        let is_durable = self.0.is_done(receipt);
+        self.0.healthy().map(|()| is_durable)
+    }
+
+    /// Waits until results of this receipt may be told.
+    ///
+    /// # Errors
+    /// [`MediumError::Poisoned`].
+    pub fn wait(&self, receipt: Receipt) -> Result<(), MediumError> {
+        self.0.wait_for(receipt)
+    }
+}

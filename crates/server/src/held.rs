@@ -1,0 +1,95 @@
+//! Replies that wait until what they tell is durable.
+//!
+//! Requests are executed without waiting for the disk. What came of them is written to the output at once and held there,
+//! behind its ticket; what follows on the connection is behind it, too. So a connection's replies keep their order, one
+//! sync serves whoever waits, and the output's bound is the bound of what is held.
+//!
+//! If the store cannot make something durable any more, the connections that wait for that are closed: nobody knows what a
+//! crash would leave of what they asked for. From then on writes are refused with an error, and reads are answered.
+
+use std::collections::VecDeque;
+
+use hikv::{Error, Store, Ticket};
+
+/// The parts of an output that are held.
+#[derive(Default)]
+pub(crate) struct Held(VecDeque<Part>);
+
+/// From `start` to the next part's start, or to the end.
+struct Part {
+    start: usize,
+    ticket: Ticket,
+}
+
+impl Held {
+    /// What lies from `start` on, and behind all parts so far, waits for `ticket`.
+    pub(crate) fn add(&mut self, start: usize, ticket: Ticket) {
+        match self.0.back_mut() {
+            Some(last) if last.ticket == ticket || last.start == start => last.ticket = last.ticket.and(ticket),
+            _ => self.0.push_back(Part { start, ticket }),
+        }
+    }
+
+    /// Where the first part begins.
+    #[inline]
+    pub(crate) fn start(&self) -> Option<usize> {
+        self.0.front().map(|part| part.start)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Lets go what is durable, and says whether that was anything.
+    pub(crate) fn release(&mut self, store: &Store) -> Result<bool, Error> {
+        let mut released = false;
+        while let Some(part) = self.0.front()
+            && store.is_durable(part.ticket)?
+        {
+            self.0.pop_front();
+            released = true;
+        }
+        Ok(released)
+    }
+
+    /// So many bytes were taken away before all parts.
+    pub(crate) fn move_down(&mut self, len_bytes: usize) {
+        self.0.iter_mut().for_each(|part| part.start -= len_bytes);
+    }
+}
+
+/// The connections of one loop that hold replies, and what they wait for.
+pub(crate) struct Holders {
+    waker: hikv::Waker,
+    keys: Vec<usize>,
+    /// What was not asked for yet.
+    owed: Ticket,
+}
+
+impl Holders {
+    /// `wake` has the loop look at [`Holders::take`].
+    pub(crate) fn new(store: &Store, wake: impl Fn() + Send + Sync + 'static) -> Holders {
+        Holders { waker: store.waker(wake), keys: Vec::new(), owed: Ticket::default() }
+    }
+
+    /// Replies are held behind `ticket`.
+    pub(crate) fn owe(&mut self, ticket: Ticket) {
+        self.owed = self.owed.and(ticket);
+    }
+
+    /// Connection number `key` holds replies.
+    pub(crate) fn add(&mut self, key: usize) {
+        self.keys.push(key);
+    }
+
+    /// Asks for what is owed, and says whether it is durable already, or never will be.
+    pub(crate) fn ask(&mut self) -> bool {
+        let owed = std::mem::take(&mut self.owed);
+        owed != Ticket::default() && self.waker.ask(owed).unwrap_or(true)
+    }
+
+    /// The connections, to be looked at; those that go on waiting are to be added again.
+    pub(crate) fn take(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.keys)
+    }
+}

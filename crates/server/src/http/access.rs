@@ -1,0 +1,36 @@
+//! Who may look: whoever may run `INFO`.
+
+use std::net::SocketAddr;
+use std::sync::LazyLock;
+
+use super::request::Credentials;
+use crate::log;
+use crate::shared::Shared;
+use crate::table::{self, Entry};
+
+static INFO: LazyLock<Entry> = LazyLock::new(|| table::by_name(b"info").expect("there is INFO"));
+
+#[derive(PartialEq, Eq, Debug)]
+pub(super) enum Access {
+    Granted,
+    /// It must say who it is.
+    Unknown,
+    /// Somebody who may not.
+    Denied,
+}
+
+pub(super) fn access(credentials: &Credentials, addr: SocketAddr, shared: &Shared) -> Access {
+    let login = match credentials {
+        Credentials::None => Some(shared.acl.initial_login()),
+        Credentials::Basic(name, password) => shared.acl.authenticate(name, password),
+        Credentials::Unknown => None,
+    };
+    if login.is_none() {
+        log::auth_failed(shared, "http", addr, credentials.name());
+    }
+    match login.as_ref().and_then(|login| login.user()) {
+        Some(user) if user.may_run(*INFO) => Access::Granted,
+        Some(_) => Access::Denied,
+        None => Access::Unknown,
+    }
+}

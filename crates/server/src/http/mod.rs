@@ -1,0 +1,120 @@
+//! The HTTP port, for those who watch: `/metrics`, `/health`, `/live.json` and a page that shows it.
+//!
+//! One thread does everything, and takes a sample for the page each second. It only reads; a request is one of `GET` or
+//! `HEAD`, and its connection is closed after the answer. What clients can hold is bounded: so many connections, the oldest of
+//! which goes when there is another; so many bytes of a request; so much time.
+//!
+//! The port opens before the store does, so that probes are told that it is being opened.
+//!
+//! Who may run `INFO` may look: where the user `default` needs a password, a request brings a user and a password (Basic
+//! authentication). `/health` is for everybody, since probes have no password.
+
+mod access;
+mod connection;
+mod pages;
+mod port;
+mod request;
+mod response;
+
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::{self, JoinHandle};
+
+use mio::net::TcpListener;
+use mio::{Poll, Waker};
+use parking_lot::Mutex;
+
+use crate::Config;
+use crate::acl::Acl;
+use crate::shared::Shared;
+
+use port::{Port, WAKER};
+
+/// The open HTTP port of a server; dropping it closes it.
+pub struct HttpPort {
+    addr: SocketAddr,
+    state: Arc<State>,
+    waker: Waker,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the port's thread is told.
+#[derive(Default)]
+struct State {
+    is_closing: AtomicBool,
+    server: Mutex<Watched>,
+}
+
+/// The server that is watched.
+#[derive(Default)]
+enum Watched {
+    /// There is none yet.
+    #[default]
+    Opening,
+    /// It is there until it has stopped.
+    Bound(Weak<Shared>),
+}
+
+impl HttpPort {
+    /// Opens the port that `config` names, if it names one, and answers from now on.
+    ///
+    /// # Errors
+    /// If the address cannot be resolved or bound; if it is not of this host alone and everybody could look
+    /// ([`Config::protected`]); if the file of users cannot be read or understood; if the operating system refuses a thread
+    /// or a poller.
+    pub fn open(config: &Config) -> io::Result<Option<HttpPort>> {
+        let Some(addr) = &config.http else { return Ok(None) };
+        let listener = listen(addr, config)?;
+        let poll = Poll::new()?;
+        let (addr, waker) = (listener.local_addr()?, Waker::new(poll.registry(), WAKER)?);
+        let state = Arc::new(State::default());
+        let port = Port::new(listener, poll, Arc::clone(&state))?;
+        let thread = thread::Builder::new().name("hikv-http".into()).spawn(move || port.run())?;
+        Ok(Some(HttpPort { addr, state, waker, thread: Some(thread) }))
+    }
+
+    /// The address that is listened on.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Shows this server from now on.
+    pub(crate) fn watch(&self, shared: &Arc<Shared>) {
+        *self.state.server.lock() = Watched::Bound(Arc::downgrade(shared));
+        // A failure leaves the next second's sample to notice.
+        let _ = self.waker.wake();
+    }
+}
+
+impl Drop for HttpPort {
+    fn drop(&mut self) {
+        self.state.is_closing.store(true, Ordering::Release);
+        let woken = self.waker.wake();
+        if let Some(thread) = self.thread.take()
+            && woken.is_ok()
+        {
+            let ended = thread.join();
+            debug_assert!(ended.is_ok(), "the HTTP port's thread panicked");
+        }
+    }
+}
+
+fn listen(addr: &str, config: &Config) -> io::Result<TcpListener> {
+    let nothing = || io::Error::new(io::ErrorKind::InvalidInput, format!("'{addr}' has no address"));
+    let mut outcome = Err(nothing());
+    for addr in addr.to_socket_addrs()? {
+        if config.protected && !addr.ip().is_loopback() && Acl::load(config)?.is_open() {
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                format!("{addr} can be reached from elsewhere, and there is neither a password nor a file of users"),
+            ));
+        }
+        outcome = TcpListener::bind(addr);
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
+}

@@ -1,0 +1,129 @@
+//! The thread of the HTTP port: connections, and a sample each second.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use mio::net::{TcpListener, TcpStream};
+use mio::{Events, Interest, Poll, Token};
+use slab::Slab;
+
+use super::connection::{Connection, Progress};
+use super::pages::Pages;
+use super::{State, Watched};
+use crate::shared::Shared;
+
+/// Connections at a time: scrapers, probes and a few people's pages.
+const CONNECTION_COUNT_MAX: usize = 64;
+
+/// Events taken at a time: all connections, the listener and the waker.
+const EVENT_COUNT_MAX: usize = CONNECTION_COUNT_MAX + 2;
+
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Connections have their number in `connections` as token.
+const LISTENER: Token = Token(usize::MAX);
+pub(super) const WAKER: Token = Token(usize::MAX - 1);
+
+pub(super) struct Port {
+    listener: TcpListener,
+    poll: Poll,
+    state: Arc<State>,
+    connections: Slab<Connection>,
+    pages: Pages,
+}
+
+impl Port {
+    pub(super) fn new(mut listener: TcpListener, poll: Poll, state: Arc<State>) -> std::io::Result<Port> {
+        poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
+        Ok(Port { listener, poll, state, connections: Slab::new(), pages: Pages::default() })
+    }
+
+    /// Answers until the port is dropped.
+    pub(super) fn run(mut self) {
+        let mut events = Events::with_capacity(EVENT_COUNT_MAX);
+        let mut next_sample = Instant::now();
+        while !self.state.is_closing.load(Ordering::Acquire) {
+            let now = Instant::now();
+            if now >= next_sample {
+                next_sample = now + SAMPLE_INTERVAL;
+                self.sample(now);
+            }
+            match self.poll.poll(&mut events, Some(next_sample.saturating_duration_since(now))) {
+                Err(error) if error.kind() != ErrorKind::Interrupted => {
+                    tracing::error!(%error, "the HTTP port is closed: its poller failed");
+                    return;
+                }
+                _ => self.note(&events),
+            }
+        }
+    }
+
+    /// Once a second: the history grows, and who was too slow goes.
+    fn sample(&mut self, now: Instant) {
+        if let Some(shared) = watched(&self.state).1 {
+            self.pages.sample(&shared);
+        }
+        self.connections.retain(|_, connection| !connection.is_late(now));
+        // After a lack of files, nothing reports those who wait.
+        self.accept();
+    }
+
+    fn note(&mut self, events: &Events) {
+        for event in events {
+            match event.token() {
+                WAKER => {}
+                LISTENER => self.accept(),
+                Token(key) => self.advance(key),
+            }
+        }
+    }
+
+    fn accept(&mut self) {
+        loop {
+            match self.listener.accept() {
+                Ok((socket, addr)) => self.adopt(socket, addr),
+                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn adopt(&mut self, mut socket: TcpStream, addr: SocketAddr) {
+        if self.connections.len() == CONNECTION_COUNT_MAX
+            && let Some(oldest) =
+                self.connections.iter().min_by_key(|(_, connection)| connection.deadline).map(|it| it.0)
+        {
+            self.connections.remove(oldest);
+        }
+        let entry = self.connections.vacant_entry();
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        // A refusal leaves the connection to be dropped, which closes it.
+        if self.poll.registry().register(&mut socket, Token(entry.key()), interest).is_ok() {
+            entry.insert(Connection::new(socket, addr));
+        }
+    }
+
+    /// An event may be about a connection that is gone: for its successor it is a false alarm.
+    fn advance(&mut self, key: usize) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        let (pages, state) = (&self.pages, &self.state);
+        let progress = connection.advance(&mut |request| {
+            let (is_opening, shared) = watched(state);
+            pages.answer(request, is_opening, shared.as_deref())
+        });
+        if progress == Progress::Over {
+            self.connections.remove(key);
+        }
+    }
+}
+
+/// Whether the server is still to come, and the server if it is there.
+fn watched(state: &State) -> (bool, Option<Arc<Shared>>) {
+    match &*state.server.lock() {
+        Watched::Opening => (true, None),
+        Watched::Bound(shared) => (false, shared.upgrade()),
+    }
+}

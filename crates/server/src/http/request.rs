@@ -1,0 +1,112 @@
+//! The request line and the headers of a request.
+
+use std::net::SocketAddr;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+/// As many as browsers send, and more.
+const HEADER_COUNT_MAX: usize = 64;
+
+pub(super) struct Request<'a> {
+    pub(super) method: &'a str,
+    pub(super) path: &'a str,
+    /// What follows the `?`.
+    pub(super) query: &'a str,
+    pub(super) credentials: Credentials,
+    /// Where it comes from.
+    pub(super) addr: SocketAddr,
+}
+
+/// Who asks.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) enum Credentials {
+    /// It does not say.
+    None,
+    /// A name and a password.
+    Basic(Vec<u8>, Vec<u8>),
+    /// Something else than Basic authentication.
+    Unknown,
+}
+
+pub(super) enum Parsed<'a> {
+    Whole(Request<'a>),
+    /// More must come.
+    Partial,
+    /// It is no HTTP.
+    Wrong,
+}
+
+impl Request<'_> {
+    pub(super) fn parse(bytes: &[u8], addr: SocketAddr) -> Parsed<'_> {
+        let mut headers = [httparse::EMPTY_HEADER; HEADER_COUNT_MAX];
+        let mut head = httparse::Request::new(&mut headers);
+        match head.parse(bytes) {
+            Ok(httparse::Status::Complete(_)) => {}
+            Ok(httparse::Status::Partial) => return Parsed::Partial,
+            Err(_) => return Parsed::Wrong,
+        }
+        let (Some(method), Some(target)) = (head.method, head.path) else { return Parsed::Wrong };
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let header = head.headers.iter().find(|header| header.name.eq_ignore_ascii_case("authorization"));
+        let credentials = header.map_or(Credentials::None, |header| Credentials::of(header.value));
+        Parsed::Whole(Request { method, path, query, credentials, addr })
+    }
+
+    /// The number that the query gives under this name.
+    pub(super) fn number(&self, name: &str) -> Option<u64> {
+        let mut pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
+        pairs.find(|(known, _)| *known == name).and_then(|(_, number)| number.parse().ok())
+    }
+}
+
+impl Credentials {
+    /// The name that was given, or nothing.
+    pub(super) fn name(&self) -> &[u8] {
+        match self {
+            Credentials::Basic(name, _) => name,
+            Credentials::None | Credentials::Unknown => b"",
+        }
+    }
+
+    fn of(header: &[u8]) -> Credentials {
+        Credentials::basic(header).unwrap_or(Credentials::Unknown)
+    }
+
+    fn basic(header: &[u8]) -> Option<Credentials> {
+        let (scheme, token) = str::from_utf8(header).ok()?.split_once(' ')?;
+        let pair = STANDARD.decode(token.trim()).ok()?;
+        let colon = pair.iter().position(|byte| *byte == b':')?;
+        let (name, password) = (pair[..colon].to_vec(), pair[colon + 1..].to_vec());
+        scheme.eq_ignore_ascii_case("basic").then_some(Credentials::Basic(name, password))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(bytes: &[u8]) -> Parsed<'_> {
+        Request::parse(bytes, SocketAddr::from(([127, 0, 0, 1], 1)))
+    }
+
+    #[test]
+    fn a_request_is_whole_partial_or_wrong() {
+        let Parsed::Whole(request) = parse(b"GET /live.json?after=7 HTTP/1.1\r\nHost: x\r\n\r\n") else {
+            panic!("it is whole");
+        };
+        assert_eq!((request.method, request.path, request.number("after")), ("GET", "/live.json", Some(7)));
+        assert_eq!((request.number("before"), request.credentials), (None, Credentials::None));
+        assert!(matches!(parse(b"GET / HTTP/1.1\r\nHost: x\r\n"), Parsed::Partial));
+        assert!(matches!(parse(b"*1\r\n$4\r\nPING\r\n"), Parsed::Wrong));
+    }
+
+    #[test]
+    fn credentials_are_understood_or_not() {
+        // "ann:a:b"
+        assert_eq!(Credentials::of(b"basic YW5uOmE6Yg=="), Credentials::Basic(b"ann".into(), b"a:b".into()));
+        for wrong in [&b"Basic"[..], b"Basic ???", b"Bearer YW5uOmE6Yg==", b"Basic YW5u", b"\xff \xff"] {
+            assert_eq!(Credentials::of(wrong), Credentials::Unknown);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! A server without sockets, for tests that give it bytes by the million: the same parser, pipeline and commands.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use hikv::Store;
+use resp::Parser;
+
+use crate::buffers::Buffers;
+use crate::clients::Record;
+use crate::connection::Worker;
+use crate::mail::Place;
+use crate::output::Output;
+use crate::pipeline::Pipeline;
+use crate::session::Session;
+use crate::{Config, Server, StopHandle};
+
+/// A server that is called rather than connected to.
+pub struct InProcess {
+    server: Server,
+    buffers: Buffers,
+    client_count: u64,
+}
+
+impl InProcess {
+    /// A server of `store`. It binds the address of `config`, but nobody is answered there.
+    ///
+    /// # Errors
+    /// As [`Server::bind`].
+    pub fn new(store: Store, config: Config) -> io::Result<InProcess> {
+        let server = Server::bind(store, config, StopHandle::new())?;
+        Ok(InProcess { server, buffers: Buffers::default(), client_count: 0 })
+    }
+
+    /// What a new client receives that sends `input` and leaves.
+    ///
+    /// # Errors
+    /// If a value fails while it is sent.
+    pub fn answer(&mut self, input: &[u8]) -> io::Result<Vec<u8>> {
+        self.client_count += 1;
+        let place = Place { loop_index: 0, key: 0, client_id: self.client_count };
+        let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let shared = Arc::clone(self.server.shared());
+        let mut session = Session::new(Arc::new(Record::new(place, addr, addr)), &shared);
+        let mut worker = Worker { shared: &shared, lane: 0, counters: &shared.loops[0], buffers: &mut self.buffers };
+        let replies = converse(input, &mut session, &mut worker);
+        session.leave(&shared);
+        self.server.take_letters();
+        replies
+    }
+}
+
+fn converse(mut input: &[u8], session: &mut Session, worker: &mut Worker<'_>) -> io::Result<Vec<u8>> {
+    let (mut pipeline, mut output, mut replies) = (Pipeline::default(), Output::default(), Vec::new());
+    let mut parser = Parser::new(worker.shared.settings.limits());
+    while session.goes_on() {
+        pipeline.parse(&mut parser, input, false);
+        if pipeline.is_done() {
+            break;
+        }
+        while !pipeline.is_done() && session.goes_on() {
+            pipeline.run(input, session, worker, &mut output);
+            output.drain_to(&mut replies)?;
+        }
+        input = &input[pipeline.restart()..];
+    }
+    output.drain_to(&mut replies)?;
+    Ok(replies)
+}

@@ -1,0 +1,209 @@
+//! The items as a command sees them: those of the store, and, within `EXEC`, what the transaction has changed so far.
+//!
+//! A transaction's changes are kept in [`Pending`] until its last command is done, and then written as one batch. So
+//! whoever reads within it must read here, and not in the store.
+
+mod pending;
+mod ranges;
+
+use std::borrow::Cow;
+
+use hikv::{Decision, Error, Expiry, Held, Limits, Store, WriteBatch};
+
+use crate::errors::{Refusal, Sentence};
+
+pub(crate) use pending::{Pending, Told};
+
+/// What becomes of a key.
+#[derive(Clone, Copy)]
+pub(crate) enum Change<'v> {
+    Put(&'v [u8], Expiry),
+    Delete,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Items<'a> {
+    store: &'a Store,
+    pending: Option<&'a Pending>,
+}
+
+impl<'a> Items<'a> {
+    pub(crate) fn new(store: &'a Store, pending: Option<&'a Pending>) -> Items<'a> {
+        Items { store, pending }
+    }
+
+    pub(crate) fn get(self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>, Refusal> {
+        self.get_with(key, <[u8]>::to_vec)
+    }
+
+    pub(crate) fn get_with<R>(
+        self,
+        key: impl AsRef<[u8]>,
+        read: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>, Refusal> {
+        let key = key.as_ref();
+        match self.pending {
+            Some(pending) if pending.knows(key) => Ok(pending.held(key, |held| held.map(|held| read(held.value)))),
+            _ => Ok(self.store.get_with(key, read)?),
+        }
+    }
+
+    pub(crate) fn multi_get<K: AsRef<[u8]>>(self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>, Refusal> {
+        match self.pending {
+            None => Ok(self.store.multi_get(keys)?),
+            Some(_) => keys.iter().map(|key| self.get(key)).collect(),
+        }
+    }
+
+    pub(crate) fn contains(self, key: impl AsRef<[u8]>) -> Result<bool, Refusal> {
+        Ok(self.get_with(key, |_| ())?.is_some())
+    }
+
+    /// When the key expires; `None` if it is not there.
+    pub(crate) fn expires_at(self, key: impl AsRef<[u8]>) -> Result<Option<Expiry>, Refusal> {
+        let key = key.as_ref();
+        match self.pending {
+            Some(pending) if pending.knows(key) => Ok(pending.held(key, |held| held.map(|held| held.expiry))),
+            _ => Ok(self.store.expires_at(key)?),
+        }
+    }
+
+    /// Puts a key that does not expire.
+    #[inline]
+    pub(crate) fn put(self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<(), Refusal> {
+        match self.pending {
+            None => Ok(self.store.put(key, value)?),
+            Some(_) => self.change_all(&[(key.as_ref(), Change::Put(value.as_ref(), Expiry::NEVER))]),
+        }
+    }
+
+    /// False if the key was not there.
+    pub(crate) fn delete(self, key: impl AsRef<[u8]>) -> Result<bool, Refusal> {
+        match self.pending {
+            None => Ok(self.store.delete(key)?),
+            Some(pending) => {
+                let is_there = self.contains(&key)?;
+                pending.note(self.store, key.as_ref(), Change::Delete)?;
+                Ok(is_there)
+            }
+        }
+    }
+
+    /// Changes several keys as one step for readers and for a crash, up to [`Limits::BATCH_OP_COUNT_MAX`]; beyond that, one
+    /// for each so many.
+    pub(crate) fn change_all(self, changes: &[(&[u8], Change<'_>)]) -> Result<(), Refusal> {
+        if let Some(pending) = self.pending {
+            changes.iter().try_for_each(|(key, change)| check_limits(key, change))?;
+            return changes.iter().try_for_each(|(key, change)| pending.note(self.store, key, *change));
+        }
+        for changes in changes.chunks(Limits::BATCH_OP_COUNT_MAX) {
+            let mut batch = WriteBatch::new();
+            for (key, change) in changes {
+                match change {
+                    Change::Put(value, expiry) => batch.put_until(key, value, *expiry),
+                    Change::Delete => batch.delete(key),
+                };
+            }
+            self.store.write(&batch)?;
+        }
+        Ok(())
+    }
+
+    /// As [`Store::update`].
+    pub(crate) fn update<'v>(
+        self,
+        key: impl AsRef<[u8]>,
+        mut decide: impl FnMut(Option<&[u8]>) -> Decision<'v>,
+    ) -> Result<bool, Refusal> {
+        self.update_item(key, |held| decide(held.map(|held| held.value)))
+    }
+
+    /// As [`Store::update_item`].
+    pub(crate) fn update_item<'v>(
+        self,
+        key: impl AsRef<[u8]>,
+        mut decide: impl FnMut(Option<Held<'_>>) -> Decision<'v>,
+    ) -> Result<bool, Refusal> {
+        if self.pending.is_none() {
+            return Ok(self.store.update_item(key, decide)?);
+        }
+        let key = key.as_ref();
+        let old = self.held(key)?;
+        let held = old.as_ref().map(|(value, expiry)| Held { value, expiry: *expiry });
+        let old_expiry = held.map_or(Expiry::NEVER, |held| held.expiry);
+        match decide(held) {
+            Decision::Keep => return Ok(false),
+            Decision::Delete => return self.delete(key),
+            Decision::Put(value) => self.change_all(&[(key, Change::Put(&value, old_expiry))])?,
+            Decision::PutUntil(value, expiry) => self.change_all(&[(key, Change::Put(&value, expiry))])?,
+        }
+        Ok(true)
+    }
+
+    /// A copy of what the key holds.
+    pub(crate) fn held(self, key: &[u8]) -> Result<Option<(Vec<u8>, Expiry)>, Refusal> {
+        if let Some(pending) = self.pending.filter(|pending| pending.knows(key)) {
+            return Ok(pending.held(key, |held| held.map(|held| (held.value.to_vec(), held.expiry))));
+        }
+        let mut copy = None;
+        self.store.update_item(key, |held| {
+            copy = held.map(|held| (held.value.to_vec(), held.expiry));
+            Decision::Keep
+        })?;
+        Ok(copy)
+    }
+
+    /// As [`Store::compare_and_swap`], of a value that is there, by another one.
+    pub(crate) fn compare_and_swap(self, key: impl AsRef<[u8]>, expected: &[u8], new: &[u8]) -> Result<bool, Refusal> {
+        let mut is_equal = false;
+        self.update(key, |value| {
+            is_equal = value == Some(expected);
+            if is_equal { Decision::Put(Cow::Borrowed(new)) } else { Decision::Keep }
+        })?;
+        Ok(is_equal)
+    }
+
+    /// As [`Store::increment`].
+    pub(crate) fn increment(self, key: impl AsRef<[u8]>, by: i64) -> Result<i64, Refusal> {
+        if self.pending.is_none() {
+            return Ok(self.store.increment(key, by)?);
+        }
+        let mut sum = Ok(0);
+        self.update(key, |value| {
+            let number = resp::parse_integer(value.unwrap_or(b"0")).ok_or(Sentence::NotANumber);
+            sum = number.and_then(|number| number.checked_add(by).ok_or(Sentence::Overflow));
+            sum.map_or(Decision::Keep, |sum| Decision::Put(sum.to_string().into_bytes().into()))
+        })?;
+        Ok(sum?)
+    }
+
+    /// Gives the key another expiry; false if it is not there.
+    pub(crate) fn expire(self, key: impl AsRef<[u8]>, expiry: Expiry) -> Result<bool, Refusal> {
+        self.update_item(key, |held| match held {
+            None => Decision::Keep,
+            Some(held) => Decision::PutUntil(held.value.to_vec().into(), expiry),
+        })
+    }
+
+    /// Deletes everything, as one step.
+    pub(crate) fn clear(self) -> Result<(), Refusal> {
+        match self.pending {
+            None => self.store.clear()?,
+            Some(pending) => pending.clear(),
+        }
+        Ok(())
+    }
+}
+
+/// What the store would refuse by itself is refused at once, and spoils no transaction.
+fn check_limits(key: &[u8], change: &Change<'_>) -> Result<(), Error> {
+    if key.len() > Limits::KEY_BYTES_MAX {
+        return Err(Error::KeyTooLong { len_bytes: key.len() });
+    }
+    match change {
+        Change::Put(value, _) if value.len() as u64 > Limits::VALUE_BYTES_MAX => {
+            Err(Error::ValueTooLong { len_bytes: value.len() as u64 })
+        }
+        _ => Ok(()),
+    }
+}

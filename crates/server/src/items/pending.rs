@@ -1,0 +1,178 @@
+//! What a transaction has changed and nobody else sees yet.
+//!
+//! `EXEC` runs alone, so nobody writes beside it but the reaper, which changes nothing that can be seen. When its last
+//! command is done, the changes are written:
+//!
+//! | the transaction | a crash leaves |
+//! |---|---|
+//! | changes keys | all of its changes, or none: one batch |
+//! | deletes everything, and puts keys afterwards; at most [`Limits::BATCH_OP_COUNT_MAX`] keys in all | the same |
+//! | the same, with more keys | what was there; nothing; or what it put: it is two steps |
+//! | deletes everything, and no more | what was there, or nothing |
+//!
+//! What is to be told of the changes (keyspace notifications, watched and tracked keys) waits until they are written. Where
+//! they cannot be, nothing has changed and nobody is told.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use hikv::{Clock, Error, Expiry, Held, Limits, Store, WriteBatch};
+
+use super::Change;
+use crate::databases::Slot;
+use crate::errors::{Refusal, Sentence};
+use crate::notify::Class;
+
+/// Bytes of keys and values that wait, keys that are deleted among them: as many as the longest request has.
+const PENDING_BYTES_MAX: usize = resp::Limits::REQUEST_BYTES_MAX;
+
+/// A change of a key that others are told of.
+pub(crate) struct Told {
+    pub(crate) class: Class,
+    pub(crate) event: &'static str,
+    pub(crate) db: u8,
+    pub(crate) slot: Slot,
+    pub(crate) key: Vec<u8>,
+}
+
+#[derive(Default)]
+pub(crate) struct Pending {
+    changes: RefCell<Changes>,
+    told: RefCell<Vec<Told>>,
+    /// It became too much: nothing will be written.
+    is_spoilt: Cell<bool>,
+}
+
+#[derive(Default)]
+pub(super) struct Changes {
+    /// Everything was deleted before these changes.
+    is_cleared: bool,
+    /// The new value, with the time at which it expires; none for a key of the store that is deleted.
+    by_key: BTreeMap<Vec<u8>, Option<(Vec<u8>, Expiry)>>,
+    len_bytes: usize,
+}
+
+impl Pending {
+    /// Whether what the key holds is known here.
+    pub(super) fn knows(&self, key: &[u8]) -> bool {
+        let changes = self.changes.borrow();
+        changes.is_cleared || changes.by_key.contains_key(key)
+    }
+
+    /// Shows what a key holds that is known here.
+    pub(super) fn held<R>(&self, key: &[u8], show: impl FnOnce(Option<Held<'_>>) -> R) -> R {
+        let changes = self.changes.borrow();
+        let found = changes.by_key.get(key).and_then(Option::as_ref);
+        let held = found.map(|(value, expiry)| Held { value, expiry: *expiry });
+        show(held.filter(|held| !Clock::default().is_past(held.expiry)))
+    }
+
+    /// Whether the store's items are shown.
+    pub(super) fn shows_store(&self) -> bool {
+        !self.changes.borrow().is_cleared
+    }
+
+    /// Shows each changed key in order, with its value if it has one.
+    pub(super) fn for_each(&self, mut each: impl FnMut(&[u8], Option<&[u8]>)) {
+        let (changes, clock) = (self.changes.borrow(), Clock::default());
+        for (key, change) in &changes.by_key {
+            let value = change.as_ref().filter(|(_, expiry)| !clock.is_past(*expiry)).map(|(value, _)| &value[..]);
+            each(key, value);
+        }
+    }
+
+    /// Takes note of a change.
+    pub(super) fn note(&self, store: &Store, key: &[u8], change: Change<'_>) -> Result<(), Refusal> {
+        let mut changes = self.changes.borrow_mut();
+        let new = match change {
+            Change::Put(value, expiry) => Some((value.to_vec(), expiry)),
+            Change::Delete => None,
+        };
+        if new.is_none() && (changes.is_cleared || !store.contains(key)?) {
+            changes.remove(key);
+            return Ok(());
+        }
+        changes.insert(key, new);
+        self.check_room(&changes)
+    }
+
+    /// Memory is bounded while changes are gathered; how many there are counts in the end.
+    fn check_room(&self, changes: &Changes) -> Result<(), Refusal> {
+        if changes.len_bytes > PENDING_BYTES_MAX {
+            self.is_spoilt.set(true);
+            return Err(Sentence::ExecBytes.into());
+        }
+        Ok(())
+    }
+
+    pub(super) fn clear(&self) {
+        *self.changes.borrow_mut() = Changes { is_cleared: true, ..Changes::default() };
+    }
+
+    /// Keeps what is to be told until the changes are written.
+    pub(crate) fn tell_later(&self, told: Told) {
+        self.told.borrow_mut().push(told);
+    }
+
+    /// Writes the changes, as the module's head says, and returns what is to be told.
+    pub(crate) fn commit(self, store: &Store) -> Result<Vec<Told>, Refusal> {
+        let changes = self.changes.into_inner();
+        if self.is_spoilt.get() {
+            return Err(Sentence::ExecBytes.into());
+        }
+        if changes.by_key.len() > Limits::BATCH_OP_COUNT_MAX {
+            return Err(Sentence::ExecKeyCount.into());
+        }
+        if changes.is_cleared { changes.write_to_cleared(store) } else { changes.write(store, Vec::new()) }?;
+        Ok(self.told.into_inner())
+    }
+}
+
+impl Changes {
+    fn insert(&mut self, key: &[u8], new: Option<(Vec<u8>, Expiry)>) {
+        self.remove(key);
+        self.len_bytes += key.len() + new.as_ref().map_or(0, |(value, _)| value.len());
+        self.by_key.insert(key.to_vec(), new);
+    }
+
+    fn remove(&mut self, key: &[u8]) {
+        if let Some(old) = self.by_key.remove(key) {
+            self.len_bytes -= key.len() + old.map_or(0, |(value, _)| value.len());
+        }
+    }
+
+    fn write_to_cleared(&self, store: &Store) -> Result<(), Error> {
+        if self.by_key.is_empty() {
+            return store.clear();
+        }
+        let deleted_max = (Limits::BATCH_OP_COUNT_MAX - self.by_key.len()) as u64;
+        if store.len()? > deleted_max {
+            store.clear()?;
+            return self.write(store, Vec::new());
+        }
+        let (mut cursor, mut deleted) = (0, Vec::new());
+        loop {
+            cursor = store.walk(cursor, |key, _| {
+                if !self.by_key.contains_key(key) {
+                    deleted.push(key.to_vec());
+                }
+            })?;
+            if cursor == 0 {
+                return self.write(store, deleted);
+            }
+        }
+    }
+
+    /// As one step.
+    fn write(&self, store: &Store, deleted: Vec<Vec<u8>>) -> Result<(), Error> {
+        let mut batch = WriteBatch::new();
+        deleted.iter().for_each(|key| _ = batch.delete(key));
+        for (key, change) in &self.by_key {
+            match change {
+                Some((value, expiry)) => batch.put_until(key, value, *expiry),
+                None => batch.delete(key),
+            };
+        }
+        if batch.is_empty() { Ok(()) } else { store.write(&batch) }
+    }
+}

@@ -1,0 +1,157 @@
+//! Whether the server serves, and if it does not, why.
+
+use hikv::{Error, Stats};
+use serde::Serialize;
+
+use crate::shared::Shared;
+
+/// What probes are told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Health {
+    pub(crate) status: Status,
+    /// A sentence for people; empty where all is well.
+    pub(crate) reason: String,
+    /// What is answered now.
+    pub(crate) ready: Vec<&'static str>,
+    /// What is not.
+    pub(crate) waiting: Vec<&'static str>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(into = "&str")]
+pub(crate) enum Status {
+    /// The store is being opened.
+    Opening,
+    /// Keys are being put in order; all but ranges is answered.
+    Rebuilding,
+    Serving,
+    /// The disk failed: the store takes no writes until it is opened again.
+    Poisoned,
+    Stopping,
+}
+
+impl Status {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Status::Opening => "opening",
+            Status::Rebuilding => "rebuilding",
+            Status::Serving => "serving",
+            Status::Poisoned => "poisoned",
+            Status::Stopping => "stopping",
+        }
+    }
+}
+
+impl From<Status> for &str {
+    fn from(status: Status) -> &'static str {
+        status.name()
+    }
+}
+
+const READS: &str = "reads";
+const WRITES: &str = "writes";
+const RANGES: &str = "ranges";
+const COUNTS: &str = "counts";
+
+impl Health {
+    pub(crate) fn opening() -> Health {
+        let reason = "the store is being opened".into();
+        Health { status: Status::Opening, reason, ready: Vec::new(), waiting: vec![READS, WRITES, RANGES, COUNTS] }
+    }
+
+    pub(crate) fn stopping() -> Health {
+        Health { status: Status::Stopping, reason: "the server stops".into(), ..Health::opening() }
+    }
+
+    /// `stats` are of the moment.
+    pub(crate) fn of(shared: &Shared, stats: &Stats) -> Health {
+        if shared.stop.is_stopped() {
+            return Health::stopping();
+        }
+        let order = shared.order.as_ref().map(|_| Steps {
+            is_ready: stats.order == "ready",
+            done: stats.order_done,
+            total: stats.order_total,
+        });
+        Health::judged(shared.store.health().err(), order, stats.counted)
+    }
+
+    fn judged(poison: Option<Error>, order: Option<Steps>, is_counted: bool) -> Health {
+        let is_ordered = order.is_none_or(|order| order.is_ready);
+        let parts = [
+            (READS, true, true),
+            (WRITES, poison.is_none(), true),
+            (RANGES, is_ordered, order.is_some()),
+            (COUNTS, is_counted, true),
+        ];
+        let named = |wanted: bool| {
+            parts.iter().filter(|(_, is_ready, exists)| *exists && *is_ready == wanted).map(|part| part.0).collect()
+        };
+        let (status, reason) = match (poison, order) {
+            (Some(error), _) => (Status::Poisoned, error.to_string()),
+            (None, Some(order)) if !order.is_ready => (Status::Rebuilding, order.progress()),
+            (None, _) => (Status::Serving, String::new()),
+        };
+        Health { status, reason, ready: named(true), waiting: named(false) }
+    }
+
+    /// Whether everything that is asked for is answered.
+    pub(crate) fn is_serving(&self) -> bool {
+        self.status == Status::Serving
+    }
+
+    /// Whether single keys can be read and written.
+    pub(crate) fn takes_requests(&self) -> bool {
+        self.ready.contains(&READS) && self.ready.contains(&WRITES)
+    }
+}
+
+/// How far the keys are in order.
+#[derive(Clone, Copy)]
+struct Steps {
+    is_ready: bool,
+    done: u64,
+    total: u64,
+}
+
+impl Steps {
+    fn progress(self) -> String {
+        let percent = (self.done * 100).checked_div(self.total).unwrap_or(0);
+        format!("keys are being put in order: {percent} %")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hikv::MediumError;
+
+    use super::*;
+
+    fn order(is_ready: bool) -> Option<Steps> {
+        Some(Steps { is_ready, done: 1, total: 3 })
+    }
+
+    #[test]
+    fn what_keys_wait_for_is_told() {
+        let health = Health::judged(None, order(false), false);
+        assert_eq!((health.status, health.reason.as_str()), (Status::Rebuilding, "keys are being put in order: 33 %"));
+        assert_eq!((health.ready.as_slice(), health.waiting.as_slice()), (&[READS, WRITES][..], &[RANGES, COUNTS][..]));
+        assert!(health.takes_requests() && !health.is_serving());
+    }
+
+    #[test]
+    fn a_store_without_order_has_nothing_to_wait_for() {
+        let health = Health::judged(None, None, true);
+        assert_eq!((health.status, health.ready.as_slice()), (Status::Serving, &[READS, WRITES, COUNTS][..]));
+        assert!(health.is_serving() && health.waiting.is_empty());
+    }
+
+    #[test]
+    fn a_failed_disk_leaves_reads() {
+        let poison = Error::Medium(MediumError::Poisoned { errno: 5 });
+        let health = Health::judged(Some(poison), order(true), true);
+        assert_eq!((health.status, health.waiting.as_slice()), (Status::Poisoned, &[WRITES][..]));
+        assert!(health.reason.contains("error number 5"), "{}", health.reason);
+        assert!(!health.takes_requests() && !health.is_serving());
+    }
+}

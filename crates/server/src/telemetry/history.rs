@@ -1,0 +1,113 @@
+//! The last minutes, a sample a second, so that a page that is opened shows how it came to this.
+
+use std::collections::VecDeque;
+
+use hikv::JournalStats;
+use serde::Serialize;
+
+use super::Reading;
+
+/// Five minutes: the width of the page's charts.
+const SAMPLE_COUNT_MAX: usize = 300;
+
+/// What was between two readings, per second where it is a rate, or at the later of them.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Sample {
+    /// Counted from 1.
+    pub(crate) number: u64,
+    unix_ms: u64,
+    /// By kind, as all arrays here.
+    requests_per_second: Vec<f64>,
+    errors_per_second: Vec<f64>,
+    /// None where there was no request.
+    p50_us: Vec<Option<f64>>,
+    p99_us: Vec<Option<f64>>,
+    p999_us: Vec<Option<f64>>,
+    hits_per_second: f64,
+    misses_per_second: f64,
+    input_bytes_per_second: f64,
+    output_bytes_per_second: f64,
+    clients: usize,
+    /// Changes that wait for the ordered index, its building or its queues.
+    queued_count: u64,
+    /// Cores in use, by role.
+    cpu_cores: Vec<f64>,
+    items: u64,
+    region_bytes: u64,
+    live_bytes: u64,
+    dram_bytes: u64,
+    order_dram_bytes: u64,
+    segment_count: u64,
+    kept_bytes: u64,
+    log_syncs_per_second: Option<f64>,
+    log_bytes_per_second: Option<f64>,
+}
+
+#[derive(Default)]
+pub(crate) struct History {
+    samples: VecDeque<Sample>,
+    last: Option<Reading>,
+    next_number: u64,
+}
+
+impl History {
+    /// Adds what came since the last reading.
+    pub(crate) fn note(&mut self, reading: Reading) {
+        if let Some(last) = &self.last {
+            self.next_number += 1;
+            self.samples.push_back(Sample::between(last, &reading, self.next_number));
+            if self.samples.len() > SAMPLE_COUNT_MAX {
+                self.samples.pop_front();
+            }
+        }
+        self.last = Some(reading);
+    }
+
+    /// The samples behind number `after`, the oldest first.
+    pub(crate) fn after(&self, after: u64) -> impl Iterator<Item = &Sample> {
+        self.samples.iter().filter(move |sample| sample.number > after)
+    }
+}
+
+impl Sample {
+    fn between(then: &Reading, now: &Reading, number: u64) -> Sample {
+        let seconds = (now.at - then.at).as_secs_f64().max(1e-3);
+        // A counter that CONFIG RESETSTAT took back has done nothing.
+        let rate = |now: u64, then: u64| now.saturating_sub(then) as f64 / seconds;
+        let journals = now.stats.journal.zip(then.stats.journal);
+        let log_rate = |read: fn(&JournalStats) -> u64| journals.map(|(now, then)| rate(read(&now), read(&then)));
+        let pairs = now.counted.latencies.iter().zip(&then.counted.latencies);
+        let latencies: Vec<_> = pairs.map(|(now, then)| now.since(then)).collect();
+        let quantile = |rank| -> Vec<Option<f64>> {
+            let us = |took: std::time::Duration| took.as_nanos() as f64 / 1e3;
+            latencies.iter().map(|latencies| latencies.quantile(rank).map(us)).collect()
+        };
+        let errors = now.counted.errors.iter().zip(&then.counted.errors);
+        let cpu = now.cpu.iter().zip(&then.cpu);
+        Sample {
+            number,
+            unix_ms: now.unix_ms,
+            requests_per_second: latencies.iter().map(|latencies| latencies.count() as f64 / seconds).collect(),
+            errors_per_second: errors.map(|(now, then)| rate(*now, *then)).collect(),
+            p50_us: quantile(0.5),
+            p99_us: quantile(0.99),
+            p999_us: quantile(0.999),
+            hits_per_second: rate(now.totals.hits, then.totals.hits),
+            misses_per_second: rate(now.totals.misses, then.totals.misses),
+            input_bytes_per_second: rate(now.counted.input_bytes, then.counted.input_bytes),
+            output_bytes_per_second: rate(now.counted.output_bytes, then.counted.output_bytes),
+            clients: now.clients,
+            queued_count: now.stats.queued_count + now.stats.delta_count,
+            cpu_cores: cpu.map(|(now, then)| now.saturating_sub(*then).as_secs_f64() / seconds).collect(),
+            items: now.stats.items,
+            region_bytes: now.stats.region_bytes,
+            live_bytes: now.stats.live_bytes,
+            dram_bytes: now.stats.dram_bytes,
+            order_dram_bytes: now.stats.order_dram_bytes,
+            segment_count: now.stats.segment_count,
+            kept_bytes: now.stats.kept_bytes,
+            log_syncs_per_second: log_rate(|journal| journal.log_sync_count),
+            log_bytes_per_second: log_rate(|journal| journal.log_written_bytes),
+        }
+    }
+}

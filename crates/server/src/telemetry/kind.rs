@@ -1,0 +1,105 @@
+//! The kinds of commands that are counted apart.
+
+use crate::table::{Action, Command, flag};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    /// Reads of whole values.
+    Get,
+    /// Puts of whole values.
+    Set,
+    Delete,
+    /// Any other change of keys.
+    Update,
+    /// Any other question about single keys.
+    Read,
+    /// Ranges, prefixes, walks.
+    Range,
+    Transaction,
+    /// Channels.
+    Message,
+    /// Connections and the server itself; what is no command.
+    Other,
+}
+
+impl Kind {
+    pub(crate) const COUNT: usize = 9;
+
+    pub(crate) const ALL: [Kind; Kind::COUNT] = [
+        Kind::Get,
+        Kind::Set,
+        Kind::Delete,
+        Kind::Update,
+        Kind::Read,
+        Kind::Range,
+        Kind::Transaction,
+        Kind::Message,
+        Kind::Other,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Get => "get",
+            Kind::Set => "set",
+            Kind::Delete => "delete",
+            Kind::Update => "update",
+            Kind::Read => "read",
+            Kind::Range => "range",
+            Kind::Transaction => "transaction",
+            Kind::Message => "message",
+            Kind::Other => "other",
+        }
+    }
+
+    pub(crate) fn of(command: &Command) -> Kind {
+        match command.name {
+            "set" | "setex" | "psetex" | "setnx" | "mset" | "msetnx" => Kind::Set,
+            "del" | "unlink" | "flushdb" | "flushall" => Kind::Delete,
+            "range" | "prefix" | "countrange" | "scan" | "keys" => Kind::Range,
+            _ if matches!(command.action, Action::Read(_)) => Kind::Get,
+            _ if command.docs.group == "transactions" => Kind::Transaction,
+            _ if command.docs.group == "pubsub" => Kind::Message,
+            _ if command.has(flag::WRITE) => Kind::Update,
+            _ if command.has(flag::READONLY) => Kind::Read,
+            _ => Kind::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table;
+
+    #[test]
+    fn commands_are_of_the_kind_that_people_expect() {
+        for (name, kind) in [
+            ("get", Kind::Get),
+            ("mget", Kind::Get),
+            ("set", Kind::Set),
+            ("msetnx", Kind::Set),
+            ("unlink", Kind::Delete),
+            ("getdel", Kind::Update),
+            ("incr", Kind::Update),
+            ("expire", Kind::Update),
+            ("ttl", Kind::Read),
+            ("strlen", Kind::Read),
+            ("prefix", Kind::Range),
+            ("scan", Kind::Range),
+            ("exec", Kind::Transaction),
+            ("publish", Kind::Message),
+            ("ping", Kind::Other),
+            ("info", Kind::Other),
+        ] {
+            assert_eq!(table::by_name(name.as_bytes()).map(|entry| entry.kind), Some(kind), "{name}");
+        }
+    }
+
+    #[test]
+    fn each_kind_is_at_its_number() {
+        for (number, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, number);
+        }
+    }
+}

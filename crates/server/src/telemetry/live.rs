@@ -1,0 +1,84 @@
+//! What the live page polls: how it is now, and the samples that the page has not seen.
+
+use serde::Serialize;
+
+use super::cpu::Role;
+use super::health::Health;
+use super::history::{History, Sample};
+use super::{Kind, Reading};
+use crate::shared::Shared;
+
+/// Slow commands shown.
+const SLOW_COUNT: usize = 20;
+
+#[derive(Serialize)]
+struct Live<'a> {
+    kinds: [&'static str; Kind::COUNT],
+    roles: [&'static str; Role::COUNT],
+    version: &'static str,
+    uptime_seconds: u64,
+    health: &'a Health,
+    medium: &'static str,
+    durability: &'static str,
+    durability_why: &'static str,
+    order: &'static str,
+    clients: usize,
+    /// By kind, since the start.
+    requests: Vec<u64>,
+    errors: [u64; Kind::COUNT],
+    hits: u64,
+    misses: u64,
+    expired: u64,
+    snapshots: u64,
+    kept_bytes: u64,
+    slow_count: u64,
+    slow: Vec<Slow>,
+    samples: Vec<&'a Sample>,
+}
+
+/// A slow command, without its arguments: they are the clients' data.
+#[derive(Serialize)]
+struct Slow {
+    name: String,
+    took_us: u64,
+    unix_seconds: u64,
+}
+
+/// The JSON text, with the samples behind number `after`.
+pub(crate) fn live(shared: &Shared, reading: &Reading, history: &History, after: u64) -> String {
+    let (stats, totals) = (&reading.stats, reading.totals);
+    let live = Live {
+        kinds: Kind::ALL.map(Kind::name),
+        roles: Role::ALL.map(Role::name),
+        version: env!("CARGO_PKG_VERSION"),
+        uptime_seconds: reading.uptime.as_secs(),
+        health: &reading.health,
+        medium: stats.medium,
+        durability: stats.durability,
+        durability_why: stats.durability_why,
+        order: stats.order,
+        clients: reading.clients,
+        requests: reading.counted.latencies.iter().map(|latencies| latencies.count()).collect(),
+        errors: reading.counted.errors,
+        hits: totals.hits,
+        misses: totals.misses,
+        expired: stats.reaped_count,
+        snapshots: stats.snapshot_count,
+        kept_bytes: stats.kept_bytes,
+        slow_count: reading.slow_count,
+        slow: slow(shared),
+        samples: history.after(after).collect(),
+    };
+    serde_json::to_string(&live).expect("numbers and texts have a form in JSON")
+}
+
+fn slow(shared: &Shared) -> Vec<Slow> {
+    let newest = shared.slowlog.newest(SLOW_COUNT).into_iter();
+    newest
+        .map(|slow| Slow {
+            name: slow.command.to_uppercase(),
+            took_us: slow.took.as_micros() as u64,
+            unix_seconds: slow.unix_seconds,
+        })
+        .collect()
+}

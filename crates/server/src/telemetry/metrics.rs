@@ -1,0 +1,180 @@
+//! A reading as Prometheus takes it (OpenMetrics text). `docs/watching.md` lists the metrics.
+
+use std::fmt;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::cpu::Role;
+use super::{Kind, Reading};
+
+/// The text's type, as HTTP names it.
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+pub(crate) fn exposition(reading: &Reading) -> String {
+    let mut registry = Registry::with_prefix("hikv");
+    registry.register_collector(Box::new(reading.clone()));
+    let mut text = String::new();
+    text::encode(&mut text, &registry).expect("a string takes all that is written to it");
+    text
+}
+
+impl Collector for Reading {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut out = Out(encoder);
+        self.write_health(&mut out)?;
+        self.write_requests(&mut out)?;
+        self.write_clients(&mut out)?;
+        self.write_threads(&mut out)?;
+        self.write_store(&mut out)?;
+        self.write_order(&mut out)?;
+        self.write_snapshots(&mut out)?;
+        self.write_log(&mut out)
+    }
+}
+
+/// A label with its value.
+type Label = [(&'static str, &'static str); 1];
+
+struct Out<'a>(DescriptorEncoder<'a>);
+
+impl Out<'_> {
+    fn gauge(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+        self.0.encode_descriptor(name, help, None, MetricType::Gauge)?.encode_gauge(&(value as f64))
+    }
+
+    fn seconds(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
+        self.0.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Gauge)?.encode_gauge(&value)
+    }
+
+    fn bytes(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+        self.0.encode_descriptor(name, help, Some(&Unit::Bytes), MetricType::Gauge)?.encode_gauge(&(value as f64))
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        metric.encode_counter::<NoLabelSet, _, u64>(&value, None)
+    }
+
+    fn bytes_counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, Some(&Unit::Bytes), MetricType::Counter)?;
+        metric.encode_counter::<NoLabelSet, _, u64>(&value, None)
+    }
+}
+
+fn of_kind(kind: Kind) -> Label {
+    [("kind", kind.name())]
+}
+
+impl Reading {
+    fn write_health(&self, out: &mut Out<'_>) -> fmt::Result {
+        let stats = &self.stats;
+        let version = [("version", env!("CARGO_PKG_VERSION"))];
+        out.0.encode_descriptor("build", "The program's version", None, MetricType::Info)?.encode_info(&version)?;
+        let durability = [("level", stats.durability), ("why", stats.durability_why), ("medium", stats.medium)];
+        out.0
+            .encode_descriptor("durability", "What an acknowledged write survives, and why", None, MetricType::Info)?
+            .encode_info(&durability)?;
+        out.gauge("healthy", "1 where /health answers 200", self.health.is_serving().into())?;
+        out.gauge(
+            "accepts_requests",
+            "1 where single keys can be read and written",
+            self.health.takes_requests().into(),
+        )?;
+        out.seconds("uptime", "Time since the server was bound", self.uptime.as_secs_f64())
+    }
+
+    fn write_requests(&self, out: &mut Out<'_>) -> fmt::Result {
+        let help = "Requests executed";
+        let mut metric = out.0.encode_descriptor("requests", help, None, MetricType::Counter)?;
+        for kind in Kind::ALL {
+            let count = self.counted.latencies[kind as usize].count();
+            metric.encode_family(&of_kind(kind))?.encode_counter::<NoLabelSet, _, u64>(&count, None)?;
+        }
+        let help = "Requests answered with an error";
+        let mut metric = out.0.encode_descriptor("errors", help, None, MetricType::Counter)?;
+        for kind in Kind::ALL {
+            let count = self.counted.errors[kind as usize];
+            metric.encode_family(&of_kind(kind))?.encode_counter::<NoLabelSet, _, u64>(&count, None)?;
+        }
+        let help = "From when requests were reported by the poller to when their replies might be sent";
+        let mut metric = out.0.encode_descriptor("latency", help, Some(&Unit::Seconds), MetricType::Histogram)?;
+        for kind in Kind::ALL {
+            let latencies = &self.counted.latencies[kind as usize];
+            let sum = latencies.total_ns as f64 / 1e9;
+            let buckets = latencies.octaves();
+            metric.encode_family(&of_kind(kind))?.encode_histogram::<NoLabelSet>(
+                sum,
+                latencies.count(),
+                &buckets,
+                None,
+            )?;
+        }
+        out.counter("hits", "Keys that were read and were there", self.totals.hits)?;
+        out.counter("misses", "Keys that were read and were not there", self.totals.misses)?;
+        out.counter("slow_requests", "Requests that took longer than slowlog-log-slower-than", self.slow_count)
+    }
+
+    fn write_clients(&self, out: &mut Out<'_>) -> fmt::Result {
+        out.gauge("clients", "Clients connected", self.clients as u64)?;
+        out.counter("connections", "Clients that have connected", self.totals.connections)?;
+        out.counter("refused_connections", "Clients turned away since there were too many", self.refused_clients)?;
+        out.bytes_counter("input", "Read from clients", self.counted.input_bytes)?;
+        out.bytes_counter("output", "Sent to clients", self.counted.output_bytes)
+    }
+
+    fn write_threads(&self, out: &mut Out<'_>) -> fmt::Result {
+        let help = "Processor time of threads by what they do";
+        let mut metric = out.0.encode_descriptor("cpu", help, Some(&Unit::Seconds), MetricType::Counter)?;
+        for role in Role::ALL {
+            let seconds = self.cpu[role as usize].as_secs_f64();
+            let label: Label = [("role", role.name())];
+            metric.encode_family(&label)?.encode_counter::<NoLabelSet, _, f64>(&seconds, None)?;
+        }
+        Ok(())
+    }
+
+    fn write_store(&self, out: &mut Out<'_>) -> fmt::Result {
+        let stats = &self.stats;
+        out.gauge("counted", "0 while keys and free space are still counted after open", stats.counted.into())?;
+        out.gauge("items", "Keys, those that expired and were not reaped yet among them", stats.items)?;
+        out.bytes("region", "The region's length", stats.region_bytes)?;
+        out.bytes("region_live", "What items and index occupy of it", stats.live_bytes)?;
+        out.bytes("region_free", "What is free of it", stats.free_bytes)?;
+        out.bytes("region_allocated", "Space that it takes on its medium", stats.allocated_bytes)?;
+        out.bytes("dram", "Volatile memory of index and allocator", stats.dram_bytes)?;
+        out.gauge("segments", "Segments of the hash index", stats.segment_count)?;
+        out.counter("segment_splits", "Segments split since open", stats.split_count)?;
+        out.gauge("garbage_items", "Replaced items that wait for readers to move on", stats.garbage_count)?;
+        out.counter("expired_keys", "Keys reaped since open", stats.reaped_count)
+    }
+
+    fn write_order(&self, out: &mut Out<'_>) -> fmt::Result {
+        let stats = &self.stats;
+        out.gauge("order_ready", "1 where ranges are answered", (stats.order == "ready").into())?;
+        out.gauge("order_queue_items", "Changes that wait in queues for the ordered index", stats.queued_count)?;
+        out.gauge("order_delta_items", "Changes that wait until the ordered index is built", stats.delta_count)?;
+        out.bytes("order_dram", "Volatile memory of the ordered index", stats.order_dram_bytes)
+    }
+
+    fn write_snapshots(&self, out: &mut Out<'_>) -> fmt::Result {
+        let stats = &self.stats;
+        out.gauge("snapshots", "Live snapshots", stats.snapshot_count)?;
+        out.seconds("oldest_snapshot_age", "Age of the oldest", stats.oldest_snapshot_seconds)?;
+        out.gauge("snapshot_kept_items", "Old items that snapshots keep", stats.kept_count)?;
+        out.bytes("snapshot_kept", "What those occupy of the region", stats.kept_bytes)
+    }
+
+    /// Nothing where the store is not journaled.
+    fn write_log(&self, out: &mut Out<'_>) -> fmt::Result {
+        let Some(journal) = self.stats.journal else { return Ok(()) };
+        out.counter("log_syncs", "Syncs of the log since open", journal.log_sync_count)?;
+        out.bytes_counter("log_written", "Written to the log since open", journal.log_written_bytes)?;
+        out.bytes("log", "The log's length", journal.log_bytes)?;
+        out.bytes("log_max", "The most that the log may have", journal.log_max_bytes)?;
+        out.bytes("log_unapplied", "What opening would replay now", journal.log_unapplied_bytes)?;
+        out.bytes("log_unsynced", "What is not durable at this moment", journal.log_unsynced_bytes)
+    }
+}

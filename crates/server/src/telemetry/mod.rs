@@ -1,0 +1,35 @@
+//! What the server does, in numbers: counted by the event loops, read by whoever watches.
+//!
+//! ```text
+//! Pipeline -> Tally -> LoopCounters (each loop its own)  \
+//! Store::stats_now, /proc/self/task                        -> Reading -> metrics (Prometheus)
+//! SlowLog, Clients                                       /            -> History -> live (JSON, a second each)
+//! ```
+//!
+//! A loop counts a batch of requests in its own stack frame and adds it to its counters once. Only the loop writes them,
+//! so an addition is a load and a store, without a locked instruction.
+//!
+//! A request's latency is the time from when the poller reported its connection to when its reply might be sent: its batch of
+//! requests was executed, and is as durable as it must be. What it waited for other connections of the same turn, and for the
+//! rest of its pipeline, is part of it. That costs one reading of the clock a batch, which clients' idle times need in any
+//! case, and one for each round of the loop.
+
+mod counters;
+mod cpu;
+mod health;
+mod histogram;
+mod history;
+mod kind;
+mod live;
+mod metrics;
+mod reading;
+mod unanswered;
+
+pub(crate) use counters::{BatchCounts, Counted, Counters};
+pub(crate) use health::{Health, Status};
+pub(crate) use history::History;
+pub(crate) use kind::Kind;
+pub(crate) use live::live;
+pub(crate) use metrics::{CONTENT_TYPE, exposition};
+pub(crate) use reading::Reading;
+pub(crate) use unanswered::Unanswered;

@@ -1,0 +1,50 @@
+//! Everything that is watched, at one moment.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use hikv::Stats;
+
+use super::counters::Counted;
+use super::cpu::{self, Role};
+use super::health::Health;
+use crate::shared::{Shared, Tally};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Reading {
+    pub(crate) at: Instant,
+    pub(crate) unix_ms: u64,
+    pub(crate) uptime: Duration,
+    pub(crate) health: Health,
+    pub(crate) clients: usize,
+    pub(crate) refused_clients: u64,
+    pub(crate) totals: Tally,
+    pub(crate) counted: Counted,
+    /// Requests that were slow, those among them that the log has forgotten.
+    pub(crate) slow_count: u64,
+    pub(crate) cpu: [Duration; Role::COUNT],
+    pub(crate) stats: Stats,
+}
+
+impl Reading {
+    /// Reads without waiting for anything but locks that are held briefly.
+    ///
+    /// # Errors
+    /// In a forked child.
+    pub(crate) fn of(shared: &Shared) -> Result<Reading, hikv::Error> {
+        let stats = shared.store.stats_now()?;
+        let serving: Vec<i32> = shared.loops.iter().map(|counters| counters.thread()).collect();
+        Ok(Reading {
+            at: Instant::now(),
+            unix_ms: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64,
+            uptime: shared.started.elapsed(),
+            health: Health::of(shared, &stats),
+            clients: shared.clients(),
+            refused_clients: shared.refused_connections(),
+            totals: shared.totals(),
+            counted: Counted::of(&shared.loops),
+            slow_count: shared.slowlog.total(),
+            cpu: cpu::times(&serving),
+            stats,
+        })
+    }
+}

@@ -1,0 +1,109 @@
+//! What carries a connection's bytes: a socket, or TLS over one. Neither blocks.
+//!
+//! Both say with [`ErrorKind::WouldBlock`](io::ErrorKind::WouldBlock) that the socket takes no more; what was taken and is
+//! not in the socket yet, which only TLS has, is sent by [`Transport::flush`].
+
+mod certificates;
+mod handshakes;
+mod plain;
+mod tls;
+
+use std::io;
+use std::net::SocketAddr;
+
+use mio::event::Source;
+use mio::net::TcpStream;
+use mio::{Interest, Poll, Token};
+
+pub(crate) use certificates::Certificates;
+pub use certificates::{ClientCertificate, TlsFiles, TlsReload};
+pub(crate) use handshakes::Handshakes;
+use tls::TlsStream;
+
+/// What a read brought.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Arrived {
+    /// As much as there was room for, or less: there may be more.
+    Some,
+    /// All that there was.
+    All,
+    /// The client will send no more.
+    End,
+}
+
+pub(crate) enum Transport {
+    Plain(TcpStream),
+    Tls(Box<TlsStream>),
+}
+
+impl Transport {
+    /// TLS on a socket that a client has just connected, or the socket itself where there are no certificates.
+    pub(crate) fn new(socket: TcpStream, certificates: Option<&Certificates>) -> io::Result<Transport> {
+        Ok(match certificates {
+            Some(certificates) => Transport::Tls(Box::new(TlsStream::accept(socket, certificates)?)),
+            None => Transport::Plain(socket),
+        })
+    }
+
+    pub(crate) fn register(&mut self, poll: &Poll, token: Token) -> io::Result<()> {
+        self.socket_mut().register(poll.registry(), token, Interest::READABLE | Interest::WRITABLE)
+    }
+
+    pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
+        match self {
+            Transport::Plain(socket) => socket.local_addr(),
+            Transport::Tls(stream) => stream.socket().local_addr(),
+        }
+    }
+
+    /// Reads into the capacity that `bytes` has left, which must not be none.
+    #[inline]
+    pub(crate) fn read(&mut self, bytes: &mut Vec<u8>) -> io::Result<Arrived> {
+        match self {
+            Transport::Plain(socket) => plain::read(socket, bytes),
+            Transport::Tls(stream) => stream.read(bytes),
+        }
+    }
+
+    /// Takes the start of `bytes`, which are not none, and returns how many that were.
+    #[inline]
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Transport::Plain(socket) => io::Write::write(socket, bytes),
+            Transport::Tls(stream) => stream.write(bytes),
+        }
+    }
+
+    /// Sends what was taken.
+    #[inline]
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Transport::Plain(_) => Ok(()),
+            Transport::Tls(stream) => stream.flush(),
+        }
+    }
+
+    /// Whether something was taken that is not in the socket yet.
+    #[inline]
+    pub(crate) fn has_unsent(&self) -> bool {
+        match self {
+            Transport::Plain(_) => false,
+            Transport::Tls(stream) => stream.has_unsent(),
+        }
+    }
+
+    /// Whether client and server have yet to agree on keys.
+    pub(crate) fn is_shaking_hands(&self) -> bool {
+        match self {
+            Transport::Plain(_) => false,
+            Transport::Tls(stream) => stream.is_shaking_hands(),
+        }
+    }
+
+    fn socket_mut(&mut self) -> &mut TcpStream {
+        match self {
+            Transport::Plain(socket) => socket,
+            Transport::Tls(stream) => stream.socket_mut(),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! `docs/format/journal.md` against the log of a journal on the simulated disk, read by the documented offsets alone.
+
+use journal::layout::{ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES, FRAMES_START_BYTES, HEADER_BYTES, MAGIC, VERSION};
+use journal::{File, JournalOptions, Journaled};
+use pmem::{Level, Medium, Offset, Slot, crc32c};
+use pmem_sim::{Crashable, Model, SimDisk};
+
+use crate::fields::Fields;
+
+const PAGE: &str = "journal";
+const IDENTITY: [u8; 16] = [7; 16];
+const REGION_BYTES: u64 = 8192;
+
+fn segment_header() -> Fields {
+    Fields::bytes(PAGE, "Segment header", HEADER_BYTES as u64).named(&[
+        "magic",
+        "version",
+        "segment bytes",
+        "identity",
+        "ordinal",
+        "first sequence",
+        "oldest",
+        "region bytes",
+        "zero",
+        "checksum",
+    ])
+}
+
+fn frame_header() -> Fields {
+    Fields::bytes(PAGE, "Frame header", FRAME_HEADER_BYTES as u64).named(&[
+        "checksum",
+        "entry bytes",
+        "sequence",
+        "ordinal",
+    ])
+}
+
+fn entry() -> Fields {
+    Fields::bits(PAGE, "Entry").named(&["offset", "length"])
+}
+
+fn options() -> JournalOptions {
+    JournalOptions { reserve_bytes: 1 << 30, huge_pages: false, background: false, ..JournalOptions::default() }
+}
+
+/// A log in which the region was written to, and grew.
+fn log() -> Vec<u8> {
+    let disk = SimDisk::new(0, Model::Disk);
+    let journal = Journaled::create(disk.files(), REGION_BYTES, IDENTITY, options()).expect("a disk without faults");
+    let commit = || journal.wait(journal.commit(Level::Strongest)).expect("a disk without faults");
+    journal.publish(Slot { signature: Offset(0), position: Offset(32) }, Some(0x1111), 0x2222);
+    commit();
+    // SAFETY: one thread alone uses the region, and holds no reference into it.
+    unsafe { journal.stream(Offset(4096), &[b"twelve bytes"]) };
+    journal.grow(2 * REGION_BYTES).expect("the disk has room");
+    commit();
+    let log = disk.files().log;
+    let mut bytes = vec![0; options().segment_bytes as usize];
+    log.read_at(&mut bytes, 0).expect("a segment");
+    bytes
+}
+
+#[test]
+fn a_segments_header() {
+    let (log, fields) = (log(), segment_header());
+    let header = &log[..HEADER_BYTES];
+    assert_eq!(fields.slice(header, "magic"), MAGIC);
+    assert_eq!(fields.slice(header, "identity"), IDENTITY);
+    let numbers = ["version", "segment bytes", "ordinal", "first sequence", "oldest", "region bytes"];
+    assert_eq!(
+        numbers.map(|name| fields.number(header, name)),
+        [VERSION.into(), options().segment_bytes, 1, 1, 1, REGION_BYTES]
+    );
+    let checked = &header[..fields.start("checksum") as usize];
+    assert_eq!(fields.number(header, "checksum"), crc32c(0, checked).into());
+    fields.assert_zeroes(header);
+    assert_eq!((FRAMES_START_BYTES, options().segment_bytes), (4096, 4 << 20));
+}
+
+/// Offset and bytes of each entry.
+fn entries(mut bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
+    let mut found = Vec::new();
+    while let Some((word, rest)) = bytes.split_first_chunk::<ENTRY_HEADER_BYTES>() {
+        let word = u64::from_le_bytes(*word);
+        let len = entry().of_word(word, "length") as usize;
+        found.push((entry().of_word(word, "offset"), rest[..len].to_vec()));
+        assert!(rest[len..len.next_multiple_of(8)].iter().all(|&byte| byte == 0));
+        bytes = &rest[len.next_multiple_of(8)..];
+    }
+    found
+}
+
+#[test]
+fn frames_and_their_entries() {
+    let (log, fields) = (log(), frame_header());
+    let mut rest = &log[FRAMES_START_BYTES as usize..];
+    let mut found = Vec::new();
+    for sequence in 1.. {
+        let entry_bytes = fields.number(rest, "entry bytes") as usize;
+        if entry_bytes == 0 {
+            break;
+        }
+        let (frame, behind) = rest.split_at(FRAME_HEADER_BYTES + entry_bytes);
+        assert_eq!(fields.number(frame, "checksum"), crc32c(0, &frame[4..]).into());
+        assert_eq!((fields.number(frame, "sequence"), fields.number(frame, "ordinal")), (sequence, 1));
+        found.extend(entries(&frame[FRAME_HEADER_BYTES..]));
+        rest = behind;
+    }
+    let mut padded = b"twelve bytes".to_vec();
+    padded.resize(16, 0);
+    let word = |word: u64| word.to_le_bytes().to_vec();
+    let expected = [(0, word(0x1111)), (32, word(0x2222)), (4096, padded), (2 * REGION_BYTES, vec![])];
+    assert_eq!(found, expected);
+}

@@ -1,0 +1,173 @@
+//! HiKV on the journal, as an event loop uses it: every operation is deferred, and its result told when its receipt is
+//! durable. In between others come by, who see what is not durable yet, and must not be told of it.
+
+use std::ops::Bound;
+
+use engine::{HashOnly, HostDram, Ordered};
+use pmem::Canary;
+use pmem_sim::SimDisk;
+use testkit::{
+    Contents, Direction, Failure, Op, Operations, Script, Settings, Space, Subject, Verdict, Visit, Visitor, explore,
+    hunt,
+};
+
+use crate::batches::batch;
+use crate::journaled::{OnDisk, settings, sparing};
+use crate::scripts::{around_a_split, compared, delete, everyday, in_order, put, several_at_once};
+use crate::subject::{Crashed, Kept};
+
+/// The store, and the way to it.
+struct Deferring<O = HashOnly>(Crashed<O, OnDisk>);
+
+impl<O: Kept<OnDisk>> Deferring<O> {
+    /// What `operate` returns, once it may be told.
+    fn told<R>(&self, operate: impl FnOnce(&Crashed<O, OnDisk>) -> Result<R, Failure>) -> Result<R, Failure> {
+        let medium = self.0.0.medium();
+        let journal = medium.inner().acknowledger();
+        let (result, receipt) = journal.deferred(|| operate(&self.0));
+        medium.probe().pause();
+        journal.wait(receipt).map_err(|error| Failure::Other(error.to_string()))?;
+        result
+    }
+}
+
+impl<O: Kept<OnDisk>> Operations for Deferring<O> {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+        self.told(|store| store.get(key))
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+        self.told(|store| store.put(key, value))
+    }
+
+    fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Failure> {
+        self.told(|store| store.multi_put(items))
+    }
+
+    fn put_expiring(&self, key: &[u8], value: &[u8], at_ms: u64) -> Result<(), Failure> {
+        self.told(|store| store.put_expiring(key, value, at_ms))
+    }
+
+    fn expire(&self, key: &[u8], at_ms: Option<u64>) -> Result<bool, Failure> {
+        self.told(|store| store.expire(key, at_ms))
+    }
+
+    fn batch(&self, changes: &[(&[u8], Option<&[u8]>)]) -> Result<(), Failure> {
+        self.told(|store| store.batch(changes))
+    }
+
+    fn scan(&self, from: Bound<&[u8]>, direction: Direction, each: &mut Visit<'_>) -> Result<bool, Failure> {
+        self.told(|store| store.scan(from, direction, each))
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool, Failure> {
+        self.told(|store| store.delete(key))
+    }
+
+    fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, Failure> {
+        self.told(|store| store.compare_and_swap(key, expected, new))
+    }
+
+    fn clear(&self) -> Result<(), Failure> {
+        self.told(Operations::clear)
+    }
+
+    fn compact(&self) -> Result<(), Failure> {
+        self.told(Operations::compact)
+    }
+
+    fn len(&self) -> Result<u64, Failure> {
+        self.told(Operations::len)
+    }
+
+    fn for_each(&self, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
+        self.told(|store| store.for_each(each))
+    }
+
+    fn check(&self) -> Result<Vec<String>, Failure> {
+        self.0.check()
+    }
+}
+
+impl<O: Kept<OnDisk>> Subject for Deferring<O> {
+    type Medium = SimDisk;
+
+    fn format(on: SimDisk) -> Result<Deferring<O>, Failure> {
+        Crashed::format(on).map(Deferring)
+    }
+
+    fn open(on: SimDisk) -> Result<Deferring<O>, Failure> {
+        Crashed::open(on).map(Deferring)
+    }
+
+    fn set_time(now_ms: u64) {
+        Crashed::<O, OnDisk>::set_time(now_ms);
+    }
+
+    fn close(self) -> Result<(), Failure> {
+        self.0.close()
+    }
+
+    fn settle(&self) -> Result<(), Failure> {
+        self.0.settle()
+    }
+
+    fn space(&self, contents: &Contents) -> Option<Space> {
+        self.0.space(contents)
+    }
+}
+
+fn passes<O: Kept<OnDisk>>(scripts: &[Script], settings: &Settings) -> testkit::Counts {
+    explore::<Deferring<O>>(scripts, settings).unwrap_or_else(|objection| panic!("{objection}"))
+}
+
+/// Batches that insert, replace and delete, and keys that are written again afterwards.
+fn batches() -> Script {
+    let ops = [
+        put("b", "0"),
+        batch([("a", Some("1")), ("b", Some("2"))]),
+        delete("a"),
+        batch([("a", Some("3")), ("b", None), ("c", Some("4"))]),
+        batch([("c", None::<&str>), ("b", Some("5"))]),
+        Op::Reopen,
+        put("c", "6"),
+    ];
+    Script::fresh(81, ops)
+}
+
+#[test]
+fn what_is_told_survives() {
+    let counts = passes::<HashOnly>(&everyday(), &settings());
+    assert!(counts.images > 300 && counts.visits > 50, "{counts:?}");
+    passes::<HashOnly>(&[vec![several_at_once(), batches()], compared()].concat(), &settings());
+}
+
+#[test]
+fn what_is_told_around_a_split_survives() {
+    passes::<HashOnly>(&[around_a_split()], &sparing());
+}
+
+#[test]
+fn what_is_told_in_order_survives() {
+    passes::<Ordered<HostDram>>(&in_order(), &sparing());
+}
+
+#[test]
+fn stores_that_tell_too_early_are_caught() {
+    let thorough = Settings {
+        images_per_step_max: 40,
+        images_per_op_max: 40,
+        nested_images_max: 0,
+        visitors: vec![Visitor::ReaderAlways],
+        ..settings()
+    };
+    for (canary, script) in [
+        (Canary::DeferredSettled, everyday().remove(0)),
+        (Canary::PublishedUnnoted, everyday().remove(0)),
+        (Canary::BatchSettledEarly, batches()),
+        (Canary::SplitSettlesFresh, around_a_split()),
+    ] {
+        let verdict = hunt::<Deferring>(canary, &[script], &thorough);
+        assert!(matches!(verdict, Verdict::Caught(_)), "{canary:?} was not caught: {verdict:?}");
+    }
+}

@@ -1,0 +1,5 @@
+//! See `fuzz::commands`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz::commands(data));
