@@ -16,7 +16,7 @@ mod streams;
 mod subject;
 mod workload;
 
-pub use records::{KEY_BYTES_MIN, VALUE_BYTES_MIN};
+pub use records::{KEY_BYTES_MIN, VALUE_BYTES_MIN, is_value_of, stamp, write_key};
 pub use report::Row;
 pub use run::{Config, Event, RECORDS_MAX, THREADS_MAX, run};
 pub use subject::{Candidate, Persists, Subject};

@@ -54,7 +54,7 @@ pub(crate) fn last_in_order(limit: u64) -> u64 {
 }
 
 /// Fills `key` (at least [`KEY_BYTES_MIN`] bytes) with the key of `record`.
-pub(crate) fn write_key(record: u64, key: &mut [u8]) {
+pub fn write_key(record: u64, key: &mut [u8]) {
     let mut state = record;
     for part in key.chunks_mut(8) {
         state = state.wrapping_add(GOLDEN);
@@ -63,7 +63,7 @@ pub(crate) fn write_key(record: u64, key: &mut [u8]) {
 }
 
 /// Puts the stamp of `record` at `version` into both ends of `value` (at least [`VALUE_BYTES_MIN`] bytes).
-pub(crate) fn stamp(record: u64, version: u64, value: &mut [u8]) {
+pub fn stamp(record: u64, version: u64, value: &mut [u8]) {
     let stamp = (tag(record) | version & VERSION_MASK).to_le_bytes();
     let last = value.len() - STAMP_BYTES;
     value[..STAMP_BYTES].copy_from_slice(&stamp);
@@ -71,7 +71,7 @@ pub(crate) fn stamp(record: u64, version: u64, value: &mut [u8]) {
 }
 
 /// Whether `value` is one whole value of `record`, of `len_bytes`, at whichever version.
-pub(crate) fn is_value_of(record: u64, value: &[u8], len_bytes: usize) -> bool {
+pub fn is_value_of(record: u64, value: &[u8], len_bytes: usize) -> bool {
     let (Some(first), Some(last)) = (value.first_chunk::<STAMP_BYTES>(), value.last_chunk::<STAMP_BYTES>()) else {
         return false;
     };

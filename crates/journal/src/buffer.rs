@@ -71,7 +71,7 @@ impl<F: File> Journal<F> {
                 return Some(Append { journal: self, before_bytes: buffer.frame.len(), buffer });
             }
             drop(buffer);
-            self.write_out().ok()?;
+            self.write_out(self.to_be_synced()).ok()?;
         }
     }
 }

@@ -1,23 +1,29 @@
 //! The checkpoint: sealed segments go into the base, and are free then.
 //!
 //! # Steps
-//! 1. The entries of every sealed segment are read back from the log and written to the base, in their order. They are
-//!    durable in the log. Memory is not looked at: it holds what the log may yet lose. *Crash:* the base has any part of
+//! 1. The entries of every sealed segment are read back from the log and written to the base, a page at a time (`apply`). They
+//!    are durable in the log. Memory is not looked at: it holds what the log may yet lose. *Crash:* the base has any part of
 //!    them, and replay, which begins at the oldest of these segments, writes all of them again.
 //! 2. The base is synced. Space that was discarded before an *earlier* such step is given back (`discards`).
 //! 3. The segments may be overwritten. The next header says which is the oldest now. *Crash:* replay begins where the last
 //!    header says, at this segment or an older one that is still whole.
 
 use std::io;
-use std::sync::atomic::Ordering;
 
 use pmem::{Canary, MediumError};
 
 use crate::File;
-use crate::frame::{Demands, entries};
+use crate::apply::Changes;
+use crate::frame::Demands;
 use crate::journal::Journal;
 use crate::recover::{Unreadable, frames};
 use crate::slots::Sealed;
+
+/// What is read of the log at a time. A page that changes often is then written once for all of it.
+const GATHERED_BYTES: u64 = 64 << 20;
+
+/// What a disk writes in some milliseconds: so much longer a sync of the log may take meanwhile.
+const WRITE_BACK_BYTES: u64 = 4 << 20;
 
 impl<F: File> Journal<F> {
     /// Applies what is sealed; false if nothing was.
@@ -28,56 +34,62 @@ impl<F: File> Journal<F> {
             return Ok(false);
         }
         self.healthy()?;
-        let mut segment = Vec::new();
-        for sealed in &batch {
-            self.apply(sealed, &mut segment).map_err(|error| self.poison(&error))?;
+        let gathered_count = (GATHERED_BYTES / self.options.segment_bytes).max(1) as usize;
+        for some in batch.chunks(gathered_count) {
+            self.apply(some).map_err(|error| self.poison(&error))?;
         }
         if !self.base.breaks(Canary::RecycledBeforeBase) {
+            self.write_base_back();
             self.sync_base()?;
         }
         self.punch_discarded();
-        self.base.forget_cached();
-        self.slots.lock().recycle(batch.len());
+        let is_next_due = {
+            let mut slots = self.slots.lock();
+            slots.recycle(batch.len());
+            slots.sealed.len() >= self.options.checkpoint_segments()
+        };
         self.slots_changed.notify_all();
+        if !is_next_due {
+            self.base.forget_cached();
+        }
         Ok(true)
     }
 
-    /// Step 1 for one segment.
-    fn apply(&self, sealed: &Sealed, segment: &mut Vec<u8>) -> io::Result<()> {
-        segment.resize(sealed.end_bytes as usize, 0);
-        self.log.read_at(segment, sealed.slot * self.options.segment_bytes)?;
-        let mut count = sealed.sequences.start;
-        for frame in frames(segment, sealed.ordinal, sealed.sequences.clone(), Demands::on(&self.log)) {
-            self.apply_frame(frame)?;
-            count += 1;
+    /// A little at a time, so that syncs of the log do not queue behind all of it.
+    fn write_base_back(&self) {
+        let len_bytes = self.base.len().unwrap_or_default();
+        for start in (0..len_bytes).step_by(WRITE_BACK_BYTES as usize) {
+            self.base.write_back(start..len_bytes.min(start + WRITE_BACK_BYTES));
         }
-        if count == sealed.sequences.end { Ok(()) } else { Err(io::Error::other(Unreadable)) }
     }
 
-    pub(crate) fn apply_frame(&self, frame: &[u8]) -> io::Result<()> {
-        for entry in entries(frame) {
-            let (at, bytes) = entry.ok_or_else(|| io::Error::other(Unreadable))?;
-            match bytes {
-                [] => {}
-                _ if self.base.breaks(Canary::LivePageInBase) => self.write_live_page(at)?,
-                _ => self.base.write_at(bytes, at)?,
+    /// Step 1 for some segments.
+    fn apply(&self, batch: &[Sealed]) -> io::Result<()> {
+        let segments = batch.iter().map(|sealed| self.read_back(sealed)).collect::<io::Result<Vec<_>>>()?;
+        let mut changes = Changes::default();
+        for (sealed, segment) in batch.iter().zip(&segments) {
+            let mut count = sealed.sequences.start;
+            for frame in frames(segment, sealed.ordinal, sealed.sequences.clone(), Demands::on(&self.log)) {
+                changes.add(frame)?;
+                count += 1;
+            }
+            if count != sealed.sequences.end {
+                return Err(io::Error::other(Unreadable));
             }
         }
-        Ok(())
+        changes.write_to(&self.base, &self.memory)
+    }
+
+    fn read_back(&self, sealed: &Sealed) -> io::Result<Vec<u8>> {
+        let mut segment = vec![0; sealed.end_bytes as usize];
+        self.log.read_at(&mut segment, sealed.slot * self.options.segment_bytes)?;
+        Ok(segment)
     }
 
     /// The broken twin's way.
-    fn write_live_page(&self, at: u64) -> io::Result<()> {
-        const PAGE_BYTES: u64 = 4096;
-        let start = at - at % PAGE_BYTES;
-        let word = |i: u64| {
-            // SAFETY: the page holds a byte of the region, which consists of whole pages; words of it are read atomically.
-            unsafe {
-                (*self.memory.base().as_ptr().add((start + i * 8) as usize).cast::<std::sync::atomic::AtomicU64>())
-                    .load(Ordering::Relaxed)
-            }
-        };
-        let page: Vec<u8> = (0..PAGE_BYTES / 8).flat_map(|i| word(i).to_ne_bytes()).collect();
-        self.base.write_at(&page, start)
+    pub(crate) fn apply_frame(&self, frame: &[u8]) -> io::Result<()> {
+        let mut changes = Changes::default();
+        changes.add(frame)?;
+        changes.write_to(&self.base, &self.memory)
     }
 }

@@ -26,7 +26,7 @@ impl<F: File> Journal<F> {
 
     /// Everything durable, the base up to date, and a log that needs no replay.
     pub(crate) fn shut(&self) -> Result<(), MediumError> {
-        let end = self.write_out()?;
+        let end = self.write_out(self.to_be_synced())?;
         let mut writer = self.writer.lock();
         let is_empty = writer.sequence == writer.first_sequence && self.slots.lock().sealed.is_empty();
         if is_empty {

@@ -37,6 +37,20 @@ pub trait File: Send + Sync + 'static {
     /// The operating system's; some of it may be written.
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
 
+    /// True where [`File::write_through`] goes past the operating system's cache.
+    fn has_way_past_cache(&self) -> bool {
+        false
+    }
+
+    /// Writes as [`File::write_at`] does, for somebody who syncs at once. `pages` are whole ones, of 4096 bytes, in memory as
+    /// well as in the file.
+    ///
+    /// # Errors
+    /// As for [`File::write_at`].
+    fn write_through(&self, pages: &[u8], at: u64) -> io::Result<()> {
+        self.write_at(pages, at)
+    }
+
     /// Takes space for `range`, as far as it has none, and makes the file so long. New bytes are zero; others stay.
     ///
     /// # Errors
@@ -60,11 +74,20 @@ pub trait File: Send + Sync + 'static {
     /// The operating system's.
     fn truncate(&self) -> io::Result<()>;
 
-    /// Makes what was written, and the length, durable.
+    /// Makes what was written before, and the length, durable. Of several at once each is told of a failure.
     ///
     /// # Errors
     /// The operating system's. Never to be tried again: see the trait's head.
     fn sync(&self) -> io::Result<()>;
+
+    /// Begins to write what lies in `range` to the disk, and does not wait. A hint: only [`File::sync`] makes it durable.
+    fn begin_write_back(&self, _range: Range<u64>) {}
+
+    /// Writes what lies in `range` to the disk, and waits. A hint, as [`File::begin_write_back`].
+    fn write_back(&self, _range: Range<u64>) {}
+
+    /// What lies in `range` is about to be read. A hint.
+    fn will_read(&self, _range: Range<u64>) {}
 
     /// What was read and written need not stay in the operating system's cache. A hint.
     fn forget_cached(&self) {}

@@ -1,4 +1,5 @@
-//! Group commit: of all who wait for a sync one makes it, for everybody who appended before it began.
+//! Group commit: of all who wait for a sync one makes it, for everybody who appended before it began. Who, and when, is
+//! `turns`' affair.
 
 use std::sync::atomic::Ordering;
 
@@ -6,6 +7,7 @@ use pmem::{Canary, Durability, MediumError};
 
 use crate::File;
 use crate::journal::Journal;
+use crate::tail::Extent;
 
 impl<F: File> Journal<F> {
     /// Returns once the log is as durable up to `position` as `level` says. A poisoned log takes nothing in, so what was
@@ -20,7 +22,7 @@ impl<F: File> Journal<F> {
 
     fn wait_written(&self, position: u64) -> Result<(), MediumError> {
         if self.written.load(Ordering::Acquire) < position {
-            self.write_out()?;
+            self.write_out(Extent::Cached)?;
             if self.options.level == Durability::Buffered {
                 self.ask_for_sync();
             }
@@ -36,34 +38,16 @@ impl<F: File> Journal<F> {
     }
 
     pub(crate) fn wait_synced(&self, position: u64) -> Result<(), MediumError> {
-        let is_synced = || self.synced.load(Ordering::Acquire) >= position;
-        while !is_synced() {
-            self.healthy()?;
-            let mut is_syncing = self.is_syncing.lock();
-            if is_synced() {
-                break;
-            }
-            if *is_syncing {
-                self.synced_more.wait(&mut is_syncing);
-                continue;
-            }
-            *is_syncing = true;
-            drop(is_syncing);
-            let _turn = Turn(self);
-            let end = self.write_out()?;
+        let is_done = || self.synced.load(Ordering::Acquire) >= position || self.healthy().is_err();
+        if is_done() {
+            return self.healthy();
+        }
+        let waiting = self.turns.join();
+        if let Some(_turn) = waiting.turn(is_done) {
+            let end = self.write_out(self.to_be_synced())?;
             self.sync_log()?;
             self.synced.fetch_max(end, Ordering::Release);
         }
-        Ok(())
-    }
-}
-
-/// The turn of the one who syncs; over when it is dropped.
-struct Turn<'a, F: File>(&'a Journal<F>);
-
-impl<F: File> Drop for Turn<'_, F> {
-    fn drop(&mut self) {
-        *self.0.is_syncing.lock() = false;
-        self.0.synced_more.notify_all();
+        self.healthy()
     }
 }

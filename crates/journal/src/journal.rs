@@ -12,6 +12,7 @@ use crate::discards::Discards;
 use crate::notifier::Requests;
 use crate::published::Published;
 use crate::slots::Slots;
+use crate::turns::Turns;
 use crate::writer::Writer;
 use crate::{File, JournalOptions, Opening};
 
@@ -33,9 +34,8 @@ pub(crate) struct Journal<F> {
     pub(crate) writer: Mutex<Writer>,
     /// Up to where entries are in the operating system's hands.
     pub(crate) written: AtomicU64,
-    /// True while somebody syncs for all who wait.
-    pub(crate) is_syncing: Mutex<bool>,
-    pub(crate) synced_more: Condvar,
+    /// Who syncs for all who wait.
+    pub(crate) turns: Turns,
     /// Up to where entries are durable.
     pub(crate) synced: AtomicU64,
     /// Up to where somebody went on without waiting, at most.
@@ -44,8 +44,6 @@ pub(crate) struct Journal<F> {
     pub(crate) published: Published,
     /// What the syncing thread is to do.
     pub(crate) requests: Requests,
-    /// One sync of the log at a time: of two at once only one is told of a failure.
-    log_sync: Mutex<()>,
 
     pub(crate) slots: Mutex<Slots>,
     /// A segment was sealed, or can be used again, or it is time to stop.
@@ -56,8 +54,6 @@ pub(crate) struct Journal<F> {
     pub(crate) discards: Mutex<Discards>,
     /// One checkpoint at a time.
     pub(crate) checkpoint: Mutex<()>,
-    /// One sync of the base at a time.
-    base_sync: Mutex<()>,
 
     /// The error number of the failure that ended writing, or 0.
     poison: AtomicI32,
@@ -85,19 +81,16 @@ impl<F: File> Journal<F> {
             appended: AtomicU64::new(0),
             writer: Mutex::new(log.writer),
             written: AtomicU64::new(0),
-            is_syncing: Mutex::new(false),
-            synced_more: Condvar::new(),
+            turns: Turns::default(),
             synced: AtomicU64::new(0),
             deferred: AtomicU64::new(0),
             published: Published::new(),
             requests: Requests::default(),
-            log_sync: Mutex::new(()),
             slots: Mutex::new(log.slots),
             slots_changed: Condvar::new(),
             replayed_from: AtomicU64::new(0),
             discards: Mutex::new(Discards::default()),
             checkpoint: Mutex::new(()),
-            base_sync: Mutex::new(()),
             poison: AtomicI32::new(0),
             is_closing: AtomicBool::new(false),
             synced_bytes: AtomicU64::new(0),
@@ -120,30 +113,27 @@ impl<F: File> Journal<F> {
     pub(crate) fn poison(&self, error: &io::Error) -> MediumError {
         let errno = error.raw_os_error().unwrap_or(libc::EIO);
         let first = self.poison.compare_exchange(0, errno, Ordering::AcqRel, Ordering::Acquire);
-        // Whoever waits for a segment or a sync waits in vain.
+        // Whoever waits for a segment waits in vain. Who waits for a sync is woken when the turn ends.
         drop(self.slots.lock());
         self.slots_changed.notify_all();
-        drop(self.is_syncing.lock());
-        self.synced_more.notify_all();
         self.requests.now();
         MediumError::Poisoned { errno: first.err().unwrap_or(errno) }
     }
 
     /// Makes durable what was written to the log.
     pub(crate) fn sync_log(&self) -> Result<(), MediumError> {
-        self.sync(&self.log, &self.log_sync)?;
+        self.sync(&self.log)?;
         self.sync_count.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
     /// Makes durable what was written to the base.
     pub(crate) fn sync_base(&self) -> Result<(), MediumError> {
-        self.sync(&self.base, &self.base_sync)
+        self.sync(&self.base)
     }
 
     /// Never tried again: the kernel has forgotten what it could not write.
-    fn sync(&self, file: &F, one_at_a_time: &Mutex<()>) -> Result<(), MediumError> {
-        let _alone = one_at_a_time.lock();
+    fn sync(&self, file: &F) -> Result<(), MediumError> {
         self.healthy()?;
         let synced = file.sync();
         let synced = if file.breaks(Canary::SyncRetried) { synced.or_else(|_| file.sync()) } else { synced };

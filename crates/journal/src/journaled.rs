@@ -18,7 +18,7 @@ use crate::recover::{self, Log};
 use crate::segment::Header;
 use crate::slots::Slots;
 use crate::threads::Threads;
-use crate::writer::{Writer, is_full, write_zeros};
+use crate::writer::{Writer, is_full, write_header, write_zeros};
 use crate::{Acknowledger, File, JournalOptions, Opening};
 
 /// The unit of a region's length: a page of every processor that hikv runs on.
@@ -96,7 +96,7 @@ impl<F: File> Journaled<F> {
         (0..SEGMENT_COUNT)
             .try_for_each(|slot| write_zeros(log, slot, options.segment_bytes))
             .and_then(|()| log.sync())
-            .and_then(|()| log.write_at(&header.encode(), 0))
+            .and_then(|()| write_header(log, 0, &header))
             .and_then(|()| log.sync())
             .map_err(JournalError::io(Which::Log, "write"))?;
         let writer = Writer {
@@ -225,7 +225,7 @@ impl<F: File> Journaled<F> {
     /// # Errors
     /// [`MediumError::Poisoned`].
     pub fn checkpoint(&self) -> Result<(), MediumError> {
-        self.journal.write_out()?;
+        self.journal.write_out(self.journal.to_be_synced())?;
         {
             let mut writer = self.journal.writer.lock();
             self.journal.seal(&writer)?;

@@ -18,9 +18,10 @@
 //! opening. The bytes are drawn in `frame` and `segment`.
 //!
 //! # Lock order
-//! checkpoint -> slots, discards; growing -> one sync of the base; turn to sync -> writer -> slots, buffer, one sync of the log.
+//! checkpoint -> slots, discards; a lane -> writer -> slots, buffer; below all of them a file's handle to sync with.
 //! Whoever holds `writer` may wait for a checkpoint. `buffer` is a leaf: no other lock is taken, nor any file used, under it.
 
+mod apply;
 mod buffer;
 mod checkpoint;
 mod close;
@@ -42,7 +43,9 @@ mod receipt;
 mod recover;
 mod segment;
 mod slots;
+mod tail;
 mod threads;
+mod turns;
 mod writer;
 
 pub use error::{JournalError, Which};

@@ -74,6 +74,11 @@ impl JournalOptions {
         self.log_bytes_max / self.segment_bytes
     }
 
+    /// How many sealed segments a checkpoint waits for: half of the log. A page that changes often is written once then.
+    pub(crate) fn checkpoint_segments(&self) -> usize {
+        (self.segment_count_max() / 2).max(1) as usize
+    }
+
     /// The most that a frame has: half of a segment's room at most, so that little is left over at its end.
     pub(crate) fn frame_bytes_max(&self) -> usize {
         BUFFER_BYTES_MAX.min((self.segment_bytes - FRAMES_START_BYTES) as usize / 2)

@@ -2,14 +2,18 @@
 
 use std::fs::{File as StdFile, OpenOptions};
 use std::io;
+use std::num::NonZero;
 use std::ops::Range;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
+use parking_lot::Mutex;
+use rustix::fs::{Advice, AtFlags, FallocateFlags, OFlags, StatxFlags, fadvise, fallocate, statx};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::File;
+use crate::tail::PAGE_BYTES;
 
 /// Zeros are written in pieces of this size where space cannot be asked for: large enough to make calls rare.
 const ZEROS_BYTES: usize = 1 << 20;
@@ -17,9 +21,18 @@ const ZEROS_BYTES: usize = 1 << 20;
 /// The unit of [`MetadataExt::blocks`], whatever the file system's own.
 const STAT_BLOCK_BYTES: u64 = 512;
 
+/// As many handles to sync with as threads sync at once.
+const SYNC_HANDLE_COUNT: usize = crate::turns::LANE_COUNT as usize;
+
 /// An open file of the operating system.
 #[derive(Debug)]
-pub struct OsFile(StdFile);
+pub struct OsFile {
+    file: StdFile,
+    /// Opened to write past the cache, if one can.
+    direct: Option<StdFile>,
+    /// Opened apart: the kernel tells each of a failure to write, but only once.
+    to_sync: [Mutex<StdFile>; SYNC_HANDLE_COUNT],
+}
 
 impl OsFile {
     /// Creates the file `path`, which must not exist, for its owner alone.
@@ -27,7 +40,8 @@ impl OsFile {
     /// # Errors
     /// The operating system's.
     pub fn create(path: &Path) -> io::Result<OsFile> {
-        OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path).map(OsFile)
+        OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+        OsFile::open(path, true)
     }
 
     /// Opens the file `path`.
@@ -35,7 +49,10 @@ impl OsFile {
     /// # Errors
     /// The operating system's.
     pub fn open(path: &Path, writable: bool) -> io::Result<OsFile> {
-        OpenOptions::new().read(true).write(writable).open(path).map(OsFile)
+        let open = || OpenOptions::new().read(true).write(writable).open(path);
+        let file = open()?;
+        let direct = if writable { open_direct(path, &file) } else { None };
+        Ok(OsFile { file, direct, to_sync: [Mutex::new(open()?), Mutex::new(open()?)] })
     }
 
     /// What the file lies on, as in stats.
@@ -43,7 +60,7 @@ impl OsFile {
     /// # Errors
     /// If the file system does not say.
     pub fn medium_name(&self) -> io::Result<&'static str> {
-        pmem_os::medium_name(&self.0)
+        pmem_os::medium_name(&self.file)
     }
 
     fn write_zeros(&self, from_bytes: u64, to_bytes: u64) -> io::Result<()> {
@@ -51,29 +68,54 @@ impl OsFile {
         let mut at = from_bytes;
         while at < to_bytes {
             let len = (to_bytes - at).min(ZEROS_BYTES as u64);
-            self.0.write_all_at(&zeros[..len as usize], at)?;
+            self.file.write_all_at(&zeros[..len as usize], at)?;
             at += len;
         }
         Ok(())
     }
 }
 
+/// A handle to write whole pages past the cache with. A file that does not say in which blocks it can be written so may take
+/// pages: where it does not the file is written through the cache.
+fn open_direct(path: &Path, file: &StdFile) -> Option<StdFile> {
+    let found = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
+    let says = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::DIOALIGN);
+    let block_bytes = found.stx_dio_offset_align.max(found.stx_dio_mem_align) as usize;
+    let takes_pages = !says || (1..=PAGE_BYTES).contains(&block_bytes);
+    let open = || OpenOptions::new().write(true).custom_flags(OFlags::DIRECT.bits() as i32).open(path).ok();
+    takes_pages.then(open)?
+}
+
+fn sync_range(file: &StdFile, range: Range<u64>, flags: libc::c_uint) {
+    let (offset, len) = (range.start as libc::off64_t, (range.end - range.start) as libc::off64_t);
+    // SAFETY: the descriptor is open. The kernel touches no memory of this process.
+    let _ = unsafe { libc::sync_file_range(file.as_raw_fd(), offset, len, flags) };
+}
+
 impl File for OsFile {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {
-        self.0.read_exact_at(into, at)
+        self.file.read_exact_at(into, at)
     }
 
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
-        self.0.write_all_at(bytes, at)
+        self.file.write_all_at(bytes, at)
+    }
+
+    fn has_way_past_cache(&self) -> bool {
+        self.direct.is_some()
+    }
+
+    fn write_through(&self, pages: &[u8], at: u64) -> io::Result<()> {
+        self.direct.as_ref().unwrap_or(&self.file).write_all_at(pages, at)
     }
 
     fn allocate(&self, range: Range<u64>) -> io::Result<()> {
         let len_bytes = range.end - range.start;
-        match retry_on_intr(|| fallocate(&self.0, FallocateFlags::empty(), range.start, len_bytes)) {
+        match retry_on_intr(|| fallocate(&self.file, FallocateFlags::empty(), range.start, len_bytes)) {
             // What is there stays, holes among it: where space cannot be asked for none was given back.
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.write_zeros(self.len()?, range.end),
             allocated => Ok(allocated?),
@@ -82,23 +124,36 @@ impl File for OsFile {
 
     fn punch(&self, range: Range<u64>) -> io::Result<()> {
         let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        Ok(retry_on_intr(|| fallocate(&self.0, how, range.start, range.end - range.start))?)
+        Ok(retry_on_intr(|| fallocate(&self.file, how, range.start, range.end - range.start))?)
     }
 
     fn allocated_bytes(&self) -> Option<u64> {
-        Some(self.0.metadata().ok()?.blocks() * STAT_BLOCK_BYTES)
+        Some(self.file.metadata().ok()?.blocks() * STAT_BLOCK_BYTES)
     }
 
     fn truncate(&self) -> io::Result<()> {
-        self.0.set_len(0)
+        self.file.set_len(0)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
+        let free = self.to_sync.iter().find_map(|handle| handle.try_lock());
+        free.unwrap_or_else(|| self.to_sync[0].lock()).sync_data()
+    }
+
+    fn begin_write_back(&self, range: Range<u64>) {
+        sync_range(&self.file, range, libc::SYNC_FILE_RANGE_WRITE);
+    }
+
+    fn write_back(&self, range: Range<u64>) {
+        sync_range(&self.file, range, libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER);
+    }
+
+    fn will_read(&self, range: Range<u64>) {
+        let _ = fadvise(&self.file, range.start, NonZero::new(range.end - range.start), Advice::WillNeed);
     }
 
     fn forget_cached(&self) {
-        let _ = fadvise(&self.0, 0, None, Advice::DontNeed);
+        let _ = fadvise(&self.file, 0, None, Advice::DontNeed);
     }
 }
 

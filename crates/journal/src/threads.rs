@@ -53,9 +53,9 @@ impl<F> Journal<F> {
     }
 }
 
-/// A checkpoint whenever half of the log waits for one, or a writer does. A page that changes often is written once then.
+/// A checkpoint whenever enough of the log waits for one, or a writer does.
 fn checkpoint<F: File>(journal: &Journal<F>) {
-    let due = (journal.options.segment_count_max() / 2).max(1) as usize;
+    let due = journal.options.checkpoint_segments();
     while journal.healthy().is_ok() {
         {
             let mut slots = journal.slots.lock();

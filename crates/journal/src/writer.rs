@@ -11,7 +11,7 @@ use std::io;
 use std::mem;
 use std::sync::atomic::Ordering;
 
-use pmem::{Canary, MediumError};
+use pmem::{Canary, Durability, MediumError};
 
 use crate::File;
 use crate::frame::{FRAME_HEADER_BYTES, FrameNumber, seal_frame};
@@ -19,9 +19,13 @@ use crate::journal::Journal;
 use crate::layout::FRAMES_START_BYTES;
 use crate::segment::Header;
 use crate::slots::Sealed;
+use crate::tail::{Extent, Pages, Tail};
 
 /// Zeros are written in pieces of this size.
 const ZEROS_BYTES: u64 = 1 << 20;
+
+/// What nobody waits for goes to the disk in pieces of this size.
+const WRITE_BEHIND_BYTES: u64 = 512 << 10;
 
 /// Where the next frame goes.
 #[derive(Debug, Default)]
@@ -32,6 +36,8 @@ pub(crate) struct Writer {
     pub(crate) sequence: u64,
     /// Where in the segment.
     pub(crate) at_bytes: u64,
+    /// What of the page at which the log ends was written.
+    pub(crate) tail: Tail,
     /// The region's length after the last frame.
     pub(crate) region_bytes: u64,
     /// A frame's memory, for the next.
@@ -39,8 +45,14 @@ pub(crate) struct Writer {
 }
 
 impl<F: File> Journal<F> {
+    /// How whoever syncs writes: past the cache, where everybody syncs.
+    pub(crate) fn to_be_synced(&self) -> Extent {
+        let everybody_syncs = self.options.level == Durability::Power;
+        if everybody_syncs && self.log.has_way_past_cache() { Extent::Through } else { Extent::Cached }
+    }
+
     /// Writes what was appended before this call, if another has not; up to where.
-    pub(crate) fn write_out(&self) -> Result<u64, MediumError> {
+    pub(crate) fn write_out(&self, extent: Extent) -> Result<u64, MediumError> {
         let mut writer = self.writer.lock();
         self.healthy()?;
         let ((mut frame, region_bytes), end) = {
@@ -48,7 +60,7 @@ impl<F: File> Journal<F> {
             (buffer.take(mem::take(&mut writer.spare)), self.appended.load(Ordering::Acquire))
         };
         if frame.len() > FRAME_HEADER_BYTES {
-            self.write_frame(&mut writer, &mut frame)?;
+            self.write_frame(&mut writer, &mut frame, extent)?;
             writer.region_bytes = region_bytes;
         }
         writer.spare = frame;
@@ -56,7 +68,7 @@ impl<F: File> Journal<F> {
         Ok(end)
     }
 
-    fn write_frame(&self, writer: &mut Writer, frame: &mut [u8]) -> Result<(), MediumError> {
+    fn write_frame(&self, writer: &mut Writer, frame: &mut [u8], extent: Extent) -> Result<(), MediumError> {
         if self.log.breaks(Canary::BaseBeforeLog) {
             let applied = self.apply_frame(frame);
             applied.map_err(|error| self.poison(&error))?;
@@ -67,11 +79,33 @@ impl<F: File> Journal<F> {
         }
         seal_frame(frame, FrameNumber { sequence: writer.sequence, ordinal: writer.ordinal });
         let at = writer.slot * self.options.segment_bytes + writer.at_bytes;
-        self.log.write_at(frame, at).map_err(|error| self.poison(&error))?;
-        self.note_written(frame.len());
+        let (bytes, before_bytes) = writer.tail.append(frame, extent);
+        let written = self.write_in(extent, bytes, at - before_bytes as u64);
+        written.map_err(|error| self.poison(&error))?;
+        self.note_written(bytes.len());
+        writer.tail.settle();
+        self.write_behind(writer, extent, frame.len() as u64);
         writer.at_bytes += frame.len() as u64;
         writer.sequence += 1;
         Ok(())
+    }
+
+    /// So that who seals the segment finds most of it written.
+    fn write_behind(&self, writer: &Writer, extent: Extent, frame_bytes: u64) {
+        let (before, now) = (writer.at_bytes, writer.at_bytes + frame_bytes);
+        let pieces = before / WRITE_BEHIND_BYTES..now / WRITE_BEHIND_BYTES;
+        if extent == Extent::Cached && !pieces.is_empty() {
+            let start = writer.slot * self.options.segment_bytes;
+            self.log
+                .begin_write_back(start + pieces.start * WRITE_BEHIND_BYTES..start + pieces.end * WRITE_BEHIND_BYTES);
+        }
+    }
+
+    fn write_in(&self, extent: Extent, bytes: &[u8], at: u64) -> io::Result<()> {
+        match extent {
+            Extent::Cached => self.log.write_at(bytes, at),
+            Extent::Through => self.log.write_through(bytes, at),
+        }
     }
 
     /// Steps 1 and 2.
@@ -105,13 +139,14 @@ impl<F: File> Journal<F> {
             oldest,
             region_bytes: writer.region_bytes,
         };
-        let written = self.log.write_at(&header.encode(), slot * self.options.segment_bytes);
+        let written = write_header(&self.log, slot, &header);
         written.map_err(|error| self.poison(&error))?;
         if !self.log.breaks(Canary::FramesBeforeHeader) {
             self.sync_log()?;
         }
         self.replayed_from.store(recycled, Ordering::Release);
         (writer.slot, writer.ordinal, writer.at_bytes) = (slot, ordinal, FRAMES_START_BYTES);
+        writer.tail.restart();
         writer.first_sequence = writer.sequence;
         Ok(())
     }
@@ -151,14 +186,20 @@ impl<F: File> Journal<F> {
     }
 }
 
+/// Writes the header of the segment in `slot`, and zeros up to its frames: no page is read for it.
+pub(crate) fn write_header<F: File>(log: &F, slot: u64, header: &Header) -> io::Result<()> {
+    let page = Pages::starting_with(&header.encode(), FRAMES_START_BYTES as usize);
+    log.write_through(page.bytes(), slot * u64::from(header.segment_bytes))
+}
+
 /// Makes the log long enough for `slot`, whose bytes are written, so that frames change no metadata of the file system.
 pub(crate) fn write_zeros<F: File>(log: &F, slot: u64, segment_bytes: u64) -> io::Result<()> {
     let (start, end) = (slot * segment_bytes, (slot + 1) * segment_bytes);
     log.allocate(start..end)?;
-    let zeros = vec![0; ZEROS_BYTES.min(segment_bytes) as usize];
+    let zeros = Pages::zeros(ZEROS_BYTES.min(segment_bytes) as usize);
     (start..end)
-        .step_by(zeros.len())
-        .try_for_each(|at| log.write_at(&zeros[..(end - at).min(ZEROS_BYTES) as usize], at))
+        .step_by(zeros.bytes().len())
+        .try_for_each(|at| log.write_through(&zeros.bytes()[..(end - at).min(ZEROS_BYTES) as usize], at))
 }
 
 /// True for every way to say 'no space left'.

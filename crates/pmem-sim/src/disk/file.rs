@@ -44,6 +44,11 @@ impl File for SimFile {
         self.step(StepKind::FileWrite, written)
     }
 
+    /// So that writing in whole pages is what is explored.
+    fn has_way_past_cache(&self) -> bool {
+        true
+    }
+
     fn allocate(&self, range: Range<u64>) -> io::Result<()> {
         let lacks_space = self.disk.operate(self.number, |sectors| Ok(sectors.lacks_space(&range)))?;
         let room = if lacks_space { self.disk.grow() } else { Ok(()) };

@@ -1,0 +1,112 @@
+//! hikv beside RocksDB, LMDB, redb and fjall: the same work, at the same durability, on the same disk, taking turns.
+//!
+//! Each system loads the same records once. Then come rounds: for every cell (an operation at a level by some threads) every
+//! system in turn opens its store, works for a few seconds with each operation timed and each value checked, and closes it.
+//! What is reported of a cell is the median round of each system, and the range. Which system is first changes from round to
+//! round, so that none always follows the same other.
+
+mod cell;
+mod counters;
+mod error;
+mod pass;
+mod place;
+mod report;
+mod round;
+mod shape;
+mod system;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Parser, value_parser};
+
+use crate::cell::Cell;
+use crate::error::Error;
+use crate::place::Place;
+use crate::report::Report;
+use crate::round::Comparison;
+use crate::shape::Shape;
+use crate::system::System;
+
+/// Compare hikv with RocksDB, LMDB, redb and fjall at the same durability on the same disk
+///
+/// A table is written to standard output in the end, and an object a line for every measurement as it is made where a file
+/// is given for it. The exit code is 1 if a value was wrong.
+#[derive(Parser)]
+struct Arguments {
+    /// Where the stores are made: on the disk that is to be measured. They stay there, and are used again by a next run of
+    /// as many records
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+    /// Where hikv-tmpfs has its store: a directory in tmpfs
+    #[arg(long, value_name = "DIR", default_value = "/dev/shm")]
+    tmpfs: PathBuf,
+    /// Which systems, in this order: hikv hikv-tmpfs rocksdb lmdb redb fjall disk
+    #[arg(long, value_delimiter = ',', default_values_t = System::ALL.to_vec())]
+    systems: Vec<System>,
+    /// What is measured, each as LEVEL:OPERATION:THREADS
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "power:put:1,power:put:4,power:put:16,buffered:put:1,buffered:put:4,buffered:get:1,buffered:get:4"
+    )]
+    cells: Vec<Cell>,
+    /// Items loaded before
+    #[arg(long, default_value_t = 1_000_000, value_parser = value_parser!(u64).range(1..=1 << 32))]
+    records: u64,
+    /// How often each system has its turn in each cell
+    #[arg(long, default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// How long each turn lasts
+    #[arg(long, default_value = "3", value_parser = seconds)]
+    seconds: Duration,
+    /// Length of each key
+    #[arg(long, default_value_t = 16, value_parser = value_parser!(u16).range(bench::KEY_BYTES_MIN as i64..=256))]
+    key_bytes: u16,
+    /// Length of each value
+    #[arg(long, default_value_t = 256, value_parser = value_parser!(u32).range(bench::VALUE_BYTES_MIN as i64..=1 << 20))]
+    value_bytes: u32,
+    /// Where an object a line is written for every measurement
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(wrong) => complain(&format!("{wrong} values were wrong")),
+        Err(error) => complain(&error.to_string()),
+    }
+}
+
+fn complain(what: &str) -> ExitCode {
+    let _ = writeln!(io::stderr(), "bench-compare: {what}");
+    ExitCode::FAILURE
+}
+
+/// How many values were wrong.
+fn run(arguments: &Arguments) -> Result<u64, Error> {
+    let shape = Shape {
+        records: arguments.records,
+        key_bytes: usize::from(arguments.key_bytes),
+        value_bytes: arguments.value_bytes as usize,
+    };
+    let place = Place::new(&arguments.dir, &arguments.tmpfs)?;
+    let report = Report::new(arguments.json.as_deref())?;
+    let mut comparison = Comparison { place, shape, turn: arguments.seconds, report };
+    comparison.load(&arguments.systems)?;
+    for round in 0..arguments.rounds {
+        for &cell in &arguments.cells {
+            comparison.round(round, cell, &arguments.systems)?;
+        }
+    }
+    comparison.report.print(&mut io::stdout().lock())?;
+    Ok(comparison.report.wrong_count())
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}

@@ -1,0 +1,230 @@
+//! Whose turn it is to sync, for all who wait.
+//!
+//! Who waits joins the open *group*. Where a *lane* is free one of the group takes it, with the group: he writes out and
+//! syncs for all of them, and who comes meanwhile joins the next group. There is more than one lane, since a device works on
+//! several syncs at once, and since who was served and writes again need not wait for a whole sync before his own begins.
+//!
+//! # Invariants
+//! - Whoever is in a group appended before he joined it, and a group is closed by the one who takes a lane with it, before he
+//!   writes out. So he serves all of it.
+//! - Whoever sleeps has read his group's word before he saw that he has to. When a lane is free again, and when a group was
+//!   served, the word changes before anybody is woken. So nobody sleeps through what he waits for.
+//! - Groups far apart share a word. One who is woken in another's place wakes the others.
+//! - Whoever takes a lane gives it back, whatever fails.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use rustix::thread::futex;
+
+/// Syncs at once. A third makes groups smaller, and nothing faster.
+pub(crate) const LANE_COUNT: u64 = 2;
+
+/// Enough that groups that are waited for at the same time hardly ever share one.
+const WORD_COUNT: usize = 8;
+
+/// Whoever sleeps.
+const ALL: u32 = i32::MAX as u32;
+
+/// One more lane is taken: the lowest bits of a [`State`].
+const LANE: u64 = 1;
+/// One more member of the open group: the bits above.
+const MEMBER: u64 = 1 << 8;
+/// The next group is open: the highest bits.
+const GROUP: u64 = 1 << 32;
+
+/// The open group's number, how many joined it, and how many lanes are taken.
+#[derive(Clone, Copy)]
+struct State(u64);
+
+impl State {
+    fn group(self) -> u32 {
+        (self.0 / GROUP) as u32
+    }
+
+    fn members(self) -> u64 {
+        self.0 % GROUP / MEMBER
+    }
+
+    fn has_free_lane(self) -> bool {
+        self.0 % MEMBER < LANE_COUNT * LANE
+    }
+
+    /// The group is closed, and a lane taken.
+    fn taken(self) -> State {
+        State((self.0 / GROUP).wrapping_add(1).wrapping_mul(GROUP) + self.0 % MEMBER + LANE)
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    state: AtomicU64,
+    words: [AtomicU32; WORD_COUNT],
+}
+
+/// One who waits to be served.
+#[derive(Debug)]
+pub(crate) struct Waiting<'a> {
+    turns: &'a Turns,
+    group: u32,
+}
+
+/// A lane, taken with a group; given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    turns: &'a Turns,
+    group: u32,
+    members: u64,
+}
+
+impl Turns {
+    /// Joins the open group, having appended.
+    pub(crate) fn join(&self) -> Waiting<'_> {
+        let state = State(self.state.fetch_add(MEMBER, Ordering::SeqCst));
+        Waiting { turns: self, group: state.group() }
+    }
+
+    fn state(&self) -> State {
+        State(self.state.load(Ordering::SeqCst))
+    }
+
+    fn word(&self, group: u32) -> &AtomicU32 {
+        &self.words[group as usize % WORD_COUNT]
+    }
+
+    fn wake(&self, group: u32, count: u32) {
+        let _ = futex::wake(self.word(group), futex::Flags::PRIVATE, count);
+    }
+}
+
+impl<'a> Waiting<'a> {
+    /// A lane, for the caller to sync for his group; none once `is_done`, as somebody else saw to it.
+    pub(crate) fn turn(&self, is_done: impl Fn() -> bool) -> Option<Turn<'a>> {
+        loop {
+            let word = self.turns.word(self.group).load(Ordering::SeqCst);
+            let state = self.turns.state();
+            if is_done() {
+                return None;
+            }
+            if state.group() == self.group && state.has_free_lane() {
+                match self.take(state) {
+                    None => continue,
+                    taken => return taken,
+                }
+            }
+            self.sleep(word);
+        }
+    }
+
+    fn take(&self, state: State) -> Option<Turn<'a>> {
+        let Waiting { turns, group } = *self;
+        let taken = turns.state.compare_exchange(state.0, state.taken().0, Ordering::SeqCst, Ordering::Relaxed);
+        taken.ok().map(|_| Turn { turns, group, members: state.members() })
+    }
+
+    fn sleep(&self, word: u32) {
+        let _ = futex::wait(self.turns.word(self.group), futex::Flags::PRIVATE, word, None);
+        let state = self.turns.state();
+        let is_in_others_place = state.group() != self.group && state.group() as usize % WORD_COUNT == self.place();
+        if is_in_others_place && state.has_free_lane() {
+            self.turns.wake(self.group, ALL);
+        }
+    }
+
+    fn place(&self) -> usize {
+        self.group as usize % WORD_COUNT
+    }
+}
+
+impl Drop for Waiting<'_> {
+    /// Who was served before his group took a lane may have been woken to take it.
+    fn drop(&mut self) {
+        let state = self.turns.state();
+        if state.group() == self.group && state.has_free_lane() && state.members() > 1 {
+            self.turns.wake(self.group, 1);
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let Turn { turns, group, members } = *self;
+        turns.word(group).fetch_add(1, Ordering::SeqCst);
+        if members > 1 {
+            turns.wake(group, ALL);
+        }
+        let state = State(turns.state.fetch_sub(LANE, Ordering::SeqCst) - LANE);
+        if state.members() > 0 {
+            turns.word(state.group()).fetch_add(1, Ordering::SeqCst);
+            turns.wake(state.group(), 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+    use std::thread;
+
+    use super::*;
+
+    const WRITERS: u64 = 7;
+    const WRITES: u64 = 5_000;
+
+    /// Writers who each want what they appended to be synced, by whomever. How many syncs there were.
+    fn run(pause: impl Fn(u64) + Sync) -> u64 {
+        let (turns, appended, synced) = (Turns::default(), AtomicU64::new(0), AtomicU64::new(0));
+        let (syncing_count, sync_count) = (AtomicU64::new(0), AtomicU64::new(0));
+        let sync = || {
+            assert!(syncing_count.fetch_add(1, Ordering::SeqCst) < LANE_COUNT, "there are so many lanes");
+            let end = appended.load(Ordering::SeqCst);
+            thread::yield_now();
+            synced.fetch_max(end, Ordering::SeqCst);
+            sync_count.fetch_add(1, Ordering::SeqCst);
+            syncing_count.fetch_sub(1, Ordering::SeqCst);
+        };
+        let write = || {
+            let position = appended.fetch_add(1, Ordering::SeqCst) + 1;
+            let is_synced = || synced.load(Ordering::SeqCst) >= position;
+            let waiting = turns.join();
+            if let Some(_turn) = waiting.turn(is_synced) {
+                sync();
+            }
+            assert!(is_synced());
+        };
+        let write_often = |writer| (0..WRITES).for_each(|_| (write(), pause(writer)).1);
+        thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                let write_often = &write_often;
+                scope.spawn(move || write_often(writer));
+            }
+        });
+        sync_count.into_inner()
+    }
+
+    #[test]
+    fn everybody_is_served_and_one_sync_serves_many() {
+        let sync_count = run(|_| ());
+        assert!(sync_count < WRITERS * WRITES / 2, "{sync_count} syncs");
+    }
+
+    #[test]
+    fn everybody_is_served_where_some_write_rarely() {
+        run(|writer| (0..writer * writer).for_each(|_| thread::yield_now()));
+    }
+
+    #[test]
+    fn a_group_is_counted_until_it_is_closed() {
+        let turns = Turns::default();
+        let (one, other) = (turns.join(), turns.join());
+        let turn = one.turn(|| false).unwrap();
+        assert_eq!((turn.group, turn.members, turns.state().members()), (0, 2, 0));
+        assert!(turns.state().has_free_lane());
+        let late = turns.join();
+        let second = late.turn(|| false).unwrap();
+        assert_eq!((second.group, second.members, turns.state().has_free_lane()), (1, 1, false));
+        assert!(other.turn(|| true).is_none());
+        drop((turn, second));
+        assert_eq!(turns.state().0, 2 * GROUP);
+    }
+}
