@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Instant;
 
 use hikv::Store;
 use resp::Parser;
@@ -10,6 +11,7 @@ use resp::Parser;
 use crate::buffers::Buffers;
 use crate::clients::Record;
 use crate::connection::Worker;
+use crate::held::Holders;
 use crate::mail::Place;
 use crate::output::Output;
 use crate::pipeline::Pipeline;
@@ -20,6 +22,7 @@ use crate::{Config, Server, StopHandle};
 pub struct InProcess {
     server: Server,
     buffers: Buffers,
+    holders: Holders,
     client_count: u64,
 }
 
@@ -29,8 +32,9 @@ impl InProcess {
     /// # Errors
     /// As [`Server::bind`].
     pub fn new(store: Store, config: Config) -> io::Result<InProcess> {
+        let holders = Holders::new(&store, || ());
         let server = Server::bind(store, config, StopHandle::new())?;
-        Ok(InProcess { server, buffers: Buffers::default(), client_count: 0 })
+        Ok(InProcess { server, buffers: Buffers::default(), holders, client_count: 0 })
     }
 
     /// What a new client receives that sends `input` and leaves.
@@ -43,7 +47,14 @@ impl InProcess {
         let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let shared = Arc::clone(self.server.shared());
         let mut session = Session::new(Arc::new(Record::new(place, addr, addr)), &shared);
-        let mut worker = Worker { shared: &shared, lane: 0, counters: &shared.loops[0], buffers: &mut self.buffers };
+        let mut worker = Worker {
+            shared: &shared,
+            lane: 0,
+            counters: &shared.loops[0],
+            woke: Instant::now(),
+            buffers: &mut self.buffers,
+            holders: &mut self.holders,
+        };
         let replies = converse(input, &mut session, &mut worker);
         session.leave(&shared);
         self.server.take_letters();

@@ -83,11 +83,10 @@ fn where_it_is_full() -> Script {
 /// Batches as the server's transactions write them: several commands' changes, those of keys that expire, renamed, made to
 /// stay or replaced among them; with restarts, and with the reaper at work between them.
 fn transactions() -> Script {
-    let until =
-        |key: &str, new: Option<(&str, Option<u64>)>| (key.into(), new.map(|(value, at_ms)| (value.into(), at_ms)));
-    let batch = |changes: &[(&str, Option<(&str, Option<u64>)>)]| {
-        Op::BatchExpiring(changes.iter().map(|&(key, new)| until(key, new)).collect())
-    };
+    /// A key, and its new value with the time at which it expires.
+    type Change<'a> = (&'a str, Option<(&'a str, Option<u64>)>);
+    let until = |&(key, new): &Change<'_>| (key.into(), new.map(|(value, at_ms)| (value.into(), at_ms)));
+    let batch = |changes: &[Change<'_>]| Op::BatchExpiring(changes.iter().map(until).collect());
     let ops = [
         batch(&[("counter", Some(("1", None))), ("session", Some(("ann", Some(2000))))]),
         batch(&[("session", None), ("renamed", Some(("ann", Some(2000)))), ("counter", Some(("2", None)))]),
