@@ -18,6 +18,7 @@ use crate::expirations;
 use crate::held::Holders;
 use crate::idle::Watchman;
 use crate::mail::{Letter, Parcel, Place};
+use crate::patience::Patience;
 use crate::shared::{Admission, Shared};
 
 /// Events taken from the poller at a time; more wait in the kernel.
@@ -39,6 +40,7 @@ pub(crate) struct EventLoop {
     index: usize,
     shared: Arc<Shared>,
     poll: Poll,
+    patience: Patience,
     letters: Receiver<Letter>,
     acceptor: Option<Acceptor>,
     connections: Slab<Slot>,
@@ -64,6 +66,7 @@ impl EventLoop {
             index,
             shared,
             poll,
+            patience: Patience::default(),
             letters,
             acceptor: None,
             connections: Slab::new(),
@@ -95,7 +98,8 @@ impl EventLoop {
     fn serve(&mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(EVENT_COUNT_MAX);
         while !self.is_finished() {
-            match self.poll.poll(&mut events, self.timeout()) {
+            let timeout = self.timeout();
+            match self.patience.poll(&mut self.poll, &mut events, timeout) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
                 _ => self.note(&events),
             }
@@ -197,17 +201,15 @@ impl EventLoop {
 
     /// Lets those connections go on that wait for what is durable now.
     fn release(&mut self) {
-        for key in self.holders.take() {
-            let Some(slot) = self.connections.get_mut(key) else { continue };
-            let wants_turn = slot.connection.release();
+        let (connections, ready) = (&mut self.connections, &mut self.ready);
+        self.holders.release(|key| {
+            let Some(slot) = connections.get_mut(key) else { return false };
+            if slot.connection.release() && !mem::replace(&mut slot.queued, true) {
+                ready.push(key);
+            }
             slot.holds = slot.connection.holds();
-            if slot.holds {
-                self.holders.add(key);
-            }
-            if wants_turn {
-                self.queue(key);
-            }
-        }
+            slot.holds
+        });
     }
 
     fn close(&mut self, place: Place) {

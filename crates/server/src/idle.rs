@@ -43,7 +43,8 @@ impl Watchman {
 
 /// Whether the client has said nothing for so long. Who waits for messages may.
 pub(crate) fn is_idle(record: &Record, seconds_max: u64) -> bool {
-    let idle_ms = (record.connected.elapsed().as_millis() as u64).saturating_sub(record.active_ms.load(Ordering::Relaxed));
+    let idle_ms =
+        (record.connected.elapsed().as_millis() as u64).saturating_sub(record.active_ms.load(Ordering::Relaxed));
     record.flags.load(Ordering::Relaxed) & (SUBSCRIBED | MONITORS) == 0 && idle_ms > seconds_max.saturating_mul(1_000)
 }
 

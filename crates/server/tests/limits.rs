@@ -60,5 +60,10 @@ fn who_says_nothing_is_closed_after_the_timeout_but_for_subscribers() {
     assert!(began.elapsed() >= Duration::from_secs(1));
     let mut other = server.client();
     assert_eq!(other.say("PUBLISH news x"), int(1));
-    assert_eq!(other.say("CONFIG SET timeout -1"), error("ERR CONFIG SET failed (possibly related to argument 'timeout') - argument must be between 0 and 2147483647 inclusive"));
+    assert_eq!(
+        other.say("CONFIG SET timeout -1"),
+        error(
+            "ERR CONFIG SET failed (possibly related to argument 'timeout') - argument must be between 0 and 2147483647 inclusive"
+        )
+    );
 }

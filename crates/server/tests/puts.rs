@@ -27,7 +27,8 @@ fn reads_between_them_see_what_came_before() {
     let mut client = server.client();
     let turn = |i: usize| {
         let value = i.to_string();
-        [sets(&[("a", &value), ("b", &value), ("a", "x")]), encode(&["MGET", "a", "b"]), sets(&[("a", &value)])].concat()
+        [sets(&[("a", &value), ("b", &value), ("a", "x")]), encode(&["MGET", "a", "b"]), sets(&[("a", &value)])]
+            .concat()
     };
     client.send(&(0..100).flat_map(turn).collect::<Vec<u8>>());
     for i in 0..100 {

@@ -7,6 +7,7 @@ mod bench;
 mod changes;
 mod durability;
 mod expiry;
+mod idle;
 mod interrupted;
 mod items;
 mod medium;

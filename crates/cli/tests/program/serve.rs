@@ -35,9 +35,13 @@ impl Serving {
         Serving { child, out, banner, address }
     }
 
+    pub(crate) fn connect(&self) -> TcpStream {
+        TcpStream::connect(&self.address).unwrap()
+    }
+
     /// The first `len_bytes` of the answer to `request`.
     pub(crate) fn ask(&self, request: &[u8], len_bytes: usize) -> Vec<u8> {
-        let mut socket = TcpStream::connect(&self.address).unwrap();
+        let mut socket = self.connect();
         socket.write_all(request).unwrap();
         let mut answer = vec![0; len_bytes];
         socket.read_exact(&mut answer).unwrap();
