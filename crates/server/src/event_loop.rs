@@ -99,7 +99,9 @@ impl EventLoop {
         let mut events = Events::with_capacity(EVENT_COUNT_MAX);
         while !self.is_finished() {
             let timeout = self.timeout();
-            match self.patience.poll(&mut self.poll, &mut events, timeout) {
+            // Who waits for a sync leaves the processor to it.
+            let may_stay_awake = self.holders.is_empty();
+            match self.patience.poll(&mut self.poll, &mut events, timeout, may_stay_awake) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
                 _ => self.note(&events),
             }

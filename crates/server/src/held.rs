@@ -72,6 +72,12 @@ impl Holders {
         Holders { waker: store.waker(wake), keys: Vec::new(), owed: Ticket::default() }
     }
 
+    /// Whether nobody holds replies.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
     /// Replies are held behind `ticket`.
     pub(crate) fn owe(&mut self, ticket: Ticket) {
         self.owed = self.owed.and(ticket);

@@ -20,8 +20,15 @@ pub(crate) struct Patience {
 
 impl Patience {
     /// As `poll.poll`.
-    pub(crate) fn poll(&mut self, poll: &mut Poll, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
+    pub(crate) fn poll(
+        &mut self,
+        poll: &mut Poll,
+        events: &mut Events,
+        timeout: Option<Duration>,
+        may_stay_awake: bool,
+    ) -> io::Result<()> {
         let began = Instant::now();
+        self.come_soon &= may_stay_awake;
         while self.come_soon && timeout.is_none_or(|timeout| timeout > began.elapsed()) {
             poll.poll(events, Some(Duration::ZERO))?;
             if !events.is_empty() {
