@@ -17,6 +17,7 @@ use crate::connection::{Connection, Turn, Worker};
 use crate::held::Holders;
 use crate::idle::Watchman;
 use crate::mail::{Letter, Parcel, Place};
+use crate::patience::Patience;
 use crate::shared::{Admission, Shared};
 use crate::transport::{Handshakes, Transport};
 
@@ -39,6 +40,7 @@ pub(crate) struct EventLoop {
     index: usize,
     shared: Arc<Shared>,
     poll: Poll,
+    patience: Patience,
     letters: Receiver<Letter>,
     acceptors: Vec<Acceptor>,
     connections: Slab<Slot>,
@@ -67,6 +69,7 @@ impl EventLoop {
             index,
             shared,
             poll,
+            patience: Patience::default(),
             letters,
             acceptors: Vec::new(),
             handshakes: Handshakes::default(),
@@ -101,7 +104,10 @@ impl EventLoop {
         let mut events = Events::with_capacity(EVENT_COUNT_MAX);
         self.shared.loops[self.index].begin();
         while !self.is_finished() {
-            match self.poll.poll(&mut events, self.timeout()) {
+            let timeout = self.timeout();
+            // Who waits for a sync leaves the processor to it.
+            let may_stay_awake = self.holders.is_empty();
+            match self.patience.poll(&mut self.poll, &mut events, timeout, may_stay_awake) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
                 _ => self.note(&events),
             }
@@ -205,17 +211,15 @@ impl EventLoop {
 
     /// Lets those connections go on that wait for what is durable now.
     fn release(&mut self) {
-        for key in self.holders.take() {
-            let Some(slot) = self.connections.get_mut(key) else { continue };
-            let wants_turn = slot.connection.release();
+        let (connections, ready) = (&mut self.connections, &mut self.ready);
+        self.holders.release(|key| {
+            let Some(slot) = connections.get_mut(key) else { return false };
+            if slot.connection.release() && !mem::replace(&mut slot.queued, true) {
+                ready.push(key);
+            }
             slot.holds = slot.connection.holds();
-            if slot.holds {
-                self.holders.add(key);
-            }
-            if wants_turn {
-                self.queue(key);
-            }
-        }
+            slot.holds
+        });
     }
 
     fn close(&mut self, place: Place) {

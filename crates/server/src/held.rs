@@ -67,9 +67,15 @@ pub(crate) struct Holders {
 }
 
 impl Holders {
-    /// `wake` has the loop look at [`Holders::take`].
+    /// `wake` has the loop call [`Holders::release`].
     pub(crate) fn new(store: &Store, wake: impl Fn() + Send + Sync + 'static) -> Holders {
         Holders { waker: store.waker(wake), keys: Vec::new(), owed: Ticket::default() }
+    }
+
+    /// Whether nobody holds replies.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
     }
 
     /// Replies are held behind `ticket`.
@@ -88,8 +94,8 @@ impl Holders {
         owed != Ticket::default() && self.waker.ask(owed).unwrap_or(true)
     }
 
-    /// The connections, to be looked at; those that go on waiting are to be added again.
-    pub(crate) fn take(&mut self) -> Vec<usize> {
-        std::mem::take(&mut self.keys)
+    /// Has `release` look at each connection, and say whether it goes on waiting.
+    pub(crate) fn release(&mut self, mut release: impl FnMut(usize) -> bool) {
+        self.keys.retain(|key| release(*key));
     }
 }

@@ -9,7 +9,8 @@
 //! write. No lock is held across I/O. What a connection can hold is bounded: a request by [`resp::Limits`], unsent
 //! replies by `output`, which stops the reading of a client that does not read; an idle connection holds no buffer.
 //!
-//! A write is durable, as far as the store's medium goes, before its reply is sent.
+//! A write is durable, as far as the store's medium goes, before its reply is sent. Nobody waits for that but the reply
+//! (`held`): the loop serves others, and decision 22 says why.
 
 mod accept;
 mod acl;
@@ -43,6 +44,7 @@ mod monitors;
 mod notify;
 mod output;
 mod output_limits;
+mod patience;
 mod pause;
 mod pipeline;
 mod pubsub;

@@ -100,7 +100,7 @@ fn the_journals_figures_and_its_interval_are_shown() {
 }
 
 /// The lines of a trace, in the order in which the calls began or ended.
-fn traced(place: &Place, request: &[u8]) -> Option<String> {
+fn traced(place: &Place, request: &[u8], reply: &[u8]) -> Option<String> {
     let trace = place.file("trace");
     let serve = hikv("serve", &place.store(), &["--addr", "127.0.0.1:0", "--threads", "1"]);
     let mut strace = Command::new("strace");
@@ -112,7 +112,7 @@ fn traced(place: &Place, request: &[u8]) -> Option<String> {
         return None;
     }
     let serving = Serving::spawned(strace);
-    assert_eq!(serving.ask(request, 5), b"+OK\r\n");
+    assert_eq!(serving.ask(request, reply.len()), reply);
     serving.stop_group(Signal::INT);
     Some(fs::read_to_string(trace).unwrap())
 }
@@ -121,7 +121,7 @@ fn traced(place: &Place, request: &[u8]) -> Option<String> {
 fn a_durable_set_is_synced_before_its_reply() {
     let place = Place::new();
     place.run("put", &["k", "v"]).succeeded();
-    let Some(trace) = traced(&place, b"SET traced key\r\n") else { return };
+    let Some(trace) = traced(&place, b"SET traced key\r\n", b"+OK\r\n") else { return };
     let line_with = |from: usize, words: &[&str]| {
         let found = trace.lines().skip(from).position(|line| words.iter().all(|word| line.contains(word)));
         from + found.unwrap_or_else(|| panic!("no {words:?} from line {from} on in:\n{trace}"))
@@ -131,4 +131,20 @@ fn a_durable_set_is_synced_before_its_reply() {
     let written = line_with(request, &["pwrite64(", "traced"]);
     let synced = line_with(written, &["fdatasync", "= 0"]);
     assert!(request < written && written < synced && synced < reply, "{written} {synced} {reply}:\n{trace}");
+}
+
+/// A read of what is not durable yet, a transaction and what follows them are behind the sync as well.
+#[test]
+fn whatever_tells_of_a_write_follows_its_sync() {
+    let place = Place::new();
+    place.run("put", &["k", "v"]).succeeded();
+    let requests = b"SET traced key\r\nGET traced\r\nMULTI\r\nSET traced other\r\nEXEC\r\nECHO after\r\n";
+    let replies = b"+OK\r\n$3\r\nkey\r\n+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n$5\r\nafter\r\n";
+    let Some(trace) = traced(&place, requests, replies) else { return };
+    let lines: Vec<&str> = trace.lines().collect();
+    let request = lines.iter().position(|line| line.contains("SET traced key")).expect("the request is traced");
+    let is_reply = |line: &&str| line.contains("+OK") || line.contains("$3") || line.contains("after");
+    let reply = request + 1 + lines[request + 1..].iter().position(is_reply).expect("a reply is traced");
+    let synced = lines[request..reply].iter().filter(|line| line.contains("fdatasync") && line.contains("= 0"));
+    assert!(synced.count() > 0, "no sync comes before the first reply:\n{trace}");
 }

@@ -8,6 +8,7 @@ mod bench;
 mod changes;
 mod durability;
 mod expiry;
+mod idle;
 mod interrupted;
 mod items;
 mod logs;

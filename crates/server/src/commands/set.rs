@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use hikv::{Decision, Expiry};
+use hikv::{Decision, Durability, Expiry};
 
 use super::times::{self, Unit};
 use crate::call::Call;
@@ -30,9 +30,12 @@ struct Options {
     condition: Condition,
     until: Until,
     tells_old: bool,
+    /// What the write survives; what the store does for every write, if it is not said.
+    durability: Option<Durability>,
 }
 
-const PLAIN: Options = Options { condition: Condition::Always, until: Until::Forever, tells_old: false };
+const PLAIN: Options =
+    Options { condition: Condition::Always, until: Until::Forever, tells_old: false, durability: None };
 
 pub(crate) fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.request.len() == 3 {
@@ -42,7 +45,10 @@ pub(crate) fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
         return Ok(());
     }
     let options = Options::of(call)?;
-    let (is_put, old) = put(call, 2, &options)?;
+    let (is_put, old) = match options.durability {
+        Some(level) => call.store().at(level, || put(call, 2, &options))?,
+        None => put(call, 2, &options)?,
+    };
     match old {
         Some(old) if options.tells_old => call.reply.bulk(&old),
         None if options.tells_old => call.reply.null_bulk(),
@@ -66,6 +72,9 @@ impl Options {
                 b"nx" => condition(Condition::IfAbsent)?,
                 b"xx" => condition(Condition::IfPresent)?,
                 b"get" => options.tells_old = true,
+                b"durable" if options.durability.is_none() => {
+                    options.durability = Some(level_of(arguments.next().ok_or(Refusal::Syntax)?)?);
+                }
                 b"keepttl" if !has_until => (options.until, has_until) = (Until::Kept, true),
                 other => {
                     let unit = times::unit_of(other).filter(|_| !has_until).ok_or(Refusal::Syntax)?;
@@ -79,6 +88,11 @@ impl Options {
         }
         Ok(options)
     }
+}
+
+fn level_of(name: &[u8]) -> Result<Durability, Refusal> {
+    let levels = [Durability::Power, Durability::Buffered, Durability::Process];
+    levels.into_iter().find(|level| level.name().as_bytes().eq_ignore_ascii_case(name)).ok_or(Refusal::Syntax)
 }
 
 /// Puts argument number `index` as the value of the first, and says whether it did, and what was there before.

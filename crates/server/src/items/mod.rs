@@ -8,7 +8,7 @@ mod ranges;
 
 use std::borrow::Cow;
 
-use hikv::{Decision, Error, Expiry, Held, Limits, Store, WriteBatch};
+use hikv::{Decision, Durability, Error, Expiry, Held, Limits, Store, WriteBatch};
 
 use crate::errors::{Refusal, Sentence};
 
@@ -107,6 +107,19 @@ impl<'a> Items<'a> {
             self.store.write(&batch)?;
         }
         Ok(())
+    }
+
+    /// As [`Store::at`]. A transaction is written at the highest level that one of its commands asks for, if that is more
+    /// than the store's own.
+    pub(crate) fn at<R>(self, level: Durability, operate: impl FnOnce() -> Result<R, Refusal>) -> Result<R, Refusal> {
+        match self.pending {
+            None => self.store.at(level, |_| operate()),
+            Some(pending) => {
+                self.store.at(level, |_| Ok::<_, Refusal>(()))?;
+                pending.ask_for(level);
+                operate()
+            }
+        }
     }
 
     /// As [`Store::update`].

@@ -16,7 +16,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use hikv::{Clock, Error, Expiry, Held, Limits, Store, WriteBatch};
+use hikv::{Clock, Durability, Error, Expiry, Held, Limits, Store, WriteBatch};
 
 use super::Change;
 use crate::databases::Slot;
@@ -41,6 +41,8 @@ pub(crate) struct Pending {
     told: RefCell<Vec<Told>>,
     /// It became too much: nothing will be written.
     is_spoilt: Cell<bool>,
+    /// The highest level that was asked for.
+    level: Cell<Option<Durability>>,
 }
 
 #[derive(Default)]
@@ -109,6 +111,10 @@ impl Pending {
         *self.changes.borrow_mut() = Changes { is_cleared: true, ..Changes::default() };
     }
 
+    pub(super) fn ask_for(&self, level: Durability) {
+        self.level.set(self.level.get().max(Some(level)));
+    }
+
     /// Keeps what is to be told until the changes are written.
     pub(crate) fn tell_later(&self, told: Told) {
         self.told.borrow_mut().push(told);
@@ -123,7 +129,10 @@ impl Pending {
         if changes.by_key.len() > Limits::BATCH_OP_COUNT_MAX {
             return Err(Sentence::ExecKeyCount.into());
         }
-        if changes.is_cleared { changes.write_to_cleared(store) } else { changes.write(store, Vec::new()) }?;
+        let level = store.durability().max(self.level.get().unwrap_or(Durability::Process));
+        store.at(level, |store| {
+            if changes.is_cleared { changes.write_to_cleared(store) } else { changes.write(store, Vec::new()) }
+        })?;
         Ok(self.told.into_inner())
     }
 }

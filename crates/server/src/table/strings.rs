@@ -73,7 +73,7 @@ pub(super) static ROWS: &[Command] = &[
     Command::new("set", -3, WRITE | DENYOOM, Action::Put(set::set))
         .in_categories(category::STRING)
         .with_keys(Keys::at(1, 1, 1, Access::ReadWrite))
-        .documented("string", "1.0.0", "Set the string value of a key", "O(1)"),
+        .documented("string", "1.0.0", "Set the string value of a key; with DURABLE power|buffered|process as durably as that says", "O(1)"),
     Command::new("setex", 4, WRITE | DENYOOM, Action::Apply(set::setex))
         .in_categories(category::STRING)
         .with_keys(Keys::at(1, 1, 1, Access::Write))

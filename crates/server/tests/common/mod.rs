@@ -46,6 +46,11 @@ impl TestServer {
         TestServer::at(tempfile::tempdir().expect("a temporary directory"), options, config)
     }
 
+    /// A server with two event loops, on a new store in `dir`.
+    pub(crate) fn at_dir(dir: TempDir) -> TestServer {
+        TestServer::at(dir, &Options::new(), Config { threads: 2, ..Config::default() })
+    }
+
     /// The same store, closed, opened and served anew.
     pub(crate) fn restarted(mut self) -> TestServer {
         let dir = self.dir.take().expect("a server has a directory");
