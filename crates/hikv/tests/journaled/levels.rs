@@ -114,6 +114,21 @@ fn many_deferred_writes_and_deletes_are_all_there() {
     assert!(store.verify(|_| {}).unwrap().damage.is_empty());
 }
 
+/// More keys than a segment holds: some were copied by splits before they were durable.
+#[test]
+fn a_split_does_not_make_its_copies_seem_durable() {
+    let place = Place::new();
+    let store = place.open(&powerful());
+    let keys = || (0..2_000u32).map(u32::to_be_bytes);
+    let (put, _) = store.deferred(|store| keys().try_for_each(|key| store.put(key, "v")));
+    put.unwrap();
+    assert!(store.stats().split_count > 0);
+    for key in keys() {
+        let (found, ticket) = store.deferred(|store| store.get(key));
+        assert!(found.unwrap().is_some() && !store.is_durable(ticket).unwrap(), "{key:?}");
+    }
+}
+
 #[test]
 fn a_waker_is_called_when_a_ticket_is_durable() {
     let place = Place::new();

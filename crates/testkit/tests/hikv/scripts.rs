@@ -23,7 +23,7 @@ pub(crate) fn delete(key: impl AsRef<[u8]>) -> Op {
     Op::Delete(key.as_ref().to_vec())
 }
 
-fn multi_put<K: AsRef<[u8]>, V: AsRef<[u8]>>(items: impl IntoIterator<Item = (K, V)>) -> Op {
+pub(crate) fn multi_put<K: AsRef<[u8]>, V: AsRef<[u8]>>(items: impl IntoIterator<Item = (K, V)>) -> Op {
     Op::MultiPut(items.into_iter().map(|(key, value)| (key.as_ref().to_vec(), value.as_ref().to_vec())).collect())
 }
 
