@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use rustix::process::{Resource, Signal, getrlimit, setrlimit};
 
 use crate::serve::Serving;
-use crate::support::{Place, left_out};
+use crate::support::{Place, hikv, left_out};
 
 const CLIENT_COUNT: u64 = 10_000;
 /// Files beside the connections.
@@ -30,11 +30,11 @@ fn ten_thousand_idle_clients_cost_little_and_slow_nobody() {
     limit.current = limit.current.map(|current| current.max(wanted));
     setrlimit(Resource::Nofile, limit).unwrap();
     let place = Place::new();
-    let serving = Serving::start(&place);
+    let arguments = ["--addr", "127.0.0.1:0", "--threads", "2", "--max-clients", "10200"];
+    let serving = Serving::spawned(hikv("serve", &place.store(), &arguments));
     assert_eq!(serving.ask(b"SET k v\r\n", 5), b"+OK\r\n");
     let before_bytes = resident_bytes(serving.child.id());
-    // All but one place are taken.
-    let clients: Vec<TcpStream> = (1..CLIENT_COUNT).map(|_| serving.connect()).collect();
+    let clients: Vec<TcpStream> = (0..CLIENT_COUNT).map(|_| serving.connect()).collect();
     for _ in 0..100 {
         assert_eq!(serving.ask(b"GET k\r\n", 7), b"$1\r\nv\r\n");
     }
