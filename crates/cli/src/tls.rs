@@ -1,6 +1,6 @@
 //! `--tls-…`: where clients are served by TLS, and with which certificates.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 use std::thread;
 
@@ -61,16 +61,15 @@ impl TlsArgs {
     }
 }
 
-/// Has the files read anew whenever SIGHUP comes, and says on stderr how that went.
+/// Has the files read anew whenever SIGHUP comes, and logs how that went.
 pub(crate) fn reload_on_hangup(reload: TlsReload) -> io::Result<()> {
     let mut hangups = Signals::new([SIGHUP])?;
     thread::spawn(move || {
         for _ in hangups.forever() {
-            // There is nobody else to be told.
-            let _ = match reload.reload() {
-                Ok(()) => writeln!(io::stderr(), "hikv: the certificates were read anew"),
-                Err(error) => writeln!(io::stderr(), "hikv: the certificates stay as they were: {error}"),
-            };
+            match reload.reload() {
+                Ok(()) => tracing::info!("the certificates were read anew"),
+                Err(error) => tracing::error!(%error, "the certificates stay as they were"),
+            }
         }
     });
     Ok(())

@@ -52,9 +52,8 @@ fn redis_cli_is_served_and_certificates_are_renewed_at_sighup() {
     let answer = ping_by_redis_cli(&place, serving.tls_port()).unwrap();
     assert!(answer.contains("certificate"), "the old certificate is served: {answer}");
     kill_process(Pid::from_child(&serving.child), Signal::HUP).unwrap();
-    let mut said = String::new();
-    BufReader::new(serving.child.stderr.take().unwrap()).read_line(&mut said).unwrap();
-    assert_eq!(said, "hikv: the certificates were read anew\n");
+    let mut log = BufReader::new(serving.child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(log.any(|line| line.contains("the certificates were read anew")));
     assert_eq!(ping_by_redis_cli(&place, serving.tls_port()).unwrap(), "PONG\n");
     serving.stop(Signal::TERM);
 }

@@ -87,8 +87,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             true => Target::any(signature, item.key),
         };
         Ok(match self.publish(target, Some(new))? {
-            Outcome::Settled(Before::Present) => Moved::Done { item_bytes: item.header.item_bytes() },
-            Outcome::Settled(_) => Moved::Gone,
+            Outcome::Settled(Before::Unexpected) => Moved::Gone,
+            Outcome::Settled(_) => Moved::Done { item_bytes: item.header.item_bytes() },
             Outcome::QueueFull(_) => Moved::QueueFull,
         })
     }
