@@ -105,7 +105,14 @@ fn traced(place: &Place, request: &[u8], reply: &[u8]) -> Option<String> {
     let trace = place.file("trace");
     let serve = hikv("serve", &place.store(), &["--addr", "127.0.0.1:0", "--threads", "1"]);
     let mut strace = Command::new("strace");
-    strace.args(["-f", "-s", "65536", "-e", "trace=read,recvfrom,write,writev,sendto,pwrite64,fdatasync,fsync", "-o"]);
+    strace.args([
+        "-f",
+        "-s",
+        "1048576",
+        "-e",
+        "trace=read,recvfrom,write,writev,sendto,pwrite64,fdatasync,fsync",
+        "-o",
+    ]);
     strace.arg(&trace).arg("--").arg(serve.get_program()).args(serve.get_args());
     strace.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     if Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_err() {
@@ -118,6 +125,11 @@ fn traced(place: &Place, request: &[u8], reply: &[u8]) -> Option<String> {
     Some(fs::read_to_string(trace).unwrap())
 }
 
+/// The lines as far as people read them: what is written is in there whole.
+fn starts(trace: &str) -> String {
+    trace.lines().map(|line| line.chars().take(120).chain(['\n']).collect::<String>()).collect()
+}
+
 #[test]
 fn a_durable_set_is_synced_before_its_reply() {
     let place = Place::new();
@@ -125,13 +137,13 @@ fn a_durable_set_is_synced_before_its_reply() {
     let Some(trace) = traced(&place, b"SET traced key\r\n", b"+OK\r\n") else { return };
     let line_with = |from: usize, words: &[&str]| {
         let found = trace.lines().skip(from).position(|line| words.iter().all(|word| line.contains(word)));
-        from + found.unwrap_or_else(|| panic!("no {words:?} from line {from} on in:\n{trace}"))
+        from + found.unwrap_or_else(|| panic!("no {words:?} from line {from} on in:\n{}", starts(&trace)))
     };
     let request = line_with(0, &["SET traced key"]);
     let reply = line_with(request, &["+OK"]);
     let written = line_with(request, &["pwrite64(", "traced"]);
     let synced = line_with(written, &["fdatasync", "= 0"]);
-    assert!(request < written && written < synced && synced < reply, "{written} {synced} {reply}:\n{trace}");
+    assert!(request < written && written < synced && synced < reply, "{written} {synced} {reply}:\n{}", starts(&trace));
 }
 
 /// A read of what is not durable yet, a transaction and what follows them are behind the sync as well.
@@ -147,5 +159,5 @@ fn whatever_tells_of_a_write_follows_its_sync() {
     let is_reply = |line: &&str| line.contains("+OK") || line.contains("$3") || line.contains("after");
     let reply = request + 1 + lines[request + 1..].iter().position(is_reply).expect("a reply is traced");
     let synced = lines[request..reply].iter().filter(|line| line.contains("fdatasync") && line.contains("= 0"));
-    assert!(synced.count() > 0, "no sync comes before the first reply:\n{trace}");
+    assert!(synced.count() > 0, "no sync comes before the first reply:\n{}", starts(&trace));
 }
