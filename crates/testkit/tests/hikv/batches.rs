@@ -8,7 +8,7 @@ use testkit::{Op, Problem, Script, Settings, Visitor};
 
 use crate::scripts::{EXTENT_BYTES, delete, put, up_to_a_split};
 use crate::subject::{Crashed, HASH_SEED, InOrder};
-use crate::{caught, passes, settings, sparing};
+use crate::{at_a_glance, caught, passes, settings, sparing};
 
 /// A change: a key with its new value, or without one.
 fn change(key: impl AsRef<[u8]>, value: Option<&[u8]>) -> (Vec<u8>, Option<Vec<u8>>) {
@@ -133,15 +133,15 @@ fn they_survive_whole_or_not_at_all() {
 
 #[test]
 fn they_survive_with_keys_that_expire() {
-    passes::<Crashed>(&[transactions()], &sparing());
-    passes::<InOrder>(&[transactions()], &sparing());
+    passes::<Crashed>(&[transactions()], &at_a_glance());
+    passes::<InOrder>(&[transactions()], &at_a_glance());
     let violation = caught(Canary::HalfBatch, Model::Line, &[transactions()], sparing());
     assert!(matches!(violation.op, Op::BatchExpiring(_)), "another write gave it away: {violation}");
 }
 
 #[test]
 fn they_survive_in_order() {
-    passes::<InOrder>(&[in_order()], &sparing());
+    passes::<InOrder>(&[in_order()], &at_a_glance());
 }
 
 #[test]
@@ -153,8 +153,15 @@ fn they_survive_in_one_line() {
 
 #[test]
 fn they_survive_a_split() {
-    let counts = passes::<Crashed>(&[around_a_split()], &sparing());
+    let counts = passes::<Crashed>(&[around_a_split()], &at_a_glance());
     assert!(counts.images > 100, "{counts:?}");
+}
+
+#[test]
+#[ignore = "many minutes"]
+fn they_survive_for_long() {
+    passes::<Crashed>(&[transactions(), around_a_split()], &sparing());
+    passes::<InOrder>(&[transactions(), in_order(), around_a_split()], &sparing());
 }
 
 #[test]
