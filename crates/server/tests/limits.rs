@@ -52,9 +52,9 @@ fn a_client_is_given_up_whose_one_reply_is_too_long() {
 fn who_says_nothing_is_closed_after_the_timeout_but_for_subscribers() {
     let server = TestServer::start();
     let (mut idle, mut subscriber, mut other) = (server.client(), server.client(), server.client());
+    let began = Instant::now();
     idle.say("PING");
     subscriber.say("SUBSCRIBE news");
-    let began = Instant::now();
     assert_eq!(other.say("CONFIG SET timeout 1"), ok());
     assert!(idle.is_at_end());
     assert!(began.elapsed() >= Duration::from_secs(1));
