@@ -89,18 +89,24 @@ pub(crate) fn answer_apart(call: &mut Call<'_>) -> Result<(), Refusal> {
         call.reply.array(values.len());
     }
     for value in values {
-        match value {
-            Some(value) => {
-                call.tally.hits += 1;
-                call.reply.bulk(&value);
-            }
-            None => {
-                call.tally.misses += 1;
-                call.reply.null_bulk();
-            }
-        }
+        answer_value(value.as_deref(), &mut call.reply, call.tally);
     }
     Ok(())
+}
+
+/// Answers with what a key holds, and counts whether it was there.
+#[inline]
+pub(crate) fn answer_value(value: Option<&[u8]>, reply: &mut Reply<'_>, tally: &mut Tally) {
+    match value {
+        Some(value) => {
+            tally.hits += 1;
+            reply.bulk(value);
+        }
+        None => {
+            tally.misses += 1;
+            reply.null_bulk();
+        }
+    }
 }
 
 /// Answers the start of a group, which is not empty, up to a large value or a full output, and returns the place after
@@ -155,16 +161,7 @@ impl Wanted<'_> {
 
     fn write(&self, value: Option<&[u8]>, reply: &mut Reply<'_>, tally: &mut Tally) {
         self.open(reply);
-        match value {
-            Some(value) => {
-                tally.hits += 1;
-                reply.bulk(value);
-            }
-            None => {
-                tally.misses += 1;
-                reply.null_bulk();
-            }
-        }
+        answer_value(value, reply, tally);
     }
 
     /// Answers with a value that is large, or with the error of this very key.

@@ -52,8 +52,9 @@ impl Server {
     pub fn bind(store: Store, config: Config, stop: StopHandle) -> io::Result<Server> {
         let acl = Acl::load(&config)?;
         let certificates = config.tls.as_ref().map(|tls| Certificates::load(tls.files.clone())).transpose()?;
-        let listener = listen(&config.addr, &config, &acl)?;
-        let tls_listener = config.tls.as_ref().map(|tls| listen(&tls.addr, &config, &acl)).transpose()?;
+        let is_open = || Ok(acl.is_open());
+        let listener = listen(&config.addr, &config, is_open)?;
+        let tls_listener = config.tls.as_ref().map(|tls| listen(&tls.addr, &config, is_open)).transpose()?;
         let order = Order::ask_for(&store).map_err(io::Error::other)?;
         let loop_count = config.threads.max(1);
         let polls: Vec<Poll> = (0..loop_count).map(|_| Poll::new()).collect::<io::Result<_>>()?;
@@ -142,11 +143,13 @@ impl Server {
     }
 }
 
-fn listen(addr: &str, config: &Config, acl: &Acl) -> io::Result<TcpListener> {
+/// Listens at the first of the addresses that can be; beyond this host only if `is_open`, which says that nobody needs a
+/// password, does not hold, or the configuration does not care.
+pub(crate) fn listen(addr: &str, config: &Config, is_open: impl Fn() -> io::Result<bool>) -> io::Result<TcpListener> {
     let nothing = || io::Error::new(io::ErrorKind::InvalidInput, format!("'{addr}' has no address"));
     let mut outcome = Err(nothing());
     for addr in addr.to_socket_addrs()? {
-        if config.protected && !addr.ip().is_loopback() && acl.is_open() {
+        if config.protected && !addr.ip().is_loopback() && is_open()? {
             return Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,
                 format!("{addr} can be reached from elsewhere, and there is neither a password nor a file of users"),

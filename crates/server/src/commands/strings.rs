@@ -8,6 +8,7 @@ use super::times;
 use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
 use crate::notify::{GENERIC, STRING};
+use crate::reads::answer_value;
 
 /// A value of this length may not be made.
 pub(super) fn check_length(call: &Call<'_>, len_bytes: u64) -> Result<(), Refusal> {
@@ -85,7 +86,7 @@ pub(crate) fn getdel(call: &mut Call<'_>) -> Result<(), Refusal> {
     if old.is_some() {
         call.changed(GENERIC, "del", 1);
     }
-    answer_value(call, old);
+    answer_value(old.as_deref(), &mut call.reply, call.tally);
     Ok(())
 }
 
@@ -94,14 +95,14 @@ pub(crate) fn getex(call: &mut Call<'_>) -> Result<(), Refusal> {
     let moment = match call.request.len() {
         2 => {
             let value = call.store().get(call.key(1))?;
-            answer_value(call, value);
+            answer_value(value.as_deref(), &mut call.reply, call.tally);
             return Ok(());
         }
         3 if call.argument(2).eq_ignore_ascii_case(b"persist") => None,
         4 => {
             let unit = times::unit_of(call.argument(2)).ok_or(Refusal::Syntax)?;
             if !call.store().contains(call.key(1))? {
-                answer_value(call, None);
+                answer_value(None, &mut call.reply, call.tally);
                 return Ok(());
             }
             Some(times::positive_moment_of(call.argument(3), unit, "getex")?)
@@ -123,21 +124,8 @@ pub(crate) fn getex(call: &mut Call<'_>) -> Result<(), Refusal> {
         let event = if is_past { "del" } else { moment.map_or("persist", |_| "expire") };
         call.changed(GENERIC, event, 1);
     }
-    answer_value(call, old);
+    answer_value(old.as_deref(), &mut call.reply, call.tally);
     Ok(())
-}
-
-fn answer_value(call: &mut Call<'_>, value: Option<Vec<u8>>) {
-    match value {
-        Some(value) => {
-            call.tally.hits += 1;
-            call.reply.bulk(&value);
-        }
-        None => {
-            call.tally.misses += 1;
-            call.reply.null_bulk();
-        }
-    }
 }
 
 #[cfg(test)]

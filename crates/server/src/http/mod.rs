@@ -17,17 +17,17 @@ mod request;
 mod response;
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 
-use mio::net::TcpListener;
 use mio::{Poll, Waker};
 use parking_lot::Mutex;
 
 use crate::Config;
 use crate::acl::Acl;
+use crate::server::listen;
 use crate::shared::Shared;
 
 use port::{Port, WAKER};
@@ -66,7 +66,7 @@ impl HttpPort {
     /// or a poller.
     pub fn open(config: &Config) -> io::Result<Option<HttpPort>> {
         let Some(addr) = &config.http else { return Ok(None) };
-        let listener = listen(addr, config)?;
+        let listener = listen(addr, config, || Ok(Acl::load(config)?.is_open()))?;
         let poll = Poll::new()?;
         let (addr, waker) = (listener.local_addr()?, Waker::new(poll.registry(), WAKER)?);
         let state = Arc::new(State::default());
@@ -99,22 +99,4 @@ impl Drop for HttpPort {
             debug_assert!(ended.is_ok(), "the HTTP port's thread panicked");
         }
     }
-}
-
-fn listen(addr: &str, config: &Config) -> io::Result<TcpListener> {
-    let nothing = || io::Error::new(io::ErrorKind::InvalidInput, format!("'{addr}' has no address"));
-    let mut outcome = Err(nothing());
-    for addr in addr.to_socket_addrs()? {
-        if config.protected && !addr.ip().is_loopback() && Acl::load(config)?.is_open() {
-            return Err(io::Error::new(
-                io::ErrorKind::PermissionDenied,
-                format!("{addr} can be reached from elsewhere, and there is neither a password nor a file of users"),
-            ));
-        }
-        outcome = TcpListener::bind(addr);
-        if outcome.is_ok() {
-            break;
-        }
-    }
-    outcome
 }
