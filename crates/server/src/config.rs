@@ -26,6 +26,8 @@ pub struct Config {
     pub protected: bool,
     /// Where clients are served by TLS, beside `addr`.
     pub tls: Option<Tls>,
+    /// Whether keys are put in order from the start, rather than when a client first asks for a range.
+    pub ordered: bool,
     /// `HOST:PORT` on which [`crate::HttpPort`] tells how the server does; it has no such port if none.
     pub http: Option<String>,
     /// What `CONFIG SET loglevel` acts on.
@@ -66,6 +68,7 @@ impl Default for Config {
             backup_dir: None,
             protected: true,
             tls: None,
+            ordered: false,
             http: None,
             log: None,
             drain_max: Duration::from_secs(5),

@@ -42,20 +42,25 @@ pub struct Server {
 
 impl Server {
     /// Binds the address; clients may connect from now on, and are answered once [`Server::run`] runs, until `stop` is used.
-    /// Has the store's keys put in order, in the background. Raises the process' limit on open files to what
+    /// Raises the process' limit on open files to what
     /// `config.max_clients` needs, as far as that is allowed.
     ///
     /// # Errors
     /// If the address cannot be resolved or bound; if it is not of this host alone and everybody could do everything
-    /// ([`Config::protected`]); if the file of users cannot be read or understood; if an earlier order of the store failed;
-    /// if the operating system refuses a poller.
+    /// ([`Config::protected`]); if the file of users cannot be read or understood; if order is
+    /// asked for and the store has none; if the operating system refuses a poller.
     pub fn bind(store: Store, config: Config, stop: StopHandle) -> io::Result<Server> {
         let acl = Acl::load(&config)?;
         let certificates = config.tls.as_ref().map(|tls| Certificates::load(tls.files.clone())).transpose()?;
         let is_open = || Ok(acl.is_open());
         let listener = listen(&config.addr, &config, is_open)?;
         let tls_listener = config.tls.as_ref().map(|tls| listen(&tls.addr, &config, is_open)).transpose()?;
-        let order = Order::ask_for(&store).map_err(io::Error::other)?;
+        let databases = Databases::load(&store)?;
+        let order = Order::default();
+        // Keys of several databases are counted in order.
+        if config.ordered || databases.is_stored() {
+            order.of(&store).map_err(io::Error::other)?;
+        }
         let loop_count = config.threads.max(1);
         let polls: Vec<Poll> = (0..loop_count).map(|_| Poll::new()).collect::<io::Result<_>>()?;
         let ends: Vec<_> = polls.iter().map(|poll| Mailbox::new(poll, WAKER)).collect::<io::Result<_>>()?;
@@ -68,7 +73,7 @@ impl Server {
             loops: (0..loop_count).map(|_| LoopCounters::default()).collect(),
             mailboxes: mailboxes.into(),
             gate: Gate::new(loop_count),
-            databases: Databases::load(&store)?,
+            databases,
             settings: Settings::of(&config),
             acl,
             clients: Clients::default(),

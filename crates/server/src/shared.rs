@@ -1,7 +1,7 @@
 //! What all event loops share: the store, and counters, each on the cache lines of the loop that writes them.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ use crate::watch::Watches;
 pub(crate) struct Shared {
     pub(crate) store: Store,
     /// `None` for a store that keeps no order.
-    pub(crate) order: Option<Order>,
+    pub(crate) order: Order,
     pub(crate) addr: SocketAddr,
     pub(crate) started: Instant,
     /// The most clients that the process may have files for.
@@ -62,20 +62,24 @@ pub(crate) struct Shared {
     pub(crate) certificates: Option<Arc<Certificates>>,
 }
 
-/// The ordered operations, for who waits until keys are in order, and for who does not.
-pub(crate) struct Order {
+/// The ordered operations, once somebody has asked for them: until then no write pays for the order of keys.
+#[derive(Default)]
+pub(crate) struct Order(OnceLock<Asked>);
+
+/// They are there for who waits until keys are in order, and for who does not.
+pub(crate) struct Asked {
     pub(crate) waiting: Ordered,
     pub(crate) refusing: Ordered,
 }
 
 impl Order {
-    /// Has the keys of `store` put in order, in the background; `None` if it keeps no order.
-    pub(crate) fn ask_for(store: &Store) -> Result<Option<Order>, Error> {
-        match store.ordered() {
-            Ok(waiting) => Ok(Some(Order { refusing: waiting.clone().refusing_early(), waiting })),
-            Err(Error::HashOnly) => Ok(None),
-            Err(error) => Err(error),
+    /// The first call has the keys of `store` put in order, in the background.
+    pub(crate) fn of(&self, store: &Store) -> Result<&Asked, Error> {
+        if let Some(asked) = self.0.get() {
+            return Ok(asked);
         }
+        let waiting = store.ordered()?;
+        Ok(self.0.get_or_init(|| Asked { refusing: waiting.clone().refusing_early(), waiting }))
     }
 }
 

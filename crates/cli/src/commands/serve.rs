@@ -36,6 +36,9 @@ pub(crate) struct Serve {
     threads: Option<NonZeroUsize>,
     #[command(flatten)]
     durable: Durable,
+    /// Put keys in order from the start, rather than when a client first asks for a range
+    #[arg(long)]
+    ordered: bool,
     /// Where metrics, health and a live page are shown by HTTP; nowhere by default; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT")]
     http: Option<String>,
@@ -105,6 +108,7 @@ impl Serve {
             backup_dir: self.backup_dir.clone(),
             protected: !self.unprotected,
             tls: self.tls.config(),
+            ordered: self.ordered,
             http: self.http.clone(),
             log: Some(log),
             ..default
@@ -187,6 +191,7 @@ fn describe_journal(durability: &str, journal: &JournalStats) -> String {
 
 fn describe_order(state: &str) -> &str {
     match state {
+        "off" => "off until a client asks for a range",
         "building" => "building; ranges are answered once it is ready",
         other => other,
     }

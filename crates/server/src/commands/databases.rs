@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use hikv::{Error, Ordered};
+use hikv::Ordered;
 
 use super::moving::database_of;
 use crate::call::Call;
@@ -41,7 +41,7 @@ fn counted(shared: &Shared, items: Items<'_>, slot: Slot) -> Result<u64, Refusal
 }
 
 fn ordered(shared: &Shared) -> Result<&Ordered, Refusal> {
-    Ok(&shared.order.as_ref().ok_or(Error::HashOnly)?.waiting)
+    Ok(&shared.order.of(&shared.store)?.waiting)
 }
 
 /// `ASYNC` and `SYNC` are taken, and make no difference.

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use hikv::{Error, Item, Ordered};
+use hikv::{Item, Ordered};
 
 use crate::call::Call;
 use crate::databases::RawRange;
@@ -109,7 +109,7 @@ fn limit_of(argument: &[u8]) -> Result<usize, Refusal> {
 /// Waits for keys that will soon be in order. Many take their time, in which the other clients are served: those who ask
 /// early are refused.
 fn ordered(shared: &Shared) -> Result<&Ordered, Refusal> {
-    let order = shared.order.as_ref().ok_or(Error::HashOnly)?;
+    let order = shared.order.of(&shared.store)?;
     if order.refusing.is_ready()? || shared.store.len()? <= AWAITED_COUNT_MAX {
         return Ok(&order.waiting);
     }

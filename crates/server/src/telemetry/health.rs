@@ -68,7 +68,8 @@ impl Health {
         if shared.stop.is_stopped() {
             return Health::stopping();
         }
-        let order = shared.order.as_ref().map(|_| Steps {
+        let is_asked_for = !matches!(stats.order, "none" | "off");
+        let order = is_asked_for.then(|| Steps {
             is_ready: stats.order == "ready",
             done: stats.order_done,
             total: stats.order_total,

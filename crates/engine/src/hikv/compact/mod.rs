@@ -38,8 +38,10 @@ use crate::{Compacted, CompactionProgress, CompactionStats, Error, Progress};
 use pass::Pass;
 use plan::Thoroughness;
 
-/// A look counts all chunks; so much must have become free or roomy before another one.
+/// A look counts all chunks; so much must have become free or roomy before another one, and so large a part of what is taken.
+/// With less the ratio hardly changes, while updates make the same chunks roomy again and again.
 const LOOK_BYTES: u64 = 4 << 20;
+const LOOK_SHARE: u64 = 16;
 /// What a pass in the background must promise.
 const GAIN_BYTES_MIN: u64 = 1 << 20;
 /// The background rests this many times as long as it has worked, so that writers keep their cores.
@@ -162,7 +164,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     fn begin_if_above(&self, above: f64) -> Result<Option<Pass>, Error> {
         self.heap.forget_loosened();
         let live_bytes = self.heap.stats().live_bytes;
-        if self.heap.footprint_bytes() as f64 <= above * live_bytes as f64 + GAIN_BYTES_MIN as f64 {
+        let footprint_bytes = self.heap.footprint_bytes();
+        self.compaction.look_after(LOOK_BYTES.max(footprint_bytes / LOOK_SHARE));
+        if footprint_bytes as f64 <= above * live_bytes as f64 + GAIN_BYTES_MIN as f64 {
             return Ok(None);
         }
         let pass = self.plan_pass(Thoroughness::Worthwhile, GAIN_BYTES_MIN)?;
