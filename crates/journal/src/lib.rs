@@ -22,6 +22,7 @@
 //! Whoever holds `writer` may wait for a checkpoint. `buffer` is a leaf: no other lock is taken, nor any file used, under it.
 
 mod apply;
+mod blocks;
 mod buffer;
 mod checkpoint;
 mod close;
@@ -33,7 +34,7 @@ mod frame;
 mod group;
 mod journal;
 mod journaled;
-mod load;
+mod loading;
 mod medium;
 mod notifier;
 mod options;
@@ -41,6 +42,8 @@ mod os_file;
 mod published;
 mod receipt;
 mod recover;
+mod redo;
+mod region;
 mod segment;
 mod slots;
 mod tail;
@@ -49,7 +52,7 @@ mod turns;
 mod writer;
 
 pub use error::{JournalError, Which};
-pub use figures::{Figures, Opening};
+pub use figures::{Figures, Loaded, Opening};
 pub use file::File;
 pub use journaled::{Files, Journaled, OpenProgress};
 pub use notifier::Notifier;

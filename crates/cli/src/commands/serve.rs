@@ -127,7 +127,7 @@ impl Serve {
             medium = stats.medium,
             durability = stats.durability,
             why = stats.durability_why,
-            loaded_bytes = stats.journal.map(|journal| journal.loaded_bytes),
+            base_bytes = stats.journal.map(|journal| journal.base_bytes),
             replayed_bytes = stats.journal.map(|journal| journal.replayed_bytes),
             "recovered"
         );
@@ -176,13 +176,13 @@ fn read_password(path: &Path) -> Result<Secret, Failure> {
 }
 
 fn describe_journal(durability: &str, journal: &JournalStats) -> String {
-    let [max, loaded, replayed] = [journal.log_max_bytes, journal.loaded_bytes, journal.replayed_bytes].map(HumanBytes);
+    let [max, base, replayed] = [journal.log_max_bytes, journal.base_bytes, journal.replayed_bytes].map(HumanBytes);
     let interval = match durability {
         "buffered" => format!(", synced every {} ms", journal.sync_interval_ms),
         _ => String::new(),
     };
-    let (load, replay) = (journal.load_seconds, journal.replay_seconds);
-    format!("a log of at most {max}{interval}; {loaded} loaded in {load:.2} s, {replayed} replayed in {replay:.2} s")
+    let seconds = journal.replay_seconds;
+    format!("a log of at most {max}{interval}; {replayed} replayed in {seconds:.2} s, {base} read in the background")
 }
 
 fn describe_order(state: &str) -> &str {

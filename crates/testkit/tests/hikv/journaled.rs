@@ -48,6 +48,7 @@ pub(crate) fn options() -> JournalOptions {
         level: Durability::Power,
         log_bytes_max: 3 << 14,
         segment_bytes: 1 << 14,
+        block_bytes: 1 << 12,
         background: false,
         ..JournalOptions::default()
     }

@@ -79,6 +79,7 @@ impl Life {
             level: self.level,
             log_bytes_max: 3 * 2 * PAGE_BYTES,
             segment_bytes: 2 * PAGE_BYTES,
+            block_bytes: PAGE_BYTES,
             background: false,
             ..JournalOptions::default()
         }
