@@ -164,10 +164,10 @@ impl<F: File> Journal<F> {
     /// The error first, then the poison, then what shows both.
     fn lose(&self, block: Range<u64>, error: &io::Error) {
         let Range { start, end } = self.loading.blocks.bytes_of(block.clone());
-        let _ = self.loading.lost.set(MediumError::Unreadable {
-            offset: start,
-            errno: error.raw_os_error().unwrap_or(libc::EIO),
-        });
+        let _ = self
+            .loading
+            .lost
+            .set(MediumError::Unreadable { offset: start, errno: error.raw_os_error().unwrap_or(libc::EIO) });
         self.poison(error);
         // SAFETY: as in `fill`.
         unsafe { self.region.memory.base().as_ptr().add(start as usize).write_bytes(0, (end - start) as usize) };

@@ -5,8 +5,8 @@ use std::time::Duration;
 use pmem::Durability;
 
 use crate::JournalError;
-use crate::journaled::PAGE_BYTES;
 use crate::frame::{ENTRY_BYTES_MAX, ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES};
+use crate::journaled::PAGE_BYTES;
 use crate::layout::FRAMES_START_BYTES;
 
 /// How a journal is opened.

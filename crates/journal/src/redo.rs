@@ -76,9 +76,8 @@ impl Redo {
         if end > base_bytes {
             return Err(JournalError::Truncated { base_bytes, region_bytes: end });
         }
-        let blocks_of = |change: &Change| {
-            change.at / block_bytes..(change.at + u64::from(change.len)).div_ceil(block_bytes)
-        };
+        let blocks_of =
+            |change: &Change| change.at / block_bytes..(change.at + u64::from(change.len)).div_ceil(block_bytes);
         let mut starts = vec![0; end.div_ceil(block_bytes) as usize + 1];
         for block in found.iter().flat_map(blocks_of) {
             starts[block as usize + 1] += 1;
@@ -132,7 +131,8 @@ mod tests {
     fn each_block_gets_its_part_of_every_entry_in_order() {
         let mut replayed = Replayed::default();
         let mut expected = [0; 64];
-        for (number, list) in [vec![(3, 8), (14, 5), (60, 4)], vec![(0, 40), (15, 1)], vec![(30, 20)]].iter().enumerate()
+        for (number, list) in
+            [vec![(3, 8), (14, 5), (60, 4)], vec![(0, 40), (15, 1)], vec![(30, 20)]].iter().enumerate()
         {
             let mut frame = vec![0; FRAME_HEADER_BYTES];
             for &(at, len) in list {
