@@ -33,6 +33,59 @@ impl State {
     }
 }
 
+/// A block's state in memory. A model checker's may stand in.
+trait StateWord {
+    fn load(&self, ordering: Ordering) -> u8;
+    fn store(&self, state: u8, ordering: Ordering);
+    fn exchange(&self, current: u8, new: u8, success: Ordering, failure: Ordering) -> bool;
+}
+
+/// How many blocks are unsettled. A model checker's may stand in.
+trait Count {
+    fn take(&self, count: u64, ordering: Ordering) -> u64;
+}
+
+impl StateWord for AtomicU8 {
+    #[inline(always)]
+    fn load(&self, ordering: Ordering) -> u8 {
+        self.load(ordering)
+    }
+
+    fn store(&self, state: u8, ordering: Ordering) {
+        self.store(state, ordering);
+    }
+
+    fn exchange(&self, current: u8, new: u8, success: Ordering, failure: Ordering) -> bool {
+        self.compare_exchange(current, new, success, failure).is_ok()
+    }
+}
+
+impl Count for AtomicU64 {
+    fn take(&self, count: u64, ordering: Ordering) -> u64 {
+        self.fetch_sub(count, ordering)
+    }
+}
+
+#[inline(always)]
+fn state_of(word: &impl StateWord) -> State {
+    State::of(word.load(Ordering::Acquire))
+}
+
+fn claim(word: &impl StateWord) -> bool {
+    // Most are present when the loader comes by: a load changes no line.
+    word.load(Ordering::Relaxed) == State::Absent as u8
+        && word.exchange(State::Absent as u8, State::Loading as u8, Ordering::Acquire, Ordering::Relaxed)
+}
+
+fn settle(words: &[impl StateWord], state: State) {
+    words.iter().for_each(|word| word.store(state as u8, Ordering::Release));
+}
+
+/// True if these were the last.
+fn take_settled(unsettled_count: &impl Count, count: u64) -> bool {
+    unsettled_count.take(count, Ordering::AcqRel) == count
+}
+
 /// The states of all blocks of what a base holds.
 #[derive(Debug)]
 pub(crate) struct Blocks {
@@ -87,17 +140,12 @@ impl Blocks {
     }
 
     pub(crate) fn state(&self, block: u64) -> State {
-        State::of(self.states[block as usize].load(Ordering::Acquire))
+        state_of(&self.states[block as usize])
     }
 
     /// True for one caller alone, who fills the block and then settles it.
     pub(crate) fn claim(&self, block: u64) -> bool {
-        let state = &self.states[block as usize];
-        // Most are present when the loader comes by: a load changes no line.
-        state.load(Ordering::Relaxed) == State::Absent as u8
-            && state
-                .compare_exchange(State::Absent as u8, State::Loading as u8, Ordering::Acquire, Ordering::Relaxed)
-                .is_ok()
+        claim(&self.states[block as usize])
     }
 
     /// Claims the first blocks of `among` that follow one another and are absent, at most `count_max`.
@@ -110,14 +158,11 @@ impl Blocks {
 
     /// Ends what a claim began; true if nothing is left to be loaded.
     pub(crate) fn settle(&self, blocks: Range<u64>, state: State) -> bool {
-        for block in blocks.clone() {
-            self.states[block as usize].store(state as u8, Ordering::Release);
-        }
+        settle(&self.states[blocks.start as usize..blocks.end as usize], state);
         // Whoever has found a block loading holds the lock until he waits.
         drop(self.waiting.lock());
         self.settled.notify_all();
-        let count = blocks.end - blocks.start;
-        self.unsettled_count.fetch_sub(count, Ordering::AcqRel) == count
+        take_settled(&self.unsettled_count, blocks.end - blocks.start)
     }
 
     /// Returns once nobody fills the block, with its state.
@@ -155,5 +200,98 @@ mod tests {
         let blocks = Blocks::absent(20, 8);
         let ranges = [0..1, 7..9, 8..16, 16..99, 20..99, 99..100];
         assert_eq!(ranges.map(|range| blocks.touched_by(range)), [0..1, 0..2, 1..2, 2..3, 2..3, 3..3]);
+    }
+}
+
+/// Every interleaving of the thread that reads all blocks and of one that needs some, with the reorderings that the memory
+/// model allows. Not under Miri: loom switches stacks in assembly.
+#[cfg(all(test, not(miri)))]
+mod interleavings {
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::sync::atomic::{AtomicU8, AtomicU64};
+    use loom::thread;
+
+    use super::*;
+
+    impl StateWord for AtomicU8 {
+        fn load(&self, ordering: Ordering) -> u8 {
+            self.load(ordering)
+        }
+
+        fn store(&self, state: u8, ordering: Ordering) {
+            self.store(state, ordering);
+        }
+
+        fn exchange(&self, current: u8, new: u8, success: Ordering, failure: Ordering) -> bool {
+            self.compare_exchange(current, new, success, failure).is_ok()
+        }
+    }
+
+    impl Count for AtomicU64 {
+        fn take(&self, count: u64, ordering: Ordering) -> u64 {
+            self.fetch_sub(count, ordering)
+        }
+    }
+
+    /// What a block holds once it is filled.
+    const FILLED: u64 = 7;
+
+    struct World {
+        states: [AtomicU8; 2],
+        memory: [UnsafeCell<u64>; 2],
+        unsettled_count: AtomicU64,
+        is_loaded: AtomicU64,
+    }
+
+    impl World {
+        fn new() -> World {
+            World {
+                states: [0, 1].map(|_| AtomicU8::new(State::Absent as u8)),
+                memory: [0, 1].map(|_| UnsafeCell::new(0)),
+                unsettled_count: AtomicU64::new(2),
+                is_loaded: AtomicU64::new(0),
+            }
+        }
+
+        fn bring(&self, block: usize) {
+            if claim(&self.states[block]) {
+                self.memory[block].with_mut(|memory| {
+                    // SAFETY: the claim gives the block to this thread alone; the model checker objects if it does not.
+                    let memory = unsafe { &mut *memory };
+                    assert_eq!(*memory, 0, "it is filled a second time");
+                    *memory = FILLED;
+                });
+                settle(&self.states[block..=block], State::Present);
+                if take_settled(&self.unsettled_count, 1) {
+                    self.is_loaded.store(1, Ordering::Release);
+                }
+            }
+        }
+
+        /// Reads the block, if it may.
+        fn read(&self, block: usize) {
+            if self.is_loaded.load(Ordering::Acquire) == 1 || state_of(&self.states[block]) == State::Present {
+                // SAFETY: what is present is not filled again; the model checker objects if it is.
+                self.memory[block].with(|memory| assert_eq!(unsafe { *memory }, FILLED));
+            }
+        }
+    }
+
+    #[test]
+    fn who_finds_a_block_present_sees_its_bytes() {
+        loom::model(|| {
+            let world = Arc::new(World::new());
+            let loader = {
+                let world = Arc::clone(&world);
+                thread::spawn(move || (0..2).for_each(|block| world.bring(block)))
+            };
+            world.bring(1);
+            world.read(0);
+            world.read(1);
+            loader.join().unwrap();
+            assert_eq!(world.is_loaded.load(Ordering::Acquire), 1);
+            (0..2).for_each(|block| world.read(block));
+        });
     }
 }

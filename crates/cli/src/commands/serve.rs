@@ -117,10 +117,11 @@ impl Serve {
         let began = Instant::now();
         let store = opening::open(&self.durable.options(), &self.dir)
             .inspect_err(|error| tracing::error!(%error, "not opened"))?;
-        let (took_ms, stats) = (began.elapsed().as_millis() as u64, store.stats());
+        let (took_ms, stats) =
+            (began.elapsed().as_millis() as u64, store.stats_now().map_err(Failure::at_path(&self.dir))?);
         tracing::info!(
             took_ms,
-            counted_ms = began.elapsed().as_millis() as u64,
+            counted = stats.counted,
             items = stats.items,
             region_bytes = stats.region_bytes,
             live_bytes = stats.live_bytes,
@@ -135,9 +136,11 @@ impl Serve {
     }
 
     fn announce(&self, store: &Store, server: &Server, port: Option<&HttpPort>) -> io::Result<()> {
-        let stats = store.stats();
+        // Whoever waits for the address does not wait for a sweep.
+        let stats = store.stats_now().map_err(io::Error::other)?;
         let mut out = io::stdout().lock();
-        writeln!(out, "serving {}, {} items", self.dir.display(), HumanCount(stats.items))?;
+        let items = if stats.counted { HumanCount(stats.items).to_string() } else { "uncounted".to_owned() };
+        writeln!(out, "serving {}, {items} items", self.dir.display())?;
         writeln!(out, "  address     {}, Redis protocol", server.local_addr())?;
         if let Some(addr) = server.local_tls_addr() {
             writeln!(out, "  tls         {addr}, TLS 1.2 and 1.3")?;

@@ -170,6 +170,7 @@ fn broken_journals_are_caught() {
         (Canary::FramesBeforeHeader, filling()),
         (Canary::LivePageInBase, filling()),
         (Canary::RecycledBeforeBase, filling()),
+        (Canary::LoadedWithoutRedo, everyday().remove(0)),
     ] {
         caught(canary, &[script], thorough());
     }
