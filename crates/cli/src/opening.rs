@@ -1,4 +1,4 @@
-//! Opening a store, and how far that is: a journal's region is read into memory first.
+//! Opening a store, and how far that is: a journal's log is read first.
 //!
 //! Of a small one nothing is seen. Of a large one a terminal shows a bar, and stderr a line every few seconds elsewhere.
 
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use hikv::{OpenError, OpenProgress, Options, Store};
-use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 
 /// Who waits less wants to see nothing.
 const SHOWN_AFTER_MS: u64 = 500;
@@ -43,8 +43,7 @@ impl Watched {
             return;
         }
         if io::stderr().is_terminal() {
-            let (OpenProgress::Loading { done_bytes: done, total_bytes: total }
-            | OpenProgress::Replaying { done, total }) = progress;
+            let OpenProgress::Replaying { done, total } = progress;
             self.bar.set_length(total);
             self.bar.set_position(done);
             self.bar.set_message(describe(progress));
@@ -58,9 +57,6 @@ impl Watched {
 
 fn describe(progress: OpenProgress) -> String {
     match progress {
-        OpenProgress::Loading { done_bytes, total_bytes } => {
-            format!("loaded {} of {}", HumanBytes(done_bytes), HumanBytes(total_bytes))
-        }
         OpenProgress::Replaying { done, total } => format!("replayed {done} of {total} segments of the log"),
     }
 }
@@ -77,8 +73,6 @@ mod tests {
 
     #[test]
     fn it_is_said_what_is_done_of_how_much() {
-        let loading = OpenProgress::Loading { done_bytes: 3 << 20, total_bytes: 3 << 30 };
-        assert_eq!(describe(loading), "loaded 3.00 MiB of 3.00 GiB");
         let replaying = OpenProgress::Replaying { done: 7, total: 64 };
         assert_eq!(describe(replaying), "replayed 7 of 64 segments of the log");
     }

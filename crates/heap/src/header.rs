@@ -91,7 +91,7 @@ impl Header {
     pub(crate) fn load<M: Medium>(medium: &M, unit: u32, past_unit: u32) -> Result<Header, HeapError> {
         let at = unit_start(unit);
         let damaged = |what| HeapError::Damaged { offset: at.0, what };
-        let header = Header::decode(medium.load(at, Ordering::Relaxed)).map_err(damaged)?;
+        let header = Header::decode(medium.peek(at)).map_err(damaged)?;
         if header.units > past_unit - unit {
             return Err(damaged("the chunk reaches beyond the high-water mark"));
         }

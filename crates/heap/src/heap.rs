@@ -4,6 +4,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pmem::{Canary, Dram, Medium, Offset};
 
+use crate::ahead::HeadersAhead;
 use crate::class::Class;
 use crate::format::Parameters;
 use crate::free::extent_units;
@@ -80,7 +81,7 @@ impl<D: Dram> Heap<D> {
         let image = ImageWord::load(medium, region.superblock())?;
         let heap = Heap::new(region, mark, image, dram)?;
         heap.walk(medium)?;
-        if medium.is_writable() {
+        if may_lack_durability(medium) {
             medium.flush(Offset(0).span(UNIT_BYTES));
             medium.order();
         }
@@ -125,13 +126,19 @@ impl<D: Dram> Heap<D> {
     fn walk<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
         self.table.cover(&self.lender, FIRST_CHUNK_UNIT, self.unswept_past)?;
         let (mut unit, mut backer) = (FIRST_CHUNK_UNIT, Backer::new(medium));
+        let mut headers = HeadersAhead::of(unit, self.unswept_past);
         while unit < self.unswept_past {
+            headers.expect(medium, unit);
             let header = Header::load(medium, unit, self.unswept_past)?;
             self.enter(unit, header)?;
-            if header.kind == ChunkKind::Free {
-                backer.skip(unit, header.units)?;
+            match header.kind {
+                ChunkKind::Free => backer.skip(unit, header.units)?,
+                ChunkKind::Slots(Shape::SEGMENTS) => {
+                    medium.expect(unit_start(unit).span(u64::from(header.units) * UNIT_BYTES));
+                }
+                _ => {}
             }
-            if medium.is_writable() {
+            if may_lack_durability(medium) {
                 medium.flush(unit_start(unit).span(CHUNK_HEADER_BYTES));
             }
             unit += header.units;
@@ -235,6 +242,12 @@ impl<D: Dram> Heap<D> {
         let offset = unit_start(unit).plus(CHUNK_HEADER_BYTES);
         Ok(Reservation::new(self, Place { offset, kind: PlaceKind::Extent }))
     }
+}
+
+/// True where a process that died may have left stores that are visible and not durable. Of a journal opening has seen to it
+/// that all it shows is in the log, and synced.
+fn may_lack_durability<M: Medium>(medium: &M) -> bool {
+    medium.is_writable() && !medium.is_journaled()
 }
 
 impl<D: Dram> Drop for Heap<D> {

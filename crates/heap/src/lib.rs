@@ -29,6 +29,7 @@
 #[cfg(test)]
 extern crate std;
 
+mod ahead;
 mod batch_word;
 mod chunks;
 mod class;

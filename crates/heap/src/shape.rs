@@ -6,7 +6,7 @@ use crate::class::{Class, GRAIN_BYTES};
 use crate::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, SEGMENTS_CHUNK_SLOTS, SEGMENTS_CHUNK_UNITS, UNIT_BYTES};
 
 /// A slab is 256 KiB for slots up to [`SMALL_SLOT_BYTES_MAX`], so that a small store stays small.
-const SMALL_SLAB_UNITS: u32 = 4;
+pub(crate) const SMALL_SLAB_UNITS: u32 = 4;
 /// Beyond, it is 2 MiB, so that at least seven slots fit.
 const LARGE_SLAB_UNITS: u32 = 32;
 const SMALL_SLOT_BYTES_MAX: u64 = 32_768;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use engine::{Engine, HiKv, HostDram, hikv::Parameters};
-use journal::{Files, JournalError, JournalOptions, Journaled, OpenProgress, OsFile, Which};
+use journal::{Acknowledger, Files, JournalError, JournalOptions, Journaled, OpenProgress, OsFile, Which};
 use pmem::Durability;
 use pmem_os::{StoreLock, sync_dir};
 
@@ -114,6 +114,8 @@ pub(crate) fn open(
     let (journal_identity, identity) = (medium.identity(), Identity::of_journal(&medium));
     let journal = Some(medium.acknowledger());
     let opened = start(medium, identity, &base, options, lock, None)?;
+    // Not before: opening has the disk for itself, and reads what it needs.
+    journal.iter().for_each(Acknowledger::load_rest);
     if opened.identity.uuid() == journal_identity {
         Ok(Opened { journal, ..opened })
     } else {

@@ -224,8 +224,8 @@ impl Options {
         self.open_watched(path, &|_| {})
     }
 
-    /// As [`Options::open`]; `progress` is told how far a journal has come whose region is read into memory, since that takes
-    /// as long as the disk takes to read all of it. It is called by several threads.
+    /// As [`Options::open`]; `progress` is told how far a journal has come whose log is read. The region is read into memory
+    /// later: [`crate::JournalStats::loaded_bytes`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -233,8 +233,7 @@ impl Options {
     /// use hikv::{OpenProgress, Options};
     ///
     /// let store = Options::new().open_watched(dir.path(), &|progress| match progress {
-    ///     OpenProgress::Loading { done_bytes, total_bytes } => println!("{done_bytes} of {total_bytes} bytes are read"),
-    ///     OpenProgress::Replaying { done, total } => println!("{done} of {total} parts of the log are replayed"),
+    ///     OpenProgress::Replaying { done, total } => println!("{done} of {total} parts of the log are read"),
     /// })?;
     /// # Ok(())
     /// # }

@@ -65,11 +65,13 @@ pub struct JournalStats {
     pub log_sync_count: u64,
     /// With durability `buffered`: the longest that a write stays unsynced, in milliseconds.
     pub sync_interval_ms: u64,
-    /// Bytes of the base that opening read.
+    /// Bytes of the base that are to be read into memory, in the background or when they are needed.
+    pub base_bytes: u64,
+    /// How many of them are there: reads and writes of others wait for the disk.
     pub loaded_bytes: u64,
-    /// How long that took, in seconds.
+    /// How long that took, in seconds, or has taken so far.
     pub load_seconds: f64,
-    /// Bytes of the log that opening replayed.
+    /// Bytes of the log that opening read: what it replays.
     pub replayed_bytes: u64,
     /// How long that took, in seconds.
     pub replay_seconds: f64,
@@ -77,7 +79,7 @@ pub struct JournalStats {
 
 impl JournalStats {
     pub(crate) fn of(figures: Figures, sync_interval: Duration) -> JournalStats {
-        let Figures { opening, .. } = figures;
+        let Figures { opening, loaded, .. } = figures;
         JournalStats {
             log_bytes: figures.log_bytes,
             log_max_bytes: figures.log_bytes_max,
@@ -86,8 +88,9 @@ impl JournalStats {
             log_written_bytes: figures.written_bytes,
             log_sync_count: figures.sync_count,
             sync_interval_ms: sync_interval.as_millis() as u64,
-            loaded_bytes: opening.loaded_bytes,
-            load_seconds: opening.load_time.as_secs_f64(),
+            base_bytes: loaded.total_bytes,
+            loaded_bytes: loaded.done_bytes,
+            load_seconds: loaded.time.as_secs_f64(),
             replayed_bytes: opening.replayed_bytes,
             replay_seconds: opening.replay_time.as_secs_f64(),
         }

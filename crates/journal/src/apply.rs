@@ -6,10 +6,8 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use pmem::Canary;
-use pmem_os::Memory;
 
 use crate::File;
 use crate::frame::entries;
@@ -45,8 +43,8 @@ impl<'a> Changes<'a> {
         Ok(())
     }
 
-    /// Writes everything to `base`. A broken twin takes pages of `memory` instead.
-    pub(crate) fn write_to<F: File>(mut self, base: &F, memory: &Memory) -> io::Result<()> {
+    /// Writes everything to `base`. A broken twin has `live` fill in pages of memory, from an offset on, instead.
+    pub(crate) fn write_to<F: File>(mut self, base: &F, live: impl Fn(u64, &mut [u8])) -> io::Result<()> {
         // Stable: of two entries for the same bytes the later one counts.
         self.0.sort_by_key(|(at, _)| page(*at));
         for (_, range) in self.runs(GAP_BYTES_MAX, u64::MAX) {
@@ -60,7 +58,7 @@ impl<'a> Changes<'a> {
                 pages[(at - range.start) as usize..][..bytes.len()].copy_from_slice(bytes);
             }
             if base.breaks(Canary::LivePageInBase) {
-                copy_live(memory, range.start, &mut pages);
+                live(range.start, &mut pages);
             }
             base.write_at(&pages, range.start)?;
         }
@@ -81,15 +79,6 @@ impl<'a> Changes<'a> {
             rest = behind;
             Some((run, start..page(run[run.len() - 1].0) + PAGE_BYTES))
         })
-    }
-}
-
-/// The broken twin's way.
-fn copy_live(memory: &Memory, start: u64, pages: &mut [u8]) {
-    for (i, word) in pages.chunks_exact_mut(8).enumerate() {
-        // SAFETY: the pages lie in the region, which consists of whole pages; words of it are read atomically.
-        let live = unsafe { &*memory.base().as_ptr().add(start as usize + i * 8).cast::<AtomicU64>() };
-        word.copy_from_slice(&live.load(Ordering::Relaxed).to_ne_bytes());
     }
 }
 
@@ -121,7 +110,7 @@ mod tests {
         }
         let mut changes = Changes::default();
         changes.add(&frame).unwrap();
-        changes.write_to(&base, &Memory::reserve(PAGE_BYTES, PAGE_BYTES, false).unwrap()).unwrap();
+        changes.write_to(&base, |_, _| ()).unwrap();
         let mut found = vec![0; FILE_BYTES as usize];
         base.read_at(&mut found, 0).unwrap();
         assert!(found == expected);

@@ -9,8 +9,9 @@
 //!    header says, at this segment or an older one that is still whole.
 
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use pmem::{Canary, MediumError};
+use pmem::{Canary, MediumError, Offset};
 
 use crate::File;
 use crate::apply::Changes;
@@ -77,7 +78,7 @@ impl<F: File> Journal<F> {
                 return Err(io::Error::other(Unreadable));
             }
         }
-        changes.write_to(&self.base, &self.memory)
+        changes.write_to(&self.base, |at, pages| self.copy_live(at, pages))
     }
 
     fn read_back(&self, sealed: &Sealed) -> io::Result<Vec<u8>> {
@@ -87,9 +88,19 @@ impl<F: File> Journal<F> {
     }
 
     /// The broken twin's way.
+    fn copy_live(&self, start: u64, pages: &mut [u8]) {
+        self.reach_slowly(Offset(start).span(pages.len() as u64)).expect("the twin's disk can be read");
+        for (i, word) in pages.chunks_exact_mut(8).enumerate() {
+            // SAFETY: the pages lie in the region, which consists of whole pages; words of it are read atomically.
+            let live = unsafe { &*self.region.memory.base().as_ptr().add(start as usize + i * 8).cast::<AtomicU64>() };
+            word.copy_from_slice(&live.load(Ordering::Relaxed).to_ne_bytes());
+        }
+    }
+
+    /// The broken twin's way.
     pub(crate) fn apply_frame(&self, frame: &[u8]) -> io::Result<()> {
         let mut changes = Changes::default();
         changes.add(frame)?;
-        changes.write_to(&self.base, &self.memory)
+        changes.write_to(&self.base, |at, pages| self.copy_live(at, pages))
     }
 }

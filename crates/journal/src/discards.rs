@@ -79,14 +79,14 @@ impl<F: File> Journaled<F> {
     /// # Safety
     /// As there.
     pub(crate) unsafe fn discard_pages(&self, span: Span) -> u64 {
-        let end = span.end().unwrap_or(u64::MAX).min(self.len_bytes.load(Ordering::Acquire));
+        let end = span.end().unwrap_or(u64::MAX).min(self.journal.region.len_bytes());
         let pages = span.start.0.next_multiple_of(PAGE_BYTES)..end - end % PAGE_BYTES;
         let mut discards = self.journal.discards.lock();
         if pages.is_empty() || !self.in_owner() || discards.is_refused {
             return 0;
         }
         // SAFETY: the caller alone uses the pages.
-        unsafe { self.journal.memory.discard(pages.clone()) };
+        unsafe { self.journal.region.memory.discard(pages.clone()) };
         discards.keep(&pages);
         let position = self.journal.appended.load(Ordering::Acquire);
         discards.waiting.push(Discard { position, pages: pages.clone() });
@@ -95,7 +95,7 @@ impl<F: File> Journaled<F> {
 
     /// See [`pmem::Medium::back`].
     pub(crate) fn back_pages(&self, span: Span) -> Result<(), MediumError> {
-        let region_bytes = self.len_bytes.load(Ordering::Acquire);
+        let region_bytes = self.journal.region.len_bytes();
         let end = span.end().unwrap_or(u64::MAX).min(region_bytes).next_multiple_of(PAGE_BYTES);
         let pages = span.start.0 - span.start.0 % PAGE_BYTES..end;
         if pages.is_empty() {

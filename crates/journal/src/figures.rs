@@ -9,14 +9,21 @@ use crate::{Acknowledger, File};
 /// What opening did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Opening {
-    /// Bytes of the base, read into memory.
-    pub loaded_bytes: u64,
-    /// How long that took.
-    pub load_time: Duration,
-    /// Bytes of the log, applied to them.
+    /// Bytes of the log that were read.
     pub replayed_bytes: u64,
     /// How long that took.
     pub replay_time: Duration,
+}
+
+/// What of the base is in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Loaded {
+    /// What there is to be read.
+    pub total_bytes: u64,
+    /// What was read so far.
+    pub done_bytes: u64,
+    /// How long that took since the log was read; up to now, if it is not all.
+    pub time: Duration,
 }
 
 /// A journal's figures at one moment.
@@ -36,6 +43,8 @@ pub struct Figures {
     pub unsynced_bytes: u64,
     /// What opening did.
     pub opening: Opening,
+    /// What was done since.
+    pub loaded: Loaded,
 }
 
 impl<F: File> Journal<F> {
@@ -54,11 +63,21 @@ impl<F: File> Journal<F> {
             written_bytes,
             unsynced_bytes: appended.saturating_sub(synced),
             opening: self.opening,
+            loaded: Loaded {
+                total_bytes: self.loading.blocks.len_bytes(),
+                done_bytes: self.loading.blocks.settled_bytes(),
+                time: self.loading.time(),
+            },
         }
     }
 }
 
 impl<F: File> Acknowledger<F> {
+    /// Has all of the base read into memory in the background, where threads may do so.
+    pub fn load_rest(&self) {
+        self.journal().load_rest();
+    }
+
     /// The figures.
     #[must_use]
     pub fn figures(&self) -> Figures {

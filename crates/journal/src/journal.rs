@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 use parking_lot::{Condvar, Mutex};
 use pmem::{Canary, MediumError};
-use pmem_os::Memory;
 
 use crate::buffer::Buffer;
 use crate::discards::Discards;
+use crate::loading::Loading;
 use crate::notifier::Requests;
 use crate::published::Published;
+use crate::region::Region;
 use crate::slots::Slots;
 use crate::turns::Turns;
 use crate::writer::Writer;
@@ -21,10 +22,12 @@ use crate::{File, JournalOptions, Opening};
 pub(crate) struct Journal<F> {
     pub(crate) base: F,
     pub(crate) log: F,
-    pub(crate) memory: Memory,
+    pub(crate) region: Region,
     pub(crate) options: JournalOptions,
     pub(crate) identity: [u8; 16],
     pub(crate) opening: Opening,
+    /// What of the base is in memory.
+    pub(crate) loading: Loading,
 
     /// What was appended and not taken by a writer.
     pub(crate) buffer: Mutex<Buffer>,
@@ -65,7 +68,8 @@ pub(crate) struct Journal<F> {
 impl<F: File> Journal<F> {
     pub(crate) fn new(
         files: crate::Files<F>,
-        memory: Memory,
+        region: Region,
+        loading: Loading,
         log: crate::recover::Log,
         opening: Opening,
         options: JournalOptions,
@@ -73,7 +77,8 @@ impl<F: File> Journal<F> {
         Journal {
             base: files.base,
             log: files.log,
-            memory,
+            region,
+            loading,
             options,
             identity: log.identity,
             opening,

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use parking_lot::Mutex;
@@ -13,8 +12,10 @@ use pmem_os::Memory;
 use crate::error::{JournalError, Which};
 use crate::journal::Journal;
 use crate::layout::FRAMES_START_BYTES;
-use crate::load::load;
+use crate::loading::Loading;
 use crate::recover::{self, Log};
+use crate::redo::Redo;
+use crate::region::Region;
 use crate::segment::Header;
 use crate::slots::Slots;
 use crate::threads::Threads;
@@ -39,14 +40,7 @@ pub struct Files<F> {
 /// How far an opening has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OpenProgress {
-    /// The base is read into memory.
-    Loading {
-        /// What is there.
-        done_bytes: u64,
-        /// The base's length.
-        total_bytes: u64,
-    },
-    /// The log is replayed.
+    /// The log is read.
     Replaying {
         /// Segments that are done.
         done: u64,
@@ -60,9 +54,6 @@ pub struct Journaled<F: File> {
     /// First, so that nobody works in the background when the rest goes.
     threads: Threads,
     pub(crate) journal: Arc<Journal<F>>,
-    pub(crate) len_bytes: AtomicU64,
-    /// Equal to `len_bytes`, or 0 where nothing may be stored, so that one comparison refuses both.
-    pub(crate) writable_bytes: AtomicU64,
     /// Held by whoever makes the region longer.
     growing: Mutex<()>,
 }
@@ -107,11 +98,15 @@ impl<F: File> Journaled<F> {
             region_bytes: len_bytes,
             ..Writer::default()
         };
-        let memory = reserve(len_bytes, &options)?;
-        Journaled::start(Journal::new(files, memory, Log { identity, slots, writer }, Opening::default(), options))
+        let region = reserve(len_bytes, &options)?;
+        let loading = Loading::new(0, options.block_bytes, Redo::default());
+        let log = Log { identity, slots, writer };
+        let journal = Journal::new(files, region, loading, log, Opening::default(), options);
+        journal.finish_loading();
+        Journaled::start(journal)
     }
 
-    /// Opens a journal: loads its base, replays its log.
+    /// Opens a journal: reads its log. The base is read when it is needed, and by [`Acknowledger::load_rest`].
     ///
     /// # Errors
     /// See [`JournalError`]; the files hold what they held.
@@ -122,38 +117,21 @@ impl<F: File> Journaled<F> {
     ) -> Result<Journaled<F>, JournalError> {
         options.check()?;
         let base_bytes = files.base.len().map_err(JournalError::io(Which::Base, "examine"))?;
-        let memory_bytes = base_bytes - base_bytes % PAGE_BYTES;
-        let region_bytes = recover::region_bytes(&files.log, &options)?;
-        let truncated = |region_bytes| JournalError::Truncated { base_bytes, region_bytes };
-        if memory_bytes < region_bytes {
-            return Err(truncated(region_bytes));
-        }
-        let memory = reserve(memory_bytes, &options)?;
-        let load_start = Instant::now();
-        let loading = |done_bytes| progress(OpenProgress::Loading { done_bytes, total_bytes: memory_bytes });
-        load(&files.base, &memory, memory_bytes, &loading).map_err(JournalError::io(Which::Base, "read"))?;
-        let mut apply = |at: u64, bytes: &[u8]| {
-            let end = at.saturating_add(bytes.len() as u64);
-            if end > memory_bytes {
-                return Err(truncated(end));
-            }
-            // SAFETY: the bytes lie in the region's memory (just checked), and nobody else has the medium yet.
-            unsafe { memory.base().as_ptr().add(at as usize).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
-            Ok(())
-        };
-        let load_time = load_start.elapsed();
+        let start = Instant::now();
         let mut replaying = |done, total| progress(OpenProgress::Replaying { done, total });
-        let log = recover::replay(&files.log, &options, &mut apply, &mut replaying)?;
-        if log.writer.region_bytes > memory_bytes {
-            return Err(truncated(log.writer.region_bytes));
+        let (log, replayed) = recover::replay(&files.log, &options, &mut replaying)?;
+        let region_bytes = log.writer.region_bytes;
+        if base_bytes < region_bytes {
+            return Err(JournalError::Truncated { base_bytes, region_bytes });
         }
+        let redo = Redo::of(replayed, options.block_bytes, region_bytes)?;
         let opening = Opening {
-            loaded_bytes: memory_bytes,
-            load_time,
             replayed_bytes: log.slots.sealed.iter().map(|sealed| sealed.end_bytes).sum(),
-            replay_time: load_start.elapsed() - load_time,
+            replay_time: start.elapsed(),
         };
-        let journal = Journal::new(files, memory, log, opening, options);
+        let region = reserve(region_bytes, &options)?;
+        let loading = Loading::new(region_bytes, options.block_bytes, redo);
+        let journal = Journal::new(files, region, loading, log, opening, options);
         if options.writable {
             journal.go_on_behind_the_end().map_err(|error| JournalError::Io {
                 which: Which::Log,
@@ -166,13 +144,9 @@ impl<F: File> Journaled<F> {
 
     fn start(journal: Journal<F>) -> Result<Journaled<F>, JournalError> {
         let journal = Arc::new(journal);
-        let len_bytes = journal.writer.lock().region_bytes;
-        let writable_bytes = if journal.options.writable { len_bytes } else { 0 };
         Ok(Journaled {
             threads: Threads::start(&journal).map_err(JournalError::io(Which::Log, "start a thread for"))?,
             journal,
-            len_bytes: AtomicU64::new(len_bytes),
-            writable_bytes: AtomicU64::new(writable_bytes),
             growing: Mutex::new(()),
         })
     }
@@ -210,14 +184,14 @@ impl<F: File> Journaled<F> {
     /// # Errors
     /// If the operating system does not say.
     pub fn huge_page_bytes(&self) -> io::Result<u64> {
-        self.journal.memory.huge_page_bytes()
+        self.journal.region.memory.huge_page_bytes()
     }
 
     /// False in a forked child, which must not touch the region: it is not there. One load.
     #[inline(always)]
     #[must_use]
     pub fn in_owner(&self) -> bool {
-        self.journal.memory.in_owner()
+        self.journal.region.memory.in_owner()
     }
 
     /// Applies what can be applied of the log to the base, now.
@@ -243,16 +217,15 @@ impl<F: File> Journaled<F> {
         }
         self.journal.healthy()?;
         let _alone = self.growing.lock();
-        let from_bytes = self.len_bytes.load(Ordering::Relaxed);
+        let from_bytes = self.journal.region.len_bytes();
         if to_bytes <= from_bytes {
             return Ok(());
         }
-        let limit_bytes = self.journal.memory.limit_bytes().min(self.journal.options.reserve_bytes);
+        let limit_bytes = self.journal.region.memory.limit_bytes().min(self.journal.options.reserve_bytes);
         let len_bytes = to_bytes.checked_next_multiple_of(PAGE_BYTES).filter(|&len| len <= limit_bytes);
         let len_bytes = len_bytes.ok_or(MediumError::Limit { wanted_bytes: to_bytes, limit_bytes })?;
         self.extend(from_bytes, len_bytes)?;
-        self.len_bytes.store(len_bytes, Ordering::Release);
-        self.writable_bytes.store(len_bytes, Ordering::Release);
+        self.journal.region.lengthen(len_bytes);
         Ok(())
     }
 
@@ -262,7 +235,7 @@ impl<F: File> Journaled<F> {
         let full = full_or_failed(to_bytes);
         self.journal.base.allocate(from_bytes..to_bytes).map_err(full)?;
         self.journal.sync_base()?;
-        self.journal.memory.extend(from_bytes..to_bytes).map_err(full)?;
+        self.journal.region.memory.extend(from_bytes..to_bytes).map_err(full)?;
         match self.journal.room(1, 0) {
             Some(mut append) => append.buffer.push_growth(to_bytes),
             None => self.journal.healthy()?,
@@ -287,7 +260,7 @@ impl<F: File> Drop for Journaled<F> {
 
 impl<F: File> fmt::Debug for Journaled<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Journaled").field("len_bytes", &self.len_bytes).finish_non_exhaustive()
+        f.debug_struct("Journaled").field("len_bytes", &self.journal.region.len_bytes()).finish_non_exhaustive()
     }
 }
 
@@ -300,11 +273,12 @@ pub(crate) fn full_or_failed(wanted_bytes: u64) -> impl Fn(io::Error) -> MediumE
     }
 }
 
-fn reserve(len_bytes: u64, options: &JournalOptions) -> Result<Memory, JournalError> {
+/// Memory of zeros.
+fn reserve(len_bytes: u64, options: &JournalOptions) -> Result<Region, JournalError> {
     let memory = Memory::reserve(options.reserve_bytes, len_bytes, options.huge_pages);
     let memory = memory.map_err(JournalError::memory(len_bytes))?;
     memory.extend(0..len_bytes).map_err(JournalError::memory(len_bytes))?;
-    Ok(memory)
+    Ok(Region::new(memory, len_bytes, options.writable))
 }
 
 fn os_error(error: MediumError) -> io::Error {

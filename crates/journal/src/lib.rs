@@ -2,8 +2,8 @@
 //!
 //! Programs load from and store to memory of this process ([`Journaled`] is a [`pmem::Medium`]). What they flush or publish
 //! is appended to a *log*; what they wait for is in the log, and the log synced. A *checkpoint* applies the log to the
-//! *base*, a file that looks like the region, and then the log's room is used again. Opening loads the base and replays
-//! the log.
+//! *base*, a file that looks like the region, and then the log's room is used again. Opening reads the log; the base is
+//! read, and the log's entries are applied, block by block when somebody needs them, and by a thread.
 //!
 //! # Invariants
 //! - Of whatever is stored under the rules of `Medium` the log has the records in the order of the stores (`buffer`). So
@@ -11,17 +11,22 @@
 //! - The base is a prefix of the log, once that prefix is replayed over it: the checkpoint applies what the log has made
 //!   durable and nothing else, and no part of the log is overwritten before the base is durable (`checkpoint`).
 //! - Nobody is told of durability by the caller of a sync that failed, nor by any later one (`journal`).
+//! - Nobody sees a block of memory, stores to it or appends any of it before it has the base's bytes and, over them, all
+//!   entries that were replayed (`loading`, `redo`).
 //! - Readers append nothing and wait for nothing but the durability of a word that they met before its writer has waited.
 //! - Who does not wait itself leaves the word as it is, and has a receipt (`receipt`).
 //!
 //! The write orders and what a crash after each step leaves: `writer` for the log, `checkpoint` for the base, `recover` for
-//! opening. The bytes are drawn in `frame` and `segment`.
+//! opening, `loading` for a block. The bytes are drawn in `frame` and `segment`.
 //!
 //! # Lock order
 //! checkpoint -> slots, discards; a lane -> writer -> slots, buffer; below all of them a file's handle to sync with.
-//! Whoever holds `writer` may wait for a checkpoint. `buffer` is a leaf: no other lock is taken, nor any file used, under it.
+//! Whoever holds `writer` may wait for a checkpoint. `buffer` is a leaf: no other lock is taken, nor any file used, under it;
+//! so whoever is about to take it sees before that what he reads or stores is in memory. Loading holds no lock while it reads,
+//! and its own locks are leaves; of a block that cannot be read it tells the slots.
 
 mod apply;
+mod blocks;
 mod buffer;
 mod checkpoint;
 mod close;
@@ -33,7 +38,7 @@ mod frame;
 mod group;
 mod journal;
 mod journaled;
-mod load;
+mod loading;
 mod medium;
 mod notifier;
 mod options;
@@ -41,6 +46,8 @@ mod os_file;
 mod published;
 mod receipt;
 mod recover;
+mod redo;
+mod region;
 mod segment;
 mod slots;
 mod tail;
@@ -49,7 +56,7 @@ mod turns;
 mod writer;
 
 pub use error::{JournalError, Which};
-pub use figures::{Figures, Opening};
+pub use figures::{Figures, Loaded, Opening};
 pub use file::File;
 pub use journaled::{Files, Journaled, OpenProgress};
 pub use notifier::Notifier;

@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pmem::{Canary, Durability, Level, Medium, MediumError, Offset, Slot, Span, Ticket, Waited};
+use pmem::{Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Slot, Span, Ticket, Waited};
 
 use crate::journaled::PAGE_BYTES;
 use crate::{File, Journaled};
@@ -15,12 +15,28 @@ impl<F: File> Journaled<F> {
     /// If they lie outside the region, or the region was opened for reading.
     #[inline(always)]
     fn target(&self, at: Offset, len_bytes: u64) -> *mut u8 {
-        let writable_bytes = self.writable_bytes.load(Ordering::Acquire);
+        let writable_bytes = self.journal.region.writable_bytes();
         if at.span(len_bytes).end().is_none_or(|end| end > writable_bytes) {
-            refuse(at, len_bytes, writable_bytes);
+            self.target_slowly(at, len_bytes);
         }
         // SAFETY: the bytes lie in the region (just checked), all of which is one piece of memory.
-        unsafe { self.journal.memory.base().as_ptr().add(at.0 as usize) }
+        unsafe { self.journal.region.memory.base().as_ptr().add(at.0 as usize) }
+    }
+
+    /// # Panics
+    /// As for [`Journaled::target`].
+    #[cold]
+    #[inline(never)]
+    fn target_slowly(&self, at: Offset, len_bytes: u64) {
+        let region_bytes = if self.is_writable() { self.len_bytes() } else { 0 };
+        let is_inside = at.span(len_bytes).end().is_some_and(|end| end <= region_bytes);
+        assert!(
+            is_inside,
+            "{len_bytes} bytes at offset {:#x} lie outside the {region_bytes} bytes that may be stored to",
+            at.0
+        );
+        // What is lost may be stored to: nothing of that becomes durable.
+        let _ = self.journal.reach_slowly(at.span(len_bytes));
     }
 
     /// The atomic word at `at`, which may be stored to.
@@ -73,23 +89,17 @@ impl<F: File> Journaled<F> {
     }
 }
 
-#[cold]
-#[inline(never)]
-fn refuse(at: Offset, len_bytes: u64, writable_bytes: u64) -> ! {
-    panic!("{len_bytes} bytes at offset {:#x} lie outside the {writable_bytes} bytes that may be stored to", at.0)
-}
-
 // SAFETY: the base is the start of memory of `len_bytes` bytes, aligned to 1 GiB, that was given before the length covered
 // it; it stays put until the medium is dropped, and the length never shrinks.
 unsafe impl<F: File> Medium for Journaled<F> {
     #[inline(always)]
     fn base(&self) -> NonNull<u8> {
-        self.journal.memory.base()
+        self.journal.region.memory.base()
     }
 
     #[inline(always)]
     fn len_bytes(&self) -> u64 {
-        self.len_bytes.load(Ordering::Acquire)
+        self.journal.region.len_bytes()
     }
 
     fn durability(&self) -> Durability {
@@ -108,6 +118,11 @@ unsafe impl<F: File> Medium for Journaled<F> {
     #[inline(always)]
     fn health(&self) -> Result<(), MediumError> {
         self.journal.healthy()
+    }
+
+    #[inline(always)]
+    fn losses(&self) -> Result<(), MediumError> {
+        self.journal.loading.losses()
     }
 
     fn is_journaled(&self) -> bool {
@@ -165,6 +180,9 @@ unsafe impl<F: File> Medium for Journaled<F> {
     /// words' owner stores them. On a poisoned log nothing is stored.
     fn publish(&self, slot: Slot, signature: Option<u64>, position: u64) {
         let is_late = self.breaks(Canary::LogOrderUnlikeStores);
+        // Under the lock no file is used.
+        let line_start = slot.position.0 & !(LINE_BYTES - 1);
+        self.check(Offset(line_start), LINE_BYTES);
         let Some(mut append) = self.journal.room(2, 16) else { return };
         if let Some(signature) = signature {
             if !is_late {
@@ -240,10 +258,34 @@ unsafe impl<F: File> Medium for Journaled<F> {
         let end = span.end().unwrap_or(u64::MAX).min(self.len_bytes());
         let start = span.start.0 - span.start.0 % PAGE_BYTES;
         if start < end && self.in_owner() {
-            self.journal.memory.populate(start..end.next_multiple_of(PAGE_BYTES));
+            self.journal.region.memory.populate(start..end.next_multiple_of(PAGE_BYTES));
         }
     }
 
+    #[inline(always)]
+    fn reach(&self, span: Span) -> Result<(), MediumError> {
+        if span.end().is_none_or(|end| end > self.journal.region.readable_bytes()) {
+            return self.journal.reach_slowly(span);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn peek(&self, at: Offset) -> u64 {
+        let is_absent = at.0 >= self.journal.region.readable_bytes();
+        let peeked = if is_absent { self.journal.peek_slowly(at) } else { None };
+        peeked.unwrap_or_else(|| self.load(at, Ordering::Relaxed))
+    }
+
+    fn expect(&self, span: Span) {
+        self.journal.expect(span);
+    }
+
+    fn expect_peek(&self, at: Offset) {
+        self.journal.expect_page(at);
+    }
+
+    #[inline(always)]
     fn breaks(&self, canary: Canary) -> bool {
         self.journal.log.breaks(canary)
     }

@@ -6,6 +6,7 @@ use pmem::Durability;
 
 use crate::JournalError;
 use crate::frame::{ENTRY_BYTES_MAX, ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES};
+use crate::journaled::PAGE_BYTES;
 use crate::layout::FRAMES_START_BYTES;
 
 /// How a journal is opened.
@@ -13,7 +14,7 @@ use crate::layout::FRAMES_START_BYTES;
 pub struct JournalOptions {
     /// Address range to reserve, and the largest that the region can get.
     pub reserve_bytes: u64,
-    /// False replays into memory and changes no file.
+    /// False changes no file.
     pub writable: bool,
     /// Asks for huge pages of memory.
     pub huge_pages: bool,
@@ -25,9 +26,12 @@ pub struct JournalOptions {
     pub log_bytes_max: u64,
     /// The log's pieces. A journal keeps the length that it was made with.
     pub segment_bytes: u64,
+    /// What of the base is read into memory at once when somebody needs a part of it: whole pages, a power of two.
+    pub block_bytes: u64,
     /// What the files lie on, for stats.
     pub name: &'static str,
-    /// Threads that checkpoint and sync in the background. Without them writers do, when the log is full.
+    /// Threads that checkpoint and sync in the background, and read the base. Without them writers do, when the log is full, and
+    /// whoever needs a part of the base.
     pub background: bool,
 }
 
@@ -43,6 +47,7 @@ impl Default for JournalOptions {
             sync_interval: Duration::from_millis(100),
             log_bytes_max: 256 << 20,
             segment_bytes: 4 << 20,
+            block_bytes: 64 << 10,
             name: "journal",
             background: true,
         }
@@ -63,6 +68,9 @@ impl JournalOptions {
         }
         if self.segment_bytes > u64::from(u32::MAX) {
             return error("a log segment has less than 4 GiB");
+        }
+        if !self.block_bytes.is_power_of_two() || self.block_bytes < PAGE_BYTES {
+            return error("a block of the base has whole pages of 4 KiB, a power of two of them");
         }
         if self.segment_count_max() < 2 {
             return error("the log must have room for two segments");

@@ -17,8 +17,9 @@ use std::io;
 use std::ops::Range;
 
 use crate::error::{JournalError, Which};
-use crate::frame::{Demands, FrameNumber, entries, frame_at};
+use crate::frame::{Demands, FrameNumber, frame_at};
 use crate::layout::FRAMES_START_BYTES;
+use crate::redo::Replayed;
 use crate::segment::{HEADER_BYTES, Header, NoHeader};
 use crate::slots::{Sealed, Slots};
 use crate::writer::Writer;
@@ -43,9 +44,6 @@ pub(crate) struct Log {
     pub(crate) slots: Slots,
     pub(crate) writer: Writer,
 }
-
-/// Takes the bytes that the log has for an offset.
-pub(crate) type Apply<'a> = dyn FnMut(u64, &[u8]) -> Result<(), JournalError> + 'a;
 
 /// The frames of a segment, header and all, that have these numbers, up to the first that is missing.
 pub(crate) fn frames(
@@ -104,37 +102,25 @@ fn read_header<F: File>(log: &F, slot: u64, options: &JournalOptions) -> Result<
     }
 }
 
-/// How long the base must be at least, by the newest header.
-pub(crate) fn region_bytes<F: File>(log: &F, options: &JournalOptions) -> Result<u64, JournalError> {
-    let segments = Chain::read(log, options)?.segments;
-    Ok(segments.last().map_or(0, |(_, header)| header.region_bytes))
-}
-
-/// Steps 1 and 2: `apply` gets offsets and bytes, in order, and says whether they fit; `progress` is told of segments done,
-/// of how many.
+/// Steps 1 and 2: the log's state, and its entries in order. `progress` is told of segments done, of how many.
 pub(crate) fn replay<F: File>(
     log: &F,
     options: &JournalOptions,
-    apply: &mut Apply<'_>,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<Log, JournalError> {
+) -> Result<(Log, Replayed), JournalError> {
     let Chain { mut slots, segments } = Chain::read(log, options)?;
-    let mut region_bytes = segments[0].1.region_bytes;
-    let mut bytes = vec![0; options.segment_bytes as usize];
+    let mut replayed = Replayed::default();
     for (i, (slot, header)) in segments.iter().enumerate() {
         progress(i as u64, segments.len() as u64);
         let start_bytes = slot * options.segment_bytes;
+        let mut bytes = vec![0; options.segment_bytes as usize];
         log.read_at(&mut bytes, start_bytes).map_err(JournalError::io(Which::Log, "read"))?;
         let past = segments.get(i + 1).map_or(u64::MAX, |(_, next)| next.first_sequence);
         let (mut sequence, mut end_bytes) = (header.first_sequence, FRAMES_START_BYTES);
         for frame in frames(&bytes, header.ordinal, header.first_sequence..past, Demands::on(log)) {
-            let at_bytes = start_bytes + end_bytes;
-            for entry in entries(frame) {
-                let (at, bytes) = entry.ok_or(JournalError::Damaged { at_bytes, what: "an entry leaves its frame" })?;
-                match bytes {
-                    [] => region_bytes = region_bytes.max(at),
-                    _ => apply(at, bytes)?,
-                }
+            if !replayed.add(frame, end_bytes) {
+                let at_bytes = start_bytes + end_bytes;
+                return Err(JournalError::Damaged { at_bytes, what: "an entry leaves its frame" });
             }
             sequence += 1;
             end_bytes += frame.len() as u64;
@@ -145,13 +131,16 @@ pub(crate) fn replay<F: File>(
                 what: "a frame is missing that was durable",
             });
         }
+        bytes.truncate(end_bytes as usize);
+        replayed.keep(bytes);
         let sequences = header.first_sequence..sequence;
         slots.sealed.push_back(Sealed { slot: *slot, ordinal: header.ordinal, sequences, end_bytes, end: 0 });
     }
     let newest = slots.sealed.back().expect("a chain has a segment");
+    let region_bytes = segments[0].1.region_bytes.max(replayed.region_bytes);
     let writer = Writer { ordinal: newest.ordinal, sequence: newest.sequences.end, region_bytes, ..Writer::default() };
     let identity = segments[0].1.identity;
-    Ok(Log { identity, slots, writer })
+    Ok((Log { identity, slots, writer }, replayed))
 }
 
 /// Step 3.

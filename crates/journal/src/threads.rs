@@ -1,4 +1,5 @@
-//! The journal's background: one thread for checkpoints, and one that syncs for those who do not wait (`notifier`).
+//! The journal's background: one thread for checkpoints, one that syncs for those who do not wait (`notifier`), and one
+//! that reads the base into memory (`loading`).
 
 use std::io;
 use std::mem;
@@ -7,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 
 use crate::journal::Journal;
-use crate::{File, notifier};
+use crate::{File, loading, notifier};
 
 #[derive(Debug, Default)]
 pub(crate) struct Threads(Vec<JoinHandle<()>>);
@@ -15,6 +16,9 @@ pub(crate) struct Threads(Vec<JoinHandle<()>>);
 impl Threads {
     pub(crate) fn start<F: File>(journal: &Arc<Journal<F>>) -> io::Result<Threads> {
         let mut threads = Threads::default();
+        if journal.options.background && journal.loading.blocks.count() > 0 {
+            threads.run("hikv-load", journal, loading::read_ahead)?;
+        }
         if journal.options.background && journal.options.writable {
             threads.run("hikv-checkpoint", journal, checkpoint)?;
             threads.run("hikv-sync", journal, notifier::sync)?;
@@ -35,6 +39,7 @@ impl Threads {
         drop(journal.slots.lock());
         journal.slots_changed.notify_all();
         journal.requests.close();
+        journal.loading.wake();
         for thread in self.0.drain(..) {
             let ended = thread.join();
             debug_assert!(ended.is_ok(), "a thread of the journal panicked");

@@ -107,6 +107,8 @@ pub enum Canary {
     TornRecordAccepted,
     /// Frames are written to a log segment before its header is durable.
     FramesBeforeHeader,
+    /// A block of the base that is read after opening lacks what the log has for it.
+    LoadedWithoutRedo,
     /// Opening goes on behind the log's end without making durable what it has read up to there.
     TailNotRewritten,
     /// A wait returns before the sync.

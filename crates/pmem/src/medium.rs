@@ -95,6 +95,13 @@ pub enum MediumError {
         /// The region's size.
         region_bytes: u64,
     },
+    /// A part of the region that could not be read when somebody needed it: its bytes are unknown.
+    Unreadable {
+        /// Where it begins.
+        offset: u64,
+        /// The number as in `errno.h`.
+        errno: i32,
+    },
     /// The operating system refused; its error number.
     Os {
         /// The number as in `errno.h`.
@@ -121,6 +128,11 @@ impl fmt::Display for MediumError {
             MediumError::OutOfBounds { offset, len_bytes, region_bytes } => {
                 write!(f, "{len_bytes} bytes at offset {offset:#x} lie outside the region of {region_bytes} bytes")
             }
+            MediumError::Unreadable { offset, errno } => write!(
+                f,
+                "the bytes at offset {offset:#x} could not be read from the disk (error number {errno}): what they held is \
+                 unknown"
+            ),
             MediumError::Os { errno } => write!(f, "the operating system answered with error number {errno}"),
             MediumError::ReadOnly => f.write_str("the store is open for reading only"),
             MediumError::Poisoned { errno } => write!(
@@ -173,6 +185,16 @@ pub unsafe trait Medium: Send + Sync + 'static {
     /// [`MediumError::Poisoned`].
     #[inline(always)]
     fn health(&self) -> Result<(), MediumError> {
+        Ok(())
+    }
+
+    /// What of the region was lost because it could not be read: there words are zeros that say nothing. Whoever concludes
+    /// from words that something is *not* there asks this first.
+    ///
+    /// # Errors
+    /// [`MediumError::Unreadable`].
+    #[inline(always)]
+    fn losses(&self) -> Result<(), MediumError> {
         Ok(())
     }
 
@@ -322,20 +344,46 @@ pub unsafe trait Medium: Send + Sync + 'static {
         self.word(at).load(ordering)
     }
 
-    /// The bytes of `span`.
+    /// As [`Medium::load`] with `Relaxed`, for whoever does not look at the word's neighbours: a medium whose memory is
+    /// still to be filled need not fill it there.
+    #[inline(always)]
+    fn peek(&self, at: Offset) -> u64 {
+        self.load(at, Ordering::Relaxed)
+    }
+
+    /// `span` is about to be read. A hint: where memory is still to be filled it is filled there early.
+    #[inline(always)]
+    fn expect(&self, _span: Span) {}
+
+    /// `at` is about to be peeked at. A hint. Any offset will do.
+    #[inline(always)]
+    fn expect_peek(&self, _at: Offset) {}
+
+    /// Sees that `span` lies in the region, and that its bytes are in memory. Every access comes by here, or by a check of
+    /// its own that does the same.
     ///
     /// # Errors
-    /// [`MediumError::OutOfBounds`] if the span does not lie in the region.
-    ///
-    /// # Safety
-    /// Nobody stores to the span while the slice lives: it is private to the caller, or published and pinned.
+    /// [`MediumError::OutOfBounds`]; [`MediumError::Unreadable`] if a part of it was lost.
     #[inline(always)]
-    unsafe fn item(&self, span: Span) -> Result<&[u8], MediumError> {
+    fn reach(&self, span: Span) -> Result<(), MediumError> {
         let region_bytes = self.len_bytes();
         if span.end().is_none_or(|end| end > region_bytes) {
             let Span { start, len_bytes } = span;
             return Err(MediumError::OutOfBounds { offset: start.0, len_bytes, region_bytes });
         }
+        Ok(())
+    }
+
+    /// The bytes of `span`.
+    ///
+    /// # Errors
+    /// As for [`Medium::reach`].
+    ///
+    /// # Safety
+    /// Nobody stores to the span while the slice lives: it is private to the caller, or published and pinned.
+    #[inline(always)]
+    unsafe fn item(&self, span: Span) -> Result<&[u8], MediumError> {
+        self.reach(span)?;
         // SAFETY: the span lies in the region (just checked), which stays put while `self` is borrowed; the caller
         // promises that nobody stores to it meanwhile.
         Ok(unsafe {
@@ -369,13 +417,12 @@ pub unsafe trait Medium: Send + Sync + 'static {
         unsafe { AtomicU64::from_ptr(self.base().as_ptr().add(at.0 as usize).cast()) }
     }
 
-    /// Panics unless `len_bytes` at `at` lie in the region.
+    /// Panics unless `len_bytes` at `at` lie in the region. What of them was lost is zeros: see [`Medium::losses`].
     #[doc(hidden)]
     #[inline(always)]
     fn check(&self, at: Offset, len_bytes: u64) {
-        let region_bytes = self.len_bytes();
-        if at.span(len_bytes).end().is_none_or(|end| end > region_bytes) {
-            out_of_bounds(at, len_bytes, region_bytes);
+        if let Err(MediumError::OutOfBounds { .. }) = self.reach(at.span(len_bytes)) {
+            out_of_bounds(at, len_bytes, self.len_bytes());
         }
     }
 }

@@ -76,6 +76,11 @@ unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
         self.inner.health()
     }
 
+    #[inline(always)]
+    fn losses(&self) -> Result<(), MediumError> {
+        self.inner.losses()
+    }
+
     fn is_journaled(&self) -> bool {
         self.inner.is_journaled()
     }
@@ -181,6 +186,24 @@ unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
 
     fn counts(&self) -> Option<Counts> {
         self.probe.counts().or_else(|| self.inner.counts())
+    }
+
+    #[inline(always)]
+    fn peek(&self, at: Offset) -> u64 {
+        self.inner.peek(at)
+    }
+
+    fn expect(&self, span: Span) {
+        self.inner.expect(span);
+    }
+
+    fn expect_peek(&self, at: Offset) {
+        self.inner.expect_peek(at);
+    }
+
+    #[inline(always)]
+    fn reach(&self, span: Span) -> Result<(), MediumError> {
+        self.inner.reach(span)
     }
 
     #[inline(always)]

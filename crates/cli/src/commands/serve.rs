@@ -121,17 +121,18 @@ impl Serve {
         let began = Instant::now();
         let store = opening::open(&self.durable.options(), &self.dir)
             .inspect_err(|error| tracing::error!(%error, "not opened"))?;
-        let (took_ms, stats) = (began.elapsed().as_millis() as u64, store.stats());
+        let (took_ms, stats) =
+            (began.elapsed().as_millis() as u64, store.stats_now().map_err(Failure::at_path(&self.dir))?);
         tracing::info!(
             took_ms,
-            counted_ms = began.elapsed().as_millis() as u64,
+            counted = stats.counted,
             items = stats.items,
             region_bytes = stats.region_bytes,
             live_bytes = stats.live_bytes,
             medium = stats.medium,
             durability = stats.durability,
             why = stats.durability_why,
-            loaded_bytes = stats.journal.map(|journal| journal.loaded_bytes),
+            base_bytes = stats.journal.map(|journal| journal.base_bytes),
             replayed_bytes = stats.journal.map(|journal| journal.replayed_bytes),
             "recovered"
         );
@@ -139,9 +140,11 @@ impl Serve {
     }
 
     fn announce(&self, store: &Store, server: &Server, port: Option<&HttpPort>) -> io::Result<()> {
-        let stats = store.stats();
+        // Whoever waits for the address does not wait for a sweep.
+        let stats = store.stats_now().map_err(io::Error::other)?;
         let mut out = io::stdout().lock();
-        writeln!(out, "serving {}, {} items", self.dir.display(), HumanCount(stats.items))?;
+        let items = if stats.counted { HumanCount(stats.items).to_string() } else { "uncounted".to_owned() };
+        writeln!(out, "serving {}, {items} items", self.dir.display())?;
         writeln!(out, "  address     {}, Redis protocol", server.local_addr())?;
         if let Some(addr) = server.local_tls_addr() {
             writeln!(out, "  tls         {addr}, TLS 1.2 and 1.3")?;
@@ -180,13 +183,13 @@ fn read_password(path: &Path) -> Result<Secret, Failure> {
 }
 
 fn describe_journal(durability: &str, journal: &JournalStats) -> String {
-    let [max, loaded, replayed] = [journal.log_max_bytes, journal.loaded_bytes, journal.replayed_bytes].map(HumanBytes);
+    let [max, base, replayed] = [journal.log_max_bytes, journal.base_bytes, journal.replayed_bytes].map(HumanBytes);
     let interval = match durability {
         "buffered" => format!(", synced every {} ms", journal.sync_interval_ms),
         _ => String::new(),
     };
-    let (load, replay) = (journal.load_seconds, journal.replay_seconds);
-    format!("a log of at most {max}{interval}; {loaded} loaded in {load:.2} s, {replayed} replayed in {replay:.2} s")
+    let seconds = journal.replay_seconds;
+    format!("a log of at most {max}{interval}; {replayed} replayed in {seconds:.2} s, {base} read in the background")
 }
 
 fn describe_order(state: &str) -> &str {

@@ -7,7 +7,7 @@
 use heap::PlaceKind;
 use heap::salvage::{Chunk, Head, listed};
 use index::Position;
-use pmem::{Dram, Medium, Offset};
+use pmem::{Dram, Medium, MediumError, Offset};
 
 use super::HiKv;
 use super::item::Item;
@@ -46,6 +46,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             },
         );
         wrong.into_iter().for_each(&mut *damaged);
+        if let (true, Err(MediumError::Unreadable { offset, .. })) = (check.is_done(), self.medium.losses()) {
+            damaged(Damage { offset, what: "a part of the region could not be read".into() });
+        }
         if check.is_done() && check.depth == Depth::Deep && !self.medium.is_writable() && self.heap.is_swept() {
             self.check_unnamed(&mut check.named, damaged)?;
         }

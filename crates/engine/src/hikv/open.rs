@@ -1,7 +1,7 @@
 //! Making and opening a store in a region.
 
 use epoch::Limbo;
-use heap::Heap;
+use heap::{Heap, HeapError};
 use index::PartitionedHash;
 use index::partitioned_hash::{Context, layout::Geometry};
 use parking_lot::Mutex;
@@ -35,13 +35,21 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
     /// are built, and keys are served; counting and free space follow in the background ([`crate::Engine::step`]), unless a
     /// clean image tells.
     pub fn open(medium: M, dram: D) -> Result<HiKv<M, D>, OpenError> {
-        let heap = Heap::open(&medium, dram)?;
+        let opened = HiKv::parts(&medium, dram);
+        // Whatever seemed wrong or right about zeros that stand for what could not be read.
+        medium.losses().map_err(HeapError::from)?;
+        let (heap, index, image, epoch) = opened?;
+        Ok(HiKv::assemble(medium, heap, index, image, epoch))
+    }
+
+    fn parts(medium: &M, dram: D) -> Result<(Heap<D>, PartitionedHash, CleanImage, u32), OpenError> {
+        let heap = Heap::open(medium, dram)?;
         let geometry = geometry(heap.superblock().partition_count)?;
         let limbo = Limbo::default();
-        let index = PartitionedHash::open(Context { medium: &medium, heap: &heap, limbo: &limbo }, geometry)?;
-        let image = CleanImage::adopt(&medium, &heap, &index);
-        let epoch = heap.snapshot_epoch(&medium)?;
-        Ok(HiKv::assemble(medium, heap, index, image, epoch))
+        let index = PartitionedHash::open(Context { medium, heap: &heap, limbo: &limbo }, geometry)?;
+        let image = CleanImage::adopt(medium, &heap, &index);
+        let epoch = heap.snapshot_epoch(medium)?;
+        Ok((heap, index, image, epoch))
     }
 
     fn assemble(medium: M, heap: Heap<D>, index: PartitionedHash, image: CleanImage, epoch: u32) -> HiKv<M, D> {

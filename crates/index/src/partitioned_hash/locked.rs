@@ -50,7 +50,12 @@ impl<'a, M: Medium> LockedHome<'a, M> {
         &self,
         mut visit: impl FnMut(Position) -> Result<Option<R>, E>,
     ) -> Result<Option<Found<R>>, E> {
-        search(self.medium, Searcher::writer(self.batches), self.segment.offset(), self.signature, &mut visit)
+        let found =
+            search(self.medium, Searcher::writer(self.batches), self.segment.offset(), self.signature, &mut visit)?;
+        if found.is_none() {
+            self.medium.losses()?;
+        }
+        Ok(found)
     }
 
     /// The first free entry in the pair.

@@ -88,6 +88,7 @@ impl PartitionedHash {
             // A split may have moved the key to where an insert then put it: 'absent' holds only if none happened.
             let now = self.root().offset(self.geometry, signature);
             if now == segment {
+                medium.losses()?;
                 return Ok(None);
             }
             segment = now;

@@ -100,6 +100,7 @@ impl PartitionedHash {
                 each(entry.signature, entry.position)?;
             }
         }
+        medium.losses()?;
         Ok(self.next_cursor(cursor, segment))
     }
 
@@ -143,6 +144,7 @@ impl PartitionedHash {
             reach_place(cx, offset, segment_place(offset), misplaced);
         }
         drop(frozen);
+        cx.medium.losses().map_err(HeapError::from)?;
         Ok(self.next_cursor(cursor, segment))
     }
 

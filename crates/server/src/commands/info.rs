@@ -127,6 +127,7 @@ fn journal(stats: JournalStats) -> Lines {
         ("log_written_bytes", stats.log_written_bytes.to_string()),
         ("log_sync_count", stats.log_sync_count.to_string()),
         ("sync_interval_ms", stats.sync_interval_ms.to_string()),
+        ("base_bytes", stats.base_bytes.to_string()),
         ("loaded_bytes", stats.loaded_bytes.to_string()),
         ("load_seconds", format!("{:.3}", stats.load_seconds)),
         ("replayed_bytes", stats.replayed_bytes.to_string()),

@@ -48,6 +48,7 @@ pub(crate) fn options() -> JournalOptions {
         level: Durability::Power,
         log_bytes_max: 3 << 14,
         segment_bytes: 1 << 14,
+        block_bytes: 1 << 12,
         background: false,
         ..JournalOptions::default()
     }
@@ -169,6 +170,7 @@ fn broken_journals_are_caught() {
         (Canary::FramesBeforeHeader, filling()),
         (Canary::LivePageInBase, filling()),
         (Canary::RecycledBeforeBase, filling()),
+        (Canary::LoadedWithoutRedo, everyday().remove(0)),
     ] {
         caught(canary, &[script], thorough());
     }

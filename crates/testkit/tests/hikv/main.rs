@@ -8,6 +8,7 @@ mod closes;
 mod compactions;
 mod deferred;
 mod journaled;
+mod lost;
 mod scripts;
 mod snapshots;
 mod subject;

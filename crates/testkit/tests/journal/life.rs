@@ -1,10 +1,12 @@
 //! One life of a region: opened, written to, and ended in one of several ways.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use fastrand::Rng;
-use journal::{JournalError, JournalOptions, Journaled};
+use journal::{JournalError, JournalOptions, Journaled, Which};
 use parking_lot::Mutex;
 use pmem::{Canary, Durability, Level, Medium, MediumError, Offset, Slot, Span};
 use pmem_sim::{Crashable, DiskImage, Fault, Model, SimDisk, SimFile};
@@ -79,6 +81,7 @@ impl Life {
             level: self.level,
             log_bytes_max: 3 * 2 * PAGE_BYTES,
             segment_bytes: 2 * PAGE_BYTES,
+            block_bytes: PAGE_BYTES,
             background: false,
             ..JournalOptions::default()
         }
@@ -90,6 +93,39 @@ impl Life {
 
     fn open(&self) -> Result<Journaled<SimFile>, JournalError> {
         Journaled::open(self.disk.files(), self.options(), &|_| {})
+    }
+
+    /// What a reader finds who changes nothing.
+    fn read(&self) -> Result<Vec<u8>, JournalError> {
+        let options = JournalOptions { writable: false, ..self.options() };
+        let journal = Journaled::open(self.disk.files(), options, &|_| {})?;
+        whole(&journal).map(<[u8]>::to_vec).map_err(lost)
+    }
+
+    /// Opens it. What it shows is compared with `found`, whichever blocks are asked for first, and whatever a checkpoint writes
+    /// meanwhile; or not all is asked for before it is written to.
+    fn open_bit_by_bit(&self, found: &[u8], rng: &mut Rng) -> Result<Journaled<SimFile>, Wrong> {
+        let journal = self.open().map_err(Wrong::DoesNotOpen)?;
+        for _ in 0..rng.usize(0..3) {
+            let page = Offset(rng.u64(0..journal.len_bytes() / PAGE_BYTES) * PAGE_BYTES);
+            let words = page.0 as usize..page.0 as usize + 8;
+            let word = u64::from_ne_bytes(found[words].try_into().expect("a word has eight bytes"));
+            let shown = if rng.bool() { journal.peek(page) } else { journal.load(page, Ordering::Relaxed) };
+            if shown != word && journal.losses().is_ok() {
+                return Err(Wrong::Contents(format!("in the first word of {page:?}")));
+            }
+        }
+        if rng.bool() {
+            let _ = journal.checkpoint();
+        }
+        if rng.u8(0..3) > 0 || journal.health().is_err() {
+            match whole(&journal) {
+                Ok(shown) if shown == found => {}
+                Ok(_) => return Err(Wrong::Contents("when it is read block by block".into())),
+                Err(error) => return Err(Wrong::DoesNotOpen(lost(error))),
+            }
+        }
+        Ok(journal)
     }
 
     /// Opens, writes, ends. What follows, and the images that were looked at.
@@ -110,18 +146,25 @@ impl Life {
 
     /// The next life, or none where power is lost.
     fn live_observed(&self, shared: &Shared, rng: &mut Rng, faults: bool) -> Result<Option<Life>, Wrong> {
-        let journal = match self.open() {
-            Ok(journal) => journal,
-            Err(JournalError::Io { .. }) if faults => {
-                self.disk.fail(None);
-                return Ok(rng.bool().then(|| Life { disk: self.disk.clone(), ..*self }));
-            }
-            Err(error) => return Err(Wrong::DoesNotOpen(error)),
+        let refused = |error| match error {
+            JournalError::Io { .. } if faults => Ok(None),
+            error => Err(Wrong::DoesNotOpen(error)),
         };
-        let found = contents(&journal);
-        if !shared.lock().0.accept(found, self.before) {
+        let found = self.read().map(Some).or_else(refused)?;
+        if let Some(found) = &found
+            && !shared.lock().0.accept(found, self.before)
+        {
             return Err(Wrong::Contents(format!("after opening: {}", shared.lock().0.difference(found))));
         }
+        let opened = found.map(|found| self.open_bit_by_bit(&found, rng)).transpose();
+        let opened = opened.or_else(|wrong| match wrong {
+            Wrong::DoesNotOpen(error) => refused(error),
+            wrong => Err(wrong),
+        })?;
+        let Some(journal) = opened else {
+            self.disk.fail(None);
+            return Ok(rng.bool().then(|| Life { disk: self.disk.clone(), before: Ended::Killed, ..*self }));
+        };
         let op_count = rng.usize(0..OP_COUNT_MAX);
         (0..op_count).try_for_each(|_| self.act(&journal, shared, rng))?;
         Ok(self.end(journal, shared, rng))
@@ -164,7 +207,7 @@ impl Life {
             }
             6..11 => {
                 let at = Offset(rng.u64(64..REGION_BYTES / 8 - 8) * 8);
-                journal.store(at, rng.u64(..), std::sync::atomic::Ordering::Relaxed);
+                journal.store(at, rng.u64(..), Ordering::Relaxed);
                 if rng.bool() {
                     let span = Offset(at.0 + rng.u64(0..4)).span(rng.u64(1..40));
                     note(&[span]);
@@ -244,7 +287,7 @@ impl Life {
     fn examine(&self, crashes: &[Crash]) -> Result<u64, Wrong> {
         for (image, history) in crashes {
             let journal = self.after(image).open().map_err(Wrong::DoesNotOpen)?;
-            let found = contents(&journal);
+            let found = whole(&journal).expect("the disk can be read");
             if !history.allows(found, Ended::WithoutPower) {
                 return Err(Wrong::Contents(format!("after a crash, {image}: {}", history.difference(found))));
             }
@@ -277,11 +320,17 @@ fn disk(disk: SimDisk, canary: Option<Canary>) -> SimDisk {
     }
 }
 
-fn contents(journal: &Journaled<SimFile>) -> &[u8] {
+fn whole(journal: &Journaled<SimFile>) -> Result<&[u8], MediumError> {
     // SAFETY: one thread alone uses the region, and stores nothing while it looks.
-    unsafe { journal.item(Offset(0).span(journal.len_bytes())) }.expect("the region has that length")
+    unsafe { journal.item(Offset(0).span(journal.len_bytes())) }
 }
 
+fn lost(error: MediumError) -> JournalError {
+    JournalError::Io { which: Which::Base, doing: "read", source: io::Error::other(error) }
+}
+
+/// Zeros, where they cannot be read: nothing of them is going to be durable.
 fn bytes_of(journal: &Journaled<SimFile>, span: Span) -> Vec<u8> {
-    contents(journal)[span.start.0 as usize..(span.start.0 + span.len_bytes) as usize].to_vec()
+    // SAFETY: as above.
+    unsafe { journal.item(span) }.map_or_else(|_| vec![0; span.len_bytes as usize], <[u8]>::to_vec)
 }

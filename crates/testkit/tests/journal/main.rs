@@ -5,6 +5,7 @@
 mod deferred;
 mod history;
 mod life;
+mod lost;
 
 use history::History;
 use life::{Life, Wrong};
@@ -80,6 +81,7 @@ fn broken_journals_are_caught() {
         Canary::TornRecordAccepted,
         Canary::FramesBeforeHeader,
         Canary::WaitBeforeSync,
+        Canary::LoadedWithoutRedo,
     ] {
         caught(canary, false);
     }

@@ -1,0 +1,297 @@
+//! Which parts of the region's memory have their bytes yet.
+//!
+//! # States
+//! A block is *absent* until somebody claims it, *loading* while he fills it, and *present* or *lost* from then on.
+//!
+//! # Order
+//! Who claims a block has its memory for himself. He fills it, and then stores the state (Release); whoever has loaded that
+//! (Acquire) sees the block's bytes, and nobody fills it a second time. Who meets a block that another one fills waits. The
+//! last who settles a block is told so, and has seen all of them settled (AcqRel on the count).
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use parking_lot::{Condvar, Mutex};
+
+/// What a block's memory holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum State {
+    /// Zeros.
+    Absent,
+    /// What one thread is writing to it.
+    Loading,
+    /// The region's bytes.
+    Present,
+    /// Zeros: the base could not be read there.
+    Lost,
+}
+
+impl State {
+    fn of(byte: u8) -> State {
+        [State::Absent, State::Loading, State::Present, State::Lost][byte as usize]
+    }
+}
+
+/// A block's state in memory. A model checker's may stand in.
+trait StateWord {
+    fn load(&self, ordering: Ordering) -> u8;
+    fn store(&self, state: u8, ordering: Ordering);
+    fn exchange(&self, current: u8, new: u8, success: Ordering, failure: Ordering) -> bool;
+}
+
+/// How many blocks are unsettled. A model checker's may stand in.
+trait Count {
+    fn take(&self, count: u64, ordering: Ordering) -> u64;
+}
+
+impl StateWord for AtomicU8 {
+    #[inline(always)]
+    fn load(&self, ordering: Ordering) -> u8 {
+        self.load(ordering)
+    }
+
+    fn store(&self, state: u8, ordering: Ordering) {
+        self.store(state, ordering);
+    }
+
+    fn exchange(&self, current: u8, new: u8, success: Ordering, failure: Ordering) -> bool {
+        self.compare_exchange(current, new, success, failure).is_ok()
+    }
+}
+
+impl Count for AtomicU64 {
+    fn take(&self, count: u64, ordering: Ordering) -> u64 {
+        self.fetch_sub(count, ordering)
+    }
+}
+
+#[inline(always)]
+fn state_of(word: &impl StateWord) -> State {
+    State::of(word.load(Ordering::Acquire))
+}
+
+fn claim(word: &impl StateWord) -> bool {
+    // Most are present when the loader comes by: a load changes no line.
+    word.load(Ordering::Relaxed) == State::Absent as u8
+        && word.exchange(State::Absent as u8, State::Loading as u8, Ordering::Acquire, Ordering::Relaxed)
+}
+
+fn settle(words: &[impl StateWord], state: State) {
+    words.iter().for_each(|word| word.store(state as u8, Ordering::Release));
+}
+
+/// True if these were the last.
+fn take_settled(unsettled_count: &impl Count, count: u64) -> bool {
+    unsettled_count.take(count, Ordering::AcqRel) == count
+}
+
+/// The states of all blocks of what a base holds.
+#[derive(Debug)]
+pub(crate) struct Blocks {
+    states: Box<[AtomicU8]>,
+    block_bytes: u64,
+    len_bytes: u64,
+    /// How many are neither present nor lost.
+    unsettled_count: AtomicU64,
+    /// Who waits for a block does so under this.
+    waiting: Mutex<()>,
+    settled: Condvar,
+}
+
+impl Blocks {
+    /// The blocks of `len_bytes`, all absent. The last one may be shorter.
+    pub(crate) fn absent(len_bytes: u64, block_bytes: u64) -> Blocks {
+        let count = len_bytes.div_ceil(block_bytes);
+        Blocks {
+            states: (0..count).map(|_| AtomicU8::new(State::Absent as u8)).collect(),
+            block_bytes,
+            len_bytes,
+            unsettled_count: AtomicU64::new(count),
+            waiting: Mutex::new(()),
+            settled: Condvar::new(),
+        }
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.states.len() as u64
+    }
+
+    /// How many bytes there are.
+    pub(crate) fn len_bytes(&self) -> u64 {
+        self.len_bytes
+    }
+
+    /// How many are in memory, or lost; the last block counts as a whole one.
+    pub(crate) fn settled_bytes(&self) -> u64 {
+        let unsettled_bytes = self.unsettled_count.load(Ordering::Relaxed) * self.block_bytes;
+        self.len_bytes.saturating_sub(unsettled_bytes)
+    }
+
+    /// The blocks that hold bytes of `range`. Behind the last one there is nothing to be loaded.
+    pub(crate) fn touched_by(&self, range: Range<u64>) -> Range<u64> {
+        let end = range.end.min(self.len_bytes).div_ceil(self.block_bytes);
+        (range.start / self.block_bytes).min(end)..end
+    }
+
+    /// The bytes of `blocks`.
+    pub(crate) fn bytes_of(&self, blocks: Range<u64>) -> Range<u64> {
+        blocks.start * self.block_bytes..(blocks.end * self.block_bytes).min(self.len_bytes)
+    }
+
+    pub(crate) fn state(&self, block: u64) -> State {
+        state_of(&self.states[block as usize])
+    }
+
+    /// True for one caller alone, who fills the block and then settles it.
+    pub(crate) fn claim(&self, block: u64) -> bool {
+        claim(&self.states[block as usize])
+    }
+
+    /// Claims the first blocks of `among` that follow one another and are absent, at most `count_max`.
+    pub(crate) fn claim_run(&self, among: Range<u64>, count_max: u64) -> Option<Range<u64>> {
+        let start = among.clone().find(|&block| self.claim(block))?;
+        let past = among.end.min(start + count_max);
+        let end = (start + 1..past).find(|&block| !self.claim(block)).unwrap_or(past);
+        Some(start..end)
+    }
+
+    /// Ends what a claim began; true if nothing is left to be loaded.
+    pub(crate) fn settle(&self, blocks: Range<u64>, state: State) -> bool {
+        settle(&self.states[blocks.start as usize..blocks.end as usize], state);
+        // Whoever has found a block loading holds the lock until he waits.
+        drop(self.waiting.lock());
+        self.settled.notify_all();
+        take_settled(&self.unsettled_count, blocks.end - blocks.start)
+    }
+
+    /// Returns once nobody fills the block, with its state.
+    pub(crate) fn wait(&self, block: u64) -> State {
+        let mut waiting = self.waiting.lock();
+        loop {
+            match self.state(block) {
+                State::Loading => self.settled.wait(&mut waiting),
+                state => return state,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_claimed_once_and_end_at_what_others_have() {
+        let blocks = Blocks::absent(9 * 8 + 1, 8);
+        assert_eq!((blocks.count(), blocks.bytes_of(8..10)), (10, 64..73));
+        assert!(blocks.claim(4) && !blocks.claim(4));
+        assert_eq!(blocks.claim_run(0..10, 3), Some(0..3));
+        assert_eq!(blocks.claim_run(0..10, 3), Some(3..4));
+        assert_eq!(blocks.claim_run(0..10, 9), Some(5..10));
+        assert_eq!(blocks.claim_run(0..10, 9), None);
+        let ends: Vec<bool> =
+            [0..3, 5..10, 3..4, 4..5].map(|run| blocks.settle(run, State::Present)).into_iter().collect();
+        assert_eq!((ends, blocks.settled_bytes()), (vec![false, false, false, true], 73));
+    }
+
+    #[test]
+    fn a_range_touches_blocks_up_to_the_last() {
+        let blocks = Blocks::absent(20, 8);
+        let ranges = [0..1, 7..9, 8..16, 16..99, 20..99, 99..100];
+        assert_eq!(ranges.map(|range| blocks.touched_by(range)), [0..1, 0..2, 1..2, 2..3, 2..3, 3..3]);
+    }
+}
+
+/// Every interleaving of the thread that reads all blocks and of one that needs some, with the reorderings that the memory
+/// model allows. Not under Miri: loom switches stacks in assembly.
+#[cfg(all(test, not(miri)))]
+mod interleavings {
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::sync::atomic::{AtomicU8, AtomicU64};
+    use loom::thread;
+
+    use super::*;
+
+    impl StateWord for AtomicU8 {
+        fn load(&self, ordering: Ordering) -> u8 {
+            self.load(ordering)
+        }
+
+        fn store(&self, state: u8, ordering: Ordering) {
+            self.store(state, ordering);
+        }
+
+        fn exchange(&self, current: u8, new: u8, success: Ordering, failure: Ordering) -> bool {
+            self.compare_exchange(current, new, success, failure).is_ok()
+        }
+    }
+
+    impl Count for AtomicU64 {
+        fn take(&self, count: u64, ordering: Ordering) -> u64 {
+            self.fetch_sub(count, ordering)
+        }
+    }
+
+    /// What a block holds once it is filled.
+    const FILLED: u64 = 7;
+
+    struct World {
+        states: [AtomicU8; 2],
+        memory: [UnsafeCell<u64>; 2],
+        unsettled_count: AtomicU64,
+        is_loaded: AtomicU64,
+    }
+
+    impl World {
+        fn new() -> World {
+            World {
+                states: [0, 1].map(|_| AtomicU8::new(State::Absent as u8)),
+                memory: [0, 1].map(|_| UnsafeCell::new(0)),
+                unsettled_count: AtomicU64::new(2),
+                is_loaded: AtomicU64::new(0),
+            }
+        }
+
+        fn bring(&self, block: usize) {
+            if claim(&self.states[block]) {
+                self.memory[block].with_mut(|memory| {
+                    // SAFETY: the claim gives the block to this thread alone; the model checker objects if it does not.
+                    let memory = unsafe { &mut *memory };
+                    assert_eq!(*memory, 0, "it is filled a second time");
+                    *memory = FILLED;
+                });
+                settle(&self.states[block..=block], State::Present);
+                if take_settled(&self.unsettled_count, 1) {
+                    self.is_loaded.store(1, Ordering::Release);
+                }
+            }
+        }
+
+        /// Reads the block, if it may.
+        fn read(&self, block: usize) {
+            if self.is_loaded.load(Ordering::Acquire) == 1 || state_of(&self.states[block]) == State::Present {
+                // SAFETY: what is present is not filled again; the model checker objects if it is.
+                self.memory[block].with(|memory| assert_eq!(unsafe { *memory }, FILLED));
+            }
+        }
+    }
+
+    #[test]
+    fn who_finds_a_block_present_sees_its_bytes() {
+        loom::model(|| {
+            let world = Arc::new(World::new());
+            let loader = {
+                let world = Arc::clone(&world);
+                thread::spawn(move || (0..2).for_each(|block| world.bring(block)))
+            };
+            world.bring(1);
+            world.read(0);
+            world.read(1);
+            loader.join().unwrap();
+            assert_eq!(world.is_loaded.load(Ordering::Acquire), 1);
+            (0..2).for_each(|block| world.read(block));
+        });
+    }
+}

@@ -1,0 +1,247 @@
+//! Filling memory from the base: whoever needs a block first reads it, and a thread reads the rest.
+//!
+//! # Steps of a block
+//! 1. It is claimed (`blocks`).
+//! 2. Its bytes are read from the base.
+//! 3. What the log has for it and the base may lack is applied (`redo`).
+//! 4. It is present. Nothing was written anywhere, so a crash leaves what opening found.
+//!
+//! # What cannot be read
+//! is lost: the journal is poisoned first, so that nothing can be appended that was concluded from the zeros, and then the
+//! block is settled. Whoever asks for bytes of it has an error; words are zeros, and `Medium::losses` says so.
+
+use std::collections::VecDeque;
+use std::io;
+use std::ops::Range;
+use std::slice;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, RwLock};
+use pmem::{Canary, MediumError, Offset, Span};
+
+use crate::File;
+use crate::blocks::{Blocks, State};
+use crate::journal::Journal;
+use crate::journaled::PAGE_BYTES;
+use crate::redo::Redo;
+
+/// What the thread reads in one call: enough that calls cost nothing, and little enough that who needs a block of it does
+/// not wait long.
+const RUN_BYTES: u64 = 1 << 20;
+
+/// A base on its way into memory.
+#[derive(Debug)]
+pub(crate) struct Loading {
+    pub(crate) blocks: Blocks,
+    /// Empty once all is there.
+    redo: RwLock<Redo>,
+    wanted: Mutex<Wanted>,
+    is_wanted: Condvar,
+    lost: OnceLock<MediumError>,
+    start: Instant,
+    time: OnceLock<Duration>,
+}
+
+/// What the thread is to read.
+#[derive(Debug, Default)]
+struct Wanted {
+    /// Blocks that somebody is about to need.
+    expected: VecDeque<Range<u64>>,
+    /// All others, once somebody said so: from this block on.
+    rest: Option<u64>,
+}
+
+impl Wanted {
+    fn next(&mut self, blocks: &Blocks, count_max: u64) -> Option<Range<u64>> {
+        while let Some(expected) = self.expected.pop_front() {
+            if let Some(run) = blocks.claim_run(expected.clone(), count_max) {
+                self.expected.push_front(run.end..expected.end);
+                return Some(run);
+            }
+        }
+        let run = blocks.claim_run(self.rest?..blocks.count(), count_max);
+        self.rest = Some(run.as_ref().map_or(blocks.count(), |run| run.end));
+        run
+    }
+}
+
+impl Loading {
+    /// Of the first `len_bytes` of a base, which lacks what `redo` has.
+    pub(crate) fn new(len_bytes: u64, block_bytes: u64, redo: Redo) -> Loading {
+        Loading {
+            blocks: Blocks::absent(len_bytes, block_bytes),
+            redo: RwLock::new(redo),
+            wanted: Mutex::default(),
+            is_wanted: Condvar::new(),
+            lost: OnceLock::new(),
+            start: Instant::now(),
+            time: OnceLock::new(),
+        }
+    }
+
+    /// How long it took, or has taken.
+    pub(crate) fn time(&self) -> Duration {
+        self.time.get().copied().unwrap_or_else(|| self.start.elapsed())
+    }
+
+    /// The first thing that could not be read.
+    #[inline(always)]
+    pub(crate) fn losses(&self) -> Result<(), MediumError> {
+        self.lost.get().map_or(Ok(()), |&lost| Err(lost))
+    }
+
+    /// Has the thread look whether it is to go on.
+    pub(crate) fn wake(&self) {
+        drop(self.wanted.lock());
+        self.is_wanted.notify_all();
+    }
+}
+
+impl<F: File> Journal<F> {
+    /// See [`pmem::Medium::reach`], for whoever has found that he must ask.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn reach_slowly(&self, span: Span) -> Result<(), MediumError> {
+        let region_bytes = self.region.len_bytes();
+        let Span { start, len_bytes } = span;
+        let outside = MediumError::OutOfBounds { offset: start.0, len_bytes, region_bytes };
+        let end = span.end().filter(|&end| end <= region_bytes).ok_or(outside)?;
+        // All of them, also behind a lost one: words are loaded and stored to wherever that may be.
+        self.loading.blocks.touched_by(start.0..end).map(|block| self.bring(block)).fold(Ok(()), Result::and)
+    }
+
+    /// Sees that the block is settled, by this thread or another.
+    fn bring(&self, block: u64) -> Result<(), MediumError> {
+        let blocks = &self.loading.blocks;
+        if blocks.state(block) == State::Present {
+            return Ok(());
+        }
+        if blocks.claim(block) {
+            self.load(block..block + 1);
+        }
+        match blocks.wait(block) {
+            State::Lost => self.loading.losses(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Steps 2 to 4 for blocks that the caller has claimed.
+    fn load(&self, run: Range<u64>) {
+        match self.fill(run.clone()) {
+            Ok(()) => self.settle(run, State::Present),
+            Err(error) if run.end - run.start == 1 => self.lose(run, &error),
+            // Not all of them need be lost.
+            Err(_) => run.for_each(|block| self.load(block..block + 1)),
+        }
+    }
+
+    fn fill(&self, run: Range<u64>) -> io::Result<()> {
+        let Range { start, end } = self.loading.blocks.bytes_of(run.clone());
+        // SAFETY: the bytes lie in the memory that was given to the region, and the blocks are this caller's alone.
+        let memory = unsafe {
+            slice::from_raw_parts_mut(self.region.memory.base().as_ptr().add(start as usize), (end - start) as usize)
+        };
+        self.base.read_at(memory, start)?;
+        if self.base.breaks(Canary::LoadedWithoutRedo) {
+            return Ok(());
+        }
+        let redo = self.loading.redo.read();
+        for block in run {
+            let range = self.loading.blocks.bytes_of(block..block + 1);
+            redo.apply(range.start, &mut memory[(range.start - start) as usize..(range.end - start) as usize]);
+        }
+        Ok(())
+    }
+
+    fn settle(&self, run: Range<u64>, state: State) {
+        if self.loading.blocks.settle(run, state) {
+            self.finish_loading();
+        }
+    }
+
+    /// The error first, then the poison, then what shows both.
+    fn lose(&self, block: Range<u64>, error: &io::Error) {
+        let Range { start, end } = self.loading.blocks.bytes_of(block.clone());
+        let _ = self
+            .loading
+            .lost
+            .set(MediumError::Unreadable { offset: start, errno: error.raw_os_error().unwrap_or(libc::EIO) });
+        self.poison(error);
+        // SAFETY: as in `fill`.
+        unsafe { self.region.memory.base().as_ptr().add(start as usize).write_bytes(0, (end - start) as usize) };
+        self.settle(block, State::Lost);
+    }
+
+    /// There is nothing to be loaded any more.
+    pub(crate) fn finish_loading(&self) {
+        *self.loading.redo.write() = Redo::default();
+        let _ = self.loading.time.set(self.loading.start.elapsed());
+        if self.loading.lost.get().is_none() {
+            self.region.finish_loading();
+        }
+        self.loading.wake();
+        self.base.forget_cached();
+    }
+
+    /// See [`pmem::Medium::peek`], for whoever has found that he must ask. A block that stays absent meanwhile is as it was.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn peek_slowly(&self, at: Offset) -> Option<u64> {
+        let blocks = &self.loading.blocks;
+        let touched = blocks.touched_by(at.0..at.0.checked_add(8)?);
+        let is_absent = || touched.clone().all(|block| matches!(blocks.state(block), State::Absent | State::Loading));
+        if touched.is_empty() || !is_absent() {
+            return None;
+        }
+        let mut word = [0; 8];
+        self.base.read_at(&mut word, at.0).ok()?;
+        self.loading.redo.read().apply(at.0, &mut word);
+        is_absent().then_some(u64::from_ne_bytes(word))
+    }
+
+    /// The disk is to read the page of `at`.
+    pub(crate) fn expect_page(&self, at: Offset) {
+        let page = at.0 - at.0 % PAGE_BYTES;
+        let touched = self.loading.blocks.touched_by(page..page + 1);
+        if touched.clone().any(|block| self.loading.blocks.state(block) == State::Absent) {
+            self.base.will_read(page..page + PAGE_BYTES);
+        }
+    }
+
+    /// The thread, if there is one, is to bring `span` before all else.
+    pub(crate) fn expect(&self, span: Span) {
+        let touched = self.loading.blocks.touched_by(span.start.0..span.end().unwrap_or(u64::MAX));
+        if self.options.background && !touched.is_empty() {
+            self.base.will_read(self.loading.blocks.bytes_of(touched.clone()));
+            self.loading.wanted.lock().expected.push_back(touched);
+            self.loading.is_wanted.notify_one();
+        }
+    }
+
+    /// The thread, if there is one, is to bring all that is absent.
+    pub(crate) fn load_rest(&self) {
+        self.loading.wanted.lock().rest.get_or_insert(0);
+        self.loading.is_wanted.notify_all();
+    }
+}
+
+/// Reads what is wanted until there is nothing left, or the journal closes.
+pub(crate) fn read_ahead<F: File>(journal: &Journal<F>) {
+    let Loading { blocks, wanted, is_wanted, time, .. } = &journal.loading;
+    let count_max = (RUN_BYTES / journal.options.block_bytes).max(1);
+    let next = || {
+        let mut wanted = wanted.lock();
+        while time.get().is_none() && !journal.is_closing.load(Ordering::Acquire) {
+            match wanted.next(blocks, count_max) {
+                None => is_wanted.wait(&mut wanted),
+                run => return run,
+            }
+        }
+        None
+    };
+    while let Some(run) = next() {
+        journal.load(run);
+    }
+}

@@ -1,0 +1,169 @@
+//! The replayed log in memory: what each block of the base lacks.
+//!
+//! A block's entries are applied to it, in their order, once its bytes were read from the base; until then they stay here.
+//! Meanwhile a checkpoint may write the base, and while a block is absent it writes there only what these entries say:
+//! nobody has flushed anything of a block that he could not have stored to. So whatever mixture of old and new a read of the
+//! base finds, every byte in which they differ is one that the entries set.
+
+use std::ops::Range;
+
+use crate::error::JournalError;
+use crate::frame::{ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES, entries};
+
+/// An entry: the offset of its bytes, and where they lie among the segments.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    at: u64,
+    segment: u32,
+    start: u32,
+    len: u32,
+}
+
+/// Entries as they are read from the log.
+#[derive(Debug, Default)]
+pub(crate) struct Replayed {
+    segments: Vec<Vec<u8>>,
+    changes: Vec<Change>,
+    /// The longest that the region is said to be.
+    pub(crate) region_bytes: u64,
+    /// Where the last entry's bytes end.
+    pub(crate) end: u64,
+}
+
+impl Replayed {
+    /// Adds the entries of `frame`, which begins at `at` of the segment that is kept next; false if one does not fit its
+    /// frame.
+    pub(crate) fn add(&mut self, frame: &[u8], at: u64) -> bool {
+        let mut start = at as usize + FRAME_HEADER_BYTES;
+        for entry in entries(frame) {
+            let Some((at, bytes)) = entry else { return false };
+            start += ENTRY_HEADER_BYTES;
+            if bytes.is_empty() {
+                self.region_bytes = self.region_bytes.max(at);
+            } else {
+                let change =
+                    Change { at, segment: self.segments.len() as u32, start: start as u32, len: bytes.len() as u32 };
+                self.changes.push(change);
+                self.end = self.end.max(at.saturating_add(bytes.len() as u64));
+            }
+            start += bytes.len().next_multiple_of(8);
+        }
+        true
+    }
+
+    /// Keeps the segment whose frames were added since the last one.
+    pub(crate) fn keep(&mut self, segment: Vec<u8>) {
+        self.segments.push(segment);
+    }
+}
+
+/// Entries by block.
+#[derive(Debug, Default)]
+pub(crate) struct Redo {
+    segments: Vec<Vec<u8>>,
+    /// Those of a block together, in the order of the log; one that touches two blocks is there twice.
+    changes: Vec<Change>,
+    /// Where each block's begin, and the last one's end.
+    starts: Vec<usize>,
+    block_bytes: u64,
+}
+
+impl Redo {
+    /// # Errors
+    /// [`JournalError::Truncated`] if the entries reach beyond `base_bytes`.
+    pub(crate) fn of(replayed: Replayed, block_bytes: u64, base_bytes: u64) -> Result<Redo, JournalError> {
+        let Replayed { segments, changes: found, end, .. } = replayed;
+        if end > base_bytes {
+            return Err(JournalError::Truncated { base_bytes, region_bytes: end });
+        }
+        let blocks_of =
+            |change: &Change| change.at / block_bytes..(change.at + u64::from(change.len)).div_ceil(block_bytes);
+        let mut starts = vec![0; end.div_ceil(block_bytes) as usize + 1];
+        for block in found.iter().flat_map(blocks_of) {
+            starts[block as usize + 1] += 1;
+        }
+        for block in 1..starts.len() {
+            starts[block] += starts[block - 1];
+        }
+        let mut next = starts.clone();
+        let mut changes = vec![Change { at: 0, segment: 0, start: 0, len: 0 }; starts[starts.len() - 1]];
+        for change in &found {
+            for block in blocks_of(change) {
+                changes[next[block as usize]] = *change;
+                next[block as usize] += 1;
+            }
+        }
+        Ok(Redo { segments, changes, starts, block_bytes })
+    }
+
+    /// Applies what concerns `bytes`, which lie at `at`, all in one block.
+    pub(crate) fn apply(&self, at: u64, bytes: &mut [u8]) {
+        let block = (at / self.block_bytes.max(1)) as usize;
+        let [start, past] = [block, block + 1].map(|i| self.starts.get(i).copied());
+        let (Some(start), Some(past)) = (start, past) else { return };
+        for change in &self.changes[start..past] {
+            let common = common(change.at..change.at + u64::from(change.len), at..at + bytes.len() as u64);
+            if let Some(common) = common {
+                let stored = &self.segments[change.segment as usize][change.start as usize..][..change.len as usize];
+                bytes[part(&common, at)].copy_from_slice(&stored[part(&common, change.at)]);
+            }
+        }
+    }
+}
+
+fn common(one: Range<u64>, other: Range<u64>) -> Option<Range<u64>> {
+    let common = one.start.max(other.start)..one.end.min(other.end);
+    (!common.is_empty()).then_some(common)
+}
+
+/// The place of `range` in what begins at `start`.
+fn part(range: &Range<u64>, start: u64) -> Range<usize> {
+    (range.start - start) as usize..(range.end - start) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::{pad, push_entry_head};
+    use pmem::Offset;
+
+    #[test]
+    fn each_block_gets_its_part_of_every_entry_in_order() {
+        let mut replayed = Replayed::default();
+        let mut expected = [0; 64];
+        for (number, list) in
+            [vec![(3, 8), (14, 5), (60, 4)], vec![(0, 40), (15, 1)], vec![(30, 20)]].iter().enumerate()
+        {
+            let mut frame = vec![0; FRAME_HEADER_BYTES];
+            for &(at, len) in list {
+                let bytes: Vec<u8> = (0..len).map(|i| (1 + number * 80 + at + i) as u8).collect();
+                push_entry_head(&mut frame, Offset(at as u64), len);
+                frame.extend(&bytes);
+                pad(&mut frame);
+                expected[at..at + len].copy_from_slice(&bytes);
+            }
+            assert!(replayed.add(&frame, 7));
+            replayed.keep([vec![0xff; 7], frame].concat());
+        }
+        let redo = Redo::of(replayed, 16, 64).unwrap();
+        let mut found = [0; 64];
+        for (i, block) in found.chunks_mut(16).enumerate() {
+            redo.apply(i as u64 * 16, block);
+        }
+        assert_eq!(found, expected);
+        let mut word = [0; 8];
+        redo.apply(40, &mut word);
+        assert_eq!(word, expected[40..48]);
+    }
+
+    #[test]
+    fn an_entry_behind_the_base_is_refused() {
+        let mut frame = vec![0; FRAME_HEADER_BYTES];
+        push_entry_head(&mut frame, Offset(60), 8);
+        frame.extend([1; 8]);
+        let mut replayed = Replayed::default();
+        assert!(replayed.add(&frame, 0));
+        let error = Redo::of(replayed, 16, 64).unwrap_err();
+        assert!(matches!(error, JournalError::Truncated { base_bytes: 64, region_bytes: 68 }), "{error}");
+    }
+}

@@ -1,0 +1,102 @@
+//! The region's memory, and how much of it may be touched without a question.
+//!
+//! While some of the base is not in memory yet the lengths that accesses are compared with are 0, so that the one comparison
+//! that keeps them within the region also has them ask whether their bytes are there (`loading`).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use pmem_os::Memory;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Region {
+    pub(crate) memory: Memory,
+    len_bytes: AtomicU64,
+    readable_bytes: AtomicU64,
+    writable_bytes: AtomicU64,
+    is_writable: bool,
+    /// Whether all of the base is in memory. Held while lengths change.
+    is_loaded: Mutex<bool>,
+}
+
+impl Region {
+    /// A region whose memory is still to be loaded.
+    pub(crate) fn new(memory: Memory, len_bytes: u64, is_writable: bool) -> Region {
+        Region {
+            memory,
+            len_bytes: len_bytes.into(),
+            readable_bytes: 0.into(),
+            writable_bytes: 0.into(),
+            is_writable,
+            is_loaded: false.into(),
+        }
+    }
+
+    /// The length.
+    #[inline(always)]
+    pub(crate) fn len_bytes(&self) -> u64 {
+        self.len_bytes.load(Ordering::Acquire)
+    }
+
+    /// Up to where everything is in memory: the length, or 0.
+    #[inline(always)]
+    pub(crate) fn readable_bytes(&self) -> u64 {
+        self.readable_bytes.load(Ordering::Acquire)
+    }
+
+    /// Up to where everything is in memory and may be stored to: the length, or 0.
+    #[inline(always)]
+    pub(crate) fn writable_bytes(&self) -> u64 {
+        self.writable_bytes.load(Ordering::Acquire)
+    }
+
+    /// It has got longer: there is memory up to `to_bytes`.
+    pub(crate) fn lengthen(&self, to_bytes: u64) {
+        let is_loaded = self.is_loaded.lock();
+        self.len_bytes.store(to_bytes, Ordering::Release);
+        if *is_loaded {
+            self.open_up();
+        }
+    }
+
+    /// All of the base is in memory, as far as it will ever be.
+    pub(crate) fn finish_loading(&self) {
+        let mut is_loaded = self.is_loaded.lock();
+        *is_loaded = true;
+        self.open_up();
+    }
+
+    /// The caller holds the lock.
+    fn open_up(&self) {
+        let len_bytes = self.len_bytes();
+        self.readable_bytes.store(len_bytes, Ordering::Release);
+        if self.is_writable {
+            self.writable_bytes.store(len_bytes, Ordering::Release);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lengths(region: &Region) -> [u64; 3] {
+        [region.len_bytes(), region.readable_bytes(), region.writable_bytes()]
+    }
+
+    #[test]
+    fn growth_and_the_end_of_loading_may_come_in_either_order() {
+        let memory = || Memory::reserve(4096, 4096, false).unwrap();
+        let region = Region::new(memory(), 10, true);
+        region.lengthen(20);
+        assert_eq!(lengths(&region), [20, 0, 0]);
+        region.finish_loading();
+        assert_eq!(lengths(&region), [20, 20, 20]);
+        region.lengthen(30);
+        assert_eq!(lengths(&region), [30, 30, 30]);
+        let to_read = Region::new(memory(), 10, false);
+        to_read.finish_loading();
+        assert_eq!(lengths(&to_read), [10, 10, 0]);
+    }
+}

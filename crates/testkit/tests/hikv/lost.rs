@@ -1,0 +1,108 @@
+//! A store whose disk cannot read some of the base, whichever part: a key is there, or an error says why it may be.
+
+use engine::{Engine, Error, HiKv, HostDram, Progress};
+use heap::Parameters;
+use index::partitioned_hash::Cursor;
+use journal::Journaled;
+use pmem::MediumError;
+use pmem_sim::{Crashable, Fault, Model, SimDisk, SimFile};
+
+use crate::journaled::options;
+use crate::subject::REGION_BYTES;
+
+const KEY_COUNT: u8 = 40;
+
+type Store = HiKv<Journaled<SimFile>, HostDram>;
+
+fn value(key: u8) -> Vec<u8> {
+    vec![key; 1000]
+}
+
+/// Each item lies in another block, or nearly so.
+fn filled(is_closed: bool) -> SimDisk {
+    let disk = SimDisk::new(0, Model::Disk);
+    let journal = Journaled::create(disk.files(), REGION_BYTES, [7; 16], options()).unwrap();
+    let parameters = Parameters { uuid: [7; 16], hash_seed: 1, partition_count: 1, region_bytes: REGION_BYTES };
+    let store = HiKv::format(journal, HostDram, &parameters).unwrap();
+    (0..KEY_COUNT).for_each(|key| store.put(&[key], &value(key)).unwrap());
+    while store.step().unwrap() == Progress::More {}
+    if is_closed {
+        store.close().unwrap();
+    }
+    disk
+}
+
+/// Everything is asked for; how many answers were errors.
+fn error_count(store: &Store) -> usize {
+    let mut error_count = 0;
+    let mut note = |error: Error| {
+        assert!(
+            matches!(error, Error::Medium(MediumError::Unreadable { .. } | MediumError::Poisoned { .. })),
+            "{error}"
+        );
+        error_count += 1;
+    };
+    for key in 0..KEY_COUNT {
+        let mut found = Vec::new();
+        match store.get(&[key], &mut |_, bytes| found = bytes.to_vec()) {
+            Ok(is_there) => assert!(is_there && found == value(key), "key {key}"),
+            Err(error) => note(error),
+        }
+        match store.delete(&[KEY_COUNT + key]) {
+            Ok(was_there) => assert!(!was_there),
+            Err(error) => note(error),
+        }
+    }
+    match store.len() {
+        Ok(count) => assert_eq!(count, u64::from(KEY_COUNT)),
+        Err(error) => note(error),
+    }
+    let (mut cursor, mut walked) = (Cursor::default(), 0);
+    let whole = loop {
+        match store.walk(cursor, &mut |_, _| walked += 1) {
+            Ok(next) if next.is_done() => break Ok(()),
+            Ok(next) => cursor = next,
+            Err(error) => break Err(error),
+        }
+    };
+    match whole {
+        Ok(()) => assert_eq!(walked, KEY_COUNT),
+        Err(error) => note(error),
+    }
+    error_count
+}
+
+fn whichever_read_fails(is_closed: bool) {
+    let disk = filled(is_closed);
+    let (mut refused_count, mut lost_count) = (0, 0);
+    for number in 1.. {
+        disk.fail(Some(Fault::Error(disk.operation_count() + number)));
+        let before = disk.operation_count();
+        let opened = Journaled::open(disk.files(), options(), &|_| {}).map(|journal| HiKv::open(journal, HostDram));
+        match opened {
+            Ok(Ok(store)) => {
+                let is_lost = error_count(&store) > 0;
+                assert!(!is_lost || store.health().is_err(), "what lost something writes nothing");
+                lost_count += usize::from(is_lost);
+            }
+            Ok(Err(_)) | Err(_) => refused_count += 1,
+        }
+        if disk.operation_count() < before + number {
+            break;
+        }
+    }
+    disk.fail(None);
+    let journal = Journaled::open(disk.files(), options(), &|_| {}).unwrap();
+    assert_eq!(error_count(&HiKv::open(journal, HostDram).unwrap()), 0);
+    assert!(refused_count > 5 && lost_count > 10, "{refused_count} were refused, {lost_count} lost something");
+}
+
+#[test]
+fn no_key_is_absent_because_a_crashed_store_cannot_be_read() {
+    whichever_read_fails(false);
+}
+
+#[test]
+fn no_key_is_absent_because_a_closed_store_cannot_be_read() {
+    whichever_read_fails(true);
+}

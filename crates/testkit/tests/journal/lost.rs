@@ -1,0 +1,93 @@
+//! A disk that cannot read some of the base, long after the journal was opened.
+
+use std::sync::atomic::Ordering;
+
+use journal::{JournalOptions, Journaled};
+use pmem::{Level, Medium, MediumError, Offset, Slot};
+use pmem_sim::{Crashable, Fault, Model, SimDisk, SimFile};
+
+/// What the simulated disk answers.
+const EIO: i32 = 5;
+
+const PAGE_BYTES: u64 = 4096;
+const PAGE_COUNT: u64 = 5;
+const LOST_PAGE: u64 = 3;
+
+fn options() -> JournalOptions {
+    JournalOptions {
+        reserve_bytes: 1 << 30,
+        huge_pages: false,
+        log_bytes_max: 4 * PAGE_BYTES,
+        segment_bytes: 2 * PAGE_BYTES,
+        block_bytes: PAGE_BYTES,
+        background: false,
+        ..JournalOptions::default()
+    }
+}
+
+fn open(disk: &SimDisk) -> Journaled<SimFile> {
+    Journaled::open(disk.files(), options(), &|_| {}).expect("opening reads nothing of the base")
+}
+
+/// Each page begins with a number of its own.
+fn disk() -> SimDisk {
+    let disk = SimDisk::new(0, Model::Disk);
+    let journal = Journaled::create(disk.files(), PAGE_COUNT * PAGE_BYTES, [1; 16], options()).unwrap();
+    for page in 0..PAGE_COUNT {
+        journal.publish(slot(page), None, page + 100);
+    }
+    journal.wait(journal.commit(Level::Strongest)).unwrap();
+    drop(journal);
+    disk
+}
+
+fn slot(page: u64) -> Slot {
+    let start = Offset(page * PAGE_BYTES);
+    Slot { signature: start.plus(8), position: start }
+}
+
+fn first_word(journal: &Journaled<SimFile>, page: u64) -> u64 {
+    journal.load(slot(page).position, Ordering::Acquire)
+}
+
+#[test]
+fn a_block_that_cannot_be_read_is_an_error_and_nothing_is_written_any_more() {
+    let disk = disk();
+    let journal = open(&disk);
+    assert_eq!((first_word(&journal, 0), journal.losses()), (100, Ok(())));
+    disk.fail(Some(Fault::Error(disk.operation_count() + 1)));
+    let lost = Err(MediumError::Unreadable { offset: LOST_PAGE * PAGE_BYTES, errno: EIO });
+    assert_eq!((first_word(&journal, LOST_PAGE), journal.losses()), (0, lost));
+    // SAFETY: one thread alone uses the region.
+    let item = |span| unsafe { journal.item(span) }.map(<[u8]>::len);
+    assert_eq!(item(slot(LOST_PAGE).position.span(8)).map(drop), lost);
+    assert_eq!(item(Offset(0).span(PAGE_COUNT * PAGE_BYTES)).map(drop), lost, "a span with a lost part");
+    assert_eq!(item(slot(1).position.span(8)), Ok(8));
+    assert_eq!(first_word(&journal, 4), 104, "what can be read is read");
+
+    assert_eq!(journal.health(), Err(MediumError::Poisoned { errno: EIO }));
+    journal.publish(slot(LOST_PAGE), None, 7);
+    journal.publish(slot(2), None, 7);
+    assert_eq!(journal.wait(journal.commit(Level::Strongest)), Err(MediumError::Poisoned { errno: EIO }));
+    assert!(journal.checkpoint().is_err());
+    drop(journal);
+
+    let journal = open(&disk);
+    let found: Vec<u64> = (0..PAGE_COUNT).map(|page| first_word(&journal, page)).collect();
+    assert_eq!((found, journal.losses()), ((100..100 + PAGE_COUNT).collect(), Ok(())));
+}
+
+#[test]
+fn a_peek_that_fails_has_the_block_read() {
+    let disk = disk();
+    let journal = open(&disk);
+    assert_eq!(journal.peek(slot(LOST_PAGE).position), 100 + LOST_PAGE);
+    let next = disk.operation_count() + 1;
+    disk.fail(Some(Fault::Error(next)));
+    assert_eq!(
+        (journal.peek(slot(LOST_PAGE).position), journal.losses()),
+        (100 + LOST_PAGE, Ok(())),
+        "it is tried again"
+    );
+    assert!(disk.operation_count() > next);
+}
