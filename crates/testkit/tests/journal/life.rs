@@ -146,11 +146,7 @@ impl Life {
 
     /// The next life, or none where power is lost.
     fn live_observed(&self, shared: &Shared, rng: &mut Rng, faults: bool) -> Result<Option<Life>, Wrong> {
-        let refused = |error| match error {
-            JournalError::Io { .. } if faults => Ok(None),
-            error => Err(Wrong::DoesNotOpen(error)),
-        };
-        let found = self.read().map(Some).or_else(refused)?;
+        let found = self.read().map(Some).or_else(|error| refused(error, faults))?;
         if let Some(found) = &found
             && !shared.lock().0.accept(found, self.before)
         {
@@ -158,7 +154,7 @@ impl Life {
         }
         let opened = found.map(|found| self.open_bit_by_bit(&found, rng)).transpose();
         let opened = opened.or_else(|wrong| match wrong {
-            Wrong::DoesNotOpen(error) => refused(error),
+            Wrong::DoesNotOpen(error) => refused(error, faults),
             wrong => Err(wrong),
         })?;
         let Some(journal) = opened else {
@@ -323,6 +319,14 @@ fn disk(disk: SimDisk, canary: Option<Canary>) -> SimDisk {
 fn whole(journal: &Journaled<SimFile>) -> Result<&[u8], MediumError> {
     // SAFETY: one thread alone uses the region, and stores nothing while it looks.
     unsafe { journal.item(Offset(0).span(journal.len_bytes())) }
+}
+
+/// Nothing is opened where the disk has failed as it was asked to.
+fn refused<T>(error: JournalError, faults: bool) -> Result<Option<T>, Wrong> {
+    match error {
+        JournalError::Io { .. } if faults => Ok(None),
+        error => Err(Wrong::DoesNotOpen(error)),
+    }
 }
 
 fn lost(error: MediumError) -> JournalError {
