@@ -182,7 +182,6 @@ impl<F: File> Journal<F> {
             self.region.finish_loading();
         }
         self.loading.wake();
-        self.base.forget_cached();
     }
 
     /// See [`pmem::Medium::peek`], for whoever has found that he must ask. A block that stays absent meanwhile is as it was.
@@ -244,4 +243,5 @@ pub(crate) fn read_ahead<F: File>(journal: &Journal<F>) {
     while let Some(run) = next() {
         journal.load(run);
     }
+    journal.base.forget_cached();
 }

@@ -5,11 +5,10 @@
 //!    them to the next open.
 //! 3. The directories are built.
 //!
-//! One header line is read per segment: tens of milliseconds for fifty million items. A medium opened for reading is not
+//! One header line is peeked at per segment: tens of milliseconds for fifty million items. A medium opened for reading is not
 //! changed: a committed split is taken into account without being finished.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
 
 use heap::FEATURE_EXPIRY;
 use pmem::{Dram, Medium, Offset};
@@ -17,8 +16,8 @@ use pmem::{Dram, Medium, Offset};
 use super::batch::{Batches, recover};
 use super::directory::{Directory, Root};
 use super::due::{NEVER, UNKNOWN};
-use super::layout::{Geometry, Header, State};
-use super::recover::{SplitRecord, committed, header};
+use super::layout::{Geometry, Header, PREFIX_BYTES, State};
+use super::recover::{SplitRecord, committed};
 use super::segment::Segment;
 use super::sweep::bury;
 use super::{Context, IndexError, PartitionedHash};
@@ -84,7 +83,7 @@ fn live_header<M: Medium, D: Dram>(
     states: &HashMap<Offset, State>,
     offset: Offset,
 ) -> Result<Option<Header>, ()> {
-    let word = cx.medium.load(offset, Ordering::Acquire);
+    let word = cx.medium.peek(offset);
     if word == 0 {
         return Ok(None);
     }
@@ -99,7 +98,7 @@ fn live_header<M: Medium, D: Dram>(
         }
         return Ok(None);
     }
-    header(cx.medium, offset).map(Some).ok_or(())
+    Header::from_words(word, cx.medium.peek(offset.plus(PREFIX_BYTES))).map(Some).ok_or(())
 }
 
 #[expect(clippy::vec_box, reason = "a table stays where it is: its locks are shared by address")]

@@ -104,8 +104,12 @@ impl Life {
 
     /// Opens it. What it shows is compared with `found`, whichever blocks are asked for first, and whatever a checkpoint writes
     /// meanwhile; or not all is asked for before it is written to.
-    fn open_bit_by_bit(&self, found: &[u8], rng: &mut Rng) -> Result<Journaled<SimFile>, Wrong> {
+    fn open_bit_by_bit(&self, found: &[u8], shared: &Shared, rng: &mut Rng) -> Result<Journaled<SimFile>, Wrong> {
         let journal = self.open().map_err(Wrong::DoesNotOpen)?;
+        // Not before: what a reader sees may lie in the operating system's cache alone.
+        if !shared.lock().0.accept(found, self.before) {
+            return Err(Wrong::Contents(format!("after opening: {}", shared.lock().0.difference(found))));
+        }
         for _ in 0..rng.usize(0..3) {
             let page = Offset(rng.u64(0..journal.len_bytes() / PAGE_BYTES) * PAGE_BYTES);
             let words = page.0 as usize..page.0 as usize + 8;
@@ -146,19 +150,10 @@ impl Life {
 
     /// The next life, or none where power is lost.
     fn live_observed(&self, shared: &Shared, rng: &mut Rng, faults: bool) -> Result<Option<Life>, Wrong> {
-        let refused = |error| match error {
-            JournalError::Io { .. } if faults => Ok(None),
-            error => Err(Wrong::DoesNotOpen(error)),
-        };
-        let found = self.read().map(Some).or_else(refused)?;
-        if let Some(found) = &found
-            && !shared.lock().0.accept(found, self.before)
-        {
-            return Err(Wrong::Contents(format!("after opening: {}", shared.lock().0.difference(found))));
-        }
-        let opened = found.map(|found| self.open_bit_by_bit(&found, rng)).transpose();
+        let found = self.read().map(Some).or_else(|error| refused(error, faults))?;
+        let opened = found.map(|found| self.open_bit_by_bit(&found, shared, rng)).transpose();
         let opened = opened.or_else(|wrong| match wrong {
-            Wrong::DoesNotOpen(error) => refused(error),
+            Wrong::DoesNotOpen(error) => refused(error, faults),
             wrong => Err(wrong),
         })?;
         let Some(journal) = opened else {
@@ -323,6 +318,14 @@ fn disk(disk: SimDisk, canary: Option<Canary>) -> SimDisk {
 fn whole(journal: &Journaled<SimFile>) -> Result<&[u8], MediumError> {
     // SAFETY: one thread alone uses the region, and stores nothing while it looks.
     unsafe { journal.item(Offset(0).span(journal.len_bytes())) }
+}
+
+/// Nothing is opened where the disk has failed as it was asked to.
+fn refused<T>(error: JournalError, faults: bool) -> Result<Option<T>, Wrong> {
+    match error {
+        JournalError::Io { .. } if faults => Ok(None),
+        error => Err(Wrong::DoesNotOpen(error)),
+    }
 }
 
 fn lost(error: MediumError) -> JournalError {

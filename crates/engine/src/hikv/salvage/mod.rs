@@ -22,7 +22,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 use heap::HeapError;
-use pmem::Medium;
+use pmem::{Medium, MediumError};
 
 use crate::{Error, Expiry, OpenError};
 use entries::Run;
@@ -122,5 +122,10 @@ pub fn salvage<M: Medium>(medium: &M, sink: &mut dyn Sink) -> Result<(), Salvage
     };
     let survey = Survey::take(medium, &mut told)?;
     findings.into_iter().for_each(|finding| sink.found(finding));
-    Run::new(medium, &survey, sink).all()
+    Run::new(medium, &survey, sink).all()?;
+    if let Err(MediumError::Unreadable { offset, .. }) = medium.losses() {
+        let what = "the region could not be read here: what it held is not salvaged".into();
+        sink.found(Finding { weight: Weight::Lost, offset, key: None, what });
+    }
+    Ok(())
 }
