@@ -11,6 +11,7 @@ use parking_lot::MutexGuard;
 use pmem::Offset;
 
 use crate::File;
+use crate::dirty::DirtyPages;
 use crate::frame::{ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES, pad, push_entry_head};
 use crate::journal::Journal;
 
@@ -20,13 +21,15 @@ pub(crate) struct Buffer {
     frame: Vec<u8>,
     /// The region's length, if all that was appended counts.
     region_bytes: u64,
+    /// Pages with entries that no checkpoint has taken in.
+    pub(crate) dirty: DirtyPages,
     /// A twin's: what it appends only when somebody commits, the last first.
     pub(crate) held: Vec<(Offset, Vec<u8>)>,
 }
 
 impl Buffer {
-    pub(crate) fn new(region_bytes: u64) -> Buffer {
-        Buffer { frame: vec![0; FRAME_HEADER_BYTES], region_bytes, held: Vec::new() }
+    pub(crate) fn new(region_bytes: u64, dirty: DirtyPages) -> Buffer {
+        Buffer { frame: vec![0; FRAME_HEADER_BYTES], region_bytes, dirty, held: Vec::new() }
     }
 
     /// Takes the frame and leaves `empty`, a vector of any contents, in its place; and the region's length after it.
@@ -42,6 +45,7 @@ impl Buffer {
 
     /// Appends an entry of `len_bytes` at `at` that `fill` adds to the frame.
     pub(crate) fn push(&mut self, at: Offset, len_bytes: usize, fill: impl FnOnce(&mut Vec<u8>)) {
+        self.dirty.mark(at.0, len_bytes as u64);
         push_entry_head(&mut self.frame, at, len_bytes);
         fill(&mut self.frame);
         pad(&mut self.frame);
@@ -60,18 +64,21 @@ impl Buffer {
 
 impl<F: File> Journal<F> {
     /// The buffer, locked, with room for entries of `len_bytes` together; none on a poisoned log. Writes out what is in the
-    /// way, and so may wait for a checkpoint.
+    /// way. Waits for a checkpoint where no segment is free beside the one that is written: what is on its way to the log, a
+    /// frame at a writer and one in the buffer, has room in that one. So no writer waits for a checkpoint, and a
+    /// checkpoint can wait for writers.
     #[inline]
     pub(crate) fn room(&self, entry_count: usize, len_bytes: usize) -> Option<Append<'_, F>> {
         let wanted_bytes = entry_count * ENTRY_HEADER_BYTES + len_bytes.next_multiple_of(8);
         loop {
             self.healthy().ok()?;
             let buffer = self.buffer.lock();
-            if buffer.has_room_for(wanted_bytes, self.options.frame_bytes_max()) {
+            let has_spare = self.has_spare.load(Ordering::Relaxed);
+            if has_spare && buffer.has_room_for(wanted_bytes, self.options.frame_bytes_max()) {
                 return Some(Append { journal: self, before_bytes: buffer.frame.len(), buffer });
             }
             drop(buffer);
-            self.write_out(self.to_be_synced()).ok()?;
+            if has_spare { self.write_out(self.to_be_synced()).map(drop) } else { self.await_spare() }.ok()?;
         }
     }
 }

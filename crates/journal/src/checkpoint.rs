@@ -1,106 +1,142 @@
-//! The checkpoint: sealed segments go into the base, and are free then.
+//! The checkpoint: the base is brought up to what sealed segments have, which are free then.
 //!
 //! # Steps
-//! 1. The entries of every sealed segment are read back from the log and written to the base, a page at a time (`apply`). They
-//!    are durable in the log. Memory is not looked at: it holds what the log may yet lose. *Crash:* the base has any part of
-//!    them, and replay, which begins at the oldest of these segments, writes all of them again.
-//! 2. The base is synced. Space that was discarded before an *earlier* such step is given back (`discards`).
-//! 3. The segments may be overwritten. The next header says which is the oldest now. *Crash:* replay begins where the last
-//!    header says, at this segment or an older one that is still whole.
+//! 1. The marks of dirty pages are taken. Whatever sealed segments have lies in these pages.
+//! 2. Some of the pages are copied from memory, word by word, as they are: with whatever was stored since.
+//! 3. The log is synced up to where it was when they were copied. *Crash:* as before.
+//! 4. They are written to the base. *Crash:* the base has any part of them. Replay begins at the oldest of these segments or
+//!    before, and does not end before all that the copies show; so every word that they show too early is set to what it was,
+//!    and then to what it became. A word that was stored and not flushed may be there, as on memory that is persistent itself.
+//! 5. 2 to 4 for the other pages; then the base is synced. Space that was discarded before an *earlier* such step is given back
+//!    (`discards`).
+//! 6. The segments may be overwritten. The next header says which is the oldest now. *Crash:* replay begins where the last
+//!    header says, at one of these segments or an older one that is still whole.
+//!
+//! Nothing is read, of the log or of the base. Step 3 may need another segment for what was appended meanwhile: `room` sees to
+//! it that there is one.
 
 use std::io;
+use std::mem;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pmem::{Canary, MediumError, Offset};
 
 use crate::File;
-use crate::apply::Changes;
-use crate::frame::Demands;
+use crate::dirty::DirtyPages;
 use crate::journal::Journal;
-use crate::recover::{Unreadable, frames};
-use crate::slots::Sealed;
+use crate::pages::Pages;
 
-/// What is read of the log at a time. A page that changes often is then written once for all of it.
-const GATHERED_BYTES: u64 = 64 << 20;
+/// What is written in one call: a sync of the log does not queue behind more for long.
+const RUN_BYTES_MAX: u64 = 1 << 20;
 
-/// What a disk writes in some milliseconds: so much longer a sync of the log may take meanwhile.
-const WRITE_BACK_BYTES: u64 = 4 << 20;
+/// A run that is shorter goes through the operating system's cache, which then writes many at once.
+const LONG_RUN_BYTES: u64 = 64 << 10;
+
+/// What is copied before the log is synced: syncs cost little beside writing so much.
+const COPIED_BYTES: u64 = 4 << 20;
+
+/// What a checkpoint leaves to the next one.
+#[derive(Debug, Default)]
+pub(crate) struct Checkpoint {
+    /// Marks, none set.
+    unmarked: DirtyPages,
+    copies: Pages,
+}
 
 impl<F: File> Journal<F> {
-    /// Applies what is sealed; false if nothing was.
+    /// Applies what is sealed; false if nothing was. The caller does not hold `writer`.
     pub(crate) fn checkpoint(&self) -> Result<bool, MediumError> {
-        let _alone = self.checkpoint.lock();
-        let batch: Vec<Sealed> = self.slots.lock().sealed.iter().cloned().collect();
-        if batch.is_empty() {
+        let mut own = self.checkpoint.lock();
+        let count = self.slots.lock().sealed.len();
+        if count == 0 {
             return Ok(false);
         }
         self.healthy()?;
-        let gathered_count = (GATHERED_BYTES / self.options.segment_bytes).max(1) as usize;
-        for some in batch.chunks(gathered_count) {
-            self.apply(some).map_err(|error| self.poison(&error))?;
-        }
+        let unmarked = mem::take(&mut own.unmarked);
+        let mut dirty = mem::replace(&mut self.buffer.lock().dirty, unmarked);
+        self.write_pages(&dirty, &mut own.copies)?;
+        dirty.clear();
+        own.unmarked = dirty;
         if !self.base.breaks(Canary::RecycledBeforeBase) {
-            self.write_base_back();
             self.sync_base()?;
         }
         self.punch_discarded();
+        self.recycle(count);
+        Ok(true)
+    }
+
+    /// Step 6.
+    fn recycle(&self, count: usize) {
         let is_next_due = {
             let mut slots = self.slots.lock();
-            slots.recycle(batch.len());
+            slots.recycle(count);
+            self.note_spare(&slots);
             slots.sealed.len() >= self.options.checkpoint_segments()
         };
         self.slots_changed.notify_all();
         if !is_next_due {
             self.base.forget_cached();
         }
-        Ok(true)
     }
 
-    /// A little at a time, so that syncs of the log do not queue behind all of it.
-    fn write_base_back(&self) {
-        let len_bytes = self.base.len().unwrap_or_default();
-        for start in (0..len_bytes).step_by(WRITE_BACK_BYTES as usize) {
-            self.base.write_back(start..len_bytes.min(start + WRITE_BACK_BYTES));
-        }
-    }
-
-    /// Step 1 for some segments.
-    fn apply(&self, batch: &[Sealed]) -> io::Result<()> {
-        let segments = batch.iter().map(|sealed| self.read_back(sealed)).collect::<io::Result<Vec<_>>>()?;
-        let mut changes = Changes::default();
-        for (sealed, segment) in batch.iter().zip(&segments) {
-            let mut count = sealed.sequences.start;
-            for frame in frames(segment, sealed.ordinal, sealed.sequences.clone(), Demands::on(&self.log)) {
-                changes.add(frame)?;
-                count += 1;
-            }
-            if count != sealed.sequences.end {
-                return Err(io::Error::other(Unreadable));
+    /// Steps 2 to 4 for all pages.
+    fn write_pages(&self, dirty: &DirtyPages, copies: &mut Pages) -> Result<(), MediumError> {
+        let (mut runs, mut len_bytes) = (Vec::new(), 0);
+        for run in dirty.runs(RUN_BYTES_MAX) {
+            len_bytes += run.end - run.start;
+            runs.push(run);
+            if len_bytes >= COPIED_BYTES {
+                self.write_runs(&runs, copies)?;
+                (runs, len_bytes) = (Vec::new(), 0);
             }
         }
-        changes.write_to(&self.base, |at, pages| self.copy_live(at, pages))
+        self.write_runs(&runs, copies)
     }
 
-    fn read_back(&self, sealed: &Sealed) -> io::Result<Vec<u8>> {
-        let mut segment = vec![0; sealed.end_bytes as usize];
-        self.log.read_at(&mut segment, sealed.slot * self.options.segment_bytes)?;
-        Ok(segment)
+    fn write_runs(&self, runs: &[Range<u64>], copies: &mut Pages) -> Result<(), MediumError> {
+        copies.clear();
+        runs.iter().try_for_each(|run| self.copy_live(run, copies))?;
+        if !self.base.breaks(Canary::LivePageInBase) {
+            self.wait_synced(self.appended_by_now())?;
+        }
+        self.write_copies(runs, copies).map_err(|error| self.poison(&error))
     }
 
-    /// The broken twin's way.
-    fn copy_live(&self, start: u64, pages: &mut [u8]) {
-        self.reach_slowly(Offset(start).span(pages.len() as u64)).expect("the twin's disk can be read");
-        for (i, word) in pages.chunks_exact_mut(8).enumerate() {
+    /// Up to where there are entries of anything that this thread has seen published: whoever was about to append has done it.
+    fn appended_by_now(&self) -> u64 {
+        let _buffer = self.buffer.lock();
+        self.appended.load(Ordering::Relaxed)
+    }
+
+    /// Step 2 for neighbouring pages.
+    fn copy_live(&self, run: &Range<u64>, copies: &mut Pages) -> Result<(), MediumError> {
+        if run.end > self.region.readable_bytes() {
+            self.reach_slowly(Offset(run.start).span(run.end - run.start))?;
+        }
+        for (i, word) in copies.lengthen((run.end - run.start) as usize).chunks_exact_mut(8).enumerate() {
             // SAFETY: the pages lie in the region, which consists of whole pages; words of it are read atomically.
-            let live = unsafe { &*self.region.memory.base().as_ptr().add(start as usize + i * 8).cast::<AtomicU64>() };
+            let live = unsafe { &*self.region.memory.base().as_ptr().add(run.start as usize + i * 8).cast::<AtomicU64>() };
             word.copy_from_slice(&live.load(Ordering::Relaxed).to_ne_bytes());
         }
+        Ok(())
     }
 
-    /// The broken twin's way.
-    pub(crate) fn apply_frame(&self, frame: &[u8]) -> io::Result<()> {
-        let mut changes = Changes::default();
-        changes.add(frame)?;
-        changes.write_to(&self.base, |at, pages| self.copy_live(at, pages))
+    /// Step 4.
+    fn write_copies(&self, runs: &[Range<u64>], copies: &Pages) -> io::Result<()> {
+        let mut rest = copies.bytes();
+        for run in runs {
+            let (pages, behind) = rest.split_at((run.end - run.start) as usize);
+            rest = behind;
+            if run.end - run.start < LONG_RUN_BYTES {
+                self.base.write_at(pages, run.start)?;
+            } else {
+                self.base.write_through(pages, run.start)?;
+            }
+        }
+        if let (Some(first), Some(last)) = (runs.first(), runs.last()) {
+            self.base.write_back(first.start..last.end);
+        }
+        Ok(())
     }
 }

@@ -1,5 +1,7 @@
 //! What comes before the first write to an opened log, and after the last.
 
+use std::sync::atomic::Ordering;
+
 use pmem::{Canary, MediumError};
 
 use crate::File;
@@ -13,11 +15,8 @@ impl<F: File> Journal<F> {
         if !self.log.breaks(Canary::TailNotRewritten) {
             rewrite_tail(&self.log, &newest, &self.options).map_err(|error| self.poison(&error))?;
         }
-        let is_out_of_slots = {
-            let slots = self.slots.lock();
-            slots.free.is_empty() && slots.count >= self.options.segment_count_max()
-        };
-        if is_out_of_slots {
+        self.keep_spare()?;
+        if !self.has_spare.load(Ordering::Relaxed) {
             // No thread does it yet.
             self.checkpoint()?;
         }
@@ -27,15 +26,17 @@ impl<F: File> Journal<F> {
     /// Everything durable, the base up to date, and a log that needs no replay.
     pub(crate) fn shut(&self) -> Result<(), MediumError> {
         let end = self.write_out(self.to_be_synced())?;
-        let mut writer = self.writer.lock();
-        let is_empty = writer.sequence == writer.first_sequence && self.slots.lock().sealed.is_empty();
-        if is_empty {
-            return Ok(());
+        {
+            let writer = self.writer.lock();
+            let is_empty = writer.sequence == writer.first_sequence && self.slots.lock().sealed.is_empty();
+            if is_empty {
+                return Ok(());
+            }
+            self.seal(&writer)?;
         }
-        self.seal(&writer)?;
-        self.synced.fetch_max(end, std::sync::atomic::Ordering::Release);
+        self.synced.fetch_max(end, Ordering::Release);
         self.checkpoint()?;
-        self.begin_segment(&mut writer)?;
+        self.begin_segment(&mut self.writer.lock())?;
         self.punch_discarded();
         Ok(())
     }

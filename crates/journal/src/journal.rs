@@ -7,6 +7,8 @@ use parking_lot::{Condvar, Mutex};
 use pmem::{Canary, MediumError};
 
 use crate::buffer::Buffer;
+use crate::checkpoint::Checkpoint;
+use crate::dirty::DirtyPages;
 use crate::discards::Discards;
 use crate::loading::Loading;
 use crate::notifier::Requests;
@@ -49,6 +51,8 @@ pub(crate) struct Journal<F> {
     pub(crate) requests: Requests,
 
     pub(crate) slots: Mutex<Slots>,
+    /// Whether one is free; changes with them.
+    pub(crate) has_spare: AtomicBool,
     /// A segment was sealed, or can be used again, or it is time to stop.
     pub(crate) slots_changed: Condvar,
     /// Replay begins at this position or behind it, by the newest header.
@@ -56,7 +60,7 @@ pub(crate) struct Journal<F> {
     /// Space of the base that is to be given back.
     pub(crate) discards: Mutex<Discards>,
     /// One checkpoint at a time.
-    pub(crate) checkpoint: Mutex<()>,
+    pub(crate) checkpoint: Mutex<Checkpoint>,
 
     /// The error number of the failure that ended writing, or 0.
     poison: AtomicI32,
@@ -70,6 +74,7 @@ impl<F: File> Journal<F> {
         files: crate::Files<F>,
         region: Region,
         loading: Loading,
+        dirty: DirtyPages,
         log: crate::recover::Log,
         opening: Opening,
         options: JournalOptions,
@@ -82,7 +87,7 @@ impl<F: File> Journal<F> {
             options,
             identity: log.identity,
             opening,
-            buffer: Mutex::new(Buffer::new(log.writer.region_bytes)),
+            buffer: Mutex::new(Buffer::new(log.writer.region_bytes, dirty)),
             appended: AtomicU64::new(0),
             writer: Mutex::new(log.writer),
             written: AtomicU64::new(0),
@@ -91,11 +96,12 @@ impl<F: File> Journal<F> {
             deferred: AtomicU64::new(0),
             published: Published::new(),
             requests: Requests::default(),
+            has_spare: AtomicBool::new(!log.slots.free.is_empty()),
             slots: Mutex::new(log.slots),
             slots_changed: Condvar::new(),
             replayed_from: AtomicU64::new(0),
             discards: Mutex::new(Discards::default()),
-            checkpoint: Mutex::new(()),
+            checkpoint: Mutex::default(),
             poison: AtomicI32::new(0),
             is_closing: AtomicBool::new(false),
             synced_bytes: AtomicU64::new(0),

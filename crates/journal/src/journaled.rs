@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use parking_lot::Mutex;
-use pmem::{Durability, MediumError};
+use pmem::{Canary, Durability, MediumError};
 use pmem_os::Memory;
 
+use crate::dirty::DirtyPages;
 use crate::error::{JournalError, Which};
 use crate::journal::Journal;
 use crate::layout::FRAMES_START_BYTES;
@@ -101,7 +102,7 @@ impl<F: File> Journaled<F> {
         let region = reserve(len_bytes, &options)?;
         let loading = Loading::new(0, options.block_bytes, Redo::default());
         let log = Log { identity, slots, writer };
-        let journal = Journal::new(files, region, loading, log, Opening::default(), options);
+        let journal = Journal::new(files, region, loading, DirtyPages::default(), log, Opening::default(), options);
         journal.finish_loading();
         Journaled::start(journal)
     }
@@ -130,8 +131,9 @@ impl<F: File> Journaled<F> {
             replay_time: start.elapsed(),
         };
         let region = reserve(region_bytes, &options)?;
+        let dirty = if files.base.breaks(Canary::ReplayedPagesUnmarked) { DirtyPages::default() } else { redo.pages() };
         let loading = Loading::new(region_bytes, options.block_bytes, redo);
-        let journal = Journal::new(files, region, loading, log, opening, options);
+        let journal = Journal::new(files, region, loading, dirty, log, opening, options);
         if options.writable {
             journal.go_on_behind_the_end().map_err(|error| JournalError::Io {
                 which: Which::Log,
@@ -200,10 +202,8 @@ impl<F: File> Journaled<F> {
     /// [`MediumError::Poisoned`].
     pub fn checkpoint(&self) -> Result<(), MediumError> {
         self.journal.write_out(self.journal.to_be_synced())?;
-        {
-            let mut writer = self.journal.writer.lock();
-            self.journal.seal(&writer)?;
-            self.journal.begin_segment(&mut writer)?;
+        while !self.journal.seal_early()? {
+            self.journal.checkpoint()?;
         }
         self.journal.checkpoint().map(drop)
     }

@@ -1,15 +1,17 @@
 //! The journaled medium: a region in memory, durable on any disk.
 //!
 //! Programs load from and store to memory of this process ([`Journaled`] is a [`pmem::Medium`]). What they flush or publish
-//! is appended to a *log*; what they wait for is in the log, and the log synced. A *checkpoint* applies the log to the
-//! *base*, a file that looks like the region, and then the log's room is used again. Opening reads the log; the base is
+//! is appended to a *log*; what they wait for is in the log, and the log synced. A *checkpoint* brings the
+//! *base*, a file that looks like the region, up to the log, and then the log's room is used again. Opening reads the log; the base is
 //! read, and the log's entries are applied, block by block when somebody needs them, and by a thread.
 //!
 //! # Invariants
 //! - Of whatever is stored under the rules of `Medium` the log has the records in the order of the stores (`buffer`). So
 //!   what a crash leaves of the log, a prefix, is a state in which memory was.
-//! - The base is a prefix of the log, once that prefix is replayed over it: the checkpoint applies what the log has made
-//!   durable and nothing else, and no part of the log is overwritten before the base is durable (`checkpoint`).
+//! - The base shows nothing that was published and is not durable in the log; so it is a prefix of the log, once that prefix
+//!   is replayed over it. No part of the log is overwritten before the base has it durably (`checkpoint`).
+//! - While anything is appended a segment is free beside the one that is written, so that what was appended can always be
+//!   synced (`buffer`).
 //! - Nobody is told of durability by the caller of a sync that failed, nor by any later one (`journal`).
 //! - Nobody sees a block of memory, stores to it or appends any of it before it has the base's bytes and, over them, all
 //!   entries that were replayed (`loading`, `redo`).
@@ -20,16 +22,16 @@
 //! opening, `loading` for a block. The bytes are drawn in `frame` and `segment`.
 //!
 //! # Lock order
-//! checkpoint -> slots, discards; a lane -> writer -> slots, buffer; below all of them a file's handle to sync with.
-//! Whoever holds `writer` may wait for a checkpoint. `buffer` is a leaf: no other lock is taken, nor any file used, under it;
+//! checkpoint -> discards, a lane -> writer -> slots, buffer; below all of them a file's handle to sync with.
+//! Whoever holds none of them may wait for a checkpoint. `buffer` is a leaf: no other lock is taken, nor any file used, under it;
 //! so whoever is about to take it sees before that what he reads or stores is in memory. Loading holds no lock while it reads,
 //! and its own locks are leaves; of a block that cannot be read it tells the slots.
 
-mod apply;
 mod blocks;
 mod buffer;
 mod checkpoint;
 mod close;
+mod dirty;
 mod discards;
 mod error;
 mod figures;
@@ -43,6 +45,7 @@ mod medium;
 mod notifier;
 mod options;
 mod os_file;
+mod pages;
 mod published;
 mod receipt;
 mod recover;

@@ -13,7 +13,7 @@ use rustix::fs::{Advice, AtFlags, FallocateFlags, OFlags, StatxFlags, fadvise, f
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::File;
-use crate::tail::PAGE_BYTES;
+use crate::pages::PAGE_BYTES;
 
 /// Zeros are written in pieces of this size where space cannot be asked for: large enough to make calls rare.
 const ZEROS_BYTES: usize = 1 << 20;

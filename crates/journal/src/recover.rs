@@ -12,7 +12,6 @@
 //!
 //! All segments up to the newest are sealed then, as if they had been written by this process; the checkpoint applies them.
 
-use std::fmt;
 use std::io;
 use std::ops::Range;
 
@@ -25,18 +24,6 @@ use crate::slots::{Sealed, Slots};
 use crate::writer::Writer;
 use crate::{File, JournalOptions};
 
-/// What was sealed can no longer be read.
-#[derive(Debug)]
-pub(crate) struct Unreadable;
-
-impl std::error::Error for Unreadable {}
-
-impl fmt::Display for Unreadable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the log no longer holds what was written to it")
-    }
-}
-
 /// The state of a log that was read or made.
 #[derive(Debug)]
 pub(crate) struct Log {
@@ -46,7 +33,7 @@ pub(crate) struct Log {
 }
 
 /// The frames of a segment, header and all, that have these numbers, up to the first that is missing.
-pub(crate) fn frames(
+fn frames(
     segment: &[u8],
     ordinal: u64,
     sequences: Range<u64>,

@@ -1,12 +1,11 @@
 //! The replayed log in memory: what each block of the base lacks.
 //!
 //! A block's entries are applied to it, in their order, once its bytes were read from the base; until then they stay here.
-//! Meanwhile a checkpoint may write the base, and while a block is absent it writes there only what these entries say:
-//! nobody has flushed anything of a block that he could not have stored to. So whatever mixture of old and new a read of the
-//! base finds, every byte in which they differ is one that the entries set.
+//! Nobody writes a page of an absent block to the base: a checkpoint copies pages from memory, and brings them before.
 
 use std::ops::Range;
 
+use crate::dirty::DirtyPages;
 use crate::error::JournalError;
 use crate::frame::{ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES, entries};
 
@@ -94,6 +93,13 @@ impl Redo {
             }
         }
         Ok(Redo { segments, changes, starts, block_bytes })
+    }
+
+    /// The pages that entries touch.
+    pub(crate) fn pages(&self) -> DirtyPages {
+        let mut pages = DirtyPages::default();
+        self.changes.iter().for_each(|change| pages.mark(change.at, change.len.into()));
+        pages
     }
 
     /// Applies what concerns `bytes`, which lie at `at`, all in one block.

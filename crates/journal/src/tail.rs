@@ -6,44 +6,8 @@
 //! system would read from the disk what it is to add to. What lies behind the last frame is zero then, which is no frame.
 
 use std::ops::Range;
-use std::slice;
 
-/// The unit of the operating system's cache.
-pub(crate) const PAGE_BYTES: usize = 4096;
-
-#[derive(Clone, Debug)]
-#[repr(C, align(4096))]
-struct Page([u8; PAGE_BYTES]);
-
-const ZERO: Page = Page([0; PAGE_BYTES]);
-
-/// Bytes in pages of memory, as writing past the cache wants them.
-#[derive(Debug, Default)]
-pub(crate) struct Pages(Vec<Page>);
-
-impl Pages {
-    /// As many zeros, in whole pages.
-    pub(crate) fn zeros(len_bytes: usize) -> Pages {
-        Pages(vec![ZERO; len_bytes.div_ceil(PAGE_BYTES)])
-    }
-
-    /// `bytes`, and zeros up to `len_bytes`, in whole pages.
-    pub(crate) fn starting_with(bytes: &[u8], len_bytes: usize) -> Pages {
-        let mut pages = Pages::zeros(len_bytes);
-        pages.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
-        pages
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: pages are arrays of bytes without gaps, and borrowed for as long.
-        unsafe { slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() * PAGE_BYTES) }
-    }
-
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, borrowed mutably.
-        unsafe { slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), self.0.len() * PAGE_BYTES) }
-    }
-}
+use crate::pages::{PAGE_BYTES, Pages};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -66,14 +30,14 @@ pub(crate) enum Extent {
 impl Tail {
     /// The log goes on at the start of a page.
     pub(crate) fn restart(&mut self) {
-        self.pages.0.clear();
+        self.pages.clear();
         self.len_bytes = 0;
     }
 
     /// Appends `frame`. What is to be written, and how many bytes before the frame it begins.
     pub(crate) fn append(&mut self, frame: &[u8], extent: Extent) -> (&[u8], usize) {
         let (start, end) = (self.len_bytes, self.len_bytes + frame.len());
-        self.pages.0.resize(end.div_ceil(PAGE_BYTES), ZERO);
+        self.pages.resize(end);
         self.pages.bytes_mut()[start..end].copy_from_slice(frame);
         self.len_bytes = end;
         let written = extent.around(start..end);
@@ -83,7 +47,7 @@ impl Tail {
     /// What was appended is written: of whole pages nothing is needed any more.
     pub(crate) fn settle(&mut self) {
         let whole_pages = self.len_bytes / PAGE_BYTES;
-        self.pages.0.drain(..whole_pages);
+        self.pages.drop_first(whole_pages);
         self.len_bytes %= PAGE_BYTES;
     }
 }

@@ -3,9 +3,9 @@
 //! # Steps of a new segment
 //! 1. Sync: every frame of the full segment is durable. *Crash:* the log ends in it.
 //! 2. The segment is sealed: the checkpoint may apply it.
-//! 3. A free segment is taken, or the file gets longer, or a checkpoint frees one.
+//! 3. A free segment is taken: there is one, since nothing is appended otherwise.
 //! 4. The new segment's header is written, and synced. *Crash:* what the segment held before, or an empty segment.
-//! 5. Frames are written to it.
+//! 5. Where no other is free the file gets longer, if it may. Frames are written to it.
 
 use std::io;
 use std::mem;
@@ -14,12 +14,13 @@ use std::sync::atomic::Ordering;
 use pmem::{Canary, Durability, MediumError};
 
 use crate::File;
-use crate::frame::{FRAME_HEADER_BYTES, FrameNumber, seal_frame};
+use crate::frame::{FRAME_HEADER_BYTES, FrameNumber, entries, seal_frame};
 use crate::journal::Journal;
 use crate::layout::FRAMES_START_BYTES;
 use crate::segment::Header;
-use crate::slots::Sealed;
-use crate::tail::{Extent, Pages, Tail};
+use crate::pages::Pages;
+use crate::slots::{Sealed, Slots};
+use crate::tail::{Extent, Tail};
 
 /// Zeros are written in pieces of this size.
 const ZEROS_BYTES: u64 = 1 << 20;
@@ -70,8 +71,7 @@ impl<F: File> Journal<F> {
 
     fn write_frame(&self, writer: &mut Writer, frame: &mut [u8], extent: Extent) -> Result<(), MediumError> {
         if self.log.breaks(Canary::BaseBeforeLog) {
-            let applied = self.apply_frame(frame);
-            applied.map_err(|error| self.poison(&error))?;
+            self.write_entries_early(frame).map_err(|error| self.poison(&error))?;
         }
         if writer.at_bytes + frame.len() as u64 > self.options.segment_bytes {
             self.seal(writer)?;
@@ -88,6 +88,11 @@ impl<F: File> Journal<F> {
         writer.at_bytes += frame.len() as u64;
         writer.sequence += 1;
         Ok(())
+    }
+
+    /// The broken twin's way.
+    fn write_entries_early(&self, frame: &[u8]) -> io::Result<()> {
+        entries(frame).flatten().filter(|(_, bytes)| !bytes.is_empty()).try_for_each(|(at, bytes)| self.base.write_at(bytes, at))
     }
 
     /// So that who seals the segment finds most of it written.
@@ -125,7 +130,7 @@ impl<F: File> Journal<F> {
 
     /// Steps 3 and 4.
     pub(crate) fn begin_segment(&self, writer: &mut Writer) -> Result<(), MediumError> {
-        let slot = self.free_slot()?;
+        let slot = self.take_slot()?;
         let ordinal = writer.ordinal + 1;
         let (oldest, recycled) = {
             let slots = self.slots.lock();
@@ -148,37 +153,70 @@ impl<F: File> Journal<F> {
         (writer.slot, writer.ordinal, writer.at_bytes) = (slot, ordinal, FRAMES_START_BYTES);
         writer.tail.restart();
         writer.first_sequence = writer.sequence;
-        Ok(())
+        self.keep_spare()
     }
 
-    /// Step 3.
-    fn free_slot(&self) -> Result<u64, MediumError> {
-        loop {
-            self.healthy()?;
-            let mut slots = self.slots.lock();
-            if let Some(slot) = slots.free.pop() {
-                return Ok(slot);
-            }
-            let can_lengthen = slots.count < self.options.segment_count_max() && !slots.is_disk_full;
-            if can_lengthen {
-                drop(slots);
-                self.lengthen()?;
-            } else if self.options.background {
-                slots.is_one_wanted = true;
-                self.slots_changed.notify_all();
-                self.slots_changed.wait(&mut slots);
-            } else {
-                drop(slots);
-                self.checkpoint()?;
-            }
+    /// Ends a segment that is not full, if another is free.
+    pub(crate) fn seal_early(&self) -> Result<bool, MediumError> {
+        let mut writer = self.writer.lock();
+        let has_spare = self.has_spare.load(Ordering::Relaxed);
+        if has_spare {
+            self.seal(&writer)?;
+            self.begin_segment(&mut writer)?;
         }
+        Ok(has_spare)
+    }
+
+    /// Step 3. There is one: see `room`.
+    fn take_slot(&self) -> Result<u64, MediumError> {
+        let slot = {
+            let mut slots = self.slots.lock();
+            let slot = slots.free.pop();
+            self.note_spare(&slots);
+            slot
+        };
+        slot.ok_or_else(|| self.poison(&io::Error::from_raw_os_error(libc::ENOSPC)))
+    }
+
+    /// After every change of what is free.
+    pub(crate) fn note_spare(&self, slots: &Slots) {
+        self.has_spare.store(!slots.free.is_empty(), Ordering::Relaxed);
+    }
+
+    /// Makes the log longer where no segment is free and it may be.
+    pub(crate) fn keep_spare(&self) -> Result<(), MediumError> {
+        let must_lengthen = {
+            let slots = self.slots.lock();
+            slots.free.is_empty() && slots.count < self.options.segment_count_max() && !slots.is_disk_full
+        };
+        if must_lengthen { self.lengthen() } else { Ok(()) }
+    }
+
+    /// Waits until a segment is free.
+    #[cold]
+    pub(crate) fn await_spare(&self) -> Result<(), MediumError> {
+        if !self.options.background {
+            return self.checkpoint().map(drop);
+        }
+        let mut slots = self.slots.lock();
+        while slots.free.is_empty() {
+            self.healthy()?;
+            slots.is_one_wanted = true;
+            self.slots_changed.notify_all();
+            self.slots_changed.wait(&mut slots);
+        }
+        Ok(())
     }
 
     /// Adds a slot to the file; not where the disk is full: then the log stays as long as it is.
     fn lengthen(&self) -> Result<(), MediumError> {
         let slot = self.slots.lock().count;
         match write_zeros(&self.log, slot, self.options.segment_bytes) {
-            Ok(()) => self.slots.lock().add(),
+            Ok(()) => {
+                let mut slots = self.slots.lock();
+                slots.add();
+                self.note_spare(&slots);
+            }
             Err(error) if is_full(&error) => self.slots.lock().is_disk_full = true,
             Err(error) => return Err(self.poison(&error)),
         }

@@ -95,10 +95,12 @@ pub enum Canary {
     KeptAfterPublish,
     /// Of several entries of one commit the log has the later before the earlier.
     LogOrderUnlikeStores,
-    /// The checkpoint takes pages of memory, with whatever was stored since, in place of what the log says.
+    /// The checkpoint writes pages of memory, with whatever was stored since, before the log has that durably.
     LivePageInBase,
-    /// The checkpoint applies what the log has not made durable yet.
+    /// What is appended goes to the base before it goes to the log.
     BaseBeforeLog,
+    /// The checkpoint knows nothing of pages that only the replayed log has.
+    ReplayedPagesUnmarked,
     /// A log segment is used again before the base that took it in is durable.
     RecycledBeforeBase,
     /// Replay does not look at numbers: what a log segment held before its present use is replayed.

@@ -171,6 +171,7 @@ fn broken_journals_are_caught() {
         (Canary::LivePageInBase, filling()),
         (Canary::RecycledBeforeBase, filling()),
         (Canary::LoadedWithoutRedo, everyday().remove(0)),
+        (Canary::ReplayedPagesUnmarked, filling()),
     ] {
         caught(canary, &[script], thorough());
     }

@@ -1,4 +1,5 @@
-//! What was flushed, in its order, and so what a crash may leave.
+//! What was flushed, in its order, and so what a crash may leave: a prefix of it. A word that was stored and is not flushed
+//! by that prefix may be there or not, as on memory that is persistent itself.
 
 use pmem::Span;
 
@@ -8,10 +9,16 @@ pub(crate) struct History {
     start: Vec<u8>,
     /// In pieces: where, and which bytes. No bytes are a growth up to there.
     entries: Vec<Vec<(usize, Vec<u8>)>>,
+    /// Bytes that were stored without a record: where, which, and after how many entries.
+    loose: Vec<(usize, Vec<u8>, usize)>,
     /// How many of them survive loss of power.
     durable: usize,
     /// How many survive the death of the process.
     written: usize,
+}
+
+fn sets(pieces: &[(usize, Vec<u8>)], i: usize) -> bool {
+    pieces.iter().any(|(at, bytes)| (*at..at + bytes.len()).contains(&i))
 }
 
 /// How a life ended.
@@ -23,7 +30,7 @@ pub(crate) enum Ended {
 
 impl History {
     pub(crate) fn new(region_bytes: u64) -> History {
-        History { start: vec![0; region_bytes as usize], entries: Vec::new(), durable: 0, written: 0 }
+        History { start: vec![0; region_bytes as usize], ..History::default() }
     }
 
     /// Something was flushed in one piece.
@@ -53,7 +60,7 @@ impl History {
     pub(crate) fn accept(&mut self, found: &[u8], ended: Ended) -> bool {
         let is_legal = self.allows(found, ended);
         if is_legal {
-            *self = History { start: found.to_vec(), entries: Vec::new(), durable: 0, written: 0 };
+            *self = History { start: found.to_vec(), ..History::default() };
         }
         is_legal
     }
@@ -61,7 +68,24 @@ impl History {
     /// As [`History::accept`], and nothing changes.
     pub(crate) fn allows(&self, found: &[u8], ended: Ended) -> bool {
         let least = if ended == Ended::Killed { self.written } else { self.durable };
-        self.prefixes().skip(least).any(|region| region == found)
+        self.prefixes().enumerate().skip(least).any(|(count, region)| self.is_like(count, &region, found))
+    }
+
+    /// True if `found` is `region`, that of the first `count` entries, or differs by what was stored since they set it.
+    fn is_like(&self, count: usize, region: &[u8], found: &[u8]) -> bool {
+        let may_be_stored = |i: usize| {
+            self.loose.iter().any(|(at, bytes, after)| {
+                (*at..at + bytes.len()).contains(&i)
+                    && bytes[i - at] == found[i]
+                    && !self.entries.get(*after..count).is_some_and(|later| later.iter().any(|pieces| sets(pieces, i)))
+            })
+        };
+        region.len() == found.len() && (0..found.len()).all(|i| region[i] == found[i] || may_be_stored(i))
+    }
+
+    /// Something is stored, and may be flushed later.
+    pub(crate) fn store(&mut self, at: usize, bytes: Vec<u8>) {
+        self.loose.push((at, bytes, self.entries.len()));
     }
 
     /// In words, how `found` differs from the prefix that is most like it.

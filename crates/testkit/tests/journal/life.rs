@@ -158,7 +158,8 @@ impl Life {
         })?;
         let Some(journal) = opened else {
             self.disk.fail(None);
-            return Ok(rng.bool().then(|| Life { disk: self.disk.clone(), before: Ended::Killed, ..*self }));
+            // Nobody has seen what the life before left.
+            return Ok(rng.bool().then(|| Life { disk: self.disk.clone(), ..*self }));
         };
         let op_count = rng.usize(0..OP_COUNT_MAX);
         (0..op_count).try_for_each(|_| self.act(&journal, shared, rng))?;
@@ -202,7 +203,9 @@ impl Life {
             }
             6..11 => {
                 let at = Offset(rng.u64(64..REGION_BYTES / 8 - 8) * 8);
-                journal.store(at, rng.u64(..), Ordering::Relaxed);
+                let word = rng.u64(..);
+                shared.lock().0.store(at.0 as usize, word.to_ne_bytes().to_vec());
+                journal.store(at, word, Ordering::Relaxed);
                 if rng.bool() {
                     let span = Offset(at.0 + rng.u64(0..4)).span(rng.u64(1..40));
                     note(&[span]);
@@ -215,6 +218,8 @@ impl Life {
                 let padded_bytes = bytes.len().next_multiple_of(16) as u64;
                 let mut padded = bytes.clone();
                 padded.resize(padded_bytes as usize, 0);
+                // Memory has it before the log.
+                shared.lock().0.store(at.0 as usize, padded.clone());
                 shared.lock().0.push([(at.span(padded_bytes), padded)]);
                 // SAFETY: one thread alone uses the region, and holds no reference into it.
                 unsafe { journal.stream(at, &[&bytes]) };

@@ -82,6 +82,7 @@ fn broken_journals_are_caught() {
         Canary::FramesBeforeHeader,
         Canary::WaitBeforeSync,
         Canary::LoadedWithoutRedo,
+        Canary::ReplayedPagesUnmarked,
     ] {
         caught(canary, false);
     }
