@@ -158,7 +158,7 @@ impl Life {
         })?;
         let Some(journal) = opened else {
             self.disk.fail(None);
-            return Ok(rng.bool().then(|| Life { disk: self.disk.clone(), before: Ended::Killed, ..*self }));
+            return Ok(rng.bool().then(|| Life { disk: self.disk.clone(), ..*self }));
         };
         let op_count = rng.usize(0..OP_COUNT_MAX);
         (0..op_count).try_for_each(|_| self.act(&journal, shared, rng))?;
