@@ -61,14 +61,16 @@ impl TlsArgs {
     }
 }
 
-/// Has the files read anew whenever SIGHUP comes, and logs how that went.
-pub(crate) fn reload_on_hangup(reload: TlsReload) -> io::Result<()> {
+/// Has the files read anew whenever SIGHUP comes, and logs how that went. That signal ends no server, also where there are no files:
+/// a service manager sends it to any.
+pub(crate) fn reload_on_hangup(reload: Option<TlsReload>) -> io::Result<()> {
     let mut hangups = Signals::new([SIGHUP])?;
     thread::spawn(move || {
         for _ in hangups.forever() {
-            match reload.reload() {
-                Ok(()) => tracing::info!("the certificates were read anew"),
-                Err(error) => tracing::error!(%error, "the certificates stay as they were"),
+            match reload.as_ref().map(TlsReload::reload) {
+                None => tracing::info!("a hangup, and no certificates that could be read anew"),
+                Some(Ok(())) => tracing::info!("the certificates were read anew"),
+                Some(Err(error)) => tracing::error!(%error, "the certificates stay as they were"),
             }
         }
     });

@@ -10,6 +10,13 @@ use crate::served::{Served, frames, frames_as_they_are, write_request};
 /// What would make one input tell on the next, or take its time.
 const RULES: &str = "-debug -config|set -acl|setuser -acl|deluser -shutdown -client|pause";
 
+/// Commands whose answer is long, or that walk or copy the store. An input full of them takes a second, and finds no more than
+/// one with a few.
+const COSTLY: [&[u8]; 7] = [b"command", b"info", b"config", b"keys", b"scan", b"flush", b"save"];
+
+/// How many of these an input may have: as many as one of the corpus.
+const COSTLY_COUNT_MAX: usize = 8;
+
 /// `HELLO 3` and its answer's end, so that one parser reads all replies.
 const HELLO: &[u8] = b"HELLO 3\r\n";
 
@@ -19,6 +26,9 @@ thread_local! {
 
 /// A client that has said `HELLO 3` and sends `data` reads replies that are well formed. What it did is undone.
 pub fn commands(data: &[u8]) {
+    if COSTLY.iter().map(|word| mention_count(data, word)).sum::<usize>() > COSTLY_COUNT_MAX {
+        return;
+    }
     SERVED.with_borrow_mut(|served| {
         let replies = served.answer(&[HELLO, data].concat());
         // Who goes back to version 2, or gives up replies, is not followed.
@@ -48,5 +58,9 @@ fn remove_all(served: &mut Served) {
 }
 
 fn mentions(data: &[u8], word: &[u8]) -> bool {
-    data.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
+    mention_count(data, word) > 0
+}
+
+fn mention_count(data: &[u8], word: &[u8]) -> usize {
+    data.windows(word.len()).filter(|part| part.eq_ignore_ascii_case(word)).count()
 }

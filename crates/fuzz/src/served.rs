@@ -17,6 +17,9 @@ const BULK_BYTES_MAX: usize = 1 << 20;
 /// What the targets can fill.
 const REGION_BYTES_MAX: u64 = 256 << 20;
 
+/// The fewest that are more than one: an input walks all of them, and once more when it is undone.
+const PARTITION_COUNT: u32 = 2;
+
 pub(crate) struct Served {
     server: InProcess,
     _dir: TempDir,
@@ -27,7 +30,10 @@ impl Served {
     pub(crate) fn new(rules: &str) -> Served {
         let parent = std::env::var_os(STORES_VARIABLE).unwrap_or_else(|| std::env::temp_dir().into_os_string());
         let dir = tempfile::tempdir_in(Path::new(&parent)).expect("a directory for the store");
-        let options = Options::new().durability(Durability::Process).region_bytes_max(REGION_BYTES_MAX);
+        let options = Options::new()
+            .durability(Durability::Process)
+            .region_bytes_max(REGION_BYTES_MAX)
+            .partition_count(PARTITION_COUNT);
         let store = options.open(dir.path()).expect("the store opens");
         let config =
             Config { addr: "127.0.0.1:0".into(), threads: 1, bulk_bytes_max: BULK_BYTES_MAX, ..Config::default() };

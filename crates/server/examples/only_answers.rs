@@ -33,7 +33,11 @@ fn main() -> io::Result<()> {
     let mut buffer = vec![0; READ_BYTES];
     let mut answered = Instant::now();
     loop {
-        poll.poll(&mut events, (answered.elapsed() < AWAKE_MAX).then_some(Duration::ZERO))?;
+        match poll.poll(&mut events, (answered.elapsed() < AWAKE_MAX).then_some(Duration::ZERO)) {
+            // It was stopped, and goes on.
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            outcome => outcome?,
+        }
         if !events.is_empty() {
             answered = Instant::now();
         }

@@ -74,9 +74,7 @@ impl Serve {
         let server =
             Server::bind(store.clone(), config, stop.clone()).map_err(|error| at_addr(&self.addr, "--addr", error))?;
         port.iter().for_each(|port| server.show_on(port));
-        if let Some(reload) = server.tls_reload() {
-            tls::reload_on_hangup(reload).map_err(Failure::at_signals)?;
-        }
+        tls::reload_on_hangup(server.tls_reload()).map_err(Failure::at_signals)?;
         self.announce(&store, &server, port.as_ref()).map_err(Failure::output("standard output"))?;
         // Nobody but a service manager waits for it, and that one has a time limit.
         let _ = sd_notify::notify(&[NotifyState::Ready]);

@@ -131,3 +131,14 @@ fn an_address_that_cannot_be_had_is_named() {
     place.run("serve", &["--addr", &taken]).failed(2, &[&taken, "another program listens there"]);
     place.run("serve", &["--addr", "nowhere"]).failed(2, &["nowhere"]);
 }
+
+#[test]
+fn a_hangup_ends_nobody() {
+    let place = Place::new();
+    let mut serving = Serving::start(&place);
+    kill_process(Pid::from_child(&serving.child), Signal::HUP).unwrap();
+    let mut log = BufReader::new(serving.child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(log.any(|line| line.contains("a hangup")));
+    assert_eq!(serving.ask(b"PING\r\n", 7), b"+PONG\r\n");
+    serving.stop(Signal::TERM);
+}
