@@ -22,6 +22,7 @@ use crate::pubsub::PubSub;
 use crate::saves::Saves;
 use crate::settings::Settings;
 use crate::slowlog::SlowLog;
+use crate::start::ConfigFile;
 use crate::telemetry::{BatchCounts, Counters, Kind};
 use crate::tracking::Tracking;
 use crate::transport::Certificates;
@@ -32,7 +33,10 @@ pub(crate) struct Shared {
     pub(crate) store: Store,
     /// `None` for a store that keeps no order.
     pub(crate) order: Option<Order>,
-    pub(crate) addr: SocketAddr,
+    /// Where clients without TLS are served.
+    pub(crate) addr: Option<SocketAddr>,
+    /// Where the settings were read from.
+    pub(crate) config_file: Option<ConfigFile>,
     pub(crate) started: Instant,
     /// The most clients that the process may have files for.
     pub(crate) max_clients: usize,

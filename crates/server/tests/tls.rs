@@ -184,7 +184,7 @@ fn files_that_cannot_be_used_are_named() {
     let store = hikv::Options::new().open(dir.path()).expect("the store opens");
     for (files, said) in cases {
         let config =
-            Config { addr: "127.0.0.1:0".into(), tls: Some(Tls::new("127.0.0.1:0", files)), ..Config::default() };
+            Config { addr: Some("127.0.0.1:0".into()), tls: Some(Tls::new("127.0.0.1:0", files)), ..Config::default() };
         let outcome = server::Server::bind(store.clone(), config, server::StopHandle::new()).map(|_| ());
         let error = outcome.expect_err("the files are wrong").to_string();
         assert!(error.contains(said), "'{said}' is missing: {error}");

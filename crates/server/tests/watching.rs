@@ -53,7 +53,7 @@ fn get(server: &TestServer, path: &str) -> Answer {
 
 fn get_with(server: &TestServer, path: &str, headers: &str) -> Answer {
     let addr = server.http.as_ref().expect("it is watched").local_addr();
-    send(addr, format!("GET {path} HTTP/1.1\r\nHost: here\r\n{headers}\r\n").as_bytes())
+    send(addr, format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n").as_bytes())
 }
 
 #[test]
@@ -217,12 +217,12 @@ fn an_address_for_others_needs_a_password() {
 fn requests_that_are_none_are_refused_and_long_ones_too() {
     let server = watched();
     let addr = server.http.as_ref().expect("it is watched").local_addr();
-    assert_eq!(send(addr, b"POST /metrics HTTP/1.1\r\n\r\n").status, 405);
+    assert_eq!(send(addr, b"POST /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").status, 405);
     assert_eq!(send(addr, b"*1\r\n$4\r\nPING\r\n").status, 400);
     assert_eq!(get(&server, "/../etc/passwd").status, 404);
     let long = [b"GET / HTTP/1.1\r\nX: ".to_vec(), vec![b'x'; 16 << 10]].concat();
     assert_eq!(send(addr, &long).status, 431);
-    let head = send(addr, b"HEAD / HTTP/1.1\r\n\r\n");
+    let head = send(addr, b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert_eq!((head.status, head.body.as_str()), (200, ""));
 }
 

@@ -12,6 +12,7 @@ use crate::databases::DATABASE_COUNT;
 use crate::errors::Refusal;
 use crate::items::Items;
 use crate::shared::Shared;
+use crate::start::ConfigFile;
 use crate::telemetry::Counted;
 
 type Lines = Vec<(Cow<'static, str>, String)>;
@@ -65,14 +66,15 @@ impl Section {
 
 fn server(shared: &Shared) -> Result<Lines, Refusal> {
     let uptime = shared.started.elapsed().as_secs();
+    let config_file = shared.config_file.as_ref().map(ConfigFile::path);
     Ok(lines([
         ("redis_version", REDIS_VERSION.into()),
         ("redis_mode", "standalone".into()),
         ("hikv_version", env!("CARGO_PKG_VERSION").into()),
         ("process_id", std::process::id().to_string()),
-        ("tcp_port", shared.addr.port().to_string()),
+        ("tcp_port", shared.addr.map_or(0, |addr| addr.port()).to_string()),
         ("executable", std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_default()),
-        ("config_file", String::new()),
+        ("config_file", config_file.map(|path| path.display().to_string()).unwrap_or_default()),
         ("uptime_in_seconds", uptime.to_string()),
         ("uptime_in_days", (uptime / 86_400).to_string()),
         ("io_threads", shared.loops.len().to_string()),
