@@ -27,6 +27,7 @@ use crate::settings::Settings;
 use crate::shared::{LoopCounters, Order, Shared};
 use crate::slowlog::SlowLog;
 use crate::start::ConfigFile;
+use crate::telemetry::{Baseline, ErrorCounts};
 use crate::tracking::Tracking;
 use crate::transport::{Certificates, TlsReload};
 use crate::watch::Watches;
@@ -90,6 +91,8 @@ impl Server {
             slowlog: SlowLog::default(),
             latency: Latency::default(),
             log: Log::default(),
+            errors: ErrorCounts::default(),
+            baseline: Baseline::default(),
             saves: Saves::new(&store, config.backup_dir),
             pause: Pause::new(),
             stop,

@@ -80,7 +80,7 @@ fn change_certificates(call: &Call<'_>, changes: &[(usize, String)]) -> Result<(
 }
 
 pub(crate) fn resetstat(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.shared.reset_totals();
+    call.shared.baseline.reset(call.shared);
     call.ok();
     Ok(())
 }

@@ -2,9 +2,9 @@
 
 mod parameters;
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use resp::Limits;
@@ -211,6 +211,14 @@ impl Settings {
     #[inline]
     pub(crate) fn slow_us_min(&self) -> i64 {
         self.slow_us_min.load(Ordering::Relaxed)
+    }
+
+    /// Whether a request that took so long is noted anywhere.
+    #[inline]
+    pub(crate) fn is_slow(&self, took: Duration) -> bool {
+        let (slow_us, latency_ms) = (self.slow_us_min(), self.latency_ms_min());
+        slow_us >= 0 && took.as_micros() >= slow_us as u128
+            || latency_ms > 0 && took.as_millis() >= u128::from(latency_ms)
     }
 
     pub(crate) fn slow_count_max(&self) -> usize {
