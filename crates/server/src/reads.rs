@@ -120,17 +120,16 @@ fn gather_keys<'a>(
     slot: Slot,
     mut cursor: Cursor,
 ) -> Cursor {
-    let keys = request.arguments();
-    let count = keys.len();
+    let count = request.len() - 1;
     let is_array = matches!(entry.command.action, Action::Read(ReadShape::Array));
-    for key in keys.skip(cursor.key).take(GROUP_COUNT_MAX - group.len()) {
+    for index in (1 + cursor.key..request.len()).take(GROUP_COUNT_MAX - group.len()) {
         let opens = (is_array && cursor.key == 0).then_some(count);
         cursor.key += 1;
         if cursor.key == count {
             cursor = Cursor { request: cursor.request + 1, key: 0 };
         }
         let ends = (cursor.key == 0).then_some(entry);
-        group.push(Wanted { key: slot.raw(key), opens, ends, after: cursor });
+        group.push(Wanted { key: slot.raw(request.argument(index)), opens, ends, after: cursor });
     }
     cursor
 }

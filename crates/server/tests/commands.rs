@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{TestServer, Value, bulk, error, ok};
+use common::{TestServer, Value, array, bulk, error, ok};
 
 #[test]
 fn ping_and_echo() {
@@ -177,9 +177,8 @@ fn documentation_says_what_commands_take() {
         Value::Map(pairs.iter().flat_map(|(name, value)| [bulk(name), value.clone()]).collect())
     };
     let value = |name: &str, kind: &str| map(&[("name", bulk(name)), ("type", bulk(kind))]);
-    let word = |word: &str| {
-        map(&[("name", bulk(word.to_lowercase())), ("type", bulk("pure-token")), ("token", bulk(word))])
-    };
+    let word =
+        |word: &str| map(&[("name", bulk(word.to_lowercase())), ("type", bulk("pure-token")), ("token", bulk(word))]);
     let optional = |name: &str, kind: &str, parts: Value| {
         let flags = Value::Set(flags(&["optional"]));
         map(&[("name", bulk(name)), ("type", bulk(kind)), ("flags", flags), ("arguments", parts)])

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use common::{Client, TestServer, Value, array, bulk, error, int, ok};
-use server::{Config, Parameters};
+use server::{Config, Parameters, Server, StopHandle};
 use tempfile::TempDir;
 
 /// A file in a directory of its own.
@@ -203,9 +203,11 @@ fn users_have_one_home() {
     ]);
     assert!(!file.text().contains("user "), "{}", file.text());
     drop(server);
-    fs::write(&file.path, format!("user ada on nopass\naclfile {}\n", users.display())).expect("the file is written");
     let store = hikv::Store::open(dir.path().join("store")).expect("the store opens");
-    let config = Config { addr: Some("127.0.0.1:0".into()), ..file.config() };
-    let refused = server::Server::bind(store, config, server::StopHandle::new()).err().expect("there are two homes");
-    assert!(refused.to_string().contains("users are given in the configuration and in a file"), "{refused}");
+    for line in ["user ada on nopass", "requirepass hush"] {
+        fs::write(&file.path, format!("{line}\naclfile {}\n", users.display())).expect("the file is written");
+        let config = Config { addr: Some("127.0.0.1:0".into()), ..file.config() };
+        let refused = Server::bind(store.clone(), config, StopHandle::new()).err().expect("there are two homes");
+        assert!(refused.to_string().contains("only one of them can be kept up"), "{refused}");
+    }
 }

@@ -48,9 +48,8 @@ fn reads_that_are_answered_together_are_in_the_slow_log_one_by_one() {
     (0..4).for_each(|_| drop(client.reply()));
     client.converse([("CONFIG SET slowlog-log-slower-than -1", ok())]);
     let names: Vec<Value> = slow_requests(&mut client).iter().map(|arguments| arguments[1].clone()).collect();
-    let wanted = ["SET", "c", "key:0", "b", "a", "SET"].map(bulk);
-    assert_eq!(names[1..], wanted[1..], "a request of many groups is one entry");
-    assert_eq!(names.len(), wanted.len());
+    let wanted = ["c", "key:0", "b", "a", "SET"].map(bulk);
+    assert_eq!(names, wanted, "a request of many groups is one entry");
 }
 
 #[test]
@@ -58,7 +57,7 @@ fn a_read_of_many_keys_is_as_slow_as_all_its_groups() {
     let server = TestServer::single();
     let mut client = server.client();
     client.converse([("SET k v", ok()), ("CONFIG SET latency-monitor-threshold 1 slowlog-log-slower-than 1000", ok())]);
-    // So many groups take a millisecond on any machine, and none of them does by itself.
+    // So many groups take a millisecond on any machine, and hardly one of them does by itself.
     let keys = vec!["k"; 200_000];
     client.send(&encode(&[&["MGET"], &keys[..]].concat()));
     assert!(matches!(client.reply(), Value::Array(values) if values.len() == keys.len()));

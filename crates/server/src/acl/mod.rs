@@ -62,8 +62,8 @@ impl Acl {
     pub(crate) fn load(config: &Config) -> io::Result<Acl> {
         let file = config.acl_file.clone().map(AclFile::new);
         let users = match &file {
-            Some(_) if !config.parameters.users().is_empty() => {
-                let why = "users are given in the configuration and in a file of users: one of them must be enough";
+            Some(_) if config.parameters.says_users() => {
+                let why = "users, or requirepass, and a file of users are given: only one of them can be kept up";
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
             }
             Some(file) => file.read()?,

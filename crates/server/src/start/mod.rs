@@ -102,6 +102,11 @@ impl Parameters {
         &self.users
     }
 
+    /// Whether there are lines about users, `requirepass` among them.
+    pub(crate) fn says_users(&self) -> bool {
+        self.password.is_some() || !self.users.is_empty()
+    }
+
     pub(crate) fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
