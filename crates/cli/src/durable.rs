@@ -4,6 +4,10 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use hikv::{Durability, Options};
+use server::Parameters;
+
+use crate::failure::Failure;
+use crate::given;
 
 /// What an acknowledged write survives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -22,9 +26,10 @@ pub(crate) struct Durable {
     /// What a write survives; by default the most that the medium gives
     #[arg(long, value_enum, value_name = "LEVEL")]
     durability: Option<Level>,
-    /// With durability 'buffered' on a journal: the longest that a write stays where loss of power takes it, in milliseconds
-    #[arg(long, value_name = "MS", default_value = "100", value_parser = clap::value_parser!(u64).range(1..=60_000))]
-    sync_interval: u64,
+    /// With durability 'buffered' on a journal: the longest that a write stays where loss of power takes it, in milliseconds; by
+    /// default 100
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    sync_interval: Option<u64>,
 }
 
 impl Durable {
@@ -35,7 +40,24 @@ impl Durable {
             Level::Buffered => Durability::Buffered,
             Level::Process => Durability::Process,
         });
-        let options = Options::new().sync_interval(Duration::from_millis(self.sync_interval));
+        let options = Options::new();
+        let options =
+            self.sync_interval.map(Duration::from_millis).map_or(options.clone(), |ms| options.sync_interval(ms));
         level.map_or(options.clone(), |level| options.durability(level))
+    }
+
+    /// Gives the options to a server's parameters.
+    pub(crate) fn give(&self, parameters: &mut Parameters) -> Result<(), Failure> {
+        given::choice(parameters, "durability", self.durability)?;
+        given::text(parameters, "sync-interval", self.sync_interval.map(|ms| ms.to_string()).as_deref())
+    }
+
+    /// What a server's parameters ask for.
+    pub(crate) fn of(parameters: &Parameters) -> Durable {
+        let level = |name: &str| Level::from_str(name, false).ok();
+        Durable {
+            durability: parameters.value("durability").and_then(level),
+            sync_interval: parameters.value("sync-interval").and_then(|ms| ms.parse().ok()),
+        }
     }
 }

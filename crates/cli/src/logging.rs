@@ -1,9 +1,10 @@
 //! `--log-level` and `--log-format`: what a server writes to standard error.
 
 use clap::{Args, ValueEnum};
-use server::{LogControl, LogFormat, LogLevel};
+use server::{LogControl, LogFormat, LogLevel, Parameters};
 
 use crate::failure::Failure;
+use crate::given;
 
 /// How much is logged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -30,27 +31,28 @@ enum Format {
 /// The options, as a command takes them.
 #[derive(Args)]
 pub(crate) struct Logging {
-    /// How much is logged to standard error
-    #[arg(long, value_enum, value_name = "LEVEL", env = "HIKV_LOG_LEVEL", default_value = "notice")]
-    log_level: Level,
-    /// How a line of the log looks
-    #[arg(long, value_enum, value_name = "FORMAT", env = "HIKV_LOG_FORMAT", default_value = "text")]
-    log_format: Format,
+    /// How much is logged to standard error; by default notice
+    #[arg(long, value_enum, value_name = "LEVEL", env = "HIKV_LOG_LEVEL")]
+    log_level: Option<Level>,
+    /// How a line of the log looks; by default text
+    #[arg(long, value_enum, value_name = "FORMAT", env = "HIKV_LOG_FORMAT")]
+    log_format: Option<Format>,
 }
 
 impl Logging {
-    /// Makes the process' log so.
-    pub(crate) fn install(&self) -> Result<LogControl, Failure> {
-        let level = match self.log_level {
-            Level::Debug => LogLevel::Debug,
-            Level::Verbose => LogLevel::Verbose,
-            Level::Notice => LogLevel::Notice,
-            Level::Warning => LogLevel::Warning,
-        };
-        let format = match self.log_format {
-            Format::Text => LogFormat::Text,
-            Format::Json => LogFormat::Json,
-        };
-        LogControl::install(format, level).ok_or_else(|| Failure::at("the log", "there is one already"))
+    /// Gives the options to the parameters.
+    pub(crate) fn give(&self, parameters: &mut Parameters) -> Result<(), Failure> {
+        given::choice(parameters, "loglevel", self.log_level)?;
+        given::choice(parameters, "log-format", self.log_format)
     }
+}
+
+/// Makes the process' log as the parameters say.
+pub(crate) fn install(parameters: &Parameters) -> Result<LogControl, Failure> {
+    let level = parameters.value("loglevel").and_then(LogLevel::of).unwrap_or_default();
+    let format = match parameters.value("log-format") {
+        Some("json") => LogFormat::Json,
+        _ => LogFormat::Text,
+    };
+    LogControl::install(format, level).ok_or_else(|| Failure::at("the log", "there is one already"))
 }

@@ -4,6 +4,7 @@ mod commands;
 mod durable;
 mod failure;
 mod formats;
+mod given;
 mod input;
 mod interrupt;
 mod logging;

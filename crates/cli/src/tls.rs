@@ -5,9 +5,12 @@ use std::path::PathBuf;
 use std::thread;
 
 use clap::{Args, ValueEnum};
-use server::{ClientCertificate, Tls, TlsFiles, TlsReload};
+use server::{Config, Parameters, TlsReload};
 use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
+
+use crate::failure::Failure;
+use crate::given;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum AuthClients {
@@ -22,42 +25,56 @@ enum AuthClients {
 /// The options, as `serve` takes them.
 #[derive(Args)]
 pub(crate) struct TlsArgs {
-    /// Where to listen for TLS as well; port 0 takes a free one
-    #[arg(long, value_name = "HOST:PORT", requires_all = ["tls_cert", "tls_key"])]
+    /// Where to listen for TLS; port 0 takes a free one
+    #[arg(long, value_name = "HOST:PORT")]
     tls_addr: Option<String>,
+    /// Serve clients by TLS alone: --addr is not listened on
+    #[arg(long, conflicts_with = "addr")]
+    tls_only: bool,
     /// The server's certificate and those that link it to an authority, in PEM
-    #[arg(long, value_name = "FILE", requires = "tls_addr")]
+    #[arg(long, value_name = "FILE")]
     tls_cert: Option<PathBuf>,
     /// The certificate's private key, in PEM
-    #[arg(long, value_name = "FILE", requires = "tls_addr")]
+    #[arg(long, value_name = "FILE")]
     tls_key: Option<PathBuf>,
     /// The authorities that issue clients' certificates, in PEM
-    #[arg(long, value_name = "FILE", requires = "tls_addr")]
+    #[arg(long, value_name = "FILE")]
     tls_client_ca: Option<PathBuf>,
     /// Whether clients must show a certificate; by default yes with --tls-client-ca, otherwise no
-    #[arg(long, value_enum, value_name = "HOW", requires = "tls_client_ca")]
+    #[arg(long, value_enum, value_name = "HOW")]
     tls_auth_clients: Option<AuthClients>,
 }
 
 impl TlsArgs {
-    pub(crate) fn config(&self) -> Option<Tls> {
-        let files = TlsFiles {
-            certificate: self.tls_cert.clone()?,
-            key: self.tls_key.clone()?,
-            client_ca: self.tls_client_ca.clone(),
-            client_certificate: self.client_certificate(),
-        };
-        Some(Tls::new(self.tls_addr.clone()?, files))
+    /// Gives the options to the parameters.
+    pub(crate) fn give(&self, parameters: &mut Parameters) -> Result<(), Failure> {
+        for (name, path) in [
+            ("tls-cert-file", &self.tls_cert),
+            ("tls-key-file", &self.tls_key),
+            ("tls-ca-cert-file", &self.tls_client_ca),
+        ] {
+            given::path(parameters, name, path.as_deref())?;
+        }
+        given::choice(parameters, "tls-auth-clients", self.tls_auth_clients)
     }
 
-    fn client_certificate(&self) -> ClientCertificate {
-        match self.tls_auth_clients {
-            Some(AuthClients::No) => ClientCertificate::No,
-            Some(AuthClients::Optional) => ClientCertificate::Optional,
-            Some(AuthClients::Yes) => ClientCertificate::Yes,
-            None if self.tls_client_ca.is_some() => ClientCertificate::Yes,
-            None => ClientCertificate::No,
+    /// Takes up what parameters cannot say: port 0 is a free one here, and none there.
+    pub(crate) fn apply(&self, config: &mut Config) -> Result<(), Failure> {
+        if let Some(addr) = &self.tls_addr {
+            config.tls = Some(config.parameters.tls_at(addr.clone()));
         }
+        if self.tls_only {
+            config.addr = None;
+        }
+        if config.tls.is_none() && (self.tls_only || self.has_files()) {
+            return Err(Failure::at("TLS", "it is asked for, and not where to listen; give --tls-addr"));
+        }
+        Ok(())
+    }
+
+    fn has_files(&self) -> bool {
+        [&self.tls_cert, &self.tls_key, &self.tls_client_ca].iter().any(|path| path.is_some())
+            || self.tls_auth_clients.is_some()
     }
 }
 

@@ -35,8 +35,12 @@ impl Served {
             .region_bytes_max(REGION_BYTES_MAX)
             .partition_count(PARTITION_COUNT);
         let store = options.open(dir.path()).expect("the store opens");
-        let config =
-            Config { addr: "127.0.0.1:0".into(), threads: 1, bulk_bytes_max: BULK_BYTES_MAX, ..Config::default() };
+        let config = Config {
+            addr: Some("127.0.0.1:0".into()),
+            threads: 1,
+            bulk_bytes_max: BULK_BYTES_MAX,
+            ..Config::default()
+        };
         let server = InProcess::new(store, config).expect("a free port");
         let mut served = Served { server, _dir: dir };
         assert_eq!(served.answer(format!("ACL SETUSER default {rules}\n").as_bytes()), b"+OK\r\n");

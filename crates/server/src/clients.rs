@@ -25,6 +25,7 @@ pub(crate) struct Record {
     pub(crate) command: AtomicUsize,
     pub(crate) channel_count: AtomicUsize,
     pub(crate) pattern_count: AtomicUsize,
+    pub(crate) shard_count: AtomicUsize,
     /// Requests of its transaction; -1 without.
     pub(crate) queued_count: AtomicI64,
     pub(crate) queued_bytes: AtomicUsize,
@@ -66,6 +67,7 @@ impl Record {
             command: AtomicUsize::new(usize::MAX),
             channel_count: AtomicUsize::new(0),
             pattern_count: AtomicUsize::new(0),
+            shard_count: AtomicUsize::new(0),
             queued_count: AtomicI64::new(-1),
             queued_bytes: AtomicUsize::new(0),
             watch_count: AtomicUsize::new(0),
@@ -96,13 +98,14 @@ impl Record {
         line.extend_from_slice(&names.name);
         line.extend_from_slice(
             format!(
-                " age={} idle={} flags={} db={} sub={} psub={} ssub=0 multi={} qbuf={} qbuf-free={} argv-mem=0 multi-mem={} rbs=0 rbp=0 obl={} oll=0 omem=0 tot-mem={} events=r cmd={} user={} redir=-1 resp={} lib-name=",
+                " age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={} qbuf-free={} argv-mem=0 multi-mem={} rbs=0 rbp=0 obl={} oll=0 omem=0 tot-mem={} events=r cmd={} user={} redir=-1 resp={} lib-name=",
                 age_ms / 1000,
                 age_ms.saturating_sub(self.active_ms.load(Ordering::Relaxed)) / 1000,
                 self.letters(),
                 self.db.load(Ordering::Relaxed),
                 get(&self.channel_count),
                 get(&self.pattern_count),
+                get(&self.shard_count),
                 self.queued_count.load(Ordering::Relaxed),
                 input_bytes,
                 room_bytes,
@@ -147,6 +150,11 @@ impl Clients {
 
     pub(crate) fn remove(&self, client_id: u64) {
         self.records.lock().remove(&client_id);
+    }
+
+    /// How many have this flag, as far as their last turn told.
+    pub(crate) fn count_with(&self, flag: u32) -> usize {
+        self.records.lock().values().filter(|record| record.flags.load(Ordering::Relaxed) & flag != 0).count()
     }
 
     /// All of them, in the order in which they came.

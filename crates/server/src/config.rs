@@ -1,15 +1,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::LogControl;
 use crate::secrets::Secret;
 use crate::transport::TlsFiles;
+use crate::{LogControl, Parameters};
 
 /// How to serve.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// `HOST:PORT` to listen on; port 0 takes a free one.
-    pub addr: String,
+    /// `HOST:PORT` to listen on; port 0 takes a free one. With none, clients are served by TLS alone.
+    pub addr: Option<String>,
     /// Event loops, each a thread; at least one runs.
     pub threads: usize,
     /// The most clients at a time; fewer if the process may not open so many files.
@@ -30,6 +30,12 @@ pub struct Config {
     pub ordered: bool,
     /// `HOST:PORT` on which [`crate::HttpPort`] tells how the server does; it has no such port if none.
     pub http: Option<String>,
+    /// Whether that port is served by TLS, with the certificates of `tls`.
+    pub http_tls: bool,
+    /// Names of this host by which that port may be asked for, beside its addresses and `localhost`; `*` is any.
+    pub http_hosts: Vec<String>,
+    /// What was told at start, that which has no field here; what has one is taken from there.
+    pub parameters: Parameters,
     /// What `CONFIG SET loglevel` acts on.
     pub log: Option<LogControl>,
     /// How long a client may take to read the last replies when the server stops.
@@ -59,7 +65,7 @@ impl Default for Config {
     /// the order, and the kernel's network need that.
     fn default() -> Config {
         Config {
-            addr: "127.0.0.1:6379".into(),
+            addr: Some("127.0.0.1:6379".into()),
             threads: std::thread::available_parallelism().map_or(1, |count| (count.get() - 1).max(1)),
             max_clients: 10_000,
             bulk_bytes_max: 512 << 20,
@@ -70,6 +76,9 @@ impl Default for Config {
             tls: None,
             ordered: false,
             http: None,
+            http_tls: false,
+            http_hosts: Vec::new(),
+            parameters: Parameters::default(),
             log: None,
             drain_max: Duration::from_secs(5),
         }

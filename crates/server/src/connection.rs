@@ -82,7 +82,7 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) fn new(transport: Transport, addr: SocketAddr, place: Place, admission: Admission) -> Connection {
         let shared = &admission.shared;
-        let record = Arc::new(Record::new(place, addr, transport.local_addr().unwrap_or(shared.addr)));
+        let record = Arc::new(Record::new(place, addr, transport.local_addr().unwrap_or(addr)));
         Connection {
             transport,
             input: Input::default(),

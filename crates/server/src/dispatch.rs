@@ -14,6 +14,7 @@ use crate::notify::NEW;
 use crate::session::{Replies, Session, Transaction};
 use crate::shared::Shared;
 use crate::table::{self, Action, Entry, flag};
+use crate::telemetry::CommandCounters;
 use crate::tracking;
 
 /// Bytes of requests that a transaction may have waiting: as much as the longest request.
@@ -96,7 +97,7 @@ pub(crate) fn queue(entry: Entry, request: &Request<'_>, transaction: &mut Trans
         return Err(Sentence::TransactionTooLong.into());
     }
     transaction.needs_room |= entry.command.has(flag::DENYOOM);
-    transaction.changes |= entry.command.has(flag::WRITE) || entry.command.name == "publish";
+    transaction.changes |= entry.command.has(flag::WRITE) || matches!(entry.command.name, "publish" | "spublish");
     transaction.requests.push_copy(request);
     Ok(())
 }
@@ -127,16 +128,22 @@ pub(crate) fn execute(entry: Entry, call: &mut Call<'_>) -> Result<(), Refusal> 
     if !call.shared.monitors.is_empty() && !entry.command.has(flag::ADMIN | flag::SKIP_MONITOR) {
         monitors::show(call.shared, call.session, &call.request);
     }
-    let (Action::Apply(apply) | Action::Put(apply)) = entry.command.action else {
-        return crate::reads::answer_apart(call);
+    let apply = match entry.command.action {
+        Action::Apply(apply) | Action::Put(apply) => apply,
+        Action::Read(_) | Action::Subcommands => crate::reads::answer_apart,
     };
     note_use(entry, call.slot(), call.shared, call.store())?;
     let tells_new = call.shared.settings.notified_classes() & NEW != 0 && entry.command.has(flag::WRITE);
     let absent = if tells_new { absent_keys(entry, call)? } else { Vec::new() };
     let began = Instant::now();
     let outcome = apply(call);
-    note_time(entry, call.session, &call.request, call.shared, began.elapsed());
+    let took = began.elapsed();
+    note_time(entry, call.session, &call.request, call.shared, took);
+    counters(call.shared, call.session).note(entry.number, 1, took);
     tell_new(call, &absent)?;
+    if outcome.is_err() {
+        counters(call.shared, call.session).note_failed(entry.number);
+    }
     outcome
 }
 
@@ -177,12 +184,26 @@ pub(crate) fn note_use(entry: Entry, slot: Slot, shared: &Shared, items: Items<'
     Ok(())
 }
 
+/// Takes note of how long a request took, where such times are wanted.
 pub(crate) fn note_time(entry: Entry, session: &Session, request: &Request<'_>, shared: &Shared, took: Duration) {
     if !entry.command.has(flag::SKIP_SLOWLOG) {
         shared.slowlog.note(shared, session, request, (entry.command.name, took));
     }
     let event = if entry.command.has(flag::FAST) { "fast-command" } else { "command" };
     shared.latency.note(&shared.settings, event, took);
+}
+
+/// Counts a request that was refused before it was executed, if it names a command.
+#[cold]
+pub(crate) fn note_rejected(request: &Request<'_>, session: &Session, shared: &Shared) {
+    if let Some(entry) = table::find(request).ok().or_else(|| table::by_name(request.name())) {
+        counters(shared, session).note_rejected(entry.number);
+    }
+}
+
+/// What counts the commands of the loop that the client is on.
+pub(crate) fn counters<'a>(shared: &'a Shared, session: &Session) -> &'a CommandCounters {
+    &shared.loops[session.record.place.loop_index].commands
 }
 
 /// Whether the client wants the reply to the request just executed, and what it wants from now on.

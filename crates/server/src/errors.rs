@@ -51,6 +51,7 @@ pub(crate) enum Sentence {
     BadArgumentCount,
     UnknownCommandName,
     NoConfigFile,
+    SsubscribeInExec,
     NoAclFile,
     NoBackupPlace,
     SaveRunning,
@@ -128,6 +129,7 @@ impl Sentence {
             Sentence::NoKeyArguments => "ERR The command has no key arguments",
             Sentence::BadArgumentCount => "ERR Invalid number of arguments specified for command",
             Sentence::UnknownCommandName => "ERR Invalid command specified",
+            Sentence::SsubscribeInExec => "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client",
             Sentence::NoConfigFile => "ERR The server is running without a config file",
             Sentence::NoAclFile => {
                 "ERR This Redis instance is not configured to use an ACL file. You may want to specify users via the \

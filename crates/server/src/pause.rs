@@ -55,7 +55,7 @@ impl Pause {
 fn changes(entry: Entry, session: &Session) -> bool {
     let ends_writes = || session.transaction.as_ref().is_some_and(|transaction| transaction.changes);
     match entry.command.name {
-        "publish" => true,
+        "publish" | "spublish" => true,
         "exec" => ends_writes(),
         _ => entry.command.has(flag::WRITE),
     }

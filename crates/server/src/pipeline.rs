@@ -4,6 +4,7 @@
 
 use std::mem;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use resp::{Parser, ProtocolError, Request, Requests};
 
@@ -14,7 +15,7 @@ use crate::dispatch;
 use crate::errors::Refusal;
 use crate::gate::Pass;
 use crate::output::Output;
-use crate::reads;
+use crate::reads::Reads;
 use crate::session::Session;
 use crate::shared::{Shared, Tally};
 use crate::table::Entry;
@@ -38,6 +39,8 @@ pub(crate) struct Pipeline {
     cursor: Cursor,
     /// What follows the requests and cannot be parsed.
     breach: Option<ProtocolError>,
+    /// What the keys of the read at the cursor that are answered have taken.
+    spent: Duration,
     parsed_bytes: usize,
 }
 
@@ -131,9 +134,7 @@ impl Pipeline {
             }
             Ok(entry) if entry.command.is_read() && session.is_plain() && shared.monitors.is_empty() => {
                 session.record.command.store(entry.number, Ordering::Relaxed);
-                let group = reads::gather(&self.requests, input, self.cursor, session, shared);
-                self.cursor = reads::answer(&group, shared, session.protocol, output, tally);
-                tally.batch.add_requests(Kind::Get, self.cursor.request - first);
+                self.read(input, session, shared, output, tally);
                 return;
             }
             Ok(entry) if entry.command.runs_alone() && !dispatch::is_queued(entry, session) => {
@@ -153,9 +154,28 @@ impl Pipeline {
                 }
                 answer(entry, request, session, shared, output, tally);
             }
-            Err(refusal) => refuse(&refusal, session, shared, output, tally),
+            Err(refusal) => {
+                dispatch::note_rejected(&request, session, shared);
+                refuse(&refusal, session, shared, output, tally);
+            }
         }
         self.cursor.request += 1;
+    }
+
+    /// Answers reads together, from the cursor on.
+    fn read(&mut self, input: &[u8], session: &mut Session, shared: &Shared, output: &mut Output, tally: &mut Tally) {
+        let (first, began) = (self.cursor.request, Instant::now());
+        let reads = Reads::gather(&self.requests, input, self.cursor, session, shared);
+        self.cursor = reads.answer(shared, session.protocol, output, tally);
+        let (took, before) = (began.elapsed(), mem::take(&mut self.spent));
+        let count = self.cursor.request - first;
+        if count > 0 {
+            tally.batch.add_requests(Kind::Get, count);
+            reads.note(count, before, took, session, shared);
+        }
+        if self.cursor.key > 0 {
+            self.spent = if count > 0 { took } else { before + took };
+        }
     }
 
     fn report_breach(&mut self, session: &mut Session, output: &mut Output) {
@@ -183,6 +203,7 @@ fn answer(
     let len_bytes = reply.len_bytes();
     let checked = dispatch::check_memory(entry, session, shared);
     let outcome = if let Err(refusal) = checked {
+        dispatch::counters(shared, session).note_rejected(entry.number);
         dispatch::note_refused(&refusal, session, shared);
         Err(refusal)
     } else if dispatch::is_queued(entry, session) {
@@ -197,7 +218,9 @@ fn answer(
     if let Err(refusal) = outcome {
         tally.add_error(entry.kind);
         shared.log.refused(&refusal);
-        reply.error(&refusal.text());
+        let text = refusal.text();
+        shared.errors.note(&text);
+        reply.error(&text);
     }
     if !dispatch::wants_reply(session) && !entry.command.pushes() {
         reply.truncate(len_bytes);
@@ -208,7 +231,9 @@ fn refuse(refusal: &Refusal, session: &mut Session, shared: &Shared, output: &mu
     tally.batch.add_requests(Kind::Other, 1);
     tally.add_error(Kind::Other);
     dispatch::note_refused(refusal, session, shared);
+    let text = refusal.text();
+    shared.errors.note(&text);
     if dispatch::wants_reply(session) {
-        output.reply(session.protocol).error(&refusal.text());
+        output.reply(session.protocol).error(&text);
     }
 }

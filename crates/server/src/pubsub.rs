@@ -16,7 +16,7 @@ use crate::shared::Shared;
 
 #[derive(Default)]
 pub(crate) struct PubSub {
-    /// Subscriptions of either kind; where it is 0, messages go nowhere.
+    /// Subscriptions of all kinds; where it is 0, messages go nowhere.
     count: AtomicUsize,
     table: Mutex<Table>,
 }
@@ -25,6 +25,7 @@ pub(crate) struct PubSub {
 struct Table {
     channels: HashMap<Vec<u8>, Vec<Place>>,
     patterns: HashMap<Vec<u8>, Vec<Place>>,
+    shards: HashMap<Vec<u8>, Vec<Place>>,
 }
 
 /// What a subscription names.
@@ -32,6 +33,12 @@ struct Table {
 pub(crate) enum Kind {
     Channel,
     Pattern,
+    /// A channel of the shard, which is the whole server here. It has its own names, and no patterns.
+    Shard,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Kind; 3] = [Kind::Channel, Kind::Pattern, Kind::Shard];
 }
 
 impl Table {
@@ -39,6 +46,7 @@ impl Table {
         match kind {
             Kind::Channel => &mut self.channels,
             Kind::Pattern => &mut self.patterns,
+            Kind::Shard => &mut self.shards,
         }
     }
 }
@@ -61,20 +69,21 @@ impl PubSub {
         }
     }
 
-    /// How many subscribe to the channel by its name.
-    pub(crate) fn subscriber_count(&self, channel: &[u8]) -> usize {
-        self.table.lock().channels.get(channel).map_or(0, Vec::len)
+    /// How many subscribe to this name.
+    pub(crate) fn subscriber_count(&self, kind: Kind, name: &[u8]) -> usize {
+        self.table.lock().of(kind).get(name).map_or(0, Vec::len)
     }
 
-    pub(crate) fn pattern_count(&self) -> usize {
-        self.table.lock().patterns.len()
+    /// How many names of this kind have subscribers.
+    pub(crate) fn name_count(&self, kind: Kind) -> usize {
+        self.table.lock().of(kind).len()
     }
 
-    /// The channels that have subscribers, as far as they match.
-    pub(crate) fn channels(&self, pattern: Option<&[u8]>) -> Vec<Vec<u8>> {
-        let table = self.table.lock();
+    /// The names of this kind that have subscribers, as far as they match.
+    pub(crate) fn names(&self, kind: Kind, pattern: Option<&[u8]>) -> Vec<Vec<u8>> {
+        let mut table = self.table.lock();
         let matches = |name: &&Vec<u8>| pattern.is_none_or(|pattern| glob::matches(pattern, name));
-        table.channels.keys().filter(matches).cloned().collect()
+        table.of(kind).keys().filter(matches).cloned().collect()
     }
 }
 
@@ -96,6 +105,18 @@ pub(crate) fn publish(shared: &Shared, channel: &[u8], message: &[u8]) -> usize 
         sent_count += places.len();
     }
     sent_count
+}
+
+/// Sends a message to all who subscribe to the channel of the shard, and says how many they are.
+pub(crate) fn publish_to_shard(shared: &Shared, channel: &[u8], message: &[u8]) -> usize {
+    let pubsub = &shared.pubsub;
+    if pubsub.count.load(Ordering::Relaxed) == 0 {
+        return 0;
+    }
+    let table = pubsub.table.lock();
+    let places = table.shards.get(channel).map_or(&[][..], Vec::as_slice);
+    send(shared, places, &[b"smessage", channel, message]);
+    places.len()
 }
 
 fn send(shared: &Shared, places: &[Place], parts: &[&[u8]]) {

@@ -4,6 +4,7 @@
 //! accesses overlap. Replies keep the order of the requests.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use hikv::Store;
 use resp::{Protocol, Reply, Request, Requests};
@@ -16,7 +17,7 @@ use crate::output::{FULL_BYTES, Output};
 use crate::pipeline::Cursor;
 use crate::session::Session;
 use crate::shared::{Shared, Tally};
-use crate::table::{self, Action, ReadShape};
+use crate::table::{self, Action, Entry, ReadShape};
 
 /// Keys looked up at a time. The store overlaps about as many; more would only delay the first reply.
 const GROUP_COUNT_MAX: usize = 32;
@@ -29,6 +30,8 @@ pub(crate) struct Wanted<'a> {
     key: Cow<'a, [u8]>,
     /// The length of the array that this value opens.
     opens: Option<usize>,
+    /// The command, if this is the last of its keys.
+    ends: Option<Entry>,
     /// The place after it.
     after: Cursor,
 }
@@ -39,43 +42,94 @@ impl AsRef<[u8]> for Wanted<'_> {
     }
 }
 
-/// The keys of the reads at `cursor`, up to the first request that is none.
-pub(crate) fn gather<'a>(
+/// Reads that wait at the same place of a pipeline, from the first key on that is not answered yet.
+pub(crate) struct Reads<'a> {
     requests: &'a Requests,
     input: &'a [u8],
-    mut cursor: Cursor,
-    session: &Session,
-    shared: &Shared,
-) -> Vec<Wanted<'a>> {
-    let slot = shared.databases.slot(session.db);
-    let mut group = Vec::with_capacity(GROUP_COUNT_MAX.min(requests.len() - cursor.request));
-    while group.len() < GROUP_COUNT_MAX && cursor.request < requests.len() {
-        let request = requests.get(cursor.request, input);
-        let Ok(Action::Read(shape)) = dispatch::admit(&request, session).map(|entry| entry.command.action) else {
-            break;
-        };
-        cursor = gather_keys(&mut group, request, shape, slot, cursor);
+    first: Cursor,
+    group: Vec<Wanted<'a>>,
+}
+
+impl<'a> Reads<'a> {
+    /// The reads at `cursor`, up to the first request that is none.
+    pub(crate) fn gather(
+        requests: &'a Requests,
+        input: &'a [u8],
+        first: Cursor,
+        session: &Session,
+        shared: &Shared,
+    ) -> Reads<'a> {
+        let slot = shared.databases.slot(session.db);
+        let mut group = Vec::with_capacity(GROUP_COUNT_MAX.min(requests.len() - first.request));
+        let mut cursor = first;
+        while group.len() < GROUP_COUNT_MAX && cursor.request < requests.len() {
+            let request = requests.get(cursor.request, input);
+            let entry = dispatch::admit(&request, session).ok();
+            let Some(entry) = entry.filter(|entry| entry.command.is_read()) else { break };
+            cursor = gather_keys(&mut group, request, entry, slot, cursor);
+        }
+        Reads { requests, input, first, group }
     }
-    group
+
+    /// Answers the start of them up to a large value or a full output, and returns the place after what was answered. There
+    /// is one at least.
+    pub(crate) fn answer(&self, shared: &Shared, protocol: Protocol, output: &mut Output, tally: &mut Tally) -> Cursor {
+        let group = &self.group;
+        let (answered, copied) = copy_values(group, &shared.store, &mut output.reply(protocol), tally);
+        let Some(next) = group.get(answered).filter(|_| copied == Copied::UpToLarge) else {
+            return group[answered - 1].after;
+        };
+        next.answer_alone(&shared.store, protocol, output, tally);
+        next.after
+    }
+
+    /// Takes note of the first `count` requests, which are answered, and took so long together: each waited for the others.
+    /// For the first of them `before` counts as well, which its other keys took.
+    pub(crate) fn note(&self, count: usize, before: Duration, took: Duration, session: &Session, shared: &Shared) {
+        let counters = dispatch::counters(shared, session);
+        let share = (before + took) / count as u32;
+        let mut ended = self.group.iter().filter_map(|wanted| wanted.ends).take(count).peekable();
+        while let Some(entry) = ended.next() {
+            let mut equal_count = 1;
+            while ended.next_if(|next| next.number == entry.number).is_some() {
+                equal_count += 1;
+            }
+            counters.note(entry.number, equal_count.into(), share * equal_count);
+        }
+        if shared.settings.is_slow(before + took) {
+            self.note_slow(count, before, took, session, shared);
+        }
+    }
+
+    #[cold]
+    fn note_slow(&self, count: usize, before: Duration, took: Duration, session: &Session, shared: &Shared) {
+        let ended = self.group.iter().filter_map(|wanted| wanted.ends).take(count);
+        for (index, entry) in ended.enumerate() {
+            let request = self.requests.get(self.first.request + index, self.input);
+            let before = if index == 0 { before } else { Duration::ZERO };
+            dispatch::note_time(entry, session, &request, shared, before + took);
+        }
+    }
 }
 
 /// Adds the keys of one read as far as the group has room, and returns the place after them.
 fn gather_keys<'a>(
     group: &mut Vec<Wanted<'a>>,
     request: Request<'a>,
-    shape: ReadShape,
+    entry: Entry,
     slot: Slot,
     mut cursor: Cursor,
 ) -> Cursor {
-    let keys = request.arguments();
-    let count = keys.len();
-    for key in keys.skip(cursor.key).take(GROUP_COUNT_MAX - group.len()) {
-        let opens = (shape == ReadShape::Array && cursor.key == 0).then_some(count);
+    let count = request.len() - 1;
+    let is_array = matches!(entry.command.action, Action::Read(ReadShape::Array));
+    for index in (1 + cursor.key..request.len()).take(GROUP_COUNT_MAX - group.len()) {
+        let opens = (is_array && cursor.key == 0).then_some(count);
         cursor.key += 1;
         if cursor.key == count {
             cursor = Cursor { request: cursor.request + 1, key: 0 };
         }
-        group.push(Wanted { key: slot.raw(key), opens, after: cursor });
+        let ends = (cursor.key == 0).then_some(entry);
+        group.push(Wanted { key: slot.raw(request.argument(index)), opens, ends, after: cursor });
     }
     cursor
 }
@@ -107,23 +161,6 @@ pub(crate) fn answer_value(value: Option<&[u8]>, reply: &mut Reply<'_>, tally: &
             reply.null_bulk();
         }
     }
-}
-
-/// Answers the start of a group, which is not empty, up to a large value or a full output, and returns the place after
-/// what was answered.
-pub(crate) fn answer(
-    group: &[Wanted<'_>],
-    shared: &Shared,
-    protocol: Protocol,
-    output: &mut Output,
-    tally: &mut Tally,
-) -> Cursor {
-    let (answered, copied) = copy_values(group, &shared.store, &mut output.reply(protocol), tally);
-    let Some(next) = group.get(answered).filter(|_| copied == Copied::UpToLarge) else {
-        return group[answered - 1].after;
-    };
-    next.answer_alone(&shared.store, protocol, output, tally);
-    next.after
 }
 
 /// Where copying ended.

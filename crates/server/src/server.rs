@@ -26,6 +26,8 @@ use crate::saves::Saves;
 use crate::settings::Settings;
 use crate::shared::{LoopCounters, Order, Shared};
 use crate::slowlog::SlowLog;
+use crate::start::ConfigFile;
+use crate::telemetry::{Baseline, ErrorCounts};
 use crate::tracking::Tracking;
 use crate::transport::{Certificates, TlsReload};
 use crate::watch::Watches;
@@ -33,7 +35,7 @@ use crate::{Config, HttpPort, StopHandle, file_limit};
 
 /// A store that listens for Redis clients.
 pub struct Server {
-    listener: TcpListener,
+    listener: Option<TcpListener>,
     tls_listener: Option<TcpListener>,
     shared: Arc<Shared>,
     loops: Vec<EventLoop>,
@@ -53,8 +55,16 @@ impl Server {
         let acl = Acl::load(&config)?;
         let certificates = config.tls.as_ref().map(|tls| Certificates::load(tls.files.clone())).transpose()?;
         let is_open = || Ok(acl.is_open());
-        let listener = listen(&config.addr, &config, is_open)?;
+        let listener = config.addr.as_ref().map(|addr| listen(addr, &config, is_open)).transpose()?;
         let tls_listener = config.tls.as_ref().map(|tls| listen(&tls.addr, &config, is_open)).transpose()?;
+        if listener.is_none() && tls_listener.is_none() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "neither a port nor one for TLS is to be listened on",
+            ));
+        }
+        let bound = |listener: &Option<TcpListener>| listener.as_ref().map(TcpListener::local_addr).transpose();
+        let (addr, tls_addr) = (bound(&listener)?, bound(&tls_listener)?);
         let databases = Databases::load(&store)?;
         let order = Order::default();
         // Keys of several databases are counted in order.
@@ -67,14 +77,15 @@ impl Server {
         let (mailboxes, letters): (Vec<Mailbox>, Vec<_>) = ends.into_iter().unzip();
         let shared = Arc::new(Shared {
             order,
-            addr: listener.local_addr()?,
+            addr,
+            config_file: config.parameters.file().map(|path| ConfigFile::new(path.to_owned())),
             started: Instant::now(),
             max_clients: file_limit::raise_for(config.max_clients),
             loops: (0..loop_count).map(|_| LoopCounters::default()).collect(),
             mailboxes: mailboxes.into(),
             gate: Gate::new(loop_count),
             databases,
-            settings: Settings::of(&config),
+            settings: settings(&config, addr, tls_addr),
             acl,
             clients: Clients::default(),
             watches: Watches::default(),
@@ -85,6 +96,8 @@ impl Server {
             slowlog: SlowLog::default(),
             latency: Latency::default(),
             log: Log::default(),
+            errors: ErrorCounts::default(),
+            baseline: Baseline::default(),
             saves: Saves::new(&store, config.backup_dir),
             pause: Pause::new(),
             stop,
@@ -99,8 +112,8 @@ impl Server {
         Ok(Server { listener, tls_listener, shared, loops, _telling: telling })
     }
 
-    /// The address that is listened on.
-    pub fn local_addr(&self) -> SocketAddr {
+    /// The address that is listened on for clients without TLS.
+    pub fn local_addr(&self) -> Option<SocketAddr> {
         self.shared.addr
     }
 
@@ -138,7 +151,9 @@ impl Server {
     pub fn run(mut self) -> io::Result<()> {
         let shared = Arc::clone(&self.shared);
         let certificates = shared.certificates.clone();
-        self.loops[0].accept_from(Acceptor::new(self.listener, Arc::clone(&self.shared), None))?;
+        if let Some(listener) = self.listener {
+            self.loops[0].accept_from(Acceptor::new(listener, Arc::clone(&self.shared), None))?;
+        }
         if let Some(listener) = self.tls_listener {
             self.loops[0].accept_from(Acceptor::new(listener, self.shared, certificates))?;
         }
@@ -146,6 +161,18 @@ impl Server {
         shared.saves.finish();
         outcome
     }
+}
+
+/// The settings of a server, with the ports that it was given where it asked for free ones.
+fn settings(config: &Config, addr: Option<SocketAddr>, tls_addr: Option<SocketAddr>) -> Settings {
+    for file in config.parameters.exposed() {
+        tracing::warn!(file = %file.display(), "everybody may read this file, and it holds a password");
+    }
+    let settings = Settings::of(config);
+    for (name, addr) in [("port", addr), ("tls-port", tls_addr)] {
+        addr.iter().for_each(|addr| settings.show(name, addr.port().to_string()));
+    }
+    settings
 }
 
 /// Listens at the first of the addresses that can be; beyond this host only if `is_open`, which says that nobody needs a

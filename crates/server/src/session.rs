@@ -55,6 +55,8 @@ pub(crate) struct Session {
     pub(crate) watching: Watching,
     pub(crate) channels: BTreeSet<Vec<u8>>,
     pub(crate) patterns: BTreeSet<Vec<u8>>,
+    /// Channels of the shard.
+    pub(crate) shards: BTreeSet<Vec<u8>>,
     pub(crate) monitors: bool,
     /// It wants to know when the keys that it has read are changed.
     pub(crate) tracks: bool,
@@ -77,6 +79,7 @@ impl Session {
             watching: Watching::default(),
             channels: BTreeSet::new(),
             patterns: BTreeSet::new(),
+            shards: BTreeSet::new(),
             monitors: false,
             tracks: false,
         };
@@ -90,15 +93,16 @@ impl Session {
         self.login = login;
     }
 
-    /// How many channels and patterns the client subscribes to.
+    /// How many channels and patterns, those of the shard among them, the client subscribes to.
     pub(crate) fn subscription_count(&self) -> usize {
-        self.channels.len() + self.patterns.len()
+        self.channels.len() + self.patterns.len() + self.shards.len()
     }
 
     pub(crate) fn names_of(&mut self, kind: Kind) -> &mut BTreeSet<Vec<u8>> {
         match kind {
             Kind::Channel => &mut self.channels,
             Kind::Pattern => &mut self.patterns,
+            Kind::Shard => &mut self.shards,
         }
     }
 
@@ -125,7 +129,7 @@ impl Session {
     }
 
     pub(crate) fn unsubscribe_all(&mut self, shared: &Shared) {
-        for kind in [Kind::Channel, Kind::Pattern] {
+        for kind in Kind::ALL {
             for name in std::mem::take(self.names_of(kind)) {
                 shared.pubsub.unsubscribe(kind, &name, self.record.place);
             }
@@ -174,6 +178,7 @@ impl Session {
         record.active_ms.store(now.duration_since(record.connected).as_millis() as u64, Ordering::Relaxed);
         record.channel_count.store(self.channels.len(), Ordering::Relaxed);
         record.pattern_count.store(self.patterns.len(), Ordering::Relaxed);
+        record.shard_count.store(self.shards.len(), Ordering::Relaxed);
         record.watch_count.store(self.watching.keys.len(), Ordering::Relaxed);
         record.queued_count.store(transaction.map_or(-1, |queued| queued.requests.len() as i64), Ordering::Relaxed);
         let queued_bytes = transaction.map_or(0, |queued| queued.requests.capacity_bytes());

@@ -22,7 +22,8 @@ use crate::pubsub::PubSub;
 use crate::saves::Saves;
 use crate::settings::Settings;
 use crate::slowlog::SlowLog;
-use crate::telemetry::{BatchCounts, Counters, Kind};
+use crate::start::ConfigFile;
+use crate::telemetry::{Baseline, BatchCounts, CommandCounters, Counters, ErrorCounts, Kind};
 use crate::tracking::Tracking;
 use crate::transport::Certificates;
 use crate::watch::Watches;
@@ -30,9 +31,11 @@ use crate::watch::Watches;
 /// The state of one server.
 pub(crate) struct Shared {
     pub(crate) store: Store,
-    /// `None` for a store that keeps no order.
     pub(crate) order: Order,
-    pub(crate) addr: SocketAddr,
+    /// Where clients without TLS are served.
+    pub(crate) addr: Option<SocketAddr>,
+    /// Where the settings were read from.
+    pub(crate) config_file: Option<ConfigFile>,
     pub(crate) started: Instant,
     /// The most clients that the process may have files for.
     pub(crate) max_clients: usize,
@@ -52,6 +55,8 @@ pub(crate) struct Shared {
     pub(crate) slowlog: SlowLog,
     pub(crate) latency: Latency,
     pub(crate) log: Log,
+    pub(crate) errors: ErrorCounts,
+    pub(crate) baseline: Baseline,
     pub(crate) saves: Saves,
     pub(crate) pause: Pause,
     pub(crate) stop: StopHandle,
@@ -89,7 +94,7 @@ impl Order {
 pub(crate) struct LoopCounters {
     clients: AtomicUsize,
     connections: AtomicU64,
-    commands: AtomicU64,
+    requests: AtomicU64,
     hits: AtomicU64,
     misses: AtomicU64,
     errors: AtomicU64,
@@ -97,6 +102,7 @@ pub(crate) struct LoopCounters {
     /// The number of the loop's thread, once it runs.
     thread: AtomicI32,
     pub(crate) watched: Counters,
+    pub(crate) commands: CommandCounters,
 }
 
 /// Events to be counted, or the sums over all loops.
@@ -127,7 +133,7 @@ impl Shared {
     pub(crate) fn totals(&self) -> Tally {
         self.loops.iter().fold(Tally::default(), |sum, counters| Tally {
             connections: sum.connections + counters.connections.load(Ordering::Relaxed),
-            commands: sum.commands + counters.commands.load(Ordering::Relaxed),
+            commands: sum.commands + counters.requests.load(Ordering::Relaxed),
             hits: sum.hits + counters.hits.load(Ordering::Relaxed),
             misses: sum.misses + counters.misses.load(Ordering::Relaxed),
             errors: sum.errors + counters.errors.load(Ordering::Relaxed),
@@ -138,14 +144,6 @@ impl Shared {
     /// Clients that were turned away since there were too many.
     pub(crate) fn refused_connections(&self) -> u64 {
         self.loops.iter().map(|counters| counters.refused.load(Ordering::Relaxed)).sum()
-    }
-
-    /// Begins to count anew, but for what numbers the clients.
-    pub(crate) fn reset_totals(&self) {
-        for counters in &self.loops {
-            let counts = [&counters.commands, &counters.hits, &counters.misses, &counters.errors, &counters.refused];
-            counts.iter().for_each(|count| count.store(0, Ordering::Relaxed));
-        }
     }
 
     /// Whether clients from there are turned away, since they could do everything without a password.
@@ -177,7 +175,7 @@ impl LoopCounters {
     }
 
     pub(crate) fn add(&self, tally: Tally) {
-        self.commands.fetch_add(tally.commands, Ordering::Relaxed);
+        self.requests.fetch_add(tally.commands, Ordering::Relaxed);
         self.hits.fetch_add(tally.hits, Ordering::Relaxed);
         self.misses.fetch_add(tally.misses, Ordering::Relaxed);
         self.errors.fetch_add(tally.errors, Ordering::Relaxed);

@@ -101,7 +101,7 @@ fn nobody_listens_beyond_the_host_without_a_password() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let store = Store::open(dir.path()).expect("the store opens");
     let bind = |config: Config| {
-        let config = Config { addr: "0.0.0.0:0".into(), ..config };
+        let config = Config { addr: Some("0.0.0.0:0".into()), ..config };
         Server::bind(store.clone(), config, StopHandle::new()).map(|server| server.local_addr())
     };
     let refused = bind(Config::default()).expect_err("everybody could do everything");

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{TestServer, Value, bulk, error, ok};
+use common::{TestServer, Value, array, bulk, error, ok};
 
 #[test]
 fn ping_and_echo() {
@@ -163,6 +163,30 @@ fn command_describes_the_table() {
     assert_eq!((docs.len(), &docs[0]), (2, &bulk("get")));
     assert_eq!(client.say("COMMAND FOO"), error("ERR unknown subcommand 'FOO'. Try COMMAND HELP."));
     assert_eq!(client.say("COMMAND COUNT x"), error("ERR wrong number of arguments for 'command|count' command"));
+}
+
+#[test]
+fn documentation_says_what_commands_take() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.say("HELLO 3");
+    let Value::Map(docs) = client.say("COMMAND DOCS BITPOS") else { panic!("not a map") };
+    let Value::Map(docs) = &docs[1] else { panic!("not a map") };
+    let place = docs.iter().position(|name| *name == bulk("arguments")).expect("it takes arguments");
+    let map = |pairs: &[(&str, Value)]| {
+        Value::Map(pairs.iter().flat_map(|(name, value)| [bulk(name), value.clone()]).collect())
+    };
+    let value = |name: &str, kind: &str| map(&[("name", bulk(name)), ("type", bulk(kind))]);
+    let word =
+        |word: &str| map(&[("name", bulk(word.to_lowercase())), ("type", bulk("pure-token")), ("token", bulk(word))]);
+    let optional = |name: &str, kind: &str, parts: Value| {
+        let flags = Value::Set(flags(&["optional"]));
+        map(&[("name", bulk(name)), ("type", bulk(kind)), ("flags", flags), ("arguments", parts)])
+    };
+    let unit = optional("index_unit", "oneof", array([word("BYTE"), word("BIT")]));
+    let end = optional("end_index", "block", array([value("end", "integer"), unit]));
+    let index = optional("index", "block", array([value("start", "integer"), end]));
+    assert_eq!(docs[place + 1], array([value("key", "key"), value("bit", "integer"), index]));
 }
 
 #[test]

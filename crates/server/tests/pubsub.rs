@@ -109,3 +109,57 @@ fn a_monitor_sees_requests() {
     let line = monitor.line();
     assert!(line.starts_with('+') && line.ends_with("\"SET\" \"k\" \"a\\x01\""), "{line}");
 }
+
+#[test]
+fn channels_of_the_shard_are_apart() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.converse([
+        ("SUNSUBSCRIBE", array([bulk("sunsubscribe"), Value::Null, int(0)])),
+        ("SUBSCRIBE c", confirmation("subscribe", "c", 1)),
+        ("SSUBSCRIBE c", confirmation("ssubscribe", "c", 1)),
+        ("SSUBSCRIBE c", confirmation("ssubscribe", "c", 1)),
+        ("PSUBSCRIBE *", confirmation("psubscribe", "*", 2)),
+    ]);
+    let mut publisher = server.client();
+    publisher.converse([
+        ("SPUBLISH c to-shard", int(1)),
+        ("SPUBLISH other x", int(0)),
+        ("PUBSUB SHARDCHANNELS", array([bulk("c")])),
+        ("PUBSUB SHARDCHANNELS d*", array([])),
+        ("PUBSUB SHARDNUMSUB c d", array([bulk("c"), int(1), bulk("d"), int(0)])),
+        ("PUBSUB SHARDNUMSUB", array([])),
+        ("PUBLISH c to-all", int(2)),
+    ]);
+    assert_eq!(client.reply(), message(["smessage", "c", "to-shard"]));
+    assert_eq!(client.reply(), message(["message", "c", "to-all"]));
+    assert_eq!(client.reply(), message(["pmessage", "*", "c", "to-all"]));
+    let Value::Bulk(list) = publisher.say("CLIENT LIST TYPE pubsub") else { panic!("not a text") };
+    let list = String::from_utf8(list).expect("a text");
+    assert!(list.contains(" sub=1 psub=1 ssub=1 "), "{list}");
+    client.converse([
+        ("SUNSUBSCRIBE", confirmation("sunsubscribe", "c", 0)),
+        ("UNSUBSCRIBE", confirmation("unsubscribe", "c", 1)),
+        ("PUNSUBSCRIBE", confirmation("punsubscribe", "*", 0)),
+        ("SSUBSCRIBE a", confirmation("ssubscribe", "a", 1)),
+        ("RESET", Value::Simple("RESET".into())),
+        ("PUBSUB SHARDCHANNELS", array([])),
+        ("MULTI", ok()),
+        ("SSUBSCRIBE a", Value::Simple("QUEUED".into())),
+        ("EXEC", array([error("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client")])),
+    ]);
+}
+
+#[test]
+fn rights_to_channels_are_rights_to_those_of_the_shard() {
+    let server = TestServer::start();
+    let denied = error("NOPERM this user has no permissions to access one of the channels used as arguments");
+    server.client().converse([
+        ("ACL SETUSER ada on nopass +@all resetchannels &ours*", ok()),
+        ("AUTH ada x", ok()),
+        ("SPUBLISH ours:1 x", int(0)),
+        ("SPUBLISH theirs x", denied.clone()),
+        ("SSUBSCRIBE ours:1 theirs", denied),
+        ("SSUBSCRIBE ours:1 ours:2", confirmation("ssubscribe", "ours:1", 1)),
+    ]);
+}

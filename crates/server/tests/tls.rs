@@ -14,7 +14,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion};
-use server::{ClientCertificate, Config, Tls, TlsFiles};
+use server::{ClientCertificate, Config, HttpPort, Tls, TlsFiles};
 use tempfile::TempDir;
 
 type TlsClient = Client<StreamOwned<ClientConnection, TcpStream>>;
@@ -184,7 +184,7 @@ fn files_that_cannot_be_used_are_named() {
     let store = hikv::Options::new().open(dir.path()).expect("the store opens");
     for (files, said) in cases {
         let config =
-            Config { addr: "127.0.0.1:0".into(), tls: Some(Tls::new("127.0.0.1:0", files)), ..Config::default() };
+            Config { addr: Some("127.0.0.1:0".into()), tls: Some(Tls::new("127.0.0.1:0", files)), ..Config::default() };
         let outcome = server::Server::bind(store.clone(), config, server::StopHandle::new()).map(|_| ());
         let error = outcome.expect_err("the files are wrong").to_string();
         assert!(error.contains(said), "'{said}' is missing: {error}");
@@ -211,4 +211,54 @@ fn certificates_are_replaced_while_it_serves() {
     let mut new = client(&server, other.client_config(&TLS13));
     assert_eq!(old.say("SET k v"), ok());
     assert_eq!(new.say("GET k"), bulk("v"));
+}
+
+/// What the HTTP port answers to a request for its metrics.
+fn metrics(port: &HttpPort, config: ClientConfig) -> io::Result<String> {
+    let mut stream = connect(port.local_addr(), config);
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).map(|_| answer)
+}
+
+#[test]
+fn the_http_port_is_served_with_the_same_certificate() {
+    let authority = Authority::new();
+    let tls = Tls::new("127.0.0.1:0", authority.files(ClientCertificate::No));
+    let http = Some("127.0.0.1:0".into());
+    let server = TestServer::with(Config { http, http_tls: true, tls: Some(tls), ..Config::default() });
+    let port = server.http.as_ref().expect("it is watched");
+    assert_eq!(port.scheme(), "https");
+    for version in [&TLS12, &TLS13] {
+        let answer = metrics(port, authority.client_config(version)).expect("the answer ends as TLS ends");
+        assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("# EOF\n"), "{answer}");
+    }
+    let mut plain = TcpStream::connect(port.local_addr()).expect("the port listens");
+    plain.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("a request is sent");
+    let mut answer = Vec::new();
+    // The port may close in any way.
+    let _ = plain.read_to_end(&mut answer);
+    assert!(!answer.starts_with(b"HTTP/"), "{answer:?}");
+    // A renewed certificate counts here, too.
+    let renewed = Authority::new();
+    for name in ["server.pem", "server.key"] {
+        fs::copy(renewed.dir.path().join(name), authority.dir.path().join(name)).expect("the file is replaced");
+    }
+    let path = authority.dir.path().join("server.pem").display().to_string();
+    assert_eq!(server.client().call(&["CONFIG", "SET", "tls-cert-file", &path]), ok());
+    assert!(metrics(port, authority.client_config(&TLS13)).is_err());
+    assert!(metrics(port, renewed.client_config(&TLS13)).is_ok());
+}
+
+#[test]
+fn the_http_port_wants_certificates_of_clients_where_the_other_port_does() {
+    let authority = Authority::new();
+    let tls = Tls::new("127.0.0.1:0", authority.files(ClientCertificate::Yes));
+    let http = Some("127.0.0.1:0".into());
+    let server = TestServer::with(Config { http, http_tls: true, tls: Some(tls), ..Config::default() });
+    let port = server.http.as_ref().expect("it is watched");
+    assert!(metrics(port, authority.client_config(&TLS13)).is_err());
+    assert!(metrics(port, authority.certified_config(&authority)).is_ok());
+    let without = HttpPort::open(&Config { http: Some("127.0.0.1:0".into()), http_tls: true, ..Config::default() });
+    assert!(without.map(|_| ()).expect_err("there is no certificate").to_string().contains("no port for TLS"));
 }

@@ -53,7 +53,7 @@ fn get(server: &TestServer, path: &str) -> Answer {
 
 fn get_with(server: &TestServer, path: &str, headers: &str) -> Answer {
     let addr = server.http.as_ref().expect("it is watched").local_addr();
-    send(addr, format!("GET {path} HTTP/1.1\r\nHost: here\r\n{headers}\r\n").as_bytes())
+    send(addr, format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n").as_bytes())
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn live_figures_are_the_servers() {
     let of_kind = |name: &str| kinds.iter().position(|kind| kind == name).expect("a known kind");
     assert_eq!((&live["requests"][of_kind("set")], &live["requests"][of_kind("get")]), (&1.into(), &1.into()));
     assert_eq!(live["hits"], 1);
-    assert_eq!(live["slow"][0]["name"], "SET");
+    assert_eq!((&live["slow"][0]["name"], &live["slow"][1]["name"]), (&"GET".into(), &"SET".into()));
     let samples = |live: &Json| live["samples"].as_array().expect("samples").len();
     assert_eq!(samples(&get(&server, "/live.json?after=1000000").json()), 0);
     let metrics = get(&server, "/metrics");
@@ -217,12 +217,12 @@ fn an_address_for_others_needs_a_password() {
 fn requests_that_are_none_are_refused_and_long_ones_too() {
     let server = watched();
     let addr = server.http.as_ref().expect("it is watched").local_addr();
-    assert_eq!(send(addr, b"POST /metrics HTTP/1.1\r\n\r\n").status, 405);
+    assert_eq!(send(addr, b"POST /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").status, 405);
     assert_eq!(send(addr, b"*1\r\n$4\r\nPING\r\n").status, 400);
     assert_eq!(get(&server, "/../etc/passwd").status, 404);
     let long = [b"GET / HTTP/1.1\r\nX: ".to_vec(), vec![b'x'; 16 << 10]].concat();
     assert_eq!(send(addr, &long).status, 431);
-    let head = send(addr, b"HEAD / HTTP/1.1\r\n\r\n");
+    let head = send(addr, b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert_eq!((head.status, head.body.as_str()), (200, ""));
 }
 
@@ -245,4 +245,47 @@ fn the_page_allows_nothing_but_itself() {
     for foreign in ["http://", "https://", "src=", "href=", "url(", "@import", "eval("] {
         assert!(!body.contains(foreign), "{foreign}");
     }
+}
+
+#[test]
+fn it_is_asked_for_by_its_own_names_alone() {
+    let config =
+        Config { http: Some("127.0.0.1:0".into()), http_hosts: vec!["watch.example".into()], ..Config::default() };
+    let server = TestServer::with(config);
+    let addr = server.http.as_ref().expect("it is watched").local_addr();
+    let ask = |path: &str, host: &str| send(addr, format!("GET {path} HTTP/1.1\r\n{host}\r\n").as_bytes());
+    for host in ["localhost", "127.0.0.1", &addr.to_string(), "[::1]:80", "watch.example:9121"] {
+        assert_eq!(ask("/metrics", &format!("Host: {host}\r\n")).status, 200, "{host}");
+    }
+    for path in ["/", "/metrics", "/health", "/live.json", "/none"] {
+        let answer = ask(path, &format!("Host: evil.example:{}\r\n", addr.port()));
+        assert_eq!(answer.status, 421, "{path}");
+        assert!(answer.body.contains("'evil.example:") && answer.body.contains("--http-host"), "{}", answer.body);
+    }
+    for headers in ["", "Host: localhost\r\nHost: evil.example\r\n"] {
+        let answer = ask("/metrics", headers);
+        assert_eq!((answer.status, answer.body.contains("one Host header")), (400, true), "{headers}");
+    }
+}
+
+#[test]
+fn a_reset_of_statistics_leaves_the_metrics() {
+    let server = watched();
+    let mut client = server.client();
+    for request in ["SET k v", "GET k", "GET absent", "NONSENSE"] {
+        client.say(request);
+    }
+    let names = [
+        "hikv_hits_total",
+        "hikv_misses_total",
+        "hikv_connections_total",
+        "hikv_requests_total{kind=\"get\"}",
+        "hikv_errors_total{kind=\"other\"}",
+    ];
+    let metrics = |answer: Answer| names.map(|name| answer.metric(name));
+    let before = metrics(get(&server, "/metrics"));
+    assert!(before.iter().all(|count| *count > 0.0), "{before:?}");
+    assert_eq!(client.say("CONFIG RESETSTAT"), ok());
+    let after = metrics(get(&server, "/metrics"));
+    assert!(before.iter().zip(after).all(|(before, after)| after >= *before), "{before:?} {after:?}");
 }

@@ -6,6 +6,7 @@ mod bad_store;
 mod batch;
 mod bench;
 mod changes;
+mod config;
 mod durability;
 mod expiry;
 mod idle;

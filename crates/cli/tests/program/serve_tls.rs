@@ -1,13 +1,14 @@
 //! `serve` by TLS: to redis-cli, with files that are wrong, and with ones that are replaced.
 
-use std::io::{BufRead, BufReader, ErrorKind};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
 use rcgen::generate_simple_self_signed;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::serve::Serving;
-use crate::support::{Place, hikv, left_out};
+use crate::support::{Place, hikv, left_out, program};
 
 /// Puts a new certificate, which is its own authority, and its key into the files that [`serve`] names.
 fn certify(place: &Place) {
@@ -66,4 +67,49 @@ fn a_file_that_is_wrong_is_named() {
     certify(&place);
     place.write("key.pem", "nothing");
     run().failed(2, &["key.pem", "no private key"]);
+}
+
+/// The answer to a line without TLS, as far as it comes.
+fn said_in_plain(port: &str) -> Vec<u8> {
+    let mut socket = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+    socket.write_all(b"PING\r\n").unwrap();
+    let mut answer = Vec::new();
+    // Who does not understand may close in any way.
+    let _ = socket.read_to_end(&mut answer);
+    answer
+}
+
+#[test]
+fn a_server_without_plain_text_listens_for_tls_alone() {
+    let place = Place::new();
+    certify(&place);
+    let store = place.store().display().to_string();
+    let (certificate, key) = (place.file("cert.pem"), place.file("key.pem"));
+    let files = ["--tls-cert", certificate.to_str().unwrap(), "--tls-key", key.to_str().unwrap()];
+    let by_options = [&["serve", &store, "--tls-only", "--tls-addr", "127.0.0.1:0"], &files[..]].concat();
+    let by_file = place.write(
+        "hikv.conf",
+        format!(
+            "port 0\ntls-port 1\ntls-cert-file {}\ntls-key-file {}\n",
+            certificate.to_str().unwrap(),
+            key.to_str().unwrap()
+        ),
+    );
+    let by_file = ["serve", &store, "--config", by_file.to_str().unwrap(), "--tls-addr", "127.0.0.1:0"];
+    for arguments in [&by_options[..], &by_file[..]] {
+        let mut command = program();
+        command.args(arguments);
+        let serving = Serving::spawned(command);
+        assert!(!serving.banner().contains("Redis protocol"), "{}", serving.banner());
+        let answer = said_in_plain(serving.tls_port());
+        assert!(!answer.starts_with(b"+PONG"), "{answer:?}");
+        match ping_by_redis_cli(&place, serving.tls_port()) {
+            Some(answer) => assert_eq!(answer, "PONG\n"),
+            None => left_out("there is no redis-cli with TLS"),
+        }
+        serving.stop(Signal::TERM);
+    }
+    place.run("serve", &["--tls-only"]).failed(2, &["TLS", "--tls-addr"]);
+    place.run("serve", &files).failed(2, &["TLS", "--tls-addr"]);
+    place.run("serve", &["--tls-addr", "127.0.0.1:0"]).failed(2, &["no file of the certificate"]);
 }

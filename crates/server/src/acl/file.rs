@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::user::User;
+use crate::replacement;
 
 pub(crate) struct AclFile {
     path: PathBuf,
@@ -36,20 +37,13 @@ impl AclFile {
 
     /// Writes the users in place of those that the file has, all or none of them.
     pub(crate) fn write(&self, users: &[Arc<User>]) -> io::Result<()> {
-        let dir = self.path.parent().filter(|dir| !dir.as_os_str().is_empty());
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let fresh = self.path.with_file_name(format!(".{name}.new"));
-        let mut file = fs::File::create(&fresh)?;
-        for user in users {
-            writeln!(file, "{}", user.line())?;
-        }
-        file.sync_all()?;
-        fs::rename(&fresh, &self.path)?;
-        fs::File::open(dir.unwrap_or(".".as_ref()))?.sync_all()
+        let lines: String = users.iter().map(|user| user.line() + "\n").collect();
+        replacement::replace(&self.path, lines.as_bytes())
     }
 }
 
-fn user_of(line: &str) -> Result<User, String> {
+/// The user that a line `user NAME RULES…` describes, or what is wrong with it, without its passwords.
+pub(crate) fn user_of(line: &str) -> Result<User, String> {
     let mut words = line.split_ascii_whitespace();
     if words.next() != Some("user") {
         return Err("a line must begin with 'user'".into());
@@ -73,6 +67,7 @@ mod tests {
     fn what_is_written_is_read() {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let file = AclFile::new(dir.path().join("users.acl"));
+        fs::write(&file.path, "").expect("the file is made");
         let ada = Arc::new(user_of("user ada on >pw ~a* &* +@read").expect("a user"));
         file.write(&[Arc::clone(&ada)]).expect("the file is written");
         let users = file.read().expect("the file is read");

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-pub(crate) use file::AclFile;
+pub(crate) use file::{AclFile, user_of};
 pub(crate) use log::{Log, LogEntry, Reason};
 pub(crate) use password::random_hex;
 pub(crate) use rules::is_word;
@@ -54,12 +54,20 @@ pub(crate) struct Acl {
 }
 
 impl Acl {
-    /// The users of the file that `config` names, or the default user alone; with the password of `config`, if it has one.
+    /// The users of the file that `config` names, or of its parameters; the default user in any case, with the password of
+    /// `config`, if it has one.
+    ///
+    /// # Errors
+    /// If the file cannot be read or understood; if there are both.
     pub(crate) fn load(config: &Config) -> io::Result<Acl> {
         let file = config.acl_file.clone().map(AclFile::new);
         let users = match &file {
+            Some(_) if config.parameters.says_users() => {
+                let why = "users, or requirepass, and a file of users are given: only one of them can be kept up";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+            }
             Some(file) => file.read()?,
-            None => BTreeMap::new(),
+            None => config.parameters.users().clone(),
         };
         let acl = Acl { users: Mutex::new(users), version: AtomicU64::new(1), file, log: Log::default() };
         acl.users.lock().entry(DEFAULT_USER.into()).or_insert_with(|| Arc::new(User::open_default()));
@@ -117,6 +125,11 @@ impl Acl {
 
     pub(crate) fn all(&self) -> Vec<Arc<User>> {
         self.users.lock().values().cloned().collect()
+    }
+
+    /// Every user as a line of a file.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.users.lock().values().map(|user| user.line()).collect()
     }
 
     /// Puts or replaces a user.

@@ -87,9 +87,9 @@ impl User {
 
     fn check_channels(&self, command: &str, request: &Request<'_>) -> Result<(), Denied> {
         let (count, is_pattern) = match command {
-            "subscribe" => (usize::MAX, false),
+            "subscribe" | "ssubscribe" => (usize::MAX, false),
             "psubscribe" => (usize::MAX, true),
-            "publish" => (1, false),
+            "publish" | "spublish" => (1, false),
             _ => return Ok(()),
         };
         let denied = |name: &&[u8]| !self.selector.allows_channel(name, is_pattern);

@@ -5,6 +5,7 @@ use resp::{Reply, Request, Requests};
 use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
 use crate::glob;
+use crate::table::arguments::{self, Argument};
 use crate::table::{self, Access, Command, category, flag};
 
 pub(crate) fn all(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -126,9 +127,14 @@ fn write_docs(command: &Command, reply: &mut Reply<'_>) {
     let docs = &command.docs;
     let texts =
         [("summary", docs.summary), ("since", docs.since), ("group", docs.group), ("complexity", docs.complexity)];
-    reply.map(texts.len() + usize::from(!command.subcommands.is_empty()));
+    let arguments = arguments::of(command.name);
+    reply.map(texts.len() + usize::from(!arguments.is_empty()) + usize::from(!command.subcommands.is_empty()));
     for text in texts.iter().flat_map(|(name, text)| [name, text]) {
         reply.bulk(text.as_bytes());
+    }
+    if !arguments.is_empty() {
+        reply.bulk(b"arguments");
+        write_arguments(&arguments, reply);
     }
     if !command.subcommands.is_empty() {
         reply.bulk(b"subcommands");
@@ -136,6 +142,29 @@ fn write_docs(command: &Command, reply: &mut Reply<'_>) {
         for subcommand in command.subcommands {
             reply.bulk(subcommand.name.as_bytes());
             write_docs(subcommand, reply);
+        }
+    }
+}
+
+fn write_arguments(arguments: &[Argument], reply: &mut Reply<'_>) {
+    reply.array(arguments.len());
+    for argument in arguments {
+        let texts =
+            [("name", Some(&*argument.name)), ("type", Some(argument.kind)), ("token", argument.token.as_deref())];
+        let texts: Vec<_> = texts.iter().filter_map(|(name, text)| Some((name, (*text)?))).collect();
+        let (has_flags, has_parts) = (!argument.flags.is_empty(), !argument.parts.is_empty());
+        reply.map(texts.len() + usize::from(has_flags) + usize::from(has_parts));
+        for text in texts.iter().flat_map(|(name, text)| [**name, *text]) {
+            reply.bulk(text.as_bytes());
+        }
+        if has_flags {
+            reply.bulk(b"flags");
+            reply.set(argument.flags.len());
+            argument.flags.iter().for_each(|flag| reply.simple(flag));
+        }
+        if has_parts {
+            reply.bulk(b"arguments");
+            write_arguments(&argument.parts, reply);
         }
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
         })?;
         let refused =
             |what: &str| Refusal::Names(format!("CONFIG SET failed (possibly related to argument '{shown}') - {what}"));
-        if PARAMETERS[index].effect == Effect::Fixed {
+        if matches!(PARAMETERS[index].effect, Effect::Fixed | Effect::Constant) {
             return Err(refused("can't set immutable config"));
         }
         if changes.iter().any(|(known, _)| *known == index) {
@@ -80,11 +80,18 @@ fn change_certificates(call: &Call<'_>, changes: &[(usize, String)]) -> Result<(
 }
 
 pub(crate) fn resetstat(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.shared.reset_totals();
+    call.shared.baseline.reset(call.shared);
     call.ok();
     Ok(())
 }
 
-pub(crate) fn rewrite(_: &mut Call<'_>) -> Result<(), Refusal> {
-    Err(Sentence::NoConfigFile.into())
+pub(crate) fn rewrite(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let file = call.shared.config_file.as_ref().ok_or(Sentence::NoConfigFile)?;
+    if let Err(error) = file.rewrite(call.shared) {
+        tracing::warn!(%error, "CONFIG REWRITE failed");
+        return Err(Refusal::Names(format!("Rewriting config file: {error}")));
+    }
+    tracing::info!(file = %file.path().display(), "CONFIG REWRITE executed with success.");
+    call.ok();
+    Ok(())
 }

@@ -1,7 +1,7 @@
-//! SUBSCRIBE and the like, PUBLISH, PUBSUB.
+//! SUBSCRIBE and the like, PUBLISH, SPUBLISH, PUBSUB.
 
 use crate::call::Call;
-use crate::errors::Refusal;
+use crate::errors::{Refusal, Sentence};
 use crate::pubsub::{self, Kind};
 
 pub(crate) fn subscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -12,6 +12,13 @@ pub(crate) fn psubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
     subscribe_to(call, Kind::Pattern, "psubscribe")
 }
 
+pub(crate) fn ssubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
+    if call.session.is_executing {
+        return Err(Sentence::SsubscribeInExec.into());
+    }
+    subscribe_to(call, Kind::Shard, "ssubscribe")
+}
+
 pub(crate) fn unsubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
     unsubscribe_from(call, Kind::Channel, "unsubscribe")
 }
@@ -20,12 +27,16 @@ pub(crate) fn punsubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
     unsubscribe_from(call, Kind::Pattern, "punsubscribe")
 }
 
+pub(crate) fn sunsubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
+    unsubscribe_from(call, Kind::Shard, "sunsubscribe")
+}
+
 fn subscribe_to(call: &mut Call<'_>, kind: Kind, verb: &str) -> Result<(), Refusal> {
     for name in call.request.arguments() {
         if call.session.names_of(kind).insert(name.to_vec()) {
             call.shared.pubsub.subscribe(kind, name, call.session.record.place);
         }
-        confirm(call, verb, Some(name));
+        confirm(call, kind, verb, Some(name));
     }
     Ok(())
 }
@@ -40,22 +51,26 @@ fn unsubscribe_from(call: &mut Call<'_>, kind: Kind, verb: &str) -> Result<(), R
         if call.session.names_of(kind).remove(name) {
             call.shared.pubsub.unsubscribe(kind, name, call.session.record.place);
         }
-        confirm(call, verb, Some(name));
+        confirm(call, kind, verb, Some(name));
     }
     if names.is_empty() {
-        confirm(call, verb, None);
+        confirm(call, kind, verb, None);
     }
     Ok(())
 }
 
-fn confirm(call: &mut Call<'_>, verb: &str, name: Option<&[u8]>) {
+/// Channels and patterns are counted together, channels of the shard apart.
+fn confirm(call: &mut Call<'_>, kind: Kind, verb: &str, name: Option<&[u8]>) {
     call.reply.push(3);
     call.reply.bulk(verb.as_bytes());
     match name {
         Some(name) => call.reply.bulk(name),
         None => call.reply.null_bulk(),
     }
-    call.reply.integer(call.session.subscription_count() as i64);
+    let session = &call.session;
+    let count =
+        if kind == Kind::Shard { session.shards.len() } else { session.channels.len() + session.patterns.len() };
+    call.reply.integer(count as i64);
 }
 
 pub(crate) fn publish(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -64,28 +79,50 @@ pub(crate) fn publish(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
+pub(crate) fn spublish(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let count = pubsub::publish_to_shard(call.shared, call.argument(1), call.argument(2));
+    call.reply.integer(count as i64);
+    Ok(())
+}
+
 pub(crate) fn channels(call: &mut Call<'_>) -> Result<(), Refusal> {
+    list(call, Kind::Channel, "pubsub|channels")
+}
+
+pub(crate) fn shardchannels(call: &mut Call<'_>) -> Result<(), Refusal> {
+    list(call, Kind::Shard, "pubsub|shardchannels")
+}
+
+fn list(call: &mut Call<'_>, kind: Kind, command: &'static str) -> Result<(), Refusal> {
     let pattern = match call.request.len() {
         2 => None,
         3 => Some(call.argument(2)),
-        _ => return Err(Refusal::ArgumentCount { command: "pubsub|channels" }),
+        _ => return Err(Refusal::ArgumentCount { command }),
     };
-    let names = call.shared.pubsub.channels(pattern);
+    let names = call.shared.pubsub.names(kind, pattern);
     call.reply.array(names.len());
     names.iter().for_each(|name| call.reply.bulk(name));
     Ok(())
 }
 
 pub(crate) fn numsub(call: &mut Call<'_>) -> Result<(), Refusal> {
+    count(call, Kind::Channel)
+}
+
+pub(crate) fn shardnumsub(call: &mut Call<'_>) -> Result<(), Refusal> {
+    count(call, Kind::Shard)
+}
+
+fn count(call: &mut Call<'_>, kind: Kind) -> Result<(), Refusal> {
     call.reply.array(2 * (call.request.len() - 2));
     for name in call.request.arguments().skip(1) {
         call.reply.bulk(name);
-        call.reply.integer(call.shared.pubsub.subscriber_count(name) as i64);
+        call.reply.integer(call.shared.pubsub.subscriber_count(kind, name) as i64);
     }
     Ok(())
 }
 
 pub(crate) fn numpat(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.reply.integer(call.shared.pubsub.pattern_count() as i64);
+    call.reply.integer(call.shared.pubsub.name_count(Kind::Pattern) as i64);
     Ok(())
 }

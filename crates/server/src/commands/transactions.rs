@@ -96,7 +96,9 @@ fn execute_all(call: &mut Call<'_>, transaction: &Transaction, pending: &Pending
         if let Err(refusal) = outcome {
             dispatch::note_refused(&refusal, call.session, call.shared);
             call.tally.add_error(Kind::Transaction);
-            call.reply.error(&refusal.text());
+            let text = refusal.text();
+            call.shared.errors.note(&text);
+            call.reply.error(&text);
         }
         // It may have been changed by HELLO.
         call.reply.switch_to(call.session.protocol);

@@ -1,22 +1,24 @@
 //! One connection: a request, its answer, and the wait until the client has it.
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr};
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
-
-use mio::net::TcpStream;
 
 use super::request::{Parsed, Request};
 use super::response::Response;
+use crate::transport::{Arrived, Transport};
 
 /// As much as browsers send, cookies of other programs on the same host included.
 const REQUEST_BYTES_MAX: usize = 16 << 10;
+
+/// Read at a time: nearly every request is shorter.
+const PIECE_BYTES: usize = 4 << 10;
 
 /// From the connection to its end.
 const LIFE_MAX: Duration = Duration::from_secs(10);
 
 pub(super) struct Connection {
-    socket: TcpStream,
+    transport: Transport,
     addr: SocketAddr,
     pub(super) deadline: Instant,
     stage: Stage,
@@ -39,8 +41,13 @@ pub(super) enum Progress {
 }
 
 impl Connection {
-    pub(super) fn new(socket: TcpStream, addr: SocketAddr) -> Connection {
-        Connection { socket, addr, deadline: Instant::now() + LIFE_MAX, stage: Stage::Request(Vec::new()) }
+    pub(super) fn new(transport: Transport, addr: SocketAddr) -> Connection {
+        Connection { transport, addr, deadline: Instant::now() + LIFE_MAX, stage: Stage::Request(Vec::new()) }
+    }
+
+    /// The address of this host that was connected to.
+    pub(super) fn local_ip(&self) -> Option<IpAddr> {
+        self.transport.local_addr().ok().map(|addr| addr.ip().to_canonical())
     }
 
     pub(super) fn is_late(&self, now: Instant) -> bool {
@@ -64,32 +71,39 @@ impl Connection {
     fn step(&mut self, answer: &mut dyn FnMut(&Request<'_>) -> Response) -> io::Result<bool> {
         match &mut self.stage {
             Stage::Request(bytes) => {
-                if !read(&mut self.socket, bytes)? {
-                    return Ok(false);
-                }
+                let arrived = read(&mut self.transport, bytes)?;
                 let response = match Request::parse(bytes, self.addr) {
                     Parsed::Whole(request) => answer(&request),
                     Parsed::Wrong => Response::of_status(400),
                     Parsed::Partial if bytes.len() >= REQUEST_BYTES_MAX => Response::of_status(431),
-                    Parsed::Partial => return Ok(true),
+                    Parsed::Partial => return goes_on(arrived),
                 };
                 self.stage = Stage::Answer(response.bytes(), 0);
             }
             Stage::Answer(bytes, sent) if *sent == bytes.len() => {
-                self.socket.shutdown(Shutdown::Write)?;
+                self.transport.end()?;
                 self.stage = Stage::Farewell;
             }
-            Stage::Answer(bytes, sent) => *sent += self.socket.write(&bytes[*sent..])?,
-            Stage::Farewell => return read(&mut self.socket, &mut Vec::new()),
+            Stage::Answer(bytes, sent) => *sent += self.transport.write(&bytes[*sent..])?,
+            Stage::Farewell => return read(&mut self.transport, &mut Vec::new()).and_then(goes_on),
         }
         Ok(true)
     }
 }
 
-/// Reads once; false at the end.
-fn read(socket: &mut TcpStream, bytes: &mut Vec<u8>) -> io::Result<bool> {
-    let mut piece = [0; 4096];
-    let piece_bytes = socket.read(&mut piece)?;
-    bytes.extend_from_slice(&piece[..piece_bytes]);
-    Ok(piece_bytes > 0)
+/// Reads a piece, and sends what a handshake has to say.
+fn read(transport: &mut Transport, bytes: &mut Vec<u8>) -> io::Result<Arrived> {
+    bytes.reserve_exact(PIECE_BYTES);
+    let arrived = transport.read(bytes)?;
+    transport.flush()?;
+    Ok(arrived)
+}
+
+/// Whether more may come; an error if it must be waited for.
+fn goes_on(arrived: Arrived) -> io::Result<bool> {
+    match arrived {
+        Arrived::Some => Ok(true),
+        Arrived::All => Err(ErrorKind::WouldBlock.into()),
+        Arrived::End => Ok(false),
+    }
 }

@@ -6,11 +6,14 @@
 //!
 //! The port opens before the store does, so that probes are told that it is being opened.
 //!
+//! It is asked for by its own names alone ([`hosts`]), and by TLS if so configured.
+//!
 //! Who may run `INFO` may look: where the user `default` needs a password, a request brings a user and a password (Basic
 //! authentication). `/health` is for everybody, since probes have no password.
 
 mod access;
 mod connection;
+mod hosts;
 mod pages;
 mod port;
 mod request;
@@ -29,12 +32,15 @@ use crate::Config;
 use crate::acl::Acl;
 use crate::server::listen;
 use crate::shared::Shared;
+use crate::transport::Certificates;
 
+use hosts::Hosts;
 use port::{Port, WAKER};
 
 /// The open HTTP port of a server; dropping it closes it.
 pub struct HttpPort {
     addr: SocketAddr,
+    is_tls: bool,
     state: Arc<State>,
     waker: Waker,
     thread: Option<JoinHandle<()>>,
@@ -62,17 +68,19 @@ impl HttpPort {
     ///
     /// # Errors
     /// If the address cannot be resolved or bound; if it is not of this host alone and everybody could look
-    /// ([`Config::protected`]); if the file of users cannot be read or understood; if the operating system refuses a thread
-    /// or a poller.
+    /// ([`Config::protected`]); if the file of users, or a file of a certificate, cannot be read or understood; if TLS is asked
+    /// for and there is no certificate; if the operating system refuses a thread or a poller.
     pub fn open(config: &Config) -> io::Result<Option<HttpPort>> {
         let Some(addr) = &config.http else { return Ok(None) };
+        let certificates = certificates(config)?;
         let listener = listen(addr, config, || Ok(Acl::load(config)?.is_open()))?;
         let poll = Poll::new()?;
         let (addr, waker) = (listener.local_addr()?, Waker::new(poll.registry(), WAKER)?);
         let state = Arc::new(State::default());
-        let port = Port::new(listener, poll, Arc::clone(&state))?;
+        let is_tls = certificates.is_some();
+        let port = Port::new(listener, poll, Arc::clone(&state), (certificates, Hosts::of(config)))?;
         let thread = thread::Builder::new().name("hikv-http".into()).spawn(move || port.run())?;
-        Ok(Some(HttpPort { addr, state, waker, thread: Some(thread) }))
+        Ok(Some(HttpPort { addr, is_tls, state, waker, thread: Some(thread) }))
     }
 
     /// The address that is listened on.
@@ -80,11 +88,28 @@ impl HttpPort {
         self.addr
     }
 
+    /// `http` or `https`.
+    pub fn scheme(&self) -> &'static str {
+        if self.is_tls { "https" } else { "http" }
+    }
+
     /// Shows this server from now on.
     pub(crate) fn watch(&self, shared: &Arc<Shared>) {
         *self.state.server.lock() = Watched::Bound(Arc::downgrade(shared));
         // A failure leaves the next second's sample to notice.
         let _ = self.waker.wake();
+    }
+}
+
+/// Those by which the port is served, if it is by TLS.
+fn certificates(config: &Config) -> io::Result<Option<Certificates>> {
+    match &config.tls {
+        _ if !config.http_tls => Ok(None),
+        Some(tls) => Certificates::load(tls.files.clone()).map(Some),
+        None => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "the HTTP port is to be served by TLS, and there is no port for TLS whose certificate it could use",
+        )),
     }
 }
 

@@ -11,9 +11,11 @@ use mio::{Events, Interest, Poll, Token};
 use slab::Slab;
 
 use super::connection::{Connection, Progress};
+use super::hosts::Hosts;
 use super::pages::Pages;
 use super::{State, Watched};
 use crate::shared::Shared;
+use crate::transport::{Certificates, Transport};
 
 /// Connections at a time: scrapers, probes and a few people's pages.
 const CONNECTION_COUNT_MAX: usize = 64;
@@ -31,14 +33,22 @@ pub(super) struct Port {
     listener: TcpListener,
     poll: Poll,
     state: Arc<State>,
+    /// By TLS, if there are any; those of the server take their place once it is there.
+    certificates: Option<Certificates>,
+    hosts: Hosts,
     connections: Slab<Connection>,
     pages: Pages,
 }
 
 impl Port {
-    pub(super) fn new(mut listener: TcpListener, poll: Poll, state: Arc<State>) -> std::io::Result<Port> {
+    pub(super) fn new(
+        mut listener: TcpListener,
+        poll: Poll,
+        state: Arc<State>,
+        (certificates, hosts): (Option<Certificates>, Hosts),
+    ) -> std::io::Result<Port> {
         poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
-        Ok(Port { listener, poll, state, connections: Slab::new(), pages: Pages::default() })
+        Ok(Port { listener, poll, state, certificates, hosts, connections: Slab::new(), pages: Pages::default() })
     }
 
     /// Answers until the port is dropped.
@@ -91,28 +101,35 @@ impl Port {
         }
     }
 
-    fn adopt(&mut self, mut socket: TcpStream, addr: SocketAddr) {
+    fn adopt(&mut self, socket: TcpStream, addr: SocketAddr) {
         if self.connections.len() == CONNECTION_COUNT_MAX
             && let Some(oldest) =
                 self.connections.iter().min_by_key(|(_, connection)| connection.deadline).map(|it| it.0)
         {
             self.connections.remove(oldest);
         }
-        let entry = self.connections.vacant_entry();
-        let interest = Interest::READABLE | Interest::WRITABLE;
         // A refusal leaves the connection to be dropped, which closes it.
-        if self.poll.registry().register(&mut socket, Token(entry.key()), interest).is_ok() {
-            entry.insert(Connection::new(socket, addr));
+        let Ok(mut transport) = self.transport(socket) else { return };
+        let entry = self.connections.vacant_entry();
+        if transport.register(&self.poll, Token(entry.key())).is_ok() {
+            entry.insert(Connection::new(transport, addr));
         }
+    }
+
+    fn transport(&self, socket: TcpStream) -> std::io::Result<Transport> {
+        let server = self.certificates.as_ref().and_then(|_| watched(&self.state).1?.certificates.clone());
+        Transport::new(socket, server.as_deref().or(self.certificates.as_ref()))
     }
 
     /// An event may be about a connection that is gone: for its successor it is a false alarm.
     fn advance(&mut self, key: usize) {
         let Some(connection) = self.connections.get_mut(key) else { return };
-        let (pages, state) = (&self.pages, &self.state);
+        let (pages, state, hosts, local_ip) = (&self.pages, &self.state, &self.hosts, connection.local_ip());
         let progress = connection.advance(&mut |request| {
-            let (is_opening, shared) = watched(state);
-            pages.answer(request, is_opening, shared.as_deref())
+            hosts.refusal(&request.host, local_ip).unwrap_or_else(|| {
+                let (is_opening, shared) = watched(state);
+                pages.answer(request, is_opening, shared.as_deref())
+            })
         });
         if progress == Progress::Over {
             self.connections.remove(key);

@@ -13,9 +13,20 @@ pub(super) struct Request<'a> {
     pub(super) path: &'a str,
     /// What follows the `?`.
     pub(super) query: &'a str,
+    pub(super) host: Host<'a>,
     pub(super) credentials: Credentials,
     /// Where it comes from.
     pub(super) addr: SocketAddr,
+}
+
+/// Which host is asked for.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) enum Host<'a> {
+    Named(&'a str),
+    /// An old client, no browser among them, does not say.
+    Unneeded,
+    /// It must be said once, and is not.
+    Wrong,
 }
 
 /// Who asks.
@@ -50,13 +61,25 @@ impl Request<'_> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let header = head.headers.iter().find(|header| header.name.eq_ignore_ascii_case("authorization"));
         let credentials = header.map_or(Credentials::None, |header| Credentials::of(header.value));
-        Parsed::Whole(Request { method, path, query, credentials, addr })
+        let host = Host::of(head.headers, head.version == Some(0));
+        Parsed::Whole(Request { method, path, query, host, credentials, addr })
     }
 
     /// The number that the query gives under this name.
     pub(super) fn number(&self, name: &str) -> Option<u64> {
         let mut pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
         pairs.find(|(known, _)| *known == name).and_then(|(_, number)| number.parse().ok())
+    }
+}
+
+impl<'a> Host<'a> {
+    fn of(headers: &[httparse::Header<'a>], is_old: bool) -> Host<'a> {
+        let mut named = headers.iter().filter(|header| header.name.eq_ignore_ascii_case("host"));
+        match (named.next(), named.next()) {
+            (None, _) if is_old => Host::Unneeded,
+            (Some(header), None) => str::from_utf8(header.value).map_or(Host::Wrong, Host::Named),
+            _ => Host::Wrong,
+        }
     }
 }
 
@@ -99,6 +122,18 @@ mod tests {
         assert_eq!((request.number("before"), request.credentials), (None, Credentials::None));
         assert!(matches!(parse(b"GET / HTTP/1.1\r\nHost: x\r\n"), Parsed::Partial));
         assert!(matches!(parse(b"*1\r\n$4\r\nPING\r\n"), Parsed::Wrong));
+    }
+
+    #[test]
+    fn a_host_is_named_once() {
+        let host_of = |head: &[u8], wanted: Host<'_>| {
+            let Parsed::Whole(request) = parse(head) else { panic!("it is whole") };
+            assert_eq!(request.host, wanted);
+        };
+        host_of(b"GET / HTTP/1.1\r\nhost: a:1\r\n\r\n", Host::Named("a:1"));
+        host_of(b"GET / HTTP/1.1\r\n\r\n", Host::Wrong);
+        host_of(b"GET / HTTP/1.0\r\n\r\n", Host::Unneeded);
+        host_of(b"GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n", Host::Wrong);
     }
 
     #[test]

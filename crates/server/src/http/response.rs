@@ -20,6 +20,11 @@ impl Response {
         Response::new(status, "text/plain; charset=utf-8", format!("{} {}\n", status, phrase(status)))
     }
 
+    /// One that says what is wrong.
+    pub(super) fn explained(status: u16, why: &str) -> Response {
+        Response::new(status, "text/plain; charset=utf-8", format!("{} {}: {why}\n", status, phrase(status)))
+    }
+
     pub(super) fn with_header(mut self, name: &str, value: &str) -> Response {
         self.headers.push_str(&format!("{name}: {value}\r\n"));
         self
@@ -53,6 +58,7 @@ fn phrase(status: u16) -> &'static str {
         403 => "Forbidden",
         404 => "Not Found",
         405 => "Method Not Allowed",
+        421 => "Misdirected Request",
         431 => "Request Header Fields Too Large",
         503 => "Service Unavailable",
         _ => "Unknown",

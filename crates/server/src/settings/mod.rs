@@ -2,21 +2,26 @@
 
 mod parameters;
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use resp::Limits;
 
-pub(crate) use parameters::{Effect, PARAMETERS, by_name, bytes_of};
+pub(crate) use parameters::{Effect, Kind, PARAMETERS, Parameter, by_name, bytes_of};
 
 use crate::notify::{self, Class};
 use crate::output_limits::{Limit, OutputLimits, SharedLimit};
 use crate::{Config, LogControl, LogLevel};
 
-fn port_of(addr: &str) -> &str {
-    addr.rsplit_once(':').map_or("0", |(_, port)| port)
+/// What is not said of a value that has several parts stays as it was in `before`.
+pub(crate) fn completed(index: usize, before: &str, value: String) -> String {
+    if PARAMETERS[index].effect != Effect::OutputLimits {
+        return value;
+    }
+    let before = OutputLimits::default().with(before).unwrap_or_default();
+    before.with(&value).unwrap_or(before).to_string()
 }
 
 /// Values as texts, and those that are needed often as numbers.
@@ -37,6 +42,41 @@ pub(crate) struct Settings {
     keep_alive_seconds: AtomicU32,
 }
 
+/// What parameters are that have a field of `config`.
+fn shown(config: &Config) -> Vec<(&'static str, String)> {
+    let yes_or_no = |is_so| if is_so { "yes" } else { "no" }.to_owned();
+    let path = |path: Option<&PathBuf>| path.map(|path| path.display().to_string()).unwrap_or_default();
+    let parts =
+        |addr: &str| addr.rsplit_once(':').map_or((addr.into(), "0".into()), |(host, port)| (host.into(), port.into()));
+    let mut shown = vec![
+        ("aclfile", path(config.acl_file.as_ref())),
+        ("backup-dir", path(config.backup_dir.as_ref())),
+        ("http", config.http.clone().unwrap_or_default()),
+        ("http-hosts", config.http_hosts.join(" ")),
+        ("ordered", yes_or_no(config.ordered)),
+        ("http-tls", yes_or_no(config.http_tls)),
+        ("io-threads", config.threads.to_string()),
+        ("maxclients", config.max_clients.to_string()),
+        ("proto-max-bulk-len", config.bulk_bytes_max.to_string()),
+        ("protected-mode", yes_or_no(config.protected)),
+    ];
+    let (host, port): (String, String) = config.addr.as_deref().map_or(("".into(), "0".into()), parts);
+    if let Some(tls) = &config.tls {
+        let (tls_host, tls_port) = parts(&tls.addr);
+        shown.extend([
+            ("tls-bind", if tls_host == host { "".into() } else { tls_host }),
+            ("tls-port", tls_port),
+            ("tls-auth-clients", tls.files.client_certificate.name().to_owned()),
+            ("tls-ca-cert-file", path(tls.files.client_ca.as_ref())),
+            ("tls-cert-file", path(Some(&tls.files.certificate))),
+            ("tls-key-file", path(Some(&tls.files.key))),
+        ]);
+    }
+    shown.extend([("bind", host), ("port", port)]);
+    shown.extend(config.log.as_ref().map(|log| ("loglevel", log.level().name().to_owned())));
+    shown
+}
+
 impl Settings {
     pub(crate) fn of(config: &Config) -> Settings {
         let settings = Settings {
@@ -55,29 +95,19 @@ impl Settings {
             idle_seconds_max: AtomicU64::new(0),
             keep_alive_seconds: AtomicU32::new(0),
         };
-        let tls = config.tls.as_ref();
-        let shown = |path: Option<&PathBuf>| path.map(|path| path.display().to_string()).unwrap_or_default();
-        let (host, port) = config.addr.rsplit_once(':').unwrap_or((&config.addr, "0"));
-        for (name, value) in [
-            ("bind", host.to_owned()),
-            ("port", port.to_owned()),
-            ("aclfile", shown(config.acl_file.as_ref())),
-            ("io-threads", config.threads.to_string()),
-            ("maxclients", config.max_clients.to_string()),
-            ("proto-max-bulk-len", config.bulk_bytes_max.to_string()),
-            ("http", config.http.clone().unwrap_or_default()),
-            ("loglevel", config.log.as_ref().map_or(LogLevel::Notice, LogControl::level).name().to_owned()),
-            ("protected-mode", if config.protected { "yes" } else { "no" }.to_owned()),
-            ("tls-auth-clients", tls.map_or("no", |tls| tls.files.client_certificate.name()).to_owned()),
-            ("tls-ca-cert-file", shown(tls.and_then(|tls| tls.files.client_ca.as_ref()))),
-            ("tls-cert-file", shown(tls.map(|tls| &tls.files.certificate))),
-            ("tls-key-file", shown(tls.map(|tls| &tls.files.key))),
-            ("tls-port", tls.map_or("0", |tls| port_of(&tls.addr)).to_owned()),
-        ] {
-            settings.put(by_name(name.as_bytes()).expect("a known parameter"), value);
+        for (index, value) in config.parameters.values() {
+            settings.values.lock()[index] = value.to_owned();
+        }
+        for (name, value) in shown(config) {
+            settings.show(name, value);
         }
         (0..PARAMETERS.len()).for_each(|index| settings.take_effect(index, &settings.value(index)));
         settings
+    }
+
+    /// Shows `value`, which is so already.
+    pub(crate) fn show(&self, name: &str, value: String) {
+        self.values.lock()[by_name(name.as_bytes()).expect("a known parameter")] = value;
     }
 
     /// The value of parameter number `index`.
@@ -87,20 +117,11 @@ impl Settings {
 
     /// Gives it a value in the form in which it is shown. A password is not kept.
     pub(crate) fn put(&self, index: usize, value: String) {
-        let value = self.completed(index, value);
+        let value = completed(index, &self.value(index), value);
         self.take_effect(index, &value);
         if PARAMETERS[index].effect != Effect::Password {
             self.values.lock()[index] = value;
         }
-    }
-
-    /// What is not said of a value that has several parts stays as it is.
-    fn completed(&self, index: usize, value: String) -> String {
-        if PARAMETERS[index].effect != Effect::OutputLimits {
-            return value;
-        }
-        let present = OutputLimits::default().with(&self.value(index)).unwrap_or_default();
-        present.with(&value).unwrap_or(present).to_string()
     }
 
     fn take_effect(&self, index: usize, value: &str) {
@@ -125,7 +146,7 @@ impl Settings {
             }
             Effect::IdleTime => self.idle_seconds_max.store(number as u64, Ordering::Relaxed),
             Effect::KeepAlive => self.keep_alive_seconds.store(number as u32, Ordering::Relaxed),
-            Effect::None | Effect::Fixed | Effect::Password | Effect::Tls => {}
+            Effect::None | Effect::Fixed | Effect::Constant | Effect::Password | Effect::Tls => {}
         }
     }
 
@@ -191,6 +212,14 @@ impl Settings {
     #[inline]
     pub(crate) fn slow_us_min(&self) -> i64 {
         self.slow_us_min.load(Ordering::Relaxed)
+    }
+
+    /// Whether a request that took so long is noted anywhere.
+    #[inline]
+    pub(crate) fn is_slow(&self, took: Duration) -> bool {
+        let (slow_us, latency_ms) = (self.slow_us_min(), self.latency_ms_min());
+        slow_us >= 0 && took.as_micros() >= slow_us as u128
+            || latency_ms > 0 && took.as_millis() >= u128::from(latency_ms)
     }
 
     pub(crate) fn slow_count_max(&self) -> usize {

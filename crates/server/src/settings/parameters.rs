@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     },
     Choice(&'static [&'static str]),
     Text,
+    /// Any number of words.
+    Words,
     /// Letters for classes of keyspace events.
     Events,
     /// Classes of clients, each with three numbers.
@@ -31,8 +33,10 @@ pub(crate) enum Kind {
 pub(crate) enum Effect {
     /// Nothing.
     None,
-    /// It cannot be changed while the server runs.
+    /// It cannot be changed while the server runs, but said at start.
     Fixed,
+    /// It is always as it is at first.
+    Constant,
     Clients,
     Memory,
     BulkBytes,
@@ -68,13 +72,14 @@ const fn int(min: i64, max: i64) -> Kind {
 const ANY_BYTES: Kind = Kind::Bytes { min: 0, max: u64::MAX };
 
 /// By name.
-pub(crate) static PARAMETERS: [Parameter; 42] = [
-    parameter("acl-pubsub-default", "resetchannels", Kind::Choice(&["resetchannels", "allchannels"]), Effect::Fixed),
+pub(crate) static PARAMETERS: [Parameter; 49] = [
+    parameter("acl-pubsub-default", "resetchannels", Kind::Choice(&["resetchannels", "allchannels"]), Effect::Constant),
     parameter("aclfile", "", Kind::Text, Effect::Fixed),
     parameter("activerehashing", "yes", Kind::YesOrNo, Effect::None),
     parameter("aof-use-rdb-preamble", "yes", Kind::YesOrNo, Effect::None),
-    parameter("appendfsync", "always", Kind::Choice(&["always", "everysec", "no"]), Effect::Fixed),
+    parameter("appendfsync", "always", Kind::Choice(&["always", "everysec", "no"]), Effect::Constant),
     parameter("appendonly", "no", Kind::YesOrNo, Effect::None),
+    parameter("backup-dir", "", Kind::Text, Effect::Fixed),
     parameter("bind", "", Kind::Text, Effect::Fixed),
     parameter("busy-reply-threshold", "5000", int(0, i64::MAX), Effect::None),
     parameter(
@@ -83,18 +88,23 @@ pub(crate) static PARAMETERS: [Parameter; 42] = [
         Kind::OutputLimits,
         Effect::OutputLimits,
     ),
-    parameter("client-query-buffer-limit", "1074790400", ANY_BYTES, Effect::Fixed),
-    parameter("cluster-enabled", "no", Kind::YesOrNo, Effect::Fixed),
-    parameter("databases", "16", int(1, 16), Effect::Fixed),
+    parameter("client-query-buffer-limit", "1074790400", ANY_BYTES, Effect::Constant),
+    parameter("cluster-enabled", "no", Kind::YesOrNo, Effect::Constant),
+    parameter("databases", "16", int(1, 16), Effect::Constant),
     parameter("dir", "", Kind::Text, Effect::Fixed),
-    parameter("dbfilename", "", Kind::Text, Effect::Fixed),
+    parameter("dbfilename", "", Kind::Text, Effect::Constant),
+    parameter("durability", "most", Kind::Choice(&["most", "power", "buffered", "process"]), Effect::Fixed),
     parameter("http", "", Kind::Text, Effect::Fixed),
+    parameter("http-hosts", "", Kind::Words, Effect::Fixed),
+    parameter("ordered", "no", Kind::YesOrNo, Effect::Fixed),
+    parameter("http-tls", "no", Kind::YesOrNo, Effect::Fixed),
     parameter("hz", "10", int(1, 500), Effect::None),
     parameter("io-threads", "1", int(1, 128), Effect::Fixed),
     parameter("latency-monitor-threshold", "0", int(0, i64::MAX), Effect::LatencyTime),
     parameter("latency-tracking", "no", Kind::YesOrNo, Effect::None),
     parameter("lazyfree-lazy-user-del", "no", Kind::YesOrNo, Effect::None),
     parameter("lazyfree-lazy-user-flush", "no", Kind::YesOrNo, Effect::None),
+    parameter("log-format", "text", Kind::Choice(&["text", "json"]), Effect::Fixed),
     parameter("loglevel", "notice", Kind::Choice(&["debug", "verbose", "notice", "warning"]), Effect::LogLevel),
     parameter("lua-time-limit", "5000", int(0, i64::MAX), Effect::None),
     parameter("maxclients", "10000", int(1, u32::MAX as i64), Effect::Clients),
@@ -105,13 +115,15 @@ pub(crate) static PARAMETERS: [Parameter; 42] = [
     parameter("proto-max-bulk-len", "536870912", Kind::Bytes { min: 1 << 20, max: 1 << 30 }, Effect::BulkBytes),
     parameter("protected-mode", "yes", Kind::YesOrNo, Effect::Protection),
     parameter("requirepass", "", Kind::Text, Effect::Password),
-    parameter("save", "", Kind::Text, Effect::None),
-    parameter("slave-read-only", "yes", Kind::YesOrNo, Effect::Fixed),
+    parameter("save", "", Kind::Words, Effect::None),
+    parameter("slave-read-only", "yes", Kind::YesOrNo, Effect::Constant),
     parameter("slowlog-log-slower-than", "10000", int(-1, i64::MAX), Effect::SlowTime),
     parameter("slowlog-max-len", "128", int(0, 1 << 20), Effect::SlowCount),
+    parameter("sync-interval", "100", int(1, 60_000), Effect::Fixed),
     parameter("tcp-keepalive", "300", int(0, i32::MAX as i64), Effect::KeepAlive),
     parameter("timeout", "0", int(0, i32::MAX as i64), Effect::IdleTime),
     parameter("tls-auth-clients", "no", Kind::Choice(&["no", "optional", "yes"]), Effect::Tls),
+    parameter("tls-bind", "", Kind::Text, Effect::Fixed),
     parameter("tls-ca-cert-file", "", Kind::Text, Effect::Tls),
     parameter("tls-cert-file", "", Kind::Text, Effect::Tls),
     parameter("tls-key-file", "", Kind::Text, Effect::Tls),
@@ -128,7 +140,7 @@ impl Kind {
     pub(crate) fn canonical(self, value: &[u8]) -> Result<String, String> {
         let text = String::from_utf8_lossy(value).into_owned();
         match self {
-            Kind::Text => Ok(text),
+            Kind::Text | Kind::Words => Ok(text),
             Kind::YesOrNo => match text.to_ascii_lowercase().as_str() {
                 known @ ("yes" | "no") => Ok(known.into()),
                 _ => Err("argument must be 'yes' or 'no'".into()),

@@ -189,7 +189,7 @@ impl Command {
 
     /// Whether it answers with messages rather than with a reply, which clients get in any case.
     pub(crate) fn pushes(&self) -> bool {
-        matches!(self.name, "subscribe" | "psubscribe" | "unsubscribe" | "punsubscribe")
+        matches!(self.name, "subscribe" | "psubscribe" | "ssubscribe" | "unsubscribe" | "punsubscribe" | "sunsubscribe")
     }
 
     /// The name without that of the command it is a subcommand of.

@@ -1,6 +1,7 @@
 //! The table of commands, a file for each family: names, numbers of arguments, flags, keys, categories, and what executes
 //! them. Dispatch, `COMMAND`, the errors about arguments and the rules of ACLs all come from here.
 
+pub(crate) mod arguments;
 pub(crate) mod category;
 mod command;
 pub(crate) mod flag;
@@ -13,6 +14,7 @@ mod ordered;
 mod pubsub;
 mod server;
 mod strings;
+mod syntax;
 mod transactions;
 
 use std::cmp::Ordering;

@@ -12,8 +12,14 @@ pub(super) static ROWS: &[Command] = &[
         .documented("pubsub", "2.8.0", "A container for Pub/Sub commands", "Depends on subcommand."),
     Command::new("punsubscribe", -1, PUBSUB | NOSCRIPT | LOADING | STALE, Action::Apply(pubsub::punsubscribe))
         .documented("pubsub", "2.0.0", "Stop listening for messages posted to channels matching the given patterns", "O(N+M) where N is the number of patterns the client is already subscribed and M is the number of total patterns subscribed in the system (by any client)."),
+    Command::new("spublish", 3, PUBSUB | LOADING | STALE | FAST, Action::Apply(pubsub::spublish))
+        .documented("pubsub", "7.0.0", "Post a message to a shard channel", "O(N) where N is the number of clients subscribed to the receiving shard channel."),
+    Command::new("ssubscribe", -2, PUBSUB | NOSCRIPT | LOADING | STALE, Action::Apply(pubsub::ssubscribe))
+        .documented("pubsub", "7.0.0", "Listen for messages published to the given shard channels", "O(N) where N is the number of shard channels to subscribe to."),
     Command::new("subscribe", -2, PUBSUB | NOSCRIPT | LOADING | STALE, Action::Apply(pubsub::subscribe))
         .documented("pubsub", "2.0.0", "Listen for messages published to the given channels", "O(N) where N is the number of channels to subscribe to."),
+    Command::new("sunsubscribe", -1, PUBSUB | NOSCRIPT | LOADING | STALE, Action::Apply(pubsub::sunsubscribe))
+        .documented("pubsub", "7.0.0", "Stop listening for messages posted to the given shard channels", "O(N) where N is the number of clients already subscribed to a shard channel."),
     Command::new("unsubscribe", -1, PUBSUB | NOSCRIPT | LOADING | STALE, Action::Apply(pubsub::unsubscribe))
         .documented("pubsub", "2.0.0", "Stop listening for messages posted to the given channels", "O(N) where N is the number of clients already subscribed to a channel."),
 ];
@@ -27,4 +33,8 @@ static PUBSUB_SUBCOMMANDS: &[Command] = &[
         .documented("pubsub", "2.8.0", "Get the count of unique patterns pattern subscriptions", "O(1)"),
     Command::new("pubsub|numsub", -2, PUBSUB | LOADING | STALE, Action::Apply(pubsub::numsub))
         .documented("pubsub", "2.8.0", "Get the count of subscribers for channels", "O(N) for the NUMSUB subcommand, where N is the number of requested channels"),
+    Command::new("pubsub|shardchannels", -2, PUBSUB | LOADING | STALE, Action::Apply(pubsub::shardchannels))
+        .documented("pubsub", "7.0.0", "List active shard channels", "O(N) where N is the number of active shard channels, and assuming constant time pattern matching (relatively short shard channels)."),
+    Command::new("pubsub|shardnumsub", -2, PUBSUB | LOADING | STALE, Action::Apply(pubsub::shardnumsub))
+        .documented("pubsub", "7.0.0", "Get the count of subscribers for shard channels", "O(N) for the SHARDNUMSUB subcommand, where N is the number of requested shard channels"),
 ];

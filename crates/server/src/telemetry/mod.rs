@@ -4,6 +4,7 @@
 //! Pipeline -> Tally -> LoopCounters (each loop its own)  \
 //! Store::stats_now, /proc/self/task                        -> Reading -> metrics (Prometheus)
 //! SlowLog, Clients                                       /            -> History -> live (JSON, a second each)
+//!                                                            Totals  -> INFO, which alone can begin to count anew
 //! ```
 //!
 //! A loop counts a batch of requests in its own stack frame and adds it to its counters once. Only the loop writes them,
@@ -14,8 +15,10 @@
 //! rest of its pipeline, is part of it. That costs one reading of the clock a batch, which clients' idle times need in any
 //! case, and one for each round of the loop.
 
+mod commands;
 mod counters;
 mod cpu;
+mod errors;
 mod health;
 mod histogram;
 mod history;
@@ -23,13 +26,17 @@ mod kind;
 mod live;
 mod metrics;
 mod reading;
+mod totals;
 mod unanswered;
 
-pub(crate) use counters::{BatchCounts, Counted, Counters};
+pub(crate) use commands::{CommandCounters, CommandTotal};
+pub(crate) use counters::{BatchCounts, Counters};
+pub(crate) use errors::ErrorCounts;
 pub(crate) use health::{Health, Status};
 pub(crate) use history::History;
 pub(crate) use kind::Kind;
 pub(crate) use live::live;
 pub(crate) use metrics::{CONTENT_TYPE, exposition};
 pub(crate) use reading::Reading;
+pub(crate) use totals::Baseline;
 pub(crate) use unanswered::Unanswered;

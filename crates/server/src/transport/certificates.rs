@@ -106,6 +106,11 @@ impl TlsReload {
 }
 
 fn read(files: &TlsFiles) -> io::Result<Arc<ServerConfig>> {
+    for (path, what) in [(&files.certificate, "certificate"), (&files.key, "private key")] {
+        if path.as_os_str().is_empty() {
+            return Err(invalid(format_args!("TLS is asked for, and no file of the {what} is given")));
+        }
+    }
     let chain = read_certificates(&files.certificate)?;
     let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| pem_error(&files.key, error, "private key"))?;
     let verifier = client_verifier(files)?;

@@ -9,7 +9,7 @@ mod plain;
 mod tls;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Shutdown, SocketAddr};
 
 use mio::event::Source;
 use mio::net::TcpStream;
@@ -98,6 +98,14 @@ impl Transport {
             Transport::Plain(_) => false,
             Transport::Tls(stream) => stream.is_shaking_hands(),
         }
+    }
+
+    /// Tells the client that nothing more will be sent, once all that was taken is.
+    pub(crate) fn end(&mut self) -> io::Result<()> {
+        if let Transport::Tls(stream) = self {
+            stream.end()?;
+        }
+        self.socket_mut().shutdown(Shutdown::Write)
     }
 
     fn socket_mut(&mut self) -> &mut TcpStream {

@@ -101,6 +101,12 @@ impl TlsStream {
         }
         Ok(())
     }
+
+    /// Says that nothing more will be sent.
+    pub(super) fn end(&mut self) -> io::Result<()> {
+        self.tls.send_close_notify();
+        self.flush()
+    }
 }
 
 /// Tells the client that this is the end, and not somebody who cut the connection.

@@ -1,5 +1,8 @@
 //! INFO: what the server tells of itself, in sections of `name:value` lines.
 
+mod memory;
+mod stats;
+
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -12,26 +15,35 @@ use crate::databases::DATABASE_COUNT;
 use crate::errors::Refusal;
 use crate::items::Items;
 use crate::shared::Shared;
-use crate::telemetry::Counted;
+use crate::start::ConfigFile;
 
 type Lines = Vec<(Cow<'static, str>, String)>;
 
 struct Section {
     title: &'static str,
     lines: fn(&Shared) -> Result<Lines, Refusal>,
+    /// Whether it is shown unless others are asked for.
+    is_default: bool,
 }
 
-static SECTIONS: [Section; 10] = [
-    Section { title: "Server", lines: server },
-    Section { title: "Clients", lines: clients },
-    Section { title: "Memory", lines: memory },
-    Section { title: "Persistence", lines: persistence },
-    Section { title: "Order", lines: order },
-    Section { title: "Snapshots", lines: snapshots },
-    Section { title: "Stats", lines: stats },
-    Section { title: "Replication", lines: replication },
-    Section { title: "Cluster", lines: cluster },
-    Section { title: "Keyspace", lines: keyspace },
+const fn section(title: &'static str, lines: fn(&Shared) -> Result<Lines, Refusal>) -> Section {
+    Section { title, lines, is_default: true }
+}
+
+static SECTIONS: [Section; 13] = [
+    section("Server", server),
+    section("Clients", clients),
+    section("Memory", memory::memory),
+    section("Persistence", persistence),
+    section("Order", order),
+    section("Snapshots", snapshots),
+    section("Stats", stats::stats),
+    section("Replication", replication),
+    Section { is_default: false, ..section("Commandstats", stats::commandstats) },
+    section("Errorstats", stats::errorstats),
+    Section { is_default: false, ..section("Latencystats", stats::latencystats) },
+    section("Cluster", cluster),
+    section("Keyspace", keyspace),
 ];
 
 /// The sections named, or all, in the order of the table.
@@ -48,9 +60,10 @@ pub(crate) fn info(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn is_wanted(section: &Section, call: &Call<'_>) -> bool {
-    let names = [section.title, "default", "all", "everything"];
-    let is_name = |wanted: &[u8]| names.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(wanted));
-    call.request.len() == 1 || call.request.arguments().any(is_name)
+    let default = section.is_default.then_some("default");
+    let names = [section.title, "all", "everything"].into_iter().chain(default);
+    let is_name = |wanted: &[u8]| names.clone().any(|name| name.as_bytes().eq_ignore_ascii_case(wanted));
+    if call.request.len() == 1 { section.is_default } else { call.request.arguments().any(is_name) }
 }
 
 impl Section {
@@ -65,14 +78,15 @@ impl Section {
 
 fn server(shared: &Shared) -> Result<Lines, Refusal> {
     let uptime = shared.started.elapsed().as_secs();
+    let config_file = shared.config_file.as_ref().map(ConfigFile::path);
     Ok(lines([
         ("redis_version", REDIS_VERSION.into()),
         ("redis_mode", "standalone".into()),
         ("hikv_version", env!("CARGO_PKG_VERSION").into()),
         ("process_id", std::process::id().to_string()),
-        ("tcp_port", shared.addr.port().to_string()),
+        ("tcp_port", shared.addr.map_or(0, |addr| addr.port()).to_string()),
         ("executable", std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_default()),
-        ("config_file", String::new()),
+        ("config_file", config_file.map(|path| path.display().to_string()).unwrap_or_default()),
         ("uptime_in_seconds", uptime.to_string()),
         ("uptime_in_days", (uptime / 86_400).to_string()),
         ("io_threads", shared.loops.len().to_string()),
@@ -82,18 +96,8 @@ fn server(shared: &Shared) -> Result<Lines, Refusal> {
 fn clients(shared: &Shared) -> Result<Lines, Refusal> {
     Ok(lines([
         ("connected_clients", shared.clients().to_string()),
+        ("blocked_clients", "0".into()),
         ("maxclients", shared.settings.clients_max().to_string()),
-    ]))
-}
-
-fn memory(shared: &Shared) -> Result<Lines, Refusal> {
-    let stats = shared.store.stats();
-    Ok(lines([
-        ("used_memory", stats.dram_bytes.to_string()),
-        ("maxmemory", "0".into()),
-        ("dram_bytes", stats.dram_bytes.to_string()),
-        ("region_bytes", stats.region_bytes.to_string()),
-        ("live_bytes", stats.live_bytes.to_string()),
     ]))
 }
 
@@ -154,23 +158,6 @@ fn snapshots(shared: &Shared) -> Result<Lines, Refusal> {
         ("oldest_snapshot_seconds", format!("{:.3}", stats.oldest_snapshot_seconds)),
         ("kept_count", stats.kept_count.to_string()),
         ("kept_bytes", stats.kept_bytes.to_string()),
-    ]))
-}
-
-fn stats(shared: &Shared) -> Result<Lines, Refusal> {
-    let (totals, counted) = (shared.totals(), Counted::of(&shared.loops));
-    Ok(lines([
-        ("total_connections_received", totals.connections.to_string()),
-        ("total_commands_processed", totals.commands.to_string()),
-        ("total_net_input_bytes", counted.input_bytes.to_string()),
-        ("total_net_output_bytes", counted.output_bytes.to_string()),
-        ("keyspace_hits", totals.hits.to_string()),
-        ("keyspace_misses", totals.misses.to_string()),
-        ("expired_keys", shared.store.stats().reaped_count.to_string()),
-        ("evicted_keys", "0".into()),
-        ("rejected_connections", shared.refused_connections().to_string()),
-        ("total_error_replies", totals.errors.to_string()),
-        ("pubsub_patterns", shared.pubsub.pattern_count().to_string()),
     ]))
 }
 

@@ -1,0 +1,143 @@
+//! `hikv serve`.
+
+mod options;
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::thread;
+use std::time::Instant;
+
+use hikv::{JournalStats, Store};
+use indicatif::{HumanBytes, HumanCount};
+use sd_notify::NotifyState;
+use server::{Config, HttpPort, Server, StopHandle};
+
+use crate::durable::Durable;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::logging;
+use crate::opening;
+use crate::tls;
+
+pub(crate) use options::Serve;
+
+impl Serve {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
+        let parameters = self.parameters()?;
+        let dir = self.store_dir(&parameters)?;
+        let config = self.server_config(&parameters, logging::install(&parameters)?)?;
+        let addr = shown_addr(&config);
+        let port =
+            HttpPort::open(&config).map_err(|error| at_addr(config.http.as_ref().unwrap_or(&addr), "--http", error))?;
+        let store = open(&dir, &Durable::of(&parameters))?;
+        let stop = StopHandle::new();
+        let server =
+            Server::bind(store.clone(), config, stop.clone()).map_err(|error| at_addr(&addr, "--addr", error))?;
+        port.iter().for_each(|port| server.show_on(port));
+        tls::reload_on_hangup(server.tls_reload()).map_err(Failure::at_signals)?;
+        announce(&dir, &store, &server, port.as_ref()).map_err(Failure::output("standard output"))?;
+        // Nobody but a service manager waits for it, and that one has a time limit.
+        let _ = sd_notify::notify(&[NotifyState::Ready]);
+        let stopper = stop.clone();
+        thread::spawn(move || {
+            interrupt.wait().map(|()| {
+                tracing::info!("stopping: a signal came");
+                stopper.stop();
+            })
+        });
+        server.run().map_err(|error| Failure::at(&addr, error))?;
+        let items = store.len().map_err(Failure::at_path(&dir))?;
+        // It may be gathering figures of the store, which only its last user closes.
+        drop(port);
+        store.close().map_err(Failure::at_path(&dir))?;
+        tracing::info!(items, "stopped");
+        writeln!(io::stdout(), "stopped; {} holds {} items", dir.display(), HumanCount(items))
+            .map_err(Failure::output("standard output"))
+    }
+}
+
+fn open(dir: &Path, durable: &Durable) -> Result<Store, Failure> {
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), store = %dir.display(), "starting");
+    let began = Instant::now();
+    let store = opening::open(&durable.options(), dir).inspect_err(|error| tracing::error!(%error, "not opened"))?;
+    let (took_ms, stats) = (began.elapsed().as_millis() as u64, store.stats_now().map_err(Failure::at_path(dir))?);
+    tracing::info!(
+        took_ms,
+        counted = stats.counted,
+        items = stats.items,
+        region_bytes = stats.region_bytes,
+        live_bytes = stats.live_bytes,
+        medium = stats.medium,
+        durability = stats.durability,
+        why = stats.durability_why,
+        base_bytes = stats.journal.map(|journal| journal.base_bytes),
+        replayed_bytes = stats.journal.map(|journal| journal.replayed_bytes),
+        "recovered"
+    );
+    Ok(store)
+}
+
+fn announce(dir: &Path, store: &Store, server: &Server, port: Option<&HttpPort>) -> io::Result<()> {
+    // Whoever waits for the address does not wait for a sweep.
+    let stats = store.stats_now().map_err(io::Error::other)?;
+    let mut out = io::stdout().lock();
+    let items = if stats.counted { HumanCount(stats.items).to_string() } else { "uncounted".to_owned() };
+    writeln!(out, "serving {}, {items} items", dir.display())?;
+    if let Some(addr) = server.local_addr() {
+        writeln!(out, "  address     {addr}, Redis protocol")?;
+    }
+    if let Some(addr) = server.local_tls_addr() {
+        writeln!(out, "  tls         {addr}, TLS 1.2 and 1.3")?;
+    }
+    if let Some(port) = port {
+        writeln!(out, "  watching    {}://{}/", port.scheme(), port.local_addr())?;
+    }
+    writeln!(out, "  order       {}", describe_order(stats.order))?;
+    writeln!(out, "  medium      {}", stats.medium)?;
+    if let Some(journal) = stats.journal {
+        writeln!(out, "  journal     {}", describe_journal(stats.durability, &journal))?;
+    }
+    writeln!(out, "  durability  {}: {}", stats.durability, stats.durability_why)?;
+    let shown = |addr: SocketAddr| addr.to_string();
+    tracing::info!(
+        addr = server.local_addr().map(shown),
+        tls = server.local_tls_addr().map(shown),
+        http = port.map(|port| shown(port.local_addr())),
+        "ready"
+    );
+    out.flush()
+}
+
+/// The address that errors name.
+fn shown_addr(config: &Config) -> String {
+    let tls = || config.tls.as_ref().map(|tls| tls.addr.clone());
+    config.addr.clone().or_else(tls).unwrap_or_default()
+}
+
+/// An address that cannot be listened on; `option` names it.
+fn at_addr(addr: &str, option: &str, error: io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => Failure::at(addr, format!("another program listens there; give another {option}")),
+        _ => Failure::at(addr, error),
+    }
+}
+
+fn describe_journal(durability: &str, journal: &JournalStats) -> String {
+    let [max, base, replayed] = [journal.log_max_bytes, journal.base_bytes, journal.replayed_bytes].map(HumanBytes);
+    let interval = match durability {
+        "buffered" => format!(", synced every {} ms", journal.sync_interval_ms),
+        _ => String::new(),
+    };
+    let seconds = journal.replay_seconds;
+    format!("a log of at most {max}{interval}; {replayed} replayed in {seconds:.2} s, {base} read in the background")
+}
+
+fn describe_order(state: &str) -> &str {
+    match state {
+        "off" => "off until a client asks for a range",
+        "building" => "building; ranges are answered once it is ready",
+        other => other,
+    }
+}

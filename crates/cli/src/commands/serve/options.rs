@@ -1,0 +1,128 @@
+//! From the options of `serve` to what the server and the store are to be.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use server::{Config, LogControl, Parameters, Secret};
+
+use crate::durable::Durable;
+use crate::failure::Failure;
+use crate::given;
+use crate::logging::Logging;
+use crate::tls::TlsArgs;
+
+/// Serve the store to Redis clients
+///
+/// Makes the store if there is none. SIGINT and SIGTERM end it after the requests that have arrived.
+#[derive(Args)]
+pub(crate) struct Serve {
+    /// The store: a directory, or a DAX device; may be left out where --config names it
+    #[arg(value_name = "DIR", required_unless_present = "config")]
+    dir: Option<PathBuf>,
+    /// A file of parameters in the form of redis.conf; what the command line says counts more
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where to listen; port 0 takes a free one; by default 127.0.0.1:6379
+    #[arg(long, value_name = "HOST:PORT")]
+    addr: Option<String>,
+    /// Threads that serve; by default one a core, but for one core
+    #[arg(long, value_name = "COUNT")]
+    threads: Option<NonZeroUsize>,
+    #[command(flatten)]
+    durable: Durable,
+    /// Put keys in order from the start, rather than when a client first asks for a range
+    #[arg(long)]
+    ordered: bool,
+    /// Where metrics, health and a live page are shown by HTTP; nowhere by default; port 0 takes a free one
+    #[arg(long, value_name = "HOST:PORT")]
+    http: Option<String>,
+    /// Show that by TLS, with the certificate of --tls-cert
+    #[arg(long)]
+    http_tls: bool,
+    /// A name by which --http may be asked for, beside this host's addresses and localhost; several times for more; * is any
+    #[arg(long, value_name = "NAME")]
+    http_host: Vec<String>,
+    #[command(flatten)]
+    logging: Logging,
+    /// The most clients at a time
+    #[arg(long, value_name = "COUNT")]
+    max_clients: Option<NonZeroUsize>,
+    /// A file whose first line is the password of the user 'default'
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+    /// A file of users and their rights, as Redis' aclfile
+    #[arg(long, value_name = "FILE")]
+    acl_file: Option<PathBuf>,
+    /// Where SAVE and BGSAVE put their backup; by default 'backup' in DIR
+    #[arg(long, value_name = "DIR")]
+    backup_dir: Option<PathBuf>,
+    #[command(flatten)]
+    tls: TlsArgs,
+    /// Listen beyond this host though nobody needs a password
+    #[arg(long)]
+    unprotected: bool,
+}
+
+impl Serve {
+    /// What the file says, and the command line over it.
+    pub(super) fn parameters(&self) -> Result<Parameters, Failure> {
+        let mut parameters =
+            self.config.as_deref().map(Parameters::read).transpose().map_err(whole)?.unwrap_or_default();
+        let given = &mut parameters;
+        given::path(given, "dir", self.dir.as_deref())?;
+        given::path(given, "aclfile", self.acl_file.as_deref())?;
+        given::path(given, "backup-dir", self.backup_dir.as_deref())?;
+        given::text(given, "http", self.http.as_deref())?;
+        given::text(given, "ordered", self.ordered.then_some("yes"))?;
+        given::text(given, "http-tls", self.http_tls.then_some("yes"))?;
+        given::text(given, "protected-mode", self.unprotected.then_some("no"))?;
+        let hosts = (!self.http_host.is_empty()).then(|| self.http_host.join(" "));
+        given::text(given, "http-hosts", hosts.as_deref())?;
+        for (name, count) in [("io-threads", self.threads), ("maxclients", self.max_clients)] {
+            given::text(given, name, count.map(|count| count.to_string()).as_deref())?;
+        }
+        self.durable.give(given)?;
+        self.logging.give(given)?;
+        self.tls.give(given)?;
+        Ok(parameters)
+    }
+
+    /// Where the store is.
+    pub(super) fn store_dir(&self, parameters: &Parameters) -> Result<PathBuf, Failure> {
+        let said =
+            self.dir.clone().or_else(|| parameters.value("dir").filter(|dir| !dir.is_empty()).map(PathBuf::from));
+        said.ok_or_else(|| {
+            Failure::at("the store", "neither the command line nor the file of parameters (dir) names it")
+        })
+    }
+
+    pub(super) fn server_config(&self, parameters: &Parameters, log: LogControl) -> Result<Config, Failure> {
+        let mut config = Config { log: Some(log), ..parameters.config() };
+        if let Some(addr) = &self.addr {
+            config.addr = Some(addr.clone());
+        }
+        if let Some(path) = &self.password_file {
+            config.password = Some(read_password(path)?);
+        }
+        self.tls.apply(&mut config)?;
+        Ok(config)
+    }
+}
+
+/// An error that says by itself what it is about.
+fn whole(error: std::io::Error) -> Failure {
+    Failure::Error(error.to_string())
+}
+
+/// The first line of the file. It is not given as an argument, since others can see those.
+fn read_password(path: &Path) -> Result<Secret, Failure> {
+    let text = fs::read(path).map_err(Failure::at_path(path))?;
+    let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let password = line.strip_suffix(b"\r").unwrap_or(line);
+    if password.is_empty() {
+        return Err(Failure::at(path.display(), "its first line must be a password"));
+    }
+    Ok(password.into())
+}

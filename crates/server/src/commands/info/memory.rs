@@ -1,0 +1,73 @@
+//! Memory, as those read it who compare `used_memory` with `maxmemory`: what items and index occupy in the region, which is
+//! what `maxmemory` limits. What the process occupies of the machine's memory are the fields `used_memory_rss` and
+//! `dram_bytes`.
+
+use std::fs;
+
+use super::{Lines, lines};
+use crate::errors::Refusal;
+use crate::shared::Shared;
+
+pub(super) fn memory(shared: &Shared) -> Result<Lines, Refusal> {
+    let stats = shared.store.stats();
+    let (rss_bytes, total_bytes) = (rss_bytes(), machine_bytes());
+    let bytes_max = shared.settings.memory_bytes_max();
+    let ratio = if stats.live_bytes == 0 { 0.0 } else { rss_bytes as f64 / stats.live_bytes as f64 };
+    Ok(lines([
+        ("used_memory", stats.live_bytes.to_string()),
+        ("used_memory_human", human(stats.live_bytes)),
+        ("used_memory_rss", rss_bytes.to_string()),
+        ("used_memory_rss_human", human(rss_bytes)),
+        ("used_memory_lua", "0".into()),
+        ("total_system_memory", total_bytes.to_string()),
+        ("total_system_memory_human", human(total_bytes)),
+        ("maxmemory", bytes_max.to_string()),
+        ("maxmemory_human", human(bytes_max)),
+        ("maxmemory_policy", "noeviction".into()),
+        ("mem_fragmentation_ratio", format!("{ratio:.2}")),
+        ("dram_bytes", stats.dram_bytes.to_string()),
+        ("region_bytes", stats.region_bytes.to_string()),
+        ("live_bytes", stats.live_bytes.to_string()),
+    ]))
+}
+
+/// As Redis writes it: `1.50K`.
+fn human(bytes: u64) -> String {
+    const UNITS: [char; 5] = ['K', 'M', 'G', 'T', 'P'];
+    if bytes < 1 << 10 {
+        return format!("{bytes}B");
+    }
+    let unit = (bytes.ilog2() / 10).min(UNITS.len() as u32);
+    format!("{:.2}{}", bytes as f64 / (1_u64 << (10 * unit)) as f64, UNITS[unit as usize - 1])
+}
+
+fn rss_bytes() -> u64 {
+    kib_of("/proc/self/status", "VmRSS:") << 10
+}
+
+fn machine_bytes() -> u64 {
+    kib_of("/proc/meminfo", "MemTotal:") << 10
+}
+
+/// The number in the line of a file that begins with `name`; 0 where the kernel does not tell.
+fn kib_of(path: &str, name: &str) -> u64 {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_written_as_in_redis() {
+        let shown = [0, 1023, 1536, 100 << 20, 3 << 40].map(human);
+        assert_eq!(shown, ["0B", "1023B", "1.50K", "100.00M", "3.00T"]);
+    }
+
+    #[test]
+    fn the_kernel_tells_what_the_process_occupies() {
+        assert!(0 < rss_bytes() && rss_bytes() < machine_bytes());
+    }
+}

@@ -1,0 +1,149 @@
+//! Reading a file of parameters: a line `NAME VALUE…` for each, quoted as Redis quotes, and lines that begin with `#`.
+//!
+//! `include FILE` takes the lines of another file in its place; a relative path is seen from the directory of the file that
+//! names it. The last line that names a parameter counts.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use resp::split_line;
+
+use super::{Parameters, Place, at};
+
+/// Files within files: more are a circle.
+const DEPTH_MAX: usize = 16;
+
+/// Everybody may read the file.
+const READABLE_BY_ALL: u32 = 0o004;
+
+pub(super) fn text_of(path: &Path) -> io::Result<String> {
+    fs::read_to_string(path).map_err(|error| at(path.display(), error.kind(), error))
+}
+
+/// Takes the lines of the file `path`, which holds `text`, and lies so deep within others.
+pub(super) fn take(parameters: &mut Parameters, path: &Path, text: &str, depth: usize) -> io::Result<()> {
+    let file = Arc::new(path.to_owned());
+    let mut has_secret = false;
+    for (index, line) in text.lines().enumerate() {
+        let place = Place::Line { file: Arc::clone(&file), number: index + 1 };
+        let Some((name, words)) = parsed(line).map_err(|what| at(&place, ErrorKind::InvalidData, what))? else {
+            continue;
+        };
+        has_secret |= holds_secret(&name, &words);
+        if name == "include" {
+            include(parameters, path, &place, &words, depth)?;
+        } else {
+            parameters.take(place, &name, &words)?;
+        }
+    }
+    if has_secret && fs::metadata(path).is_ok_and(|found| found.permissions().mode() & READABLE_BY_ALL != 0) {
+        parameters.exposed.push(path.to_owned());
+    }
+    Ok(())
+}
+
+fn include(
+    parameters: &mut Parameters,
+    within: &Path,
+    place: &Place,
+    words: &[String],
+    depth: usize,
+) -> io::Result<()> {
+    let wrong = |what: &str| at(place, ErrorKind::InvalidData, format_args!("include '{}': {what}", words.join(" ")));
+    let [named] = words else { return Err(wrong("one file is wanted")) };
+    if depth == DEPTH_MAX {
+        return Err(wrong("too many files within files"));
+    }
+    let path = within.parent().map_or_else(|| PathBuf::from(named), |dir| dir.join(named));
+    let text = fs::read_to_string(&path).map_err(|error| wrong(&error.to_string()))?;
+    take(parameters, &path, &text, depth + 1)
+}
+
+/// The name, in small letters, and the words after it; nothing of a comment or an empty line.
+pub(super) fn parsed(line: &str) -> Result<Option<(String, Vec<String>)>, &'static str> {
+    if line.trim_start().starts_with('#') {
+        return Ok(None);
+    }
+    let words = split_line(line.as_bytes()).ok_or("its quotes do not match")?;
+    let texts: Result<Vec<String>, _> = words.into_iter().map(String::from_utf8).collect();
+    let mut words = texts.map_err(|_| "it is not UTF-8")?.into_iter();
+    Ok(words.next().map(|name| (name.to_ascii_lowercase(), words.collect())))
+}
+
+/// Whether a line tells a password.
+fn holds_secret(name: &str, words: &[String]) -> bool {
+    match name {
+        "requirepass" => words.iter().any(|word| !word.is_empty()),
+        "user" => words.iter().any(|rule| rule.starts_with('>')),
+        _ => false,
+    }
+}
+
+/// The value as one word of a line.
+pub(super) fn quoted(value: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'\\' | b'#') || byte >= 0x80;
+    if !value.is_empty() && value.bytes().all(is_plain) {
+        return value.into();
+    }
+    let mut quoted = String::from('"');
+    for letter in value.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            letter if letter.is_ascii_control() => quoted.push_str(&format!("\\x{:02x}", u32::from(letter))),
+            letter => quoted.push(letter),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_quoted_is_read() {
+        for value in ["", "plain", "/a b", "tab\there", "\"'\\", "# no", "\u{e9}\u{7f}\n"] {
+            let line = format!("dir {}", quoted(value));
+            assert_eq!(parsed(&line), Ok(Some(("dir".into(), vec![value.into()]))), "{line}");
+        }
+        assert_eq!(quoted("/plain/path"), "/plain/path");
+    }
+
+    #[test]
+    fn files_include_others_and_no_circle_is_followed() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let put = |name: &str, text: &str| fs::write(dir.path().join(name), text).expect("the file is written");
+        put("main", "timeout 1\ninclude \"part\"\nhz 20\n");
+        put("part", "timeout 2\nhz 30\n");
+        let parameters = Parameters::read(&dir.path().join("main")).expect("both files are read");
+        assert_eq!((parameters.value("timeout"), parameters.value("hz")), (Some("2"), Some("20")));
+        put("part", "hz 20\nhz often\n");
+        let error = Parameters::read(&dir.path().join("main")).expect_err("it is wrong").to_string();
+        assert!(error.contains("/part:2: hz 'often'"), "{error}");
+        put("part", "include main\n");
+        let error = Parameters::read(&dir.path().join("main")).expect_err("it is a circle").to_string();
+        assert!(error.contains("include 'part': too many") || error.contains("include 'main': too many"), "{error}");
+    }
+
+    #[test]
+    fn a_file_with_a_password_that_all_may_read_is_noticed() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("main");
+        for (text, mode, count) in [
+            ("requirepass x", 0o644, 1),
+            ("requirepass x", 0o640, 0),
+            ("requirepass \"\"", 0o644, 0),
+            ("user ada on >x", 0o604, 1),
+            ("timeout 1", 0o644, 0),
+        ] {
+            fs::write(&path, text).expect("the file is written");
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("the mode is set");
+            let parameters = Parameters::read(&path).expect("the file is read");
+            assert_eq!(parameters.exposed().len(), count, "{text} {mode:o}");
+        }
+    }
+}
