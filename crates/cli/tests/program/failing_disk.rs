@@ -112,6 +112,8 @@ fn nobody_is_told_of_what_a_failed_sync_leaves() {
         assert!(is_refused && !answer.contains('$'), "{request} is answered {answer}");
     }
     assert_kept(&serving);
+    let info = ask(&serving, "INFO persistence\r\n");
+    assert!(info.contains("\naof_last_write_status:err\r\n"), "{info}");
     let health = health(&serving);
     assert!(health.starts_with("HTTP/1.1 503 ") && health.contains("\"poisoned\""), "{health}");
     drop(strace);
