@@ -53,7 +53,7 @@ struct Log {
 
 /// An item's word. Its marks, which say nothing to the code under test, are where the log is behind it.
 fn word(item: usize, end: u64) -> u64 {
-    (item as u64 + 1) * 16 | end << POSITION_OFFSET_BITS
+    ((item as u64 + 1) * 16) | (end << POSITION_OFFSET_BITS)
 }
 
 impl Log {
