@@ -12,7 +12,7 @@ mod served;
 pub use acl::acl_rules;
 pub use commands::commands;
 pub use replies::replies;
-pub use requests::requests;
+pub use requests::{Parsed, parse, requests};
 pub use restore::restore;
 pub use served::STORES_VARIABLE;
 

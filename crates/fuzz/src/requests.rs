@@ -12,7 +12,8 @@ const BYTES_PER_BYTE_MAX: usize = 80;
 /// Room that a vector takes for its first element, and more.
 const BYTES_MIN: usize = 1024;
 
-type Parsed = (Vec<Vec<Vec<u8>>>, Option<ProtocolError>);
+/// Requests, each with its name and arguments, and why the rest of a connection's bytes is refused, if it is.
+pub type Parsed = (Vec<Vec<Vec<u8>>>, Option<ProtocolError>);
 
 /// How the input is cut does not matter, nor how many requests are taken at a time; and memory is bounded by its length.
 /// The first byte says how to cut the others.
@@ -24,7 +25,11 @@ pub fn requests(data: &[u8]) {
     assert_eq!(parse(input.chunks(piece_bytes), count_max), whole);
 }
 
-fn parse<'a>(pieces: impl Iterator<Item = &'a [u8]>, count_max: usize) -> Parsed {
+/// What a connection reads from `pieces`, taken as they arrive, at most `count_max` requests at a time.
+///
+/// # Panics
+/// If the parsed requests take more memory than is right for their bytes.
+pub fn parse<'a>(pieces: impl Iterator<Item = &'a [u8]>, count_max: usize) -> Parsed {
     let mut parser = Parser::new(Limits::with_bulk_bytes_max(BULK_BYTES_MAX));
     let (mut input, mut found) = (Vec::new(), Vec::new());
     for piece in pieces {

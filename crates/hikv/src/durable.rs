@@ -149,7 +149,8 @@ impl Store {
     /// True if results of `ticket` may be told. Quick.
     ///
     /// # Errors
-    /// The medium's, once it has failed: what the ticket stands for may be lost, and no result of it may be told.
+    /// The medium's, once it has failed, unless the ticket was durable before: what it stands for may be lost, and no result of
+    /// it may be told.
     pub fn is_durable(&self, ticket: Ticket) -> Result<bool, Error> {
         Ok(self.journal().map_or(Ok(true), |journal| journal.is_durable(ticket.0))?)
     }

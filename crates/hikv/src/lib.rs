@@ -33,11 +33,14 @@ mod journal_files;
 mod options;
 mod ordered;
 mod reader;
+mod reads;
 pub mod repair;
 mod snapshot;
 mod stats;
 mod store;
 mod verify;
+mod walk;
+mod writes;
 
 pub use backup::{BackupError, BackupProgress, BackupReport};
 pub use batch::WriteBatch;

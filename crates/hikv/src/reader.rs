@@ -4,7 +4,10 @@ use std::io::{self, Read};
 
 use engine::Version;
 
-use crate::Store;
+use crate::{Error, Store};
+
+/// The longest value that compaction may move: what lies in a slot. Longer ones have chunks of their own.
+const MOVED_BYTES_MAX: usize = heap::Class::BYTES_MAX as usize;
 
 /// A value that is read piece by piece. A small one is copied at once. Of a large one nothing is held between two reads, so it
 /// may be replaced meanwhile: the next read then fails, rather than mix two values.
@@ -25,13 +28,36 @@ use crate::Store;
 /// ```
 #[derive(Debug)]
 pub struct ValueReader {
-    pub(crate) store: Store,
-    pub(crate) key: Vec<u8>,
-    pub(crate) version: Version,
-    pub(crate) len_bytes: u64,
-    pub(crate) read_bytes: u64,
+    store: Store,
+    key: Vec<u8>,
+    version: Version,
+    len_bytes: u64,
+    read_bytes: u64,
     /// All of a value that may be moved: its version would change with its place.
-    pub(crate) held: Option<Vec<u8>>,
+    held: Option<Vec<u8>>,
+}
+
+impl Store {
+    /// A reader of the key's value, for values too large to copy at once.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn reader(&self, key: impl AsRef<[u8]>) -> Result<Option<ValueReader>, Error> {
+        let (key, mut found) = (key.as_ref(), None);
+        self.engine()?.get(key, &mut |version, value| {
+            let held = (value.len() <= MOVED_BYTES_MAX).then(|| value.to_vec());
+            found = Some((version, value.len() as u64, held));
+        })?;
+        let reader = |(version, len_bytes, held)| ValueReader {
+            store: self.clone(),
+            key: key.to_vec(),
+            version,
+            len_bytes,
+            read_bytes: 0,
+            held,
+        };
+        Ok(found.map(reader))
+    }
 }
 
 impl ValueReader {

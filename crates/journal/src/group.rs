@@ -10,24 +10,23 @@ use crate::journal::Journal;
 use crate::tail::Extent;
 
 impl<F: File> Journal<F> {
-    /// Returns once the log is as durable up to `position` as `level` says. A poisoned log takes nothing in, so what was
-    /// appended to it may not even have a position: nobody is told of success any more.
+    /// Returns once the log is as durable up to `position` as `level` says.
     pub(crate) fn wait(&self, position: u64, level: Durability) -> Result<(), MediumError> {
         match level {
             Durability::Power if !self.log.breaks(Canary::WaitBeforeSync) => self.wait_synced(position),
             _ => self.wait_written(position),
-        }?;
-        self.healthy()
+        }
     }
 
     fn wait_written(&self, position: u64) -> Result<(), MediumError> {
-        if self.written.load(Ordering::Acquire) < position {
-            self.write_out(Extent::Cached)?;
-            if self.options.level == Durability::Buffered {
-                self.ask_for_sync();
-            }
+        if self.is_written(position) {
+            return Ok(());
         }
-        Ok(())
+        self.write_out(Extent::Cached)?;
+        if self.options.level == Durability::Buffered {
+            self.ask_for_sync();
+        }
+        self.healthy()
     }
 
     /// What was appended so far is synced within the interval, whether somebody waits for it or not.
@@ -38,16 +37,15 @@ impl<F: File> Journal<F> {
     }
 
     pub(crate) fn wait_synced(&self, position: u64) -> Result<(), MediumError> {
-        let is_done = || self.synced.load(Ordering::Acquire) >= position || self.healthy().is_err();
-        if is_done() {
-            return self.healthy();
+        if self.is_synced(position) {
+            return Ok(());
         }
         let waiting = self.turns.join();
-        if let Some(_turn) = waiting.turn(is_done) {
+        if let Some(_turn) = waiting.turn(|| self.is_synced(position) || self.healthy().is_err()) {
             let end = self.write_out(self.to_be_synced())?;
             self.sync_log()?;
             self.synced.fetch_max(end, Ordering::Release);
         }
-        self.healthy()
+        if self.is_synced(position) { Ok(()) } else { self.healthy() }
     }
 }

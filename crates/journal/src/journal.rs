@@ -19,6 +19,9 @@ use crate::turns::Turns;
 use crate::writer::Writer;
 use crate::{File, JournalOptions, Opening};
 
+/// The position of what the log has not taken in.
+const NEVER: u64 = u64::MAX;
+
 /// See the module. Positions count the bytes of entries that were ever appended.
 #[derive(Debug)]
 pub(crate) struct Journal<F> {
@@ -117,6 +120,25 @@ impl<F: File> Journal<F> {
             0 => Ok(()),
             errno => Err(MediumError::Poisoned { errno }),
         }
+    }
+
+    /// Up to where the log has what the caller appended. A poisoned log takes nothing in: what was appended to it has no
+    /// position, and is never durable.
+    pub(crate) fn taken_in(&self) -> u64 {
+        let position = self.appended.load(Ordering::Acquire);
+        if self.healthy().is_ok() { position } else { NEVER }
+    }
+
+    /// Whether entries up to `position` are durable. Once they are, no failure changes that.
+    #[inline(always)]
+    pub(crate) fn is_synced(&self, position: u64) -> bool {
+        self.synced.load(Ordering::Acquire) >= position
+    }
+
+    /// Whether entries up to `position` are in the operating system's hands: after a failure none that was not synced.
+    #[inline(always)]
+    pub(crate) fn is_written(&self, position: u64) -> bool {
+        self.is_synced(position) || self.written.load(Ordering::Acquire) >= position && self.healthy().is_ok()
     }
 
     /// Ends writing: from now on nothing becomes durable. The first failure is the one that is told.

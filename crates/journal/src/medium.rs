@@ -211,7 +211,7 @@ unsafe impl<F: File> Medium for Journaled<F> {
         if self.breaks(Canary::LogOrderUnlikeStores) {
             self.append_held();
         }
-        Ticket(self.journal.appended.load(Ordering::Acquire))
+        Ticket(self.journal.taken_in())
     }
 
     fn wait(&self, ticket: Ticket) -> Result<(), MediumError> {

@@ -77,6 +77,11 @@ impl Requests {
         self.changed.notify_all();
     }
 
+    /// Up to where anybody waits: perhaps for what counts as appended only when its writer lets go of the buffer.
+    fn asked(&self) -> u64 {
+        self.askers.lock().iter().map(|asker| asker.until.load(Ordering::Acquire)).max().unwrap_or(0)
+    }
+
     /// Waits for a request; false if it is time to stop.
     fn next(&self) -> bool {
         let mut state = self.state.lock();
@@ -119,7 +124,7 @@ pub(crate) fn sync<F: File>(journal: &Journal<F>) {
     let requests = &journal.requests;
     while requests.next() {
         fence(Ordering::SeqCst);
-        let end = journal.appended.load(Ordering::Acquire);
+        let end = journal.appended.load(Ordering::Acquire).max(requests.asked());
         let synced = journal.wait_synced(end);
         requests.wake(journal.synced.load(Ordering::Acquire));
         if synced.is_err() {

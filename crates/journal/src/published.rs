@@ -12,16 +12,42 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pmem::POSITION_OFFSET_BITS;
 
+#[cfg(test)]
+mod tests;
+
 /// As many as words are in flight at once, many times over, and in the processor's second-level cache.
 const PLACE_COUNT_LOG2: u32 = 13;
 
+/// A shared word: an atomic, or what a model checker puts in its place.
+pub(crate) trait Word {
+    fn new(word: u64) -> Self;
+    fn load(&self, ordering: Ordering) -> u64;
+    fn store(&self, word: u64, ordering: Ordering);
+}
+
+impl Word for AtomicU64 {
+    fn new(word: u64) -> AtomicU64 {
+        AtomicU64::new(word)
+    }
+
+    #[inline(always)]
+    fn load(&self, ordering: Ordering) -> u64 {
+        self.load(ordering)
+    }
+
+    #[inline(always)]
+    fn store(&self, word: u64, ordering: Ordering) {
+        self.store(word, ordering);
+    }
+}
+
 /// Positions, by item.
 #[derive(Debug)]
-pub(crate) struct Published(Box<[AtomicU64]>);
+pub(crate) struct Published<W = AtomicU64, const COUNT_LOG2: u32 = PLACE_COUNT_LOG2>(Box<[W]>);
 
-impl Published {
-    pub(crate) fn new() -> Published {
-        Published((0..1 << PLACE_COUNT_LOG2).map(|_| AtomicU64::new(0)).collect())
+impl<W: Word, const COUNT_LOG2: u32> Published<W, COUNT_LOG2> {
+    pub(crate) fn new() -> Self {
+        Published((0..1 << COUNT_LOG2).map(|_| W::new(0)).collect())
     }
 
     /// The entry of `word` is in the log before `position`. Positions ascend from call to call.
@@ -37,28 +63,10 @@ impl Published {
     }
 
     #[inline(always)]
-    fn place(&self, word: u64) -> &AtomicU64 {
+    fn place(&self, word: u64) -> &W {
         // Fibonacci hashing: items are neighbours, and multiples of 16.
         const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
         let item = word & ((1 << POSITION_OFFSET_BITS) - 1);
-        &self.0[(item.wrapping_mul(GOLDEN) >> (u64::BITS - PLACE_COUNT_LOG2)) as usize]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_is_found_with_any_marks_and_never_earlier_than_it_was_published() {
-        let published = Published::new();
-        let words: Vec<u64> = (1..100_000).map(|i| i * 16).collect();
-        for (&word, position) in words.iter().zip(1..) {
-            published.note(word, position);
-            assert_eq!(published.position(word | 1 << POSITION_OFFSET_BITS), position);
-        }
-        assert!(words.iter().zip(1..).all(|(&word, position)| published.position(word) >= position));
-        let same = words.iter().zip(1..).filter(|&(&word, position)| published.position(word) == position);
-        assert_eq!(same.count(), 1 << PLACE_COUNT_LOG2, "every place is used");
+        &self.0[(item.wrapping_mul(GOLDEN) >> (u64::BITS - COUNT_LOG2)) as usize]
     }
 }

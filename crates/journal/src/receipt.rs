@@ -109,16 +109,16 @@ impl<F: File> Journal<F> {
     }
 
     pub(crate) fn acknowledge_now(&self, position: u64) -> Result<Waited, MediumError> {
-        self.healthy()?;
         if self.is_done(Receipt::at(self.options.level, position)) {
             return Ok(Waited::Durable);
         }
+        self.healthy()?;
         self.deferred.fetch_max(position, Ordering::Release);
         Ok(Waited::Deferred)
     }
 
     fn is_done(&self, receipt: Receipt) -> bool {
-        self.synced.load(Ordering::Acquire) >= receipt.synced && self.written.load(Ordering::Acquire) >= receipt.written
+        self.is_synced(receipt.synced) && self.is_written(receipt.written)
     }
 
     fn wait_for(&self, receipt: Receipt) -> Result<(), MediumError> {
@@ -170,7 +170,7 @@ impl<F: File> Acknowledger<F> {
         let Deferral { mut position, others, .. } = DEFERRAL.get();
         if level > self.0.options.level {
             // What was met without a mark was acknowledged with less.
-            position = self.0.appended.load(Ordering::Acquire);
+            position = position.max(self.0.taken_in());
         }
         if level == Durability::Buffered {
             self.0.ask_for_sync();
@@ -183,13 +183,12 @@ impl<F: File> Acknowledger<F> {
         Receipt::at(self.0.options.level, self.0.deferred.load(Ordering::Acquire))
     }
 
-    /// True if results of this receipt may be told.
+    /// True if results of this receipt may be told, whatever became of the disk since.
     ///
     /// # Errors
     /// [`MediumError::Poisoned`]: they must not be, now or later.
     pub fn is_durable(&self, receipt: Receipt) -> Result<bool, MediumError> {
-        let is_durable = self.0.is_done(receipt);
-        self.0.healthy().map(|()| is_durable)
+        if self.0.is_done(receipt) { Ok(true) } else { self.0.healthy().map(|()| false) }
     }
 
     /// Waits until results of this receipt may be told.

@@ -119,6 +119,8 @@ pub enum Canary {
     SyncRetried,
     /// A write that its caller is going to wait for takes its mark away at once.
     DeferredSettled,
+    /// A scan that does not wait itself leaves nothing to be waited for, whatever it met.
+    DeferredScanTold,
     /// A log does not note where a word was published: who meets it is told that it is durable.
     PublishedUnnoted,
     /// A batch that nobody has waited for takes its marks away, and none takes their place.

@@ -274,6 +274,16 @@ pub unsafe trait Medium: Send + Sync + 'static {
         self.wait(ticket).map(|()| Waited::Durable)
     }
 
+    /// As [`Medium::acknowledge`], for whoever has written nothing: where the medium has failed it is refused what is not
+    /// durable, and so has nothing to wait for and to tell.
+    ///
+    /// # Errors
+    /// As for [`Medium::wait`].
+    #[inline(always)]
+    fn acknowledge_met(&self, ticket: Ticket) -> Result<Waited, MediumError> {
+        if self.health().is_ok() { self.acknowledge(ticket) } else { self.acknowledge_now(ticket) }
+    }
+
     /// When everything is durable that was published and whose publisher went on without waiting: for whoever meets it
     /// elsewhere than in its entry. `None` where nobody can.
     #[inline(always)]

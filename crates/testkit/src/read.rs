@@ -50,6 +50,11 @@ fn scan(store: &(impl Operations + ?Sized), direction: Direction) -> Result<Scan
     Ok(is_ordered.then_some(items))
 }
 
+/// What a scan shows; `None` from a store without order.
+pub(crate) fn scanned(store: &(impl Operations + ?Sized)) -> Result<Option<Contents>, Problem> {
+    Ok(scan(store, Direction::Forward)?.map(|items| items.into_iter().collect()))
+}
+
 /// Objects to a scan that does not show `contents`.
 fn compare(scanned: Scanned, contents: &Contents, direction: Direction) -> Result<(), Problem> {
     let Some(scanned) = scanned else { return Ok(()) };

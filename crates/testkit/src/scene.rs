@@ -13,7 +13,7 @@ use crate::at_snapshot::Taken;
 use crate::examine::{Examiner, Fault, ImageOf};
 use crate::explore::{Counts, Settings};
 use crate::oracle::Oracle;
-use crate::read::refused;
+use crate::read::{refused, scanned};
 use crate::reservoir::Reservoir;
 use crate::script::Op;
 use crate::subject::Subject;
@@ -163,6 +163,12 @@ impl<S: Subject> Scene<S> {
                 oracle.saw(key, None)?;
             }
             (Visitor::Deleter, _) => return Ok(()),
+            (Visitor::ScannerAt(_), _) => {
+                let Some(found) = scanned(&**store)? else { return Ok(()) };
+                for key in examiner.keys() {
+                    oracle.saw(key, found.get(key).map(Vec::as_slice))?;
+                }
+            }
             _ => {
                 for key in examiner.keys() {
                     oracle.saw(key, store.get(key).map_err(refused("get by a visitor"))?.as_deref())?;

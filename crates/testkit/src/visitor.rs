@@ -16,6 +16,8 @@ pub enum Visitor {
     ReaderAfter(u64),
     /// A reader of all keys, after every step of this kind.
     ReaderAt(StepKind),
+    /// Somebody who scans all keys, after every step of this kind, of those at which no lock is held.
+    ScannerAt(StepKind),
     /// Another thread deletes the key that is being deleted, while the first waits for a log and so holds no lock.
     Deleter,
 }
@@ -40,7 +42,7 @@ impl Visitor {
             Visitor::Nobody => false,
             Visitor::ReaderAlways => true,
             Visitor::ReaderAfter(step) => step == op_step,
-            Visitor::ReaderAt(awaited) => kind == awaited,
+            Visitor::ReaderAt(awaited) | Visitor::ScannerAt(awaited) => kind == awaited,
             Visitor::Deleter => kind == StepKind::WaitBegin,
         }
     }

@@ -16,6 +16,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use drive::{Trial, Undone};
+use transactions::{Asked, Rounds};
 
 /// What the store lies on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,17 +76,36 @@ fn histories_are_linearizable_for_long() {
     }
 }
 
+const TRANSACTIONS: Rounds =
+    Rounds { on: On::Memory, asked: Asked::AsTransaction, count: 6, answers_max: 600, seed: 1 };
+/// A transaction is synced before it is answered.
+const TRANSACTIONS_ON_DISK: Rounds = Rounds { on: On::Disk, count: 4, answers_max: 60, ..TRANSACTIONS };
+
+fn whole(rounds: Rounds) {
+    let answered = rounds.judge().unwrap_or_else(|found| panic!("{rounds:?}: {found}"));
+    assert!(answered > 0, "no transaction was answered");
+}
+
 #[test]
 fn transactions_are_there_whole_or_not_at_all() {
-    transactions::rounds(On::Memory, 6, 600, 1);
-    transactions::rounds(On::Disk, 4, 60, 2);
+    whole(TRANSACTIONS);
+    whole(TRANSACTIONS_ON_DISK);
+}
+
+/// The twin whose commands are not one step.
+#[test]
+fn transactions_that_are_half_done_are_caught() {
+    for rounds in [TRANSACTIONS, TRANSACTIONS_ON_DISK] {
+        let found = Rounds { asked: Asked::OneByOne, ..rounds }.judge();
+        assert!(found.is_err_and(|found| found.contains("half done")), "the judge did not see it: {rounds:?}");
+    }
 }
 
 #[test]
 #[ignore = "minutes"]
 fn transactions_are_there_whole_or_not_at_all_for_long() {
     for seed in 0..LONG {
-        transactions::rounds(On::Memory, 10, 1_500, seed);
-        transactions::rounds(On::Disk, 6, 150, seed);
+        whole(Rounds { count: 10, answers_max: 1_500, seed, ..TRANSACTIONS });
+        whole(Rounds { count: 6, answers_max: 150, seed, ..TRANSACTIONS_ON_DISK });
     }
 }

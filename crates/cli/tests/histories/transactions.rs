@@ -17,44 +17,61 @@ use crate::process::Process;
 
 const CLIENT_COUNT: usize = 3;
 
-/// Kills the server so many times, each after fewer than `answers_max` transactions.
-pub(crate) fn rounds(on: On, round_count: u64, answers_max: usize, seed: u64) {
-    let (home, mut rng) = (on.home(), Rng::with_seed(seed));
-    let store = home.path().join("store");
-    let mut done = [0u64; CLIENT_COUNT];
-    for _ in 0..round_count {
-        let server = Process::serve(&store);
-        for (client, done) in done.iter_mut().enumerate() {
-            *done = found(server.addr, client, *done);
-        }
-        let answer_count = rng.usize(..answers_max);
-        let (answered, answers) = channel();
-        thread::scope(|scope| {
-            let (addr, threads) = (server.addr, done.iter_mut().enumerate());
-            let threads: Vec<_> = threads
-                .map(|(client, done)| {
-                    let answered = answered.clone();
-                    // A client that found no server any more has done nothing.
-                    scope.spawn(move || _ = count_up(addr, client, done, &answered))
-                })
-                .collect();
-            drop(answered);
-            assert_eq!(answers.iter().take(answer_count).count(), answer_count, "clients gave up");
-            server.kill();
-            threads.into_iter().for_each(|thread| thread.join().expect("a client does not panic"));
-        });
-    }
-    let server = Process::serve(&store);
-    for (client, done) in done.into_iter().enumerate() {
-        found(server.addr, client, done);
-    }
-    assert!(done.iter().sum::<u64>() > 0, "no transaction was answered");
+/// How clients ask for what belongs together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Asked {
+    /// In one `EXEC`.
+    AsTransaction,
+    /// The broken twin: one command after the other, each when the one before it was answered.
+    OneByOne,
 }
 
-fn count_up(addr: SocketAddr, client: usize, done: &mut u64, answered: &Sender<()>) -> io::Result<()> {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rounds {
+    pub(crate) on: On,
+    pub(crate) asked: Asked,
+    /// How often the server is killed.
+    pub(crate) count: u64,
+    /// A round has fewer transactions than this.
+    pub(crate) answers_max: usize,
+    pub(crate) seed: u64,
+}
+
+impl Rounds {
+    /// How many transactions were answered; or what was found of one that is half done.
+    pub(crate) fn judge(self) -> Result<u64, String> {
+        let (home, mut rng) = (self.on.home(), Rng::with_seed(self.seed));
+        let store = home.path().join("store");
+        let mut done = [0u64; CLIENT_COUNT];
+        for _ in 0..self.count {
+            let server = Process::serve(&store);
+            find_all(server.addr, &mut done)?;
+            let answer_count = rng.usize(..self.answers_max);
+            let (answered, answers) = channel();
+            thread::scope(|scope| {
+                let (addr, threads) = (server.addr, done.iter_mut().enumerate());
+                let threads: Vec<_> = threads
+                    .map(|(client, done)| {
+                        let answered = answered.clone();
+                        // A client that found no server any more has done nothing.
+                        scope.spawn(move || _ = count_up(addr, self.asked, client, done, &answered))
+                    })
+                    .collect();
+                drop(answered);
+                assert_eq!(answers.iter().take(answer_count).count(), answer_count, "clients gave up");
+                server.kill();
+                threads.into_iter().for_each(|thread| thread.join().expect("a client does not panic"));
+            });
+        }
+        find_all(Process::serve(&store).addr, &mut done)?;
+        Ok(done.iter().sum())
+    }
+}
+
+fn count_up(addr: SocketAddr, asked: Asked, client: usize, done: &mut u64, answered: &Sender<()>) -> io::Result<()> {
     let mut connection = Client::connect(addr)?;
     loop {
-        let answers = transaction(&mut connection, client, *done + 1)?;
+        let answers = transaction(&mut connection, asked, client, *done + 1)?;
         assert_eq!(answers[1], Answer::Number(*done as i64 + 1), "the counter");
         assert_eq!(answers[5], Answer::Value(Some((*done + 1).to_string().into())), "it reads what it wrote");
         *done += 1;
@@ -64,29 +81,37 @@ fn count_up(addr: SocketAddr, client: usize, done: &mut u64, answered: &Sender<(
 }
 
 /// Puts `number` everywhere.
-fn transaction(connection: &mut Client, client: usize, number: u64) -> io::Result<Vec<Answer>> {
+fn transaction(connection: &mut Client, asked: Asked, client: usize, number: u64) -> io::Result<Vec<Answer>> {
     let key = |name: &str| format!("{name}:{client}").into_bytes();
     let text = number.to_string().into_bytes();
     let (first, counter, old, new, session) = (key("first"), key("counter"), key("old"), key("new"), key("session"));
-    connection.send(&[
-        &[b"MULTI"],
+    let commands: [&[&[u8]]; 6] = [
         &[b"SET", &first, &text],
         &[b"INCR", &counter],
         &[b"SET", &old, &text],
         &[b"RENAME", &old, &new],
         &[b"SET", &session, &text, b"EX", b"10000"],
         &[b"GET", &new],
-        &[b"EXEC"],
-    ])?;
-    for _ in 0..7 {
+    ];
+    if asked == Asked::OneByOne {
+        return commands.iter().map(|command| connection.call(command)).collect();
+    }
+    let (begin, end): (&[&[u8]], &[&[u8]]) = (&[b"MULTI"], &[b"EXEC"]);
+    connection.send(&[&[begin], &commands[..], &[end]].concat())?;
+    for _ in 0..=commands.len() {
         connection.answer()?;
     }
     let Answer::All(answers) = connection.answer()? else { panic!("EXEC is not answered with an array") };
     Ok(answers)
 }
 
+/// Sets each client's number to the one that is found.
+fn find_all(addr: SocketAddr, done: &mut [u64]) -> Result<(), String> {
+    done.iter_mut().enumerate().try_for_each(|(client, done)| found(addr, client, *done).map(|number| *done = number))
+}
+
 /// The number that all of the client's keys are of: `done`, or the next one.
-fn found(addr: SocketAddr, client: usize, done: u64) -> u64 {
+fn found(addr: SocketAddr, client: usize, done: u64) -> Result<u64, String> {
     let mut connection = Client::connect(addr).expect("the server listens");
     let names = ["first", "counter", "new", "session", "old"].map(|name| format!("{name}:{client}").into_bytes());
     let [first, counter, new, session, old] = &names;
@@ -99,8 +124,12 @@ fn found(addr: SocketAddr, client: usize, done: u64) -> u64 {
         other => panic!("MGET is answered {other:?}"),
     };
     let numbers: Vec<u64> = values[..4].iter().map(number).collect();
-    assert!(numbers.iter().all(|number| *number == numbers[0]), "a transaction is half done: {numbers:?}");
-    assert_eq!(values[4], Answer::Value(None), "the old key of RENAME is there");
-    assert!((done..=done + 1).contains(&numbers[0]), "{done} transactions were answered, {} are there", numbers[0]);
-    numbers[0]
+    let number = numbers[0];
+    if numbers.iter().any(|other| *other != number) || values[4] != Answer::Value(None) {
+        return Err(format!("a transaction is half done: {numbers:?}, and of RENAME's old key {:?}", values[4]));
+    }
+    if !(done..=done + 1).contains(&number) {
+        return Err(format!("{done} transactions were answered, {number} are there"));
+    }
+    Ok(number)
 }

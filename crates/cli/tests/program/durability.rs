@@ -1,13 +1,12 @@
 //! What writes survive: what is said of it, what is refused, and that the disk has a write before its client is told.
 
 use std::fs;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 
 use crate::serve::Serving;
-use crate::support::{Place, hikv, left_out};
+use crate::strace::Strace;
+use crate::support::{Place, hikv};
 
 fn said(place: &Place) -> String {
     String::from_utf8(place.run("stats", &[""; 0]).succeeded()).unwrap()
@@ -102,27 +101,12 @@ fn the_journals_figures_and_its_interval_are_shown() {
 
 /// The lines of a trace, in the order in which the calls began or ended.
 fn traced(place: &Place, request: &[u8], reply: &[u8]) -> Option<String> {
-    let trace = place.file("trace");
-    let serve = hikv("serve", &place.store(), &["--addr", "127.0.0.1:0", "--threads", "1"]);
-    let mut strace = Command::new("strace");
-    strace.args([
-        "-f",
-        "-s",
-        "1048576",
-        "-e",
-        "trace=read,recvfrom,write,writev,sendto,pwrite64,fdatasync,fsync",
-        "-o",
-    ]);
-    strace.arg(&trace).arg("--").arg(serve.get_program()).args(serve.get_args());
-    strace.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    if Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_err() {
-        left_out("there is no strace");
-        return None;
-    }
-    let serving = Serving::spawned(strace);
+    let serving = Serving::spawned(hikv("serve", &place.store(), &["--addr", "127.0.0.1:0", "--threads", "1"]));
+    let strace =
+        Strace::attach(place, &serving, &["trace=read,recvfrom,write,writev,sendto,pwrite64,fdatasync,fsync"])?;
     assert_eq!(serving.ask(request, reply.len()), reply);
-    serving.stop_group(Signal::INT);
-    Some(fs::read_to_string(trace).unwrap())
+    serving.stop(Signal::INT);
+    Some(strace.lines())
 }
 
 /// The lines as far as people read them: what is written is in there whole.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::serve::Serving;
@@ -26,8 +26,8 @@ fn command(place: &Place, arguments: &[&str]) -> Command {
 
 /// Ends the server, and returns its log.
 fn log_of(serving: Serving) -> String {
-    kill_process(Pid::from_child(&serving.child), Signal::TERM).unwrap();
-    let output = serving.child.wait_with_output().unwrap();
+    serving.signal(Signal::TERM);
+    let output = serving.ended().0;
     assert!(output.status.success());
     String::from_utf8(output.stderr).unwrap()
 }

@@ -2,9 +2,9 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Ended, Place, hikv};
 
@@ -39,6 +39,10 @@ impl Serving {
         TcpStream::connect(&self.address).unwrap()
     }
 
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
     /// What it said when it began.
     pub(crate) fn banner(&self) -> &str {
         &self.banner
@@ -59,23 +63,31 @@ impl Serving {
         answer
     }
 
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
     /// What is said after the banner, once the process has ended well.
     pub(crate) fn stop(self, signal: Signal) -> String {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
-        self.ended()
+        self.signal(signal);
+        String::from_utf8(self.ended().succeeded()).unwrap()
     }
 
-    /// The same for a server that a process of its own group started.
-    pub(crate) fn stop_group(self, signal: Signal) -> String {
-        kill_process_group(Pid::from_child(&self.child), signal).unwrap();
-        self.ended()
+    /// How the process ends, for which something else sees.
+    pub(crate) fn ended(mut self) -> Ended {
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        self.out.read_to_end(&mut stdout).unwrap();
+        if let Some(mut messages) = self.child.stderr.take() {
+            messages.read_to_end(&mut stderr).unwrap();
+        }
+        Ended(Output { status: self.child.wait().unwrap(), stdout, stderr })
     }
+}
 
-    fn ended(mut self) -> String {
-        let mut words = String::new();
-        self.out.read_to_string(&mut words).unwrap();
-        Ended(self.child.wait_with_output().unwrap()).succeeded();
-        words
+/// A test that fails leaves no server behind; one that was stopped is gone already.
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = (self.child.kill(), self.child.wait());
     }
 }
 

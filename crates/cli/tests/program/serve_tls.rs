@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
 use rcgen::generate_simple_self_signed;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 use crate::serve::Serving;
 use crate::support::{Place, hikv, left_out, program};
@@ -52,7 +52,7 @@ fn redis_cli_is_served_and_certificates_are_renewed_at_sighup() {
     certify(&place);
     let answer = ping_by_redis_cli(&place, serving.tls_port()).unwrap();
     assert!(answer.contains("certificate"), "the old certificate is served: {answer}");
-    kill_process(Pid::from_child(&serving.child), Signal::HUP).unwrap();
+    serving.signal(Signal::HUP);
     let mut log = BufReader::new(serving.child.stderr.take().unwrap()).lines().map(Result::unwrap);
     assert!(log.any(|line| line.contains("the certificates were read anew")));
     assert_eq!(ping_by_redis_cli(&place, serving.tls_port()).unwrap(), "PONG\n");

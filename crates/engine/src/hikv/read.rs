@@ -1,7 +1,7 @@
 //! Finding items: one key, and many whose memory accesses overlap.
 
 use index::Position;
-use pmem::{Dram, Medium};
+use pmem::{Canary, Dram, Medium};
 
 use super::HiKv;
 use super::item::{self, Item};
@@ -33,8 +33,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// this has returned, or whoever asked for them waits (`Medium::acknowledge`).
     #[inline(always)]
     pub(super) fn acknowledge_deferred(&self) -> Result<(), Error> {
-        if let Some(ticket) = self.medium.deferred() {
-            let _ = self.medium.acknowledge(ticket)?;
+        if let Some(ticket) = self.medium.deferred()
+            && !self.medium.breaks(Canary::DeferredScanTold)
+        {
+            let _ = self.medium.acknowledge_met(ticket)?;
         }
         Ok(())
     }

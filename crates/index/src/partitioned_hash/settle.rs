@@ -54,7 +54,7 @@ pub(super) fn settle<M: Medium>(medium: &M, slot: Slot, seen: Position) -> Resul
     let mut position = seen;
     while position.is_fresh() && medium.is_writable() && !medium.breaks(Canary::UnsettledRead) {
         let ticket = medium.commit_published(slot, position.word());
-        if medium.acknowledge(ticket)? == Waited::Deferred || outlives_its_item(medium, position) {
+        if medium.acknowledge_met(ticket)? == Waited::Deferred || outlives_its_item(medium, position) {
             break;
         }
         position = match medium.compare_exchange(slot.position, position.word(), position.settled().word()) {

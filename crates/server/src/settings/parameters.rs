@@ -72,7 +72,7 @@ const fn int(min: i64, max: i64) -> Kind {
 const ANY_BYTES: Kind = Kind::Bytes { min: 0, max: u64::MAX };
 
 /// By name.
-pub(crate) static PARAMETERS: [Parameter; 49] = [
+pub(crate) static PARAMETERS: [Parameter; 50] = [
     parameter("acl-pubsub-default", "resetchannels", Kind::Choice(&["resetchannels", "allchannels"]), Effect::Constant),
     parameter("aclfile", "", Kind::Text, Effect::Fixed),
     parameter("activerehashing", "yes", Kind::YesOrNo, Effect::None),
@@ -96,7 +96,6 @@ pub(crate) static PARAMETERS: [Parameter; 49] = [
     parameter("durability", "most", Kind::Choice(&["most", "power", "buffered", "process"]), Effect::Fixed),
     parameter("http", "", Kind::Text, Effect::Fixed),
     parameter("http-hosts", "", Kind::Words, Effect::Fixed),
-    parameter("ordered", "no", Kind::YesOrNo, Effect::Fixed),
     parameter("http-tls", "no", Kind::YesOrNo, Effect::Fixed),
     parameter("hz", "10", int(1, 500), Effect::None),
     parameter("io-threads", "1", int(1, 128), Effect::Fixed),
@@ -111,6 +110,7 @@ pub(crate) static PARAMETERS: [Parameter; 49] = [
     parameter("maxmemory", "0", ANY_BYTES, Effect::Memory),
     parameter("maxmemory-policy", "noeviction", Kind::Choice(&["noeviction"]), Effect::None),
     parameter("notify-keyspace-events", "", Kind::Events, Effect::Events),
+    parameter("ordered", "no", Kind::YesOrNo, Effect::Fixed),
     parameter("port", "0", int(0, 65_535), Effect::Fixed),
     parameter("proto-max-bulk-len", "536870912", Kind::Bytes { min: 1 << 20, max: 1 << 30 }, Effect::BulkBytes),
     parameter("protected-mode", "yes", Kind::YesOrNo, Effect::Protection),

@@ -8,7 +8,7 @@ use engine::hikv::order::Order;
 use engine::hikv::{Parameters, layout::HEADER_BYTES};
 use engine::{
     BatchOp, Check, Clock, Cursor, Decision, Depth, Early, Engine, Error, Expiry, HashOnly, Held, HiKv, HostDram,
-    Moment, OpenError, Ordered, OrderedEngine, Progress, ScanCursor, SnapshotEngine,
+    Moment, OpenError, Ordered, Progress, ScanCursor, SnapshotEngine,
 };
 use heap::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, UNIT_BYTES};
 use heap::{Class, HeapError};
@@ -100,6 +100,20 @@ impl<O: Kept<M>, M: Over> Crashed<O, M> {
         Ok(with_expiry(value, expiry.unwrap_or(Expiry::NEVER)))
     }
 
+    /// Shows every item that is kept in order, and not when it expires.
+    pub(crate) fn scan_values(
+        &self,
+        from: Bound<&[u8]>,
+        direction: Direction,
+        each: &mut Visit<'_>,
+    ) -> Result<bool, Failure> {
+        let Some(ordered) = self.0.ordered() else { return Ok(false) };
+        ordered.catch_up(Early::Wait).map_err(failure)?;
+        let mut cursor = ScanCursor::new(from, towards(direction));
+        while ordered.scan(&mut cursor, each).map_err(failure)? {}
+        Ok(true)
+    }
+
     fn free_garbage(&self) {
         while self.0.stats().garbage_count > 0 {
             self.0.tidy();
@@ -120,18 +134,6 @@ fn open_failure(error: OpenError) -> Failure {
         OpenError::Heap(HeapError::Medium(MediumError::Full { .. } | MediumError::Limit { .. })) => Failure::Full,
         other => Failure::Other(other.to_string()),
     }
-}
-
-/// Scans what the tree holds by now.
-fn scan(
-    ordered: &dyn OrderedEngine,
-    from: Bound<&[u8]>,
-    direction: Direction,
-    each: &mut Visit<'_>,
-) -> Result<(), Error> {
-    let mut cursor = ScanCursor::new(from, towards(direction));
-    while ordered.scan(&mut cursor, each)? {}
-    Ok(())
 }
 
 fn op_of<'a>((key, new): (&'a [u8], Lasting<'a>)) -> BatchOp<'a> {
@@ -189,8 +191,6 @@ impl<O: Kept<M>, M: Over> Operations for Crashed<O, M> {
     }
 
     fn scan(&self, from: Bound<&[u8]>, direction: Direction, each: &mut Visit<'_>) -> Result<bool, Failure> {
-        let Some(ordered) = self.0.ordered() else { return Ok(false) };
-        ordered.catch_up(Early::Wait).map_err(failure)?;
         let (mut flow, mut failed) = (ControlFlow::Continue(()), None);
         let mut show = |key: &[u8], value: &[u8]| {
             match self.shown(key, value) {
@@ -199,8 +199,8 @@ impl<O: Kept<M>, M: Over> Operations for Crashed<O, M> {
             }
             flow
         };
-        scan(ordered, from, direction, &mut show).map_err(failure)?;
-        failed.map_or(Ok(true), Err)
+        let is_ordered = self.scan_values(from, direction, &mut show)?;
+        failed.map_or(Ok(is_ordered), Err)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Failure> {

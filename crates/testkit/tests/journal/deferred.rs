@@ -9,6 +9,10 @@ use pmem_sim::{Crashable, Fault, Model, SimDisk, SimFile};
 const SLOT: Slot = Slot { signature: Offset(64), position: Offset(96) };
 
 fn opened(disk: &SimDisk, level: Durability) -> Journaled<SimFile> {
+    opened_with(disk, level, true)
+}
+
+fn opened_with(disk: &SimDisk, level: Durability, background: bool) -> Journaled<SimFile> {
     let options = |background| JournalOptions {
         reserve_bytes: 1 << 30,
         huge_pages: false,
@@ -19,7 +23,7 @@ fn opened(disk: &SimDisk, level: Durability) -> Journaled<SimFile> {
         ..JournalOptions::default()
     };
     drop(Journaled::create(disk.files(), 8192, [1; 16], options(false)).expect("a disk without faults"));
-    Journaled::open(disk.files(), options(true), &|_| {}).expect("a disk without faults")
+    Journaled::open(disk.files(), options(background), &|_| {}).expect("a disk without faults")
 }
 
 /// A word that is published, and not waited for.
@@ -63,6 +67,39 @@ fn whoever_asks_is_woken_when_the_sync_fails_and_told_so_ever_after() {
     }
     assert!(matches!(asked, Err(MediumError::Poisoned { .. })), "{asked:?}");
     assert!(notifier.ask(receipt).is_err() && journal.acknowledger().wait(receipt).is_err());
+}
+
+#[test]
+fn what_is_durable_is_told_after_a_failure_and_what_is_not_taken_in_never() {
+    let disk = SimDisk::new(0, Model::Disk);
+    let journal = opened_with(&disk, Durability::Power, false);
+    let early = published(&journal);
+    let met = journal.commit_published(SLOT, 2);
+    journal.acknowledger().wait(early).expect("a disk without faults");
+    disk.fail(Some(Fault::Error(disk.operation_count() + 1)));
+    assert!(matches!(journal.checkpoint(), Err(MediumError::Poisoned { .. })));
+    let acknowledger = journal.acknowledger();
+    assert_eq!((journal.acknowledge(met), acknowledger.is_durable(early)), (Ok(Waited::Durable), Ok(true)));
+    assert_eq!(acknowledger.wait(early), Ok(()));
+    // The log was durable to its end, and has nothing of this.
+    let (waited, late) = acknowledger.deferred(|| {
+        journal.publish(SLOT, Some(1), 4);
+        journal.acknowledge(journal.commit(Level::Strongest))
+    });
+    assert!(waited.is_err() && acknowledger.is_durable(late).is_err() && acknowledger.wait(late).is_err());
+}
+
+#[test]
+fn who_reads_what_a_failure_left_has_nothing_to_wait_for() {
+    let disk = SimDisk::new(0, Model::Disk);
+    let journal = opened_with(&disk, Durability::Power, false);
+    let receipt = published(&journal);
+    disk.fail(Some(Fault::Error(disk.operation_count() + 1)));
+    assert!(journal.acknowledger().wait(receipt).is_err());
+    let met = journal.commit_published(SLOT, 2);
+    let (waited, nothing) = journal.acknowledger().deferred(|| journal.acknowledge_met(met));
+    assert!(matches!(waited, Err(MediumError::Poisoned { .. })), "{waited:?}");
+    assert_eq!(nothing, Receipt::default());
 }
 
 /// Nobody waits for a word at 'power': it is at most an interval old when it is durable.

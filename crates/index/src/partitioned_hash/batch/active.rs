@@ -80,7 +80,7 @@ impl Active {
             return Ok(None);
         }
         if medium.is_writable() && !medium.breaks(Canary::UnsettledRead) {
-            let _ = medium.acknowledge(self.committed(medium))?;
+            let _ = medium.acknowledge_met(self.committed(medium))?;
         }
         Ok(Some(change.new))
     }

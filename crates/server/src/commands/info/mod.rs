@@ -113,6 +113,7 @@ fn persistence(shared: &Shared) -> Result<Lines, Refusal> {
         ("aof_enabled", "0".into()),
         ("aof_rewrite_in_progress", "0".into()),
         ("aof_rewrite_scheduled", "0".into()),
+        ("aof_last_write_status", if shared.store.health().is_ok() { "ok" } else { "err" }.into()),
         ("engine", stats.engine.into()),
         ("medium", stats.medium.into()),
         ("durability", stats.durability.into()),

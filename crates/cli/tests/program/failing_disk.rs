@@ -1,0 +1,128 @@
+//! A journal's disk whose syncs fail while replies wait for them. It is the system call that fails, by strace: everything
+//! else is as it is run.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::serve::Serving;
+use crate::strace::Strace;
+use crate::support::{Place, hikv};
+
+/// From now on a sync takes so long that the clients' requests meet, and then makes nothing durable.
+const FAILING: &str = "inject=fdatasync,fsync:error=EIO:delay_enter=500000";
+/// The same, but for the failure.
+const SLOW: &str = "inject=fdatasync,fsync:delay_enter=500000";
+
+/// Longer than any answer takes: a test that would hang fails.
+const ANSWER_MAX: Duration = Duration::from_secs(60);
+
+const KEPT_COUNT: u32 = 200;
+
+/// What clients ask for at once, each on a connection of its own, and what they are told when all is well. The later ones
+/// meet what the earlier ones wrote.
+const REQUESTS: [(&str, &str); 6] = [
+    ("SET lost plain\r\n", "+OK\r\n"),
+    ("ECHO before\r\nSET other 1\r\nINCR other\r\nECHO after\r\n", "$6\r\nbefore\r\n+OK\r\n:2\r\n$5\r\nafter\r\n"),
+    ("MULTI\r\nSET left 1\r\nSET right 1\r\nEXEC\r\n", "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+OK\r\n+OK\r\n"),
+    ("SET asked for DURABLE power\r\n", "+OK\r\n"),
+    ("GET lost\r\n", "$5\r\nplain\r\n"),
+    ("MGET left right\r\n", "*2\r\n$1\r\n1\r\n$1\r\n1\r\n"),
+];
+
+/// What a client may be told though nothing becomes durable any more.
+const HARMLESS: [&str; 6] = ["", "$6\r\nbefore\r\n", "+OK\r\n+QUEUED\r\n+QUEUED\r\n", "", "", ""];
+
+fn serve(place: &Place) -> Serving {
+    let arguments = ["--addr", "127.0.0.1:0", "--threads", "1", "--http", "127.0.0.1:0", "--durability", "power"];
+    Serving::spawned(hikv("serve", &place.store(), &arguments))
+}
+
+/// A connection on which `request` is sent, and nothing after it.
+fn asking(address: &str, request: &str) -> TcpStream {
+    let mut socket = TcpStream::connect(address).unwrap();
+    socket.set_read_timeout(Some(ANSWER_MAX)).unwrap();
+    socket.write_all(request.as_bytes()).unwrap();
+    socket.shutdown(Shutdown::Write).unwrap();
+    socket
+}
+
+/// All that is received until the connection is closed.
+fn told(mut socket: TcpStream) -> String {
+    let mut answer = Vec::new();
+    if let Err(error) = socket.read_to_end(&mut answer) {
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    }
+    String::from_utf8(answer).unwrap()
+}
+
+fn ask(serving: &Serving, request: &str) -> String {
+    told(asking(serving.address(), request))
+}
+
+fn health(serving: &Serving) -> String {
+    let (_, address) = serving.banner().split_once("http://").unwrap();
+    told(asking(address.split('/').next().unwrap(), "GET /health HTTP/1.1\r\nHost: hikv\r\nConnection: close\r\n\r\n"))
+}
+
+/// Serves acknowledged writes, and has `REQUESTS` meet a disk that is treated as `injection` says. What clients were told.
+fn told_of(place: &Place, injection: &str) -> Option<(Serving, Strace, Vec<String>)> {
+    let serving = serve(place);
+    let kept: String = (0..KEPT_COUNT).map(|key| format!("SET kept:{key} {key}\r\n")).collect();
+    assert_eq!(ask(&serving, &kept), "+OK\r\n".repeat(KEPT_COUNT as usize));
+    let strace = Strace::attach(place, &serving, &["trace=fdatasync,fsync", injection])?;
+    let sockets = REQUESTS.map(|(request, _)| asking(serving.address(), request));
+    Some((serving, strace, sockets.map(told).into()))
+}
+
+fn assert_kept(serving: &Serving) {
+    for key in 0..KEPT_COUNT {
+        let answer = ask(serving, &format!("GET kept:{key}\r\n"));
+        assert!(answer.ends_with(&format!("\r\n{key}\r\n")), "kept:{key} was acknowledged: {answer}");
+    }
+}
+
+#[test]
+fn a_slow_disk_has_everybody_told() {
+    let place = Place::new();
+    let Some((serving, _strace, answers)) = told_of(&place, SLOW) else { return };
+    assert_eq!(answers, REQUESTS.map(|(_, answer)| answer));
+    serving.stop(Signal::TERM);
+}
+
+#[test]
+fn nobody_is_told_of_what_a_failed_sync_leaves() {
+    let place = Place::new();
+    let Some((serving, strace, answers)) = told_of(&place, FAILING) else { return };
+    for ((answer, harmless), (request, _)) in answers.iter().zip(HARMLESS).zip(REQUESTS) {
+        assert!(harmless.starts_with(answer), "{request} is answered {answer}");
+    }
+    for request in [
+        "SET k v\r\n",
+        "DEL kept:1\r\n",
+        "SET k v DURABLE process\r\n",
+        "MULTI\r\nSET left 2\r\nSET right 2\r\nEXEC\r\n",
+        "GET lost\r\n",
+        "MGET left right\r\n",
+    ] {
+        let answer = ask(&serving, request);
+        let is_refused = answer.contains("-ERR writing to the disk failed (error number 5)");
+        assert!(is_refused && !answer.contains('$'), "{request} is answered {answer}");
+    }
+    assert_kept(&serving);
+    let info = ask(&serving, "INFO persistence\r\n");
+    assert!(info.contains("\naof_last_write_status:err\r\n"), "{info}");
+    let health = health(&serving);
+    assert!(health.starts_with("HTTP/1.1 503 ") && health.contains("\"poisoned\""), "{health}");
+    drop(strace);
+    serving.signal(Signal::TERM);
+    serving.ended().failed(2, &["error number 5"]);
+
+    let again = serve(&place);
+    assert_kept(&again);
+    let pair = ask(&again, "MGET left right\r\n");
+    assert!(["*2\r\n$-1\r\n$-1\r\n", REQUESTS[5].1].contains(&&*pair), "a transaction is half there: {pair}");
+    again.stop(Signal::TERM);
+}

@@ -1,0 +1,54 @@
+//! System calls of a server, watched or made to fail from outside, while it runs.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use crate::serve::Serving;
+use crate::support::{Place, left_out};
+
+/// More than any call's argument has: what is written is in the trace whole.
+const ARGUMENT_BYTES_MAX: &str = "1048576";
+
+/// An strace of all of a server's threads.
+pub(crate) struct Strace {
+    child: Child,
+    trace: PathBuf,
+}
+
+impl Strace {
+    /// From when this returns every call that `expressions` name is traced, and each is treated as they say (strace's `-e`).
+    /// None where there is no strace, or it is not allowed.
+    pub(crate) fn attach(place: &Place, serving: &Serving, expressions: &[&str]) -> Option<Strace> {
+        let trace = place.file("trace");
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-s", ARGUMENT_BYTES_MAX, "-p", &serving.child.id().to_string(), "-o"]).arg(&trace);
+        expressions.iter().for_each(|expression| _ = strace.args(["-e", expression]));
+        let Ok(mut child) = strace.stdin(Stdio::null()).stderr(Stdio::piped()).spawn() else {
+            left_out("there is no strace");
+            return None;
+        };
+        let mut said = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
+        let strace = Strace { child, trace };
+        if !said.contains(" attached") {
+            left_out(&format!("strace cannot watch: {said}"));
+            return None;
+        }
+        Some(strace)
+    }
+
+    /// The trace, once the server has ended.
+    pub(crate) fn lines(mut self) -> String {
+        self.child.wait().unwrap();
+        fs::read_to_string(&self.trace).unwrap()
+    }
+}
+
+/// It lets go of the server.
+impl Drop for Strace {
+    fn drop(&mut self) {
+        let _ = (self.child.kill(), self.child.wait());
+    }
+}

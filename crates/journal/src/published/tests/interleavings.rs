@@ -1,0 +1,158 @@
+//! Publishing as the medium does it: under the buffer's lock the entry is appended, its place set, the word stored; then what
+//! was appended counts. Who loads the word is told of it when the log is synced up to the word's place.
+
+use std::sync::atomic::Ordering;
+
+use loom::sync::atomic::AtomicU64;
+use loom::sync::{Arc, Mutex};
+use loom::thread;
+use pmem::POSITION_OFFSET_BITS;
+
+use super::super::{Published, Word};
+
+impl Word for AtomicU64 {
+    fn new(word: u64) -> AtomicU64 {
+        AtomicU64::new(word)
+    }
+
+    fn load(&self, ordering: Ordering) -> u64 {
+        self.load(ordering)
+    }
+
+    fn store(&self, word: u64, ordering: Ordering) {
+        self.store(word, ordering);
+    }
+}
+
+/// What an entry has in the log.
+const ENTRY_BYTES: u64 = 24;
+
+/// A step that a broken twin gets wrong.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Broken {
+    Nothing,
+    /// The place is set after the word.
+    NotedLate,
+    /// The word is stored without an order.
+    StoredRelaxed,
+    /// The place says where the entry begins.
+    NotedShort,
+    /// Who syncs for those who asked looks at what counts, and not behind the lock.
+    SyncedBesideLock,
+}
+
+/// Two items that share a place: each may find what was noted of the other.
+struct Log {
+    buffer: Mutex<()>,
+    appended: AtomicU64,
+    synced: AtomicU64,
+    published: Published<AtomicU64, 1>,
+    words: [AtomicU64; 2],
+    broken: Broken,
+}
+
+/// An item's word. Its marks, which say nothing to the code under test, are where the log is behind it.
+fn word(item: usize, end: u64) -> u64 {
+    ((item as u64 + 1) * 16) | (end << POSITION_OFFSET_BITS)
+}
+
+impl Log {
+    fn new(broken: Broken) -> Log {
+        Log {
+            buffer: Mutex::new(()),
+            appended: AtomicU64::new(0),
+            synced: AtomicU64::new(0),
+            published: Published::new(),
+            words: [0, 1].map(|_| AtomicU64::new(0)),
+            broken,
+        }
+    }
+
+    fn publish(&self, item: usize) {
+        let append = self.buffer.lock().unwrap();
+        let start = self.appended.load(Ordering::Relaxed);
+        let end = start + ENTRY_BYTES;
+        let note = || self.published.note(word(item, end), if self.broken == Broken::NotedShort { start } else { end });
+        if self.broken != Broken::NotedLate {
+            note();
+        }
+        let order = if self.broken == Broken::StoredRelaxed { Ordering::Relaxed } else { Ordering::Release };
+        self.words[item].store(word(item, end), order);
+        if self.broken == Broken::NotedLate {
+            note();
+        }
+        self.appended.fetch_add(ENTRY_BYTES, Ordering::Release);
+        drop(append);
+    }
+
+    /// Writes out and syncs.
+    fn sync(&self) {
+        let lock = (self.broken != Broken::SyncedBesideLock).then(|| self.buffer.lock().unwrap());
+        let end = self.appended.load(Ordering::Acquire);
+        drop(lock);
+        self.synced.fetch_max(end, Ordering::Release);
+    }
+
+    /// Who meets a word is told of it no earlier than it is durable, and once somebody has synced whom he asked.
+    fn read(&self, item: usize) {
+        let seen = self.words[item].load(Ordering::Acquire);
+        if seen != 0 {
+            let position = self.published.position(seen);
+            assert!(position >= seen >> POSITION_OFFSET_BITS, "told too early");
+            self.sync();
+            assert!(self.synced.load(Ordering::Acquire) >= position, "never told");
+        }
+    }
+}
+
+/// Two writers and a reader.
+fn model(broken: Broken) {
+    loom::model(move || {
+        let log = Arc::new(Log::new(broken));
+        let spawn = |item| {
+            let log = Arc::clone(&log);
+            thread::spawn(move || log.publish(item))
+        };
+        let threads = [0, 1].map(spawn);
+        log.read(0);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+}
+
+#[test]
+fn the_items_share_a_place() {
+    loom::model(|| {
+        let log = Log::new(Broken::Nothing);
+        log.published.note(word(0, 0), 7);
+        assert_eq!(log.published.position(word(1, 0)), 7);
+    });
+}
+
+#[test]
+fn who_meets_a_word_is_told_of_it_when_it_is_durable() {
+    model(Broken::Nothing);
+}
+
+#[test]
+#[should_panic(expected = "told too early")]
+fn a_place_set_after_the_word_is_caught() {
+    model(Broken::NotedLate);
+}
+
+#[test]
+#[should_panic(expected = "told too early")]
+fn a_word_without_an_order_is_caught() {
+    model(Broken::StoredRelaxed);
+}
+
+#[test]
+#[should_panic(expected = "told too early")]
+fn a_place_before_the_entrys_end_is_caught() {
+    model(Broken::NotedShort);
+}
+
+#[test]
+#[should_panic(expected = "never told")]
+fn a_sync_beside_the_lock_is_caught() {
+    model(Broken::SyncedBesideLock);
+}
