@@ -116,7 +116,8 @@ impl<F: File> Journal<F> {
         }
         for (i, word) in copies.lengthen((run.end - run.start) as usize).chunks_exact_mut(8).enumerate() {
             // SAFETY: the pages lie in the region, which consists of whole pages; words of it are read atomically.
-            let live = unsafe { &*self.region.memory.base().as_ptr().add(run.start as usize + i * 8).cast::<AtomicU64>() };
+            let live =
+                unsafe { &*self.region.memory.base().as_ptr().add(run.start as usize + i * 8).cast::<AtomicU64>() };
             word.copy_from_slice(&live.load(Ordering::Relaxed).to_ne_bytes());
         }
         Ok(())

@@ -67,7 +67,8 @@ mod tests {
         for (at, len_bytes) in [(5, 8), (4_095, 2), (63 * 4_096, 3 * 4_096), (70 * 4_096 + 9, 0), (1_000 * 4_096, 1)] {
             dirty.mark(at, len_bytes);
         }
-        let pages = |runs: Vec<Range<u64>>| runs.iter().map(|run| run.start / 4_096..run.end / 4_096).collect::<Vec<_>>();
+        let pages =
+            |runs: Vec<Range<u64>>| runs.iter().map(|run| run.start / 4_096..run.end / 4_096).collect::<Vec<_>>();
         assert_eq!(pages(dirty.runs(u64::MAX).collect()), [0..2, 63..66, 70..71, 1_000..1_001]);
         assert_eq!(pages(dirty.runs(2 * 4_096).collect()), [0..2, 63..65, 65..66, 70..71, 1_000..1_001]);
         dirty.clear();

@@ -33,12 +33,7 @@ pub(crate) struct Log {
 }
 
 /// The frames of a segment, header and all, that have these numbers, up to the first that is missing.
-fn frames(
-    segment: &[u8],
-    ordinal: u64,
-    sequences: Range<u64>,
-    demands: Demands,
-) -> impl Iterator<Item = &[u8]> {
+fn frames(segment: &[u8], ordinal: u64, sequences: Range<u64>, demands: Demands) -> impl Iterator<Item = &[u8]> {
     let mut at = FRAMES_START_BYTES as usize;
     sequences.map_while(move |sequence| {
         let frame = frame_at(segment.get(at..)?, FrameNumber { sequence, ordinal }, demands)?;

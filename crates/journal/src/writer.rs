@@ -17,8 +17,8 @@ use crate::File;
 use crate::frame::{FRAME_HEADER_BYTES, FrameNumber, entries, seal_frame};
 use crate::journal::Journal;
 use crate::layout::FRAMES_START_BYTES;
-use crate::segment::Header;
 use crate::pages::Pages;
+use crate::segment::Header;
 use crate::slots::{Sealed, Slots};
 use crate::tail::{Extent, Tail};
 
@@ -92,7 +92,10 @@ impl<F: File> Journal<F> {
 
     /// The broken twin's way.
     fn write_entries_early(&self, frame: &[u8]) -> io::Result<()> {
-        entries(frame).flatten().filter(|(_, bytes)| !bytes.is_empty()).try_for_each(|(at, bytes)| self.base.write_at(bytes, at))
+        entries(frame)
+            .flatten()
+            .filter(|(_, bytes)| !bytes.is_empty())
+            .try_for_each(|(at, bytes)| self.base.write_at(bytes, at))
     }
 
     /// So that who seals the segment finds most of it written.

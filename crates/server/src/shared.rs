@@ -1,8 +1,8 @@
 //! What all event loops share: the store, and counters, each on the cache lines of the loop that writes them.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use hikv::{Error, Ordered, Store};
