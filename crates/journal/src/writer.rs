@@ -3,9 +3,10 @@
 //! # Steps of a new segment
 //! 1. Sync: every frame of the full segment is durable. *Crash:* the log ends in it.
 //! 2. The segment is sealed: the checkpoint may apply it.
-//! 3. A free segment is taken: there is one, since nothing is appended otherwise.
+//! 3. A free segment is taken: there is one, since nothing is appended otherwise. Before that the file gets longer if it may
+//!    and no other is free.
 //! 4. The new segment's header is written, and synced. *Crash:* what the segment held before, or an empty segment.
-//! 5. Where no other is free the file gets longer, if it may. Frames are written to it.
+//! 5. Frames are written to it.
 
 use std::io;
 use std::mem;
@@ -133,6 +134,7 @@ impl<F: File> Journal<F> {
 
     /// Steps 3 and 4.
     pub(crate) fn begin_segment(&self, writer: &mut Writer) -> Result<(), MediumError> {
+        self.keep_spare()?;
         let slot = self.take_slot()?;
         let ordinal = writer.ordinal + 1;
         let (oldest, recycled) = {
@@ -156,7 +158,7 @@ impl<F: File> Journal<F> {
         (writer.slot, writer.ordinal, writer.at_bytes) = (slot, ordinal, FRAMES_START_BYTES);
         writer.tail.restart();
         writer.first_sequence = writer.sequence;
-        self.keep_spare()
+        Ok(())
     }
 
     /// Ends a segment that is not full, if another is free.
@@ -186,11 +188,11 @@ impl<F: File> Journal<F> {
         self.has_spare.store(!slots.free.is_empty(), Ordering::Relaxed);
     }
 
-    /// Makes the log longer where no segment is free and it may be.
+    /// Makes the log longer where it may be and not even a segment behind the next one is free.
     pub(crate) fn keep_spare(&self) -> Result<(), MediumError> {
         let must_lengthen = {
             let slots = self.slots.lock();
-            slots.free.is_empty() && slots.count < self.options.segment_count_max() && !slots.is_disk_full
+            slots.free.len() < 2 && slots.count < self.options.segment_count_max() && !slots.is_disk_full
         };
         if must_lengthen { self.lengthen() } else { Ok(()) }
     }
