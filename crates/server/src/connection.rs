@@ -177,22 +177,14 @@ impl Connection {
         self.finishing = true;
     }
 
-    /// Gets on as far as the socket and the bounds allow.
-    pub(crate) fn turn(&mut self, worker: &mut Worker<'_>) -> Turn {
+    /// Executes as far as the socket and the bounds allow; [`Connection::conclude`] follows.
+    pub(crate) fn turn(&mut self, worker: &mut Worker<'_>) {
         self.input.borrow(worker.buffers);
         self.output.borrow(worker.buffers);
         self.pipeline.borrow(worker.buffers);
-        let outcome = self.advance(worker);
-        worker.counters.watched.note_bytes(self.input.take_count(), self.output.take_count());
-        self.look_at_unread();
-        self.show();
+        self.abandoned |= self.advance(worker).is_err();
         self.input.give_back(worker.buffers);
-        self.output.give_back(worker.buffers);
         self.pipeline.give_back(worker.buffers);
-        match outcome {
-            Ok(()) if !self.abandoned => self.next_turn(),
-            _ => Turn::Close,
-        }
     }
 
     fn advance(&mut self, worker: &mut Worker<'_>) -> io::Result<()> {
@@ -202,7 +194,22 @@ impl Connection {
             self.read()?;
             self.execute(worker);
         }
-        self.output.send(&mut self.transport)
+        Ok(())
+    }
+
+    /// Ends a turn: sends its replies.
+    pub(crate) fn conclude(&mut self, counters: &LoopCounters, buffers: &mut Buffers) -> Turn {
+        self.abandoned = self.abandoned || self.output.send(&mut self.transport).is_err();
+        counters.watched.note_bytes(self.input.take_count(), self.output.take_count());
+        self.look_at_unread();
+        self.show();
+        self.output.give_back(buffers);
+        if self.abandoned { Turn::Close } else { self.next_turn() }
+    }
+
+    /// Replies and messages that were not sent.
+    pub(crate) fn unsent_bytes(&self) -> usize {
+        self.output.len_bytes()
     }
 
     fn show(&self) {

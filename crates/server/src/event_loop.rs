@@ -17,6 +17,7 @@ use crate::connection::{Connection, Turn, Worker};
 use crate::held::Holders;
 use crate::idle::Watchman;
 use crate::mail::{Letter, Parcel, Place};
+use crate::output::FULL_BYTES;
 use crate::patience::Patience;
 use crate::shared::{Admission, Shared};
 use crate::transport::{Handshakes, Transport};
@@ -286,23 +287,45 @@ impl EventLoop {
         }
     }
 
+    /// All who are ready execute before the first replies are sent, as far as replies are few: a client that is woken by the
+    /// first finds the others'.
     fn give_turns(&mut self, woke: Instant) {
-        for key in mem::take(&mut self.ready) {
+        let ready = mem::take(&mut self.ready);
+        let mut rest = &ready[..];
+        while !rest.is_empty() {
+            let (group, behind) = rest.split_at(self.execute(rest, woke));
+            group.iter().for_each(|&key| self.conclude(key));
+            rest = behind;
+        }
+    }
+
+    /// Has connections execute, until replies are many; says how many did.
+    fn execute(&mut self, keys: &[usize], woke: Instant) -> usize {
+        let mut unsent_bytes = 0;
+        for (number, &key) in keys.iter().enumerate() {
             let slot = &mut self.connections[key];
             slot.queued = false;
             let counters = &self.shared.loops[self.index];
             let (shared, buffers, holders) = (&self.shared, &mut self.buffers, &mut self.holders);
-            let mut worker = Worker { shared, lane: self.index, counters, woke, buffers, holders };
-            let turn = slot.connection.turn(&mut worker);
+            slot.connection.turn(&mut Worker { shared, lane: self.index, counters, woke, buffers, holders });
             if slot.connection.holds() && !mem::replace(&mut slot.holds, true) {
                 self.holders.add(key);
             }
-            match turn {
-                Turn::Again => self.queue(key),
-                Turn::Wait if slot.connection.is_postponed() => drop(self.postponed.insert(key)),
-                Turn::Wait => {}
-                Turn::Close => drop(self.connections.remove(key)),
+            unsent_bytes += slot.connection.unsent_bytes();
+            if unsent_bytes >= FULL_BYTES {
+                return number + 1;
             }
+        }
+        keys.len()
+    }
+
+    fn conclude(&mut self, key: usize) {
+        let slot = &mut self.connections[key];
+        match slot.connection.conclude(&self.shared.loops[self.index], &mut self.buffers) {
+            Turn::Again => self.queue(key),
+            Turn::Wait if slot.connection.is_postponed() => drop(self.postponed.insert(key)),
+            Turn::Wait => {}
+            Turn::Close => drop(self.connections.remove(key)),
         }
     }
 }

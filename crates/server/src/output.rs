@@ -11,7 +11,7 @@ use std::mem;
 use hikv::{Error, Store, Ticket, ValueReader};
 use resp::{Protocol, Reply};
 
-use crate::buffers::{Buffers, keep};
+use crate::buffers::Buffers;
 use crate::held::Held;
 use crate::transport::Transport;
 
@@ -48,18 +48,18 @@ struct StreamedValue {
 }
 
 impl Output {
-    /// Takes the loop's buffer for a turn, unless an own one holds unsent replies.
+    /// Takes a buffer of the loop's for a turn, unless an own one holds unsent replies.
     pub(crate) fn borrow(&mut self, buffers: &mut Buffers) {
         if self.bytes.capacity() == 0 {
-            self.bytes = mem::take(&mut buffers.output);
+            self.bytes = buffers.outputs.pop().unwrap_or_default();
         }
     }
 
-    /// Gives the loop's buffer back after a turn if all was sent.
+    /// Gives it back after a turn if all was sent.
     pub(crate) fn give_back(&mut self, buffers: &mut Buffers) {
         if self.unsent().is_empty() {
             self.sent = 0;
-            keep(&mut buffers.output, mem::take(&mut self.bytes));
+            buffers.keep_output(mem::take(&mut self.bytes));
         }
     }
 

@@ -45,7 +45,7 @@ impl<'a> Puts<'a> {
         let mut puts = Puts { entry, requests: Vec::with_capacity(GROUP_COUNT_MAX.min(requests.len() - first)) };
         for number in first..requests.len().min(first + GROUP_COUNT_MAX) {
             let request = requests.get(number, input);
-            let is_admitted = || number == first || is_admitted(entry, &request, session);
+            let is_admitted = || number == first || is_admitted(entry, &puts.requests[0], &request, session);
             if request.len() != ARGUMENT_COUNT || !is_admitted() {
                 break;
             }
@@ -83,6 +83,10 @@ fn may_group(session: &Session, shared: &Shared) -> bool {
     session.is_plain() && shared.monitors.is_empty() && shared.settings.notified_classes() & NEW == 0
 }
 
-fn is_admitted(entry: Entry, request: &Request<'_>, session: &Session) -> bool {
+/// Whether a request is admitted as the same command as `first`, which has as many arguments.
+fn is_admitted(entry: Entry, first: &Request<'_>, request: &Request<'_>, session: &Session) -> bool {
+    if request.name() == first.name() {
+        return session.login.user().is_some_and(|user| user.check(entry, request).is_ok());
+    }
     dispatch::admit(request, session).is_ok_and(|other| other.number == entry.number)
 }
