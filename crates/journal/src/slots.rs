@@ -41,7 +41,8 @@ impl Slots {
 
     /// The file has one more.
     pub(crate) fn add(&mut self) {
-        self.free.push(self.count);
+        // The others first: what a log has is used before it gets longer.
+        self.free.insert(0, self.count);
         self.count += 1;
     }
 

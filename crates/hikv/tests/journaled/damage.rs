@@ -9,6 +9,7 @@ use journal::layout::{FRAME_HEADER_BYTES, FRAMES_START_BYTES};
 use crate::{Place, buffered, copied};
 
 const ITEM_COUNT: u32 = 100;
+const SEGMENT_BYTES: usize = 4 << 20;
 
 /// A store whose log has all of its items, one a frame, as a killed process leaves it.
 fn left_by_a_killed_process() -> Place {
@@ -32,9 +33,8 @@ fn item_count(place: &Place) -> u32 {
 /// Where frames lie in the newest segment.
 fn frames(place: &Place) -> Vec<usize> {
     let log = fs::read(place.log()).unwrap();
-    let segment_bytes = log.len() / 2;
     let is_newest = |start: &usize| log[start + FRAMES_START_BYTES as usize + 4..][..4] != [0; 4];
-    let start = [segment_bytes, 0].into_iter().find(is_newest).unwrap();
+    let start = (0..log.len()).step_by(SEGMENT_BYTES).rev().find(is_newest).unwrap();
     let mut at = start + FRAMES_START_BYTES as usize;
     let mut frames = Vec::new();
     while let len @ 1.. = u32::from_le_bytes(log[at + 4..][..4].try_into().unwrap()) as usize {
@@ -83,7 +83,7 @@ fn a_log_without_a_header_is_refused() {
     let place = left_by_a_killed_process();
     let log_bytes = fs::metadata(place.log()).unwrap().len();
     let log = File::options().write(true).open(place.log()).unwrap();
-    (0..2).for_each(|segment| log.write_all_at(&[0; 64], segment * log_bytes / 2).unwrap());
+    (0..log_bytes).step_by(SEGMENT_BYTES).for_each(|start| log.write_all_at(&[0; 64], start).unwrap());
     refused(&place, &["never finished"]);
     fs::write(place.log(), "").unwrap();
     refused(&place, &["never finished"]);
@@ -93,8 +93,7 @@ fn a_log_without_a_header_is_refused() {
 fn a_journal_of_a_newer_version_is_refused() {
     let place = left_by_a_killed_process();
     let log = File::options().read(true).write(true).open(place.log()).unwrap();
-    let log_bytes = log.metadata().unwrap().len();
-    for start in [0, log_bytes / 2] {
+    for start in [0, SEGMENT_BYTES as u64] {
         let mut header = [0; 72];
         log.read_exact_at(&mut header, start).unwrap();
         header[8] = 9;
@@ -112,7 +111,7 @@ fn a_segment_that_is_gone_is_refused() {
     (0..3_000u32).for_each(|i| store.put(i.to_le_bytes(), [i as u8; 4_000]).unwrap());
     let copy = copied(&place);
     let log = File::options().write(true).open(copy.log()).unwrap();
-    log.write_all_at(&[0; 64], 4 << 20).unwrap();
+    log.write_all_at(&[0; 64], SEGMENT_BYTES as u64).unwrap();
     refused(&copy, &["damaged"]);
 }
 
