@@ -15,6 +15,8 @@ impl<F: File> Journal<F> {
         if !self.log.breaks(Canary::TailNotRewritten) {
             rewrite_tail(&self.log, &newest, &self.options).map_err(|error| self.poison(&error))?;
         }
+        // The base may show words that were stored and not flushed, which a killed process has written and not synced.
+        self.sync_base()?;
         self.keep_spare()?;
         if !self.has_spare.load(Ordering::Relaxed) {
             // No thread does it yet.
