@@ -1,5 +1,6 @@
 //! What comes before the first write to an opened log, and after the last.
 
+use std::io;
 use std::sync::atomic::Ordering;
 
 use pmem::{Canary, MediumError};
@@ -8,6 +9,9 @@ use crate::File;
 use crate::journal::Journal;
 use crate::recover::rewrite_tail;
 
+/// What is read and written in one call.
+const REWRITTEN_BYTES: u64 = 1 << 20;
+
 impl<F: File> Journal<F> {
     /// Steps 3 and 4 of opening.
     pub(crate) fn go_on_behind_the_end(&self) -> Result<(), MediumError> {
@@ -15,7 +19,7 @@ impl<F: File> Journal<F> {
         if !self.log.breaks(Canary::TailNotRewritten) {
             rewrite_tail(&self.log, &newest, &self.options).map_err(|error| self.poison(&error))?;
         }
-        // The base may show words that were stored and not flushed, which a killed process has written and not synced.
+        self.rewrite_replayed_pages().map_err(|error| self.poison(&error))?;
         self.sync_base()?;
         self.keep_spare()?;
         if !self.has_spare.load(Ordering::Relaxed) {
@@ -23,6 +27,18 @@ impl<F: File> Journal<F> {
             self.checkpoint()?;
         }
         self.begin_segment(&mut self.writer.lock())
+    }
+
+    /// The base may show words that were stored and not flushed, and that are in the system's cache alone: of a process that was
+    /// killed, or whose sync failed. They are as likely to be in the pages that the log has entries of as those are.
+    fn rewrite_replayed_pages(&self) -> io::Result<()> {
+        let mut pages = Vec::new();
+        for run in self.buffer.lock().dirty.runs(REWRITTEN_BYTES) {
+            pages.resize((run.end - run.start) as usize, 0);
+            self.base.read_at(&mut pages, run.start)?;
+            self.base.write_at(&pages, run.start)?;
+        }
+        Ok(())
     }
 
     /// Everything durable, the base up to date, and a log that needs no replay.

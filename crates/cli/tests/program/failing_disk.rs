@@ -64,7 +64,10 @@ fn ask(serving: &Serving, request: &str) -> String {
 
 fn health(serving: &Serving) -> String {
     let (_, address) = serving.banner().split_once("http://").unwrap();
-    told(asking(address.split('/').next().unwrap(), "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
+    told(asking(
+        address.split('/').next().unwrap(),
+        "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+    ))
 }
 
 /// Serves acknowledged writes, and has `REQUESTS` meet a disk that is treated as `injection` says. What clients were told.
