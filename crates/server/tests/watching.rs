@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use common::{TestServer, bulk, integer, ok};
+use common::{TestServer, bulk, int, ok};
 use serde_json::Value as Json;
 use server::{Config, HttpPort};
 
@@ -170,7 +170,7 @@ fn health_says_what_is_ready() {
     assert_eq!(health["status"], "serving");
     assert_eq!(health["ready"], serde_json::json!(["reads", "writes", "counts"]));
     // There are ranges once somebody has asked for one.
-    assert_eq!(server.client().say("COUNTRANGE - +"), integer(0));
+    assert_eq!(server.client().say("COUNTRANGE - +"), int(0));
     let health = get(&server, "/health").json();
     assert_eq!(health["ready"], serde_json::json!(["reads", "writes", "ranges", "counts"]));
     assert_eq!(get(&server, "/health/serving").status, 200);
