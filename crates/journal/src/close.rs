@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use pmem::{Canary, MediumError};
 
 use crate::File;
+use crate::error::{JournalError, Which};
 use crate::journal::Journal;
 use crate::recover::rewrite_tail;
 
@@ -13,32 +14,49 @@ use crate::recover::rewrite_tail;
 const REWRITTEN_BYTES: u64 = 1 << 20;
 
 impl<F: File> Journal<F> {
-    /// Steps 3 and 4 of opening.
-    pub(crate) fn go_on_behind_the_end(&self) -> Result<(), MediumError> {
+    /// Steps 3 to 5 of opening.
+    pub(crate) fn go_on_behind_the_end(&self) -> Result<(), JournalError> {
+        self.settle_tail().map_err(JournalError::medium(Which::Log, "settle the end of"))?;
+        self.settle_base().map_err(JournalError::medium(Which::Base, "settle the replayed pages of"))?;
+        self.begin_behind().map_err(JournalError::medium(Which::Log, "go on in"))
+    }
+
+    fn settle_tail(&self) -> Result<(), MediumError> {
         let newest = self.slots.lock().sealed.back().cloned().expect("an opened log has a segment");
-        if !self.log.breaks(Canary::TailNotRewritten) {
-            rewrite_tail(&self.log, &newest, &self.options).map_err(|error| self.poison(&error))?;
+        if self.log.breaks(Canary::TailNotRewritten) {
+            return Ok(());
+        }
+        rewrite_tail(&self.log, &newest, &self.options).map_err(|error| self.poison(&error))
+    }
+
+    fn settle_base(&self) -> Result<(), MediumError> {
+        if self.base.breaks(Canary::ReplayedPagesTrusted) {
+            return Ok(());
         }
         self.rewrite_replayed_pages().map_err(|error| self.poison(&error))?;
-        self.sync_base()?;
+        self.sync_base()
+    }
+
+    fn rewrite_replayed_pages(&self) -> io::Result<()> {
+        let runs: Vec<_> = self.buffer.lock().dirty.runs(REWRITTEN_BYTES).collect();
+        // Many requests at once: most of them are one page.
+        runs.iter().for_each(|run| self.base.will_read(run.clone()));
+        let mut pages = Vec::new();
+        for run in runs {
+            pages.resize((run.end - run.start) as usize, 0);
+            self.base.read_at(&mut pages, run.start)?;
+            self.base.write_at(&pages, run.start)?;
+        }
+        Ok(())
+    }
+
+    fn begin_behind(&self) -> Result<(), MediumError> {
         self.keep_spare()?;
         if !self.has_spare.load(Ordering::Relaxed) {
             // No thread does it yet.
             self.checkpoint()?;
         }
         self.begin_segment(&mut self.writer.lock())
-    }
-
-    /// The base may show words that were stored and not flushed, and that are in the system's cache alone: of a process that was
-    /// killed, or whose sync failed. They are as likely to be in the pages that the log has entries of as those are.
-    fn rewrite_replayed_pages(&self) -> io::Result<()> {
-        let mut pages = Vec::new();
-        for run in self.buffer.lock().dirty.runs(REWRITTEN_BYTES) {
-            pages.resize((run.end - run.start) as usize, 0);
-            self.base.read_at(&mut pages, run.start)?;
-            self.base.write_at(&pages, run.start)?;
-        }
-        Ok(())
     }
 
     /// Everything durable, the base up to date, and a log that needs no replay.

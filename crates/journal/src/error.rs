@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::{fmt, io};
 
+use pmem::MediumError;
+
 /// Which of a journal's two files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Which {
@@ -73,6 +75,16 @@ impl JournalError {
 
     pub(crate) fn io(which: Which, doing: &'static str) -> impl FnOnce(io::Error) -> JournalError {
         move |source| JournalError::Io { which, doing, source }
+    }
+
+    pub(crate) fn medium(which: Which, doing: &'static str) -> impl FnOnce(MediumError) -> JournalError {
+        move |error| {
+            let source = match error {
+                MediumError::Poisoned { errno } => io::Error::from_raw_os_error(errno),
+                other => io::Error::other(other),
+            };
+            JournalError::Io { which, doing, source }
+        }
     }
 
     pub(crate) fn memory(wanted_bytes: u64) -> impl FnOnce(io::Error) -> JournalError {

@@ -135,11 +135,7 @@ impl<F: File> Journaled<F> {
         let loading = Loading::new(region_bytes, options.block_bytes, redo);
         let journal = Journal::new(files, region, loading, dirty, log, opening, options);
         if options.writable {
-            journal.go_on_behind_the_end().map_err(|error| JournalError::Io {
-                which: Which::Log,
-                doing: "go on in",
-                source: os_error(error),
-            })?;
+            journal.go_on_behind_the_end()?;
         }
         Journaled::start(journal)
     }
@@ -279,11 +275,4 @@ fn reserve(len_bytes: u64, options: &JournalOptions) -> Result<Region, JournalEr
     let memory = memory.map_err(JournalError::memory(len_bytes))?;
     memory.extend(0..len_bytes).map_err(JournalError::memory(len_bytes))?;
     Ok(Region::new(memory, len_bytes, options.writable))
-}
-
-fn os_error(error: MediumError) -> io::Error {
-    match error {
-        MediumError::Poisoned { errno } => io::Error::from_raw_os_error(errno),
-        other => io::Error::other(other),
-    }
 }

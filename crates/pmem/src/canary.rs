@@ -113,6 +113,8 @@ pub enum Canary {
     LoadedWithoutRedo,
     /// Opening goes on behind the log's end without making durable what it has read up to there.
     TailNotRewritten,
+    /// Opening takes the base's pages that the log has entries of for durable as it finds them.
+    ReplayedPagesTrusted,
     /// A wait returns before the sync.
     WaitBeforeSync,
     /// A failed sync is tried again, and believed.

@@ -92,4 +92,5 @@ fn broken_journals_are_caught() {
 fn journals_that_believe_a_failed_sync_are_caught() {
     caught(Canary::SyncRetried, true);
     caught(Canary::TailNotRewritten, true);
+    caught(Canary::ReplayedPagesTrusted, true);
 }
