@@ -125,10 +125,6 @@ impl EventLoop {
                 self.release();
             }
             self.give_turns(woke);
-            // Once for all turns: they share what makes their writes durable.
-            if self.holders.ask() {
-                self.release();
-            }
         }
         Ok(())
     }
@@ -288,12 +284,16 @@ impl EventLoop {
     }
 
     /// All who are ready execute before the first replies are sent, as far as replies are few: a client that is woken by the
-    /// first finds the others'.
+    /// first finds the others'. What makes their writes durable they share, and it begins before the replies that are not
+    /// held are sent.
     fn give_turns(&mut self, woke: Instant) {
         let ready = mem::take(&mut self.ready);
         let mut rest = &ready[..];
         while !rest.is_empty() {
             let (group, behind) = rest.split_at(self.execute(rest, woke));
+            if self.holders.ask() {
+                self.release();
+            }
             group.iter().for_each(|&key| self.conclude(key));
             rest = behind;
         }
