@@ -1,4 +1,5 @@
-//! The thread that syncs for those who do not wait: for event loops, which it wakes, and at intervals where nobody asks.
+//! The threads that sync for those who do not wait: for event loops, which they wake, and at intervals where nobody asks.
+//! There is one for each lane (`turns`), so that what comes during a sync need not wait for its end.
 //!
 //! Who asks is woken after every sync until all that it asked for is durable: of several receipts the first ones are then
 //! told as early as they can be. A sync takes in whatever was appended before it began, so all loops share it.
@@ -18,7 +19,7 @@ use crate::File;
 use crate::journal::Journal;
 use crate::receipt::{Acknowledger, Receipt};
 
-/// What the syncing thread is asked for.
+/// What the syncing threads are asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     state: Mutex<Request>,
@@ -69,7 +70,7 @@ impl Requests {
     /// A sync, as soon as can be.
     pub(crate) fn now(&self) {
         self.state.lock().is_now = true;
-        self.changed.notify_all();
+        self.changed.notify_one();
     }
 
     pub(crate) fn close(&self) {

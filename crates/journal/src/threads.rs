@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 
 use crate::journal::Journal;
+use crate::turns::LANE_COUNT;
 use crate::{File, loading, notifier};
 
 #[derive(Debug, Default)]
@@ -21,7 +22,9 @@ impl Threads {
         }
         if journal.options.background && journal.options.writable {
             threads.run("hikv-checkpoint", journal, checkpoint)?;
-            threads.run("hikv-sync", journal, notifier::sync)?;
+            for _ in 0..LANE_COUNT {
+                threads.run("hikv-sync", journal, notifier::sync)?;
+            }
         }
         Ok(threads)
     }

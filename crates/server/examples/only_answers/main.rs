@@ -1,17 +1,24 @@
-//! A server that only answers, to find what a load generator can do at most: `only_answers PORT`.
+//! A server that only answers, to find what a load generator can do at most: `only_answers PORT [FILE]`. With a file it
+//! answers once as many bytes as arrived are durable in that.
 //!
 //! It understands nothing: every `*` that arrives is a request, a connection that has sent `GET` gets a bulk of 256
 //! bytes for each, any other `+OK`. So it is for keys and values without `*`, as `redis-benchmark` makes them.
 
+mod durable;
+
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use mio::net::{TcpListener, TcpStream};
-use mio::{Events, Interest, Poll, Token};
+use mio::{Events, Interest, Poll, Token, Waker};
 use slab::Slab;
 
+use durable::{Disk, Requests};
+
 const LISTENER: Token = Token(usize::MAX);
+const DISK: Token = Token(usize::MAX - 1);
 const READ_BYTES: usize = 64 << 10;
 /// While others are measured it sleeps; in between it does not, since that would cost the client time.
 const AWAKE_MAX: Duration = Duration::from_millis(1);
@@ -25,15 +32,18 @@ struct Client {
 
 fn main() -> io::Result<()> {
     let port = std::env::args().nth(1).and_then(|port| port.parse().ok());
-    let port = port.ok_or_else(|| io::Error::other("usage: only_answers PORT"))?;
+    let port = port.ok_or_else(|| io::Error::other("usage: only_answers PORT [FILE]"))?;
     let mut listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))?;
     let mut poll = Poll::new()?;
     poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
+    let file = std::env::args().nth(2).map(PathBuf::from);
+    let mut disk = file.map(|path| Disk::new(&path, Waker::new(poll.registry(), DISK)?)).transpose()?;
     let (mut events, mut clients) = (Events::with_capacity(1024), Slab::new());
-    let mut buffer = vec![0; READ_BYTES];
+    let (mut buffer, mut requests) = (vec![0; READ_BYTES], Requests::default());
     let mut answered = Instant::now();
     loop {
-        match poll.poll(&mut events, (answered.elapsed() < AWAKE_MAX).then_some(Duration::ZERO)) {
+        let may_stay_awake = disk.is_none() && answered.elapsed() < AWAKE_MAX;
+        match poll.poll(&mut events, may_stay_awake.then_some(Duration::ZERO)) {
             // It was stopped, and goes on.
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             outcome => outcome?,
@@ -44,9 +54,44 @@ fn main() -> io::Result<()> {
         for event in &events {
             match event.token() {
                 LISTENER => accept(&listener, &poll, &mut clients)?,
-                Token(key) if clients[key].turn(&mut buffer).is_err() => drop(clients.remove(key)),
-                _ => {}
+                DISK => {}
+                Token(key) => turn(&mut clients, key, &mut buffer, disk.is_some().then_some(&mut requests)),
             }
+        }
+        if let Some(disk) = &mut disk {
+            while let Some(done) = disk.done() {
+                tell(&mut clients, done?);
+            }
+            disk.ask(&mut requests);
+        }
+    }
+}
+
+/// Answers what client `key` asks, or adds it to `requests`.
+fn turn(clients: &mut Slab<Client>, key: usize, buffer: &mut [u8], requests: Option<&mut Requests>) {
+    let client = &mut clients[key];
+    let turned = client.read(buffer).and_then(|(count, len_bytes)| {
+        match requests {
+            Some(requests) if count > 0 => {
+                requests.askers.push((key, count));
+                requests.len_bytes += len_bytes;
+            }
+            _ => client.answer(count),
+        }
+        client.send()
+    });
+    if turned.is_err() {
+        clients.remove(key);
+    }
+}
+
+fn tell(clients: &mut Slab<Client>, done: Requests) {
+    for (key, count) in done.askers {
+        // Its successor may have its place, for which this is an answer too many; none comes while clients are measured.
+        if let Some(client) = clients.get_mut(key) {
+            client.answer(count);
+            // An error shows again when it is read.
+            let _ = client.send();
         }
     }
 }
@@ -62,29 +107,30 @@ fn accept(listener: &TcpListener, poll: &Poll, clients: &mut Slab<Client>) -> io
 }
 
 impl Client {
-    /// Reads until the socket is empty, which a read that leaves room tells, and answers what came. An error is the
-    /// connection's end.
-    fn turn(&mut self, buffer: &mut [u8]) -> io::Result<()> {
-        self.send()?;
+    /// Reads until the socket is empty, which a read that leaves room tells: how many requests came, in how many bytes. An
+    /// error is the connection's end.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<(usize, usize)> {
+        let (mut count, mut len_bytes) = (0, 0);
         loop {
             match self.socket.read(buffer) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(read_bytes) => {
-                    self.answer(&buffer[..read_bytes]);
-                    self.send()?;
+                    let arrived = &buffer[..read_bytes];
+                    self.gets |= arrived.windows(5).take(16).any(|word| word == b"GET\r\n");
+                    count += arrived.iter().filter(|byte| **byte == b'*').count();
+                    len_bytes += read_bytes;
                     if read_bytes < buffer.len() {
-                        return Ok(());
+                        return Ok((count, len_bytes));
                     }
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok((count, len_bytes)),
                 Err(error) => return Err(error),
             }
         }
     }
 
-    fn answer(&mut self, arrived: &[u8]) {
-        self.gets |= arrived.windows(5).take(16).any(|word| word == b"GET\r\n");
-        for _ in 0..arrived.iter().filter(|byte| **byte == b'*').count() {
+    fn answer(&mut self, count: usize) {
+        for _ in 0..count {
             if self.gets {
                 self.unsent.extend_from_slice(b"$256\r\n");
                 self.unsent.extend_from_slice(&[b'x'; VALUE_BYTES]);
