@@ -1,62 +1,9 @@
 //! The medium: every store to persistent memory, and what makes it durable.
 
-use core::fmt;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{Canary, Counts, Offset, Span, arch};
-
-/// What a medium's acknowledged writes survive.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Durability {
-    /// The death of the process, by whatever signal; not of the machine.
-    Process,
-    /// The death of the process; and loss of power, which takes the last moments' writes, the later before the earlier.
-    Buffered,
-    /// Loss of power.
-    Power,
-}
-
-impl Durability {
-    /// The name in stats, banners and options: `process`, `buffered` or `power`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Durability::Process => "process",
-            Durability::Buffered => "buffered",
-            Durability::Power => "power",
-        }
-    }
-}
-
-impl fmt::Display for Durability {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// When a commit counts as done.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Level {
-    /// As durable as the medium can make it.
-    #[default]
-    Strongest,
-}
-
-/// A point in a medium's history that [`Medium::wait`] can wait for.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Ticket(pub u64);
-
-/// What came of [`Medium::acknowledge`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[must_use]
-pub enum Waited {
-    /// The point is durable.
-    Durable,
-    /// It is not, or not yet: the caller's caller is going to wait for it, and tells nobody before. Whatever says that
-    /// something is not durable stays.
-    Deferred,
-}
+use crate::{Canary, Counts, Durability, Level, MediumError, Offset, Span, Ticket, Waited, arch};
 
 /// Where an index entry lies: two words of one line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,82 +16,6 @@ pub struct Slot {
 
 /// The bits of a position word that say where its item lies; those above are marks.
 pub const POSITION_OFFSET_BITS: u32 = 48;
-
-/// What a medium can fail with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum MediumError {
-    /// The region cannot grow to `wanted_bytes`, or have its holes filled: the file system or device is full.
-    Full {
-        /// The region's size that was asked for; its present one where a hole cannot be filled.
-        wanted_bytes: u64,
-    },
-    /// The region cannot grow beyond the address range that was reserved for it.
-    Limit {
-        /// The region's size that was asked for.
-        wanted_bytes: u64,
-        /// The largest it can get.
-        limit_bytes: u64,
-    },
-    /// A span that lies outside the region: an offset in the store is damaged.
-    OutOfBounds {
-        /// The span's first byte.
-        offset: u64,
-        /// The span's length.
-        len_bytes: u64,
-        /// The region's size.
-        region_bytes: u64,
-    },
-    /// A part of the region that could not be read when somebody needed it: its bytes are unknown.
-    Unreadable {
-        /// Where it begins.
-        offset: u64,
-        /// The number as in `errno.h`.
-        errno: i32,
-    },
-    /// The operating system refused; its error number.
-    Os {
-        /// The number as in `errno.h`.
-        errno: i32,
-    },
-    /// The medium was opened for reading.
-    ReadOnly,
-    /// The log could not be written or synced, so nothing more can become durable; its error number.
-    Poisoned {
-        /// The number as in `errno.h`.
-        errno: i32,
-    },
-}
-
-impl fmt::Display for MediumError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            MediumError::Full { wanted_bytes } => {
-                write!(f, "no space left to grow the region to {wanted_bytes} bytes")
-            }
-            MediumError::Limit { wanted_bytes, limit_bytes } => {
-                write!(f, "the region cannot grow to {wanted_bytes} bytes: its limit is {limit_bytes}")
-            }
-            MediumError::OutOfBounds { offset, len_bytes, region_bytes } => {
-                write!(f, "{len_bytes} bytes at offset {offset:#x} lie outside the region of {region_bytes} bytes")
-            }
-            MediumError::Unreadable { offset, errno } => write!(
-                f,
-                "the bytes at offset {offset:#x} could not be read from the disk (error number {errno}): what they held is \
-                 unknown"
-            ),
-            MediumError::Os { errno } => write!(f, "the operating system answered with error number {errno}"),
-            MediumError::ReadOnly => f.write_str("the store is open for reading only"),
-            MediumError::Poisoned { errno } => write!(
-                f,
-                "writing to the disk failed (error number {errno}): the store takes no more writes until it is opened \
-                 again; what was acknowledged is safe"
-            ),
-        }
-    }
-}
-
-impl core::error::Error for MediumError {}
 
 /// Persistent memory: a region of bytes, the stores to it, and their durability.
 ///

@@ -1,0 +1,79 @@
+//! What a medium can fail with.
+
+use core::fmt;
+
+/// What a medium can fail with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum MediumError {
+    /// The region cannot grow to `wanted_bytes`, or have its holes filled: the file system or device is full.
+    Full {
+        /// The region's size that was asked for; its present one where a hole cannot be filled.
+        wanted_bytes: u64,
+    },
+    /// The region cannot grow beyond the address range that was reserved for it.
+    Limit {
+        /// The region's size that was asked for.
+        wanted_bytes: u64,
+        /// The largest it can get.
+        limit_bytes: u64,
+    },
+    /// A span that lies outside the region: an offset in the store is damaged.
+    OutOfBounds {
+        /// The span's first byte.
+        offset: u64,
+        /// The span's length.
+        len_bytes: u64,
+        /// The region's size.
+        region_bytes: u64,
+    },
+    /// A part of the region that could not be read when somebody needed it: its bytes are unknown.
+    Unreadable {
+        /// Where it begins.
+        offset: u64,
+        /// The number as in `errno.h`.
+        errno: i32,
+    },
+    /// The operating system refused; its error number.
+    Os {
+        /// The number as in `errno.h`.
+        errno: i32,
+    },
+    /// The medium was opened for reading.
+    ReadOnly,
+    /// The log could not be written or synced, so nothing more can become durable; its error number.
+    Poisoned {
+        /// The number as in `errno.h`.
+        errno: i32,
+    },
+}
+
+impl fmt::Display for MediumError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            MediumError::Full { wanted_bytes } => {
+                write!(f, "no space left to grow the region to {wanted_bytes} bytes")
+            }
+            MediumError::Limit { wanted_bytes, limit_bytes } => {
+                write!(f, "the region cannot grow to {wanted_bytes} bytes: its limit is {limit_bytes}")
+            }
+            MediumError::OutOfBounds { offset, len_bytes, region_bytes } => {
+                write!(f, "{len_bytes} bytes at offset {offset:#x} lie outside the region of {region_bytes} bytes")
+            }
+            MediumError::Unreadable { offset, errno } => write!(
+                f,
+                "the bytes at offset {offset:#x} could not be read from the disk (error number {errno}): what they held is \
+                 unknown"
+            ),
+            MediumError::Os { errno } => write!(f, "the operating system answered with error number {errno}"),
+            MediumError::ReadOnly => f.write_str("the store is open for reading only"),
+            MediumError::Poisoned { errno } => write!(
+                f,
+                "writing to the disk failed (error number {errno}): the store takes no more writes until it is opened \
+                 again; what was acknowledged is safe"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for MediumError {}
