@@ -1,6 +1,7 @@
 //! What comes before the first write to an opened log, and after the last.
 
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use pmem::{Canary, MediumError};
@@ -8,10 +9,11 @@ use pmem::{Canary, MediumError};
 use crate::File;
 use crate::error::{JournalError, Which};
 use crate::journal::Journal;
+use crate::journaled::PAGE_BYTES;
 use crate::recover::rewrite_tail;
 
 /// What is read and written in one call.
-const REWRITTEN_BYTES: u64 = 1 << 20;
+const REWRITTEN_BYTES_MAX: u64 = 1 << 20;
 
 impl<F: File> Journal<F> {
     /// Steps 3 to 5 of opening.
@@ -37,15 +39,16 @@ impl<F: File> Journal<F> {
         self.sync_base()
     }
 
+    /// Those in the system's cache: of others the disk's content is all there is.
     fn rewrite_replayed_pages(&self) -> io::Result<()> {
-        let runs: Vec<_> = self.buffer.lock().dirty.runs(REWRITTEN_BYTES).collect();
-        // Many requests at once: most of them are one page.
-        runs.iter().for_each(|run| self.base.will_read(run.clone()));
-        let mut pages = Vec::new();
-        for run in runs {
-            pages.resize((run.end - run.start) as usize, 0);
-            self.base.read_at(&mut pages, run.start)?;
-            self.base.write_at(&pages, run.start)?;
+        let runs: Vec<_> = self.buffer.lock().dirty.runs(REWRITTEN_BYTES_MAX).collect();
+        let mut pages = vec![0; REWRITTEN_BYTES_MAX as usize];
+        for Range { mut start, end } in runs {
+            while start < end {
+                let cached_bytes = self.base.read_cached_at(&mut pages[..(end - start) as usize], start)?;
+                self.base.write_at(&pages[..cached_bytes], start)?;
+                start += (cached_bytes as u64).max(PAGE_BYTES);
+            }
         }
         Ok(())
     }

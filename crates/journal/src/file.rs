@@ -31,6 +31,14 @@ pub trait File: Send + Sync + 'static {
     /// The operating system's; of the kind `UnexpectedEof` if the file ends before.
     fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()>;
 
+    /// Fills `pages`, whole ones, with those from `at` on that are in the operating system's cache, up to the first that is
+    /// not, and says how many bytes that are. Who reads a page that is not there sees what the disk has. Some systems do not
+    /// tell: then all of them are.
+    ///
+    /// # Errors
+    /// As for [`File::read_at`].
+    fn read_cached_at(&self, pages: &mut [u8], at: u64) -> io::Result<usize>;
+
     /// Writes all of `bytes` at `at`.
     ///
     /// # Errors

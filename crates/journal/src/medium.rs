@@ -234,7 +234,7 @@ unsafe impl<F: File> Medium for Journaled<F> {
     }
 
     fn sync(&self) -> Result<(), MediumError> {
-        self.journal.wait(self.journal.appended.load(Ordering::Acquire), Durability::Power)
+        self.journal.wait(self.journal.taken_in(), Durability::Power)
     }
 
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {

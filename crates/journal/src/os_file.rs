@@ -1,7 +1,7 @@
 //! Files of the operating system.
 
 use std::fs::{File as StdFile, OpenOptions};
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::num::NonZero;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
@@ -10,7 +10,7 @@ use std::path::Path;
 
 use parking_lot::Mutex;
 use rustix::fs::{Advice, AtFlags, FallocateFlags, OFlags, StatxFlags, fadvise, fallocate, statx};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::{Errno, ReadWriteFlags, preadv2, retry_on_intr};
 
 use crate::File;
 use crate::pages::PAGE_BYTES;
@@ -101,6 +101,15 @@ impl File for OsFile {
         self.file.read_exact_at(into, at)
     }
 
+    fn read_cached_at(&self, pages: &mut [u8], at: u64) -> io::Result<usize> {
+        let read = retry_on_intr(|| preadv2(&self.file, &mut [IoSliceMut::new(pages)], at, ReadWriteFlags::NOWAIT));
+        match read {
+            Ok(read_bytes) if read_bytes > 0 && read_bytes.is_multiple_of(PAGE_BYTES) => Ok(read_bytes),
+            Err(Errno::AGAIN) => Ok(0),
+            _ => self.read_at(pages, at).map(|()| pages.len()),
+        }
+    }
+
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
         self.file.write_all_at(bytes, at)
     }
@@ -160,6 +169,23 @@ impl File for OsFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_are_read_from_the_cache_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = OsFile::create(&directory.path().join("file")).unwrap();
+        let written: Vec<u8> = (0..3 * PAGE_BYTES).map(|i| (i / 7) as u8).collect();
+        file.write_at(&written, 0).unwrap();
+        let mut found = vec![0; written.len()];
+        assert_eq!(file.read_cached_at(&mut found, 0).unwrap(), written.len(), "what was not synced is in the cache");
+        assert_eq!(found, written);
+        file.sync().unwrap();
+        file.forget_cached();
+        // Where that is no more than a hint they may still be there.
+        let cached_bytes = file.read_cached_at(&mut found, 0).unwrap();
+        assert!(cached_bytes.is_multiple_of(PAGE_BYTES), "{cached_bytes}");
+        assert_eq!(found[..cached_bytes], written[..cached_bytes]);
+    }
 
     #[test]
     fn space_is_taken_and_zero() {

@@ -8,10 +8,10 @@
 //! 3. The newest segment's frames are written again, as they are, and synced. They may be in the cache of the operating
 //!    system alone: of a process that was killed, or whose sync failed, which the kernel then takes for written. *Crash:*
 //!    as before.
-//! 4. The base's pages that the log has entries of are written again, as they are, and the base synced, for the same reason:
-//!    a checkpoint that did not end may have left words there that were stored and not flushed, and are not in the log. Of
-//!    a checkpoint that ended everything is durable; so what is not lies in these pages. *Crash:* as before; which of those
-//!    words are there was open until now.
+//! 4. The base's pages that the log has entries of are written again, as far as they are in that cache, and the base synced,
+//!    for the same reason: a checkpoint that did not end may have left words there that were stored and not flushed, and are
+//!    not in the log. Of a checkpoint that ended everything is durable; so what is not lies in these pages. *Crash:* as
+//!    before; which of those words are there was open until now.
 //! 5. A new segment begins behind the frames, so that what a torn end left is never taken for new.
 //!
 //! All segments up to the newest are sealed then, as if they had been written by this process; the checkpoint applies them.

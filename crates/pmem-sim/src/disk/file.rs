@@ -7,6 +7,7 @@ use journal::File;
 use pmem::Canary;
 
 use super::{Refusal, SimDisk};
+use crate::pages::PAGE_BYTES;
 use crate::sim::StepKind;
 
 /// One of the two files, opened.
@@ -34,6 +35,17 @@ impl File for SimFile {
 
     fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {
         Ok(self.disk.operate(self.number, |sectors| sectors.read(into, at))?)
+    }
+
+    /// What is not durable yet, or was not when a sync failed, is in the cache, and nothing else.
+    fn read_cached_at(&self, pages: &mut [u8], at: u64) -> io::Result<usize> {
+        Ok(self.disk.operate(self.number, |sectors| {
+            let is_cached = |start: &u64| sectors.is_pending(*start..*start + PAGE_BYTES);
+            let cached_count = (at..at + pages.len() as u64).step_by(PAGE_BYTES as usize).take_while(is_cached).count();
+            let cached_bytes = cached_count * PAGE_BYTES as usize;
+            sectors.read(&mut pages[..cached_bytes], at)?;
+            Ok(cached_bytes)
+        })?)
     }
 
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {

@@ -91,6 +91,11 @@ impl Sectors {
         self.pending.iter().map(|(&number, history)| (number, history))
     }
 
+    /// True if any of `range` may be otherwise after a crash.
+    pub(super) fn is_pending(&self, range: Range<u64>) -> bool {
+        self.pending.range(range.start / SECTOR_BYTES..range.end.div_ceil(SECTOR_BYTES)).next().is_some()
+    }
+
     /// The lengths that a crash may leave.
     pub(super) fn lengths(&self) -> &[u64] {
         &self.len_bytes.contents
