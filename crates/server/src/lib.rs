@@ -57,6 +57,7 @@ mod session;
 mod settings;
 mod shared;
 mod slowlog;
+mod sparkline;
 mod start;
 mod stop;
 mod table;

@@ -35,6 +35,7 @@ pub(crate) struct Settings {
     slow_us_min: AtomicI64,
     slow_count_max: AtomicUsize,
     latency_ms_min: AtomicU64,
+    tracks_latency: AtomicBool,
     log: Option<LogControl>,
     reply_limit: SharedLimit,
     message_limit: SharedLimit,
@@ -89,6 +90,7 @@ impl Settings {
             slow_us_min: AtomicI64::new(0),
             slow_count_max: AtomicUsize::new(0),
             latency_ms_min: AtomicU64::new(0),
+            tracks_latency: AtomicBool::new(true),
             log: config.log.clone(),
             reply_limit: SharedLimit::default(),
             message_limit: SharedLimit::default(),
@@ -138,6 +140,7 @@ impl Settings {
             Effect::SlowTime => self.slow_us_min.store(number, Ordering::Relaxed),
             Effect::SlowCount => self.slow_count_max.store(number as usize, Ordering::Relaxed),
             Effect::LatencyTime => self.latency_ms_min.store(number as u64, Ordering::Relaxed),
+            Effect::LatencyTracking => self.tracks_latency.store(value == "yes", Ordering::Relaxed),
             Effect::LogLevel => self.set_log_level(value),
             Effect::OutputLimits => {
                 let limits = OutputLimits::default().with(value).unwrap_or_default();
@@ -230,5 +233,10 @@ impl Settings {
     #[inline]
     pub(crate) fn latency_ms_min(&self) -> u64 {
         self.latency_ms_min.load(Ordering::Relaxed)
+    }
+
+    /// Whether `INFO` tells of commands' latencies; they are counted in any case.
+    pub(crate) fn tracks_latency(&self) -> bool {
+        self.tracks_latency.load(Ordering::Relaxed)
     }
 }

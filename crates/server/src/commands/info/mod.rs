@@ -1,6 +1,6 @@
 //! INFO: what the server tells of itself, in sections of `name:value` lines.
 
-mod memory;
+pub(super) mod memory;
 mod stats;
 
 use std::borrow::Cow;
