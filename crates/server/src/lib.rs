@@ -37,6 +37,7 @@ mod in_process;
 mod input;
 mod items;
 mod latency;
+mod listen;
 mod log;
 mod mail;
 mod memory;

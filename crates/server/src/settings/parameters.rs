@@ -81,7 +81,7 @@ pub(crate) static PARAMETERS: [Parameter; 51] = [
     parameter("appendfsync", "always", Kind::Choice(&["always", "everysec", "no"]), Effect::Constant),
     parameter("appendonly", "no", Kind::YesOrNo, Effect::None),
     parameter("backup-dir", "", Kind::Text, Effect::Fixed),
-    parameter("bind", "", Kind::Text, Effect::Fixed),
+    parameter("bind", "", Kind::Words, Effect::Fixed),
     parameter("busy-reply-threshold", "5000", int(0, i64::MAX), Effect::None),
     parameter(
         "client-output-buffer-limit",
@@ -125,7 +125,7 @@ pub(crate) static PARAMETERS: [Parameter; 51] = [
     parameter("tcp-keepalive", "300", int(0, i32::MAX as i64), Effect::KeepAlive),
     parameter("timeout", "0", int(0, i32::MAX as i64), Effect::IdleTime),
     parameter("tls-auth-clients", "no", Kind::Choice(&["no", "optional", "yes"]), Effect::Tls),
-    parameter("tls-bind", "", Kind::Text, Effect::Fixed),
+    parameter("tls-bind", "", Kind::Words, Effect::Fixed),
     parameter("tls-ca-cert-file", "", Kind::Text, Effect::Tls),
     parameter("tls-cert-file", "", Kind::Text, Effect::Tls),
     parameter("tls-key-file", "", Kind::Text, Effect::Tls),
