@@ -25,9 +25,9 @@ enum AuthClients {
 /// The options, as `serve` takes them.
 #[derive(Args)]
 pub(crate) struct TlsArgs {
-    /// Where to listen for TLS; port 0 takes a free one
+    /// Where to listen for TLS, as --addr
     #[arg(long, value_name = "HOST:PORT")]
-    tls_addr: Option<String>,
+    tls_addr: Vec<String>,
     /// Serve clients by TLS alone: --addr is not listened on
     #[arg(long, conflicts_with = "addr")]
     tls_only: bool,
@@ -60,11 +60,11 @@ impl TlsArgs {
 
     /// Takes up what parameters cannot say: port 0 is a free one here, and none there.
     pub(crate) fn apply(&self, config: &mut Config) -> Result<(), Failure> {
-        if let Some(addr) = &self.tls_addr {
-            config.tls = Some(config.parameters.tls_at(addr.clone()));
+        if !self.tls_addr.is_empty() {
+            config.tls = Some(config.parameters.tls_at(self.tls_addr.clone()));
         }
         if self.tls_only {
-            config.addr = None;
+            config.addrs = Vec::new();
         }
         if config.tls.is_none() && (self.tls_only || self.has_files()) {
             return Err(Failure::at("TLS", "it is asked for, and not where to listen; give --tls-addr"));

@@ -36,7 +36,7 @@ impl Served {
             .partition_count(PARTITION_COUNT);
         let store = options.open(dir.path()).expect("the store opens");
         let config = Config {
-            addr: Some("127.0.0.1:0".into()),
+            addrs: vec!["127.0.0.1:0".into()],
             threads: 1,
             bulk_bytes_max: BULK_BYTES_MAX,
             ..Config::default()

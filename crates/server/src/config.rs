@@ -8,8 +8,9 @@ use crate::{LogControl, Parameters};
 /// How to serve.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// `HOST:PORT` to listen on; port 0 takes a free one. With none, clients are served by TLS alone.
-    pub addr: Option<String>,
+    /// `HOST:PORT` to listen on, up to 16 with the same port; port 0 takes a free one. `-` before one says that it may be an
+    /// address that this host lacks. With none, clients are served by TLS alone.
+    pub addrs: Vec<String>,
     /// Event loops, each a thread; at least one runs.
     pub threads: usize,
     /// The most clients at a time; fewer if the process may not open so many files.
@@ -24,7 +25,7 @@ pub struct Config {
     pub backup_dir: Option<PathBuf>,
     /// Whether to refuse an address that others than this host can reach while the user `default` needs no password.
     pub protected: bool,
-    /// Where clients are served by TLS, beside `addr`.
+    /// Where clients are served by TLS, beside `addrs`.
     pub tls: Option<Tls>,
     /// Whether keys are put in order from the start, rather than when a client first asks for a range.
     pub ordered: bool,
@@ -45,8 +46,8 @@ pub struct Config {
 /// How to serve by TLS, in its versions 1.2 and 1.3.
 #[derive(Debug, Clone)]
 pub struct Tls {
-    /// `HOST:PORT` to listen on; port 0 takes a free one.
-    pub addr: String,
+    /// Where to listen, as [`Config::addrs`].
+    pub addrs: Vec<String>,
     /// The certificates.
     pub files: TlsFiles,
     /// How long a client may take until both have agreed on keys.
@@ -54,9 +55,9 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// TLS with a handshake of at most ten seconds.
+    /// TLS at one address, with a handshake of at most ten seconds.
     pub fn new(addr: impl Into<String>, files: TlsFiles) -> Tls {
-        Tls { addr: addr.into(), files, handshake_max: Duration::from_secs(10) }
+        Tls { addrs: vec![addr.into()], files, handshake_max: Duration::from_secs(10) }
     }
 }
 
@@ -65,7 +66,7 @@ impl Default for Config {
     /// the order, and the kernel's network need that.
     fn default() -> Config {
         Config {
-            addr: Some("127.0.0.1:6379".into()),
+            addrs: vec!["127.0.0.1:6379".into()],
             threads: std::thread::available_parallelism().map_or(1, |count| (count.get() - 1).max(1)),
             max_clients: 10_000,
             bulk_bytes_max: 512 << 20,

@@ -16,6 +16,7 @@ use crate::buffers::Buffers;
 use crate::connection::{Connection, Turn, Worker};
 use crate::held::Holders;
 use crate::idle::Watchman;
+use crate::listen;
 use crate::mail::{Letter, Parcel, Place};
 use crate::output::FULL_BYTES;
 use crate::patience::Patience;
@@ -27,7 +28,7 @@ const EVENT_COUNT_MAX: usize = 1024;
 
 /// Connections have their number in `connections` as token; the listeners follow.
 pub(crate) const WAKER: Token = Token(usize::MAX);
-const FIRST_LISTENER: usize = usize::MAX - 2;
+const FIRST_LISTENER: usize = usize::MAX - 2 * listen::ADDR_COUNT_MAX;
 
 struct Slot {
     connection: Connection,
@@ -85,7 +86,7 @@ impl EventLoop {
         }
     }
 
-    /// Makes this the loop that accepts, from each of up to two acceptors.
+    /// Makes this the loop that accepts, from each of the acceptors.
     pub(crate) fn accept_from(&mut self, mut acceptor: Acceptor) -> io::Result<()> {
         acceptor.register(&self.poll, Token(FIRST_LISTENER + self.acceptors.len()))?;
         self.acceptors.push(acceptor);

@@ -94,7 +94,7 @@ impl<'a> Reads<'a> {
             while ended.next_if(|next| next.number == entry.number).is_some() {
                 equal_count += 1;
             }
-            counters.note(entry.number, equal_count.into(), share * equal_count);
+            counters.note(entry.number, equal_count, share);
         }
         if shared.settings.is_slow(before + took) {
             self.note_slow(count, before, took, session, shared);

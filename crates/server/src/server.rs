@@ -1,5 +1,5 @@
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,6 +16,7 @@ use crate::event_loop::{EventLoop, WAKER};
 use crate::expired::Telling;
 use crate::gate::Gate;
 use crate::latency::Latency;
+use crate::listen;
 use crate::log::Log;
 use crate::mail::Mailbox;
 use crate::memory::MemoryLimit;
@@ -35,36 +36,37 @@ use crate::{Config, HttpPort, StopHandle, file_limit};
 
 /// A store that listens for Redis clients.
 pub struct Server {
-    listener: Option<TcpListener>,
-    tls_listener: Option<TcpListener>,
+    listeners: Vec<TcpListener>,
+    tls_listeners: Vec<TcpListener>,
     shared: Arc<Shared>,
     loops: Vec<EventLoop>,
     _telling: Telling,
 }
 
 impl Server {
-    /// Binds the address; clients may connect from now on, and are answered once [`Server::run`] runs, until `stop` is used.
+    /// Binds the addresses; clients may connect from now on, and are answered once [`Server::run`] runs, until `stop` is used.
     /// Raises the process' limit on open files to what
     /// `config.max_clients` needs, as far as that is allowed.
     ///
     /// # Errors
-    /// If the address cannot be resolved or bound; if it is not of this host alone and everybody could do everything
+    /// If an address cannot be resolved or bound; if one is not of this host alone and everybody could do everything
     /// ([`Config::protected`]); if the file of users cannot be read or understood; if order is
     /// asked for and the store has none; if the operating system refuses a poller.
     pub fn bind(store: Store, config: Config, stop: StopHandle) -> io::Result<Server> {
         let acl = Acl::load(&config)?;
         let certificates = config.tls.as_ref().map(|tls| Certificates::load(tls.files.clone())).transpose()?;
         let is_open = || Ok(acl.is_open());
-        let listener = config.addr.as_ref().map(|addr| listen(addr, &config, is_open)).transpose()?;
-        let tls_listener = config.tls.as_ref().map(|tls| listen(&tls.addr, &config, is_open)).transpose()?;
-        if listener.is_none() && tls_listener.is_none() {
+        let listeners = listen::on_all(&config.addrs, &config, is_open)?;
+        let tls_addrs = config.tls.as_ref().map_or(&[][..], |tls| &tls.addrs);
+        let tls_listeners = listen::on_all(tls_addrs, &config, is_open)?;
+        if listeners.is_empty() && tls_listeners.is_empty() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 "neither a port nor one for TLS is to be listened on",
             ));
         }
-        let bound = |listener: &Option<TcpListener>| listener.as_ref().map(TcpListener::local_addr).transpose();
-        let (addr, tls_addr) = (bound(&listener)?, bound(&tls_listener)?);
+        let port = |listeners: &[TcpListener]| addrs(listeners).next().map(|addr| addr.port());
+        let (port, tls_port) = (port(&listeners), port(&tls_listeners));
         let databases = Databases::load(&store)?;
         let order = Order::default();
         // Keys of several databases are counted in order.
@@ -77,7 +79,7 @@ impl Server {
         let (mailboxes, letters): (Vec<Mailbox>, Vec<_>) = ends.into_iter().unzip();
         let shared = Arc::new(Shared {
             order,
-            addr,
+            port,
             config_file: config.parameters.file().map(|path| ConfigFile::new(path.to_owned())),
             started: Instant::now(),
             max_clients: file_limit::raise_for(config.max_clients),
@@ -85,7 +87,7 @@ impl Server {
             mailboxes: mailboxes.into(),
             gate: Gate::new(loop_count),
             databases,
-            settings: settings(&config, addr, tls_addr),
+            settings: settings(&config, port, tls_port),
             acl,
             clients: Clients::default(),
             watches: Watches::default(),
@@ -109,17 +111,17 @@ impl Server {
         let telling = Telling::start(&shared).map_err(io::Error::other)?;
         let event_loop = |(index, (poll, letters))| EventLoop::new(index, Arc::clone(&shared), poll, letters);
         let loops = polls.into_iter().zip(letters).enumerate().map(event_loop).collect();
-        Ok(Server { listener, tls_listener, shared, loops, _telling: telling })
+        Ok(Server { listeners, tls_listeners, shared, loops, _telling: telling })
     }
 
-    /// The address that is listened on for clients without TLS.
-    pub fn local_addr(&self) -> Option<SocketAddr> {
-        self.shared.addr
+    /// The addresses that are listened on for clients without TLS.
+    pub fn local_addrs(&self) -> impl Iterator<Item = SocketAddr> {
+        addrs(&self.listeners)
     }
 
-    /// The address that is listened on for TLS.
-    pub fn local_tls_addr(&self) -> Option<SocketAddr> {
-        self.tls_listener.as_ref().and_then(|listener| listener.local_addr().ok())
+    /// The addresses that are listened on for TLS.
+    pub fn local_tls_addrs(&self) -> impl Iterator<Item = SocketAddr> {
+        addrs(&self.tls_listeners)
     }
 
     /// What reads the files of [`Config::tls`] anew, so that a certificate can be renewed.
@@ -151,11 +153,11 @@ impl Server {
     pub fn run(mut self) -> io::Result<()> {
         let shared = Arc::clone(&self.shared);
         let certificates = shared.certificates.clone();
-        if let Some(listener) = self.listener {
-            self.loops[0].accept_from(Acceptor::new(listener, Arc::clone(&self.shared), None))?;
+        for listener in self.listeners {
+            self.loops[0].accept_from(Acceptor::new(listener, Arc::clone(&shared), None))?;
         }
-        if let Some(listener) = self.tls_listener {
-            self.loops[0].accept_from(Acceptor::new(listener, self.shared, certificates))?;
+        for listener in self.tls_listeners {
+            self.loops[0].accept_from(Acceptor::new(listener, Arc::clone(&shared), certificates.clone()))?;
         }
         let outcome = run_all(self.loops, &shared.stop);
         shared.saves.finish();
@@ -163,36 +165,20 @@ impl Server {
     }
 }
 
+fn addrs(listeners: &[TcpListener]) -> impl Iterator<Item = SocketAddr> {
+    listeners.iter().filter_map(|listener| listener.local_addr().ok())
+}
+
 /// The settings of a server, with the ports that it was given where it asked for free ones.
-fn settings(config: &Config, addr: Option<SocketAddr>, tls_addr: Option<SocketAddr>) -> Settings {
+fn settings(config: &Config, port: Option<u16>, tls_port: Option<u16>) -> Settings {
     for file in config.parameters.exposed() {
         tracing::warn!(file = %file.display(), "everybody may read this file, and it holds a password");
     }
     let settings = Settings::of(config);
-    for (name, addr) in [("port", addr), ("tls-port", tls_addr)] {
-        addr.iter().for_each(|addr| settings.show(name, addr.port().to_string()));
+    for (name, port) in [("port", port), ("tls-port", tls_port)] {
+        port.iter().for_each(|port| settings.show(name, port.to_string()));
     }
     settings
-}
-
-/// Listens at the first of the addresses that can be; beyond this host only if `is_open`, which says that nobody needs a
-/// password, does not hold, or the configuration does not care.
-pub(crate) fn listen(addr: &str, config: &Config, is_open: impl Fn() -> io::Result<bool>) -> io::Result<TcpListener> {
-    let nothing = || io::Error::new(io::ErrorKind::InvalidInput, format!("'{addr}' has no address"));
-    let mut outcome = Err(nothing());
-    for addr in addr.to_socket_addrs()? {
-        if config.protected && !addr.ip().is_loopback() && is_open()? {
-            return Err(io::Error::new(
-                io::ErrorKind::PermissionDenied,
-                format!("{addr} can be reached from elsewhere, and there is neither a password nor a file of users"),
-            ));
-        }
-        outcome = TcpListener::bind(addr);
-        if outcome.is_ok() {
-            break;
-        }
-    }
-    outcome
 }
 
 fn run_all(mut loops: Vec<EventLoop>, stop: &StopHandle) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! What all event loops share: the store, and counters, each on the cache lines of the loop that writes them.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ pub(crate) struct Shared {
     pub(crate) store: Store,
     pub(crate) order: Order,
     /// Where clients without TLS are served.
-    pub(crate) addr: Option<SocketAddr>,
+    pub(crate) port: Option<u16>,
     /// Where the settings were read from.
     pub(crate) config_file: Option<ConfigFile>,
     pub(crate) started: Instant,

@@ -63,7 +63,8 @@ impl<'a> Puts<'a> {
         let began = Instant::now();
         shared.store.multi_put(&self.items(slot)).ok()?;
         let took = began.elapsed();
-        dispatch::counters(shared, session).note(self.entry.number, self.requests.len() as u64, took);
+        let count = self.requests.len();
+        dispatch::counters(shared, session).note(self.entry.number, count as u64, took / count as u32);
         let mut reply = output.reply(session.protocol);
         for request in &self.requests {
             notify::tell_changed(shared, STRING, "set", (session.db, slot, request.argument(1)));

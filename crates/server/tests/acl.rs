@@ -101,8 +101,8 @@ fn nobody_listens_beyond_the_host_without_a_password() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let store = Store::open(dir.path()).expect("the store opens");
     let bind = |config: Config| {
-        let config = Config { addr: Some("0.0.0.0:0".into()), ..config };
-        Server::bind(store.clone(), config, StopHandle::new()).map(|server| server.local_addr())
+        let config = Config { addrs: vec!["0.0.0.0:0".into()], ..config };
+        Server::bind(store.clone(), config, StopHandle::new()).map(|server| server.local_addrs().next())
     };
     let refused = bind(Config::default()).expect_err("everybody could do everything");
     assert!(refused.to_string().contains("0.0.0.0:0"), "{refused}");

@@ -206,7 +206,7 @@ fn users_have_one_home() {
     let store = hikv::Store::open(dir.path().join("store")).expect("the store opens");
     for line in ["user ada on nopass", "requirepass hush"] {
         fs::write(&file.path, format!("{line}\naclfile {}\n", users.display())).expect("the file is written");
-        let config = Config { addr: Some("127.0.0.1:0".into()), ..file.config() };
+        let config = Config { addrs: vec!["127.0.0.1:0".into()], ..file.config() };
         let refused = Server::bind(store.clone(), config, StopHandle::new()).err().expect("there are two homes");
         assert!(refused.to_string().contains("only one of them can be kept up"), "{refused}");
     }

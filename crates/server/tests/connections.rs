@@ -128,7 +128,7 @@ fn one_client_too_many() {
 #[test]
 fn a_busy_port_is_an_error() {
     let server = TestServer::start();
-    let config = Config { addr: Some(server.addr.to_string()), ..Config::default() };
+    let config = Config { addrs: vec![server.addr.to_string()], ..Config::default() };
     let outcome = server::Server::bind(server.store.clone(), config, server::StopHandle::new()).map(|_| ());
     assert_eq!(outcome.expect_err("the port is taken").kind(), std::io::ErrorKind::AddrInUse);
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Client, TestServer, Value, bulk, encode, int, ok};
+use common::{Client, TestServer, Value, array, bulk, encode, error, int, ok};
 
 /// The lines of a section of INFO.
 fn info(client: &mut Client, section: &str) -> String {
@@ -130,4 +130,129 @@ fn memory_is_told_beside_its_limit() {
     assert_eq!(client.call(&["SET", "k", &"v".repeat(1 << 20)]), ok());
     assert!(number(&mut client, "used_memory") >= before + (1 << 20));
     assert!(number(&mut client, "used_memory_rss") > 0 && number(&mut client, "total_system_memory") > 0);
+}
+
+/// The calls of each command in the reply to LATENCY HISTOGRAM, and what its last bucket counts.
+fn distributions(reply: &Value) -> Vec<(String, i64, i64)> {
+    let pairs = |value: &Value| -> Vec<(Value, Value)> {
+        let (Value::Array(values) | Value::Map(values)) = value else { panic!("no map: {value:?}") };
+        values.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect()
+    };
+    let read = |(name, distribution): (Value, Value)| {
+        let (Value::Bulk(name), parts) = (name, pairs(&distribution)) else { panic!("a name is wanted") };
+        assert_eq!((&parts[0].0, &parts[1].0), (&bulk("calls"), &bulk("histogram_usec")));
+        let number = |value: &Value| if let Value::Integer(number) = value { *number } else { panic!("{value:?}") };
+        let buckets: Vec<(i64, i64)> =
+            pairs(&parts[1].1).iter().map(|(limit, sum)| (number(limit), number(sum))).collect();
+        assert!(buckets.windows(2).all(|two| two[0].0 < two[1].0 && two[0].1 < two[1].1), "{buckets:?}");
+        (String::from_utf8(name).expect("a name"), number(&parts[0].1), buckets.last().expect("a bucket").1)
+    };
+    pairs(reply).into_iter().map(read).collect()
+}
+
+fn distribution(name: &str, calls: i64) -> (String, i64, i64) {
+    (name.into(), calls, calls)
+}
+
+#[test]
+fn latencies_are_told_by_command_and_forgotten_when_told_to() {
+    let server = TestServer::start();
+    // Each has its own loop.
+    let (mut client, mut other) = (server.client(), server.client());
+    client.send(&[b"GET k\r\n".repeat(40), b"SET k v\r\n".repeat(33)].concat());
+    (0..73).for_each(|_| drop(client.reply()));
+    other.converse([("GET k", bulk("v")), ("CONFIG GET appendonly", array([bulk("appendonly"), bulk("no")]))]);
+    let told = distributions(&client.say("LATENCY HISTOGRAM"));
+    assert_eq!(told, [distribution("config|get", 1), distribution("get", 41), distribution("set", 33)]);
+    let named = distributions(&client.say("LATENCY HISTOGRAM SET nonsense mget CONFIG config|get"));
+    assert_eq!(named, [distribution("set", 33), distribution("config|get", 1), distribution("config|get", 1)]);
+    other.say("HELLO 3");
+    let resp3 = other.say("LATENCY HISTOGRAM get");
+    assert!(matches!(&resp3, Value::Map(_)), "{resp3:?}");
+    assert_eq!(distributions(&resp3), [distribution("get", 41)]);
+    client.converse([("CONFIG RESETSTAT", ok()), ("GET k", bulk("v"))]);
+    assert_eq!(distributions(&client.say("LATENCY HISTOGRAM get set")), [distribution("get", 1)]);
+}
+
+#[test]
+fn a_command_that_takes_long_is_in_a_late_bucket() {
+    let server = TestServer::single();
+    let mut client = server.client();
+    client.converse([("DEBUG SLEEP 0.02", ok())]);
+    let Value::Array(reply) = client.say("LATENCY HISTOGRAM debug") else { panic!("not an array") };
+    let Value::Array(distribution) = &reply[1] else { panic!("not an array") };
+    let Value::Array(buckets) = &distribution[3] else { panic!("not an array") };
+    assert!(matches!(buckets[0], Value::Integer(usec) if usec >= 20_000), "{buckets:?}");
+}
+
+#[test]
+fn percentiles_are_told_unless_they_are_not_wanted() {
+    let server = TestServer::single();
+    let mut client = server.client();
+    client.converse([("DEBUG SLEEP 0.02", ok())]);
+    let told = field(&mut client, "latencystats", "latency_percentiles_usec_debug").expect("it was called");
+    let usec: Vec<f64> = told
+        .split(',')
+        .zip(["p50=", "p99=", "p99.9="])
+        .map(|(part, name)| part.strip_prefix(name).expect("its name").parse().expect("a number"))
+        .collect();
+    assert!(usec.len() == 3 && usec.iter().all(|usec| *usec >= 20_000.0), "{told}");
+    client.converse([("CONFIG SET latency-tracking no", ok())]);
+    assert_eq!(info(&mut client, "latencystats"), "# Latencystats\r\n");
+}
+
+#[test]
+fn a_graph_shows_the_samples_of_an_event() {
+    let server = TestServer::single();
+    let mut client = server.client();
+    client.converse([
+        ("LATENCY GRAPH command", error("ERR No samples available for event 'command'")),
+        ("CONFIG SET latency-monitor-threshold 1", ok()),
+        ("DEBUG SLEEP 0.01", ok()),
+    ]);
+    let Value::Bulk(graph) = client.say("LATENCY GRAPH command") else { panic!("not a text") };
+    let graph = String::from_utf8(graph).expect("a text");
+    assert!(graph.starts_with("command - high ") && graph.contains(&"-".repeat(80)), "{graph}");
+    assert!(graph.lines().any(|line| line == "_"), "one sample is flat: {graph}");
+}
+
+#[test]
+fn memory_stats_are_those_of_info() {
+    let server = TestServer::single();
+    let mut client = server.client();
+    client.converse([("SET a 1", ok()), ("SET b 2", ok())]);
+    let told = |reply: Value| -> Vec<(Value, Value)> {
+        let (Value::Array(values) | Value::Map(values)) = reply else { panic!("no map: {reply:?}") };
+        values.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect()
+    };
+    let figures = told(client.say("MEMORY STATS"));
+    let figure = |name| figures.iter().find(|(known, _)| *known == bulk(name)).map(|(_, value)| value.clone());
+    let used: i64 = field(&mut client, "memory", "used_memory").expect("it is there").parse().expect("a number");
+    assert_eq!(figure("total.allocated"), Some(int(used)));
+    assert_eq!((figure("keys.count"), figure("keys.bytes-per-key")), (Some(int(2)), Some(int(used / 2))));
+    let Some(Value::Bulk(ratio)) = figure("fragmentation") else { panic!("no ratio: {figures:?}") };
+    assert!(String::from_utf8(ratio).expect("a text").parse::<f64>().expect("a number") > 0.0);
+    client.say("HELLO 3");
+    let figures = told(client.say("MEMORY STATS"));
+    assert!(figures.iter().any(|(name, value)| *name == bulk("fragmentation") && matches!(value, Value::Other(_))));
+}
+
+#[test]
+fn whoever_asks_about_memory_is_answered() {
+    let server = TestServer::single();
+    let mut client = server.client();
+    client.converse([
+        ("MEMORY MALLOC-STATS", bulk("Stats not supported for the current allocator")),
+        ("MEMORY PURGE", ok()),
+        ("MEMORY STATS now", error("ERR wrong number of arguments for 'memory|stats' command")),
+    ]);
+    for (command, subcommands) in [
+        ("MEMORY", &["DOCTOR", "HELP", "MALLOC-STATS", "PURGE", "STATS", "USAGE"][..]),
+        ("LATENCY", &["DOCTOR", "GRAPH", "HELP", "HISTOGRAM", "HISTORY", "LATEST", "RESET"]),
+    ] {
+        let Value::Array(help) = client.say(&format!("{command} HELP")) else { panic!("not an array") };
+        let named: Vec<&str> =
+            help.iter().skip(1).step_by(2).map(|line| if let Value::Simple(text) = line { text } else { "" }).collect();
+        assert_eq!(named, subcommands);
+    }
 }

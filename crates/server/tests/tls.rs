@@ -4,7 +4,7 @@ mod common;
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -183,8 +183,11 @@ fn files_that_cannot_be_used_are_named() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let store = hikv::Options::new().open(dir.path()).expect("the store opens");
     for (files, said) in cases {
-        let config =
-            Config { addr: Some("127.0.0.1:0".into()), tls: Some(Tls::new("127.0.0.1:0", files)), ..Config::default() };
+        let config = Config {
+            addrs: vec!["127.0.0.1:0".into()],
+            tls: Some(Tls::new("127.0.0.1:0", files)),
+            ..Config::default()
+        };
         let outcome = server::Server::bind(store.clone(), config, server::StopHandle::new()).map(|_| ());
         let error = outcome.expect_err("the files are wrong").to_string();
         assert!(error.contains(said), "'{said}' is missing: {error}");
@@ -233,12 +236,17 @@ fn the_http_port_is_served_with_the_same_certificate() {
         let answer = metrics(port, authority.client_config(version)).expect("the answer ends as TLS ends");
         assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("# EOF\n"), "{answer}");
     }
-    let mut plain = TcpStream::connect(port.local_addr()).expect("the port listens");
-    plain.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("a request is sent");
-    let mut answer = Vec::new();
-    // The port may close in any way.
-    let _ = plain.read_to_end(&mut answer);
-    assert!(!answer.starts_with(b"HTTP/"), "{answer:?}");
+    for pieces in [&["GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"][..], &["G", "ET / HTTP/1.0\r\n"]] {
+        let mut plain = TcpStream::connect(port.local_addr()).expect("the port listens");
+        for piece in pieces {
+            plain.write_all(piece.as_bytes()).expect("a request is sent");
+        }
+        plain.shutdown(Shutdown::Write).expect("the connection is open");
+        let mut answer = String::new();
+        plain.read_to_string(&mut answer).expect("the answer ends before the connection does");
+        assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain"), "{answer}");
+        assert!(answer.ends_with("this port is served by TLS; ask for https://\n"), "{answer}");
+    }
     // A renewed certificate counts here, too.
     let renewed = Authority::new();
     for name in ["server.pem", "server.key"] {

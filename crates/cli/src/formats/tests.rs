@@ -1,5 +1,8 @@
 //! Any bytes go through every format and come back; what is no item is named by its line.
 
+use std::io::{BufReader, ErrorKind, Read};
+use std::iter;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -14,7 +17,7 @@ fn write(format: Format, items: &[Item]) -> Vec<u8> {
 }
 
 /// The items of `text`, and the lines that are none.
-fn read(format: Format, text: &[u8]) -> (Vec<Item>, Vec<(u64, String)>) {
+fn read(format: Format, text: impl BufRead) -> (Vec<Item>, Vec<(u64, String)>) {
     let mut reader = Reader::new(text, format);
     let (mut items, mut bad, mut item) = (Vec::new(), Vec::new(), Item::default());
     loop {
@@ -23,6 +26,25 @@ fn read(format: Format, text: &[u8]) -> (Vec<Item>, Vec<(u64, String)>) {
             Ok(false) => return (items, bad),
             Err(ReadError::Malformed { line, what }) => bad.push((line, what)),
             Err(ReadError::Input(error)) => panic!("{error}"),
+        }
+    }
+}
+
+/// An input that comes in pieces of these lengths, again and again; where one is 0, a signal interrupts the read.
+struct Pieces<'a, L> {
+    text: &'a [u8],
+    lens_bytes: L,
+}
+
+impl<L: Iterator<Item = usize>> Read for Pieces<'_, L> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.lens_bytes.next() {
+            Some(len_bytes) if len_bytes > 0 => self
+                .text
+                .take(len_bytes as u64)
+                .read(buffer)
+                .inspect(|read_bytes| self.text = &self.text[*read_bytes..]),
+            _ => Err(ErrorKind::Interrupted.into()),
         }
     }
 }
@@ -45,14 +67,25 @@ proptest! {
     #[test]
     fn any_bytes_come_back(items in items()) {
         for format in FORMATS {
-            prop_assert_eq!(read(format, &write(format, &items)), (items.clone(), vec![]));
+            prop_assert_eq!(read(format, write(format, &items).as_slice()), (items.clone(), vec![]));
+        }
+    }
+
+    #[test]
+    fn pieces_make_the_same_lines(items in items(), mut lens_bytes in vec(0..9_usize, 0..12), buffer_bytes in 1..40_usize) {
+        lens_bytes.push(1);
+        for format in FORMATS {
+            let text = write(format, &items);
+            let pieces = Pieces { text: &text, lens_bytes: iter::repeat(&lens_bytes).flatten().copied() };
+            let source = BufReader::with_capacity(buffer_bytes, pieces);
+            prop_assert_eq!(read(format, source), (items.clone(), vec![]));
         }
     }
 
     #[test]
     fn any_input_is_read_to_its_end(text in vec(any::<u8>(), 0..200)) {
         for format in FORMATS {
-            let (items, bad) = read(format, &text);
+            let (items, bad) = read(format, text.as_slice());
             let line_count = text.split_inclusive(|&byte| byte == b'\n').count();
             prop_assert!(items.len() + bad.len() <= line_count);
         }
@@ -80,7 +113,7 @@ proptest! {
         let terminator = if crlf { ::csv::Terminator::CRLF } else { ::csv::Terminator::Any(b'\n') };
         let mut writer = ::csv::WriterBuilder::new().terminator(terminator).from_writer(Vec::new());
         items.iter().for_each(|item| writer.write_record([&item.key, &item.value]).unwrap());
-        prop_assert_eq!(read(Format::Csv, &writer.into_inner().unwrap()), (items, vec![]));
+        prop_assert_eq!(read(Format::Csv, writer.into_inner().unwrap().as_slice()), (items, vec![]));
     }
 
     #[test]
@@ -90,7 +123,7 @@ proptest! {
             let line = 1 + text.iter().filter(|&&byte| byte == b'\n').count() as u64;
             text.extend_from_slice(bad.as_bytes());
             text.extend(write(format, &after));
-            let (items, malformed) = read(format, &text);
+            let (items, malformed) = read(format, text.as_slice());
             prop_assert_eq!(items, [before.clone(), after.clone()].concat());
             prop_assert_eq!(malformed.iter().map(|(line, _)| *line).collect::<Vec<_>>(), vec![line]);
         }
@@ -114,7 +147,7 @@ fn golden_lines() {
     ];
     for (format, text) in golden {
         assert_eq!(write(format, &items), text, "{format:?}");
-        assert_eq!(read(format, &text), (items.to_vec(), vec![]), "{format:?}");
+        assert_eq!(read(format, text.as_slice()), (items.to_vec(), vec![]), "{format:?}");
     }
 }
 
@@ -133,7 +166,7 @@ fn line_ends_and_blank_lines_do_not_matter() {
 fn what_is_malformed_is_said() {
     for (format, text, line, what) in [
         (Format::Tsv, "a\tb\n\nc\n", 3, "found 0 tabs"),
-        (Format::Tsv, "a\tb\tc\n", 1, "found 2 tabs"),
+        (Format::Tsv, "a\tb\tc\n", 1, "found 2 tabs in 'a\\tb\\tc'"),
         (Format::Tsv, "a\\q\tb\n", 1, "\\q is no escape"),
         (Format::Tsv, "a\tb\\x4\n", 1, "two hex digits"),
         (Format::Tsv, "a\tb\\xg4\n", 1, "\\xg4 is no escape"),

@@ -5,6 +5,9 @@ use std::io::{self, Write};
 
 use super::Item;
 
+/// Of a line that is no item, as much as shows where it comes from.
+const SHOWN_BYTES_MAX: usize = 80;
+
 /// Writes one item. What is not UTF-8, and control characters, become escapes: the file is text.
 pub(super) fn write(key: &[u8], value: &[u8], out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{}\t{}", Escaped(key), Escaped(value))
@@ -45,7 +48,9 @@ pub(super) fn parse(line: &[u8], item: &mut Item) -> Result<(), String> {
     let mut columns = line.split(|&byte| byte == b'\t');
     let (Some(key), Some(value), None) = (columns.next(), columns.next(), columns.next()) else {
         let tab_count = line.iter().filter(|&&byte| byte == b'\t').count();
-        return Err(format!("expected a key, one tab and a value; found {tab_count} tabs"));
+        let (shown, more) = (&line[..line.len().min(SHOWN_BYTES_MAX)], line.len() > SHOWN_BYTES_MAX);
+        let shown = format!("{}{}", Escaped(shown), if more { "…" } else { "" });
+        return Err(format!("expected a key, one tab and a value; found {tab_count} tabs in '{shown}'"));
     };
     unescape(key, &mut item.key)?;
     unescape(value, &mut item.value)

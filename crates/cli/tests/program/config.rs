@@ -2,7 +2,8 @@
 //! same server.
 
 use std::fs::{self, Permissions};
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
@@ -21,7 +22,7 @@ fn serve(place: &Place, text: &str, arguments: &[&str]) -> Command {
 
 /// A port that is free, or was a moment ago.
 fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 #[test]
@@ -101,4 +102,57 @@ fn a_password_that_everybody_may_read_is_warned_of() {
         assert_eq!(text.contains("everybody may read this file"), is_warned, "{mode:o}: {text}");
         assert!(!text.contains("hush"), "{text}");
     }
+}
+
+/// The reply to `request`, which has so many lines, from each of the addresses.
+fn said_at(port: u16, hosts: &[&str], request: &[u8], line_count: usize) -> Vec<Vec<String>> {
+    let ask = |host: &&str| {
+        let mut socket = TcpStream::connect((*host, port)).unwrap();
+        socket.write_all(request).unwrap();
+        BufReader::new(socket).lines().take(line_count).map(Result::unwrap).collect()
+    };
+    hosts.iter().map(ask).collect()
+}
+
+#[test]
+fn several_addresses_are_listened_on_and_rewritten() {
+    let place = Place::new();
+    let port = free_port();
+    // The last is reserved for documentation: no host has it.
+    let text = format!("port {port}\nbind 127.0.0.1 127.0.0.2 -192.0.2.1\n");
+    let serving = Serving::spawned(serve(&place, &text, &["--unprotected"]));
+    for host in ["127.0.0.1", "127.0.0.2"] {
+        assert!(serving.banner().contains(&format!("address     {host}:{port},")), "{}", serving.banner());
+    }
+    let told = said_at(port, &["127.0.0.1", "127.0.0.2"], b"CONFIG GET bind\r\n", 5);
+    assert!(told.iter().all(|lines| lines[4] == "127.0.0.1 127.0.0.2 -192.0.2.1"), "{told:?}");
+    serving.stop(Signal::TERM);
+
+    let addrs = ["--addr", &format!("127.0.0.1:{port}"), "--addr", &format!("127.0.0.3:{port}")];
+    let serving = Serving::spawned(serve(&place, &text, &addrs));
+    let told = said_at(port, &["127.0.0.1", "127.0.0.3"], b"CONFIG REWRITE\r\n", 1);
+    assert!(told.iter().all(|lines| lines == &["+OK"]), "{told:?}");
+    assert!(TcpStream::connect(("127.0.0.2", port)).is_err());
+    serving.stop(Signal::TERM);
+    let rewritten = fs::read_to_string(place.file("hikv.conf")).unwrap();
+    assert_eq!(rewritten.lines().skip(1).collect::<Vec<_>>(), [&format!("port {port}"), "bind 127.0.0.1 127.0.0.3"]);
+}
+
+#[test]
+fn each_of_several_addresses_must_be_one_that_may_be_listened_on() {
+    let place = Place::new();
+    for (text, words) in [
+        ("bind 127.0.0.1 -0.0.0.0\n", ["0.0.0.0:6379", "neither a password"]),
+        ("port 0\nbind 127.0.0.1 ::1\ntls-port 0\n", ["neither a port", "TLS"]),
+    ] {
+        Ended(serve(&place, text, &[]).output().unwrap()).failed(2, &words);
+    }
+    let listener = TcpListener::bind("127.0.0.2:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (free, taken) = (format!("127.0.0.1:{port}"), format!("127.0.0.2:{port}"));
+    let arguments = ["--addr", &free, "--addr", &taken];
+    place.run("serve", &arguments).failed(2, &[&taken, "another program listens there", "--addr"]);
+    place
+        .run("serve", &["--addr", &free, "--addr", "127.0.0.2:1"])
+        .failed(2, &[&free, "127.0.0.2:1", "different ports"]);
 }

@@ -1,11 +1,13 @@
 //! `load` and `dump`: many items as text.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{Read, Write};
+use std::iter;
 use std::path::Path;
 use std::process::Stdio;
 
 use proptest::prelude::*;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Ended, Place, hikv};
 
@@ -36,6 +38,45 @@ fn each_format_is_loaded_and_dumped() {
         place.run("dump", &[&dumped]).succeeded();
         assert_eq!(sorted(&std::fs::read(dumped).unwrap()), sorted(text.as_bytes()));
     }
+}
+
+/// Lines of many lengths, none longer than a few pages but for two that are longer than what `load` reads at once.
+fn random_lines(random: &mut fastrand::Rng) -> Vec<Vec<u8>> {
+    let line = |number: usize| {
+        let bytes_max = random.usize(1..4_000);
+        let value_bytes = if number % 1_000 == 7 { 600_000 } else { random.usize(..bytes_max) };
+        let value: Vec<u8> = iter::repeat_with(|| random.alphanumeric() as u8).take(value_bytes).collect();
+        [format!("key:{number:06}\t").as_bytes(), &value, b"\n"].concat()
+    };
+    (0..2_000).map(line).collect()
+}
+
+#[test]
+fn lines_come_whole_from_a_pipe_however_it_is_filled() {
+    let seed = fastrand::u64(..);
+    let mut random = fastrand::Rng::with_seed(seed);
+    let lines = random_lines(&mut random);
+    let place = Place::new();
+    let mut child = hikv("load", &place.store(), &["-"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let text = lines.concat();
+    let mut rest = &text[..];
+    while !rest.is_empty() {
+        let bytes_max = random.usize(2..100_000).min(rest.len() + 1);
+        let (piece, behind) = rest.split_at(random.usize(1..bytes_max));
+        stdin.write_all(piece).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        rest = behind;
+        // A process that goes on has its waiting for input interrupted.
+        if random.u8(..) < 16 {
+            let loading = Pid::from_child(&child);
+            kill_process(loading, Signal::STOP).and_then(|()| kill_process(loading, Signal::CONT)).unwrap();
+        }
+    }
+    drop(stdin);
+    let ended = Ended(child.wait_with_output().unwrap());
+    assert!(ended.0.status.success(), "seed {seed}: {}", ended.messages());
+    let dumped = place.run("dump", &[""; 0]).succeeded();
+    assert!(sorted(&dumped) == sorted(&text), "seed {seed}: other items are in the store");
 }
 
 #[test]

@@ -11,7 +11,7 @@ pub(crate) fn help(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut lines = vec![format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:")];
     for subcommand in entry.command.subcommands {
         lines.push(subcommand.short_name().to_uppercase());
-        lines.push(format!("    {}.", subcommand.docs.summary));
+        lines.push(format!("    {}.", subcommand.docs.summary.trim_end_matches('.')));
     }
     call.reply.array(lines.len());
     lines.iter().for_each(|line| call.reply.simple(line));

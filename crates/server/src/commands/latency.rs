@@ -1,7 +1,19 @@
 //! LATENCY.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use resp::Reply;
+
 use crate::call::Call;
 use crate::errors::Refusal;
+use crate::latency::Sample;
+use crate::sparkline;
+use crate::table;
+use crate::telemetry::{CommandTotal, Latencies};
+
+/// Samples side by side in a graph.
+const GRAPH_COLUMNS: usize = 80;
+const GRAPH_ROWS: usize = 4;
 
 pub(crate) fn latest(call: &mut Call<'_>) -> Result<(), Refusal> {
     let events = call.shared.latency.all();
@@ -51,4 +63,102 @@ pub(crate) fn doctor(call: &mut Call<'_>) -> Result<(), Refusal> {
     }
     call.reply.text(&text);
     Ok(())
+}
+
+pub(crate) fn graph(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let name = String::from_utf8_lossy(call.argument(2)).into_owned();
+    let event = call.shared.latency.event(call.argument(2)).unwrap_or_default();
+    let milliseconds = || event.samples.iter().map(|sample| sample.ms);
+    let (Some(high), Some(low)) = (milliseconds().max(), milliseconds().min()) else {
+        return Err(Refusal::Names(format!("No samples available for event '{name}'")));
+    };
+    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let samples: Vec<(u64, String)> = event.samples.iter().map(|sample| (sample.ms, age(sample, now_s))).collect();
+    let text = format!(
+        "{name} - high {high} ms, low {low} ms (all time high {} ms)\n{}\n{}",
+        event.worst_ms,
+        "-".repeat(GRAPH_COLUMNS),
+        sparkline::drawn(&samples, GRAPH_COLUMNS, GRAPH_ROWS)
+    );
+    call.reply.text(&text);
+    Ok(())
+}
+
+/// How long ago it was, in the greatest unit that is not more than that.
+fn age(sample: &Sample, now_s: u64) -> String {
+    match now_s.saturating_sub(sample.unix_seconds) {
+        seconds @ ..60 => format!("{seconds}s"),
+        seconds @ ..3_600 => format!("{}m", seconds / 60),
+        seconds @ ..86_400 => format!("{}h", seconds / 3_600),
+        seconds => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// Of the commands named and their subcommands, or of all, those that were called; a name that is none is passed over.
+pub(crate) fn histogram(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let totals = call.shared.baseline.totals(call.shared).commands;
+    let names: Vec<&[u8]> = call.request.arguments().skip(1).collect();
+    let wanted = if names.is_empty() { table::entries().to_vec() } else { named(&names) };
+    let called: Vec<(table::Entry, &Latencies)> = wanted
+        .into_iter()
+        .filter_map(|entry| Some((entry, totals.get(entry.number).and_then(CommandTotal::latencies)?)))
+        .collect();
+    call.reply.map(called.len());
+    for (entry, latencies) in called {
+        call.reply.bulk(entry.command.name.as_bytes());
+        write_distribution(latencies, &mut call.reply);
+    }
+    Ok(())
+}
+
+/// Each of the commands of these names, with its subcommands behind it.
+fn named(names: &[&[u8]]) -> Vec<table::Entry> {
+    let found = names.iter().filter_map(|name| table::by_name(name));
+    let with_subcommands = |entry: table::Entry| {
+        let subcommands = entry.command.subcommands.iter();
+        [entry].into_iter().chain(subcommands.filter_map(|subcommand| table::by_name(subcommand.name.as_bytes())))
+    };
+    found.flat_map(with_subcommands).collect()
+}
+
+/// The calls of a command, and how many of them took up to so many microseconds; where none is added, no line.
+fn write_distribution(latencies: &Latencies, reply: &mut Reply<'_>) {
+    let filled: Vec<(u32, u64)> = latencies.octaves().filter(|(_, count)| *count > 0).collect();
+    reply.map(2);
+    reply.bulk(b"calls");
+    reply.integer(latencies.count() as i64);
+    reply.bulk(b"histogram_usec");
+    reply.map(filled.len());
+    let mut sum = 0;
+    for (power, count) in filled {
+        sum += count;
+        reply.integer(limit_us(power));
+        reply.integer(sum as i64);
+    }
+}
+
+/// How Redis calls the bucket that ends at 2 to this power ns. Its buckets end by 1/128 of that later, and it rounds
+/// down: 1, 2, 4, 8, 16, 33, 66, 132, …
+fn limit_us(power: u32) -> i64 {
+    ((129 << (power - 7)) - 1) / 1_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_are_called_as_in_redis() {
+        let names: Vec<i64> = (10..22).map(limit_us).collect();
+        assert_eq!(names, [1, 2, 4, 8, 16, 33, 66, 132, 264, 528, 1056, 2113]);
+    }
+
+    #[test]
+    fn ages_have_one_unit() {
+        let of = |now_s| age(&Sample { unix_seconds: 1_000, ms: 1 }, now_s);
+        assert_eq!(
+            [900, 1_059, 1_060, 4_599, 4_600, 87_399, 87_400].map(of),
+            ["0s", "59s", "1m", "59m", "1h", "23h", "1d"]
+        );
+    }
 }

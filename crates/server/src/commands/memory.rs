@@ -1,5 +1,6 @@
 //! MEMORY.
 
+use super::info::memory::rss_bytes;
 use crate::call::Call;
 use crate::errors::Refusal;
 
@@ -36,5 +37,38 @@ pub(crate) fn doctor(call: &mut Call<'_>) -> Result<(), Refusal> {
         stats.region_bytes, stats.live_bytes, stats.dram_bytes
     );
     call.reply.text(&text);
+    Ok(())
+}
+
+/// Those of Redis' figures that there are, as in `INFO memory`; then the store's own.
+pub(crate) fn stats(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let (stats, rss_bytes) = (call.shared.store.stats(), rss_bytes());
+    let live_bytes = stats.live_bytes;
+    let figures = [
+        ("total.allocated", live_bytes as i64),
+        ("keys.count", stats.items as i64),
+        ("keys.bytes-per-key", live_bytes.checked_div(stats.items).unwrap_or(0) as i64),
+        ("allocator.allocated", live_bytes as i64),
+        ("allocator.resident", stats.allocated_bytes as i64),
+        ("fragmentation.bytes", rss_bytes as i64 - live_bytes as i64),
+        ("rss.bytes", rss_bytes as i64),
+        ("region.bytes", stats.region_bytes as i64),
+        ("dram.bytes", stats.dram_bytes as i64),
+        ("order.dram.bytes", stats.order_dram_bytes as i64),
+        ("snapshots.kept.bytes", stats.kept_bytes as i64),
+    ];
+    call.reply.map(figures.len() + 1);
+    for (name, figure) in figures {
+        call.reply.bulk(name.as_bytes());
+        call.reply.integer(figure);
+    }
+    call.reply.bulk(b"fragmentation");
+    call.reply.double(if live_bytes == 0 { 0.0 } else { rss_bytes as f64 / live_bytes as f64 });
+    Ok(())
+}
+
+/// The system's allocator keeps none that could be asked for; in the words of Redis.
+pub(crate) fn malloc_stats(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.reply.bulk(b"Stats not supported for the current allocator");
     Ok(())
 }

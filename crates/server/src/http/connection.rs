@@ -1,7 +1,9 @@
 //! One connection: a request, its answer, and the wait until the client has it.
+//!
+//! Who speaks plain HTTP to a port that is served by TLS is told so in plain text, and its request is not looked at.
 
-use std::io::{self, ErrorKind};
-use std::net::{IpAddr, SocketAddr};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr};
 use std::time::{Duration, Instant};
 
 use super::request::{Parsed, Request};
@@ -14,17 +16,23 @@ const REQUEST_BYTES_MAX: usize = 16 << 10;
 /// Read at a time: nearly every request is shorter.
 const PIECE_BYTES: usize = 4 << 10;
 
+const USE_HTTPS: &str = "this port is served by TLS; ask for https://";
+
 /// From the connection to its end.
 const LIFE_MAX: Duration = Duration::from_secs(10);
 
 pub(super) struct Connection {
     transport: Transport,
+    /// TLS was wanted, and the client does not speak it.
+    is_plain: bool,
     addr: SocketAddr,
     pub(super) deadline: Instant,
     stage: Stage,
 }
 
 enum Stage {
+    /// Nothing has come.
+    Hello,
     /// The request comes.
     Request(Vec<u8>),
     /// The answer goes; so much of it has been sent.
@@ -42,7 +50,8 @@ pub(super) enum Progress {
 
 impl Connection {
     pub(super) fn new(transport: Transport, addr: SocketAddr) -> Connection {
-        Connection { transport, addr, deadline: Instant::now() + LIFE_MAX, stage: Stage::Request(Vec::new()) }
+        let deadline = Instant::now() + LIFE_MAX;
+        Connection { transport, is_plain: false, addr, deadline, stage: Stage::Hello }
     }
 
     /// The address of this host that was connected to.
@@ -70,6 +79,11 @@ impl Connection {
     /// One step; false when nothing is left to do.
     fn step(&mut self, answer: &mut dyn FnMut(&Request<'_>) -> Response) -> io::Result<bool> {
         match &mut self.stage {
+            Stage::Hello if self.transport.begins_well()? => self.stage = Stage::Request(Vec::new()),
+            Stage::Hello => {
+                self.is_plain = true;
+                self.stage = Stage::Answer(Response::explained(400, USE_HTTPS).bytes(), 0);
+            }
             Stage::Request(bytes) => {
                 let arrived = read(&mut self.transport, bytes)?;
                 let response = match Request::parse(bytes, self.addr) {
@@ -81,10 +95,17 @@ impl Connection {
                 self.stage = Stage::Answer(response.bytes(), 0);
             }
             Stage::Answer(bytes, sent) if *sent == bytes.len() => {
-                self.transport.end()?;
+                match self.is_plain {
+                    true => self.transport.socket_mut().shutdown(Shutdown::Write)?,
+                    false => self.transport.end()?,
+                }
                 self.stage = Stage::Farewell;
             }
+            Stage::Answer(bytes, sent) if self.is_plain => {
+                *sent += self.transport.socket_mut().write(&bytes[*sent..])?
+            }
             Stage::Answer(bytes, sent) => *sent += self.transport.write(&bytes[*sent..])?,
+            Stage::Farewell if self.is_plain => return Ok(self.transport.socket_mut().read(&mut [0; PIECE_BYTES])? > 0),
             Stage::Farewell => return read(&mut self.transport, &mut Vec::new()).and_then(goes_on),
         }
         Ok(true)

@@ -35,6 +35,7 @@ pub(crate) struct Settings {
     slow_us_min: AtomicI64,
     slow_count_max: AtomicUsize,
     latency_ms_min: AtomicU64,
+    tracks_latency: AtomicBool,
     log: Option<LogControl>,
     reply_limit: SharedLimit,
     message_limit: SharedLimit,
@@ -46,8 +47,6 @@ pub(crate) struct Settings {
 fn shown(config: &Config) -> Vec<(&'static str, String)> {
     let yes_or_no = |is_so| if is_so { "yes" } else { "no" }.to_owned();
     let path = |path: Option<&PathBuf>| path.map(|path| path.display().to_string()).unwrap_or_default();
-    let parts =
-        |addr: &str| addr.rsplit_once(':').map_or((addr.into(), "0".into()), |(host, port)| (host.into(), port.into()));
     let mut shown = vec![
         ("aclfile", path(config.acl_file.as_ref())),
         ("backup-dir", path(config.backup_dir.as_ref())),
@@ -60,11 +59,11 @@ fn shown(config: &Config) -> Vec<(&'static str, String)> {
         ("proto-max-bulk-len", config.bulk_bytes_max.to_string()),
         ("protected-mode", yes_or_no(config.protected)),
     ];
-    let (host, port): (String, String) = config.addr.as_deref().map_or(("".into(), "0".into()), parts);
+    let (hosts, port) = hosts_and_port(&config.addrs);
     if let Some(tls) = &config.tls {
-        let (tls_host, tls_port) = parts(&tls.addr);
+        let (tls_hosts, tls_port) = hosts_and_port(&tls.addrs);
         shown.extend([
-            ("tls-bind", if tls_host == host { "".into() } else { tls_host }),
+            ("tls-bind", if tls_hosts == hosts { "".into() } else { tls_hosts }),
             ("tls-port", tls_port),
             ("tls-auth-clients", tls.files.client_certificate.name().to_owned()),
             ("tls-ca-cert-file", path(tls.files.client_ca.as_ref())),
@@ -72,9 +71,16 @@ fn shown(config: &Config) -> Vec<(&'static str, String)> {
             ("tls-key-file", path(Some(&tls.files.key))),
         ]);
     }
-    shown.extend([("bind", host), ("port", port)]);
+    shown.extend([("bind", hosts), ("port", port)]);
     shown.extend(config.log.as_ref().map(|log| ("loglevel", log.level().name().to_owned())));
     shown
+}
+
+/// The hosts of addresses as `bind` names them, and the port that they have in common; 0 without any.
+fn hosts_and_port(addrs: &[String]) -> (String, String) {
+    let parts = || addrs.iter().filter_map(|addr| addr.rsplit_once(':'));
+    let hosts: Vec<String> = parts().map(|(host, _)| host.replace(['[', ']'], "")).collect();
+    (hosts.join(" "), parts().next().map_or("0", |(_, port)| port).to_owned())
 }
 
 impl Settings {
@@ -89,6 +95,7 @@ impl Settings {
             slow_us_min: AtomicI64::new(0),
             slow_count_max: AtomicUsize::new(0),
             latency_ms_min: AtomicU64::new(0),
+            tracks_latency: AtomicBool::new(true),
             log: config.log.clone(),
             reply_limit: SharedLimit::default(),
             message_limit: SharedLimit::default(),
@@ -138,6 +145,7 @@ impl Settings {
             Effect::SlowTime => self.slow_us_min.store(number, Ordering::Relaxed),
             Effect::SlowCount => self.slow_count_max.store(number as usize, Ordering::Relaxed),
             Effect::LatencyTime => self.latency_ms_min.store(number as u64, Ordering::Relaxed),
+            Effect::LatencyTracking => self.tracks_latency.store(value == "yes", Ordering::Relaxed),
             Effect::LogLevel => self.set_log_level(value),
             Effect::OutputLimits => {
                 let limits = OutputLimits::default().with(value).unwrap_or_default();
@@ -230,5 +238,10 @@ impl Settings {
     #[inline]
     pub(crate) fn latency_ms_min(&self) -> u64 {
         self.latency_ms_min.load(Ordering::Relaxed)
+    }
+
+    /// Whether `INFO` tells of commands' latencies; they are counted in any case.
+    pub(crate) fn tracks_latency(&self) -> bool {
+        self.tracks_latency.load(Ordering::Relaxed)
     }
 }

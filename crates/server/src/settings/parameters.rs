@@ -45,6 +45,7 @@ pub(crate) enum Effect {
     SlowTime,
     SlowCount,
     LatencyTime,
+    LatencyTracking,
     LogLevel,
     OutputLimits,
     IdleTime,
@@ -72,7 +73,7 @@ const fn int(min: i64, max: i64) -> Kind {
 const ANY_BYTES: Kind = Kind::Bytes { min: 0, max: u64::MAX };
 
 /// By name.
-pub(crate) static PARAMETERS: [Parameter; 50] = [
+pub(crate) static PARAMETERS: [Parameter; 51] = [
     parameter("acl-pubsub-default", "resetchannels", Kind::Choice(&["resetchannels", "allchannels"]), Effect::Constant),
     parameter("aclfile", "", Kind::Text, Effect::Fixed),
     parameter("activerehashing", "yes", Kind::YesOrNo, Effect::None),
@@ -80,7 +81,7 @@ pub(crate) static PARAMETERS: [Parameter; 50] = [
     parameter("appendfsync", "always", Kind::Choice(&["always", "everysec", "no"]), Effect::Constant),
     parameter("appendonly", "no", Kind::YesOrNo, Effect::None),
     parameter("backup-dir", "", Kind::Text, Effect::Fixed),
-    parameter("bind", "", Kind::Text, Effect::Fixed),
+    parameter("bind", "", Kind::Words, Effect::Fixed),
     parameter("busy-reply-threshold", "5000", int(0, i64::MAX), Effect::None),
     parameter(
         "client-output-buffer-limit",
@@ -100,7 +101,8 @@ pub(crate) static PARAMETERS: [Parameter; 50] = [
     parameter("hz", "10", int(1, 500), Effect::None),
     parameter("io-threads", "1", int(1, 128), Effect::Fixed),
     parameter("latency-monitor-threshold", "0", int(0, i64::MAX), Effect::LatencyTime),
-    parameter("latency-tracking", "no", Kind::YesOrNo, Effect::None),
+    parameter("latency-tracking", "yes", Kind::YesOrNo, Effect::LatencyTracking),
+    parameter("latency-tracking-info-percentiles", "50 99 99.9", Kind::Words, Effect::Constant),
     parameter("lazyfree-lazy-user-del", "no", Kind::YesOrNo, Effect::None),
     parameter("lazyfree-lazy-user-flush", "no", Kind::YesOrNo, Effect::None),
     parameter("log-format", "text", Kind::Choice(&["text", "json"]), Effect::Fixed),
@@ -123,7 +125,7 @@ pub(crate) static PARAMETERS: [Parameter; 50] = [
     parameter("tcp-keepalive", "300", int(0, i32::MAX as i64), Effect::KeepAlive),
     parameter("timeout", "0", int(0, i32::MAX as i64), Effect::IdleTime),
     parameter("tls-auth-clients", "no", Kind::Choice(&["no", "optional", "yes"]), Effect::Tls),
-    parameter("tls-bind", "", Kind::Text, Effect::Fixed),
+    parameter("tls-bind", "", Kind::Words, Effect::Fixed),
     parameter("tls-ca-cert-file", "", Kind::Text, Effect::Tls),
     parameter("tls-cert-file", "", Kind::Text, Effect::Tls),
     parameter("tls-key-file", "", Kind::Text, Effect::Tls),

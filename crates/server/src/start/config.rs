@@ -15,10 +15,10 @@ impl Parameters {
     pub fn config(&self) -> Config {
         let default = Config::default();
         let number = |name| self.value(name).and_then(|value| value.parse().ok());
-        let host = self.text("bind").unwrap_or(HOST);
+        let hosts = self.text("bind").unwrap_or(HOST);
         let port = self.value("port").unwrap_or(PORT);
         Config {
-            addr: (port != "0").then(|| address(host, port)),
+            addrs: if port == "0" { Vec::new() } else { addresses(hosts, port) },
             threads: number("io-threads").unwrap_or(default.threads),
             max_clients: number("maxclients").unwrap_or(default.max_clients),
             bulk_bytes_max: number("proto-max-bulk-len").unwrap_or(default.bulk_bytes_max),
@@ -27,7 +27,7 @@ impl Parameters {
             acl_file: self.path("aclfile"),
             backup_dir: self.path("backup-dir"),
             protected: self.value("protected-mode") != Some("no"),
-            tls: self.value("tls-port").filter(|port| *port != "0").map(|port| self.tls(host, port)),
+            tls: self.value("tls-port").filter(|port| *port != "0").map(|port| self.tls(hosts, port)),
             ordered: self.value("ordered") == Some("yes"),
             http: self.text("http").map(str::to_owned),
             http_tls: self.value("http-tls") == Some("yes"),
@@ -37,12 +37,12 @@ impl Parameters {
         }
     }
 
-    fn tls(&self, host: &str, port: &str) -> Tls {
-        self.tls_at(address(self.text("tls-bind").unwrap_or(host), port))
+    fn tls(&self, hosts: &str, port: &str) -> Tls {
+        self.tls_at(addresses(self.text("tls-bind").unwrap_or(hosts), port))
     }
 
-    /// TLS at this address, `HOST:PORT`, with the files that the parameters name.
-    pub fn tls_at(&self, addr: String) -> Tls {
+    /// TLS at these addresses ([`Tls::addrs`]), with the files that the parameters name.
+    pub fn tls_at(&self, addrs: Vec<String>) -> Tls {
         let client_ca = self.path("tls-ca-cert-file");
         let unless_told = if client_ca.is_some() { ClientCertificate::Yes } else { ClientCertificate::No };
         let files = TlsFiles {
@@ -54,7 +54,7 @@ impl Parameters {
                 .unwrap_or(unless_told),
             client_ca,
         };
-        Tls::new(addr, files)
+        Tls { addrs, ..Tls::new("", files) }
     }
 
     /// A text that is not empty.
@@ -67,12 +67,19 @@ impl Parameters {
     }
 }
 
-/// `HOST:PORT`; `*` is every address of this host, as in Redis.
+/// `HOST:PORT` for each of the hosts.
+fn addresses(hosts: &str, port: &str) -> Vec<String> {
+    hosts.split_whitespace().map(|host| address(host, port)).collect()
+}
+
+/// `HOST:PORT`; `*` and `::*` are every address of this host, and `-` before a host is before the address, as in Redis.
 fn address(host: &str, port: &str) -> String {
+    let (optional, host) = host.strip_prefix('-').map_or(("", host), |host| ("-", host));
     match host {
-        "*" => format!("0.0.0.0:{port}"),
-        host if host.contains(':') && !host.starts_with('[') => format!("[{host}]:{port}"),
-        host => format!("{host}:{port}"),
+        "*" => format!("{optional}0.0.0.0:{port}"),
+        "::*" => format!("{optional}[::]:{port}"),
+        host if host.contains(':') && !host.starts_with('[') => format!("{optional}[{host}]:{port}"),
+        host => format!("{optional}{host}:{port}"),
     }
 }
 
@@ -88,13 +95,15 @@ mod tests {
 
     #[test]
     fn ports_and_hosts_make_addresses() {
-        assert_eq!(config(&[]).addr, Config::default().addr);
-        assert_eq!(config(&[("bind", "::1"), ("port", "7")]).addr.as_deref(), Some("[::1]:7"));
-        assert_eq!(config(&[("bind", "*")]).addr.as_deref(), Some("0.0.0.0:6379"));
-        let only = config(&[("port", "0"), ("tls-port", "7"), ("bind", "::")]);
-        assert_eq!((only.addr, only.tls.expect("TLS is asked for").addr), (None, "[::]:7".into()));
-        let apart = config(&[("tls-port", "7"), ("tls-bind", "10.0.0.1")]);
-        assert_eq!(apart.tls.expect("TLS is asked for").addr, "10.0.0.1:7");
+        let tls_addrs = |config: Config| config.tls.expect("TLS is asked for").addrs;
+        assert_eq!(config(&[]).addrs, Config::default().addrs);
+        assert_eq!(config(&[("bind", "::1"), ("port", "7")]).addrs, ["[::1]:7"]);
+        assert_eq!(config(&[("bind", "* -::*")]).addrs, ["0.0.0.0:6379", "-[::]:6379"]);
+        let only = config(&[("port", "0"), ("tls-port", "7"), ("bind", ":: -10.0.0.1")]);
+        assert!(only.addrs.is_empty());
+        assert_eq!(tls_addrs(only), ["[::]:7", "-10.0.0.1:7"]);
+        let apart = config(&[("tls-port", "7"), ("tls-bind", "10.0.0.1 ::1")]);
+        assert_eq!(tls_addrs(apart), ["10.0.0.1:7", "[::1]:7"]);
     }
 
     #[test]

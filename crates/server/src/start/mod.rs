@@ -214,7 +214,7 @@ mod tests {
             ("timeout soon", "/etc/hikv.conf:1: timeout 'soon': argument couldn't be parsed into an integer"),
             ("\ntcp-backlog 511", ":2: tcp-backlog '511': there is no such parameter"),
             ("timeout", "timeout '': one value is wanted, not 0"),
-            ("bind ::1 127.0.0.1", "one value is wanted, not 2"),
+            ("dir a b", "one value is wanted, not 2"),
             ("timeout \"1", "its quotes do not match"),
             ("cluster-enabled yes", "here it is always 'no'"),
             ("user ada +nothing", ":1: '+nothing': Unknown command"),

@@ -199,12 +199,25 @@ static LATENCY_SUBCOMMANDS: &[Command] =
     &[
         Command::new("latency|doctor", 2, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(latency::doctor))
             .documented("server", "2.8.13", "Return a human readable latency analysis report.", "O(1)"),
+        Command::new("latency|graph", 3, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(latency::graph)).documented(
+            "server",
+            "2.8.13",
+            "Return a latency graph for the event.",
+            "O(1)",
+        ),
         Command::new("latency|help", 2, LOADING | STALE, Action::Apply(help::help)).documented(
             "server",
             "2.8.13",
             "Show helpful text about the different subcommands.",
             "O(1)",
         ),
+        Command::new("latency|histogram", -2, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(latency::histogram))
+            .documented(
+                "server",
+                "7.0.0",
+                "Return the cumulative distribution of latencies of a subset of commands or all.",
+                "O(N) where N is the number of commands with latency information being retrieved.",
+            ),
         Command::new("latency|history", 3, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(latency::history))
             .documented("server", "2.8.13", "Return timestamp-latency samples for the event.", "O(1)"),
         Command::new("latency|latest", 2, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(latency::latest))
@@ -226,11 +239,23 @@ static MEMORY_SUBCOMMANDS: &[Command] = &[
         "Show helpful text about the different subcommands",
         "O(1)",
     ),
+    Command::new("memory|malloc-stats", 2, 0, Action::Apply(memory::malloc_stats)).documented(
+        "server",
+        "4.0.0",
+        "Show allocator internal stats",
+        "Depends on how much memory is allocated, could be slow",
+    ),
     Command::new("memory|purge", 2, 0, Action::Apply(memory::purge)).documented(
         "server",
         "4.0.0",
         "Ask the allocator to release memory",
         "Depends on how much memory is allocated, could be slow",
+    ),
+    Command::new("memory|stats", 2, 0, Action::Apply(memory::stats)).documented(
+        "server",
+        "4.0.0",
+        "Show memory usage details",
+        "O(1)",
     ),
     Command::new("memory|usage", -3, READONLY, Action::Apply(memory::usage))
         .with_keys(Keys::at(2, 2, 1, Access::Read))

@@ -81,6 +81,8 @@ pub(super) static ROWS: &[(&str, &str)] = &[
     ("incrbyfloat", "<key:key> <increment:double>"),
     ("info", "[<section>...]"),
     ("keys", "<pattern:pattern>"),
+    ("latency|graph", "<event>"),
+    ("latency|histogram", "[<command>...]"),
     ("latency|history", "<event>"),
     ("latency|reset", "[<event>...]"),
     ("lcs", "<key1:key> <key2:key> [LEN] [IDX] [MINMATCHLEN <len:integer>] [WITHMATCHLEN]"),

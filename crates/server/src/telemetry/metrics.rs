@@ -104,7 +104,7 @@ impl Reading {
         for kind in Kind::ALL {
             let latencies = &self.counted.latencies[kind as usize];
             let sum = latencies.total_ns as f64 / 1e9;
-            let buckets = latencies.octaves();
+            let buckets = latencies.octaves_seconds();
             metric.encode_family(&of_kind(kind))?.encode_histogram::<NoLabelSet>(
                 sum,
                 latencies.count(),

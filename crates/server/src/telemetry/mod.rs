@@ -12,7 +12,7 @@
 //!
 //! A request's latency is the time from when the poller reported its connection to when its reply might be sent: its batch of
 //! requests was executed, and is as durable as it must be. What it waited for other connections of the same turn, and for the
-//! rest of its pipeline, is part of it. That costs one reading of the clock a batch, which clients' idle times need in any
+//! rest of its pipeline, is part of it. (A command's latency is what its execution alone took, as in Redis.) That costs one reading of the clock a batch, which clients' idle times need in any
 //! case, and one for each round of the loop.
 
 mod commands;
@@ -33,6 +33,7 @@ pub(crate) use commands::{CommandCounters, CommandTotal};
 pub(crate) use counters::{BatchCounts, Counters};
 pub(crate) use errors::ErrorCounts;
 pub(crate) use health::{Health, Status};
+pub(crate) use histogram::Latencies;
 pub(crate) use history::History;
 pub(crate) use kind::Kind;
 pub(crate) use live::live;

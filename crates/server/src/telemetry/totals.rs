@@ -54,7 +54,7 @@ impl Totals {
 
     fn since(self, base: &Totals) -> Totals {
         let (tally, before) = (self.tally, base.tally);
-        let commands = self.commands.iter().enumerate();
+        let commands = self.commands.into_iter().enumerate();
         Totals {
             tally: Tally {
                 connections: tally.connections - before.connections,
@@ -68,9 +68,7 @@ impl Totals {
             input_bytes: self.input_bytes - base.input_bytes,
             output_bytes: self.output_bytes - base.output_bytes,
             expired: self.expired - base.expired,
-            commands: commands
-                .map(|(number, total)| total.since(base.commands.get(number).copied().unwrap_or_default()))
-                .collect(),
+            commands: commands.map(|(number, total)| total.since(base.commands.get(number))).collect(),
         }
     }
 }

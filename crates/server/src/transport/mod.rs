@@ -108,7 +108,19 @@ impl Transport {
         self.socket_mut().shutdown(Shutdown::Write)
     }
 
-    fn socket_mut(&mut self) -> &mut TcpStream {
+    /// Whether the client begins as it should: with a record of TLS, where that is spoken. It takes nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::WouldBlock`](io::ErrorKind::WouldBlock) until something has come.
+    pub(crate) fn begins_well(&self) -> io::Result<bool> {
+        match self {
+            Transport::Plain(_) => Ok(true),
+            Transport::Tls(stream) => stream.begins_with_tls(),
+        }
+    }
+
+    /// What lies below TLS, for who does not speak that.
+    pub(crate) fn socket_mut(&mut self) -> &mut TcpStream {
         match self {
             Transport::Plain(socket) => socket,
             Transport::Tls(stream) => stream.socket_mut(),

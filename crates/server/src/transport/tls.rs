@@ -13,6 +13,9 @@ use super::{Arrived, Certificates};
 /// Decrypted for a connection before others get their turn: as much as a socket delivers at once.
 const TURN_BYTES_MAX: usize = 256 << 10;
 
+/// The first byte of a record that begins a handshake.
+const HANDSHAKE_TYPE: u8 = 22;
+
 pub(crate) struct TlsStream {
     socket: TcpStream,
     tls: ServerConnection,
@@ -30,6 +33,15 @@ impl TlsStream {
 
     pub(super) fn socket_mut(&mut self) -> &mut TcpStream {
         &mut self.socket
+    }
+
+    /// Whether the first byte that waits is one of TLS.
+    pub(super) fn begins_with_tls(&self) -> io::Result<bool> {
+        let mut first = [0];
+        match self.socket.peek(&mut first)? {
+            0 => Err(ErrorKind::UnexpectedEof.into()),
+            _ => Ok(first == [HANDSHAKE_TYPE]),
+        }
     }
 
     pub(super) fn is_shaking_hands(&self) -> bool {

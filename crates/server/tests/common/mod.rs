@@ -60,12 +60,13 @@ impl TestServer {
 
     fn at(dir: TempDir, options: &Options, config: Config) -> TestServer {
         let store = options.open(dir.path()).expect("the store opens");
-        let config = Config { addr: Some("127.0.0.1:0".into()), ..config };
+        let config = Config { addrs: vec!["127.0.0.1:0".into()], ..config };
         let stop = StopHandle::new();
         let http = HttpPort::open(&config).expect("a free port binds");
         let server = Server::bind(store.clone(), config, stop.clone()).expect("a free port binds");
         http.iter().for_each(|port| server.show_on(port));
-        let (addr, tls_addr) = (server.local_addr().expect("there is an address"), server.local_tls_addr());
+        let addr = server.local_addrs().next().expect("there is an address");
+        let tls_addr = server.local_tls_addrs().next();
         let thread = thread::spawn(move || server.run());
         TestServer { addr, tls_addr, stop, store, http, thread: Some(thread), dir: Some(dir) }
     }

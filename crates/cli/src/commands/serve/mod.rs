@@ -11,7 +11,7 @@ use std::time::Instant;
 use hikv::{JournalStats, Store};
 use indicatif::{HumanBytes, HumanCount};
 use sd_notify::NotifyState;
-use server::{Config, HttpPort, Server, StopHandle};
+use server::{HttpPort, Server, StopHandle};
 
 use crate::durable::Durable;
 use crate::failure::Failure;
@@ -28,13 +28,10 @@ impl Serve {
         let parameters = self.parameters()?;
         let dir = self.store_dir(&parameters)?;
         let config = self.server_config(&parameters, logging::install(&parameters)?)?;
-        let addr = shown_addr(&config);
-        let port =
-            HttpPort::open(&config).map_err(|error| at_addr(config.http.as_ref().unwrap_or(&addr), "--http", error))?;
+        let port = HttpPort::open(&config).map_err(|error| not_bound("--http", &error))?;
         let store = open(&dir, &Durable::of(&parameters))?;
         let stop = StopHandle::new();
-        let server =
-            Server::bind(store.clone(), config, stop.clone()).map_err(|error| at_addr(&addr, "--addr", error))?;
+        let server = Server::bind(store.clone(), config, stop.clone()).map_err(|error| not_bound("--addr", &error))?;
         port.iter().for_each(|port| server.show_on(port));
         tls::reload_on_hangup(server.tls_reload()).map_err(Failure::at_signals)?;
         announce(&dir, &store, &server, port.as_ref()).map_err(Failure::output("standard output"))?;
@@ -47,7 +44,7 @@ impl Serve {
                 stopper.stop();
             })
         });
-        server.run().map_err(|error| Failure::at(&addr, error))?;
+        server.run().map_err(|error| Failure::at("the server", error))?;
         let items = store.len().map_err(Failure::at_path(&dir))?;
         // It may be gathering figures of the store, which only its last user closes.
         drop(port);
@@ -85,10 +82,10 @@ fn announce(dir: &Path, store: &Store, server: &Server, port: Option<&HttpPort>)
     let mut out = io::stdout().lock();
     let items = if stats.counted { HumanCount(stats.items).to_string() } else { "uncounted".to_owned() };
     writeln!(out, "serving {}, {items} items", dir.display())?;
-    if let Some(addr) = server.local_addr() {
+    for addr in server.local_addrs() {
         writeln!(out, "  address     {addr}, Redis protocol")?;
     }
-    if let Some(addr) = server.local_tls_addr() {
+    for addr in server.local_tls_addrs() {
         writeln!(out, "  tls         {addr}, TLS 1.2 and 1.3")?;
     }
     if let Some(port) = port {
@@ -100,27 +97,26 @@ fn announce(dir: &Path, store: &Store, server: &Server, port: Option<&HttpPort>)
         writeln!(out, "  journal     {}", describe_journal(stats.durability, &journal))?;
     }
     writeln!(out, "  durability  {}: {}", stats.durability, stats.durability_why)?;
-    let shown = |addr: SocketAddr| addr.to_string();
     tracing::info!(
-        addr = server.local_addr().map(shown),
-        tls = server.local_tls_addr().map(shown),
-        http = port.map(|port| shown(port.local_addr())),
+        addr = shown(server.local_addrs()),
+        tls = shown(server.local_tls_addrs()),
+        http = shown(port.iter().map(|port| port.local_addr())),
         "ready"
     );
     out.flush()
 }
 
-/// The address that errors name.
-fn shown_addr(config: &Config) -> String {
-    let tls = || config.tls.as_ref().map(|tls| tls.addr.clone());
-    config.addr.clone().or_else(tls).unwrap_or_default()
+/// One after the other, if there are any.
+fn shown(addrs: impl Iterator<Item = SocketAddr>) -> Option<String> {
+    let shown: Vec<String> = addrs.map(|addr| addr.to_string()).collect();
+    (!shown.is_empty()).then(|| shown.join(" "))
 }
 
-/// An address that cannot be listened on; `option` names it.
-fn at_addr(addr: &str, option: &str, error: io::Error) -> Failure {
+/// What cannot be listened on, which the error says; `option` names addresses.
+fn not_bound(option: &str, error: &io::Error) -> Failure {
     match error.kind() {
-        io::ErrorKind::AddrInUse => Failure::at(addr, format!("another program listens there; give another {option}")),
-        _ => Failure::at(addr, error),
+        io::ErrorKind::AddrInUse => Failure::Error(format!("{error}; give another {option}")),
+        _ => Failure::Error(error.to_string()),
     }
 }
 

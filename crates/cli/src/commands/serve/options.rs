@@ -24,9 +24,11 @@ pub(crate) struct Serve {
     /// A file of parameters in the form of redis.conf; what the command line says counts more
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where to listen; port 0 takes a free one; by default 127.0.0.1:6379
+    /// Where to listen; port 0 takes a free one; several times for more, with one port; by default 127.0.0.1:6379
+    ///
+    /// It is no error if this host lacks an address with '-' before it: --addr=-[::1]:6379
     #[arg(long, value_name = "HOST:PORT")]
-    addr: Option<String>,
+    addr: Vec<String>,
     /// Threads that serve; by default one a core, but for one core
     #[arg(long, value_name = "COUNT")]
     threads: Option<NonZeroUsize>,
@@ -100,8 +102,8 @@ impl Serve {
 
     pub(super) fn server_config(&self, parameters: &Parameters, log: LogControl) -> Result<Config, Failure> {
         let mut config = Config { log: Some(log), ..parameters.config() };
-        if let Some(addr) = &self.addr {
-            config.addr = Some(addr.clone());
+        if !self.addr.is_empty() {
+            config.addrs = self.addr.clone();
         }
         if let Some(path) = &self.password_file {
             config.password = Some(read_password(path)?);

@@ -41,7 +41,8 @@ fn human(bytes: u64) -> String {
     format!("{:.2}{}", bytes as f64 / (1_u64 << (10 * unit)) as f64, UNITS[unit as usize - 1])
 }
 
-fn rss_bytes() -> u64 {
+/// What the process occupies of the machine's memory.
+pub(in crate::commands) fn rss_bytes() -> u64 {
     kib_of("/proc/self/status", "VmRSS:") << 10
 }
 

@@ -1,6 +1,6 @@
 //! INFO: what the server tells of itself, in sections of `name:value` lines.
 
-mod memory;
+pub(super) mod memory;
 mod stats;
 
 use std::borrow::Cow;
@@ -84,7 +84,7 @@ fn server(shared: &Shared) -> Result<Lines, Refusal> {
         ("redis_mode", "standalone".into()),
         ("hikv_version", env!("CARGO_PKG_VERSION").into()),
         ("process_id", std::process::id().to_string()),
-        ("tcp_port", shared.addr.map_or(0, |addr| addr.port()).to_string()),
+        ("tcp_port", shared.port.unwrap_or(0).to_string()),
         ("executable", std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_default()),
         ("config_file", config_file.map(|path| path.display().to_string()).unwrap_or_default()),
         ("uptime_in_seconds", uptime.to_string()),

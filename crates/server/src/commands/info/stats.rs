@@ -8,6 +8,9 @@ use crate::shared::Shared;
 use crate::table;
 use crate::telemetry::CommandTotal;
 
+/// Shown of each command's latencies: Redis' `latency-tracking-info-percentiles`, where nobody has changed it.
+const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
+
 pub(super) fn stats(shared: &Shared) -> Result<Lines, Refusal> {
     let totals = shared.baseline.totals(shared);
     let names = |kind| shared.pubsub.name_count(kind).to_string();
@@ -32,11 +35,12 @@ pub(super) fn stats(shared: &Shared) -> Result<Lines, Refusal> {
 /// A line for each command that was asked for.
 pub(super) fn commandstats(shared: &Shared) -> Result<Lines, Refusal> {
     let totals = shared.baseline.totals(shared).commands;
-    let asked = table::entries().iter().zip(totals).filter(|(_, total)| *total != CommandTotal::default());
-    let line = |(entry, total): (&table::Entry, CommandTotal)| {
-        let usec = total.took_ns as f64 / 1e3;
-        let per_call = if total.calls == 0 { 0.0 } else { usec / total.calls as f64 };
-        let CommandTotal { calls, rejected, failed, .. } = total;
+    let asked = table::entries().iter().zip(&totals).filter(|(_, total)| !total.is_zero());
+    let line = |(entry, total): (&table::Entry, &CommandTotal)| {
+        let (calls, took_ns) = total.latencies().map_or((0, 0), |latencies| (latencies.count(), latencies.total_ns));
+        let usec = took_ns as f64 / 1e3;
+        let per_call = if calls == 0 { 0.0 } else { usec / calls as f64 };
+        let CommandTotal { rejected, failed, .. } = total;
         (
             format!("cmdstat_{}", entry.command.name).into(),
             format!(
@@ -53,7 +57,20 @@ pub(super) fn errorstats(shared: &Shared) -> Result<Lines, Refusal> {
     Ok(counts.map(|(word, count)| (format!("errorstat_{word}").into(), format!("count={count}"))).collect())
 }
 
-/// Nothing, as in Redis where `latency-tracking` is off: the HTTP port tells of latencies.
-pub(super) fn latencystats(_: &Shared) -> Result<Lines, Refusal> {
-    Ok(Lines::new())
+/// A line for each command that was called; none where `latency-tracking` is off.
+pub(super) fn latencystats(shared: &Shared) -> Result<Lines, Refusal> {
+    if !shared.settings.tracks_latency() {
+        return Ok(Lines::new());
+    }
+    let totals = shared.baseline.totals(shared).commands;
+    let line = |(entry, total): (&table::Entry, &CommandTotal)| {
+        let latencies = total.latencies()?;
+        let percentile = |percent: f64| {
+            let usec = latencies.quantile(percent / 100.0)?.as_nanos() as f64 / 1e3;
+            Some(format!("p{percent}={usec:.3}"))
+        };
+        let percentiles: Vec<String> = PERCENTILES.into_iter().filter_map(percentile).collect();
+        Some((format!("latency_percentiles_usec_{}", entry.command.name).into(), percentiles.join(",")))
+    };
+    Ok(table::entries().iter().zip(&totals).filter_map(line).collect())
 }

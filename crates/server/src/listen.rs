@@ -1,0 +1,230 @@
+//! Listening at addresses, `HOST:PORT` each, as a server is given them.
+//!
+//! The addresses of a list have one port; where it is 0, a free one of the first address. `-` before an address says that it
+//! is no error if the host has no such address, as in Redis; one of a protocol that the kernel does not know is none in any
+//! case. `::` takes IPv4 as well, unless the list has addresses of its own for that.
+
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, TcpListener as Listener, ToSocketAddrs};
+
+use mio::net::TcpListener;
+use rustix::io::Errno;
+use rustix::net::{self as socket, AddressFamily, SocketFlags, SocketType, sockopt};
+
+use crate::Config;
+
+/// Addresses of one list, as in Redis.
+pub(crate) const ADDR_COUNT_MAX: usize = 16;
+
+/// Connections that wait to be accepted, as mio has it.
+const BACKLOG_COUNT_MAX: i32 = 1024;
+
+/// What the kernel says of a protocol that it was built, or booted, without.
+const UNKNOWN_PROTOCOL: [Errno; 5] =
+    [Errno::AFNOSUPPORT, Errno::PFNOSUPPORT, Errno::PROTONOSUPPORT, Errno::SOCKTNOSUPPORT, Errno::NOPROTOOPT];
+
+/// An address of a list.
+struct Wanted<'a> {
+    /// As it was given.
+    shown: &'a str,
+    /// What its name stands for.
+    addrs: Vec<SocketAddr>,
+    is_optional: bool,
+}
+
+/// Listens at each of the addresses, at the first that can be of those that a name has; beyond this host only if `is_open`,
+/// which says that nobody needs a password, does not hold, or the configuration does not care.
+///
+/// # Errors
+/// If an address is none, or cannot be listened on and is not optional; if none can. The error names it.
+pub(crate) fn on_all(
+    addrs: &[String],
+    config: &Config,
+    is_open: impl Fn() -> io::Result<bool>,
+) -> io::Result<Vec<TcpListener>> {
+    if addrs.len() > ADDR_COUNT_MAX {
+        return Err(invalid(format!("{} addresses are more than the {ADDR_COUNT_MAX} that there may be", addrs.len())));
+    }
+    let mut wanted = addrs.iter().map(|addr| Wanted::of(addr)).collect::<io::Result<Vec<_>>>()?;
+    have_one_port(&wanted)?;
+    check_reach(&wanted, config, is_open)?;
+    let only_v6 = wanted.iter().any(Wanted::has_v4);
+    let mut listeners: Vec<TcpListener> = Vec::new();
+    for wanted in &mut wanted {
+        if let Some(first) = listeners.first() {
+            let port = first.local_addr()?.port();
+            wanted.addrs.iter_mut().for_each(|addr| addr.set_port(port));
+        }
+        listeners.extend(wanted.listen(only_v6)?);
+    }
+    match listeners.is_empty() && !addrs.is_empty() {
+        true => Err(io::Error::new(
+            ErrorKind::AddrNotAvailable,
+            format!("{}: this host has no such address", addrs.join(" ")),
+        )),
+        false => Ok(listeners),
+    }
+}
+
+/// As [`on_all`], at one address.
+pub(crate) fn on(addr: &str, config: &Config, is_open: impl Fn() -> io::Result<bool>) -> io::Result<TcpListener> {
+    on_all(&[addr.to_owned()], config, is_open).map(|mut listeners| listeners.remove(0))
+}
+
+impl Wanted<'_> {
+    fn of(shown: &str) -> io::Result<Wanted<'_>> {
+        let required = shown.strip_prefix('-');
+        let addrs: Vec<SocketAddr> =
+            required.unwrap_or(shown).to_socket_addrs().map_err(|error| about(shown, &error))?.collect();
+        match addrs.is_empty() {
+            true => Err(invalid(format!("'{shown}' has no address"))),
+            false => Ok(Wanted { shown, addrs, is_optional: required.is_some() }),
+        }
+    }
+
+    fn has_v4(&self) -> bool {
+        self.addrs.iter().any(SocketAddr::is_ipv4)
+    }
+
+    fn port(&self) -> u16 {
+        self.addrs[0].port()
+    }
+
+    /// Listens at the first address that can be; at none, if the host may be without.
+    fn listen(&self, only_v6: bool) -> io::Result<Option<TcpListener>> {
+        let mut failed = None;
+        for addr in &self.addrs {
+            match bound(*addr, only_v6) {
+                Ok(listener) => return Ok(Some(listener)),
+                Err(error) => failed = Some(error),
+            }
+        }
+        match failed {
+            Some(error) if !self.may_lack(&error) => Err(about(self.shown, &error)),
+            _ => {
+                tracing::warn!(addr = self.shown, "not listened on: this host has no such address");
+                Ok(None)
+            }
+        }
+    }
+
+    fn may_lack(&self, error: &io::Error) -> bool {
+        let code = Errno::from_io_error(error);
+        code.is_some_and(|code| UNKNOWN_PROTOCOL.contains(&code))
+            || self.is_optional && error.kind() == ErrorKind::AddrNotAvailable
+    }
+}
+
+fn have_one_port(wanted: &[Wanted<'_>]) -> io::Result<()> {
+    let Some(first) = wanted.first() else { return Ok(()) };
+    match wanted.iter().find(|other| other.port() != first.port()) {
+        Some(other) => {
+            Err(invalid(format!("{} and {} have different ports; all must have one", first.shown, other.shown)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses addresses that others can reach, if everybody could do everything.
+fn check_reach(wanted: &[Wanted<'_>], config: &Config, is_open: impl Fn() -> io::Result<bool>) -> io::Result<()> {
+    let mut elsewhere = wanted.iter().flat_map(|wanted| &wanted.addrs).filter(|addr| !addr.ip().is_loopback());
+    match elsewhere.next() {
+        Some(addr) if config.protected && is_open()? => Err(io::Error::new(
+            ErrorKind::PermissionDenied,
+            format!("{addr} can be reached from elsewhere, and there is neither a password nor a file of users"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn bound(addr: SocketAddr, only_v6: bool) -> io::Result<TcpListener> {
+    if addr.is_ipv4() || !only_v6 {
+        return TcpListener::bind(addr);
+    }
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket::socket_with(AddressFamily::INET6, SocketType::STREAM, flags, None)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    sockopt::set_ipv6_v6only(&socket, true)?;
+    socket::bind(&socket, &addr)?;
+    socket::listen(&socket, BACKLOG_COUNT_MAX)?;
+    Ok(TcpListener::from_std(Listener::from(socket)))
+}
+
+fn about(shown: &str, error: &io::Error) -> io::Error {
+    let what = match error.kind() {
+        ErrorKind::AddrInUse => "another program listens there".to_owned(),
+        _ => error.to_string(),
+    };
+    io::Error::new(error.kind(), format!("{shown}: {what}"))
+}
+
+fn invalid(what: String) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reserved for documentation: no host has it.
+    const NOWHERE: &str = "192.0.2.1:0";
+
+    fn listen(addrs: &[&str]) -> io::Result<Vec<SocketAddr>> {
+        let addrs: Vec<String> = addrs.iter().map(|addr| (*addr).to_owned()).collect();
+        let config = Config { protected: false, ..Config::default() };
+        on_all(&addrs, &config, || Ok(true))?.iter().map(TcpListener::local_addr).collect()
+    }
+
+    #[test]
+    fn addresses_get_one_free_port() {
+        let addrs = listen(&["127.0.0.1:0", "127.0.0.2:0"]).expect("they are of this host");
+        assert_eq!(addrs.iter().map(|addr| addr.ip().to_string()).collect::<Vec<_>>(), ["127.0.0.1", "127.0.0.2"]);
+        assert!(addrs[0].port() == addrs[1].port() && addrs[0].port() != 0);
+    }
+
+    #[test]
+    fn wildcards_of_both_protocols_stand_beside_each_other() {
+        let addrs = listen(&["0.0.0.0:0", "-[::]:0"]).expect("the second may be unknown");
+        assert!(addrs.len() == 1 || addrs[0].port() == addrs[1].port(), "{addrs:?}");
+    }
+
+    #[test]
+    fn an_address_that_the_host_lacks_is_an_error_unless_it_is_optional() {
+        let optional = format!("-{NOWHERE}");
+        assert_eq!(listen(&["127.0.0.1:0", &optional]).expect("one is there").len(), 1);
+        for wrong in [&["127.0.0.1:0", NOWHERE][..], &[&optional]] {
+            let refused = listen(wrong).expect_err("none is there");
+            assert!(
+                refused.kind() == ErrorKind::AddrNotAvailable && refused.to_string().contains(NOWHERE),
+                "{refused}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_listened_on_is_named() {
+        let taken = Listener::bind("127.0.0.1:0").and_then(|listener| Ok((listener.local_addr()?, listener)));
+        let (taken, _listener) = taken.map(|(addr, listener)| (addr.to_string(), listener)).expect("a free port");
+        let many = vec!["127.0.0.1:0"; ADDR_COUNT_MAX + 1];
+        for (addrs, words) in [
+            (&["-nowhere"][..], "-nowhere: "),
+            (&[&format!("-{taken}")], &format!("{taken}: another program listens there")),
+            (&["127.0.0.1:1", "127.0.0.2:2"], "127.0.0.1:1 and 127.0.0.2:2 have different ports"),
+            (&many, "17 addresses are more than the 16"),
+        ] {
+            let refused = listen(addrs).expect_err("it cannot be").to_string();
+            assert!(refused.contains(words), "{refused}");
+        }
+    }
+
+    #[test]
+    fn every_address_must_be_of_this_host_while_nobody_needs_a_password() {
+        let addrs = ["127.0.0.1:0".to_owned(), "-0.0.0.0:0".to_owned()];
+        let refused = on_all(&addrs, &Config::default(), || Ok(true)).expect_err("everybody could do everything");
+        assert!(
+            refused.kind() == ErrorKind::PermissionDenied && refused.to_string().contains("0.0.0.0:0"),
+            "{refused}"
+        );
+        assert_eq!(on_all(&addrs[1..], &Config::default(), || Ok(false)).expect("there is a password").len(), 1);
+    }
+}
