@@ -50,7 +50,7 @@ pub(crate) struct Journal<F> {
     pub(crate) deferred: AtomicU64,
     /// Where words were published that may not be durable.
     pub(crate) published: Published,
-    /// What the syncing thread is to do.
+    /// What the syncing threads are to do.
     pub(crate) requests: Requests,
 
     pub(crate) slots: Mutex<Slots>,

@@ -1,4 +1,4 @@
-//! The journal's background: one thread for checkpoints, one that syncs for those who do not wait (`notifier`), and one
+//! The journal's background: a thread for checkpoints, one a lane that syncs for those who do not wait (`notifier`), and one
 //! that reads the base into memory (`loading`).
 
 use std::io;
