@@ -7,8 +7,8 @@ use std::time::Duration;
 use pmem::{Level, Medium, Slot};
 
 use super::*;
-use crate::test_file::{Operation, TestFile};
 use crate::layout::FRAMES_START_BYTES;
+use crate::test_file::{Operation, TestFile};
 use crate::{Files, JournalOptions, Journaled};
 
 /// Several pieces of the thread's.
@@ -66,16 +66,18 @@ fn left() -> Files<TestFile> {
     files.copied()
 }
 
-fn first_words(base: &[u8]) -> Vec<u64> {
-    base.chunks(PAGE_BYTES as usize)
-        .map(|page| u64::from_ne_bytes(page[..8].try_into().expect("a word has eight bytes")))
-        .collect()
+/// Each page of the base begins with what is said of it.
+fn assert_base(base: &TestFile, expected: impl Fn(u64) -> u64) {
+    for (page, bytes) in (0..).zip(base.bytes().chunks(PAGE_BYTES as usize)) {
+        assert_eq!(bytes[..8], expected(page).to_ne_bytes(), "page {page}");
+    }
 }
 
-/// Has the thread that reads the base wait before each read. The first end is told of each, the second lets one go on.
+/// Has the thread that reads the base wait before each read. The first end is told of each; once the second
+/// is dropped no read waits any more.
 fn hold_loader(base: &TestFile) -> (mpsc::Receiver<Range<u64>>, mpsc::Sender<()>) {
     let (reads, reading) = mpsc::channel();
-    let (go_on, told) = mpsc::channel();
+    let (go_on, told) = mpsc::channel::<()>();
     let (reads, told) = (Mutex::new(reads), Mutex::new(told));
     base.interpose(move |operation| {
         if let (Operation::Read(range), Some("hikv-load")) = (operation, thread::current().name()) {
@@ -115,7 +117,7 @@ fn a_journal_that_is_closed_while_it_is_read_reads_one_piece_more_and_is_whole()
 
     let before_bytes = files.base.read_bytes();
     let is_over = closing(journal);
-    go_on.send(()).unwrap();
+    drop(go_on);
     is_over.recv_timeout(END_MAX).expect("closing ends");
     assert_eq!(reading.try_recv().ok(), None, "the thread went on reading");
     // Behind that piece what the log has is brought for the last checkpoint.
@@ -123,13 +125,9 @@ fn a_journal_that_is_closed_while_it_is_read_reads_one_piece_more_and_is_whole()
     let read_bytes = files.base.read_bytes() - before_bytes;
     assert!(read_bytes <= RUN_BYTES + changed_count * PAGE_BYTES, "{read_bytes} bytes were read");
 
-    let mut expected: Vec<u64> = (0..PAGE_COUNT).map(word).collect();
-    expected[last as usize] = 7;
-    assert_eq!(first_words(&files.base.bytes()), expected, "the base is up to date");
-    let journal = open(&files, false);
-    let shown = (0..PAGE_COUNT).map(|page| journal.load(Offset(page * PAGE_BYTES), Ordering::Acquire));
-    assert_eq!(shown.collect::<Vec<u64>>(), expected);
-    assert!(journal.acknowledger().figures().opening.replayed_bytes <= FRAMES_START_BYTES, "a log to be replayed");
+    assert_base(&files.base, |page| if page == last { 7 } else { word(page) });
+    let replayed_bytes = open(&files, false).acknowledger().figures().opening.replayed_bytes;
+    assert_eq!(replayed_bytes, FRAMES_START_BYTES, "there is nothing to be replayed");
 }
 
 #[test]
@@ -137,7 +135,7 @@ fn a_journal_that_is_closed_before_anything_is_wanted_ends() {
     let files = left();
     let journal = open(&files, true);
     closing(journal).recv_timeout(END_MAX).expect("closing ends");
-    assert_eq!(first_words(&files.base.bytes()), (0..PAGE_COUNT).map(word).collect::<Vec<u64>>());
+    assert_base(&files.base, word);
 }
 
 #[test]
@@ -151,7 +149,7 @@ fn a_reader_of_files_that_is_closed_meanwhile_ends_and_changes_nothing() {
     assert_eq!(reading.recv_timeout(END_MAX), Ok(0..RUN_BYTES));
     assert_eq!(journal.load(Offset(REGION_BYTES - PAGE_BYTES), Ordering::Acquire), word(PAGE_COUNT - 1));
     let is_over = closing(journal);
-    go_on.send(()).unwrap();
+    drop(go_on);
     is_over.recv_timeout(END_MAX).expect("closing ends");
     assert_eq!(files.base.read_bytes(), RUN_BYTES + PAGE_BYTES);
     assert!([files.base.bytes(), files.log.bytes()] == before);
