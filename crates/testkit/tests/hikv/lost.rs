@@ -18,7 +18,7 @@ pub(crate) fn value(key: u8) -> Vec<u8> {
     vec![key; 1000]
 }
 
-/// Each item lies in another block, or nearly so.
+/// Each item lies in another block, or nearly so. Of what a killed process leaves the log has a part.
 pub(crate) fn filled(is_closed: bool) -> SimDisk {
     let disk = SimDisk::new(0, Model::Disk);
     let journal = Journaled::create(disk.files(), REGION_BYTES, [7; 16], options()).unwrap();
@@ -28,6 +28,10 @@ pub(crate) fn filled(is_closed: bool) -> SimDisk {
     while store.step().unwrap() == Progress::More {}
     if is_closed {
         store.close().unwrap();
+    } else {
+        disk.fail(Some(Fault::Dead(0)));
+        drop(store);
+        disk.fail(None);
     }
     disk
 }
