@@ -20,7 +20,9 @@ impl<F: File> Journal<F> {
     pub(crate) fn go_on_behind_the_end(&self) -> Result<(), JournalError> {
         self.settle_tail().map_err(JournalError::medium(Which::Log, "settle the end of"))?;
         self.settle_base().map_err(JournalError::medium(Which::Base, "settle the replayed pages of"))?;
-        self.begin_behind().map_err(JournalError::medium(Which::Log, "go on in"))
+        self.keep_spare().map_err(JournalError::medium(Which::Log, "lengthen"))?;
+        self.free_segment().map_err(JournalError::medium(Which::Base, "apply the log to"))?;
+        self.begin_segment(&mut self.writer.lock()).map_err(JournalError::medium(Which::Log, "go on in"))
     }
 
     fn settle_tail(&self) -> Result<(), MediumError> {
@@ -53,13 +55,10 @@ impl<F: File> Journal<F> {
         Ok(())
     }
 
-    fn begin_behind(&self) -> Result<(), MediumError> {
-        self.keep_spare()?;
-        if !self.has_spare.load(Ordering::Relaxed) {
-            // No thread does it yet.
-            self.checkpoint()?;
-        }
-        self.begin_segment(&mut self.writer.lock())
+    /// No thread does it yet. Nothing was appended, so it syncs no log.
+    fn free_segment(&self) -> Result<(), MediumError> {
+        let has_spare = self.has_spare.load(Ordering::Relaxed);
+        if has_spare { Ok(()) } else { self.checkpoint().map(drop) }
     }
 
     /// Everything durable, the base up to date, and a log that needs no replay.
@@ -80,3 +79,6 @@ impl<F: File> Journal<F> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,7 +22,10 @@ use crate::{File, JournalOptions, Opening};
 /// The position of what the log has not taken in.
 const NEVER: u64 = u64::MAX;
 
-/// See the module. Positions count the bytes of entries that were ever appended.
+/// The first position. What an earlier process left lies before it.
+pub(crate) const FIRST_POSITION: u64 = 1;
+
+/// See the module. Positions count the bytes of entries that were ever appended, from [`FIRST_POSITION`] on.
 #[derive(Debug)]
 pub(crate) struct Journal<F> {
     pub(crate) base: F,
@@ -91,18 +94,18 @@ impl<F: File> Journal<F> {
             identity: log.identity,
             opening,
             buffer: Mutex::new(Buffer::new(log.writer.region_bytes, dirty)),
-            appended: AtomicU64::new(0),
+            appended: AtomicU64::new(FIRST_POSITION),
             writer: Mutex::new(log.writer),
-            written: AtomicU64::new(0),
+            written: AtomicU64::new(FIRST_POSITION),
             turns: Turns::default(),
-            synced: AtomicU64::new(0),
+            synced: AtomicU64::new(FIRST_POSITION),
             deferred: AtomicU64::new(0),
             published: Published::new(),
             requests: Requests::default(),
             has_spare: AtomicBool::new(!log.slots.free.is_empty()),
+            replayed_from: AtomicU64::new(log.slots.recycled),
             slots: Mutex::new(log.slots),
             slots_changed: Condvar::new(),
-            replayed_from: AtomicU64::new(0),
             discards: Mutex::new(Discards::default()),
             checkpoint: Mutex::default(),
             poison: AtomicI32::new(0),

@@ -11,7 +11,7 @@ use pmem_os::Memory;
 
 use crate::dirty::DirtyPages;
 use crate::error::{JournalError, Which};
-use crate::journal::Journal;
+use crate::journal::{FIRST_POSITION, Journal};
 use crate::layout::FRAMES_START_BYTES;
 use crate::loading::Loading;
 use crate::recover::{self, Log};
@@ -76,7 +76,7 @@ impl<F: File> Journaled<F> {
         let made = log.truncate().and_then(|()| log.sync()).and_then(|()| base.truncate());
         made.map_err(JournalError::io(Which::Log, "empty"))?;
         base.allocate(0..len_bytes).and_then(|()| base.sync()).map_err(JournalError::io(Which::Base, "allocate"))?;
-        let slots = Slots { count: SEGMENT_COUNT, free: vec![1], ..Slots::default() };
+        let slots = Slots { count: SEGMENT_COUNT, free: vec![1], recycled: FIRST_POSITION, ..Slots::default() };
         let header = Header {
             segment_bytes: options.segment_bytes as u32,
             identity,

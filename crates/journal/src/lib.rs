@@ -54,6 +54,8 @@ mod region;
 mod segment;
 mod slots;
 mod tail;
+#[cfg(test)]
+mod test_file;
 mod threads;
 mod turns;
 mod writer;

@@ -245,3 +245,6 @@ pub(crate) fn read_ahead<F: File>(journal: &Journal<F>) {
     }
     journal.base.forget_cached();
 }
+
+#[cfg(test)]
+mod tests;

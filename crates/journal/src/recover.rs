@@ -21,6 +21,7 @@ use std::ops::Range;
 
 use crate::error::{JournalError, Which};
 use crate::frame::{Demands, FrameNumber, frame_at};
+use crate::journal::FIRST_POSITION;
 use crate::layout::FRAMES_START_BYTES;
 use crate::redo::Replayed;
 use crate::segment::{HEADER_BYTES, Header, NoHeader};
@@ -120,7 +121,8 @@ pub(crate) fn replay<F: File>(
         bytes.truncate(end_bytes as usize);
         replayed.keep(bytes);
         let sequences = header.first_sequence..sequence;
-        slots.sealed.push_back(Sealed { slot: *slot, ordinal: header.ordinal, sequences, end_bytes, end: 0 });
+        let end = FIRST_POSITION;
+        slots.sealed.push_back(Sealed { slot: *slot, ordinal: header.ordinal, sequences, end_bytes, end });
     }
     let newest = slots.sealed.back().expect("a chain has a segment");
     let region_bytes = segments[0].1.region_bytes.max(replayed.region_bytes);

@@ -12,7 +12,7 @@ pub(crate) struct Sealed {
     pub(crate) sequences: Range<u64>,
     /// Where its last frame ends.
     pub(crate) end_bytes: u64,
-    /// The position up to which it has entries; 0 for what an earlier process wrote.
+    /// The position up to which it has entries: the first for what an earlier process wrote.
     pub(crate) end: u64,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Slots {
     pub(crate) free: Vec<u64>,
     /// What the base may lack, oldest first.
     pub(crate) sealed: VecDeque<Sealed>,
-    /// The position up to which entries are durable in the base.
+    /// The position up to which entries are durable in the base; 0 while it lacks some of what an earlier process wrote.
     pub(crate) recycled: u64,
     /// A writer waits for a free one.
     pub(crate) is_one_wanted: bool,

@@ -4,6 +4,7 @@
 mod damage;
 mod filling;
 mod levels;
+mod loading;
 
 use std::fs;
 use std::path::PathBuf;

@@ -10,16 +10,16 @@ use pmem_sim::{Crashable, Fault, Model, SimDisk, SimFile};
 use crate::journaled::options;
 use crate::subject::REGION_BYTES;
 
-const KEY_COUNT: u8 = 40;
+pub(crate) const KEY_COUNT: u8 = 40;
 
-type Store = HiKv<Journaled<SimFile>, HostDram>;
+pub(crate) type Store = HiKv<Journaled<SimFile>, HostDram>;
 
-fn value(key: u8) -> Vec<u8> {
+pub(crate) fn value(key: u8) -> Vec<u8> {
     vec![key; 1000]
 }
 
-/// Each item lies in another block, or nearly so.
-fn filled(is_closed: bool) -> SimDisk {
+/// Each item lies in another block, or nearly so. Of what a killed process leaves the log has a part.
+pub(crate) fn filled(is_closed: bool) -> SimDisk {
     let disk = SimDisk::new(0, Model::Disk);
     let journal = Journaled::create(disk.files(), REGION_BYTES, [7; 16], options()).unwrap();
     let parameters = Parameters { uuid: [7; 16], hash_seed: 1, partition_count: 1, region_bytes: REGION_BYTES };
@@ -28,6 +28,10 @@ fn filled(is_closed: bool) -> SimDisk {
     while store.step().unwrap() == Progress::More {}
     if is_closed {
         store.close().unwrap();
+    } else {
+        disk.fail(Some(Fault::Dead(0)));
+        drop(store);
+        disk.fail(None);
     }
     disk
 }

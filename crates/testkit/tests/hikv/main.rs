@@ -3,6 +3,7 @@
 //!
 //! The tests that are ignored go further: `cargo test --release -p hikv-testkit --test hikv -- --ignored`.
 
+mod absent;
 mod batches;
 mod closes;
 mod compactions;

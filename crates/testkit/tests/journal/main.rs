@@ -3,6 +3,7 @@
 //! waited for.
 
 mod deferred;
+mod discards;
 mod history;
 mod life;
 mod lost;

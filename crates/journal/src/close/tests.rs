@@ -1,0 +1,91 @@
+//! Files that refuse what opening wants of them before the log goes on.
+
+use std::io;
+
+use pmem::{Level, Medium, Offset, Slot};
+
+use super::*;
+use crate::test_file::{Operation, TestFile};
+use crate::{Files, JournalOptions, Journaled};
+
+const PAGE_COUNT: u64 = 8;
+
+fn options() -> JournalOptions {
+    JournalOptions {
+        reserve_bytes: 1 << 30,
+        huge_pages: false,
+        segment_bytes: 2 * PAGE_BYTES,
+        log_bytes_max: 4 * PAGE_BYTES,
+        block_bytes: PAGE_BYTES,
+        background: false,
+        ..JournalOptions::default()
+    }
+}
+
+fn publish(journal: &Journaled<TestFile>, page: u64) {
+    let start = Offset(page * PAGE_BYTES);
+    journal.publish(Slot { signature: start.plus(8), position: start }, None, page + 1);
+    journal.wait(journal.commit(Level::Strongest)).unwrap();
+}
+
+/// What a killed process left: in a log with a free segment, or in one that is full.
+fn left(is_full: bool) -> Files<TestFile> {
+    let files = Files { base: TestFile::default(), log: TestFile::default() };
+    let journal = Journaled::create(files.handles(), PAGE_COUNT * PAGE_BYTES, [1; 16], options()).unwrap();
+    publish(&journal, 1);
+    if is_full {
+        assert!(journal.journal.seal_early().unwrap(), "the other segment was free");
+        publish(&journal, 2);
+    }
+    files.copied()
+}
+
+/// Fails the operation of this number, counted from 0, among those that are like `one`.
+fn fail(file: &TestFile, number: u64, one: fn(&Operation) -> bool) {
+    let count = std::sync::atomic::AtomicU64::new(0);
+    file.interpose(move |operation| match one(operation) && count.fetch_add(1, Ordering::Relaxed) == number {
+        true => Err(io::Error::from_raw_os_error(libc::EIO)),
+        false => Ok(()),
+    });
+}
+
+/// The errors of opening, each operation of one of the files having failed in turn.
+fn refusals(is_full: bool, which: Which, one: fn(&Operation) -> bool) -> Vec<JournalError> {
+    let error_of = |number| {
+        let files = left(is_full);
+        fail(if which == Which::Base { &files.base } else { &files.log }, number, one);
+        Journaled::open(files.handles(), options(), &|_| {}).err()
+    };
+    (0..).map_while(error_of).collect()
+}
+
+fn is_write(operation: &Operation) -> bool {
+    *operation == Operation::Write
+}
+
+fn is_sync(operation: &Operation) -> bool {
+    *operation == Operation::Sync
+}
+
+fn is_read(operation: &Operation) -> bool {
+    matches!(operation, Operation::Read(_))
+}
+
+#[test]
+fn an_error_of_opening_is_about_the_file_that_refused() {
+    for is_full in [false, true] {
+        for (which, name) in [(Which::Base, "base"), (Which::Log, "log")] {
+            for (one, least_count) in [(is_read as fn(&Operation) -> bool, 1), (is_write, 1), (is_sync, 1)] {
+                let errors = refusals(is_full, which, one);
+                // The full log has to be applied before it can go on.
+                let least_count = least_count + usize::from(is_full && which == Which::Base);
+                assert!(errors.len() >= least_count, "{errors:?}");
+                for error in errors {
+                    let text = error.to_string();
+                    assert!(error.which() == which && text.contains(&format!("the {name}: ")), "{which}: {text}");
+                    assert!(text.contains("error 5") || text.contains("error number 5"), "{text}");
+                }
+            }
+        }
+    }
+}

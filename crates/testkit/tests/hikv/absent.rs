@@ -1,0 +1,104 @@
+//! Snapshots of a store of which most is not in memory yet: they show what was there when they were taken, whatever is
+//! written meanwhile.
+
+use std::collections::BTreeMap;
+
+use engine::{Cursor, Engine, Error, HiKv, HostDram, Moment, SnapshotEngine};
+use journal::{Acknowledger, Journaled};
+use pmem::Canary;
+use pmem_sim::{Crashable, SimDisk, SimFile};
+
+use crate::journaled::options;
+use crate::lost::{KEY_COUNT, Store, filled, value};
+
+type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn opened(disk: &SimDisk) -> (Store, Acknowledger<SimFile>) {
+    let journal = Journaled::open(disk.files(), options(), &|_| {}).unwrap();
+    let acknowledger = journal.acknowledger();
+    (HiKv::open(journal, HostDram).unwrap(), acknowledger)
+}
+
+fn absent_bytes(journal: &Acknowledger<SimFile>) -> u64 {
+    let loaded = journal.figures().loaded;
+    loaded.total_bytes - loaded.done_bytes
+}
+
+/// What is there before anything is changed.
+fn first_contents() -> Contents {
+    (0..KEY_COUNT).map(|key| (vec![key], value(key))).collect()
+}
+
+/// Some keys get another value, some go, and some are new.
+fn change(store: &Store) -> Contents {
+    let mut contents = first_contents();
+    for key in (0..KEY_COUNT).step_by(3) {
+        store.put(&[key], b"changed").unwrap();
+        contents.insert(vec![key], b"changed".to_vec());
+    }
+    for key in (0..KEY_COUNT).step_by(5) {
+        assert!(store.delete(&[key]).unwrap());
+        contents.remove(&[key][..]);
+    }
+    store.put(b"new", b"new").unwrap();
+    contents.insert(b"new".to_vec(), b"new".to_vec());
+    contents
+}
+
+fn walked_at(store: &Store, at: Moment) -> Result<Contents, Error> {
+    let (mut cursor, mut shown) = (Cursor::default(), Contents::new());
+    while !cursor.is_done() {
+        let mut each = |key: &[u8], value: &[u8], _| {
+            assert_eq!(shown.insert(key.to_vec(), value.to_vec()), None, "a key is shown twice");
+        };
+        cursor = store.walk_at(at, cursor, &mut each)?;
+    }
+    Ok(shown)
+}
+
+fn found_at(store: &Store, at: Moment) -> Result<Contents, Error> {
+    let mut shown = Contents::new();
+    for key in first_contents().into_keys().chain([b"new".to_vec()]) {
+        store.get_at(at, &key, &mut |_, _, value| _ = shown.insert(key.clone(), value.to_vec()))?;
+    }
+    Ok(shown)
+}
+
+#[test]
+fn a_snapshot_shows_what_nobody_has_read_yet() {
+    for is_closed in [false, true] {
+        for show in [walked_at, found_at] {
+            let (store, journal) = opened(&filled(is_closed));
+            let at = store.take_snapshot().unwrap();
+            assert!(absent_bytes(&journal) > u64::from(KEY_COUNT) * 900, "the items are not in memory");
+            assert!(show(&store, at).unwrap() == first_contents());
+        }
+    }
+}
+
+#[test]
+fn a_snapshot_shows_what_was_there_before_it_was_written_over() {
+    for is_closed in [false, true] {
+        for show in [walked_at, found_at] {
+            let (store, journal) = opened(&filled(is_closed));
+            let at = store.take_snapshot().unwrap();
+            let changed = change(&store);
+            assert!(absent_bytes(&journal) > 0, "some items are not in memory");
+            assert!(show(&store, at).unwrap() == first_contents());
+            store.release_snapshot(at);
+            let later = store.take_snapshot().unwrap();
+            assert!(show(&store, later).unwrap() == changed);
+        }
+    }
+}
+
+#[test]
+fn a_snapshot_of_what_lacks_the_log_is_caught() {
+    let disk = filled(false).with_canary(Canary::LoadedWithoutRedo);
+    let journal = Journaled::open(disk.files(), options(), &|_| {}).unwrap();
+    let shown = HiKv::open(journal, HostDram).map(|store: Store| {
+        let at = store.take_snapshot().unwrap();
+        walked_at(&store, at)
+    });
+    assert!(!matches!(shown, Ok(Ok(shown)) if shown == first_contents()), "the twin was not caught");
+}
