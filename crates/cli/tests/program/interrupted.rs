@@ -1,11 +1,12 @@
 //! Commands that a signal ends: what was acknowledged is there afterwards.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Ended, Place, hikv};
+use crate::support::{Ended, Place, hikv, left_out};
 
 /// A load from a pipe that the test feeds, and the count of items that it says it has stored.
 struct Loading {
@@ -80,6 +81,46 @@ fn a_killed_load_loses_nothing_that_was_acknowledged() {
     place.run("check", &[""; 0]).succeeded();
     assert_holds(&place, 0..700);
     place.run_with_input("load", &["-"], b"later\titem\n").succeeded();
+    assert_holds(&place, 0..700);
+}
+
+/// The calls by which a journaled store is changed.
+const CALLS: &str = "pwrite64,fdatasync";
+
+/// A `put` that is killed at call number `number` of one of its threads; whether it came so far. None where strace cannot be had.
+fn killed_at(number: u32, place: &Place) -> Option<bool> {
+    let put = hikv("put", &place.store(), &["later", &number.to_string()]);
+    let mut traced = Command::new("strace");
+    traced.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("inject={CALLS}:signal=KILL:when={number}")]);
+    let Ok(ended) = traced.arg(put.get_program()).args(put.get_args()).output() else {
+        left_out("there is no strace");
+        return None;
+    };
+    let words = String::from_utf8_lossy(&ended.stderr);
+    if words.contains("strace: ") {
+        left_out(&format!("strace cannot watch: {words}"));
+        return None;
+    }
+    assert!(ended.status.success() || ended.status.signal() == Some(Signal::KILL.as_raw()), "{words}");
+    Some(!ended.status.success())
+}
+
+#[test]
+fn a_command_that_is_killed_at_any_write_or_sync_leaves_the_store_whole() {
+    let place = Place::new();
+    let mut loading = Loading::start(&place);
+    loading.feed(0..900);
+    loading.acknowledged(700);
+    loading.signal(Signal::KILL);
+    assert_eq!(loading.last_words().0, None, "killed");
+    for number in 1.. {
+        let Some(was_killed) = killed_at(number, &place) else { return };
+        if !was_killed {
+            assert_eq!(place.run("get", &["later"]).succeeded(), number.to_string().as_bytes());
+            break;
+        }
+    }
+    place.run("check", &["--deep"]).succeeded();
     assert_holds(&place, 0..700);
 }
 
