@@ -73,8 +73,8 @@ impl<F: File> Journaled<F> {
         options.check()?;
         let Files { base, log } = &files;
         let len_bytes = region_bytes.max(1).next_multiple_of(PAGE_BYTES);
-        let made = log.truncate().and_then(|()| log.sync()).and_then(|()| base.truncate());
-        made.map_err(JournalError::io(Which::Log, "empty"))?;
+        log.truncate().and_then(|()| log.sync()).map_err(JournalError::io(Which::Log, "empty"))?;
+        base.truncate().map_err(JournalError::io(Which::Base, "empty"))?;
         base.allocate(0..len_bytes).and_then(|()| base.sync()).map_err(JournalError::io(Which::Base, "allocate"))?;
         let slots = Slots { count: SEGMENT_COUNT, free: vec![1], recycled: FIRST_POSITION, ..Slots::default() };
         let header = Header {
