@@ -163,6 +163,7 @@ impl Drop for Turn<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
     use std::sync::atomic::AtomicU64;
     use std::thread;
 
@@ -171,16 +172,15 @@ mod tests {
     const WRITERS: u64 = 7;
     const WRITES: u64 = 5_000;
 
-    /// Writers who each want what they appended to be synced, by whomever. How many syncs there were.
-    fn run(pause: impl Fn(u64) + Sync) -> u64 {
+    /// Writers who each want what they appended to be synced, by whomever.
+    fn run(pause: impl Fn(u64) + Sync) {
         let (turns, appended, synced) = (Turns::default(), AtomicU64::new(0), AtomicU64::new(0));
-        let (syncing_count, sync_count) = (AtomicU64::new(0), AtomicU64::new(0));
+        let syncing_count = AtomicU64::new(0);
         let sync = || {
             assert!(syncing_count.fetch_add(1, Ordering::SeqCst) < LANE_COUNT, "there are so many lanes");
             let end = appended.load(Ordering::SeqCst);
             thread::yield_now();
             synced.fetch_max(end, Ordering::SeqCst);
-            sync_count.fetch_add(1, Ordering::SeqCst);
             syncing_count.fetch_sub(1, Ordering::SeqCst);
         };
         let write = || {
@@ -199,13 +199,33 @@ mod tests {
                 scope.spawn(move || write_often(writer));
             }
         });
-        sync_count.into_inner()
     }
 
     #[test]
-    fn everybody_is_served_and_one_sync_serves_many() {
-        let sync_count = run(|_| ());
-        assert!(sync_count < WRITERS * WRITES, "each had a sync of his own");
+    fn everybody_is_served() {
+        run(|_| ());
+    }
+
+    #[test]
+    fn one_sync_serves_all_who_joined_before_it() {
+        let (turns, synced, sync_count) = (Turns::default(), AtomicU64::new(0), AtomicU64::new(0));
+        let meeting = Barrier::new(WRITERS as usize);
+        let write = |round| {
+            let waiting = turns.join();
+            meeting.wait();
+            if let Some(_turn) = waiting.turn(|| synced.load(Ordering::SeqCst) >= round) {
+                synced.fetch_max(round, Ordering::SeqCst);
+                sync_count.fetch_add(1, Ordering::SeqCst);
+            }
+            meeting.wait();
+            assert_eq!(sync_count.load(Ordering::SeqCst), round);
+            meeting.wait();
+        };
+        thread::scope(|scope| {
+            for _ in 0..WRITERS {
+                scope.spawn(|| (1..=WRITES / 10).for_each(write));
+            }
+        });
     }
 
     #[test]

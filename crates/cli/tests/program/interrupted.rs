@@ -70,14 +70,20 @@ fn an_interrupted_load_wakes_from_its_input_and_closes_the_store() {
     }
 }
 
-#[test]
-fn a_killed_load_loses_nothing_that_was_acknowledged() {
+/// A store of which items 0 to 699 were acknowledged when its writer was killed.
+fn after_a_killed_load() -> Place {
     let place = Place::new();
     let mut loading = Loading::start(&place);
     loading.feed(0..900);
     loading.acknowledged(700);
     loading.signal(Signal::KILL);
     assert_eq!(loading.last_words().0, None, "killed");
+    place
+}
+
+#[test]
+fn a_killed_load_loses_nothing_that_was_acknowledged() {
+    let place = after_a_killed_load();
     place.run("check", &[""; 0]).succeeded();
     assert_holds(&place, 0..700);
     place.run_with_input("load", &["-"], b"later\titem\n").succeeded();
@@ -107,12 +113,7 @@ fn killed_at(number: u32, place: &Place) -> Option<bool> {
 
 #[test]
 fn a_command_that_is_killed_at_any_write_or_sync_leaves_the_store_whole() {
-    let place = Place::new();
-    let mut loading = Loading::start(&place);
-    loading.feed(0..900);
-    loading.acknowledged(700);
-    loading.signal(Signal::KILL);
-    assert_eq!(loading.last_words().0, None, "killed");
+    let place = after_a_killed_load();
     for number in 1.. {
         let Some(was_killed) = killed_at(number, &place) else { return };
         if !was_killed {
