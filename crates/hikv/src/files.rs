@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use engine::{Engine, HiKv, HostDram, hikv::Parameters};
 use heap::{Found, Region};
 use journal::{Acknowledger, Journaled, OsFile};
-use pmem::{Counted, Delayed, Durability, Latency, Medium, arch};
+use pmem::{Durability, Latency, Medium, PersistCounts, Probed, arch};
 use pmem_os::{MapOptions, Mapped, StoreLock, sync_dir};
 use uuid::Uuid;
 
@@ -236,12 +236,12 @@ pub(crate) fn start<M: Medium>(
     format: Option<Parameters>,
 ) -> Result<Opened, OpenError> {
     let latency = Latency { persist_ticks: ticks(options.persist_delay), read_ticks: ticks(options.read_delay) };
-    let is_delayed = latency != Latency { persist_ticks: 0, read_ticks: 0 };
-    let (engine, uuid) = match (is_delayed, options.count_persists) {
-        (false, false) => engine(medium, options, format),
-        (false, true) => engine(Counted::new(medium), options, format),
-        (true, false) => engine(Delayed::new(medium, latency), options, format),
-        (true, true) => engine(Counted::new(Delayed::new(medium, latency)), options, format),
+    let delays = (latency != Latency { persist_ticks: 0, read_ticks: 0 }).then_some(latency);
+    let counts = options.count_persists.then(PersistCounts::default);
+    // One type for every choice of probes: each medium that an engine is compiled for is a copy of the engine.
+    let (engine, uuid) = match (&delays, &counts) {
+        (None, None) => engine(medium, options, format),
+        _ => engine(Probed::with_probe(medium, (delays, counts)), options, format),
     }
     .map_err(OpenError::unusable(file))?;
     Ok(Opened { engine, identity: identity.with_uuid(uuid), journal: None, lock })

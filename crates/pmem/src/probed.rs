@@ -23,6 +23,65 @@ pub trait Probe: Send + Sync + 'static {
     }
 }
 
+/// A probe that may be left out.
+impl<P: Probe> Probe for Option<P> {
+    fn flushed(&self, span: Span) {
+        self.iter().for_each(|probe| probe.flushed(span));
+    }
+
+    fn streamed(&self, span: Span) {
+        self.iter().for_each(|probe| probe.streamed(span));
+    }
+
+    fn fenced(&self) {
+        self.iter().for_each(P::fenced);
+    }
+
+    fn waits(&self) {
+        self.iter().for_each(P::waits);
+    }
+
+    fn read(&self) {
+        self.iter().for_each(P::read);
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        self.as_ref()?.counts()
+    }
+}
+
+/// Two probes, told one after the other.
+impl<P: Probe, Q: Probe> Probe for (P, Q) {
+    fn flushed(&self, span: Span) {
+        self.0.flushed(span);
+        self.1.flushed(span);
+    }
+
+    fn streamed(&self, span: Span) {
+        self.0.streamed(span);
+        self.1.streamed(span);
+    }
+
+    fn fenced(&self) {
+        self.0.fenced();
+        self.1.fenced();
+    }
+
+    fn waits(&self) {
+        self.0.waits();
+        self.1.waits();
+    }
+
+    fn read(&self) {
+        self.0.read();
+        self.1.read();
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        self.0.counts().or_else(|| self.1.counts())
+    }
+}
+
 /// `M`, watched by `P`.
 #[derive(Debug)]
 pub struct Probed<M, P> {
