@@ -1,5 +1,6 @@
 //! The process runs out of files. The limit is the process' own, so this test has it for itself.
 
+#[path = "server/common.rs"]
 mod common;
 
 use std::fs::File;

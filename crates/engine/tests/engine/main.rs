@@ -1,0 +1,4 @@
+//! Engines with what stands beside the hash index: order, and a clock.
+
+mod expiry;
+mod order;

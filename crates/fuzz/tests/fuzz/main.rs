@@ -1,0 +1,4 @@
+//! The fuzz targets, for a short while.
+
+mod requests;
+mod slice;

@@ -1,0 +1,59 @@
+//! A store that nobody uses takes no processor time: its threads sleep until they are woken, and nothing wakes them.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hikv::{Options, Store};
+
+use crate::alone;
+
+const THREAD_COUNT: usize = 3;
+/// What is looked at: several times any period that a polling thread would choose.
+const WINDOW: Duration = Duration::from_secs(1);
+/// Long after the last write a thread may free what was left behind.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// How often each background thread of this process was given a processor, by the kernel's books.
+fn turns() -> Vec<u64> {
+    let tasks = fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
+    let workers = tasks.filter(|task| fs::read_to_string(task.join("comm")).unwrap().trim() == "hikv-worker");
+    let turns = |books: String| books.split_whitespace().nth(2).expect("three fields").parse().unwrap();
+    workers.map(|task| turns(fs::read_to_string(task.join("schedstat")).unwrap())).collect()
+}
+
+fn turns_in_a_window() -> u64 {
+    let before = turns();
+    assert_eq!(before.len(), THREAD_COUNT, "the threads are not found by their name");
+    // Nothing is waited for: this is the time that is looked at.
+    thread::sleep(WINDOW);
+    turns().iter().sum::<u64>() - before.iter().sum::<u64>()
+}
+
+fn busy_for_a_while() -> (tempfile::TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Options::new().background_threads(THREAD_COUNT).open(dir.path()).unwrap();
+    let key = |i: u32| i.to_be_bytes();
+    (0..20_000).for_each(|i| store.put(key(i % 5_000), [0; 100]).unwrap());
+    assert_eq!(store.ordered().unwrap().count::<&[u8]>(..).unwrap(), 5_000);
+    (0..20_000).for_each(|i| store.put(key(i % 7_000), [1; 100]).unwrap());
+    (dir, store)
+}
+
+fn come_to_rest() {
+    let start = Instant::now();
+    while turns_in_a_window() > 0 {
+        assert!(start.elapsed() < DEADLINE, "the background threads do not come to rest: {:?}", turns());
+    }
+}
+
+#[test]
+fn an_idle_store_takes_no_processor_time() {
+    let _turn = alone();
+    let (_dir, store) = busy_for_a_while();
+    come_to_rest();
+    // One thread sleeps until then.
+    store.put_with_ttl("late", "value", Duration::from_secs(3600)).unwrap();
+    come_to_rest();
+    drop(store);
+}

@@ -1,0 +1,141 @@
+//! Other processes: a second opener, and forked children.
+
+use std::env;
+use std::io::{BufRead, BufReader, Lines};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use hikv::{Error, OpenError, Store};
+
+use crate::bad_files::store::{Closed, ITEM_COUNT, assert_holds, assert_names};
+
+/// In a test that was started again: the store to hold, and whether for writing.
+const ROLE: &str = "HIKV_TEST_HOLDS";
+
+/// Another process that holds a store until it is told to stop or killed.
+struct Holder {
+    child: Child,
+    /// Kept open, so that the harness in the other process can write to its end.
+    _output: Lines<BufReader<ChildStdout>>,
+}
+
+impl Holder {
+    /// Starts `test` again to hold the store.
+    fn start(test: &str, store: &Path, kind: &str) -> Holder {
+        let mut command = Command::new(env::current_exe().unwrap());
+        command
+            .args([&format!("bad_files::processes::{test}"), "--exact", "--nocapture"])
+            .env(ROLE, format!("{kind}{}", store.display()));
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().ends_with("held")), "the other process did not get the store");
+        Holder { child, _output: lines }
+    }
+
+    fn name(&self) -> String {
+        format!("process {}", self.child.id())
+    }
+
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    fn stop(mut self) {
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+/// Where the test was started as the other process: holds the store until its standard input ends.
+#[expect(clippy::print_stdout, reason = "the test that started this one waits for it")]
+fn hold_if_started_for_it() -> bool {
+    let Ok(role) = env::var(ROLE) else { return false };
+    let (kind, path) = role.split_at(1);
+    let store = if kind == "w" { Store::open(path) } else { Store::open_read_only(path) }.unwrap();
+    store.len().unwrap();
+    println!("held");
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+    true
+}
+
+fn assert_locked(error: &OpenError, store: &Closed, holder: &str) {
+    assert!(matches!(error, OpenError::Locked { .. }), "{error}");
+    assert_names(error, &store.path(), &["in use by", holder]);
+}
+
+#[test]
+fn a_second_process_is_told_who_holds_the_store() {
+    if hold_if_started_for_it() {
+        return;
+    }
+    const TEST: &str = "processes::a_second_process_is_told_who_holds_the_store";
+    let store = Closed::new();
+    let writer = Holder::start(TEST, &store.path(), "w");
+    assert_locked(&Store::open(store.path()).unwrap_err(), &store, &writer.name());
+    assert_locked(&Store::open_read_only(store.path()).unwrap_err(), &store, &writer.name());
+    writer.kill();
+    store.assert_whole();
+    let reader = Holder::start(TEST, &store.path(), "r");
+    assert_holds(&Store::open_read_only(store.path()).unwrap(), 0..ITEM_COUNT);
+    assert_locked(&Store::open(store.path()).unwrap_err(), &store, &format!("{} (", reader.name()));
+    reader.stop();
+    store.assert_whole();
+}
+
+#[test]
+fn a_second_opening_by_the_same_process_is_refused() {
+    let store = Closed::new();
+    let first = Store::open(store.path()).unwrap();
+    assert_locked(&Store::open(store.path()).unwrap_err(), &store, "this process itself");
+    drop(first.clone());
+    assert_locked(&Store::open_read_only(store.path()).unwrap_err(), &store, "this process itself");
+    drop(first);
+    store.assert_whole();
+}
+
+/// The exit code of a child that ran `act`.
+fn forked(act: impl FnOnce() -> bool) -> i32 {
+    // SAFETY: the child calls the store, which takes no lock before it notices the fork, and leaves without unwinding.
+    let pid = unsafe { libc::fork() };
+    assert!(pid >= 0, "fork: {}", std::io::Error::last_os_error());
+    if pid == 0 {
+        let code = if act() { 42 } else { 1 };
+        // SAFETY: leaves at once; no destructor of the parent's runs in the child.
+        unsafe { libc::_exit(code) }
+    }
+    let mut status = 0;
+    // SAFETY: the child is ours and `status` lives through the call.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    assert!(libc::WIFEXITED(status), "the child was killed by signal {}", libc::WTERMSIG(status));
+    libc::WEXITSTATUS(status)
+}
+
+fn is_forked<T>(result: Result<T, Error>) -> bool {
+    matches!(result, Err(Error::Forked))
+}
+
+#[test]
+fn a_forked_child_gets_an_error_and_disturbs_nothing() {
+    let store = Closed::new();
+    let open = Store::open(store.path()).unwrap();
+    let mut inherited = Some(open.clone());
+    let code = forked(|| {
+        let child = inherited.take().expect("it was cloned for the child");
+        let refused = is_forked(child.get(b"key"))
+            && is_forked(child.put(b"key", b"value"))
+            && is_forked(child.delete(b"key"))
+            && is_forked(child.len())
+            && is_forked(child.clear())
+            && is_forked(child.verify(|_| {}));
+        refused && is_forked(child.close())
+    });
+    assert_eq!(code, 42);
+    assert_eq!(Error::Forked.to_string(), "the store was opened before a fork: open it anew in the child process");
+    assert_holds(&open, 0..ITEM_COUNT);
+    open.put("after the fork", "1").unwrap();
+    open.delete("after the fork").unwrap();
+    assert_locked(&Store::open(store.path()).unwrap_err(), &store, "this process itself");
+    drop((open, inherited));
+    store.assert_whole();
+}

@@ -1,0 +1,264 @@
+//! Repairs: everything comes back that is not itself damaged, and nothing that was replaced or deleted.
+
+use hikv::OpenError;
+use hikv::repair::{RepairError, Weight};
+
+use crate::bad_files::aged::{Aged, EXTENT_ITEM, End, IMAGE_WORD, ITEM_HEADER_BYTES, SEGMENT, Salvaged, UNIT, key};
+
+const ENDS: [End; 2] = [End::Closed, End::Killed];
+/// Enough for segments that were split, and for old ones.
+const MANY: usize = 2_500;
+const FEW: usize = 600;
+/// Rounds of random damage for each end.
+const ROUND_COUNT: usize = 100;
+const COPIES: [usize; 2] = [0, 4_096];
+const DEAD: u64 = 4;
+const LIVE: u64 = 2;
+
+#[test]
+fn a_whole_store_is_copied_and_nothing_is_found() {
+    for end in ENDS {
+        let store = Aged::new(MANY, end);
+        assert!(store.segments(LIVE).len() > 2 && !store.segments(DEAD).is_empty(), "segments were split");
+        assert_eq!(store.assert_salvaged(&store.bytes, &[]).findings, []);
+    }
+}
+
+#[test]
+fn damaged_superblocks_are_mended_from_each_other() {
+    let store = Aged::new(FEW, End::Killed);
+    for at in [0, 8, 33, 40, 57, 73] {
+        for copy in COPIES {
+            let salvaged = store.assert_salvaged(&store.flipped(copy + at, 3), &[]);
+            assert_eq!((salvaged.report.mended_count, salvaged.report.doubtful_count), (1, 0), "{salvaged:?}");
+        }
+        // Both: the same bit, and quite different bytes.
+        let same = store.altered(|bytes| COPIES.iter().for_each(|copy| bytes[copy + at] ^= 16));
+        let others = store.altered(|bytes| {
+            bytes[at..at + 3].fill(0xA5);
+            bytes[COPIES[1] + 76 - at - 3..][..3].fill(0x5A);
+        });
+        for both in [same, others] {
+            let salvaged = store.assert_salvaged(&both, &[]);
+            assert_eq!((salvaged.report.mended_count, salvaged.report.doubtful_count), (2, 0), "{salvaged:?}");
+        }
+    }
+}
+
+#[test]
+fn without_a_superblock_items_are_taken_by_their_checksums_and_that_is_told() {
+    for end in ENDS {
+        let store = Aged::new(MANY, end);
+        let zeroed = store.altered(|bytes| COPIES.iter().for_each(|copy| bytes[*copy..copy + 128].fill(0)));
+        let salvaged = store.assert_salvaged(&zeroed, &[]);
+        assert!(salvaged.findings.iter().any(|found| found.weight == Weight::Doubtful && found.what.contains("seed")));
+    }
+}
+
+#[test]
+fn damaged_words_of_the_head_cost_nothing() {
+    for end in ENDS {
+        let store = Aged::new(MANY, end);
+        for at in [8_192, 8_256, 8_320, IMAGE_WORD, 16_384 + 24] {
+            for bit in [0, 9, 33, 50] {
+                let salvaged = store.assert_salvaged(&store.flipped(at, bit), &[]);
+                let told = end == End::Closed || at != IMAGE_WORD;
+                assert!(!told || salvaged.report.mended_count > 0, "{at:#x}, bit {bit}");
+            }
+        }
+        let head = store.altered(|bytes| bytes[..UNIT].fill(0));
+        store.assert_salvaged(&head, &[]);
+    }
+}
+
+#[test]
+fn a_damaged_image_costs_nothing() {
+    let store = Aged::new(FEW, End::Closed);
+    let image = (pmem::unseal(store.word(IMAGE_WORD)).unwrap() & 0xFF_FFFF) as usize * UNIT + EXTENT_ITEM;
+    for at in [0, 12, 60, 64, 200] {
+        store.assert_salvaged(&store.flipped(image + at, 2), &[]);
+    }
+}
+
+#[test]
+fn a_damaged_chunk_header_costs_nothing() {
+    for end in ENDS {
+        let store = Aged::new(MANY, end);
+        let chunks = store.chunks();
+        assert!(chunks.len() > 4);
+        for (at, _) in chunks {
+            for bit in [1, 34, 60] {
+                let salvaged = store.assert_salvaged(&store.flipped(at, bit), &[]);
+                assert!(salvaged.findings.iter().any(|found| found.offset == at as u64), "{salvaged:?}");
+            }
+        }
+        let all = store.altered(|bytes| store.chunks().iter().for_each(|(at, _)| bytes[*at..at + 8].fill(0)));
+        store.assert_salvaged(&all, &[]);
+    }
+}
+
+#[test]
+fn a_damaged_segment_header_costs_nothing_and_wakes_no_dead_segment() {
+    for end in ENDS {
+        let store = Aged::new(MANY, end);
+        for segment in store.segments(LIVE).into_iter().chain(store.segments(DEAD)) {
+            for (at, bit) in [(0, 0), (0, 20), (8, 0)] {
+                store.assert_salvaged(&store.flipped(segment + at, bit), &[]);
+            }
+            for (len, byte) in [(8, 0), (64, 0), (64, 0xFF)] {
+                store.assert_salvaged(&store.altered(|bytes| bytes[segment..segment + len].fill(byte)), &[]);
+            }
+        }
+    }
+}
+
+#[test]
+fn segments_whose_chunk_and_headers_are_damaged_are_found_by_their_entries() {
+    for end in ENDS {
+        let store = Aged::new(MANY, end);
+        let (chunk, _) = *store.chunks().iter().find(|(_, word)| word >> 32 == 3).unwrap();
+        for segment in store.segments(LIVE) {
+            let both = store.altered(|bytes| {
+                bytes[chunk] ^= 1;
+                bytes[segment + 1] ^= 1;
+            });
+            store.assert_salvaged(&both, &[]);
+        }
+    }
+}
+
+#[test]
+fn a_damaged_signature_is_mended() {
+    for end in ENDS {
+        let store = Aged::new(FEW, end);
+        for (signature, _) in store.entries().into_iter().step_by(37) {
+            for byte in [0, 3, 7] {
+                let salvaged = store.assert_salvaged(&store.altered(|bytes| bytes[signature + byte] ^= 0x5A), &[]);
+                assert_eq!(salvaged.report.mended_count, 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_damaged_position_costs_its_item_and_nothing_where_the_image_knows_better() {
+    for end in ENDS {
+        let store = Aged::new(FEW, end);
+        let mut older_count = 0;
+        for (_, position) in store.entries().into_iter().step_by(97) {
+            for bit in (0..64).step_by(3) {
+                let salvaged = Salvaged::from(&store.flipped(position, bit)).unwrap();
+                // Where no image tells, one that leads to an older value of its own key cannot be told from the truth.
+                if end == End::Killed && store.false_count(&salvaged) == 1 {
+                    older_count += 1;
+                    continue;
+                }
+                store.assert_true(&salvaged);
+                let missing_count = store.items.len() - salvaged.items.len();
+                // A bit that says 'deleted' cannot be told from the truth, and class and marks are not needed.
+                let is_told = bit < 48;
+                assert_eq!(salvaged.report.lost_count as usize, if is_told { missing_count } else { 0 });
+                assert!(missing_count <= usize::from(end == End::Killed), "bit {bit}: {salvaged:?}");
+            }
+        }
+        assert!(older_count <= 3, "{older_count} flips led to an older value of the same key");
+    }
+}
+
+#[test]
+fn a_damaged_item_is_lost_and_no_other() {
+    for end in ENDS {
+        let store = Aged::new(FEW, end);
+        let places = store.places();
+        for i in [1, 251, 499, 598] {
+            let at = places[&key(i)];
+            for bit in [0, 35, 50, 70, 100] {
+                store.assert_salvaged(&store.flipped(at, bit), &[key(i)]);
+            }
+            let key_damaged = store.assert_salvaged(&store.flipped(at + ITEM_HEADER_BYTES + 4, 1), &[key(i)]);
+            assert!(key_damaged.findings[0].key.is_none() && key_damaged.findings[0].what.contains("signature"));
+            let value_damaged = store.assert_salvaged(&store.flipped(at + ITEM_HEADER_BYTES + 25, 1), &[key(i)]);
+            assert_eq!(value_damaged.findings[0].key, Some(key(i)));
+        }
+    }
+}
+
+#[test]
+fn a_truncated_file_gives_what_is_left_of_it() {
+    for end in ENDS {
+        let store = Aged::new(FEW, end);
+        let segments_end = store.segments(LIVE).into_iter().max().unwrap() + SEGMENT;
+        let places = store.places();
+        for len in (segments_end..store.bytes.len()).step_by(150_001).chain([store.bytes.len() - 1]) {
+            let salvaged = Salvaged::from(&store.bytes[..len]).unwrap();
+            store.assert_true(&salvaged);
+            // A tail shorter than a page is left out.
+            let left = len - len % 4_096;
+            let is_left = |key: &Vec<u8>| places[key] + ITEM_HEADER_BYTES + key.len() + store.items[key].len() <= left;
+            let left_count = store.items.keys().filter(|key| is_left(key)).count();
+            assert_eq!(salvaged.items.len(), left_count, "cut to {len} bytes");
+            assert_eq!(salvaged.report.lost_count as usize, store.items.len() - left_count, "cut to {len} bytes");
+        }
+    }
+}
+
+#[test]
+fn a_file_without_any_segment_gives_nothing_and_makes_nothing() {
+    let store = Aged::new(FEW, End::Closed);
+    for len in [4_096, 8_192, UNIT, UNIT + SEGMENT] {
+        let error = Salvaged::from(&store.bytes[..len]).unwrap_err();
+        assert!(matches!(error, RepairError::From(OpenError::Unusable { .. })), "{error}");
+        assert!(error.to_string().contains("nothing can be salvaged"), "{error}");
+    }
+    assert!(matches!(Salvaged::from(&store.bytes[..100]).unwrap_err(), RepairError::From(OpenError::Map(_))));
+    assert!(Salvaged::from(&b"no store at all. ".repeat(100_000)).is_err());
+}
+
+#[test]
+fn a_longer_file_is_no_damage() {
+    let store = Aged::new(FEW, End::Killed);
+    let longer = store.altered(|bytes| bytes.extend([0xEE; 100_000]));
+    assert_eq!(store.assert_salvaged(&longer, &[]).findings, []);
+}
+
+#[test]
+fn a_newer_format_is_no_damage_and_refused() {
+    let store = Aged::new(FEW, End::Killed);
+    let newer = store.altered(|bytes| COPIES.iter().for_each(|copy| bytes[copy + 8] = 7));
+    assert!(Salvaged::from(&newer).unwrap_err().to_string().contains("format 7"));
+}
+
+/// Flips bits all over the used part of the region.
+#[test]
+fn whatever_bits_are_flipped_what_is_salvaged_is_true() {
+    for end in ENDS {
+        let store = Aged::new(FEW, end);
+        let mut random = fastrand::Rng::with_seed(7);
+        let segments = store.segments(LIVE);
+        let (mut item_count, mut lost_count, mut refused_count) = (0, 0, 0);
+        for round in 0..ROUND_COUNT {
+            let bytes = store.altered(|bytes| {
+                for _ in 0..random.usize(1..40) {
+                    // Every other one where it hurts.
+                    let at = match random.u8(..4) {
+                        0 => segments[random.usize(..segments.len())] + random.usize(..SEGMENT),
+                        1 => random.usize(..UNIT / 2),
+                        _ => random.usize(..bytes.len()),
+                    };
+                    bytes[at] ^= 1 << random.u8(..8);
+                }
+            });
+            match Salvaged::from(&bytes) {
+                Ok(salvaged) => {
+                    store.assert_true(&salvaged);
+                    item_count += salvaged.items.len();
+                    lost_count += salvaged.report.lost_count;
+                }
+                Err(RepairError::From(OpenError::Unusable { .. })) => refused_count += 1,
+                Err(error) => panic!("round {round}: {error}"),
+            }
+        }
+        assert!(lost_count > 0 && refused_count < 5, "{lost_count} lost, {refused_count} refused");
+        assert!(item_count > ROUND_COUNT / 25 * 24 * store.items.len(), "{item_count} items");
+    }
+}

@@ -1,0 +1,85 @@
+//! Damage to the hash index.
+
+use hikv::{Damage, Store};
+
+use crate::bad_files::store::{Closed, ITEM_COUNT, key, verify};
+
+/// The one segment of a new store of one partition: the first slot of the first chunk.
+const SEGMENT: usize = 65_536 + 16_384;
+const SEGMENT_BYTES: usize = 16_384;
+const HEADER_BYTES: usize = 64;
+
+#[test]
+fn flipped_bits_of_a_segment_header_are_refused() {
+    let store = Closed::new();
+    let whole = store.bytes();
+    for at in [0, 1, 2, 5, 7, 8, 14] {
+        store.flip(SEGMENT + at);
+        store.assert_refused(&["store.hikv", "damaged", &format!("{SEGMENT:#x}"), "segment"]);
+        store.alter(|bytes| bytes.clone_from(&whole));
+    }
+    store.assert_whole();
+}
+
+#[test]
+fn a_partition_without_a_segment_is_refused() {
+    let store = Closed::new();
+    store.alter(|bytes| bytes[SEGMENT..SEGMENT + HEADER_BYTES].fill(0));
+    store.assert_refused(&["store.hikv", "damaged", "no segment"]);
+}
+
+#[test]
+fn a_flipped_bit_of_a_split_record_is_refused() {
+    let store = Closed::new();
+    store.flip(16_384 + 24);
+    store.assert_refused(&["store.hikv", "damaged", "0x4000", "split record"]);
+}
+
+/// The bytes of some entries in use: signature and position.
+fn entries(region: &[u8]) -> Vec<(usize, usize)> {
+    let lines = (SEGMENT + HEADER_BYTES..SEGMENT + SEGMENT_BYTES).step_by(64);
+    let slots = lines.flat_map(|line| (0..4).map(move |i| (line + i * 8, line + 32 + i * 8)));
+    slots.filter(|&(_, position)| region[position..position + 6] != [0; 6]).collect()
+}
+
+/// What verifying finds after `at` was changed by `flip`, which no operation may panic over.
+fn damage_after(store: &Closed, at: usize, flip: u8) -> Vec<Damage> {
+    let whole = store.bytes();
+    store.alter(|bytes| bytes[at] ^= flip);
+    let open = Store::open(store.path()).unwrap();
+    (0..ITEM_COUNT).for_each(|i| {
+        let _ = open.get(key(i));
+    });
+    let report = verify(&open);
+    drop(open);
+    store.alter(|bytes| bytes.clone_from(&whole));
+    report.damage
+}
+
+#[test]
+fn a_flipped_bit_of_a_signature_is_found() {
+    let store = Closed::new();
+    for (signature, _) in entries(&store.bytes()).into_iter().step_by(29) {
+        for byte in [0, 4, 7] {
+            let damage = damage_after(&store, signature + byte, 0x10);
+            assert!(damage.iter().any(|damage| damage.what.contains("signature") || damage.what.contains("search")));
+        }
+    }
+}
+
+#[test]
+fn a_flipped_bit_of_an_offset_is_found() {
+    let store = Closed::new();
+    for (_, position) in entries(&store.bytes()).into_iter().step_by(29) {
+        for byte in 0..6 {
+            assert_ne!(damage_after(&store, position + byte, 0x10), vec![], "byte {byte} of {position:#x}");
+        }
+    }
+}
+
+#[test]
+fn an_entry_of_no_size_class_is_found() {
+    let store = Closed::new();
+    let (_, position) = entries(&store.bytes())[0];
+    assert_ne!(damage_after(&store, position + 7, 0x10), vec![]);
+}

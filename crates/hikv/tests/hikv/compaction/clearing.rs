@@ -1,0 +1,84 @@
+//! What `clear` leaves is given back, a store that is read is left alone, and one that was copied with more holes is whole.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, MetadataExt};
+
+use hikv::{Error, MediumError, Options, Store};
+
+use crate::compaction::{allocated_bytes, assert_sound, place, wait_until};
+
+fn filled(options: &Options, place: &tempfile::TempDir) -> Store {
+    let store = options.open(place.path()).unwrap();
+    for number in 0..20_000u64 {
+        store.put(number.to_be_bytes(), [7; 1_500]).unwrap();
+    }
+    store.put("large", vec![7; 5 << 20]).unwrap();
+    store
+}
+
+#[test]
+fn a_cleared_store_gives_its_space_back() {
+    let place = place();
+    let store = filled(&Options::new(), &place);
+    assert!(allocated_bytes(&store) > 30 << 20);
+    store.clear().unwrap();
+    wait_until("space given back", || allocated_bytes(&store) < 10 << 20);
+    store.put("again", "1").unwrap();
+    assert_eq!(store.len().unwrap(), 1);
+}
+
+#[test]
+fn without_a_threshold_space_is_given_back_by_request_alone() {
+    let place = place();
+    let store = filled(&Options::new().compact_above(None), &place);
+    store.clear().unwrap();
+    assert!(allocated_bytes(&store) > 30 << 20);
+    store.compact(|_| {}).unwrap();
+    assert!(allocated_bytes(&store) < 10 << 20);
+}
+
+#[test]
+fn a_store_that_is_read_is_not_compacted() {
+    let place = place();
+    filled(&Options::new(), &place).close().unwrap();
+    let store = Store::open_read_only(place.path()).unwrap();
+    assert!(matches!(store.compact(|_| {}), Err(Error::Medium(MediumError::ReadOnly))));
+}
+
+#[test]
+fn a_ratio_below_one_is_refused() {
+    let place = place();
+    for ratio in [0.9, f64::NAN, f64::INFINITY] {
+        let refused = Options::new().compact_above(ratio).open(place.path()).unwrap_err();
+        assert!(refused.to_string().contains(&ratio.to_string()), "{refused}");
+    }
+}
+
+const PAGE_BYTES: usize = 4_096;
+
+/// Copies what is not zero: a page of zeros becomes a hole, wherever it is.
+fn copy_sparsely(from: &std::path::Path, to: &std::path::Path) {
+    let bytes = fs::read(from).unwrap();
+    let copy = File::create_new(to).unwrap();
+    copy.set_len(bytes.len() as u64).unwrap();
+    for (page, content) in bytes.chunks(PAGE_BYTES).enumerate().filter(|(_, content)| content.iter().any(|&b| b != 0)) {
+        copy.write_all_at(content, (page * PAGE_BYTES) as u64).unwrap();
+    }
+}
+
+/// Values of zeros, and slots that were never used: holes within chunks, which are filled when the copy is opened.
+#[test]
+fn a_sparse_copy_is_whole_and_has_space_where_it_stores() {
+    let (place, other) = (place(), crate::compaction::place());
+    let options = Options::new().compact_above(None);
+    let store = filled(&options, &place);
+    (0..20_000u64).step_by(2).for_each(|number| store.put(number.to_be_bytes(), [0; 9_000]).unwrap());
+    store.compact(|_| {}).unwrap();
+    store.close().unwrap();
+    copy_sparsely(&place.path().join("store.hikv"), &other.path().join("store.hikv"));
+    let copied_bytes = fs::metadata(other.path().join("store.hikv")).map(|found| found.blocks() * 512).unwrap();
+    let copy = options.open(other.path()).unwrap();
+    assert!(allocated_bytes(&copy) > copied_bytes + (10 << 20), "holes in chunks were left");
+    (0..20_000u64).for_each(|number| copy.put(number.to_be_bytes(), [7; 1_500]).unwrap());
+    assert_sound(&copy);
+}

@@ -1,0 +1,103 @@
+//! Images: where they lie, and how they are packed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use tempfile::TempDir;
+
+/// A value's length and CRC-32C.
+pub(crate) type Summary = (usize, u32);
+/// The items that an image holds, by key.
+pub(crate) type Items = BTreeMap<Vec<u8>, Summary>;
+
+/// A store of some version.
+pub(crate) struct Image {
+    pub(crate) version: String,
+    pub(crate) region: Vec<u8>,
+    pub(crate) items: Items,
+}
+
+pub(crate) const REGION_NAME: &str = "store.hikv";
+
+/// The directory of all images.
+pub(crate) fn home() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hikv/golden")
+}
+
+/// The name of this program's format version.
+pub(crate) fn present_version() -> String {
+    format!("v{}.{}", heap::FORMAT_MAJOR, heap::FORMAT_MINOR)
+}
+
+/// Every image; there is one at least.
+pub(crate) fn images() -> Vec<Image> {
+    let entries = fs::read_dir(home()).unwrap().map(|entry| entry.unwrap().path());
+    let images: Vec<Image> = entries.filter(|path| path.is_dir()).map(|path| load(&path)).collect();
+    assert!(!images.is_empty(), "there are no images");
+    images
+}
+
+fn load(dir: &Path) -> Image {
+    let text = String::from_utf8(unpacked(&dir.join("items.tsv.gz"))).unwrap();
+    Image {
+        version: dir.file_name().unwrap().to_string_lossy().into_owned(),
+        region: unpacked(&dir.join("store.hikv.gz")),
+        items: text.lines().map(parse_line).collect(),
+    }
+}
+
+/// Writes an image; the directory must be new.
+pub(crate) fn save(dir: &Path, region: &[u8], items: &Items) {
+    fs::create_dir(dir).unwrap_or_else(|error| panic!("an image is never replaced: {}: {error}", dir.display()));
+    fs::write(dir.join("store.hikv.gz"), packed(region)).unwrap();
+    let text: String = items.iter().map(line).collect();
+    fs::write(dir.join("items.tsv.gz"), packed(text.as_bytes())).unwrap();
+}
+
+fn line((key, (len, checksum)): (&Vec<u8>, &Summary)) -> String {
+    let digits: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{digits}\t{len}\t{checksum:08x}\n")
+}
+
+fn parse_line(line: &str) -> (Vec<u8>, Summary) {
+    let [digits, len, checksum] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("the line {line}") };
+    let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+    let key = (0..digits.len()).step_by(2).map(byte).collect();
+    (key, (len.parse().unwrap(), u32::from_str_radix(checksum, 16).unwrap()))
+}
+
+/// What the list of items says of a value.
+pub(crate) fn summary(value: &[u8]) -> Summary {
+    (value.len(), pmem::crc32c(0, value))
+}
+
+/// A store that holds this region.
+pub(crate) fn unpack(region: &[u8]) -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join(REGION_NAME), region).unwrap();
+    fs::write(dir.path().join("lock"), "").unwrap();
+    dir
+}
+
+/// The region of the store in a directory.
+pub(crate) fn region_of(dir: &Path) -> Vec<u8> {
+    fs::read(dir.join(REGION_NAME)).unwrap()
+}
+
+fn packed(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn unpacked(path: &Path) -> Vec<u8> {
+    let file = fs::File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut bytes = Vec::new();
+    GzDecoder::new(file).read_to_end(&mut bytes).unwrap();
+    bytes
+}

@@ -1,0 +1,95 @@
+//! Stores that earlier releases made, kept as they were: each opens, holds what it held, and can be written.
+//!
+//! An image is two files in a directory named after its format version: `store.hikv.gz`, the region, and `items.tsv.gz`,
+//! a line for each item: the key in hexadecimal, the value's length and its CRC-32C. The image of a new version is made
+//! with `cargo test -p hikv --test hikv make_an_image -- --ignored`.
+
+mod image;
+mod make;
+
+use std::ops::ControlFlow;
+
+use hikv::{Limits, Store, WriteBatch};
+use image::{Image, Items, images, summary};
+
+/// What the store holds is exactly what the image's list says, by lookup and by walk.
+fn assert_holds(store: &Store, items: &Items) {
+    for (key, expected) in items {
+        let found = store.get_with(key, summary).unwrap();
+        assert_eq!(found.as_ref(), Some(expected), "key {key:?}");
+    }
+    let mut walked = Items::new();
+    let walk = store.for_each(|key, value| {
+        assert!(walked.insert(key.to_vec(), summary(value)).is_none(), "key {key:?} was shown twice");
+        ControlFlow::Continue(())
+    });
+    walk.unwrap();
+    assert!(walked == *items, "the walk shows other items");
+    assert_eq!(store.len().unwrap(), items.len() as u64);
+}
+
+fn assert_sound(store: &Store, items: &Items) {
+    let report = store.verify(|_| {}).unwrap();
+    assert_eq!((report.items, report.damage), (items.len() as u64, vec![]));
+}
+
+#[test]
+fn this_version_has_an_image() {
+    let version = image::present_version();
+    assert!(images().iter().any(|image| image.version == version), "there is no image of {version}");
+}
+
+#[test]
+fn images_are_read_without_a_change() {
+    for Image { version, region, items } in images() {
+        let dir = image::unpack(&region);
+        let store = Store::open_read_only(dir.path()).unwrap_or_else(|error| panic!("{version}: {error}"));
+        assert_holds(&store, &items);
+        assert_sound(&store, &items);
+        drop(store);
+        assert!(image::region_of(dir.path()) == region, "{version} was changed by reading");
+    }
+}
+
+#[test]
+fn images_can_be_written() {
+    for Image { version, region, mut items } in images() {
+        let dir = image::unpack(&region);
+        let store = Store::open(dir.path()).unwrap_or_else(|error| panic!("{version}: {error}"));
+        assert_holds(&store, &items);
+        let keys: Vec<_> = items.keys().cloned().collect();
+        for (i, key) in keys.iter().enumerate() {
+            match i % 3 {
+                0 => assert!(store.delete(key).unwrap() && items.remove(key).is_some()),
+                1 => put(&store, &mut items, key, &[i as u8; 900]),
+                _ => put(&store, &mut items, &[key, &b" again"[..]].concat()[..key.len().min(60_000) + 6], b"new"),
+            }
+        }
+        write_batch(&store, &mut items, keys.iter().step_by(4));
+        drop(store);
+        let store = Store::open(dir.path()).unwrap();
+        assert_holds(&store, &items);
+        assert_sound(&store, &items);
+        store.clear().unwrap();
+        assert_holds(&store, &Items::new());
+    }
+}
+
+fn put(store: &Store, items: &mut Items, key: &[u8], value: &[u8]) {
+    store.put(key, value).unwrap();
+    items.insert(key.to_vec(), summary(value));
+}
+
+fn write_batch<'a>(store: &Store, items: &mut Items, keys: impl Iterator<Item = &'a Vec<u8>>) {
+    let mut batch = WriteBatch::new();
+    for (i, key) in keys.take(Limits::BATCH_OP_COUNT_MAX).enumerate() {
+        if i % 2 == 0 {
+            batch.delete(key);
+            items.remove(key);
+        } else {
+            batch.put(key, b"in a batch");
+            items.insert(key.clone(), summary(b"in a batch"));
+        }
+    }
+    store.write(&batch).unwrap();
+}

@@ -1,0 +1,126 @@
+//! Logs that are cut, flipped, mixed up or gone.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+
+use hikv::{OpenError, Options, Store};
+use journal::layout::{FRAME_HEADER_BYTES, FRAMES_START_BYTES};
+
+use crate::journaled::{Place, buffered, copied};
+
+const ITEM_COUNT: u32 = 100;
+const SEGMENT_BYTES: usize = 4 << 20;
+
+/// A store whose log has all of its items, one a frame, as a killed process leaves it.
+fn left_by_a_killed_process() -> Place {
+    let place = Place::new();
+    let store = place.open(&buffered());
+    (0..ITEM_COUNT).for_each(|i| store.put(i.to_le_bytes(), [i as u8; 100]).unwrap());
+    copied(&place)
+}
+
+/// How many of the items are there; they are the first ones.
+fn item_count(place: &Place) -> u32 {
+    let store = place.open(&buffered());
+    let count = (0..ITEM_COUNT).take_while(|i| store.contains(i.to_le_bytes()).unwrap()).count() as u32;
+    assert!((count..ITEM_COUNT).all(|i| !store.contains(i.to_le_bytes()).unwrap()), "an item without those before it");
+    assert_eq!(store.len().unwrap(), u64::from(count));
+    assert_eq!(store.verify(|_| {}).unwrap().damage, []);
+    store.put("after", "all").unwrap();
+    count
+}
+
+/// Where frames lie in the newest segment.
+fn frames(place: &Place) -> Vec<usize> {
+    let log = fs::read(place.log()).unwrap();
+    let is_newest = |start: &usize| log[start + FRAMES_START_BYTES as usize + 4..][..4] != [0; 4];
+    let start = (0..log.len()).step_by(SEGMENT_BYTES).rev().find(is_newest).unwrap();
+    let mut at = start + FRAMES_START_BYTES as usize;
+    let mut frames = Vec::new();
+    while let len @ 1.. = u32::from_le_bytes(log[at + 4..][..4].try_into().unwrap()) as usize {
+        frames.push(at);
+        at += FRAME_HEADER_BYTES + len;
+    }
+    frames
+}
+
+fn flip(place: &Place, at: usize) {
+    let log = File::options().read(true).write(true).open(place.log()).unwrap();
+    let mut byte = [0];
+    log.read_exact_at(&mut byte, at as u64).unwrap();
+    log.write_all_at(&[byte[0] ^ 1], at as u64).unwrap();
+}
+
+#[test]
+fn a_log_is_replayed_up_to_its_first_damaged_frame() {
+    let whole = left_by_a_killed_process();
+    let all = frames(&whole);
+    assert!(all.len() >= ITEM_COUNT as usize, "{} frames", all.len());
+    let mut counts = Vec::new();
+    for (i, &at) in all.iter().enumerate().step_by(7) {
+        let damaged = copied(&whole);
+        flip(&damaged, at + i % FRAME_HEADER_BYTES + FRAME_HEADER_BYTES * (i % 2));
+        counts.push(item_count(&damaged));
+    }
+    assert!(counts.is_sorted() && counts[0] == 0 && *counts.last().unwrap() > ITEM_COUNT / 2, "{counts:?}");
+    assert_eq!(item_count(&whole), ITEM_COUNT);
+}
+
+fn refused(place: &Place, words: &[&str]) {
+    let before = ["store.hikv", "journal.hikv"].map(|name| fs::read(place.path().join(name)).unwrap());
+    for error in [Store::open(place.path()).unwrap_err(), Store::open_read_only(place.path()).unwrap_err()] {
+        assert!(matches!(error, OpenError::Journal { .. } | OpenError::Io { .. }), "{error:?}");
+        let text = error.to_string();
+        for word in ["journal.hikv"].iter().chain(words) {
+            assert!(text.contains(word), "'{word}' is missing: {text}");
+        }
+    }
+    assert!(before == ["store.hikv", "journal.hikv"].map(|name| fs::read(place.path().join(name)).unwrap()));
+}
+
+#[test]
+fn a_log_without_a_header_is_refused() {
+    let place = left_by_a_killed_process();
+    let log_bytes = fs::metadata(place.log()).unwrap().len();
+    let log = File::options().write(true).open(place.log()).unwrap();
+    (0..log_bytes).step_by(SEGMENT_BYTES).for_each(|start| log.write_all_at(&[0; 64], start).unwrap());
+    refused(&place, &["never finished"]);
+    fs::write(place.log(), "").unwrap();
+    refused(&place, &["never finished"]);
+}
+
+#[test]
+fn a_journal_of_a_newer_version_is_refused() {
+    let place = left_by_a_killed_process();
+    let log = File::options().read(true).write(true).open(place.log()).unwrap();
+    for start in [0, SEGMENT_BYTES as u64] {
+        let mut header = [0; 72];
+        log.read_exact_at(&mut header, start).unwrap();
+        header[8] = 9;
+        let checksum = pmem::crc32c(0, &header[..68]);
+        header[68..].copy_from_slice(&checksum.to_le_bytes());
+        log.write_all_at(&header, start).unwrap();
+    }
+    refused(&place, &["version 9", "version 1"]);
+}
+
+#[test]
+fn a_segment_that_is_gone_is_refused() {
+    let place = Place::new();
+    let store = Options::new().durability(hikv::Durability::Buffered).open(place.path()).unwrap();
+    (0..3_000u32).for_each(|i| store.put(i.to_le_bytes(), [i as u8; 4_000]).unwrap());
+    let copy = copied(&place);
+    let log = File::options().write(true).open(copy.log()).unwrap();
+    log.write_all_at(&[0; 64], SEGMENT_BYTES as u64).unwrap();
+    refused(&copy, &["damaged"]);
+}
+
+#[test]
+fn a_base_that_is_cut_is_refused() {
+    let place = left_by_a_killed_process();
+    File::options().write(true).open(place.path().join("store.hikv")).unwrap().set_len(1 << 20).unwrap();
+    let error = Store::open(place.path()).unwrap_err().to_string();
+    for word in ["store.hikv", "4194304", "1048576"] {
+        assert!(error.contains(word), "'{word}' is missing: {error}");
+    }
+}

@@ -1,0 +1,85 @@
+//! Logs that fill, and writers that share a sync.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use hikv::{Durability, Options, Store};
+
+use crate::journaled::{Place, buffered, copied};
+
+const THREAD_COUNT: u64 = 4;
+const VALUE_BYTES: usize = 4_000;
+
+fn key(thread: u64, number: u64) -> Vec<u8> {
+    format!("{thread} {number}").into_bytes()
+}
+
+/// The smallest log there may be.
+fn small_log(options: Options) -> Options {
+    options.log_bytes_max(8 << 20)
+}
+
+/// Each thread's keys, put one after the other: all of its first ones are there.
+fn assert_prefixes(store: &Store, acknowledged: &[u64]) {
+    for (thread, &count) in (0..).zip(acknowledged) {
+        for number in 0..count {
+            let value = store.get(key(thread, number)).unwrap();
+            assert_eq!(value, Some(vec![number as u8; VALUE_BYTES]), "key {number} of thread {thread}");
+        }
+        let later = (count + 1..count + 100).filter(|&number| store.contains(key(thread, number)).unwrap()).count();
+        assert_eq!(later, 0, "keys of thread {thread} that it had not come to");
+    }
+    assert_eq!(store.verify(|_| {}).unwrap().damage, []);
+}
+
+#[test]
+fn writers_wait_for_the_checkpoint_where_the_log_is_full() {
+    const PUT_COUNT: u64 = 3_000;
+    let place = Place::new();
+    let store = place.open(&small_log(buffered()));
+    thread::scope(|scope| {
+        for thread in 0..THREAD_COUNT {
+            let store = &store;
+            scope.spawn(move || {
+                (0..PUT_COUNT).for_each(|number| store.put(key(thread, number), [number as u8; VALUE_BYTES]).unwrap());
+            });
+        }
+    });
+    assert_prefixes(&store, &[PUT_COUNT; THREAD_COUNT as usize]);
+    let log_bytes = std::fs::metadata(place.log()).unwrap().len();
+    assert!(log_bytes <= 8 << 20, "the log has {log_bytes} bytes");
+    assert_prefixes(&copied(&place).open(&buffered()), &[PUT_COUNT; THREAD_COUNT as usize]);
+    store.close().unwrap();
+    assert_prefixes(&place.open(&buffered()), &[PUT_COUNT; THREAD_COUNT as usize]);
+}
+
+/// A copy of the files that is made while threads write has at least what they were told of before it began.
+#[test]
+fn writers_that_share_a_sync_are_told_of_nothing_too_early() {
+    const PUT_COUNT: u64 = 200;
+    let place = Place::new();
+    let store = place.open(&small_log(Options::new().partition_count(1).durability(Durability::Power)));
+    let acknowledged: [AtomicU64; THREAD_COUNT as usize] = Default::default();
+    thread::scope(|scope| {
+        for thread in 0..THREAD_COUNT {
+            let (store, acknowledged) = (&store, &acknowledged[thread as usize]);
+            scope.spawn(move || {
+                for number in 0..PUT_COUNT {
+                    store.put(key(thread, number), [number as u8; VALUE_BYTES]).unwrap();
+                    acknowledged.store(number + 1, Ordering::Release);
+                }
+            });
+        }
+    });
+    let counts = acknowledged.map(AtomicU64::into_inner);
+    assert_prefixes(&copied(&place).open(&buffered()), &counts);
+}
+
+#[test]
+fn what_is_unsynced_is_synced_before_long() {
+    let place = Place::new();
+    let store = place.open(&buffered().sync_interval(std::time::Duration::from_millis(1)));
+    store.put("k", "v").unwrap();
+    store.sync().unwrap();
+    assert_eq!(copied(&place).open(&buffered()).get("k").unwrap().as_deref(), Some(&b"v"[..]));
+}

@@ -1,0 +1,212 @@
+//! Writes at levels of their own, and writes that are not waited for. Nothing but a wait, or a waker, syncs the log of a
+//! store that was opened at `power`, so what is not durable yet stays so.
+
+use std::ops::ControlFlow;
+use std::sync::mpsc;
+use std::thread;
+
+use hikv::{Durability, Error, Options, Store, WriteBatch};
+
+use crate::journaled::{Place, buffered};
+
+fn powerful() -> Options {
+    Options::new().partition_count(1).durability(Durability::Power)
+}
+
+fn put_later(store: &Store, key: &str, value: &str) -> hikv::Ticket {
+    let (put, ticket) = store.deferred(|store| store.put(key, value));
+    put.unwrap();
+    ticket
+}
+
+#[test]
+fn a_deferred_write_is_seen_at_once_and_durable_when_somebody_waits() {
+    let place = Place::new();
+    let store = place.open(&powerful());
+    let ticket = put_later(&store, "key", "value");
+    assert!(!store.is_durable(ticket).unwrap());
+    let (found, seen) = store.deferred(|store| store.get("key"));
+    assert_eq!(found.unwrap().as_deref(), Some(&b"value"[..]));
+    assert!(!store.is_durable(seen).unwrap(), "who saw it owes as much as who wrote it");
+    store.wait(ticket).unwrap();
+    assert!(store.is_durable(ticket).unwrap() && store.is_durable(seen).unwrap());
+}
+
+#[test]
+fn whoever_does_not_defer_waits_for_what_it_reads() {
+    let place = Place::new();
+    let store = place.open(&powerful());
+    type Read = fn(&Store);
+    let reads: [(&str, Read); 6] = [
+        ("get", |store| assert!(store.get("key").unwrap().is_some())),
+        ("an absent key", |store| assert!(store.get("gone").unwrap().is_none())),
+        ("walk", |store| store.for_each(|_, _| ControlFlow::Continue(())).unwrap()),
+        ("scan", |store| assert!(store.ordered().unwrap().iter().unwrap().count() > 0)),
+        ("failed compare", |store| assert!(!store.insert_if_absent("key", "other").unwrap())),
+        ("delete of nothing", |store| assert!(!store.delete("gone").unwrap())),
+    ];
+    for (name, read) in reads {
+        store.put("gone", "x").unwrap();
+        let deleted = store.deferred(|store| store.delete("gone")).1;
+        let put = put_later(&store, "key", name);
+        assert!(!store.is_durable(put).unwrap());
+        if name.contains("absent") || name.contains("nothing") {
+            read(&store);
+            assert!(store.is_durable(deleted).unwrap(), "{name}");
+        } else {
+            read(&store);
+            assert!(store.is_durable(put).unwrap(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_reader_waits_for_what_it_met_and_for_nothing_later() {
+    let place = Place::new();
+    let store = place.open(&powerful());
+    let first = put_later(&store, "first", "1");
+    store.wait(first).unwrap();
+    let second = put_later(&store, "second", "2");
+    let (found, seen) = store.deferred(|store| store.get("first"));
+    assert!(found.unwrap().is_some());
+    assert!(store.is_durable(seen).unwrap(), "the first was durable when it was read");
+    assert_eq!(store.get("first").unwrap().as_deref(), Some(&b"1"[..]));
+    assert!(!store.is_durable(second).unwrap(), "nobody asked for the second");
+}
+
+#[test]
+fn a_batch_is_deferred_as_one() {
+    let place = Place::new();
+    let store = place.open(&powerful());
+    store.put("old", "x").unwrap();
+    let mut batch = WriteBatch::new();
+    batch.put("a", "1").put("b", "2").delete("old");
+    let (written, ticket) = store.deferred(|store| store.write(&batch));
+    written.unwrap();
+    assert!(!store.is_durable(ticket).unwrap());
+    let (found, seen) = store.deferred(|store| store.get("b"));
+    assert_eq!(found.unwrap().as_deref(), Some(&b"2"[..]));
+    assert!(!store.is_durable(seen).unwrap());
+    assert_eq!(store.get("old").unwrap(), None);
+    assert!(store.is_durable(ticket).unwrap(), "that the key is gone was not told before it was durable");
+}
+
+/// Removed entries give their room back, and splits do not lose track of what is not durable.
+#[test]
+fn many_deferred_writes_and_deletes_are_all_there() {
+    let place = Place::new();
+    let store = place.open(&powerful());
+    const COUNT: u32 = 20_000;
+    let ((), ticket) = store.deferred(|store| {
+        for i in 0..COUNT {
+            store.put(i.to_be_bytes(), i.to_le_bytes()).unwrap();
+            if i % 3 == 0 {
+                assert!(store.delete((i / 2).to_be_bytes()).unwrap() || i / 2 % 3 == 0);
+            }
+        }
+    });
+    store.wait(ticket).unwrap();
+    let count = store.len().unwrap();
+    assert!(u64::from(COUNT) / 2 < count && count < u64::from(COUNT));
+    store.close().unwrap();
+    let store = place.open(&powerful());
+    assert_eq!(store.len().unwrap(), count);
+    assert!(store.verify(|_| {}).unwrap().damage.is_empty());
+}
+
+/// More keys than a segment holds: some were copied by splits before they were durable.
+#[test]
+fn a_split_does_not_make_its_copies_seem_durable() {
+    let place = Place::new();
+    let store = place.open(&powerful());
+    let keys = || (0..2_000u32).map(u32::to_be_bytes);
+    let (put, _) = store.deferred(|store| keys().try_for_each(|key| store.put(key, "v")));
+    put.unwrap();
+    assert!(store.stats().split_count > 0);
+    for key in keys() {
+        let (found, ticket) = store.deferred(|store| store.get(key));
+        assert!(found.unwrap().is_some() && !store.is_durable(ticket).unwrap(), "{key:?}");
+    }
+}
+
+#[test]
+fn a_waker_is_called_when_a_ticket_is_durable() {
+    let place = Place::new();
+    let store = place.open(&powerful());
+    let (sender, woken) = mpsc::channel();
+    let waker = store.waker(move || sender.send(()).unwrap_or(()));
+    for i in 0..20u8 {
+        let (put, ticket) = store.deferred(|store| store.put([i], [i]));
+        put.unwrap();
+        if !waker.ask(ticket).unwrap() {
+            while !store.is_durable(ticket).unwrap() {
+                woken.recv().unwrap();
+            }
+        }
+        assert!(waker.ask(ticket).unwrap());
+    }
+}
+
+#[test]
+fn several_loops_share_syncs() {
+    let place = Place::new();
+    let store = place.open(&powerful());
+    thread::scope(|scope| {
+        for name in 0..4u8 {
+            let store = &store;
+            scope.spawn(move || {
+                let (sender, woken) = mpsc::channel();
+                let waker = store.waker(move || sender.send(()).unwrap_or(()));
+                for i in 0..50u8 {
+                    let (put, ticket) = store.deferred(|store| store.put([name, i % 7], [i]));
+                    put.unwrap();
+                    let mut is_durable = waker.ask(ticket).unwrap();
+                    while !is_durable {
+                        woken.recv().unwrap();
+                        is_durable = store.is_durable(ticket).unwrap();
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_single_write_asks_for_more_or_for_less() {
+    for options in [powerful(), buffered()] {
+        let place = Place::new();
+        let store = place.open(&options);
+        let (written, ticket) = store.deferred(|store| {
+            store.put("early", "1").unwrap();
+            store.at(Durability::Power, |store| store.put("key", "value"))
+        });
+        written.unwrap();
+        assert!(!store.is_durable(ticket).unwrap(), "within a deferral it is not waited for");
+        store.at(Durability::Power, |store| store.put("later", "2")).unwrap();
+        assert!(store.is_durable(ticket).unwrap(), "the log is synced up to the later write");
+    }
+    let place = Place::new();
+    let store = place.open(&powerful());
+    store.at(Durability::Process, |store| store.put("key", "value")).unwrap();
+    let (found, ticket) = store.deferred(|store| store.get("key"));
+    assert!(found.unwrap().is_some());
+    assert!(!store.is_durable(ticket).unwrap(), "a reader at 'power' does not rely on less");
+    let found = store.at(Durability::Process, |store| store.get("key")).unwrap();
+    assert!(found.is_some() && !store.is_durable(ticket).unwrap(), "a reader at 'process' does");
+}
+
+#[test]
+fn more_than_the_medium_gives_is_refused() {
+    let Ok(home) = tempfile::tempdir_in("/dev/shm") else { return };
+    let store = Store::open(home.path().join("store")).unwrap();
+    let error = store.at(Durability::Buffered, |store| store.put("key", "value")).unwrap_err();
+    let Error::Durability { wanted: Durability::Buffered, given: Durability::Process, .. } = error else {
+        panic!("{error}")
+    };
+    assert_eq!(error.to_string(), "durability 'buffered' is wanted, and the store's medium, tmpfs, gives 'process'");
+    assert_eq!(store.get("key").unwrap(), None);
+    store.at(Durability::Process, |store| store.put("key", "value")).unwrap();
+    let (put, ticket) = store.deferred(|store| store.put("key", "value"));
+    put.unwrap();
+    assert!(store.is_durable(ticket).unwrap());
+}

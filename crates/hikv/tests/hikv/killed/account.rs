@@ -1,0 +1,65 @@
+//! What the store must hold.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use hikv::Store;
+use testkit::Stamped;
+
+use crate::killed::changes::{Change, KEY_COUNT, THREAD_COUNT, changes, name};
+
+/// The value of each key, and the changes of which nobody knows whether they were made.
+#[derive(Default)]
+pub(crate) struct Account {
+    held: BTreeMap<u64, Vec<u8>>,
+    in_flight: Vec<Change>,
+}
+
+impl Account {
+    /// Enters the changes of a round: as many of each thread's as were acknowledged.
+    pub(crate) fn enter(&mut self, round: u64, acknowledged: [usize; THREAD_COUNT as usize]) {
+        for (thread, count) in (0..).zip(acknowledged) {
+            let mut changes = changes(round, thread);
+            changes.by_ref().take(count).for_each(|change| self.make(change));
+            self.in_flight.extend(changes.next());
+        }
+    }
+
+    fn make(&mut self, Change { key, value }: Change) {
+        match value {
+            Some(value) => drop(self.held.insert(key, value)),
+            None => drop(self.held.remove(&key)),
+        }
+    }
+
+    /// Takes the changes in flight for made that `store` has made, and finds the same in both otherwise.
+    pub(crate) fn compare(&mut self, store: &Store) {
+        for change in std::mem::take(&mut self.in_flight) {
+            if store.get(name(change.key)).unwrap() == change.value {
+                self.make(change);
+            }
+        }
+        (0..KEY_COUNT).for_each(|key| self.compare_key(key, store.get(name(key)).unwrap().as_deref()));
+        self.compare_walk(store);
+        assert_eq!(store.len().unwrap(), self.held.len() as u64);
+        let report = store.verify(|_| {}).unwrap();
+        assert_eq!((report.items, report.damage), (self.held.len() as u64, vec![]));
+    }
+
+    fn compare_key(&self, key: u64, found: Option<&[u8]>) {
+        let held = self.held.get(&key).map(Vec::as_slice);
+        let what = |value: Option<&[u8]>| value.map(Stamped::read);
+        assert!(found == held, "{}: {:?} was found, {:?} was acknowledged", name(key), what(found), what(held));
+    }
+
+    fn compare_walk(&self, store: &Store) {
+        let mut shown = BTreeMap::new();
+        let walked = store.for_each(|key, value| {
+            assert_eq!(shown.insert(key.to_vec(), value.to_vec()), None, "a key was shown twice");
+            ControlFlow::Continue(())
+        });
+        walked.unwrap();
+        let held = self.held.iter().map(|(&key, value)| (name(key).into_bytes(), value.clone()));
+        assert!(shown == held.collect(), "a walk shows something else than gets");
+    }
+}

@@ -1,0 +1,12 @@
+//! The library as programs use it. What must be alone in its process, or loads it for long, is in `alone` and `contention`.
+
+mod backup;
+mod bad_files;
+mod compaction;
+mod dumps;
+mod expiry;
+mod golden;
+mod journaled;
+mod killed;
+mod ordered;
+mod readme;

@@ -1,0 +1,159 @@
+//! Locks between processes: the tests start themselves again as the other process.
+
+use std::io::{BufRead, BufReader, Lines};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::{env, fs};
+
+use pmem_os::{LockError, StoreLock};
+
+use crate::{alone, common};
+
+/// In a test that was started again: the lock to hold, and whether for writing.
+const ROLE: &str = "PMEM_OS_TEST_HOLDS";
+
+/// Another process that holds a lock until it is told to stop or killed.
+struct Holder {
+    child: Child,
+    /// Kept open, so that the harness in the other process can write to its end.
+    _output: Lines<BufReader<ChildStdout>>,
+}
+
+impl Holder {
+    /// Starts `test` again to hold the lock at `path`.
+    fn start(test: &str, path: &Path, kind: &str) -> Holder {
+        let mut command = Command::new(env::current_exe().unwrap());
+        command
+            .args([&format!("lock::{test}"), "--exact", "--nocapture"])
+            .env(ROLE, format!("{kind}{}", path.display()));
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().ends_with("held")), "the other process did not get the lock");
+        Holder { child, _output: lines }
+    }
+
+    fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// By SIGKILL.
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// By letting it end.
+    fn stop(mut self) {
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+/// Where the test was started as the other process: holds the lock until its standard input ends.
+#[expect(clippy::print_stdout, reason = "the test that started this one waits for it")]
+fn hold_if_started_for_it() -> bool {
+    let Ok(role) = env::var(ROLE) else { return false };
+    let (kind, path) = role.split_at(1);
+    let path = PathBuf::from(path);
+    let lock = if kind == "w" { StoreLock::exclusive(&path) } else { StoreLock::shared(&path) };
+    let _lock = lock.unwrap();
+    println!("held");
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+    true
+}
+
+fn holder_of(refused: Result<StoreLock, LockError>) -> String {
+    match refused {
+        Err(LockError::Held { holder }) => holder,
+        other => panic!("the lock should be held: {other:?}"),
+    }
+}
+
+#[test]
+fn a_writer_in_another_process_is_named() {
+    if hold_if_started_for_it() {
+        return;
+    }
+    let _alone = alone();
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("lock");
+    let writer = Holder::start("a_writer_in_another_process_is_named", &path, "w");
+    let program = env::current_exe().unwrap().file_name().unwrap().to_string_lossy().into_owned();
+    let named =
+        format!("process {} ({program} lock::a_writer_in_another_process_is_named --exact --nocapture)", writer.pid());
+    let named: String = named.chars().take(100).collect();
+    for refused in [StoreLock::exclusive(&path), StoreLock::shared(&path)] {
+        let holder = holder_of(refused);
+        assert!(holder.starts_with(&named), "{holder}");
+    }
+    fs::write(&path, "1 a text that lies\n").unwrap();
+    let holder = holder_of(StoreLock::exclusive(&path));
+    assert!(holder.starts_with(&named), "{holder}");
+    writer.stop();
+    assert!(StoreLock::exclusive(&path).is_ok());
+}
+
+#[test]
+fn a_killed_writer_holds_nothing() {
+    if hold_if_started_for_it() {
+        return;
+    }
+    let _alone = alone();
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("lock");
+    let writer = Holder::start("a_killed_writer_holds_nothing", &path, "w");
+    let left = format!("{} ", writer.pid());
+    assert!(StoreLock::exclusive(&path).is_err());
+    writer.kill();
+    assert!(fs::read_to_string(&path).unwrap().starts_with(&left));
+    let lock = StoreLock::exclusive(&path).unwrap();
+    assert!(fs::read_to_string(&path).unwrap().starts_with(&format!("{} ", std::process::id())));
+    assert_eq!(holder_of(StoreLock::exclusive(&path)), "this process itself");
+    drop(lock);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "");
+}
+
+#[test]
+fn readers_share_and_keep_a_writer_out() {
+    if hold_if_started_for_it() {
+        return;
+    }
+    let _alone = alone();
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("lock");
+    drop(StoreLock::exclusive(&path).unwrap());
+    let reader = Holder::start("readers_share_and_keep_a_writer_out", &path, "r");
+    let holder = holder_of(StoreLock::exclusive(&path));
+    assert!(holder.starts_with(&format!("process {} (", reader.pid())), "{holder}");
+    assert!(holder.ends_with("), for reading"), "{holder}");
+    let shared = StoreLock::shared(&path).unwrap();
+    let holder = holder_of(StoreLock::exclusive(&path));
+    assert!(holder.ends_with(" and another, for reading"), "{holder}");
+    reader.stop();
+    assert_eq!(holder_of(StoreLock::exclusive(&path)), "this process itself, for reading");
+    drop(shared);
+    assert!(StoreLock::exclusive(&path).is_ok());
+}
+
+#[test]
+fn a_lock_file_is_for_its_owner_and_must_exist_for_readers() {
+    let _alone = alone();
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("lock");
+    assert!(matches!(StoreLock::shared(&path), Err(LockError::Io { doing: "open", .. })));
+    drop(StoreLock::exclusive(&path).unwrap());
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o077, 0);
+    assert!(StoreLock::shared(&path).is_ok());
+}
+
+#[test]
+fn a_full_file_system_does_not_keep_the_store_locked() {
+    let _alone = alone();
+    common::on_mount("tmpfs", c"size=4k", |dir| {
+        fs::write(dir.join("filler"), [1; 4096]).unwrap();
+        let lock = StoreLock::exclusive(&dir.join("lock")).unwrap();
+        assert_eq!(holder_of(StoreLock::exclusive(&dir.join("lock"))), "this process itself");
+        drop(lock);
+    });
+}

@@ -1,0 +1,149 @@
+//! Space that runs out, and huge pages: on file systems mounted for the purpose.
+
+use std::fs::{self, File};
+
+use crate::common::{bytes, on_mount, put, skipped};
+use pmem::{Medium, MediumError, Offset};
+use pmem_os::{MapError, MapOptions, Mapped, probe};
+
+const MIB: u64 = 1 << 20;
+
+#[test]
+fn a_full_tmpfs_is_an_error_and_what_exists_still_works() {
+    for huge_pages in [false, true] {
+        on_mount("tmpfs", c"size=8m", |dir| {
+            let options = MapOptions { huge_pages, ..MapOptions::default() };
+            let path = dir.join("region");
+            let medium = Mapped::create(&path, 3 * MIB, options).unwrap();
+            put(&medium, 0, b"before");
+            medium.grow(6 * MIB).unwrap();
+            assert_eq!(medium.grow(12 * MIB), Err(MediumError::Full { wanted_bytes: 12 * MIB }));
+            assert_eq!((medium.len_bytes(), fs::metadata(&path).unwrap().len()), (6 * MIB, 6 * MIB));
+            medium.populate(Offset(0).span(12 * MIB));
+            for at in (8..6 * MIB).step_by(4096) {
+                put(&medium, at, b"after");
+            }
+            medium.grow(7 * MIB).unwrap();
+            put(&medium, 7 * MIB - 5, b"after");
+            assert_eq!(bytes(&medium, 0, 6), b"before");
+        });
+    }
+}
+
+#[test]
+fn a_region_that_does_not_fit_leaves_no_file() {
+    on_mount("tmpfs", c"size=2m", |dir| {
+        let path = dir.join("region");
+        let refused = Mapped::create(&path, 4 * MIB, MapOptions::default()).unwrap_err();
+        assert!(matches!(refused, MapError::Full { wanted_bytes, .. } if wanted_bytes == 4 * MIB), "{refused}");
+        assert!(!path.exists());
+        assert!(Mapped::create(&path, MIB, MapOptions::default()).is_ok());
+    });
+}
+
+#[test]
+fn holes_that_cannot_be_filled_are_an_error_and_not_a_signal() {
+    on_mount("tmpfs", c"size=2m", |dir| {
+        let path = dir.join("region");
+        File::create(&path).unwrap().set_len(4 * MIB).unwrap();
+        let medium = Mapped::open(&path, MapOptions::default()).unwrap();
+        assert_eq!(medium.allocated_bytes(), Some(0));
+        assert_eq!(medium.back(Offset(0).span(4 * MIB)), Err(MediumError::Full { wanted_bytes: 4 * MIB }));
+        medium.back(Offset(MIB).span(MIB)).unwrap();
+        assert_eq!(medium.allocated_bytes(), Some(MIB));
+        put(&medium, 2 * MIB - 4, b"last");
+    });
+}
+
+#[test]
+fn space_that_was_given_back_is_for_others_until_it_is_taken_again() {
+    on_mount("tmpfs", c"size=4m", |dir| {
+        let medium = Mapped::create(&dir.join("region"), 3 * MIB, MapOptions::default()).unwrap();
+        put(&medium, MIB, b"kept");
+        // SAFETY: nothing refers into the span.
+        let given_back = unsafe { medium.discard(Offset(MIB + 64).span(2 * MIB - 64)) };
+        assert_eq!(given_back, 2 * MIB - 4096);
+        assert_eq!((medium.len_bytes(), bytes(&medium, MIB, 4)), (3 * MIB, b"kept".to_vec()));
+        let other = Mapped::create(&dir.join("other"), 2 * MIB, MapOptions::default()).unwrap();
+        assert!(matches!(medium.back(Offset(MIB).span(2 * MIB)), Err(MediumError::Full { .. })));
+        drop(other);
+        fs::remove_file(dir.join("other")).unwrap();
+        medium.back(Offset(MIB).span(2 * MIB)).unwrap();
+        assert_eq!(medium.allocated_bytes(), Some(3 * MIB));
+        put(&medium, 3 * MIB - 4, b"last");
+    });
+}
+
+#[test]
+fn the_probe_makes_do_with_little_room() {
+    on_mount("tmpfs", c"size=10m", |dir| {
+        assert_eq!(probe(&dir).unwrap().scratch_bytes, 8 * MIB);
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+    });
+}
+
+#[test]
+fn a_tmpfs_with_huge_pages_gives_them() {
+    on_mount("tmpfs", c"size=64m,huge=always", |dir| shows_huge_pages(&dir.join("region")));
+}
+
+/// The mount refuses huge pages on its own; putting pages together does not ask it (Linux 6.1).
+#[test]
+fn a_tmpfs_without_huge_pages_gives_them_when_asked_to_collapse() {
+    on_mount("tmpfs", c"size=64m,huge=never", |dir| {
+        if !collapses() {
+            return skipped("this kernel does not put pages of tmpfs together");
+        }
+        shows_huge_pages(&dir.join("region"));
+        let small = MapOptions { huge_pages: false, ..MapOptions::default() };
+        let medium = Mapped::create(&dir.join("small"), 4 * MIB, small).unwrap();
+        put(&medium, 0, b"x");
+        assert_eq!(medium.huge_page_bytes().unwrap(), 0);
+    });
+}
+
+fn shows_huge_pages(path: &std::path::Path) {
+    let medium = Mapped::create(path, 8 * MIB, MapOptions::default()).unwrap();
+    medium.grow(16 * MIB).unwrap();
+    medium.populate(Offset(0).span(16 * MIB));
+    assert_eq!(medium.huge_page_bytes().unwrap(), 16 * MIB);
+    drop(medium);
+    let medium = Mapped::open(path, MapOptions::default()).unwrap();
+    medium.populate(Offset(0).span(16 * MIB));
+    assert_eq!(medium.huge_page_bytes().unwrap(), 16 * MIB);
+}
+
+/// Asked of the kernel's version and settings, not of the code that is tested.
+fn collapses() -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split('.').map_while(|part| part.parse::<u32>().ok());
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    let allowed = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/shmem_enabled").unwrap_or_default();
+    version >= (6, 1) && !allowed.contains("[deny]") && !allowed.is_empty()
+}
+
+#[test]
+fn hugetlbfs_lengths_are_whole_huge_pages() {
+    if free_huge_pages() < 4 {
+        return skipped("fewer than 4 huge pages are free (vm.nr_hugepages)");
+    }
+    on_mount("hugetlbfs", c"pagesize=2M", |dir| {
+        let path = dir.join("region");
+        let medium = Mapped::create(&path, 1, MapOptions::default()).unwrap();
+        assert_eq!((medium.name(), medium.len_bytes()), ("hugetlbfs", 2 * MIB));
+        medium.grow(2 * MIB + 1).unwrap();
+        put(&medium, 4 * MIB - 4, b"last");
+        medium.populate(Offset(0).span(4 * MIB));
+        assert_eq!(medium.huge_page_bytes().unwrap(), 4 * MIB);
+        assert!(matches!(medium.grow(1 << 40), Err(MediumError::Full { .. })));
+        put(&medium, 0, b"first");
+        drop(medium);
+        let medium = Mapped::open(&path, MapOptions::default()).unwrap();
+        assert_eq!((bytes(&medium, 0, 5), bytes(&medium, 4 * MIB - 4, 4)), (b"first".to_vec(), b"last".to_vec()));
+    });
+}
+
+fn free_huge_pages() -> u64 {
+    let text = fs::read_to_string("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages").unwrap_or_default();
+    text.trim().parse().unwrap_or(0)
+}

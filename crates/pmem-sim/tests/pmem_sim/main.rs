@@ -1,0 +1,6 @@
+//! The crash media: hand-written histories, and every image that each may leave.
+
+mod common;
+mod line_images;
+mod medium;
+mod span_images;

@@ -1,0 +1,100 @@
+//! Replies that are held until what they tell is durable. The store is on a disk, and so journaled; where the file system for
+//! temporary files is none, levels are still what the medium says.
+
+use crate::common::{TestServer, Value, array, bulk, encode, error, int, ok};
+use hikv::Durability;
+
+#[test]
+fn a_pipeline_is_answered_in_order_whoever_wrote_what_it_reads() {
+    let server = TestServer::start();
+    let (mut one, mut other) = (server.client(), server.client());
+    for i in 0..50 {
+        let value = i.to_string();
+        let requests = [
+            encode(&["SET", "shared", &value]),
+            encode(&["GET", "shared"]),
+            encode(&["INCR", "count"]),
+            encode(&["MULTI"]),
+            encode(&["SET", "a", &value]),
+            encode(&["GET", "a"]),
+            encode(&["EXEC"]),
+            encode(&["ECHO", &value]),
+        ];
+        one.send(&requests.concat());
+        other.send(&[encode(&["GET", "own"]), encode(&["SET", "own", &value]), encode(&["GET", "own"])].concat());
+        assert_eq!((one.reply(), one.reply(), one.reply()), (ok(), bulk(&value), int(i + 1)));
+        let queued = Value::Simple("QUEUED".into());
+        assert_eq!((one.reply(), one.reply(), one.reply()), (ok(), queued.clone(), queued));
+        assert_eq!((one.reply(), one.reply()), (array([ok(), bulk(&value)]), bulk(&value)));
+        let before = if i == 0 { Value::Null } else { bulk((i - 1).to_string()) };
+        assert_eq!((other.reply(), other.reply(), other.reply()), (before, ok(), bulk(&value)));
+        // Written by one client, and read by the other before or after the disk has it.
+        assert_eq!(other.call(&["GET", "shared"]), bulk(&value));
+    }
+}
+
+#[test]
+fn messages_come_in_order_and_before_the_reply_to_what_follows() {
+    let server = TestServer::single();
+    let (mut listener, mut writer) = (server.client(), server.client());
+    writer.converse([("CONFIG SET notify-keyspace-events E$", ok())]);
+    listener.say("SUBSCRIBE __keyevent@0__:set news");
+    listener.reply();
+    for i in 0..100 {
+        let key = i.to_string();
+        writer.send(&[encode(&["SET", &key, "v"]), encode(&["PUBLISH", "news", &key])].concat());
+        assert_eq!(listener.reply(), array([bulk("message"), bulk("__keyevent@0__:set"), bulk(&key)]));
+        assert_eq!(listener.reply(), array([bulk("message"), bulk("news"), bulk(&key)]));
+        assert_eq!((writer.reply(), writer.reply()), (ok(), int(1)));
+    }
+}
+
+#[test]
+fn what_was_accepted_is_answered_when_the_server_stops() {
+    let mut server = TestServer::start();
+    let mut clients: Vec<_> = (0..20).map(|_| server.client()).collect();
+    clients.iter_mut().for_each(|client| assert_eq!(client.say("PING"), Value::Simple("PONG".into())));
+    for (i, client) in clients.iter_mut().enumerate() {
+        client.send(&(0..10).flat_map(|j| encode(&["SET", &format!("{i}/{j}"), "v"])).collect::<Vec<u8>>());
+    }
+    server.stop.stop();
+    server.join().expect("the server ends without an error");
+    for client in &mut clients {
+        (0..10).for_each(|_| assert_eq!(client.reply(), ok()));
+        assert!(client.is_at_end());
+    }
+    assert_eq!(server.store.len().expect("the store is open"), 200);
+}
+
+#[test]
+fn a_write_may_ask_for_what_the_medium_gives() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    for level in [Durability::Process, Durability::Buffered, Durability::Power] {
+        let request = format!("SET {level} v DURABLE {level}");
+        if level <= server.store.durability_max() {
+            client.converse([(&request, ok()), (&format!("GET {level}"), bulk("v"))]);
+        } else {
+            assert!(matches!(client.say(&request), Value::Error(_)), "{request}");
+            assert_eq!(client.say(&format!("GET {level}")), Value::Null);
+        }
+    }
+    client.converse([
+        ("SET k v DURABLE process NX GET", Value::Null),
+        ("SET k w XX DURABLE process EX 100", ok()),
+        ("SET k v DURABLE", error("ERR syntax error")),
+        ("SET k v DURABLE always", error("ERR syntax error")),
+        ("SET k v DURABLE process DURABLE process", error("ERR syntax error")),
+        ("GET k", bulk("w")),
+    ]);
+}
+
+#[test]
+fn memory_refuses_more_than_it_gives() {
+    let Ok(dir) = tempfile::tempdir_in("/dev/shm") else { return };
+    let server = TestServer::at_dir(dir);
+    let mut client = server.client();
+    let Value::Error(text) = client.say("SET k v DURABLE power") else { panic!("it was taken") };
+    assert!(text.contains("'power'") && text.contains("'process'"), "{text}");
+    client.converse([("GET k", Value::Null), ("SET k v DURABLE process", ok())]);
+}

@@ -1,0 +1,173 @@
+//! What `EXEC` does: the same as its commands one after the other, as one step, or nothing.
+
+use crate::common::{Client, TestServer, Value, array, bulk, error, int, ok};
+use fastrand::Rng;
+
+fn queued() -> Value {
+    Value::Simple("QUEUED".into())
+}
+
+const KEYS: [&str; 5] = ["a", "b", "c", "{long}:key", "n"];
+
+/// A command of any kind that reads or changes items.
+fn command(rng: &mut Rng) -> Vec<String> {
+    let mut key = || KEYS[rng.usize(..KEYS.len())];
+    let (key, other, third) = (key(), key(), key());
+    let value = format!("value {}", rng.u32(..1000));
+    let line = match rng.u8(..40) {
+        0..4 => format!("SET {key} {}", rng.u32(..100)),
+        4 => format!("SET {key} x NX GET"),
+        5 => format!("SET {key} y XX KEEPTTL"),
+        6 => format!("SET {key} z EXAT 4000000000"),
+        7 => format!("GETDEL {key}"),
+        8 => format!("APPEND {key} {}", rng.u32(..100)),
+        9 | 10 => format!("INCRBY {key} 7"),
+        11 => format!("INCRBYFLOAT {key} 0.5"),
+        12 | 13 => format!("DEL {key} {other}"),
+        14 | 15 => format!("RENAME {key} {other}"),
+        16 => format!("RENAMENX {key} {other}"),
+        17 => format!("COPY {key} {other} REPLACE"),
+        18 => format!("MOVE {key} {}", rng.u8(..3)),
+        19 => format!("EXPIREAT {key} 4000000000 NX"),
+        20 => format!("EXPIREAT {key} 5000000000 GT"),
+        21 => format!("EXPIREAT {key} 1"),
+        22 => format!("PERSIST {key}"),
+        23 => format!("EXPIRETIME {key}"),
+        24 => format!("MSETNX {key} 1 {other} 2"),
+        25 => format!("SETRANGE {key} 3 abc"),
+        26 => format!("BITOP XOR {key} {other} {third}"),
+        27 => format!("EXISTS {key} {other} {key}"),
+        28 => "DBSIZE".into(),
+        29 => "KEYS *".into(),
+        30 => "SCAN 0 COUNT 10000".into(),
+        31 => "RANGE - +".into(),
+        32 => "RANGE + - REV LIMIT 3".into(),
+        33 => format!("COUNTRANGE - {key}"),
+        34 => "SWAPDB 0 1".into(),
+        35 => format!("SELECT {}", rng.u8(..3)),
+        36 if rng.u8(..3) == 0 => "FLUSHALL".into(),
+        36 => "FLUSHDB".into(),
+        37 => format!("CAS {key} 1 2"),
+        38 => format!("GETEX {key} PERSIST"),
+        _ => format!("MGET {key} {other} {third}"),
+    };
+    let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+    if words[0] == "SET" && words.len() == 3 && rng.bool() {
+        words[2] = value;
+    }
+    words
+}
+
+/// Keys in no order, in one.
+fn sorted(value: Value, command: &str) -> Value {
+    let sort = |value| match value {
+        Value::Array(mut values) => {
+            values.sort_by_key(|value| format!("{value:?}"));
+            Value::Array(values)
+        }
+        other => other,
+    };
+    match (command, value) {
+        ("KEYS", value) => sort(value),
+        ("SCAN", Value::Array(parts)) => Value::Array(parts.into_iter().map(sort).collect()),
+        (_, value) => value,
+    }
+}
+
+/// All that there is, and when it expires.
+fn contents(client: &mut Client) -> Vec<Value> {
+    let mut contents = Vec::new();
+    for db in 0..3 {
+        client.say(&format!("SELECT {db}"));
+        contents.push(client.say("DBSIZE"));
+        for key in KEYS {
+            contents.push(client.call(&["GET", key]));
+            contents.push(client.call(&["EXPIRETIME", key]));
+        }
+    }
+    contents
+}
+
+#[test]
+fn a_transaction_does_what_its_commands_do() {
+    let (together, apart) = (TestServer::start(), TestServer::start());
+    let (mut client, mut other) = (together.client(), apart.client());
+    let mut rng = Rng::with_seed(1);
+    for _ in 0..400 {
+        let commands: Vec<_> = (0..rng.usize(1..20)).map(|_| command(&mut rng)).collect();
+        assert_eq!(client.say("MULTI"), ok());
+        for command in &commands {
+            assert_eq!(client.call(command), queued(), "{command:?}");
+        }
+        let Value::Array(replies) = client.say("EXEC") else { panic!("{commands:?} are not answered") };
+        for (command, reply) in commands.iter().zip(replies) {
+            let wanted = sorted(other.call(command), &command[0]);
+            assert_eq!(sorted(reply, &command[0]), wanted, "{command:?} of {commands:?}");
+        }
+        assert_eq!(contents(&mut client), contents(&mut other), "{commands:?}");
+        for client in [&mut client, &mut other] {
+            client.say("SELECT 0");
+        }
+    }
+    let (together, apart) = (together.restarted(), apart.restarted());
+    assert_eq!(contents(&mut together.client()), contents(&mut apart.client()));
+}
+
+#[test]
+fn a_transaction_that_changes_too_much_changes_nothing() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.converse([("SET k before", ok()), ("SELECT 1", ok()), ("MULTI", ok()), ("SET k other", queued())]);
+    client.converse([("SWAPDB 0 1", queued()), ("SELECT 0", queued())]);
+    for number in 0..1025 {
+        client.say(&format!("SET {number} v"));
+    }
+    let refused = "EXECABORT Transaction discarded because of: it changes more than 1024 keys, which is the most that is one step";
+    client.converse([("EXEC", error(refused)), ("SELECT 0", ok()), ("GET k", bulk("before")), ("DBSIZE", int(1))]);
+    client.converse([("SELECT 1", ok()), ("DBSIZE", int(0)), ("SET k there", ok()), ("DBSIZE", int(1))]);
+    client.say("MULTI");
+    for number in 0..1024 {
+        client.say(&format!("SET {number} v"));
+        client.say(&format!("INCR {number}:again"));
+        client.say(&format!("DEL {number}:again"));
+    }
+    assert!(matches!(client.say("EXEC"), Value::Array(replies) if replies.len() == 3 * 1024));
+    assert_eq!(client.say("DBSIZE"), int(1025));
+}
+
+/// More keys than one batch has are deleted as a whole first.
+#[test]
+fn everything_is_deleted_and_put_anew() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    for count in [10, 2000] {
+        for number in 0..count {
+            client.say(&format!("SET {number} v"));
+        }
+        client.converse([("MULTI", ok()), ("SET a 1", queued()), ("FLUSHALL", queued()), ("GET a", queued())]);
+        client.converse([("SET b 2", queued()), ("DBSIZE", queued()), ("KEYS *", queued()), ("RANGE - +", queued())]);
+        let range = array([bulk("b"), bulk("2")]);
+        let wanted = [ok(), ok(), Value::Null, ok(), int(1), array([bulk("b")]), range];
+        client.converse([("EXEC", array(wanted)), ("DBSIZE", int(1)), ("GET b", bulk("2")), ("GET 0", Value::Null)]);
+    }
+}
+
+/// Nobody hears of a change before it is made, nor of one that is not.
+#[test]
+fn listeners_hear_of_what_was_done() {
+    let server = TestServer::start();
+    let (mut client, mut listener) = (server.client(), server.client());
+    client.converse([("CONFIG SET notify-keyspace-events KEA", ok()), ("SET x 1", ok())]);
+    listener.say("SUBSCRIBE __keyevent@0__:set __keyevent@0__:rename_to");
+    listener.reply();
+    client.say("MULTI");
+    for number in 0..1025 {
+        client.say(&format!("SET {number} v"));
+    }
+    assert!(matches!(client.say("EXEC"), Value::Error(_)));
+    client.converse([("MULTI", ok()), ("SET a 1", queued()), ("RENAME a b", queued()), ("EXEC", array([ok(), ok()]))]);
+    for (event, key) in [("set", "a"), ("rename_to", "b")] {
+        let wanted = array([bulk("message"), bulk(format!("__keyevent@0__:{event}")), bulk(key)]);
+        assert_eq!(listener.reply(), wanted);
+    }
+}

@@ -1,0 +1,138 @@
+//! Keys, when they expire, and the databases they are in.
+
+use crate::common::{TestServer, Value, array, bulk, error, int, ok};
+
+#[test]
+fn keys_expire_under_conditions() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.converse([
+        ("EXPIRE k 10", int(0)),
+        ("SET k v", ok()),
+        ("EXPIRE k 100 XX", int(0)),
+        ("EXPIRE k 100 GT", int(0)),
+        ("EXPIRE k 100 LT", int(1)),
+        ("EXPIRE k 200 NX", int(0)),
+        ("EXPIRE k 50 GT", int(0)),
+        ("EXPIRE k 200 GT", int(1)),
+        ("TTL k", int(200)),
+        ("EXPIRE k 1 NX GT", error("ERR NX and XX, GT or LT options at the same time are not compatible")),
+        ("EXPIRE k 1 LT GT", error("ERR GT and LT options at the same time are not compatible")),
+        ("EXPIRE k 1 AB", error("ERR Unsupported option AB")),
+        ("EXPIRE k 9223372036854775807", error("ERR invalid expire time in 'expire' command")),
+        ("PERSIST k", int(1)),
+        ("PERSIST k", int(0)),
+        ("PTTL k", int(-1)),
+        ("PEXPIREAT k 32503680000123", int(1)),
+        ("EXPIRETIME k", int(32_503_680_000)),
+        ("EXPIREAT k 1", int(1)),
+        ("TTL k", int(-2)),
+    ]);
+}
+
+#[test]
+fn keys_are_moved_and_copied_with_their_times() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.converse([
+        ("RENAME a b", error("ERR no such key")),
+        ("SET a 1 EX 100", ok()),
+        ("SET b 2", ok()),
+        ("RENAMENX a b", int(0)),
+        ("RENAME a b", ok()),
+        ("TTL b", int(100)),
+        ("EXISTS a", int(0)),
+        ("RENAME b b", ok()),
+        ("COPY b c", int(1)),
+        ("COPY b c", int(0)),
+        ("COPY b c REPLACE", int(1)),
+        ("TTL c", int(100)),
+        ("COPY b b", error("ERR source and destination objects are the same")),
+        ("COPY b c DB 16", error("ERR DB index is out of range")),
+        ("TYPE b", Value::Simple("string".into())),
+        ("TYPE a", Value::Simple("none".into())),
+        ("TOUCH a b c", int(2)),
+        ("UNLINK a b", int(1)),
+        ("RANDOMKEY", bulk("c")),
+        ("KEYS *", array([bulk("c")])),
+        ("OBJECT ENCODING c", bulk("int")),
+        ("WAIT 0 0", int(0)),
+        ("DEL c", int(1)),
+        ("RANDOMKEY", Value::Null),
+    ]);
+}
+
+#[test]
+fn databases_are_apart_and_can_be_swapped() {
+    let server = TestServer::start();
+    server.store.put("library", "key").expect("the store takes it");
+    let mut client = server.client();
+    client.converse([
+        ("GET library", bulk("key")),
+        ("SELECT 15", ok()),
+        ("GET library", Value::Null),
+        ("SET k 15", ok()),
+        ("DBSIZE", int(1)),
+        ("KEYS *", array([bulk("k")])),
+        ("SCAN 0", array([bulk("0"), array([bulk("k")])])),
+        ("RANGE - +", array([bulk("k"), bulk("15")])),
+        ("SELECT 16", error("ERR DB index is out of range")),
+        ("SELECT 0", ok()),
+        ("DBSIZE", int(1)),
+        ("SWAPDB 0 15", ok()),
+        ("GET k", bulk("15")),
+        ("GET library", Value::Null),
+        ("MOVE k 3", int(1)),
+        ("MOVE k 3", int(0)),
+        ("SELECT 3", ok()),
+        ("GET k", bulk("15")),
+        ("SWAPDB x 1", error("ERR invalid first DB index")),
+        ("SWAPDB 0 99", error("ERR DB index is out of range")),
+    ]);
+    let server = server.restarted();
+    let mut client = server.client();
+    client.converse([
+        ("SELECT 15", ok()),
+        ("GET library", bulk("key")),
+        ("FLUSHDB", ok()),
+        ("DBSIZE", int(0)),
+        ("SELECT 3", ok()),
+        ("DBSIZE", int(1)),
+        ("FLUSHALL", ok()),
+        ("DBSIZE", int(0)),
+    ]);
+    assert!(server.store.is_empty().expect("the store counts"));
+}
+
+#[test]
+fn a_dump_is_restored() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.say("SET k value");
+    let Value::Bulk(dumped) = client.say("DUMP k") else { panic!("not a dump") };
+    let restore = |ttl: &'static str| vec![b"RESTORE".to_vec(), b"r".to_vec(), ttl.into(), dumped.clone()];
+    assert_eq!(client.call(&restore("0")), ok());
+    assert_eq!(client.say("GET r"), bulk("value"));
+    assert_eq!(client.call(&restore("0")), error("BUSYKEY Target key name already exists."));
+    assert_eq!(client.call(&[restore("100000"), vec![b"REPLACE".to_vec()]].concat()), ok());
+    assert_eq!(client.say("TTL r"), int(100));
+    let negative = [restore("-1"), vec![b"REPLACE".to_vec()]].concat();
+    assert_eq!(client.call(&negative), error("ERR Invalid TTL value, must be >= 0"));
+    client.converse([
+        ("RESTORE other 0 damaged", error("ERR DUMP payload version or checksum are wrong")),
+        ("DUMP absent", Value::Null),
+    ]);
+}
+
+#[test]
+fn ranges_tell_what_is_asked() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.converse([
+        ("MSET a 1 b 2 c 3", ok()),
+        ("RANGE a b KEYS", array([bulk("a"), bulk("b")])),
+        ("RANGE + - REV LIMIT 2 VALUES", array([bulk("3"), bulk("2")])),
+        ("COUNTRANGE b +", int(2)),
+        ("COUNTRANGE + -", int(0)),
+    ]);
+}

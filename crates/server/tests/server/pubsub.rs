@@ -1,0 +1,163 @@
+//! Channels, and messages about keys.
+
+use crate::common::{Client, TestServer, Value, array, bulk, error, int, ok};
+
+fn message<const N: usize>(parts: [&str; N]) -> Value {
+    Value::Array(parts.iter().map(bulk).collect())
+}
+
+fn confirmation(verb: &str, name: &str, count: i64) -> Value {
+    array([bulk(verb), bulk(name), int(count)])
+}
+
+#[test]
+fn messages_reach_subscribers_on_every_loop() {
+    let server = TestServer::start();
+    let mut clients: Vec<Client> = (0..4).map(|_| server.client()).collect();
+    for client in &mut clients {
+        assert_eq!(client.say("SUBSCRIBE c"), confirmation("subscribe", "c", 1));
+        assert_eq!(client.say("PSUBSCRIBE c*"), confirmation("psubscribe", "c*", 2));
+    }
+    let mut publisher = server.client();
+    assert_eq!(publisher.say("PUBLISH c hello"), int(8));
+    for client in &mut clients {
+        assert_eq!(client.reply(), message(["message", "c", "hello"]));
+        assert_eq!(client.reply(), message(["pmessage", "c*", "c", "hello"]));
+        assert_eq!(client.say("UNSUBSCRIBE"), confirmation("unsubscribe", "c", 1));
+    }
+    publisher.converse([
+        ("PUBLISH c again", int(4)),
+        ("PUBSUB CHANNELS", array([])),
+        ("PUBSUB NUMPAT", int(1)),
+        ("PUBSUB NUMSUB c", array([bulk("c"), int(0)])),
+    ]);
+    drop(clients);
+}
+
+#[test]
+fn a_subscribed_client_of_resp2_may_say_little() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.converse([
+        ("UNSUBSCRIBE", array([bulk("unsubscribe"), Value::Null, int(0)])),
+        ("SUBSCRIBE c", confirmation("subscribe", "c", 1)),
+        ("PING", array([bulk("pong"), bulk("")])),
+        (
+            "GET k",
+            error(
+                "ERR Can't execute 'get': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this \
+                 context",
+            ),
+        ),
+        ("RESET", Value::Simple("RESET".into())),
+        ("GET k", Value::Null),
+    ]);
+}
+
+#[test]
+fn a_client_of_resp3_gets_pushes_between_replies() {
+    let server = TestServer::start();
+    let (mut client, mut publisher) = (server.client(), server.client());
+    client.say("HELLO 3");
+    assert_eq!(client.say("SUBSCRIBE c"), Value::Push(vec![bulk("subscribe"), bulk("c"), int(1)]));
+    assert_eq!(client.say("SET k v"), ok());
+    publisher.say("PUBLISH c hello");
+    assert_eq!(client.reply(), Value::Push(vec![bulk("message"), bulk("c"), bulk("hello")]));
+}
+
+#[test]
+fn changes_of_keys_are_told() {
+    let server = TestServer::start();
+    let (mut client, mut listener) = (server.client(), server.client());
+    assert_eq!(client.say("CONFIG SET notify-keyspace-events KEA"), ok());
+    assert_eq!(client.say("CONFIG GET notify-keyspace-events"), message(["notify-keyspace-events", "AKE"]));
+    listener.say("PSUBSCRIBE __key*__:*");
+    client.say("SET k v EX 100");
+    client.say("DEL k absent");
+    client.say("SELECT 2");
+    client.say("SET j v PX 1");
+    for (kind, db, event, key) in [
+        ("set", 0, "set", "k"),
+        ("expire", 0, "expire", "k"),
+        ("del", 0, "del", "k"),
+        ("set", 2, "set", "j"),
+        ("expire", 2, "expire", "j"),
+        ("expired", 2, "expired", "j"),
+    ] {
+        let space = format!("__keyspace@{db}__:{key}");
+        assert_eq!(listener.reply(), message(["pmessage", "__key*__:*", &space, event]), "{kind}");
+        let event_channel = format!("__keyevent@{db}__:{event}");
+        assert_eq!(listener.reply(), message(["pmessage", "__key*__:*", &event_channel, key]), "{kind}");
+    }
+    assert_eq!(
+        client.say("CONFIG SET notify-keyspace-events q"),
+        error(
+            "ERR CONFIG SET failed (possibly related to argument 'notify-keyspace-events') - Invalid event class character. \
+             Use 'Ag$lshzxeKEtmdn'."
+        )
+    );
+}
+
+#[test]
+fn a_monitor_sees_requests() {
+    let server = TestServer::start();
+    let (mut monitor, mut client) = (server.client(), server.client());
+    assert_eq!(monitor.say("MONITOR"), ok());
+    client.say("SET k \"a\\x01\"");
+    let line = monitor.line();
+    assert!(line.starts_with('+') && line.ends_with("\"SET\" \"k\" \"a\\x01\""), "{line}");
+}
+
+#[test]
+fn channels_of_the_shard_are_apart() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.converse([
+        ("SUNSUBSCRIBE", array([bulk("sunsubscribe"), Value::Null, int(0)])),
+        ("SUBSCRIBE c", confirmation("subscribe", "c", 1)),
+        ("SSUBSCRIBE c", confirmation("ssubscribe", "c", 1)),
+        ("SSUBSCRIBE c", confirmation("ssubscribe", "c", 1)),
+        ("PSUBSCRIBE *", confirmation("psubscribe", "*", 2)),
+    ]);
+    let mut publisher = server.client();
+    publisher.converse([
+        ("SPUBLISH c to-shard", int(1)),
+        ("SPUBLISH other x", int(0)),
+        ("PUBSUB SHARDCHANNELS", array([bulk("c")])),
+        ("PUBSUB SHARDCHANNELS d*", array([])),
+        ("PUBSUB SHARDNUMSUB c d", array([bulk("c"), int(1), bulk("d"), int(0)])),
+        ("PUBSUB SHARDNUMSUB", array([])),
+        ("PUBLISH c to-all", int(2)),
+    ]);
+    assert_eq!(client.reply(), message(["smessage", "c", "to-shard"]));
+    assert_eq!(client.reply(), message(["message", "c", "to-all"]));
+    assert_eq!(client.reply(), message(["pmessage", "*", "c", "to-all"]));
+    let Value::Bulk(list) = publisher.say("CLIENT LIST TYPE pubsub") else { panic!("not a text") };
+    let list = String::from_utf8(list).expect("a text");
+    assert!(list.contains(" sub=1 psub=1 ssub=1 "), "{list}");
+    client.converse([
+        ("SUNSUBSCRIBE", confirmation("sunsubscribe", "c", 0)),
+        ("UNSUBSCRIBE", confirmation("unsubscribe", "c", 1)),
+        ("PUNSUBSCRIBE", confirmation("punsubscribe", "*", 0)),
+        ("SSUBSCRIBE a", confirmation("ssubscribe", "a", 1)),
+        ("RESET", Value::Simple("RESET".into())),
+        ("PUBSUB SHARDCHANNELS", array([])),
+        ("MULTI", ok()),
+        ("SSUBSCRIBE a", Value::Simple("QUEUED".into())),
+        ("EXEC", array([error("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client")])),
+    ]);
+}
+
+#[test]
+fn rights_to_channels_are_rights_to_those_of_the_shard() {
+    let server = TestServer::start();
+    let denied = error("NOPERM this user has no permissions to access one of the channels used as arguments");
+    server.client().converse([
+        ("ACL SETUSER ada on nopass +@all resetchannels &ours*", ok()),
+        ("AUTH ada x", ok()),
+        ("SPUBLISH ours:1 x", int(0)),
+        ("SPUBLISH theirs x", denied.clone()),
+        ("SSUBSCRIBE ours:1 theirs", denied),
+        ("SSUBSCRIBE ours:1 ours:2", confirmation("ssubscribe", "ours:1", 1)),
+    ]);
+}

@@ -1,0 +1,96 @@
+//! SETs that come together, and are put together: nobody can tell.
+
+use crate::common::{TestServer, Value, array, bulk, encode, error, int, ok};
+
+fn sets(items: &[(&str, &str)]) -> Vec<u8> {
+    items.iter().flat_map(|(key, value)| encode(&["SET", key, value])).collect()
+}
+
+#[test]
+fn the_last_value_of_a_key_is_the_one_that_stays() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    let items: Vec<(String, String)> = (0..1_000).map(|i| (format!("k{}", i % 7), i.to_string())).collect();
+    let items: Vec<(&str, &str)> = items.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    client.send(&sets(&items));
+    (0..items.len()).for_each(|_| assert_eq!(client.reply(), ok()));
+    for (key, value) in &items[993..] {
+        assert_eq!(client.call(&["GET", key]), bulk(value));
+    }
+}
+
+#[test]
+fn reads_between_them_see_what_came_before() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    let turn = |i: usize| {
+        let value = i.to_string();
+        [sets(&[("a", &value), ("b", &value), ("a", "x")]), encode(&["MGET", "a", "b"]), sets(&[("a", &value)])]
+            .concat()
+    };
+    client.send(&(0..100).flat_map(turn).collect::<Vec<u8>>());
+    for i in 0..100 {
+        (0..3).for_each(|_| assert_eq!(client.reply(), ok()));
+        assert_eq!(client.reply(), array([bulk("x"), bulk(i.to_string())]));
+        assert_eq!(client.reply(), ok());
+    }
+}
+
+#[test]
+fn one_that_is_refused_spoils_no_other() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    let long = "x".repeat(65_536);
+    let mixed = [sets(&[("a", "1"), (&long, "2"), ("b", "3")]), encode(&["SET", "c"]), sets(&[("d", "4"), ("e", "5")])];
+    client.send(&mixed.concat());
+    assert_eq!(client.reply(), ok());
+    assert_eq!(client.reply(), error("ERR the key has 65536 bytes; the limit is 65535"));
+    assert_eq!(client.reply(), ok());
+    assert_eq!(client.reply(), error("ERR wrong number of arguments for 'set' command"));
+    assert_eq!((client.reply(), client.reply()), (ok(), ok()));
+    assert_eq!(client.say("MGET a b d e"), array(["1", "3", "4", "5"].map(bulk)));
+}
+
+#[test]
+fn each_needs_the_right_to_its_key() {
+    let server = TestServer::start();
+    let (mut first, mut client) = (server.client(), server.client());
+    first.converse([("ACL SETUSER ann on nopass ~mine:* +set", ok())]);
+    client.converse([("AUTH ann any", ok())]);
+    client.send(&sets(&[("mine:1", "v"), ("mine:2", "v"), ("other", "v"), ("mine:3", "v")]));
+    assert_eq!((client.reply(), client.reply()), (ok(), ok()));
+    let denied = "NOPERM this user has no permissions to access one of the keys used as arguments";
+    assert_eq!(client.reply(), error(denied));
+    assert_eq!(client.reply(), ok());
+    assert_eq!(first.say("EXISTS mine:1 mine:2 other mine:3"), int(3));
+}
+
+#[test]
+fn each_is_told_of_to_who_listens_or_watches() {
+    let server = TestServer::start();
+    let (mut listener, mut watcher, mut client) = (server.client(), server.client(), server.client());
+    client.converse([("CONFIG SET notify-keyspace-events E$", ok())]);
+    listener.say("SUBSCRIBE __keyevent@0__:set");
+    watcher.converse([("WATCH b", ok()), ("MULTI", ok())]);
+    client.send(&sets(&[("a", "1"), ("b", "2"), ("c", "3")]));
+    (0..3).for_each(|_| assert_eq!(client.reply(), ok()));
+    for key in ["a", "b", "c"] {
+        let said = array([bulk("message"), bulk("__keyevent@0__:set"), bulk(key)]);
+        assert_eq!(listener.reply(), said);
+    }
+    assert_eq!(watcher.say("EXEC"), Value::Null);
+}
+
+#[test]
+fn a_database_is_there_again_that_they_used_first() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.converse([("SELECT 5", ok())]);
+    client.send(&sets(&[("a", "1"), ("b", "2")]));
+    assert_eq!((client.reply(), client.reply()), (ok(), ok()));
+    drop(client);
+    let server = server.restarted();
+    let mut client = server.client();
+    client.converse([("SELECT 5", ok()), ("MGET a b", array([bulk("1"), bulk("2")])), ("SELECT 0", ok())]);
+    assert_eq!(client.say("DBSIZE"), int(0));
+}

@@ -1,0 +1,270 @@
+//! TLS: who is served, who is not, and that it changes nothing else.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::common::{Client, TestServer, Value, bulk, ok, patterned};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::crypto::ring;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion};
+use server::{ClientCertificate, Config, HttpPort, Tls, TlsFiles};
+use tempfile::TempDir;
+
+type TlsClient = Client<StreamOwned<ClientConnection, TcpStream>>;
+
+/// An authority, and files in which the server finds what the authority issued to it.
+struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+    dir: TempDir,
+}
+
+impl Authority {
+    fn new() -> Authority {
+        let mut params = CertificateParams::new(Vec::new()).expect("no names are good names");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().expect("a key");
+        let issuer = CertifiedIssuer::self_signed(params, key).expect("an authority");
+        let authority = Authority { issuer, dir: tempfile::tempdir().expect("a temporary directory") };
+        fs::write(authority.dir.path().join("ca.pem"), authority.issuer.pem()).expect("the file is written");
+        authority.certify("server");
+        authority
+    }
+
+    /// Issues a certificate for `localhost` into the files NAME.pem and NAME.key.
+    fn certify(&self, name: &str) -> (CertificateDer<'static>, KeyPair) {
+        let key = KeyPair::generate().expect("a key");
+        let params = CertificateParams::new(vec!["localhost".into()]).expect("a good name");
+        let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
+        fs::write(self.dir.path().join(format!("{name}.pem")), certificate.pem()).expect("the file is written");
+        fs::write(self.dir.path().join(format!("{name}.key")), key.serialize_pem()).expect("the file is written");
+        (certificate.der().clone(), key)
+    }
+
+    fn files(&self, client_certificate: ClientCertificate) -> TlsFiles {
+        TlsFiles {
+            certificate: self.dir.path().join("server.pem"),
+            key: self.dir.path().join("server.key"),
+            client_ca: Some(self.dir.path().join("ca.pem")),
+            client_certificate,
+        }
+    }
+
+    fn serve(&self, client_certificate: ClientCertificate) -> TestServer {
+        let tls = Tls::new("127.0.0.1:0", self.files(client_certificate));
+        TestServer::with(Config { threads: 2, tls: Some(tls), ..Config::default() })
+    }
+
+    /// A client that trusts this authority.
+    fn client_config(&self, version: &'static SupportedProtocolVersion) -> ClientConfig {
+        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+        let mut trusted = RootCertStore::empty();
+        trusted.add(self.issuer.der().clone()).expect("an authority");
+        let builder = builder.with_protocol_versions(&[version]).expect("a known version");
+        builder.with_root_certificates(trusted).with_no_client_auth()
+    }
+
+    /// The same, with a certificate of `issuer`.
+    fn certified_config(&self, issuer: &Authority) -> ClientConfig {
+        let (certificate, key) = issuer.certify("client");
+        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+        let mut trusted = RootCertStore::empty();
+        trusted.add(self.issuer.der().clone()).expect("an authority");
+        let builder = builder.with_protocol_versions(&[&TLS13]).expect("a known version");
+        let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
+        builder.with_root_certificates(trusted).with_client_auth_cert(vec![certificate], key).expect("a key that fits")
+    }
+}
+
+fn connect(addr: SocketAddr, config: ClientConfig) -> StreamOwned<ClientConnection, TcpStream> {
+    let socket = TcpStream::connect(addr).expect("the server listens");
+    socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout is set");
+    let name = "localhost".try_into().expect("a good name");
+    StreamOwned::new(ClientConnection::new(Arc::new(config), name).expect("a good configuration"), socket)
+}
+
+fn client(server: &TestServer, config: ClientConfig) -> TlsClient {
+    Client::over(connect(server.tls_addr(), config))
+}
+
+/// What a client sees that is not let in.
+fn refusal(server: &TestServer, config: ClientConfig) -> io::Error {
+    let mut stream = connect(server.tls_addr(), config);
+    let outcome = stream.write_all(b"PING\r\n").and_then(|()| stream.read_exact(&mut [0; 7]));
+    outcome.expect_err("the client is refused")
+}
+
+#[test]
+fn both_versions_are_served_beside_clients_without() {
+    let authority = Authority::new();
+    let server = authority.serve(ClientCertificate::No);
+    let mut plain = server.client();
+    for version in [&TLS12, &TLS13] {
+        let mut client = client(&server, authority.client_config(version));
+        assert_eq!(client.say("SET k v"), ok());
+        assert_eq!(plain.say("GETDEL k"), bulk("v"));
+        assert_eq!(client.say("QUIT"), ok());
+        // An end that the server did not announce would be an error.
+        assert!(client.is_at_end());
+    }
+}
+
+#[test]
+fn large_values_and_long_pipelines_pass_whole() {
+    let authority = Authority::new();
+    let server = authority.serve(ClientCertificate::No);
+    let mut client = client(&server, authority.client_config(&TLS13));
+    let large = patterned(40 << 20);
+    assert_eq!(client.call(&[b"SET", &b"large"[..], &large]), ok());
+    client.send(b"GET large\r\nPING\r\n");
+    assert_eq!(client.reply(), bulk(&large));
+    assert_eq!(client.reply(), Value::Simple("PONG".into()));
+    let count = 20_000;
+    client.call(&[b"SET", &b"small"[..], &patterned(100)]);
+    client.send(&b"GET small\r\n".repeat(count));
+    (0..count).for_each(|_| assert_eq!(client.reply(), bulk(patterned(100))));
+}
+
+#[test]
+fn clients_without_a_good_certificate_are_refused_where_one_is_wanted() {
+    let (authority, stranger) = (Authority::new(), Authority::new());
+    let server = authority.serve(ClientCertificate::Yes);
+    let mut known = client(&server, authority.certified_config(&authority));
+    assert_eq!(known.say("PING"), Value::Simple("PONG".into()));
+    refusal(&server, authority.client_config(&TLS13));
+    refusal(&server, authority.certified_config(&stranger));
+
+    let server = authority.serve(ClientCertificate::Optional);
+    for config in [authority.client_config(&TLS13), authority.certified_config(&authority)] {
+        assert_eq!(client(&server, config).say("PING"), Value::Simple("PONG".into()));
+    }
+    refusal(&server, authority.certified_config(&stranger));
+}
+
+#[test]
+fn who_speaks_no_tls_is_refused_and_who_never_speaks_is_closed() {
+    let authority = Authority::new();
+    // Time enough for the handshake of the established client on a machine that does much else.
+    let handshake_max = Duration::from_secs(3);
+    let tls = Tls { handshake_max, ..Tls::new("127.0.0.1:0", authority.files(ClientCertificate::No)) };
+    let server = TestServer::with(Config { threads: 1, tls: Some(tls), ..Config::default() });
+    let mut plain = Client::connect(server.tls_addr());
+    plain.send(b"PING\r\n");
+    assert!(!plain.rest().starts_with(b"+PONG"));
+    let mut established = client(&server, authority.client_config(&TLS13));
+    assert_eq!(established.say("PING"), Value::Simple("PONG".into()));
+    // It returns once the server has closed the connection.
+    assert!(Client::connect(server.tls_addr()).is_at_end());
+    assert_eq!(established.say("PING"), Value::Simple("PONG".into()));
+}
+
+#[test]
+fn files_that_cannot_be_used_are_named() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let good = authority.files(ClientCertificate::Yes);
+    let empty = authority.dir.path().join("empty.pem");
+    fs::write(&empty, "nothing\n").expect("the file is written");
+    let missing = authority.dir.path().join("missing.pem");
+    let foreign_key = other.dir.path().join("server.key");
+    let cases = [
+        (TlsFiles { certificate: missing.clone(), ..good.clone() }, "missing.pem: No such file"),
+        (TlsFiles { certificate: empty.clone(), ..good.clone() }, "empty.pem: it holds no certificate in PEM"),
+        (TlsFiles { key: empty.clone(), ..good.clone() }, "empty.pem: it holds no private key in PEM"),
+        (TlsFiles { key: foreign_key, ..good.clone() }, "server.key: keys may not be consistent"),
+        (TlsFiles { client_ca: Some(missing), ..good.clone() }, "missing.pem: No such file"),
+        (TlsFiles { client_ca: None, ..good.clone() }, "no file of the authorities"),
+    ];
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let store = hikv::Options::new().open(dir.path()).expect("the store opens");
+    for (files, said) in cases {
+        let config = Config {
+            addrs: vec!["127.0.0.1:0".into()],
+            tls: Some(Tls::new("127.0.0.1:0", files)),
+            ..Config::default()
+        };
+        let outcome = server::Server::bind(store.clone(), config, server::StopHandle::new()).map(|_| ());
+        let error = outcome.expect_err("the files are wrong").to_string();
+        assert!(error.contains(said), "'{said}' is missing: {error}");
+    }
+}
+
+#[test]
+fn certificates_are_replaced_while_it_serves() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let server = authority.serve(ClientCertificate::No);
+    let mut old = client(&server, authority.client_config(&TLS13));
+    let dir = other.dir.path().display();
+    let Value::Error(text) = old.say(&format!("CONFIG SET tls-cert-file {dir}/server.pem")) else {
+        panic!("not refused")
+    };
+    assert!(
+        text.contains("'tls-cert-file') - Unable to update TLS configuration: ") && text.contains("server.key"),
+        "{text}"
+    );
+    assert_eq!(client(&server, authority.client_config(&TLS13)).say("PING"), Value::Simple("PONG".into()));
+
+    assert_eq!(old.say(&format!("CONFIG SET tls-cert-file {dir}/server.pem tls-key-file {dir}/server.key")), ok());
+    refusal(&server, authority.client_config(&TLS13));
+    let mut new = client(&server, other.client_config(&TLS13));
+    assert_eq!(old.say("SET k v"), ok());
+    assert_eq!(new.say("GET k"), bulk("v"));
+}
+
+/// What the HTTP port answers to a request for its metrics.
+fn metrics(port: &HttpPort, config: ClientConfig) -> io::Result<String> {
+    let mut stream = connect(port.local_addr(), config);
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).map(|_| answer)
+}
+
+#[test]
+fn the_http_port_is_served_with_the_same_certificate() {
+    let authority = Authority::new();
+    let tls = Tls::new("127.0.0.1:0", authority.files(ClientCertificate::No));
+    let http = Some("127.0.0.1:0".into());
+    let server = TestServer::with(Config { http, http_tls: true, tls: Some(tls), ..Config::default() });
+    let port = server.http.as_ref().expect("it is watched");
+    assert_eq!(port.scheme(), "https");
+    for version in [&TLS12, &TLS13] {
+        let answer = metrics(port, authority.client_config(version)).expect("the answer ends as TLS ends");
+        assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("# EOF\n"), "{answer}");
+    }
+    for pieces in [&["GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"][..], &["G", "ET / HTTP/1.0\r\n"]] {
+        let mut plain = TcpStream::connect(port.local_addr()).expect("the port listens");
+        for piece in pieces {
+            plain.write_all(piece.as_bytes()).expect("a request is sent");
+        }
+        plain.shutdown(Shutdown::Write).expect("the connection is open");
+        let mut answer = String::new();
+        plain.read_to_string(&mut answer).expect("the answer ends before the connection does");
+        assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain"), "{answer}");
+        assert!(answer.ends_with("this port is served by TLS; ask for https://\n"), "{answer}");
+    }
+    // A renewed certificate counts here, too.
+    let renewed = Authority::new();
+    for name in ["server.pem", "server.key"] {
+        fs::copy(renewed.dir.path().join(name), authority.dir.path().join(name)).expect("the file is replaced");
+    }
+    let path = authority.dir.path().join("server.pem").display().to_string();
+    assert_eq!(server.client().call(&["CONFIG", "SET", "tls-cert-file", &path]), ok());
+    assert!(metrics(port, authority.client_config(&TLS13)).is_err());
+    assert!(metrics(port, renewed.client_config(&TLS13)).is_ok());
+}
+
+#[test]
+fn the_http_port_wants_certificates_of_clients_where_the_other_port_does() {
+    let authority = Authority::new();
+    let tls = Tls::new("127.0.0.1:0", authority.files(ClientCertificate::Yes));
+    let http = Some("127.0.0.1:0".into());
+    let server = TestServer::with(Config { http, http_tls: true, tls: Some(tls), ..Config::default() });
+    let port = server.http.as_ref().expect("it is watched");
+    assert!(metrics(port, authority.client_config(&TLS13)).is_err());
+    assert!(metrics(port, authority.certified_config(&authority)).is_ok());
+    let without = HttpPort::open(&Config { http: Some("127.0.0.1:0".into()), http_tls: true, ..Config::default() });
+    assert!(without.map(|_| ()).expect_err("there is no certificate").to_string().contains("no port for TLS"));
+}

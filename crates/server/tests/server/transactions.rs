@@ -1,0 +1,93 @@
+//! Transactions, and keys that are watched.
+
+use std::thread;
+
+use crate::common::{TestServer, Value, array, bulk, error, int, ok};
+
+fn queued() -> Value {
+    Value::Simple("QUEUED".into())
+}
+
+#[test]
+fn requests_are_executed_together() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.converse([
+        ("EXEC", error("ERR EXEC without MULTI")),
+        ("DISCARD", error("ERR DISCARD without MULTI")),
+        ("MULTI", ok()),
+        ("MULTI", error("ERR MULTI calls can not be nested")),
+        ("SET k v", queued()),
+        ("INCR k", queued()),
+        ("GET k", queued()),
+        ("EXEC", array([ok(), error("ERR value is not an integer or out of range"), bulk("v")])),
+        ("MULTI", ok()),
+        ("NOTHING", error("ERR unknown command 'NOTHING', with args beginning with: ")),
+        ("SET k w", queued()),
+        ("EXEC", error("EXECABORT Transaction discarded because of previous errors.")),
+        ("MULTI", ok()),
+        ("SET k w", queued()),
+        ("DISCARD", ok()),
+        ("GET k", bulk("v")),
+        ("MULTI", ok()),
+        ("SAVE", error("ERR Command not allowed inside a transaction")),
+        ("DISCARD", ok()),
+    ]);
+}
+
+#[test]
+fn a_watched_key_that_changes_stops_a_transaction() {
+    let server = TestServer::start();
+    let (mut client, mut other) = (server.client(), server.client());
+    for (change, is_stopped) in [
+        ("SET k other", true),
+        ("DEL k", true),
+        ("EXPIRE k 100", true),
+        ("FLUSHDB", true),
+        ("RENAME k l", true),
+        ("SET l other", false),
+        ("GET k", false),
+        ("DEL absent", false),
+    ] {
+        client.converse([("SET k v", ok()), ("WATCH k", ok())]);
+        other.say(change);
+        client.converse([("MULTI", ok()), ("PING", queued())]);
+        let wanted = if is_stopped { Value::Null } else { array([Value::Simple("PONG".into())]) };
+        assert_eq!(client.say("EXEC"), wanted, "{change}");
+    }
+    client.converse([("WATCH k", ok()), ("SET k v", ok()), ("UNWATCH", ok()), ("MULTI", ok()), ("EXEC", array([]))]);
+    client.converse([("MULTI", ok()), ("WATCH k", error("ERR WATCH inside MULTI is not allowed")), ("DISCARD", ok())]);
+}
+
+/// Two accounts, and clients that move money between them; whoever looks sees the same sum.
+#[test]
+fn nobody_sees_half_of_a_transaction() {
+    let server = TestServer::start();
+    server.client().say("MSET a 1000 b 0");
+    thread::scope(|scope| {
+        let movers: Vec<_> = (0..3)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut client = server.client();
+                    for _ in 0..100 {
+                        client.converse([("MULTI", ok()), ("DECR a", queued()), ("INCR b", queued())]);
+                        assert!(matches!(client.say("EXEC"), Value::Array(_)));
+                    }
+                })
+            })
+            .collect();
+        let mut client = server.client();
+        while !movers.iter().all(thread::ScopedJoinHandle::is_finished) {
+            client.converse([("MULTI", ok()), ("GET a", queued()), ("GET b", queued())]);
+            let Value::Array(values) = client.say("EXEC") else { panic!("not an array") };
+            let sum: i64 = values.iter().map(number).sum();
+            assert_eq!(sum, 1000);
+        }
+    });
+    server.client().converse([("GET a", bulk("700")), ("GET b", bulk("300")), ("INCRBY b 1", int(301))]);
+}
+
+fn number(value: &Value) -> i64 {
+    let Value::Bulk(text) = value else { panic!("not a value: {value:?}") };
+    str::from_utf8(text).ok().and_then(|text| text.parse().ok()).expect("a number")
+}

@@ -1,0 +1,187 @@
+//! The explorer's own test: a sound little store passes, and every broken twin of it is caught.
+
+use crate::slot_table::{REGION_BYTES, SlotTable};
+use crate::twin::{Embroidering, EndsEarly, InOrder, Leaky, Panicking, Repeats, RootTakenAway, Twin, Twist};
+use pmem::Canary;
+use pmem_sim::Model;
+use testkit::{Counts, Objection, Op, Problem, Script, Settings, Shape, Verdict, Violation, Visitor, explore, hunt};
+
+fn settings() -> Settings {
+    Settings { region_bytes: REGION_BYTES, ..Settings::default() }
+}
+
+fn on(model: Model) -> Settings {
+    Settings { models: vec![model], ..settings() }
+}
+
+fn put(key: &str, value: &str) -> Op {
+    Op::Put(key.into(), value.into())
+}
+
+fn delete(key: &str) -> Op {
+    Op::Delete(key.into())
+}
+
+/// Every kind of operation, and each against what the last one left.
+fn written_script() -> Script {
+    let ops = [
+        put("a", "1"),
+        put("a", "a value that reaches over the end of a line, since it is longer than 64 bytes"),
+        put("b", ""),
+        delete("a"),
+        put("a", "3"),
+        put("", "the empty key"),
+        Op::Clear,
+        put("c", "after clear"),
+        Op::Reopen,
+        Op::Clear,
+        put("d", "in the first table again"),
+        delete("d"),
+        delete("d"),
+    ];
+    Script::fresh(1, ops)
+}
+
+fn seeded_scripts() -> Vec<Script> {
+    let shape =
+        Shape { value_lens_bytes: vec![0, 1, 8, 30], clears: true, reopens: true, fills: true, ..Shape::small(16) };
+    (2..6).map(|seed| Script::seeded(seed, &shape)).collect()
+}
+
+fn scripts() -> Vec<Script> {
+    [written_script()].into_iter().chain(seeded_scripts()).collect()
+}
+
+fn passes(scripts: &[Script], settings: &Settings) -> Counts {
+    explore::<SlotTable>(scripts, settings).unwrap_or_else(|objection| panic!("{objection}"))
+}
+
+#[test]
+fn a_sound_store_passes_on_both_models() {
+    for model in [Model::Line, Model::Span] {
+        let counts = passes(&scripts(), &on(model));
+        let Counts { steps, images, nested_images, visits } = counts;
+        assert!(steps > 1000 && images > 1000 && nested_images > 1000 && visits > 100, "{model:?}: {counts:?}");
+    }
+}
+
+#[test]
+fn an_exploration_repeats_exactly() {
+    assert_eq!(passes(&[written_script()], &settings()), passes(&[written_script()], &settings()));
+}
+
+/// The sound store passes these scripts, so what is caught is the twin's fault.
+fn assert_caught(canary: Canary, model: Model) {
+    match hunt::<SlotTable>(canary, &scripts(), &on(model)) {
+        Verdict::Caught(violation) => assert!(!violation.to_string().is_empty()),
+        Verdict::NotCaught(counts) => panic!("{canary:?} was not caught on {model:?}: {counts:?}"),
+    }
+}
+
+#[test]
+fn every_broken_twin_is_caught_on_memory() {
+    for canary in [
+        Canary::ItemNotFlushed,
+        Canary::ItemNotOrdered,
+        Canary::EntryBeforeItem,
+        Canary::TornPair,
+        Canary::PlainZeroDelete,
+        Canary::UnsettledRead,
+        Canary::FreeBeforeUnlink,
+        Canary::FormatMarkEarly,
+        Canary::ClearBeforeSegments,
+    ] {
+        assert_caught(canary, Model::Line);
+    }
+}
+
+#[test]
+fn every_broken_twin_is_caught_on_a_log() {
+    for canary in [
+        Canary::ItemNotFlushed,
+        Canary::EntryBeforeItem,
+        Canary::TornPair,
+        Canary::PlainZeroDelete,
+        Canary::UnsettledRead,
+        Canary::FreeBeforeUnlink,
+        Canary::FormatMarkEarly,
+        Canary::ClearBeforeSegments,
+    ] {
+        assert_caught(canary, Model::Span);
+    }
+}
+
+#[test]
+fn a_log_has_an_order_of_its_own() {
+    assert!(!hunt::<SlotTable>(Canary::ItemNotOrdered, &scripts(), &on(Model::Span)).is_caught());
+}
+
+#[test]
+fn an_exploration_of_nothing_is_an_objection() {
+    let nothing = Script::after(7, [put("a", "1")], []);
+    assert_eq!(explore::<SlotTable>(&[nothing], &settings()), Err(Objection::Inconclusive { seed: 7 }));
+    assert!(matches!(explore::<SlotTable>(&[], &settings()), Err(Objection::Inconclusive { .. })));
+    let blind = Settings { images_per_step_max: 0, ..settings() };
+    assert_eq!(explore::<SlotTable>(&[written_script()], &blind), Err(Objection::Inconclusive { seed: 1 }));
+}
+
+/// What the exploration of the written script, without its reopening, says of a twin on both models.
+fn objection_to<T: Twist>(settings: &Settings) -> Result<Counts, Box<Violation>> {
+    let mut script = written_script();
+    script.explored.retain(|op| *op != Op::Reopen);
+    explore::<Twin<T>>(&[script], settings).map_err(|objection| match objection {
+        Objection::Violation(violation) => violation,
+        Objection::Inconclusive { seed } => panic!("script {seed} showed nothing"),
+    })
+}
+
+#[test]
+fn only_a_crash_inside_recovery_shows_that_it_cannot_be_repeated() {
+    let violation = objection_to::<RootTakenAway>(&settings()).expect_err("the root is away for a moment");
+    assert_eq!(violation.images.len(), 2, "{violation}");
+    assert!(matches!(violation.problem, Problem::Contents(_)), "{violation}");
+    let shallow = Settings { nested_images_max: 0, ..settings() };
+    assert!(objection_to::<RootTakenAway>(&shallow).is_ok());
+}
+
+#[test]
+fn a_leak_is_a_violation() {
+    let violation = objection_to::<Leaky>(&settings()).expect_err("a byte leaks");
+    assert!(matches!(violation.problem, Problem::Leak(_)), "{violation}");
+}
+
+#[test]
+fn a_lookup_that_disagrees_with_the_list_is_a_violation() {
+    let violation = objection_to::<Embroidering>(&settings()).expect_err("values are longer than they were");
+    assert!(matches!(violation.problem, Problem::Lookup(_)), "{violation}");
+}
+
+#[test]
+fn a_scan_that_disagrees_with_lookups_is_a_violation() {
+    assert!(objection_to::<InOrder>(&settings()).is_ok());
+    for violation in [objection_to::<EndsEarly>(&settings()), objection_to::<Repeats>(&settings())] {
+        let violation = violation.expect_err("the last item is not shown once");
+        assert!(matches!(violation.problem, Problem::Order { .. }), "{violation}");
+    }
+}
+
+#[test]
+fn an_interposed_reader_is_told_from_what_was_put() {
+    let readers = Settings { visitors: vec![Visitor::ReaderAlways], images_per_step_max: 0, ..settings() };
+    let violation = objection_to::<Embroidering>(&readers).expect_err("values are longer than they were");
+    assert!(matches!(violation.problem, Problem::Reader(_)), "{violation}");
+    assert!(violation.images.is_empty(), "{violation}");
+}
+
+#[test]
+fn a_panic_in_recovery_is_a_violation() {
+    let violation = objection_to::<Panicking>(&settings()).expect_err("recovery panics");
+    assert!(matches!(violation.problem, Problem::Panicked(_)), "{violation}");
+}
+
+#[test]
+fn a_second_deleter_may_not_say_absent_before_it_is_durable() {
+    let deleter = Settings { visitors: vec![Visitor::Deleter], ..on(Model::Span) };
+    assert!(passes(&[written_script()], &deleter).visits > 0);
+    assert!(hunt::<SlotTable>(Canary::UnsettledRead, &[written_script()], &deleter).is_caught());
+}

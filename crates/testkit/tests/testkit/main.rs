@@ -1,0 +1,7 @@
+//! The tools themselves: what is sound passes, and every broken twin is caught.
+
+mod conformance;
+mod contention;
+mod explorer;
+mod slot_table;
+mod twin;
