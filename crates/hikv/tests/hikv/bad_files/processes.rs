@@ -23,9 +23,7 @@ impl Holder {
     /// Starts `test` again to hold the store.
     fn start(test: &str, store: &Path, kind: &str) -> Holder {
         let mut command = Command::new(env::current_exe().unwrap());
-        command
-            .args([&format!("bad_files::processes::{test}"), "--exact", "--nocapture"])
-            .env(ROLE, format!("{kind}{}", store.display()));
+        command.args([test, "--exact", "--nocapture"]).env(ROLE, format!("{kind}{}", store.display()));
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         assert!(lines.any(|line| line.unwrap().ends_with("held")), "the other process did not get the store");
@@ -69,7 +67,7 @@ fn a_second_process_is_told_who_holds_the_store() {
     if hold_if_started_for_it() {
         return;
     }
-    const TEST: &str = "processes::a_second_process_is_told_who_holds_the_store";
+    const TEST: &str = "bad_files::processes::a_second_process_is_told_who_holds_the_store";
     let store = Closed::new();
     let writer = Holder::start(TEST, &store.path(), "w");
     assert_locked(&Store::open(store.path()).unwrap_err(), &store, &writer.name());
