@@ -259,11 +259,13 @@ fn engine<M: Medium>(
     let hikv = hikv.verifying_values(options.verify_values).compacting_above(options.compact_above);
     let hikv = hikv.by_clock(options.clock.clone());
     let uuid = Uuid::from_bytes(hikv.uuid());
-    if !options.ordered {
-        return Ok((Arc::new(hikv), uuid));
-    }
-    let queue_count = options.worker_count().max(1);
-    Ok((Arc::new(hikv.ordered(engine::Ordered::new(queue_count, HostDram))), uuid))
+    // Stores without order are of the same type, since each type is another copy of the engine.
+    let order = if options.ordered {
+        engine::Ordered::new(options.worker_count().max(1), HostDram)
+    } else {
+        engine::Ordered::never(HostDram)
+    };
+    Ok((Arc::new(hikv.ordered(order)), uuid))
 }
 
 /// A new region's bytes and length reach the disk, where there is one, before its name does.

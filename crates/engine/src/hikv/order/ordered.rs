@@ -75,6 +75,15 @@ impl<D: Dram + Clone> Ordered<D> {
     /// If there is none.
     pub fn new(queue_count: usize, dram: D) -> Ordered<D> {
         assert!(queue_count > 0, "changes need a queue");
+        Ordered::with_queues(queue_count, dram)
+    }
+
+    /// Of a store that is opened without order: there are no queues, it is always off, and it offers no ordered operations.
+    pub fn never(dram: D) -> Ordered<D> {
+        Ordered::with_queues(0, dram)
+    }
+
+    fn with_queues(queue_count: usize, dram: D) -> Ordered<D> {
         let queue = |_| Queue { ring: Ring::new(QUEUE_COUNT), drainer: Mutex::new(()) };
         Ordered {
             queues: (0..queue_count).map(queue).collect(),
@@ -98,6 +107,11 @@ impl<D: Dram> Ordered<D> {
             1 => Phase::Building,
             _ => Phase::Ready,
         }
+    }
+
+    /// False for a store that is opened without order.
+    fn is_offered(&self) -> bool {
+        !self.queues.is_empty()
     }
 
     /// The caller holds the tree's write lock.
@@ -214,10 +228,13 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
     }
 
     fn operations(engine: &HiKv<M, D, Self>) -> Option<&dyn OrderedEngine> {
-        Some(engine)
+        if engine.order.is_offered() { Some(engine) } else { None }
     }
 
     fn stats(&self) -> Option<OrderStats> {
+        if !self.is_offered() {
+            return None;
+        }
         let state = match self.phase() {
             Phase::Ready => OrderState::Ready,
             _ if self.build.lock().is_asked_for() => OrderState::Building,
