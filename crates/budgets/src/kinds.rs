@@ -1,0 +1,189 @@
+//! What kind of instruction lies at an address, and what each operation took of each kind.
+
+use std::collections::HashMap;
+
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
+
+const LINE_BYTES: u64 = 64;
+/// The longest instruction there is.
+pub(crate) const INSTRUCTION_BYTES_MAX: usize = 15;
+
+/// Where an operation ends: a `nop` that no compiler makes.
+pub(crate) const BOUNDARY_DISPLACEMENT: u64 = 0x686b_6976;
+
+/// What one operation was made of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Counts {
+    pub(crate) instructions: u64,
+    /// Lines whose write-back was asked for.
+    pub(crate) flushes: u64,
+    /// Bytes stored past the cache.
+    pub(crate) streamed_bytes: u64,
+    pub(crate) fences: u64,
+    /// Instructions that lock a line.
+    pub(crate) locked: u64,
+}
+
+impl Counts {
+    /// Whole lines stored past the cache.
+    pub(crate) fn streamed_lines(&self) -> u64 {
+        self.streamed_bytes / LINE_BYTES
+    }
+
+    fn add(&mut self, kind: Kind) {
+        self.instructions += 1;
+        match kind {
+            Kind::Plain | Kind::Repeated | Kind::Boundary => {}
+            Kind::Flush => self.flushes += 1,
+            Kind::Streamed { bytes } => self.streamed_bytes += bytes,
+            Kind::Fence => self.fences += 1,
+            Kind::Locked => self.locked += 1,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Plain,
+    /// A string instruction, which traps once for each repetition.
+    Repeated,
+    Flush,
+    Streamed {
+        bytes: u64,
+    },
+    Fence,
+    Locked,
+    Boundary,
+}
+
+impl Kind {
+    fn of(code: &[u8]) -> Kind {
+        let instruction = Decoder::new(64, code, DecoderOptions::NONE).decode();
+        match instruction.mnemonic() {
+            Mnemonic::Clwb | Mnemonic::Clflush | Mnemonic::Clflushopt => Kind::Flush,
+            Mnemonic::Sfence | Mnemonic::Mfence => Kind::Fence,
+            Mnemonic::Nop if instruction.memory_displacement64() == BOUNDARY_DISPLACEMENT => Kind::Boundary,
+            _ if is_streamed(instruction.code()) => Kind::Streamed { bytes: instruction.memory_size().size() as u64 },
+            _ if locks(&instruction) => Kind::Locked,
+            _ if instruction.has_rep_prefix() || instruction.has_repne_prefix() => Kind::Repeated,
+            _ => Kind::Plain,
+        }
+    }
+}
+
+fn is_streamed(code: Code) -> bool {
+    matches!(
+        code.mnemonic(),
+        Mnemonic::Movnti
+            | Mnemonic::Movntdq
+            | Mnemonic::Movntps
+            | Mnemonic::Movntpd
+            | Mnemonic::Vmovntdq
+            | Mnemonic::Vmovntps
+            | Mnemonic::Vmovntpd
+    )
+}
+
+/// An exchange with memory locks without being told to.
+fn locks(instruction: &Instruction) -> bool {
+    let exchanges = instruction.mnemonic() == Mnemonic::Xchg
+        && (instruction.op0_kind() == OpKind::Memory || instruction.op1_kind() == OpKind::Memory);
+    instruction.has_lock_prefix() || exchanges
+}
+
+/// Counts the instructions that a program is stepped through, operation by operation, and decodes each address once.
+#[derive(Default)]
+pub(crate) struct Counter {
+    operations: Vec<Counts>,
+    current: Counts,
+    kinds: HashMap<u64, Kind>,
+    last: Option<u64>,
+}
+
+impl Counter {
+    /// The program stands before the instruction at `address`; `read` gives its code.
+    pub(crate) fn step<E>(
+        &mut self,
+        address: u64,
+        read: impl FnOnce() -> Result<[u8; INSTRUCTION_BYTES_MAX], E>,
+    ) -> Result<(), E> {
+        let kind = match self.kinds.get(&address) {
+            Some(&kind) => kind,
+            None => *self.kinds.entry(address).or_insert(Kind::of(&read()?)),
+        };
+        let goes_on = kind == Kind::Repeated && self.last == Some(address);
+        if !goes_on {
+            self.current.add(kind);
+        }
+        if kind == Kind::Boundary {
+            self.operations.push(std::mem::take(&mut self.current));
+        }
+        self.last = Some(address);
+        Ok(())
+    }
+
+    /// What lies between each boundary and the next.
+    pub(crate) fn into_operations(self) -> Vec<Counts> {
+        self.operations.into_iter().skip(1).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(codes: &[(u64, &[u8])]) -> Counts {
+        let mut counter = Counter::default();
+        for &(address, code) in codes {
+            let read = || {
+                let mut bytes = [0x90; INSTRUCTION_BYTES_MAX];
+                bytes[..code.len()].copy_from_slice(code);
+                Ok::<_, ()>(bytes)
+            };
+            counter.step(address, read).expect("the code is at hand");
+        }
+        counter.current
+    }
+
+    #[test]
+    fn each_kind_is_told() {
+        let counts = counted(&[
+            (0, &[0x66, 0x0f, 0xae, 0x30]),        // clwb [rax]
+            (4, &[0x66, 0x0f, 0xae, 0x38]),        // clflushopt [rax]
+            (8, &[0x0f, 0xae, 0xf8]),              // sfence
+            (11, &[0xf0, 0x48, 0x0f, 0xb1, 0x0a]), // lock cmpxchg [rdx], rcx
+            (16, &[0x48, 0x87, 0x0a]),             // xchg [rdx], rcx
+            (19, &[0x48, 0x87, 0xca]),             // xchg rdx, rcx
+            (22, &[0x66, 0x0f, 0xe7, 0x00]),       // movntdq [rax], xmm0
+            (26, &[0xc5, 0xfd, 0xe7, 0x00]),       // vmovntdq [rax], ymm0
+            (30, &[0x48, 0x0f, 0xc3, 0x08]),       // movnti [rax], rcx
+        ]);
+        assert_eq!(counts, Counts { instructions: 9, flushes: 2, streamed_bytes: 56, fences: 1, locked: 2 });
+    }
+
+    #[test]
+    fn operations_lie_between_boundaries() {
+        let boundary: &[u8] = &[0x0f, 0x1f, 0x80, 0x76, 0x69, 0x6b, 0x68];
+        let mut counter = Counter::default();
+        for is_boundary in [false, true, false, false, true, true, false] {
+            let read = || {
+                let mut bytes = [0x90; INSTRUCTION_BYTES_MAX];
+                if is_boundary {
+                    bytes[..boundary.len()].copy_from_slice(boundary);
+                }
+                Ok::<_, ()>(bytes)
+            };
+            counter.step(u64::from(is_boundary), read).expect("the code is at hand");
+        }
+        let counted: Vec<u64> = counter.into_operations().iter().map(|operation| operation.instructions).collect();
+        assert_eq!(counted, [3, 1], "what comes before the first boundary and after the last belongs to no operation");
+    }
+
+    #[test]
+    fn a_string_instruction_counts_once_however_often_it_repeats() {
+        let movsb: &[u8] = &[0xf3, 0xa4];
+        let nop: &[u8] = &[0x90];
+        assert_eq!(counted(&[(0, movsb), (0, movsb), (0, movsb), (2, nop), (0, movsb)]).instructions, 3);
+        assert_eq!(counted(&[(0, nop), (0, nop)]).instructions, 2, "a loop of one instruction is no string");
+    }
+}

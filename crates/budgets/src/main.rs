@@ -1,0 +1,99 @@
+//! What each operation of a store costs in instructions, and what those are: write-backs, stores past the cache, fences,
+//! locked instructions.
+//!
+//! A program cannot count its own instructions where a virtual machine hides the counters, and valgrind may not know the
+//! instructions that write lines back. So the program runs itself under `ptrace` and steps through a measured loop
+//! instruction by instruction. Only the calling thread is counted; background threads run freely beside it.
+//!
+//! What a loop without a store takes is taken off, so that the table shows the library's public functions alone; and it shows
+//! the operation in the middle, since one split weighs more than a hundred inserts. `mean` has all of them in it.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
+
+mod kinds;
+mod operation;
+mod table;
+mod tracer;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::kinds::Counts;
+use crate::operation::{Loop, Operation, Order};
+use crate::table::Table;
+
+pub(crate) type Failure = Box<dyn std::error::Error>;
+
+/// Counts what each operation of a store costs, by single steps.
+#[derive(Parser)]
+struct Arguments {
+    /// The directory on a memory file system that stores are made in.
+    #[arg(long, default_value = "/dev/shm")]
+    dir: PathBuf,
+    /// Records loaded before anything is counted.
+    #[arg(long, default_value_t = 100_000)]
+    records: u64,
+    /// Operations of each kind that are counted.
+    #[arg(long, default_value_t = 96)]
+    operations: u64,
+    /// The table in which the counts stand.
+    #[arg(long, default_value = "docs/budgets.md")]
+    table: PathBuf,
+    /// Fail if a count is more than a tenth away from the table's.
+    #[arg(long, conflicts_with = "write")]
+    check: bool,
+    /// Write the counts into the table.
+    #[arg(long)]
+    write: bool,
+    /// One loop, in the program that is stepped through.
+    #[arg(long, hide = true)]
+    traced: Option<Operation>,
+    #[arg(long, hide = true, default_value = "hash")]
+    order: Order,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match arguments.traced {
+        Some(operation) => arguments.measured_loop().run(operation),
+        None => arguments.count_all(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("budgets: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Arguments {
+    fn measured_loop(&self) -> Loop {
+        Loop { dir: self.dir.clone(), records: self.records, operations: self.operations, order: self.order }
+    }
+
+    fn count_all(&self) -> Result<(), Failure> {
+        let mut table = Table::default();
+        for order in Order::ALL {
+            let idle = self.count(Operation::Nothing, order)?;
+            for operation in Operation::COUNTED {
+                table.add(order, operation, self.count(operation, order)?, &idle);
+            }
+        }
+        println!("{table}");
+        match () {
+            () if self.write => table.write(&self.table),
+            () if self.check => table.check(&self.table),
+            () => Ok(()),
+        }
+    }
+
+    fn count(&self, operation: Operation, order: Order) -> Result<Vec<Counts>, Failure> {
+        let mut program = std::process::Command::new(std::env::current_exe()?);
+        program.arg("--dir").arg(&self.dir).args(["--traced", operation.name(), "--order", order.name()]);
+        program.args(["--records", &self.records.to_string(), "--operations", &self.operations.to_string()]);
+        tracer::count_between_marks(program).map_err(|failure| format!("{}: {failure}", operation.name()).into())
+    }
+}
