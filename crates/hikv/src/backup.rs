@@ -2,13 +2,14 @@
 //!
 //! | step | an interruption after it leaves |
 //! |---|---|
-//! | 1 the directory `OUT.partial`, locked; what an earlier one left in it removed | no store |
+//! | 1 the directory `OUT.partial`, locked; what an earlier one left in it removed; marked as a copy ([`crate::copy_mark`]) | no store |
 //! | 2 a region in it, under the name of an unfinished one; the snapshot's items put into it | no store |
 //! | 3 the region closed and synced | no store |
 //! | 4 the region renamed; the directory synced | a whole store, in `OUT.partial` |
 //! | 5 `OUT.partial` renamed to `OUT`; the parent synced | the backup |
 //!
-//! So what is not whole opens as no store, and what is called OUT is whole.
+//! So what is not whole opens as no store, and what is called OUT is whole. In step 1 a whole store is removed only if it has
+//! the mark: one that somebody happened to call `OUT.partial`, or has written to, stays.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -19,9 +20,9 @@ use std::{fmt, fs};
 use engine::{Clock, Damage, Error, Expiry};
 use pmem_os::StoreLock;
 
+use crate::copy_mark::{self, Mark, Purpose};
 use crate::dump::DumpWriter;
 use crate::files;
-use crate::journal_files::{LOG_NAME, UNFINISHED_LOG_NAME};
 use crate::{OpenError, Options, Snapshot, Store};
 
 /// Appended to the name of a backup that is being written.
@@ -54,10 +55,19 @@ pub enum BackupError {
         /// The path.
         path: PathBuf,
     },
-    /// The directory for the unfinished backup holds something else.
+    /// Something else is where a backup was to be, or its unfinished directory.
     Occupied {
         /// What.
         path: PathBuf,
+        /// Why it is taken for something else.
+        why: String,
+    },
+    /// A backup that replaces an earlier one cannot be there.
+    Place {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        why: &'static str,
     },
     /// What was to be restored is damaged.
     Damaged {
@@ -85,9 +95,10 @@ impl fmt::Display for BackupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BackupError::Exists { path } => write!(f, "{} is there already: nothing is overwritten", path.display()),
-            BackupError::Occupied { path } => {
-                write!(f, "{} is in the way, and is not of an interrupted backup", path.display())
+            BackupError::Occupied { path, why } => {
+                write!(f, "{} is in the way, and nothing is removed: {why}; move it away", path.display())
             }
+            BackupError::Place { path, why } => write!(f, "{} cannot hold the latest backup: {why}", path.display()),
             BackupError::Damaged { path, damage } => {
                 let places = damage.len();
                 write!(f, "{} is damaged in {places} places, so nothing is restored from it", path.display())?;
@@ -187,7 +198,16 @@ impl Store {
         out: impl AsRef<Path>,
         progress: impl FnMut(BackupProgress),
     ) -> Result<BackupReport, BackupError> {
-        let copy = Copy::begin(out.as_ref(), self.engine()?.clock())?;
+        self.copy_to(out.as_ref(), Purpose::Kept, progress)
+    }
+
+    pub(crate) fn copy_to(
+        &self,
+        out: &Path,
+        purpose: Purpose,
+        progress: impl FnMut(BackupProgress),
+    ) -> Result<BackupReport, BackupError> {
+        let copy = Copy::begin(out, Mark { purpose, uuid: self.uuid() }, self.engine()?.clock())?;
         copy.complete(|store| write_items(&self.snapshot()?, self.len()?, store, progress))
     }
 
@@ -202,7 +222,8 @@ impl Store {
         progress: impl FnMut(BackupProgress),
     ) -> Result<BackupReport, BackupError> {
         let source = Options::new().create(false).read_only(true).ordered(false).open(backup.as_ref())?;
-        let copy = Copy::begin(dir.as_ref(), source.engine()?.clock())?;
+        let mark = Mark { purpose: Purpose::Kept, uuid: source.uuid() };
+        let copy = Copy::begin(dir.as_ref(), mark, source.engine()?.clock())?;
         copy.complete(|store| {
             assert_whole(&source)?;
             let items = write_items(&source.snapshot()?, source.len()?, store, progress)?;
@@ -249,15 +270,17 @@ struct Copy {
 
 impl Copy {
     /// Steps 1 and 2, but for the items.
-    fn begin(out: &Path, clock: &Clock) -> Result<Copy, BackupError> {
+    fn begin(out: &Path, mark: Mark, clock: &Clock) -> Result<Copy, BackupError> {
         refuse_existing(out)?;
         // Whatever has no name of its own, such as '/' or '..', is there.
         let name = out.file_name().ok_or_else(|| BackupError::Exists { path: out.to_owned() })?;
         let partial = out.with_file_name(OsString::from_iter([name, OsStr::new(PARTIAL_SUFFIX)]));
+        refuse_symlink(&partial)?;
         fs::create_dir_all(&partial).map_err(OpenError::io(&partial, "create"))?;
         let options = Options::new().ordered(false).clock(clock.clone()).sync_on_request(true);
         let lock = files::lock_dir(&partial, &options)?;
         empty(&partial)?;
+        mark.write(&partial).map_err(OpenError::io(&partial, "mark"))?;
         let store = Store::of_opened(&partial, &options, |path, options| files::make_region(path, options, None))?;
         Ok(Copy { store, out: out.to_owned(), partial, _lock: lock })
     }
@@ -280,7 +303,7 @@ impl Copy {
         });
         finished.inspect_err(|_| {
             // What cannot be removed is in nobody's way: it opens as no store, and the next backup removes it.
-            let _ = fs::remove_dir_all(&partial);
+            let _ = copy_mark::remove(&partial);
         })
     }
 }
@@ -290,7 +313,7 @@ fn put_in_place(partial: &Path, out: &Path) -> Result<(), BackupError> {
     files::finish_region(partial)?;
     refuse_existing(out)?;
     fs::rename(partial, out).map_err(OpenError::io(out, "create"))?;
-    let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent = parent_of(out);
     pmem_os::sync_dir(parent).map_err(OpenError::io(parent, "sync"))?;
     Ok(())
 }
@@ -303,17 +326,31 @@ fn refuse_existing(path: &Path) -> Result<(), BackupError> {
     }
 }
 
+/// The directory that a path's name is in.
+pub(crate) fn parent_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// What an interrupted backup leaves is a directory, not the way to one.
+fn refuse_symlink(partial: &Path) -> Result<(), BackupError> {
+    let is_link = fs::symlink_metadata(partial).is_ok_and(|found| found.is_symlink());
+    if is_link { Err(occupied(partial, "it is a symbolic link")) } else { Ok(()) }
+}
+
 /// Removes what an interrupted backup left in its directory, and touches nothing else.
 fn empty(partial: &Path) -> Result<(), BackupError> {
-    for entry in fs::read_dir(partial).map_err(OpenError::io(partial, "read"))? {
-        let path = entry.map_err(OpenError::io(partial, "read"))?.path();
-        match path.file_name().and_then(|name| name.to_str()) {
-            Some(files::LOCK_NAME) => {}
-            Some(files::REGION_NAME | files::UNFINISHED_NAME | LOG_NAME | UNFINISHED_LOG_NAME) => {
-                fs::remove_file(&path).map_err(OpenError::io(&path, "remove"))?;
-            }
-            _ => return Err(BackupError::Occupied { path }),
-        }
+    if let Some(path) = copy_mark::stranger_in(partial).map_err(OpenError::io(partial, "read"))? {
+        return Err(occupied(&path, "it is not of an interrupted backup"));
     }
-    Ok(())
+    let mark = Mark::read(partial).map_err(OpenError::io(partial, "read"))?;
+    let region = partial.join(files::REGION_NAME);
+    if mark.is_none() && region.try_exists().map_err(OpenError::io(&region, "examine"))? {
+        return Err(occupied(partial, "it is a store, and has no mark of an interrupted backup"));
+    }
+    // The lock is held.
+    Ok(copy_mark::remove_files(partial, &[files::LOCK_NAME]).map_err(OpenError::io(partial, "empty"))?)
+}
+
+fn occupied(path: &Path, why: &str) -> BackupError {
+    BackupError::Occupied { path: path.to_owned(), why: why.to_owned() }
 }

@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use crate::journal_files::{Naming, Progress};
 use crate::stats::Identity;
-use crate::{OpenError, Options, journal_files};
+use crate::{OpenError, Options, copy_mark, journal_files};
 
 pub(crate) const REGION_NAME: &str = "store.hikv";
 pub(crate) const UNFINISHED_NAME: &str = "store.hikv.new";
@@ -62,6 +62,9 @@ fn open_dir(dir: &Path, options: &Options, progress: &Progress<'_>) -> Result<Op
     let lock = lock_dir(dir, options)?;
     // Only now: another process may have created the store meanwhile.
     if exists(&file)? {
+        if !options.read_only {
+            copy_mark::forget(dir).map_err(OpenError::io(dir, "take the mark of a copy from"))?;
+        }
         if journal_files::is_there(dir)? {
             return journal_files::open(dir, Naming::Store, options, lock, progress);
         }

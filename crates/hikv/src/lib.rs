@@ -21,15 +21,18 @@
 //! [`Store::open_read_only`] lets several read while nobody writes. A child of a fork gets [`Error::Forked`].
 
 mod backup;
+mod backup_place;
 mod batch;
 mod compact;
 mod conditional;
+mod copy_mark;
 pub mod dump;
 mod durable;
 mod error;
 mod expiry;
 mod files;
 mod journal_files;
+mod latest;
 mod options;
 mod ordered;
 mod reader;

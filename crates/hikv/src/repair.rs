@@ -19,7 +19,7 @@ use pmem_os::sync_dir;
 pub use engine::hikv::salvage::{Finding, Weight};
 
 use crate::files::{self, DamagedMedium};
-use crate::{OpenError, Options, Store};
+use crate::{OpenError, Options, Store, copy_mark};
 
 /// How far a repair has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,7 +112,7 @@ pub fn repair(
     let outcome = fill(from, &unfinished, watch).and_then(|report| finish(&unfinished, into).map(|()| report));
     if outcome.is_err() {
         // It was made here; what cannot be removed is named by the next repair.
-        let _ = fs::remove_dir_all(&unfinished);
+        let _ = copy_mark::remove(&unfinished);
     }
     outcome
 }

@@ -1,19 +1,11 @@
 //! SAVE and BGSAVE: a backup of the store, which is a store itself.
 //!
-//! | step | a crash after it leaves |
-//! |---|---|
-//! | 1 what an earlier one left under the name `PLACE.new` is removed | the last backup |
-//! | 2 the backup is written, synced, and called `PLACE.new` ([`hikv::Store::backup`]) | the same |
-//! | 3 `PLACE.new` and PLACE change names, in one step where the file system can; the first backup is renamed | the new one |
-//! | 4 the old one, now `PLACE.new`, is removed | the new one |
-//!
-//! Where the file system cannot exchange names, PLACE is renamed to `PLACE.old` first: a crash then may leave the old one
-//! there and the new one under `PLACE.new`, both whole.
+//! It takes the place of the last one, in the steps of [`Store::backup_latest`], which also says what is never touched. A
+//! place that can never be right is refused at start; one that something else occupies is warned of then, and refused when
+//! a save is asked for, since that may have been put right.
 //!
 //! One save runs at a time, beside writers: it is of one moment. The server's end waits for it.
 
-use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,9 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use hikv::Store;
+use hikv::{BackupError, Store};
 use parking_lot::Mutex;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::errors::{Refusal, Sentence};
 
@@ -56,7 +47,13 @@ impl Drop for Turn {
 
 impl Saves {
     /// To `place`, or into the directory of the store.
-    pub(crate) fn new(store: &Store, place: Option<PathBuf>) -> Saves {
+    ///
+    /// # Errors
+    /// If `place` can never hold a backup of the store.
+    pub(crate) fn new(store: &Store, place: Option<PathBuf>) -> io::Result<Saves> {
+        if let Some(place) = &place {
+            check(store, place)?;
+        }
         let default = || store.path().is_dir().then(|| store.path().join(DEFAULT_NAME));
         let state = State {
             is_running: AtomicBool::new(false),
@@ -64,7 +61,7 @@ impl Saves {
             has_failed: AtomicBool::new(false),
             took_s: AtomicU64::new(0),
         };
-        Saves { place: place.or_else(default), state: Arc::new(state), background: Mutex::new(None) }
+        Ok(Saves { place: place.or_else(default), state: Arc::new(state), background: Mutex::new(None) })
     }
 
     /// When the last save that succeeded ended, in seconds since the Unix epoch.
@@ -122,44 +119,24 @@ impl Saves {
 impl State {
     fn save(&self, store: &Store, place: &Path) -> Result<(), String> {
         let began = Instant::now();
-        let outcome = replace(store, place);
+        let outcome = store.backup_latest(place).map(drop).map_err(|error| error.to_string());
         self.took_s.store(began.elapsed().as_secs(), Ordering::Relaxed);
         self.has_failed.store(outcome.is_err(), Ordering::Relaxed);
-        if outcome.is_ok() {
-            self.last_s.store(now_s(), Ordering::Relaxed);
+        match &outcome {
+            Ok(()) => self.last_s.store(now_s(), Ordering::Relaxed),
+            Err(error) => tracing::error!(%error, "not saved"),
         }
         outcome
     }
 }
 
-fn replace(store: &Store, place: &Path) -> Result<(), String> {
-    let in_words = |error: io::Error| format!("{}: {error}", place.display());
-    let (new, old) = (beside(place, ".new"), beside(place, ".old"));
-    remove(&new).map_err(in_words)?;
-    store.backup(&new, |_| {}).map_err(|error| error.to_string())?;
-    if !place.exists() {
-        return fs::rename(&new, place).map_err(in_words);
+fn check(store: &Store, place: &Path) -> io::Result<()> {
+    let refused = |error: BackupError| io::Error::new(io::ErrorKind::InvalidInput, format!("backup-dir: {error}"));
+    store.check_backup_place(place).map_err(refused)?;
+    if let Err(error) = store.check_latest_backup(place) {
+        tracing::warn!(%error, "SAVE and BGSAVE will fail");
     }
-    match renameat_with(CWD, &new, CWD, place, RenameFlags::EXCHANGE) {
-        Ok(()) => remove(&new).map_err(in_words),
-        Err(_) => {
-            remove(&old).map_err(in_words)?;
-            fs::rename(place, &old).and_then(|()| fs::rename(&new, place)).map_err(in_words)?;
-            remove(&old).map_err(in_words)
-        }
-    }
-}
-
-fn beside(place: &Path, suffix: &str) -> PathBuf {
-    let name = place.file_name().unwrap_or_default();
-    place.with_file_name(OsString::from_iter([name, OsStr::new(suffix)]))
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        outcome => outcome,
-    }
+    Ok(())
 }
 
 fn now_s() -> u64 {

@@ -100,7 +100,7 @@ impl Server {
             log: Log::default(),
             errors: ErrorCounts::default(),
             baseline: Baseline::default(),
-            saves: Saves::new(&store, config.backup_dir),
+            saves: Saves::new(&store, config.backup_dir)?,
             pause: Pause::new(),
             stop,
             drain_max: config.drain_max,

@@ -74,8 +74,9 @@ fn a_backup_opens_as_a_store_and_is_restored() {
     assert_eq!(names(dir.path()), ["back", "out", "store"]);
     // A journal, where the file system is on a disk.
     let files: Vec<_> = names(&back).into_iter().filter(|name| name != "journal.hikv").collect();
-    assert_eq!(files, ["lock", "store.hikv"]);
+    assert_eq!(files, ["copy-of", "lock", "store.hikv"]);
     Store::open(&back).unwrap().put("it", "is a store").unwrap();
+    assert!(!names(&back).contains(&"copy-of".to_owned()));
 }
 
 #[test]
@@ -102,8 +103,27 @@ fn what_is_in_the_way_stays() {
     fs::create_dir(&partial).unwrap();
     fs::write(partial.join("letters"), "dear").unwrap();
     let refused = Store::open(store_in(&dir)).unwrap().backup(out_in(dir.path()), |_| {});
-    assert!(matches!(&refused, Err(BackupError::Occupied { path }) if path.ends_with("letters")), "{refused:?}");
+    assert!(matches!(&refused, Err(BackupError::Occupied { path, .. }) if path.ends_with("letters")), "{refused:?}");
     assert_eq!(fs::read(partial.join("letters")).unwrap(), b"dear");
+}
+
+#[test]
+fn a_store_that_is_called_as_an_unfinished_backup_stays() {
+    let dir = filled();
+    let (store, partial) = (Store::open(store_in(&dir)).unwrap(), dir.path().join("out.partial"));
+    let elsewhere = dir.path().join("elsewhere");
+    Store::open(&elsewhere).unwrap().put("mine", "yes").unwrap();
+    let refused = |what: &str| {
+        let refused = store.backup(out_in(dir.path()), |_| {});
+        assert!(matches!(&refused, Err(BackupError::Occupied { path, .. }) if *path == partial), "{what}: {refused:?}");
+        assert_eq!(Store::open_read_only(&elsewhere).unwrap().get("mine").unwrap().unwrap(), b"yes");
+    };
+    std::os::unix::fs::symlink(&elsewhere, &partial).unwrap();
+    refused("a symbolic link");
+    fs::remove_file(&partial).unwrap();
+    fs::rename(&elsewhere, &partial).unwrap();
+    std::os::unix::fs::symlink(&partial, &elsewhere).unwrap();
+    refused("a store");
 }
 
 #[test]
@@ -198,7 +218,8 @@ fn an_interrupted_backup_is_none() {
             fs::remove_dir_all(&out).unwrap();
         } else {
             interrupted_count += 1;
-            match Options::new().create(false).open(&partial) {
+            // Whoever opened it for writing would make it a store of its own.
+            match Store::open_read_only(&partial) {
                 Err(OpenError::Missing { .. }) => {}
                 opened => {
                     drop(opened.unwrap());

@@ -8,5 +8,6 @@ mod expiry;
 mod golden;
 mod journaled;
 mod killed;
+mod latest;
 mod ordered;
 mod readme;

@@ -1,11 +1,14 @@
 //! SAVE, BGSAVE and LASTSAVE: backups that open as stores.
 
-use std::path::Path;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use crate::common::{Client, TestServer, Value, bulk, error, ok};
 use hikv::Store;
-use server::Config;
+use server::{Config, Server, StopHandle};
 
 fn value_in(backup: &Path, key: &str) -> Option<Vec<u8>> {
     Store::open_read_only(backup).expect("a backup opens as a store").get(key).unwrap()
@@ -57,5 +60,54 @@ fn a_save_that_fails_is_said_and_leaves_the_last_backup() {
     client.send(b"SHUTDOWN SAVE\r\n");
     assert!(client.is_at_end());
     server.join().unwrap();
+    assert_eq!(value_in(&backup, "k").as_deref(), Some(&b"2"[..]));
+}
+
+fn config(backup_dir: PathBuf) -> Config {
+    Config { addrs: vec!["127.0.0.1:0".into()], backup_dir: Some(backup_dir), ..Config::default() }
+}
+
+#[test]
+fn a_place_that_can_never_be_right_is_refused_at_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data/store");
+    let store = Store::open(&path).unwrap();
+    symlink(&path, dir.path().join("link")).unwrap();
+    for place in ["data/store", "data/store/", "link", "data", "", "data/store/x", "data/store/backup/.."] {
+        let bound = Server::bind(store.clone(), config(dir.path().join(place)), StopHandle::new());
+        let error = bound.err().unwrap_or_else(|| panic!("'{place}' was taken"));
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+        assert!(error.to_string().starts_with("backup-dir: "), "{error}");
+    }
+    assert!(Server::bind(store, config(path.join("backup")), StopHandle::new()).is_ok());
+    let server = TestServer::start();
+    let refused = server.client().call(&["CONFIG", "SET", "backup-dir", path.to_str().unwrap()]);
+    assert_eq!(
+        refused,
+        error("ERR CONFIG SET failed (possibly related to argument 'backup-dir') - can't set immutable config")
+    );
+}
+
+#[test]
+fn nothing_but_the_last_backup_is_replaced() {
+    let place = tempfile::tempdir().unwrap();
+    let backup = place.path().join("letters");
+    fs::create_dir(&backup).unwrap();
+    fs::write(backup.join("dear"), "you").unwrap();
+    let server = TestServer::with(Config { backup_dir: Some(backup.clone()), ..Config::default() });
+    let mut client = server.client();
+    client.converse([("SET k 1", ok())]);
+    let Value::Error(text) = client.say("SAVE") else { panic!("it was saved") };
+    assert!(text.contains("in the way, and nothing is removed"), "{text}");
+    client.say("BGSAVE");
+    while field(&mut client, "rdb_bgsave_in_progress") == "1" {
+        thread::yield_now();
+    }
+    assert_eq!(field(&mut client, "rdb_last_bgsave_status"), "err");
+    assert_eq!(fs::read(backup.join("dear")).unwrap(), b"you");
+    assert_eq!(place.path().read_dir().unwrap().count(), 1);
+    // As the text says.
+    fs::rename(&backup, place.path().join("elsewhere")).unwrap();
+    client.converse([("SAVE", ok()), ("SET k 2", ok()), ("SAVE", ok())]);
     assert_eq!(value_in(&backup, "k").as_deref(), Some(&b"2"[..]));
 }
