@@ -18,7 +18,6 @@ use resp::{Limits, Parser, Protocol};
 
 use crate::buffers::Buffers;
 use crate::clients::Record;
-use crate::held::Holders;
 use crate::idle;
 use crate::input::Input;
 use crate::mail::{Parcel, Place};
@@ -39,7 +38,6 @@ pub(crate) struct Worker<'a> {
     /// When the poller reported.
     pub(crate) woke: Instant,
     pub(crate) buffers: &'a mut Buffers,
-    pub(crate) holders: &'a mut Holders,
 }
 
 /// What a connection waits for after its turn.
@@ -133,6 +131,11 @@ impl Connection {
     /// Whether it holds replies until they are durable.
     pub(crate) fn holds(&self) -> bool {
         self.output.holds()
+    }
+
+    /// What has to be durable until it holds none.
+    pub(crate) fn held_ticket(&self) -> Ticket {
+        self.output.held_ticket()
     }
 
     /// Lets replies go that are durable, and says whether it wants a turn. One that waits for what will never be durable is
@@ -247,7 +250,6 @@ impl Connection {
             let now = Instant::now();
             if ticket != Ticket::default() && !store.is_durable(ticket).unwrap_or(false) {
                 self.output.hold(start, ticket);
-                worker.holders.owe(ticket);
             }
             if self.output.holds() {
                 self.unanswered.add(ticket, worker.woke, done);

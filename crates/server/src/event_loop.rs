@@ -1,4 +1,32 @@
 //! One thread's share of the connections.
+//!
+//! # Who waits, and what ends it
+//! The loop sleeps in the poller while `ready` is empty. A connection that could go on is in `ready`, or one of these brings
+//! it there:
+//!
+//! | it waits for | which is known from | and ends with |
+//! |---|---|---|
+//! | its socket | `readable` and `writable`, which hold until the socket says otherwise | an event of the poller |
+//! | others to have a turn | [`Turn::Again`] | itself: it is queued at once |
+//! | a disk | `holders` | a wake-up of the store, or the answer of [`Holders::ask`] |
+//! | the end of a pause | `postponed` | the time until then, or a wake-up by who changed it |
+//! | nothing, but somebody else acts on it | the letter | the wake-up that follows every letter |
+//!
+//! A wake-up is an event of its own in the poller. It comes after what it tells of: the letter is in the box, the log is
+//! synced. So one that comes while the loop works is found at its next sleep, and what it tells of then.
+//!
+//! A disk is the hard one, since it can be ready between any two steps. Four rules keep everybody in sight:
+//! 1. A connection begins to hold only where requests are executed for it or a message is given to it, and both come before
+//!    the end of `execute` in one of its turns. A message behind a value that is being sent counts as held ([`Output`]).
+//! 2. At the end of `execute` it is among the holders if it holds anything, and all that it holds is owed, whatever it owed
+//!    before.
+//! 3. What is owed is asked for before anybody of the group sends, and before the loop sleeps.
+//! 4. Either the answer is that all of it is durable: then all holders are looked at, and those who come later fall under 2.
+//!    Or the store wakes the loop after it has become durable: then all holders are looked at, among them whoever is owed for.
+//!
+//! So there is no ticket behind which something is held that is durable and that nobody will look at.
+//!
+//! [`Output`]: crate::output::Output
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
@@ -8,6 +36,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
+use hikv::Ticket;
 use mio::{Events, Poll, Token};
 use slab::Slab;
 
@@ -141,7 +170,9 @@ impl EventLoop {
         let until_deadline = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let retry_after = || self.acceptors.iter().filter_map(Acceptor::retry_after).min();
         let until_look = self.watchman.sleep_time(self.shared.settings.idle_seconds_max());
-        let until_unpaused = if self.postponed.is_empty() { None } else { self.shared.pause.remaining() };
+        // It may have ended since somebody looked.
+        let remaining = || self.shared.pause.remaining().unwrap_or(Duration::ZERO);
+        let until_unpaused = (!self.postponed.is_empty()).then(remaining);
         let until_end = until_deadline.or_else(retry_after);
         let waits = [until_end, until_look, until_unpaused, self.handshakes.timeout()];
         waits.into_iter().flatten().min()
@@ -195,7 +226,9 @@ impl EventLoop {
 
     /// Gives a message to its receivers. It may tell of what is not durable yet, and is held as long.
     fn deliver(&mut self, receivers: &[Place], parcel: &Parcel) {
-        let ticket = self.shared.store.deferred_so_far();
+        let so_far = self.shared.store.deferred_so_far();
+        let is_durable = self.shared.store.is_durable(so_far).unwrap_or(false);
+        let ticket = if is_durable { Ticket::default() } else { so_far };
         for place in receivers {
             if let Some(slot) = self.connections.get_mut(place.key)
                 && slot.connection.is_of(place.client_id)
@@ -204,7 +237,6 @@ impl EventLoop {
                 self.queue(place.key);
             }
         }
-        self.holders.owe(ticket);
     }
 
     /// Lets those connections go on that wait for what is durable now.
@@ -307,10 +339,13 @@ impl EventLoop {
             let slot = &mut self.connections[key];
             slot.queued = false;
             let counters = &self.shared.loops[self.index];
-            let (shared, buffers, holders) = (&self.shared, &mut self.buffers, &mut self.holders);
-            slot.connection.turn(&mut Worker { shared, lane: self.index, counters, woke, buffers, holders });
-            if slot.connection.holds() && !mem::replace(&mut slot.holds, true) {
-                self.holders.add(key);
+            let (shared, buffers) = (&self.shared, &mut self.buffers);
+            slot.connection.turn(&mut Worker { shared, lane: self.index, counters, woke, buffers });
+            if slot.connection.holds() {
+                self.holders.owe(slot.connection.held_ticket());
+                if !mem::replace(&mut slot.holds, true) {
+                    self.holders.add(key);
+                }
             }
             unsent_bytes += slot.connection.unsent_bytes();
             if unsent_bytes >= FULL_BYTES {

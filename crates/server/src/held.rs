@@ -13,7 +13,11 @@ use hikv::{Error, Store, Ticket};
 
 /// The parts of an output that are held.
 #[derive(Default)]
-pub(crate) struct Held(VecDeque<Part>);
+pub(crate) struct Held {
+    parts: VecDeque<Part>,
+    /// For all of them, and perhaps for some that were let go.
+    all: Ticket,
+}
 
 /// From `start` to the next part's start, or to the end.
 struct Part {
@@ -24,37 +28,46 @@ struct Part {
 impl Held {
     /// What lies from `start` on, and behind all parts so far, waits for `ticket`.
     pub(crate) fn add(&mut self, start: usize, ticket: Ticket) {
-        match self.0.back_mut() {
+        self.all = self.all.and(ticket);
+        match self.parts.back_mut() {
             Some(last) if last.ticket == ticket || last.start == start => last.ticket = last.ticket.and(ticket),
-            _ => self.0.push_back(Part { start, ticket }),
+            _ => self.parts.push_back(Part { start, ticket }),
         }
+    }
+
+    /// What has to be durable until nothing is held.
+    pub(crate) fn ticket(&self) -> Ticket {
+        self.all
     }
 
     /// Where the first part begins.
     #[inline]
     pub(crate) fn start(&self) -> Option<usize> {
-        self.0.front().map(|part| part.start)
+        self.parts.front().map(|part| part.start)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.parts.is_empty()
     }
 
     /// Lets go what is durable, and says whether that was anything.
     pub(crate) fn release(&mut self, store: &Store) -> Result<bool, Error> {
         let mut released = false;
-        while let Some(part) = self.0.front()
+        while let Some(part) = self.parts.front()
             && store.is_durable(part.ticket)?
         {
-            self.0.pop_front();
+            self.parts.pop_front();
             released = true;
+        }
+        if self.parts.is_empty() {
+            self.all = Ticket::default();
         }
         Ok(released)
     }
 
     /// So many bytes were taken away before all parts.
     pub(crate) fn move_down(&mut self, len_bytes: usize) {
-        self.0.iter_mut().for_each(|part| part.start -= len_bytes);
+        self.parts.iter_mut().for_each(|part| part.start -= len_bytes);
     }
 }
 
@@ -78,12 +91,12 @@ impl Holders {
         self.keys.is_empty()
     }
 
-    /// Replies are held behind `ticket`.
+    /// Replies are held behind `ticket`, for which the loop asks before it sleeps.
     pub(crate) fn owe(&mut self, ticket: Ticket) {
         self.owed = self.owed.and(ticket);
     }
 
-    /// Connection number `key` holds replies.
+    /// Connection number `key` begins to hold replies, whose ticket is owed.
     pub(crate) fn add(&mut self, key: usize) {
         self.keys.push(key);
     }

@@ -11,7 +11,6 @@ use resp::Parser;
 use crate::buffers::Buffers;
 use crate::clients::Record;
 use crate::connection::Worker;
-use crate::held::Holders;
 use crate::mail::Place;
 use crate::output::Output;
 use crate::pipeline::Pipeline;
@@ -22,7 +21,6 @@ use crate::{Config, Server, StopHandle};
 pub struct InProcess {
     server: Server,
     buffers: Buffers,
-    holders: Holders,
     client_count: u64,
 }
 
@@ -32,9 +30,8 @@ impl InProcess {
     /// # Errors
     /// As [`Server::bind`].
     pub fn new(store: Store, config: Config) -> io::Result<InProcess> {
-        let holders = Holders::new(&store, || ());
         let server = Server::bind(store, config, StopHandle::new())?;
-        Ok(InProcess { server, buffers: Buffers::default(), holders, client_count: 0 })
+        Ok(InProcess { server, buffers: Buffers::default(), client_count: 0 })
     }
 
     /// What a new client receives that sends `input` and leaves.
@@ -53,7 +50,6 @@ impl InProcess {
             counters: &shared.loops[0],
             woke: Instant::now(),
             buffers: &mut self.buffers,
-            holders: &mut self.holders,
         };
         let replies = converse(input, &mut session, &mut worker);
         session.leave(&shared);

@@ -100,12 +100,21 @@ impl Output {
         }
     }
 
+    /// Messages behind a value count from when they came, not from when the value has been sent: then nobody would ask.
     pub(crate) fn holds(&self) -> bool {
-        !self.held.is_empty()
+        !self.held.is_empty() || self.pushed_ticket != Ticket::default()
+    }
+
+    /// What has to be durable until nothing is held.
+    pub(crate) fn held_ticket(&self) -> Ticket {
+        self.held.ticket().and(self.pushed_ticket)
     }
 
     /// Lets go what is durable, and says whether that was anything.
     pub(crate) fn release(&mut self, store: &Store) -> Result<bool, Error> {
+        if store.is_durable(self.pushed_ticket)? {
+            self.pushed_ticket = Ticket::default();
+        }
         self.held.release(store)
     }
 
@@ -210,5 +219,56 @@ impl Output {
             self.hold(start, ticket);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ticket for what is not durable yet; none where the file system for temporary files gives no journal.
+    fn ticket(store: &Store) -> Option<Ticket> {
+        let (written, ticket) = store.deferred(|store| store.put("k", "v"));
+        written.expect("the store takes it");
+        (ticket != Ticket::default()).then_some(ticket)
+    }
+
+    #[test]
+    fn a_message_behind_a_value_is_held_before_the_value_has_been_sent() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let store = Store::open(dir.path()).expect("it opens");
+        store.put("value", vec![b'x'; 3 * PIECE_BYTES_MAX as usize]).expect("the store takes it");
+        let Some(ticket) = ticket(&store) else { return };
+        let mut output = Output { writable: true, ..Output::default() };
+        output.stream(store.reader("value").expect("it is read").expect("it is there"));
+        output.push(b"message", ticket);
+        assert!(output.holds() && output.held_ticket() == ticket);
+        while output.value.is_some() {
+            assert!(output.holds() && output.has_sendable(), "the value waits for nothing");
+            assert!(output.load().expect("it is read"));
+            output.sent = output.held.start().unwrap_or(output.bytes.len());
+        }
+        assert!(!output.is_empty() && !output.has_sendable() && output.held_ticket() == ticket);
+        store.wait(ticket).expect("it becomes durable");
+        assert_eq!(output.release(&store).ok(), Some(true));
+        assert!(!output.holds() && output.has_sendable());
+        assert_eq!(output.sendable(), b"message");
+    }
+
+    #[test]
+    fn a_message_behind_a_value_is_let_go_before_the_value_has_been_sent() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let store = Store::open(dir.path()).expect("it opens");
+        store.put("value", "x").expect("the store takes it");
+        let Some(ticket) = ticket(&store) else { return };
+        let mut output = Output { writable: true, ..Output::default() };
+        output.stream(store.reader("value").expect("it is read").expect("it is there"));
+        output.push(b"message", ticket);
+        store.wait(ticket).expect("it becomes durable");
+        output.release(&store).expect("the store is healthy");
+        assert!(!output.holds());
+        output.sent = output.bytes.len();
+        assert!(output.load().expect("it is read"));
+        assert_eq!(output.sendable(), b"x\r\nmessage");
     }
 }

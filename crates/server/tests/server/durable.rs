@@ -98,3 +98,59 @@ fn memory_refuses_more_than_it_gives() {
     assert!(text.contains("'power'") && text.contains("'process'"), "{text}");
     client.converse([("GET k", Value::Null), ("SET k v DURABLE process", ok())]);
 }
+
+/// After a write every message is held behind it, though it has long been durable. One message of more than a turn's worth for
+/// several, and many that are as much together.
+#[test]
+fn messages_of_more_than_a_turn_reach_all_subscribers() {
+    let server = TestServer::single();
+    let mut publisher = server.client();
+    assert_eq!(publisher.say("SET k v"), ok());
+    for (subscriber_count, len_bytes) in [(4, 300_000), (200, 2_000)] {
+        let channel = format!("c{subscriber_count}");
+        let mut subscribers: Vec<_> = (0..subscriber_count).map(|_| server.client()).collect();
+        for subscriber in &mut subscribers {
+            subscriber.call(&["SUBSCRIBE", &channel]);
+        }
+        let message = "x".repeat(len_bytes);
+        for _ in 0..3 {
+            assert_eq!(publisher.call(&["PUBLISH", &channel, &message]), int(subscriber_count));
+            for subscriber in &mut subscribers {
+                assert_eq!(subscriber.reply(), array([bulk("message"), bulk(&channel), bulk(&message)]));
+            }
+        }
+        assert_eq!(subscribers[0].say("UNSUBSCRIBE"), array([bulk("unsubscribe"), bulk(&channel), int(0)]));
+    }
+}
+
+/// The messages tell of writes that are not durable when they come.
+#[test]
+fn messages_during_a_value_follow_it() {
+    let server = TestServer::single();
+    let (mut reader, mut writer) = (server.client(), server.client());
+    // More than the sockets' buffers, and streamed.
+    let value = common::patterned(20 << 20);
+    assert_eq!(writer.call(&[b"SET".as_slice(), b"large", &value]), ok());
+    reader.say("HELLO 3");
+    reader.say("SUBSCRIBE news");
+    for round in 0..10 {
+        reader.send(b"GET large\r\n");
+        let round = round.to_string();
+        writer.send(&[encode(&["SET", "k", &round]), encode(&["PUBLISH", "news", &round])].concat());
+        assert_eq!((writer.reply(), writer.reply()), (ok(), int(1)));
+        let (mut values, mut messages) = (0, 0);
+        while values + messages < 2 {
+            match reader.reply() {
+                Value::Bulk(bytes) => {
+                    assert!(bytes == value, "another value came");
+                    values += 1;
+                }
+                message => {
+                    assert_eq!(message, Value::Push(vec![bulk("message"), bulk("news"), bulk(&round)]));
+                    messages += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(reader.say("ECHO after"), bulk("after"));
+}
