@@ -20,6 +20,7 @@ mod clients;
 mod commands;
 mod config;
 mod connection;
+mod cross_protocol;
 mod databases;
 mod decimal;
 mod dispatch;

@@ -131,6 +131,19 @@ impl Log {
         }
     }
 
+    /// In the first words of Redis, for which people search.
+    #[cold]
+    pub(crate) fn spoke_http(&self, addr: SocketAddr) {
+        if let Some(left_out) = self.refused_clients.pass() {
+            tracing::warn!(
+                %addr,
+                left_out,
+                "Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host: commands: a web page, \
+                 by a browser on that host. Connection aborted."
+            );
+        }
+    }
+
     #[cold]
     pub(crate) fn slow(&self, (command, took): (&'static str, Duration)) {
         if let Some(left_out) = self.slow_commands.pass() {

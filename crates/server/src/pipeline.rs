@@ -11,6 +11,7 @@ use resp::{Parser, ProtocolError, Request, Requests};
 use crate::buffers::{Buffers, KEPT_BYTES_MAX};
 use crate::call::Call;
 use crate::connection::Worker;
+use crate::cross_protocol;
 use crate::dispatch;
 use crate::errors::Refusal;
 use crate::gate::Pass;
@@ -154,6 +155,7 @@ impl Pipeline {
                 }
                 answer(entry, request, session, shared, output, tally);
             }
+            Err(_) if cross_protocol::ends(request.name(), session, shared) => {}
             Err(refusal) => {
                 dispatch::note_rejected(&request, session, shared);
                 refuse(&refusal, session, shared, output, tally);

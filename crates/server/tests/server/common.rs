@@ -202,6 +202,11 @@ impl<S: Read + Write> Client<S> {
         self.stream.get_mut().write_all(bytes).expect("the server takes what is sent");
     }
 
+    /// As [`Client::send`], to a server that may have closed the connection.
+    pub(crate) fn try_send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.get_mut().write_all(bytes)
+    }
+
     pub(crate) fn call<A: AsRef<[u8]>>(&mut self, arguments: &[A]) -> Value {
         self.send(&encode(arguments));
         self.reply()

@@ -148,3 +148,53 @@ fn strangers_may_send_little_and_become_somebody_in_one_pipeline() {
     client.send(b"*11\r\n");
     assert_eq!(client.reply(), error("ERR Protocol error: unauthenticated multibulk length"));
 }
+
+/// What a browser sends for `fetch(…, {method, mode: 'no-cors', body})`.
+fn from_a_page(method: &str, body: &str) -> Vec<u8> {
+    format!(
+        "{method} / HTTP/1.1\r\nHost: localhost:6379\r\nUser-Agent: Mozilla/5.0\r\nContent-Type: text/plain\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}
+
+#[test]
+fn a_web_page_has_nothing_executed() {
+    let server = TestServer::start();
+    let body = "\r\nSET planted yes\r\n*3\r\n$3\r\nSET\r\n$7\r\nplanted\r\n$3\r\nyes\r\n";
+    for method in ["POST", "post", "GET", "PUT", "OPTIONS", "HEAD"] {
+        for piece_bytes in [1, 7, 4096] {
+            let mut page = server.client();
+            // It may be closed before all was sent.
+            let _ = from_a_page(method, body).chunks(piece_bytes).try_for_each(|piece| page.try_send(piece));
+            let answer = page.rest();
+            assert!(!answer.windows(3).any(|window| window == b"+OK"), "{method}: {}", answer.escape_ascii());
+            assert_eq!(server.client().say("GET planted"), Value::Null, "{method}");
+        }
+    }
+}
+
+#[test]
+fn words_of_http_end_a_connection_in_any_state() {
+    let server = TestServer::start();
+    for words in ["POST / HTTP/1.1", "post", "Host: a.example", "HOST:"] {
+        for before in [&["MULTI"][..], &["SUBSCRIBE c"], &["HELLO 3"], &["CLIENT REPLY SKIP"], &[]] {
+            let mut client = server.client();
+            let lines = before.iter().chain([&words, &"SET planted yes"]).map(|line| format!("{line}\r\n"));
+            client.send(lines.collect::<String>().as_bytes());
+            let answer = client.rest();
+            assert!(!answer.ends_with(b"+OK\r\n") || before == ["MULTI"], "{}", answer.escape_ascii());
+        }
+        let mut client = server.client();
+        let as_array: Vec<&str> = words.split(' ').collect();
+        client.send(&encode(&as_array));
+        assert!(client.is_at_end(), "{words}");
+    }
+    let mut client = server.client();
+    client.converse([("GET planted", Value::Null), ("SET post 1", ok()), ("GET post", bulk("1"))]);
+    client.say("CONFIG SET requirepass secret");
+    let mut stranger = server.client();
+    stranger.send(b"Host: a.example\r\nAUTH secret\r\n");
+    assert!(stranger.is_at_end());
+}
