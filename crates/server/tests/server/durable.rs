@@ -129,7 +129,7 @@ fn messages_during_a_value_follow_it() {
     let server = TestServer::single();
     let (mut reader, mut writer) = (server.client(), server.client());
     // More than the sockets' buffers, and streamed.
-    let value = common::patterned(20 << 20);
+    let value = crate::common::patterned(20 << 20);
     assert_eq!(writer.call(&[b"SET".as_slice(), b"large", &value]), ok());
     reader.say("HELLO 3");
     reader.say("SUBSCRIBE news");
