@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
-use hikv::{Clock, Error, Options, Snapshot, Store, Ttl};
+use hikv::{Clock, Durability, Error, Options, Snapshot, Store, Ttl};
 use tempfile::TempDir;
 
 use crate::alone;
 
 type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 
+/// No put waits for the disk.
 fn opened(options: &Options) -> (TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
-    let store = options.open(dir.path()).unwrap();
+    let store = options.clone().durability(Durability::Buffered).open(dir.path()).unwrap();
     (dir, store)
 }
 

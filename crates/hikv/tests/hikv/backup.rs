@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{env, thread};
 
-use hikv::{BackupError, OpenError, Options, Store};
+use hikv::{BackupError, Durability, OpenError, Options, Store};
 use tempfile::TempDir;
 
 const ITEM_COUNT: u64 = 2_000;
@@ -29,7 +29,7 @@ fn out_in(dir: &Path) -> PathBuf {
 
 fn filled() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(store_in(&dir)).unwrap();
+    let store = Options::new().durability(Durability::Buffered).open(store_in(&dir)).unwrap();
     for number in 0..ITEM_COUNT {
         store.put(number.to_le_bytes(), vec![number as u8; (number % 300) as usize]).unwrap();
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::thread;
 
-use hikv::{Error, Options, Store};
+use hikv::{Durability, Error, Options, Store};
 
 type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
@@ -17,9 +17,9 @@ fn key(number: u64) -> Vec<u8> {
     }
 }
 
-/// A store of some thousand items, ordered, with values short and long.
+/// A store of some thousand items, ordered, with values short and long. No put waits for the disk.
 fn filled(options: &Options, dir: &tempfile::TempDir) -> (Store, Contents) {
-    let store = options.open(dir.path()).unwrap();
+    let store = options.clone().durability(Durability::Buffered).open(dir.path()).unwrap();
     let mut contents = Contents::new();
     for number in 0..3_000u64 {
         let (key, value) = (key(number), vec![number as u8; if number % 100 == 7 { 40_000 } else { 20 }]);
@@ -163,7 +163,7 @@ fn a_store_that_is_only_read_has_an_order() {
 #[test]
 fn scans_beside_writers_are_sorted_and_miss_nothing_that_stays() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(dir.path()).unwrap();
+    let store = Options::new().durability(Durability::Buffered).open(dir.path()).unwrap();
     let stays = |number: u64| number.is_multiple_of(4);
     (0..20_000).filter(|&number| stays(number)).for_each(|number| store.put(number.to_be_bytes(), b"stays").unwrap());
     let ordered = store.ordered().unwrap();
