@@ -35,7 +35,8 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
     if status.success() { Ok(()) } else { Err(format!("{command:?} ended with {status}")) }
 }
 
-fn answer(command: &mut Command) -> Result<String, Failure> {
+/// What a command says that succeeds.
+pub(crate) fn answer(command: &mut Command) -> Result<String, Failure> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     if !output.status.success() {
         return Err(format!("{command:?} ended with {}", output.status));
