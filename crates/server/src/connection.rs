@@ -162,11 +162,6 @@ impl Connection {
         self.session.is_postponed
     }
 
-    /// Whether client and server have yet to agree on keys.
-    pub(crate) fn is_shaking_hands(&self) -> bool {
-        self.transport.is_shaking_hands()
-    }
-
     /// Takes note of what the poller reports.
     pub(crate) fn note(&mut self, event: &Event) {
         self.readable |= event.is_readable() || event.is_read_closed() || event.is_error();
@@ -185,9 +180,28 @@ impl Connection {
         self.input.borrow(worker.buffers);
         self.output.borrow(worker.buffers);
         self.pipeline.borrow(worker.buffers);
-        self.abandoned |= self.advance(worker).is_err();
+        if let Err(error) = self.advance(worker) {
+            self.abandoned = true;
+            self.note_failure(&error, worker.shared);
+        }
         self.input.give_back(worker.buffers);
         self.pipeline.give_back(worker.buffers);
+    }
+
+    /// A connection that breaks needs no line; a client that cannot come in does, for whoever has sent it.
+    fn note_failure(&self, error: &io::Error, shared: &Shared) {
+        if error.kind() == io::ErrorKind::InvalidData && self.transport.is_shaking_hands() {
+            shared.log.handshake_failed("client", self.session.record.addr, error);
+        }
+    }
+
+    /// Gives up a client that has not agreed on keys in time, if it has not.
+    pub(crate) fn end_handshake(&mut self) {
+        if self.transport.is_shaking_hands() {
+            self.abandoned = true;
+            let why = "it took too long";
+            self.admission.shared.log.handshake_failed("client", self.session.record.addr, &why);
+        }
     }
 
     fn advance(&mut self, worker: &mut Worker<'_>) -> io::Result<()> {
@@ -247,6 +261,7 @@ impl Connection {
             let start = self.output.end();
             let run = |_: &Store| self.pipeline.run(self.input.pending(), &mut self.session, worker, &mut self.output);
             let (done, ticket) = store.deferred(run);
+            let ticket = ticket.and(mem::take(&mut self.session.heard));
             let now = Instant::now();
             if ticket != Ticket::default() && !store.is_durable(ticket).unwrap_or(false) {
                 self.output.hold(start, ticket);

@@ -20,20 +20,13 @@ use crate::tracking;
 /// Bytes of requests that a transaction may have waiting: as much as the longest request.
 const QUEUED_BYTES_MAX: usize = resp::Limits::REQUEST_BYTES_MAX;
 
-/// Commands that a transaction does not queue.
-const UNQUEUED: [&str; 6] = ["discard", "exec", "multi", "quit", "reset", "watch"];
-
-/// What a RESP2 client may send while it is subscribed.
-const SUBSCRIBED: [&str; 9] =
-    ["ping", "psubscribe", "punsubscribe", "quit", "reset", "ssubscribe", "subscribe", "sunsubscribe", "unsubscribe"];
-
 /// The command that a request names, if the client may use it now.
 #[inline]
 pub(crate) fn admit(request: &Request<'_>, session: &Session) -> Result<Entry, Refusal> {
     let entry = table::find(request)?;
     if session.subscription_count() > 0
         && session.protocol == Protocol::Resp2
-        && !SUBSCRIBED.contains(&entry.command.name)
+        && !entry.command.policy.when.serves_subscribers()
     {
         return Err(Refusal::Names(format!(
             "Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
@@ -85,7 +78,7 @@ pub(crate) fn log_denied(shared: &Shared, session: &Session, reason: Reason, obj
 
 /// Whether the request waits for `EXEC`.
 pub(crate) fn is_queued(entry: Entry, session: &Session) -> bool {
-    session.transaction.is_some() && !UNQUEUED.contains(&entry.command.name)
+    session.transaction.is_some() && entry.command.policy.when.waits()
 }
 
 /// Adds a request to the client's transaction.
@@ -97,22 +90,22 @@ pub(crate) fn queue(entry: Entry, request: &Request<'_>, transaction: &mut Trans
         return Err(Sentence::TransactionTooLong.into());
     }
     transaction.needs_room |= entry.command.has(flag::DENYOOM);
-    transaction.changes |= entry.command.has(flag::WRITE) || matches!(entry.command.name, "publish" | "spublish");
+    transaction.changes |= entry.command.is_noticed();
     transaction.requests.push_copy(request);
     Ok(())
 }
 
 /// Refuses a request that needs room where there is none.
 pub(crate) fn check_memory(entry: Entry, session: &mut Session, shared: &Shared) -> Result<(), Refusal> {
-    let is_exec = entry.command.name == "exec";
+    let executes = entry.command.executes();
     let needs_room = match &session.transaction {
-        Some(transaction) if is_exec => transaction.needs_room,
+        Some(transaction) if executes => transaction.needs_room,
         _ => entry.command.has(flag::DENYOOM),
     };
     if !needs_room || !shared.memory.is_over(&shared.store, shared.settings.memory_bytes_max()) {
         return Ok(());
     }
-    if is_exec {
+    if executes {
         session.transaction = None;
         session.unwatch(shared);
         return Err(Sentence::ExecOutOfMemory.into());
@@ -126,17 +119,17 @@ pub(crate) fn execute(entry: Entry, call: &mut Call<'_>) -> Result<(), Refusal> 
         track(entry, call);
     }
     if !call.shared.monitors.is_empty() && !entry.command.has(flag::ADMIN | flag::SKIP_MONITOR) {
-        monitors::show(call.shared, call.session, &call.request);
+        monitors::show(entry, call.shared, call.session, &call.request);
     }
-    let apply = match entry.command.action {
-        Action::Apply(apply) | Action::Put(apply) => apply,
-        Action::Read(_) | Action::Subcommands => crate::reads::answer_apart,
-    };
     note_use(entry, call.slot(), call.shared, call.store())?;
     let tells_new = call.shared.settings.notified_classes() & NEW != 0 && entry.command.has(flag::WRITE);
     let absent = if tells_new { absent_keys(entry, call)? } else { Vec::new() };
     let began = Instant::now();
-    let outcome = apply(call);
+    let outcome = match entry.command.action {
+        Action::Apply(apply) | Action::Put(apply) => apply(call),
+        Action::Read(shape) => crate::reads::answer_apart(shape, call),
+        Action::Subcommands => Err(Refusal::ArgumentCount { command: entry.command.name }),
+    };
     let took = began.elapsed();
     note_time(entry, call.session, &call.request, call.shared, took);
     counters(call.shared, call.session).note(entry.number, 1, took);
@@ -151,7 +144,7 @@ pub(crate) fn execute(entry: Entry, call: &mut Call<'_>) -> Result<(), Refusal> 
 #[cold]
 fn absent_keys(entry: Entry, call: &Call<'_>) -> Result<Vec<usize>, Refusal> {
     let mut absent = Vec::new();
-    for (index, _) in entry.command.keys.positions(call.request.len()).filter(|(_, access)| access.writes()) {
+    for (index, _) in entry.command.keys_of(&call.request).filter(|(_, access)| access.writes()) {
         if !call.store().contains(call.key(index))? {
             absent.push(index);
         }
@@ -170,7 +163,7 @@ fn tell_new(call: &Call<'_>, absent: &[usize]) -> Result<(), Refusal> {
 
 /// Notes the keys that a client is about to read.
 fn track(entry: Entry, call: &Call<'_>) {
-    for (index, _) in entry.command.keys.positions(call.request.len()) {
+    for (index, _) in entry.command.keys_of(&call.request) {
         let raw = call.key(index);
         tracking::note(call.shared, &raw, call.argument(index), call.session.record.place);
     }
@@ -187,7 +180,7 @@ pub(crate) fn note_use(entry: Entry, slot: Slot, shared: &Shared, items: Items<'
 /// Takes note of how long a request took, where such times are wanted.
 pub(crate) fn note_time(entry: Entry, session: &Session, request: &Request<'_>, shared: &Shared, took: Duration) {
     if !entry.command.has(flag::SKIP_SLOWLOG) {
-        shared.slowlog.note(shared, session, request, (entry.command.name, took));
+        shared.slowlog.note(shared, session, request, (entry.command, took));
     }
     let event = if entry.command.has(flag::FAST) { "fast-command" } else { "command" };
     shared.latency.note(&shared.settings, event, took);

@@ -276,8 +276,11 @@ impl EventLoop {
     /// Closes the connections whose handshake takes too long.
     fn end_handshakes(&mut self) {
         while let Some(place) = self.handshakes.pop_overdue() {
-            if self.connections.get(place.key).is_some_and(|slot| slot.connection.is_shaking_hands()) {
-                self.close(place);
+            if let Some(slot) = self.connections.get_mut(place.key)
+                && slot.connection.is_of(place.client_id)
+            {
+                slot.connection.end_handshake();
+                self.queue(place.key);
             }
         }
     }

@@ -118,6 +118,7 @@ impl LogControl {
 #[derive(Default)]
 pub(crate) struct Log {
     refused_clients: Throttle,
+    failed_handshakes: Throttle,
     failed_logins: Throttle,
     slow_commands: Throttle,
     failures: Throttle,
@@ -141,6 +142,15 @@ impl Log {
                 "Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host: commands: a web page, \
                  by a browser on that host. Connection aborted."
             );
+        }
+    }
+
+    /// A client that comes by `way` and TLS could not be agreed with. What is said of that names nothing that the client
+    /// chooses freely.
+    #[cold]
+    pub(crate) fn handshake_failed(&self, way: &'static str, addr: SocketAddr, why: &dyn fmt::Display) {
+        if let Some(left_out) = self.failed_handshakes.pass() {
+            tracing::warn!(way, %addr, %why, left_out, "TLS handshake failed");
         }
     }
 

@@ -11,6 +11,7 @@ use crate::mail::{Letter, Parcel, Place};
 use crate::secrets;
 use crate::session::Session;
 use crate::shared::Shared;
+use crate::table::Entry;
 
 #[derive(Default)]
 pub(crate) struct Monitors {
@@ -31,6 +32,11 @@ impl Monitors {
         self.count.store(places.len(), Ordering::Relaxed);
     }
 
+    /// Where they are.
+    pub(crate) fn places(&self) -> Vec<Place> {
+        self.places.lock().clone()
+    }
+
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.count.load(Ordering::Relaxed) == 0
@@ -39,11 +45,11 @@ impl Monitors {
 
 /// Shows a request to those who monitor.
 #[cold]
-pub(crate) fn show(shared: &Shared, session: &Session, request: &Request<'_>) {
+pub(crate) fn show(entry: Entry, shared: &Shared, session: &Session, request: &Request<'_>) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut line = format!("+{}.{:06} [{} {}]", now.as_secs(), now.subsec_micros(), session.db, session.record.addr);
     for index in 0..request.len() {
-        line.push_str(&format!(" \"{}\"", quoted(secrets::shown(request, index))));
+        line.push_str(&format!(" \"{}\"", quoted(secrets::shown(entry.command.policy.hides, request, index))));
     }
     line.push_str("\r\n");
     let parcel = Arc::new(Parcel { resp2: line.clone().into_bytes(), resp3: line.into_bytes() });

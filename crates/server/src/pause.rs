@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::session::Session;
-use crate::table::{Entry, flag};
+use crate::table::Entry;
 
 pub(crate) struct Pause {
     since: Instant,
@@ -54,9 +54,5 @@ impl Pause {
 /// Whether others may notice the command: it writes or publishes, or ends a transaction that does.
 fn changes(entry: Entry, session: &Session) -> bool {
     let ends_writes = || session.transaction.as_ref().is_some_and(|transaction| transaction.changes);
-    match entry.command.name {
-        "publish" | "spublish" => true,
-        "exec" => ends_writes(),
-        _ => entry.command.has(flag::WRITE),
-    }
+    if entry.command.executes() { ends_writes() } else { entry.command.is_noticed() }
 }

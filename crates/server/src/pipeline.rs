@@ -149,7 +149,7 @@ impl Pipeline {
                 let puts = Puts::gather(entry, &self.requests, input, first, session, shared);
                 if let Some(count) = puts.and_then(|puts| puts.execute(session, shared, output)) {
                     session.record.command.store(entry.number, Ordering::Relaxed);
-                    tally.batch.add_requests(entry.kind, count);
+                    tally.batch.add_requests(entry.kind(), count);
                     self.cursor.request += count;
                     return;
                 }
@@ -200,7 +200,7 @@ fn answer(
     tally: &mut Tally,
 ) {
     session.record.command.store(entry.number, Ordering::Relaxed);
-    tally.batch.add_requests(entry.kind, 1);
+    tally.batch.add_requests(entry.kind(), 1);
     let mut reply = output.reply(session.protocol);
     let len_bytes = reply.len_bytes();
     let checked = dispatch::check_memory(entry, session, shared);
@@ -218,7 +218,7 @@ fn answer(
         dispatch::execute(entry, &mut call)
     };
     if let Err(refusal) = outcome {
-        tally.add_error(entry.kind);
+        tally.add_error(entry.kind());
         shared.log.refused(&refusal);
         let text = refusal.text();
         shared.errors.note(&text);

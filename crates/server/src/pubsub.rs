@@ -69,6 +69,17 @@ impl PubSub {
         }
     }
 
+    /// Where those are who subscribe to names for which `is_meant` holds; some more than once.
+    pub(crate) fn subscribers(&self, is_meant: impl Fn(Kind, &[u8]) -> bool) -> Vec<Place> {
+        let mut table = self.table.lock();
+        let mut places = Vec::new();
+        for kind in Kind::ALL {
+            let names = table.of(kind).iter().filter(|(name, _)| is_meant(kind, name));
+            places.extend(names.flat_map(|(_, places)| places));
+        }
+        places
+    }
+
     /// How many subscribe to this name.
     pub(crate) fn subscriber_count(&self, kind: Kind, name: &[u8]) -> usize {
         self.table.lock().of(kind).get(name).map_or(0, Vec::len)

@@ -17,7 +17,7 @@ use crate::output::{FULL_BYTES, Output};
 use crate::pipeline::Cursor;
 use crate::session::Session;
 use crate::shared::{Shared, Tally};
-use crate::table::{self, Action, Entry, ReadShape};
+use crate::table::{Action, Entry, ReadShape};
 
 /// Keys looked up at a time. The store overlaps about as many; more would only delay the first reply.
 const GROUP_COUNT_MAX: usize = 32;
@@ -135,11 +135,11 @@ fn gather_keys<'a>(
 }
 
 /// Answers one read by itself, its values copied, where replies must come one after the other.
-pub(crate) fn answer_apart(call: &mut Call<'_>) -> Result<(), Refusal> {
+pub(crate) fn answer_apart(shape: ReadShape, call: &mut Call<'_>) -> Result<(), Refusal> {
     let slot = call.slot();
     let keys: Vec<Cow<'_, [u8]>> = call.request.arguments().map(|key| slot.raw(key)).collect();
     let values = call.store().multi_get(&keys)?;
-    if table::by_name(call.request.name()).is_some_and(|entry| entry.command.name == "mget") {
+    if shape == ReadShape::Array {
         call.reply.array(values.len());
     }
     for value in values {

@@ -4,6 +4,8 @@ use std::fmt;
 
 use resp::Request;
 
+use crate::table::Hides;
+
 /// What is shown in place of a secret, as in Redis.
 pub(crate) const REDACTED: &[u8] = b"(redacted)";
 
@@ -29,19 +31,10 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Argument number `index` of a request as others may see it.
-pub(crate) fn shown<'a>(request: &Request<'a>, index: usize) -> &'a [u8] {
-    if index >= first_secret(request.name()) { REDACTED } else { request.argument(index) }
-}
-
-/// The number of the first argument that may be a secret, or be followed by one.
-fn first_secret(name: &[u8]) -> usize {
-    let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
-    if is("auth") {
-        1
-    } else if ["acl", "config", "hello"].into_iter().any(is) {
-        2
-    } else {
-        usize::MAX
+/// Argument number `index` of a request as others may see it, of which its command hides so much.
+pub(crate) fn shown<'a>(hides: Hides, request: &Request<'a>, index: usize) -> &'a [u8] {
+    match hides {
+        Hides::From(first) if index >= first => REDACTED,
+        _ => request.argument(index),
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use hikv::Ticket;
 use resp::{Protocol, Requests};
 
 use crate::acl::Login;
@@ -48,6 +49,8 @@ pub(crate) struct Session {
     pub(crate) login: Login,
     pub(crate) replies: Replies,
     pub(crate) transaction: Option<Box<Transaction>>,
+    /// What the replies to its requests tell of that they did not read themselves.
+    pub(crate) heard: Ticket,
     /// A transaction's requests are being executed.
     pub(crate) is_executing: bool,
     /// Its next request waits for the end of a pause.
@@ -74,6 +77,7 @@ impl Session {
             login: Login::default(),
             replies: Replies::default(),
             transaction: None,
+            heard: Ticket::default(),
             is_executing: false,
             is_postponed: false,
             watching: Watching::default(),

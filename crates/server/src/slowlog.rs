@@ -9,6 +9,7 @@ use resp::Request;
 use crate::secrets;
 use crate::session::Session;
 use crate::shared::Shared;
+use crate::table::{Command, Hides};
 
 /// As in Redis: arguments beyond these are only counted.
 const ARGUMENT_COUNT_MAX: usize = 32;
@@ -45,25 +46,25 @@ impl SlowLog {
         shared: &Shared,
         session: &Session,
         request: &Request<'_>,
-        timing: (&'static str, Duration),
+        timing: (&'static Command, Duration),
     ) {
         let limit_us = shared.settings.slow_us_min();
         if limit_us >= 0 && timing.1.as_micros() >= limit_us as u128 {
             self.add(shared.settings.slow_count_max(), session, request, timing);
-            shared.log.slow(timing);
+            shared.log.slow((timing.0.name, timing.1));
         }
     }
 
     #[cold]
-    fn add(&self, count_max: usize, session: &Session, request: &Request<'_>, timing: (&'static str, Duration)) {
+    fn add(&self, count_max: usize, session: &Session, request: &Request<'_>, timing: (&'static Command, Duration)) {
         let (command, took) = timing;
         let mut inner = self.inner.lock();
         let slow = SlowRequest {
             number: inner.next_number,
             unix_seconds: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
             took,
-            command,
-            arguments: shown_arguments(request),
+            command: command.name,
+            arguments: shown_arguments(command.policy.hides, request),
             addr: session.record.addr.to_string(),
             client_name: session.record.names.lock().name.clone(),
         };
@@ -91,10 +92,10 @@ impl SlowLog {
 }
 
 /// The arguments, without secrets, and cut to a bounded length.
-fn shown_arguments(request: &Request<'_>) -> Vec<Vec<u8>> {
+fn shown_arguments(hides: Hides, request: &Request<'_>) -> Vec<Vec<u8>> {
     let count = request.len();
     let shown_count = if count > ARGUMENT_COUNT_MAX { ARGUMENT_COUNT_MAX - 1 } else { count };
-    let mut shown: Vec<Vec<u8>> = (0..shown_count).map(|index| cut(secrets::shown(request, index))).collect();
+    let mut shown: Vec<Vec<u8>> = (0..shown_count).map(|index| cut(secrets::shown(hides, request, index))).collect();
     if count > shown_count {
         shown.push(format!("... ({} more arguments)", count - shown_count).into_bytes());
     }

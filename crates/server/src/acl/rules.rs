@@ -119,8 +119,9 @@ impl Selector {
             return Err(RuleError::KeysAreAll);
         }
         let allowed = KeyPattern { pattern: checked(pattern)?.to_vec(), reads, writes };
-        if !self.keys.contains(&allowed) {
-            self.keys.push(allowed);
+        match self.keys.iter_mut().find(|known| known.pattern == allowed.pattern) {
+            Some(known) => (known.reads, known.writes) = (known.reads | reads, known.writes | writes),
+            None => self.keys.push(allowed),
         }
         Ok(())
     }

@@ -34,6 +34,12 @@ pub(crate) struct KeyPattern {
 }
 
 impl KeyPattern {
+    /// What all keys of the pattern begin with, if that is all that they have in common.
+    fn beginning(&self) -> Option<&[u8]> {
+        let is_special = |byte: &u8| matches!(byte, b'*' | b'?' | b'[' | b'\\');
+        self.pattern.strip_suffix(b"*").filter(|beginning| !beginning.iter().any(is_special))
+    }
+
     pub(crate) fn text(&self) -> String {
         let pattern = String::from_utf8_lossy(&self.pattern);
         match (self.reads, self.writes) {
@@ -63,14 +69,19 @@ impl Selector {
         self.all_commands && self.all_keys && self.all_channels
     }
 
-    /// Whether a key may be touched in this way.
+    /// Whether a key may be touched in this way. As in Redis one pattern must give all rights that it takes.
     pub(crate) fn allows_key(&self, key: &[u8], access: Access) -> bool {
-        let matches = |wanted: fn(&KeyPattern) -> bool| {
-            self.keys.iter().any(|allowed| wanted(allowed) && glob::matches(&allowed.pattern, key))
+        let gives = |allowed: &&KeyPattern| (allowed.reads || !access.reads()) && (allowed.writes || !access.writes());
+        self.all_keys || self.keys.iter().filter(gives).any(|allowed| glob::matches(&allowed.pattern, key))
+    }
+
+    /// Whether all keys may be read that lie between two, or begin as one of them. One pattern must have all of them: it
+    /// is a beginning that both ends have, and a star.
+    pub(crate) fn allows_reading_from(&self, first: &[u8], last: &[u8]) -> bool {
+        let has_all = |allowed: &KeyPattern| {
+            allowed.beginning().is_some_and(|beginning| first.starts_with(beginning) && last.starts_with(beginning))
         };
-        let may_read = || !access.reads() || matches(|allowed| allowed.reads);
-        let may_write = || !access.writes() || matches(|allowed| allowed.writes);
-        self.all_keys || may_read() && may_write()
+        self.all_keys || self.keys.iter().any(|allowed| allowed.reads && has_all(allowed))
     }
 
     /// Whether a channel may be used; a pattern only where the very same pattern is allowed.

@@ -5,7 +5,8 @@ use resp::Request;
 use super::log::Reason;
 use super::password::Hash;
 use super::selector::Selector;
-use crate::table::Entry;
+use crate::commands::ordered::is_open_end;
+use crate::table::{Channels, Entry, Keys, Touches};
 
 #[derive(Clone)]
 pub(crate) struct User {
@@ -76,27 +77,35 @@ impl User {
         if !self.may_run(entry) {
             return Err(Denied { reason: Reason::Command, object: command.name.into() });
         }
-        for (index, access) in command.keys.positions(request.len()) {
-            let key = request.argument(index);
-            if !self.selector.allows_key(key, access) {
-                return Err(Denied { reason: Reason::Key, object: key.to_vec() });
+        let argument = |index| request.argument(index);
+        let (reason, refused) = match command.policy.touches {
+            Touches::Nothing | Touches::AllKeys | Touches::OthersRequests => return Ok(()),
+            Touches::Keys(keys) => (Reason::Key, self.refused_key(keys, request)),
+            Touches::Prefix => {
+                let first = argument(1);
+                (Reason::Key, (!self.selector.allows_reading_from(first, first)).then_some(first))
             }
-        }
-        self.check_channels(command.name, request)
+            Touches::Range => (Reason::Key, self.refused_range(argument(1), argument(2))),
+            Touches::Channels(channels) => (Reason::Channel, self.refused_channel(channels, request)),
+        };
+        refused.map_or(Ok(()), |object| Err(Denied { reason, object: object.to_vec() }))
     }
 
-    fn check_channels(&self, command: &str, request: &Request<'_>) -> Result<(), Denied> {
-        let (count, is_pattern) = match command {
-            "subscribe" | "ssubscribe" => (usize::MAX, false),
-            "psubscribe" => (usize::MAX, true),
-            "publish" | "spublish" => (1, false),
-            _ => return Ok(()),
-        };
-        let denied = |name: &&[u8]| !self.selector.allows_channel(name, is_pattern);
-        match request.arguments().take(count).find(denied) {
-            Some(name) => Err(Denied { reason: Reason::Channel, object: name.to_vec() }),
-            None => Ok(()),
-        }
+    fn refused_key<'a>(&self, keys: Keys, request: &Request<'a>) -> Option<&'a [u8]> {
+        let mut all = keys.of(request).map(|(index, access)| (request.argument(index), access));
+        all.find(|(key, access)| !self.selector.allows_key(key, *access)).map(|(key, _)| key)
+    }
+
+    /// An end that is open lies in no pattern but `*`.
+    fn refused_range<'a>(&self, first: &'a [u8], last: &'a [u8]) -> Option<&'a [u8]> {
+        let end = |argument: &'a [u8]| if is_open_end(argument) { b"" } else { argument };
+        (!self.selector.allows_reading_from(end(first), end(last))).then_some(first)
+    }
+
+    fn refused_channel<'a>(&self, channels: Channels, request: &Request<'a>) -> Option<&'a [u8]> {
+        let count = if channels == Channels::Told { 1 } else { usize::MAX };
+        let is_pattern = channels == Channels::PatternsHeard;
+        request.arguments().take(count).find(|name| !self.selector.allows_channel(name, is_pattern))
     }
 
     /// The user as a line of a file of users.

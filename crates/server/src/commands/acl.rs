@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use resp::Requests;
 
-use crate::acl::{DEFAULT_USER, User, is_word, random_hex};
+use crate::acl::{DEFAULT_USER, Reason, User, is_word, random_hex};
 use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
-use crate::mail::Letter;
+use crate::mail::{Letter, Place};
+use crate::pubsub;
 use crate::table::{self, category};
 
 /// As in Redis.
@@ -53,7 +54,8 @@ pub(crate) fn cat(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// All rules are taken, or none. The clients of the user keep their connections, with the new rights.
+/// All rules are taken, or none. The clients of the user keep their connections, with the new rights, unless they listen to
+/// what they may not hear any more.
 pub(crate) fn setuser(call: &mut Call<'_>) -> Result<(), Refusal> {
     let name = name_of(call.argument(2));
     if name.is_empty() || !is_word(call.argument(2)) {
@@ -66,7 +68,8 @@ pub(crate) fn setuser(call: &mut Call<'_>) -> Result<(), Refusal> {
             Refusal::Names(format!("Error in ACL SETUSER modifier '{shown}': {}", error.text()))
         })?;
     }
-    call.shared.acl.put(user);
+    call.shared.acl.put(user.clone());
+    close_listeners_of(call, &user);
     call.ok();
     Ok(())
 }
@@ -88,8 +91,25 @@ pub(crate) fn deluser(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn close_clients_of(call: &mut Call<'_>, name: &str) {
+    close_where(call, name, |_| true);
+}
+
+/// Closes the clients of a user that subscribe to a channel, or monitor, without the right to. Whoever calls is alone, so
+/// nobody begins to listen meanwhile.
+fn close_listeners_of(call: &mut Call<'_>, user: &User) {
+    let shared = call.shared;
+    let is_forbidden = |kind, name: &[u8]| !user.selector.allows_channel(name, matches!(kind, pubsub::Kind::Pattern));
+    let mut places = shared.pubsub.subscribers(is_forbidden);
+    if table::by_name(b"monitor").is_some_and(|monitor| !user.may_run(monitor)) {
+        places.extend(shared.monitors.places());
+    }
+    close_where(call, &user.name, |place| places.contains(&place));
+}
+
+/// Closes those clients of a user for whose places `is_meant` holds.
+fn close_where(call: &mut Call<'_>, name: &str, is_meant: impl Fn(Place) -> bool) {
     for record in call.shared.clients.all() {
-        if record.names.lock().user != name {
+        if record.names.lock().user != name || !is_meant(record.place) {
             continue;
         }
         if record.place.client_id == call.session.id {
@@ -144,7 +164,14 @@ pub(crate) fn genpass(call: &mut Call<'_>) -> Result<(), Refusal> {
 pub(crate) fn load(call: &mut Call<'_>) -> Result<(), Refusal> {
     let file = call.shared.acl.file().ok_or(Sentence::NoAclFile)?;
     let users = file.read().map_err(|error| Refusal::Names(error.to_string()))?;
+    let before = call.shared.acl.all();
     call.shared.acl.replace(users);
+    for name in before.iter().map(|user| &user.name) {
+        match call.shared.acl.user(name) {
+            Some(user) => close_listeners_of(call, &user),
+            None => close_clients_of(call, name),
+        }
+    }
     call.ok();
     Ok(())
 }
@@ -174,10 +201,9 @@ pub(crate) fn dryrun(call: &mut Call<'_>) -> Result<(), Refusal> {
     match user.check(entry, &request) {
         Ok(()) => call.ok(),
         Err(denied) => {
-            let object = name_of(&denied.object);
-            call.reply.bulk(
-                format!("This user has no permissions to access the '{object}' {}", denied.reason.name()).as_bytes(),
-            );
+            let (object, what) = (name_of(&denied.object), denied.reason.name());
+            let verb = if denied.reason == Reason::Command { "run" } else { "access" };
+            call.reply.bulk(format!("This user has no permissions to {verb} the '{object}' {what}").as_bytes());
         }
     }
     Ok(())

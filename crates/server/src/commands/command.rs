@@ -6,7 +6,7 @@ use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
 use crate::glob;
 use crate::table::arguments::{self, Argument};
-use crate::table::{self, Access, Command, category, flag};
+use crate::table::{self, Access, Command, Keys, Places, category, flag};
 
 pub(crate) fn all(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.array(table::commands().count());
@@ -87,7 +87,7 @@ pub(crate) fn getkeysandflags(call: &mut Call<'_>) -> Result<(), Refusal> {
     let keys = keys_of(call)?;
     call.reply.array(keys.len());
     for (key, access) in &keys {
-        let flags = key_flags(*access);
+        let flags = access.flags();
         call.reply.array(2);
         call.reply.bulk(key);
         call.reply.set(flags.len());
@@ -107,20 +107,9 @@ fn keys_of(call: &Call<'_>) -> Result<Vec<(Vec<u8>, Access)>, Refusal> {
         Err(Refusal::ArgumentCount { .. }) => return Err(Sentence::BadArgumentCount.into()),
         Err(_) => return Err(Sentence::UnknownCommandName.into()),
     };
-    let keys: Vec<_> = command
-        .keys
-        .positions(request.len())
-        .map(|(index, access)| (request.argument(index).to_vec(), access))
-        .collect();
+    let keys: Vec<_> =
+        command.keys_of(&request).map(|(index, access)| (request.argument(index).to_vec(), access)).collect();
     if keys.is_empty() { Err(Sentence::NoKeyArguments.into()) } else { Ok(keys) }
-}
-
-fn key_flags(access: Access) -> &'static [&'static str] {
-    match access {
-        Access::Read => &["RO", "access"],
-        Access::Write => &["OW", "update"],
-        _ => &["RW", "access", "update"],
-    }
 }
 
 fn write_docs(command: &Command, reply: &mut Reply<'_>) {
@@ -174,13 +163,12 @@ fn write_info(command: &Command, reply: &mut Reply<'_>) {
     reply.bulk(command.name.as_bytes());
     reply.integer(command.arity);
     write_set(reply, "", flag::NAMES.iter().filter(|(bit, _)| command.has(*bit)));
-    for position in [command.keys.first, command.keys.last, command.keys.step] {
-        reply.integer(position);
-    }
+    let keys = command.policy.touches.keys();
+    keys.map_or([0; 3], Keys::range).into_iter().for_each(|position| reply.integer(position));
     write_set(reply, "@", category::NAMES.iter().filter(|(bit, _)| command.categories & bit != 0));
     // No tips are kept.
     reply.array(0);
-    write_key_specification(command, reply);
+    write_key_specifications(keys, reply);
     reply.array(command.subcommands.len());
     command.subcommands.iter().for_each(|subcommand| write_info(subcommand, reply));
 }
@@ -192,23 +180,22 @@ fn write_set<'n>(reply: &mut Reply<'_>, prefix: &str, names: impl Iterator<Item 
 }
 
 /// All keys are found by their places.
-fn write_key_specification(command: &Command, reply: &mut Reply<'_>) {
-    let keys = command.keys;
-    if keys.first == 0 {
-        reply.array(0);
-        return;
+fn write_key_specifications(keys: Option<Keys>, reply: &mut Reply<'_>) {
+    let places: Vec<Places> = keys.iter().flat_map(|keys| [Some(keys.first), keys.then]).flatten().collect();
+    reply.array(places.len());
+    for Places { first, last, step, access } in places {
+        reply.map(3);
+        reply.bulk(b"flags");
+        let varies = keys.is_some_and(|keys| keys.varies.is_some()).then_some("variable_flags");
+        let flags: Vec<&str> = access.flags().iter().copied().chain(varies).collect();
+        reply.set(flags.len());
+        flags.iter().for_each(|flag| reply.simple(flag));
+        reply.bulk(b"begin_search");
+        write_spec(reply, "index", &[("index", first as i64)]);
+        reply.bulk(b"find_keys");
+        let last = if last < 0 { last } else { last - first as i64 };
+        write_spec(reply, "range", &[("lastkey", last), ("keystep", step as i64), ("limit", 0)]);
     }
-    reply.array(1);
-    reply.map(3);
-    reply.bulk(b"flags");
-    let flags = key_flags(keys.access);
-    reply.set(flags.len());
-    flags.iter().for_each(|flag| reply.simple(flag));
-    reply.bulk(b"begin_search");
-    write_spec(reply, "index", &[("index", keys.first)]);
-    reply.bulk(b"find_keys");
-    let last = if keys.last < 0 { keys.last } else { keys.last - keys.first };
-    write_spec(reply, "range", &[("lastkey", last), ("keystep", keys.step), ("limit", 0)]);
 }
 
 fn write_spec(reply: &mut Reply<'_>, kind: &str, numbers: &[(&str, i64)]) {

@@ -80,7 +80,12 @@ fn is_empty(low: &[u8], high: &[u8]) -> bool {
 
 /// The end of a range: a key, or one of the ends of all keys.
 fn end(argument: &[u8]) -> Bound<&[u8]> {
-    if matches!(argument, b"-" | b"+") { Bound::Unbounded } else { Bound::Included(argument) }
+    if is_open_end(argument) { Bound::Unbounded } else { Bound::Included(argument) }
+}
+
+/// Whether an argument stands for the beginning or the end of all keys.
+pub(crate) fn is_open_end(argument: &[u8]) -> bool {
+    matches!(argument, b"-" | b"+")
 }
 
 impl Options {

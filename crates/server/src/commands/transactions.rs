@@ -38,6 +38,8 @@ pub(crate) fn exec(call: &mut Call<'_>) -> Result<(), Refusal> {
         return Err(Sentence::ExecAbort.into());
     }
     if is_overtaken {
+        // It tells of another client's write, which was not read here and may not be durable yet.
+        call.session.heard = call.session.heard.and(call.shared.store.deferred_so_far());
         call.reply.null_array();
         return Ok(());
     }

@@ -28,6 +28,8 @@ pub(super) struct Connection {
     addr: SocketAddr,
     pub(super) deadline: Instant,
     stage: Stage,
+    /// What the client sent that is not TLS as it should be.
+    failure: Option<io::Error>,
 }
 
 enum Stage {
@@ -51,12 +53,17 @@ pub(super) enum Progress {
 impl Connection {
     pub(super) fn new(transport: Transport, addr: SocketAddr) -> Connection {
         let deadline = Instant::now() + LIFE_MAX;
-        Connection { transport, is_plain: false, addr, deadline, stage: Stage::Hello }
+        Connection { transport, is_plain: false, addr, deadline, stage: Stage::Hello, failure: None }
     }
 
     /// The address of this host that was connected to.
     pub(super) fn local_ip(&self) -> Option<IpAddr> {
         self.transport.local_addr().ok().map(|addr| addr.ip().to_canonical())
+    }
+
+    /// Why TLS could not be agreed on, if that is why the connection is over.
+    pub(super) fn failed_handshake(&self) -> Option<(SocketAddr, &io::Error)> {
+        self.failure.as_ref().filter(|_| self.transport.is_shaking_hands()).map(|error| (self.addr, error))
     }
 
     pub(super) fn is_late(&self, now: Instant) -> bool {
@@ -71,7 +78,10 @@ impl Connection {
                 Ok(false) => return Progress::Over,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Progress::Waits,
-                Err(_) => return Progress::Over,
+                Err(error) => {
+                    self.failure = (error.kind() == ErrorKind::InvalidData).then_some(error);
+                    return Progress::Over;
+                }
             }
         }
     }

@@ -132,6 +132,9 @@ impl Port {
             })
         });
         if progress == Progress::Over {
+            if let (Some((addr, error)), Some(shared)) = (connection.failed_handshake(), watched(state).1) {
+                shared.log.handshake_failed("http", addr, error);
+            }
             self.connections.remove(key);
         }
     }

@@ -1,88 +1,173 @@
 use super::command::{Action, Command};
 use super::flag::{ADMIN, LOADING, NOSCRIPT, STALE};
+use super::policy::Hides::From;
+use super::policy::When::Usual;
+use super::policy::policy;
+use super::touches::Touches::{Nothing, OthersRequests};
 use crate::commands::{acl, help};
+use crate::telemetry::Kind;
 
-pub(super) static ROWS: &[Command] = &[Command::new("acl", -2, 0, Action::Subcommands)
-    .with_subcommands(ACL_SUBCOMMANDS)
-    .documented("server", "6.0.0", "A container for Access List Control commands ", "Depends on subcommand.")];
+pub(super) static ROWS: &[Command] =
+    &[Command::new("acl", -2, 0, policy(Kind::Other, Nothing, From(2), Usual), Action::Subcommands)
+        .with_subcommands(ACL_SUBCOMMANDS)
+        .documented("server", "6.0.0", "A container for Access List Control commands ", "Depends on subcommand.")];
 
 static ACL_SUBCOMMANDS: &[Command] = &[
-    Command::new("acl|cat", -2, NOSCRIPT | LOADING | STALE, Action::Apply(acl::cat)).documented(
+    Command::new(
+        "acl|cat",
+        -2,
+        NOSCRIPT | LOADING | STALE,
+        policy(Kind::Other, Nothing, From(2), Usual),
+        Action::Apply(acl::cat),
+    )
+    .documented(
         "server",
         "6.0.0",
         "List the ACL categories or the commands inside a category",
         "O(1) since the categories and commands are a fixed set.",
     ),
-    Command::new("acl|deluser", -3, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(acl::deluser)).documented(
+    Command::new(
+        "acl|deluser",
+        -3,
+        ADMIN | NOSCRIPT | LOADING | STALE,
+        policy(Kind::Other, Nothing, From(2), Usual),
+        Action::Apply(acl::deluser),
+    )
+    .alone()
+    .documented(
         "server",
         "6.0.0",
         "Remove the specified ACL users and the associated rules",
         "O(1) amortized time considering the typical user.",
     ),
-    Command::new("acl|dryrun", -4, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(acl::dryrun)).documented(
+    Command::new(
+        "acl|dryrun",
+        -4,
+        ADMIN | NOSCRIPT | LOADING | STALE,
+        policy(Kind::Other, Nothing, From(2), Usual),
+        Action::Apply(acl::dryrun),
+    )
+    .documented(
         "server",
         "7.0.0",
         "Returns whether the user can execute the given command without executing the command.",
         "O(1).",
     ),
-    Command::new("acl|genpass", -2, NOSCRIPT | LOADING | STALE, Action::Apply(acl::genpass)).documented(
-        "server",
-        "6.0.0",
-        "Generate a pseudorandom secure password to use for ACL users",
-        "O(1)",
-    ),
-    Command::new("acl|getuser", 3, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(acl::getuser)).documented(
+    Command::new(
+        "acl|genpass",
+        -2,
+        NOSCRIPT | LOADING | STALE,
+        policy(Kind::Other, Nothing, From(2), Usual),
+        Action::Apply(acl::genpass),
+    )
+    .documented("server", "6.0.0", "Generate a pseudorandom secure password to use for ACL users", "O(1)"),
+    Command::new(
+        "acl|getuser",
+        3,
+        ADMIN | NOSCRIPT | LOADING | STALE,
+        policy(Kind::Other, Nothing, From(2), Usual),
+        Action::Apply(acl::getuser),
+    )
+    .documented(
         "server",
         "6.0.0",
         "Get the rules for a specific ACL user",
         "O(N). Where N is the number of password, command and pattern rules that the user has.",
     ),
-    Command::new("acl|help", 2, LOADING | STALE, Action::Apply(help::help)).documented(
-        "server",
-        "6.0.0",
-        "Show helpful text about the different subcommands",
-        "O(1)",
-    ),
-    Command::new("acl|list", 2, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(acl::list)).documented(
+    Command::new(
+        "acl|help",
+        2,
+        LOADING | STALE,
+        policy(Kind::Other, Nothing, From(2), Usual),
+        Action::Apply(help::help),
+    )
+    .documented("server", "6.0.0", "Show helpful text about the different subcommands", "O(1)"),
+    Command::new(
+        "acl|list",
+        2,
+        ADMIN | NOSCRIPT | LOADING | STALE,
+        policy(Kind::Other, Nothing, From(2), Usual),
+        Action::Apply(acl::list),
+    )
+    .documented(
         "server",
         "6.0.0",
         "List the current ACL rules in ACL config file format",
         "O(N). Where N is the number of configured users.",
     ),
-    Command::new("acl|load", 2, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(acl::load)).documented(
+    Command::new(
+        "acl|load",
+        2,
+        ADMIN | NOSCRIPT | LOADING | STALE,
+        policy(Kind::Other, Nothing, From(2), Usual),
+        Action::Apply(acl::load),
+    )
+    .alone()
+    .documented(
         "server",
         "6.0.0",
         "Reload the ACLs from the configured ACL file",
         "O(N). Where N is the number of configured users.",
     ),
-    Command::new("acl|log", -2, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(acl::log)).documented(
+    Command::new(
+        "acl|log",
+        -2,
+        ADMIN | NOSCRIPT | LOADING | STALE,
+        policy(Kind::Other, OthersRequests, From(2), Usual),
+        Action::Apply(acl::log),
+    )
+    .documented(
         "server",
         "6.0.0",
         "List latest events denied because of ACLs in place",
         "O(N) with N being the number of entries shown.",
     ),
-    Command::new("acl|save", 2, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(acl::save)).documented(
+    Command::new(
+        "acl|save",
+        2,
+        ADMIN | NOSCRIPT | LOADING | STALE,
+        policy(Kind::Other, Nothing, From(2), Usual),
+        Action::Apply(acl::save),
+    )
+    .documented(
         "server",
         "6.0.0",
         "Save the current ACL rules in the configured ACL file",
         "O(N). Where N is the number of configured users.",
     ),
-    Command::new("acl|setuser", -3, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(acl::setuser)).documented(
+    Command::new(
+        "acl|setuser",
+        -3,
+        ADMIN | NOSCRIPT | LOADING | STALE,
+        policy(Kind::Other, Nothing, From(2), Usual),
+        Action::Apply(acl::setuser),
+    )
+    .alone()
+    .documented(
         "server",
         "6.0.0",
         "Modify or create the rules for a specific ACL user",
         "O(N). Where N is the number of rules provided.",
     ),
-    Command::new("acl|users", 2, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(acl::users)).documented(
+    Command::new(
+        "acl|users",
+        2,
+        ADMIN | NOSCRIPT | LOADING | STALE,
+        policy(Kind::Other, Nothing, From(2), Usual),
+        Action::Apply(acl::users),
+    )
+    .documented(
         "server",
         "6.0.0",
         "List the username of all the configured ACL rules",
         "O(N). Where N is the number of configured users.",
     ),
-    Command::new("acl|whoami", 2, NOSCRIPT | LOADING | STALE, Action::Apply(acl::whoami)).documented(
-        "server",
-        "6.0.0",
-        "Return the name of the user associated to the current connection",
-        "O(1)",
-    ),
+    Command::new(
+        "acl|whoami",
+        2,
+        NOSCRIPT | LOADING | STALE,
+        policy(Kind::Other, Nothing, From(2), Usual),
+        Action::Apply(acl::whoami),
+    )
+    .documented("server", "6.0.0", "Return the name of the user associated to the current connection", "O(1)"),
 ];

@@ -1,6 +1,11 @@
 //! What the table says of one command.
 
+use resp::Request;
+
 use super::category;
+use super::flag;
+use super::policy::{Policy, When};
+use super::touches::{Access, Channels, Touches};
 use crate::call::Call;
 use crate::errors::Refusal;
 
@@ -38,70 +43,6 @@ pub(crate) enum Isolation {
     Alone,
 }
 
-/// What a command does with its keys.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Access {
-    /// Tells what they hold.
-    Read,
-    /// Changes them, and tells nothing of what they held.
-    Write,
-    /// Both.
-    ReadWrite,
-    /// Reads the first, writes the others.
-    FirstRead,
-    /// Writes the first, reads the others.
-    FirstWritten,
-    /// Reads and writes the first, writes the others.
-    FirstMoved,
-}
-
-/// Which arguments are keys: from `first` to `last` (from the end, if negative) in steps; all 0 if none.
-#[derive(Clone, Copy)]
-pub(crate) struct Keys {
-    pub(crate) first: i64,
-    pub(crate) last: i64,
-    pub(crate) step: i64,
-    pub(crate) access: Access,
-}
-
-impl Keys {
-    pub(crate) const NONE: Keys = Keys::at(0, 0, 0, Access::Read);
-    pub(super) const COPIED: Keys = Keys::at(1, 2, 1, Access::FirstRead);
-    pub(super) const MOVED: Keys = Keys::at(1, 2, 1, Access::FirstMoved);
-    pub(super) const BITOP: Keys = Keys::at(2, -1, 1, Access::FirstWritten);
-
-    pub(super) const fn at(first: i64, last: i64, step: i64, access: Access) -> Keys {
-        Keys { first, last, step, access }
-    }
-
-    /// The numbers of the arguments that are keys in a request of `count` arguments, and what is done with each.
-    pub(crate) fn positions(self, count: usize) -> impl Iterator<Item = (usize, Access)> {
-        let last = if self.last < 0 { count as i64 + self.last } else { self.last.min(count as i64 - 1) };
-        let (first, step) = (self.first.max(1) as usize, self.step.max(1) as usize);
-        let end = if self.first == 0 { 0 } else { last + 1 };
-        (first..end.max(0) as usize).step_by(step).map(move |index| (index, self.access.of(index == first)))
-    }
-}
-
-impl Access {
-    fn of(self, is_first: bool) -> Access {
-        match (self, is_first) {
-            (Access::FirstRead, true) | (Access::FirstWritten, false) => Access::Read,
-            (Access::FirstRead, false) | (Access::FirstWritten, true) | (Access::FirstMoved, false) => Access::Write,
-            (Access::FirstMoved, true) => Access::ReadWrite,
-            (access, _) => access,
-        }
-    }
-
-    pub(crate) fn reads(self) -> bool {
-        matches!(self, Access::Read | Access::ReadWrite)
-    }
-
-    pub(crate) fn writes(self) -> bool {
-        matches!(self, Access::Write | Access::ReadWrite)
-    }
-}
-
 /// What `COMMAND DOCS` tells.
 #[derive(Clone, Copy)]
 pub(crate) struct Docs {
@@ -120,7 +61,7 @@ pub(crate) struct Command {
     pub(crate) arity: i64,
     pub(crate) flags: u32,
     pub(crate) categories: u32,
-    pub(crate) keys: Keys,
+    pub(crate) policy: Policy,
     pub(crate) isolation: Isolation,
     pub(crate) action: Action,
     pub(crate) subcommands: &'static [Command],
@@ -128,13 +69,13 @@ pub(crate) struct Command {
 }
 
 impl Command {
-    pub(super) const fn new(name: &'static str, arity: i64, flags: u32, action: Action) -> Command {
+    pub(super) const fn new(name: &'static str, arity: i64, flags: u32, policy: Policy, action: Action) -> Command {
         Command {
             name,
             arity,
             flags,
             categories: category::of_flags(flags),
-            keys: Keys::NONE,
+            policy,
             isolation: Isolation::Shared,
             action,
             subcommands: &[],
@@ -144,10 +85,6 @@ impl Command {
 
     pub(super) const fn in_categories(self, categories: u32) -> Command {
         Command { categories: self.categories | categories, ..self }
-    }
-
-    pub(super) const fn with_keys(self, keys: Keys) -> Command {
-        Command { keys, ..self }
     }
 
     pub(super) const fn alone(self) -> Command {
@@ -187,9 +124,24 @@ impl Command {
         matches!(self.action, Action::Read(_))
     }
 
+    /// The numbers of the arguments that are keys in a request of it, and what is done with each.
+    pub(crate) fn keys_of(&self, request: &Request<'_>) -> impl Iterator<Item = (usize, Access)> {
+        self.policy.touches.keys().into_iter().flat_map(move |keys| keys.of(request))
+    }
+
     /// Whether it answers with messages rather than with a reply, which clients get in any case.
     pub(crate) fn pushes(&self) -> bool {
-        matches!(self.name, "subscribe" | "psubscribe" | "ssubscribe" | "unsubscribe" | "punsubscribe" | "sunsubscribe")
+        self.policy.when == When::Pushes
+    }
+
+    /// Whether it executes what a transaction has waiting.
+    pub(crate) fn executes(&self) -> bool {
+        self.policy.when == When::Executes
+    }
+
+    /// Whether others may notice it by themselves: it writes, or sends messages.
+    pub(crate) fn is_noticed(&self) -> bool {
+        self.has(flag::WRITE) || matches!(self.policy.touches, Touches::Channels(Channels::Told))
     }
 
     /// The name without that of the command it is a subcommand of.

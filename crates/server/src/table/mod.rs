@@ -9,12 +9,15 @@ pub(crate) mod flag;
 mod acl;
 mod bits;
 mod connection;
+mod diagnostics;
 mod keys;
 mod ordered;
+mod policy;
 mod pubsub;
 mod server;
 mod strings;
 mod syntax;
+mod touches;
 mod transactions;
 
 use std::cmp::Ordering;
@@ -22,7 +25,9 @@ use std::sync::LazyLock;
 
 use resp::Request;
 
-pub(crate) use command::{Access, Action, Command, ReadShape};
+pub(crate) use command::{Action, Command, ReadShape};
+pub(crate) use policy::Hides;
+pub(crate) use touches::{Access, Channels, Keys, Places, Touches};
 
 use crate::errors::Refusal;
 use crate::telemetry::Kind;
@@ -32,7 +37,6 @@ use crate::telemetry::Kind;
 pub(crate) struct Entry {
     pub(crate) command: &'static Command,
     pub(crate) number: usize,
-    pub(crate) kind: Kind,
 }
 
 static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
@@ -41,6 +45,7 @@ static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         acl::ROWS,
         bits::ROWS,
         connection::ROWS,
+        diagnostics::ROWS,
         keys::ROWS,
         ordered::ROWS,
         pubsub::ROWS,
@@ -53,11 +58,7 @@ static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         commands.extend(command.subcommands);
     }
     commands.sort_unstable_by_key(|command| command.name);
-    commands
-        .into_iter()
-        .enumerate()
-        .map(|(number, command)| Entry { command, number, kind: Kind::of(command) })
-        .collect()
+    commands.into_iter().enumerate().map(|(number, command)| Entry { command, number }).collect()
 });
 
 /// Every command and subcommand, by name. Their numbers are their places.
@@ -101,6 +102,13 @@ fn compare(name: &str, other: &[u8]) -> Ordering {
     name.bytes().cmp(other.iter().map(u8::to_ascii_lowercase))
 }
 
+impl Entry {
+    /// Beside which others it is counted.
+    pub(crate) fn kind(self) -> Kind {
+        self.command.policy.kind
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,17 +131,5 @@ mod tests {
                 assert_eq!(subcommand.name.split_once('|').map(|(name, _)| name), Some(command.name));
             }
         }
-    }
-
-    #[test]
-    fn keys_are_where_the_row_says() {
-        let positions = |name: &[u8], count| -> Vec<usize> {
-            by_name(name).expect("a known name").command.keys.positions(count).map(|(index, _)| index).collect()
-        };
-        assert_eq!(positions(b"get", 2), [1]);
-        assert_eq!(positions(b"mset", 7), [1, 3, 5]);
-        assert_eq!(positions(b"bitop", 5), [2, 3, 4]);
-        assert_eq!(positions(b"rename", 3), [1, 2]);
-        assert!(positions(b"ping", 2).is_empty());
     }
 }

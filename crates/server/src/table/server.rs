@@ -1,300 +1,297 @@
 use super::category;
-use super::command::{Access, Action, Command, Keys};
+use super::command::{Action, Command};
 use super::flag::{ADMIN, ALLOW_BUSY, FAST, LOADING, NO_MULTI, NOSCRIPT, READONLY, STALE, WRITE};
-use crate::commands::{command, config, debug, help, info, latency, memory, scripting, server, slowlog};
+use super::policy::Hides::{From, Open};
+use super::policy::When::Usual;
+use super::policy::policy;
+use super::touches::Touches::{Nothing, OthersRequests};
+use crate::commands::{command, config, debug, help, scripting, server};
+use crate::telemetry::Kind;
 
-pub(super) static ROWS: &[Command] =
-    &[
-        Command::new("bgrewriteaof", 1, ADMIN | NOSCRIPT, Action::Apply(server::bgrewriteaof)).documented(
-            "server",
-            "1.0.0",
-            "Asynchronously rewrite the append-only file",
-            "O(1)",
-        ),
-        Command::new("bgsave", -1, ADMIN | NOSCRIPT, Action::Apply(server::bgsave)).documented(
-            "server",
-            "1.0.0",
-            "Asynchronously save the dataset to disk",
-            "O(1)",
-        ),
-        Command::new("command", -1, LOADING | STALE, Action::Apply(command::all))
-            .in_categories(category::CONNECTION)
-            .with_subcommands(COMMAND_SUBCOMMANDS)
-            .documented(
-                "server",
-                "2.8.13",
-                "Get array of Redis command details",
-                "O(N) where N is the total number of Redis commands",
-            ),
-        Command::new("config", -2, 0, Action::Subcommands).with_subcommands(CONFIG_SUBCOMMANDS).documented(
-            "server",
-            "2.0.0",
-            "A container for server configuration commands",
-            "Depends on subcommand.",
-        ),
-        Command::new("debug", -2, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(debug::debug)).documented(
-            "server",
-            "1.0.0",
-            "A container for debugging commands",
-            "Depends on subcommand.",
-        ),
-        Command::new("function", -2, 0, Action::Subcommands).with_subcommands(FUNCTION_SUBCOMMANDS).documented(
-            "scripting",
-            "7.0.0",
-            "A container for function commands",
-            "Depends on subcommand.",
-        ),
-        Command::new("info", -1, LOADING | STALE, Action::Apply(info::info))
-            .in_categories(category::DANGEROUS)
-            .documented("server", "1.0.0", "Get information and statistics about the server", "O(1)"),
-        Command::new("lastsave", 1, LOADING | STALE | FAST, Action::Apply(server::lastsave))
-            .in_categories(category::DANGEROUS)
-            .documented("server", "1.0.0", "Get the UNIX time stamp of the last successful save to disk", "O(1)"),
-        Command::new("latency", -2, 0, Action::Subcommands).with_subcommands(LATENCY_SUBCOMMANDS).documented(
-            "server",
-            "2.8.13",
-            "A container for latency diagnostics commands",
-            "Depends on subcommand.",
-        ),
-        Command::new("lolwut", -1, READONLY | FAST, Action::Apply(server::lolwut)).documented(
-            "server",
-            "5.0.0",
-            "Display some computer art and the Redis version",
-            "",
-        ),
-        Command::new("memory", -2, 0, Action::Subcommands).with_subcommands(MEMORY_SUBCOMMANDS).documented(
-            "server",
-            "4.0.0",
-            "A container for memory diagnostics commands",
-            "Depends on subcommand.",
-        ),
-        Command::new("monitor", 1, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(server::monitor)).documented(
-            "server",
-            "1.0.0",
-            "Listen for all requests received by the server in real time",
-            "",
-        ),
-        Command::new("role", 1, NOSCRIPT | LOADING | STALE | FAST, Action::Apply(server::role))
-            .in_categories(category::DANGEROUS)
-            .documented("server", "2.8.12", "Return the role of the instance in the context of replication", "O(1)"),
-        Command::new("save", 1, ADMIN | NOSCRIPT | NO_MULTI, Action::Apply(server::save)).documented(
-            "server",
-            "1.0.0",
-            "Synchronously save the dataset to disk",
-            "O(N) where N is the total number of keys in all databases",
-        ),
-        Command::new("script", -2, 0, Action::Subcommands).with_subcommands(SCRIPT_SUBCOMMANDS).documented(
-            "scripting",
-            "2.6.0",
-            "A container for Lua scripts management commands",
-            "Depends on subcommand.",
-        ),
-        Command::new(
-            "shutdown",
-            -1,
-            ADMIN | NOSCRIPT | LOADING | STALE | NO_MULTI | ALLOW_BUSY,
-            Action::Apply(server::shutdown),
-        )
-        .documented(
-            "server",
-            "1.0.0",
-            "Synchronously save the dataset to disk and then shut down the server",
-            "O(N) when saving, where N is the total number of keys in all databases when saving data, otherwise O(1)",
-        ),
-        Command::new("slowlog", -2, 0, Action::Subcommands).with_subcommands(SLOWLOG_SUBCOMMANDS).documented(
-            "server",
-            "2.2.12",
-            "A container for slow log commands",
-            "Depends on subcommand.",
-        ),
-        Command::new("time", 1, LOADING | STALE | FAST, Action::Apply(server::time)).documented(
-            "server",
-            "2.6.0",
-            "Return the current server time",
-            "O(1)",
-        ),
-    ];
+pub(super) static ROWS: &[Command] = &[
+    Command::new(
+        "bgrewriteaof",
+        1,
+        ADMIN | NOSCRIPT,
+        policy(Kind::Other, Nothing, Open, Usual),
+        Action::Apply(server::bgrewriteaof),
+    )
+    .documented("server", "1.0.0", "Asynchronously rewrite the append-only file", "O(1)"),
+    Command::new(
+        "bgsave",
+        -1,
+        ADMIN | NOSCRIPT,
+        policy(Kind::Other, Nothing, Open, Usual),
+        Action::Apply(server::bgsave),
+    )
+    .documented("server", "1.0.0", "Asynchronously save the dataset to disk", "O(1)"),
+    Command::new(
+        "command",
+        -1,
+        LOADING | STALE,
+        policy(Kind::Other, Nothing, Open, Usual),
+        Action::Apply(command::all),
+    )
+    .in_categories(category::CONNECTION)
+    .with_subcommands(COMMAND_SUBCOMMANDS)
+    .documented(
+        "server",
+        "2.8.13",
+        "Get array of Redis command details",
+        "O(N) where N is the total number of Redis commands",
+    ),
+    Command::new("config", -2, 0, policy(Kind::Other, Nothing, From(2), Usual), Action::Subcommands)
+        .with_subcommands(CONFIG_SUBCOMMANDS)
+        .documented("server", "2.0.0", "A container for server configuration commands", "Depends on subcommand."),
+    Command::new(
+        "debug",
+        -2,
+        ADMIN | NOSCRIPT | LOADING | STALE,
+        policy(Kind::Other, OthersRequests, Open, Usual),
+        Action::Apply(debug::debug),
+    )
+    .documented("server", "1.0.0", "A container for debugging commands", "Depends on subcommand."),
+    Command::new("function", -2, 0, policy(Kind::Other, Nothing, Open, Usual), Action::Subcommands)
+        .with_subcommands(FUNCTION_SUBCOMMANDS)
+        .documented("scripting", "7.0.0", "A container for function commands", "Depends on subcommand."),
+    Command::new(
+        "lastsave",
+        1,
+        LOADING | STALE | FAST,
+        policy(Kind::Other, Nothing, Open, Usual),
+        Action::Apply(server::lastsave),
+    )
+    .in_categories(category::ADMIN | category::DANGEROUS)
+    .documented("server", "1.0.0", "Get the UNIX time stamp of the last successful save to disk", "O(1)"),
+    Command::new(
+        "lolwut",
+        -1,
+        READONLY | FAST,
+        policy(Kind::Other, Nothing, Open, Usual),
+        Action::Apply(server::lolwut),
+    )
+    .documented("server", "5.0.0", "Display some computer art and the Redis version", ""),
+    Command::new(
+        "monitor",
+        1,
+        ADMIN | NOSCRIPT | LOADING | STALE,
+        policy(Kind::Other, OthersRequests, Open, Usual),
+        Action::Apply(server::monitor),
+    )
+    .documented("server", "1.0.0", "Listen for all requests received by the server in real time", ""),
+    Command::new(
+        "role",
+        1,
+        NOSCRIPT | LOADING | STALE | FAST,
+        policy(Kind::Other, Nothing, Open, Usual),
+        Action::Apply(server::role),
+    )
+    .in_categories(category::ADMIN | category::DANGEROUS)
+    .documented("server", "2.8.12", "Return the role of the instance in the context of replication", "O(1)"),
+    Command::new(
+        "save",
+        1,
+        ADMIN | NOSCRIPT | NO_MULTI,
+        policy(Kind::Other, Nothing, Open, Usual),
+        Action::Apply(server::save),
+    )
+    .documented(
+        "server",
+        "1.0.0",
+        "Synchronously save the dataset to disk",
+        "O(N) where N is the total number of keys in all databases",
+    ),
+    Command::new("script", -2, 0, policy(Kind::Other, Nothing, Open, Usual), Action::Subcommands)
+        .with_subcommands(SCRIPT_SUBCOMMANDS)
+        .documented("scripting", "2.6.0", "A container for Lua scripts management commands", "Depends on subcommand."),
+    Command::new(
+        "shutdown",
+        -1,
+        ADMIN | NOSCRIPT | LOADING | STALE | NO_MULTI | ALLOW_BUSY,
+        policy(Kind::Other, Nothing, Open, Usual),
+        Action::Apply(server::shutdown),
+    )
+    .documented(
+        "server",
+        "1.0.0",
+        "Synchronously save the dataset to disk and then shut down the server",
+        "O(N) when saving, where N is the total number of keys in all databases when saving data, otherwise O(1)",
+    ),
+    Command::new(
+        "time",
+        1,
+        LOADING | STALE | FAST,
+        policy(Kind::Other, Nothing, Open, Usual),
+        Action::Apply(server::time),
+    )
+    .documented("server", "2.6.0", "Return the current server time", "O(1)"),
+];
 
 static COMMAND_SUBCOMMANDS: &[Command] = &[
-    Command::new("command|count", 2, LOADING | STALE, Action::Apply(command::count))
-        .in_categories(category::CONNECTION)
-        .documented("server", "2.8.13", "Get total number of Redis commands", "O(1)"),
-    Command::new("command|docs", -2, LOADING | STALE, Action::Apply(command::docs))
-        .in_categories(category::CONNECTION)
-        .documented(
-            "server",
-            "7.0.0",
-            "Get array of specific Redis command documentation",
-            "O(N) where N is the number of commands to look up",
-        ),
-    Command::new("command|getkeys", -4, LOADING | STALE, Action::Apply(command::getkeys))
-        .in_categories(category::CONNECTION)
-        .documented(
-            "server",
-            "2.8.13",
-            "Extract keys given a full Redis command",
-            "O(N) where N is the number of arguments to the command",
-        ),
-    Command::new("command|getkeysandflags", -4, LOADING | STALE, Action::Apply(command::getkeysandflags))
-        .in_categories(category::CONNECTION)
-        .documented(
-            "server",
-            "7.0.0",
-            "Extract keys and access flags given a full Redis command",
-            "O(N) where N is the number of arguments to the command",
-        ),
-    Command::new("command|help", 2, LOADING | STALE, Action::Apply(help::help))
-        .in_categories(category::CONNECTION)
-        .documented("server", "5.0.0", "Show helpful text about the different subcommands", "O(1)"),
-    Command::new("command|info", -2, LOADING | STALE, Action::Apply(command::info))
-        .in_categories(category::CONNECTION)
-        .documented(
-            "server",
-            "2.8.13",
-            "Get array of specific Redis command details, or all when no argument is given.",
-            "O(N) where N is the number of commands to look up",
-        ),
-    Command::new("command|list", -2, LOADING | STALE, Action::Apply(command::list))
-        .in_categories(category::CONNECTION)
-        .documented(
-            "server",
-            "7.0.0",
-            "Get an array of Redis command names",
-            "O(N) where N is the total number of Redis commands",
-        ),
-];
-
-static CONFIG_SUBCOMMANDS: &[Command] =
-    &[
-        Command::new("config|get", -3, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(config::get)).documented(
-            "server",
-            "2.0.0",
-            "Get the values of configuration parameters",
-            "O(N) when N is the number of configuration parameters provided",
-        ),
-        Command::new("config|help", 2, LOADING | STALE, Action::Apply(help::help)).documented(
-            "server",
-            "5.0.0",
-            "Show helpful text about the different subcommands",
-            "O(1)",
-        ),
-        Command::new("config|resetstat", 2, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(config::resetstat))
-            .documented("server", "2.0.0", "Reset the stats returned by INFO", "O(1)"),
-        Command::new("config|rewrite", 2, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(config::rewrite))
-            .documented("server", "2.8.0", "Rewrite the configuration file with the in memory configuration", "O(1)"),
-        Command::new("config|set", -4, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(config::set)).documented(
-            "server",
-            "2.0.0",
-            "Set configuration parameters to the given values",
-            "O(N) when N is the number of configuration parameters provided",
-        ),
-    ];
-
-static FUNCTION_SUBCOMMANDS: &[Command] =
-    &[Command::new("function|flush", -2, NOSCRIPT | WRITE, Action::Apply(scripting::function_flush))
-        .in_categories(category::SCRIPTING)
-        .documented("scripting", "7.0.0", "Deleting all functions", "O(N) where N is the number of functions deleted")];
-
-static LATENCY_SUBCOMMANDS: &[Command] =
-    &[
-        Command::new("latency|doctor", 2, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(latency::doctor))
-            .documented("server", "2.8.13", "Return a human readable latency analysis report.", "O(1)"),
-        Command::new("latency|graph", 3, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(latency::graph)).documented(
-            "server",
-            "2.8.13",
-            "Return a latency graph for the event.",
-            "O(1)",
-        ),
-        Command::new("latency|help", 2, LOADING | STALE, Action::Apply(help::help)).documented(
-            "server",
-            "2.8.13",
-            "Show helpful text about the different subcommands.",
-            "O(1)",
-        ),
-        Command::new("latency|histogram", -2, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(latency::histogram))
-            .documented(
-                "server",
-                "7.0.0",
-                "Return the cumulative distribution of latencies of a subset of commands or all.",
-                "O(N) where N is the number of commands with latency information being retrieved.",
-            ),
-        Command::new("latency|history", 3, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(latency::history))
-            .documented("server", "2.8.13", "Return timestamp-latency samples for the event.", "O(1)"),
-        Command::new("latency|latest", 2, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(latency::latest))
-            .documented("server", "2.8.13", "Return the latest latency samples for all events.", "O(1)"),
-        Command::new("latency|reset", -2, ADMIN | NOSCRIPT | LOADING | STALE, Action::Apply(latency::reset))
-            .documented("server", "2.8.13", "Reset latency data for one or more events.", "O(1)"),
-    ];
-
-static MEMORY_SUBCOMMANDS: &[Command] = &[
-    Command::new("memory|doctor", 2, 0, Action::Apply(memory::doctor)).documented(
+    Command::new(
+        "command|count",
+        2,
+        LOADING | STALE,
+        policy(Kind::Other, Nothing, Open, Usual),
+        Action::Apply(command::count),
+    )
+    .in_categories(category::CONNECTION)
+    .documented("server", "2.8.13", "Get total number of Redis commands", "O(1)"),
+    Command::new(
+        "command|docs",
+        -2,
+        LOADING | STALE,
+        policy(Kind::Other, Nothing, Open, Usual),
+        Action::Apply(command::docs),
+    )
+    .in_categories(category::CONNECTION)
+    .documented(
         "server",
-        "4.0.0",
-        "Outputs memory problems report",
-        "O(1)",
+        "7.0.0",
+        "Get array of specific Redis command documentation",
+        "O(N) where N is the number of commands to look up",
     ),
-    Command::new("memory|help", 2, LOADING | STALE, Action::Apply(help::help)).documented(
+    Command::new(
+        "command|getkeys",
+        -4,
+        LOADING | STALE,
+        policy(Kind::Other, Nothing, Open, Usual),
+        Action::Apply(command::getkeys),
+    )
+    .in_categories(category::CONNECTION)
+    .documented(
         "server",
-        "4.0.0",
-        "Show helpful text about the different subcommands",
-        "O(1)",
+        "2.8.13",
+        "Extract keys given a full Redis command",
+        "O(N) where N is the number of arguments to the command",
     ),
-    Command::new("memory|malloc-stats", 2, 0, Action::Apply(memory::malloc_stats)).documented(
+    Command::new(
+        "command|getkeysandflags",
+        -4,
+        LOADING | STALE,
+        policy(Kind::Other, Nothing, Open, Usual),
+        Action::Apply(command::getkeysandflags),
+    )
+    .in_categories(category::CONNECTION)
+    .documented(
         "server",
-        "4.0.0",
-        "Show allocator internal stats",
-        "Depends on how much memory is allocated, could be slow",
+        "7.0.0",
+        "Extract keys and access flags given a full Redis command",
+        "O(N) where N is the number of arguments to the command",
     ),
-    Command::new("memory|purge", 2, 0, Action::Apply(memory::purge)).documented(
+    Command::new(
+        "command|help",
+        2,
+        LOADING | STALE,
+        policy(Kind::Other, Nothing, Open, Usual),
+        Action::Apply(help::help),
+    )
+    .in_categories(category::CONNECTION)
+    .documented("server", "5.0.0", "Show helpful text about the different subcommands", "O(1)"),
+    Command::new(
+        "command|info",
+        -2,
+        LOADING | STALE,
+        policy(Kind::Other, Nothing, Open, Usual),
+        Action::Apply(command::info),
+    )
+    .in_categories(category::CONNECTION)
+    .documented(
         "server",
-        "4.0.0",
-        "Ask the allocator to release memory",
-        "Depends on how much memory is allocated, could be slow",
+        "2.8.13",
+        "Get array of specific Redis command details, or all when no argument is given.",
+        "O(N) where N is the number of commands to look up",
     ),
-    Command::new("memory|stats", 2, 0, Action::Apply(memory::stats)).documented(
+    Command::new(
+        "command|list",
+        -2,
+        LOADING | STALE,
+        policy(Kind::Other, Nothing, Open, Usual),
+        Action::Apply(command::list),
+    )
+    .in_categories(category::CONNECTION)
+    .documented(
         "server",
-        "4.0.0",
-        "Show memory usage details",
-        "O(1)",
-    ),
-    Command::new("memory|usage", -3, READONLY, Action::Apply(memory::usage))
-        .with_keys(Keys::at(2, 2, 1, Access::Read))
-        .documented("server", "4.0.0", "Estimate the memory usage of a key", "O(N) where N is the number of samples."),
-];
-
-static SCRIPT_SUBCOMMANDS: &[Command] =
-    &[Command::new("script|flush", -2, NOSCRIPT, Action::Apply(scripting::script_flush))
-        .in_categories(category::SCRIPTING)
-        .documented(
-            "scripting",
-            "2.6.0",
-            "Remove all the scripts from the script cache.",
-            "O(N) with N being the number of scripts in cache",
-        )];
-
-static SLOWLOG_SUBCOMMANDS: &[Command] = &[
-    Command::new("slowlog|get", -2, ADMIN | LOADING | STALE, Action::Apply(slowlog::get)).documented(
-        "server",
-        "2.2.12",
-        "Get the slow log's entries",
-        "O(N) where N is the number of entries returned",
-    ),
-    Command::new("slowlog|help", 2, LOADING | STALE, Action::Apply(help::help)).documented(
-        "server",
-        "6.2.0",
-        "Show helpful text about the different subcommands",
-        "O(1)",
-    ),
-    Command::new("slowlog|len", 2, ADMIN | LOADING | STALE, Action::Apply(slowlog::len)).documented(
-        "server",
-        "2.2.12",
-        "Get the slow log's length",
-        "O(1)",
-    ),
-    Command::new("slowlog|reset", 2, ADMIN | LOADING | STALE, Action::Apply(slowlog::reset)).documented(
-        "server",
-        "2.2.12",
-        "Clear all entries from the slow log",
-        "O(N) where N is the number of entries in the slowlog",
+        "7.0.0",
+        "Get an array of Redis command names",
+        "O(N) where N is the total number of Redis commands",
     ),
 ];
+
+static CONFIG_SUBCOMMANDS: &[Command] = &[
+    Command::new(
+        "config|get",
+        -3,
+        ADMIN | NOSCRIPT | LOADING | STALE,
+        policy(Kind::Other, Nothing, From(2), Usual),
+        Action::Apply(config::get),
+    )
+    .documented(
+        "server",
+        "2.0.0",
+        "Get the values of configuration parameters",
+        "O(N) when N is the number of configuration parameters provided",
+    ),
+    Command::new(
+        "config|help",
+        2,
+        LOADING | STALE,
+        policy(Kind::Other, Nothing, From(2), Usual),
+        Action::Apply(help::help),
+    )
+    .documented("server", "5.0.0", "Show helpful text about the different subcommands", "O(1)"),
+    Command::new(
+        "config|resetstat",
+        2,
+        ADMIN | NOSCRIPT | LOADING | STALE,
+        policy(Kind::Other, Nothing, From(2), Usual),
+        Action::Apply(config::resetstat),
+    )
+    .documented("server", "2.0.0", "Reset the stats returned by INFO", "O(1)"),
+    Command::new(
+        "config|rewrite",
+        2,
+        ADMIN | NOSCRIPT | LOADING | STALE,
+        policy(Kind::Other, Nothing, From(2), Usual),
+        Action::Apply(config::rewrite),
+    )
+    .documented("server", "2.8.0", "Rewrite the configuration file with the in memory configuration", "O(1)"),
+    Command::new(
+        "config|set",
+        -4,
+        ADMIN | NOSCRIPT | LOADING | STALE,
+        policy(Kind::Other, Nothing, From(2), Usual),
+        Action::Apply(config::set),
+    )
+    .documented(
+        "server",
+        "2.0.0",
+        "Set configuration parameters to the given values",
+        "O(N) when N is the number of configuration parameters provided",
+    ),
+];
+
+static FUNCTION_SUBCOMMANDS: &[Command] = &[Command::new(
+    "function|flush",
+    -2,
+    NOSCRIPT | WRITE,
+    policy(Kind::Other, Nothing, Open, Usual),
+    Action::Apply(scripting::function_flush),
+)
+.in_categories(category::SCRIPTING)
+.documented("scripting", "7.0.0", "Deleting all functions", "O(N) where N is the number of functions deleted")];
+
+static SCRIPT_SUBCOMMANDS: &[Command] = &[Command::new(
+    "script|flush",
+    -2,
+    NOSCRIPT,
+    policy(Kind::Other, Nothing, Open, Usual),
+    Action::Apply(scripting::script_flush),
+)
+.in_categories(category::SCRIPTING)
+.documented(
+    "scripting",
+    "2.6.0",
+    "Remove all the scripts from the script cache.",
+    "O(N) with N being the number of scripts in cache",
+)];

@@ -1,7 +1,5 @@
 //! The kinds of commands that are counted apart.
 
-use crate::table::{Action, Command, flag};
-
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -51,20 +49,6 @@ impl Kind {
             Kind::Other => "other",
         }
     }
-
-    pub(crate) fn of(command: &Command) -> Kind {
-        match command.name {
-            "set" | "setex" | "psetex" | "setnx" | "mset" | "msetnx" => Kind::Set,
-            "del" | "unlink" | "flushdb" | "flushall" => Kind::Delete,
-            "range" | "prefix" | "countrange" | "scan" | "keys" => Kind::Range,
-            _ if matches!(command.action, Action::Read(_)) => Kind::Get,
-            _ if command.docs.group == "transactions" => Kind::Transaction,
-            _ if command.docs.group == "pubsub" => Kind::Message,
-            _ if command.has(flag::WRITE) => Kind::Update,
-            _ if command.has(flag::READONLY) => Kind::Read,
-            _ => Kind::Other,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -92,7 +76,7 @@ mod tests {
             ("ping", Kind::Other),
             ("info", Kind::Other),
         ] {
-            assert_eq!(table::by_name(name.as_bytes()).map(|entry| entry.kind), Some(kind), "{name}");
+            assert_eq!(table::by_name(name.as_bytes()).map(table::Entry::kind), Some(kind), "{name}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::common::{TestServer, Value, array, bulk, error, int, ok};
+use crate::common::{Client, TestServer, Value, array, bulk, encode, error, int, ok};
 use hikv::Store;
 use server::{Config, Server, StopHandle};
 
@@ -106,4 +106,202 @@ fn nobody_listens_beyond_the_host_without_a_password() {
     assert!(refused.to_string().contains("0.0.0.0:0"), "{refused}");
     assert!(bind(Config { password: Some("secret".into()), ..Config::default() }).is_ok());
     assert!(bind(Config { protected: false, ..Config::default() }).is_ok());
+}
+
+#[test]
+fn ordered_commands_stay_within_one_pattern() {
+    let server = TestServer::start();
+    let mut admin = server.client();
+    admin.converse([
+        ("MSET app:1 one app:2 two secret:1 hidden", ok()),
+        ("ACL SETUSER ada on >pw ~app:* %W~* %R~x[yz]* +@all", ok()),
+        ("ACL SETUSER bob on >pw %R~* +@all", ok()),
+    ]);
+    let refused = error("NOPERM this user has no permissions to access one of the keys used as arguments");
+    let mut client = server.client();
+    client.converse([
+        ("AUTH ada pw", ok()),
+        ("PREFIX app:", array([bulk("app:1"), bulk("one"), bulk("app:2"), bulk("two")])),
+        ("PREFIX app:2 VALUES", array([bulk("two")])),
+        ("RANGE app:1 app:9 KEYS", array([bulk("app:1"), bulk("app:2")])),
+        ("RANGE app:9 app:1 REV LIMIT 1", array([bulk("app:2"), bulk("two")])),
+        ("COUNTRANGE app: app:~", int(2)),
+    ]);
+    for line in
+        ["PREFIX app", "PREFIX secret:", "PREFIX xy", "RANGE - +", "RANGE + - REV", "RANGE app:1 +", "RANGE - app:1"]
+    {
+        assert_eq!(client.say(line), refused, "{line}");
+    }
+    for line in ["RANGE app:1 secret:2", "RANGE app:1 b", "COUNTRANGE - +", "COUNTRANGE secret:1 secret:1"] {
+        assert_eq!(client.say(line), refused, "{line}");
+    }
+    client.converse([("MULTI", ok()), ("RANGE - +", refused.clone())]);
+    let denied = bulk("This user has no permissions to access the 'secret:' key");
+    assert_eq!(admin.say("ACL DRYRUN ada PREFIX secret:"), denied);
+    client.converse([("DISCARD", ok()), ("AUTH bob pw", ok()), ("COUNTRANGE - +", int(3))]);
+    client.converse([("PREFIX s VALUES", array([bulk("hidden")])), ("SET app:1 x", refused)]);
+}
+
+#[test]
+fn one_pattern_gives_all_rights_that_a_command_takes() {
+    let server = TestServer::start();
+    let (mut admin, mut client) = (server.client(), server.client());
+    admin.converse([
+        ("ACL SETUSER ada on >pw %R~a* %W~*b %W~w* %R~both %W~both +@all", ok()),
+        ("MSET ab 1 both 1", ok()),
+    ]);
+    let refused = error("NOPERM this user has no permissions to access one of the keys used as arguments");
+    client.converse([
+        ("AUTH ada pw", ok()),
+        ("GET ab", bulk("1")),
+        ("INCR ab", refused.clone()),
+        ("INCR both", int(2)),
+        ("SET w v", ok()),
+        ("SET w v NX EX 100", Value::Null),
+        ("SET w v GET", refused.clone()),
+        ("SET w v eX 100 gEt", refused.clone()),
+        ("GETSET w v", refused.clone()),
+        ("GET w", refused.clone()),
+        ("STRLEN w", int(1)),
+        ("EXISTS w", int(1)),
+        ("APPEND w v", int(2)),
+        ("BITFIELD ab GET u8 0", array([int(49)])),
+        ("BITFIELD ab SET u8 0 1", refused.clone()),
+        ("BITFIELD w GET u8 0", refused),
+    ]);
+}
+
+/// Every word of a reply.
+fn words(value: &Value, found: &mut Vec<Vec<u8>>) {
+    match value {
+        Value::Bulk(bytes) => found.push(bytes.clone()),
+        Value::Simple(text) | Value::Error(text) | Value::Text(text) | Value::Other(text) => {
+            found.push(text.clone().into_bytes());
+        }
+        Value::Array(values) | Value::Map(values) | Value::Set(values) | Value::Push(values) => {
+            values.iter().for_each(|value| words(value, found));
+        }
+        Value::Integer(_) | Value::Null => {}
+    }
+}
+
+/// The commands and subcommands that the server says it has, with their least number of arguments.
+fn commands(client: &mut Client) -> Vec<(String, usize)> {
+    fn add(rows: &[Value], found: &mut Vec<(String, usize)>) {
+        for row in rows {
+            let Value::Array(row) = row else { panic!("not a row: {row:?}") };
+            let (Value::Bulk(name), Value::Integer(arity), Value::Array(subcommands)) = (&row[0], &row[1], &row[9])
+            else {
+                panic!("not a row: {row:?}")
+            };
+            found.push((String::from_utf8_lossy(name).into_owned(), arity.unsigned_abs() as usize));
+            add(subcommands, found);
+        }
+    }
+    let Value::Array(rows) = client.say("COMMAND") else { panic!("not an array") };
+    let mut found = Vec::new();
+    add(&rows, &mut found);
+    assert!(found.len() > 150, "{found:?}");
+    found
+}
+
+/// What each command tells the user `name` of keys that it asks for in many ways: the commands that tell a value, and those
+/// that tell a key's name that was not said.
+fn sweep(server: &TestServer, name: &str) -> (Vec<String>, Vec<String>) {
+    // These end the server or the conversation, or keep others waiting.
+    const LEFT_OUT: [&str; 4] = ["shutdown", "client|reply", "client|pause", "debug"];
+    let fillers: [&[&str]; 7] = [
+        &["secret:1"],
+        &["secret:"],
+        &["-", "+"],
+        &["secret:0", "secret:9"],
+        &["*"],
+        &["secret:1", "0", "99"],
+        &["secret:1", "x", "GET"],
+    ];
+    let mut admin = server.client();
+    let (mut values, mut names) = (Vec::new(), Vec::new());
+    for (command, arity) in commands(&mut admin).into_iter().filter(|(name, _)| !LEFT_OUT.contains(&name.as_str())) {
+        let start: Vec<&str> = command.split('|').collect();
+        for (filler, more) in fillers.iter().flat_map(|filler| (0..3).map(move |more| (filler, more))) {
+            assert_eq!(admin.say("MSET secret:1 hidden secret:2 hidden"), ok());
+            let fill = filler.iter().cycle().take((arity + more).saturating_sub(start.len()));
+            let request: Vec<&str> = start.iter().chain(fill).copied().collect();
+            let mut client = server.client();
+            assert_eq!(client.say(&format!("AUTH {name} pw")), ok());
+            client.send(&encode(&request));
+            let mut told = Vec::new();
+            words(&client.reply(), &mut told);
+            let tells = |word: &[u8]| told.iter().any(|told| told.windows(word.len()).any(|part| part == word));
+            values.extend(tells(b"hidden").then(|| command.clone()));
+            names.extend(tells(b"secret:2").then(|| command.clone()));
+        }
+    }
+    (values, names)
+}
+
+#[test]
+fn no_command_tells_of_keys_that_a_user_may_not_read() {
+    let server = TestServer::start();
+    server
+        .client()
+        .converse([("ACL SETUSER all on >pw ~* &* +@all", ok()), ("ACL SETUSER ada on >pw ~app:* %W~* +@all", ok())]);
+    let (values, names) = sweep(&server, "ada");
+    assert_eq!(values, Vec::<String>::new());
+    // As in Redis, the right to these commands is the right to the names of all keys.
+    let exempt = ["keys", "randomkey", "scan"];
+    assert!(names.iter().all(|name| exempt.contains(&name.as_str())), "{names:?}");
+    // It would be seen.
+    let (values, _) = sweep(&server, "all");
+    for name in ["dump", "get", "getdel", "getex", "getrange", "getset", "mget", "prefix", "range", "set", "substr"] {
+        assert!(values.iter().any(|value| value == name), "{name} does not tell a value: {values:?}");
+    }
+}
+
+#[test]
+fn who_may_not_listen_any_more_is_closed() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let path = dir.path().join("users.acl");
+    fs::write(&path, "user eve on nopass &* +@all\nuser max on nopass &* +@all\n").expect("the file is written");
+    let server = TestServer::with(Config { acl_file: Some(path.clone()), threads: 2, ..Config::default() });
+    let mut admin = server.client();
+    let listener = |name: &str, line: &str| {
+        let mut client = server.client();
+        client.converse([(&format!("AUTH {name} pw"), ok())]);
+        client.say(line);
+        client
+    };
+    let rules = "on nopass &news &new* +@all";
+    assert_eq!(admin.say(&format!("ACL SETUSER ada {rules}")), ok());
+    for (line, rule) in [
+        ("SUBSCRIBE news", "resetchannels"),
+        ("SSUBSCRIBE newest", "resetchannels &news"),
+        ("PSUBSCRIBE new*", "resetchannels &news &newest"),
+        ("MONITOR", "-monitor"),
+    ] {
+        let (mut lost, mut kept) = (listener("ada", line), listener("ada", "SUBSCRIBE news"));
+        let other = listener("max", line);
+        assert_eq!(admin.say(&format!("ACL SETUSER ada {rule} +ping")), ok(), "{line}");
+        lost.rest();
+        assert_eq!(admin.say(&format!("ACL SETUSER ada {rules}")), ok());
+        if rule != "resetchannels" {
+            admin.say("PUBLISH news x");
+            assert_eq!(kept.reply(), array([bulk("message"), bulk("news"), bulk("x")]));
+        }
+        drop(other);
+    }
+    // Whoever takes its own rights is answered first.
+    let mut own = listener("ada", "HELLO 3");
+    own.say("SUBSCRIBE news");
+    assert_eq!(own.say("ACL SETUSER ada resetchannels"), ok());
+    assert!(own.is_at_end());
+
+    let (mut deleted, mut gone, mut less) =
+        (listener("ada", "PING"), listener("eve", "SUBSCRIBE news"), listener("max", "SUBSCRIBE news"));
+    assert_eq!(admin.say("ACL DELUSER ada"), int(1));
+    assert!(deleted.is_at_end());
+    fs::write(&path, "user max on nopass resetchannels &other +@all\n").expect("the file is written");
+    assert_eq!(admin.say("ACL LOAD"), ok());
+    assert!(gone.is_at_end() && less.is_at_end());
+    assert_eq!(admin.say("PING"), Value::Simple("PONG".into()));
 }

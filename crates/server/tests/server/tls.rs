@@ -3,11 +3,13 @@
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use crate::common::{Client, TestServer, Value, bulk, ok, patterned};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair, date_time_ymd,
+};
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::version::{TLS12, TLS13};
@@ -37,8 +39,18 @@ impl Authority {
 
     /// Issues a certificate for `localhost` into the files NAME.pem and NAME.key.
     fn certify(&self, name: &str) -> (CertificateDer<'static>, KeyPair) {
+        self.certify_with(name, |_| {})
+    }
+
+    /// The same, of a certificate that is changed before it is signed.
+    fn certify_with(
+        &self,
+        name: &str,
+        change: impl FnOnce(&mut CertificateParams),
+    ) -> (CertificateDer<'static>, KeyPair) {
         let key = KeyPair::generate().expect("a key");
-        let params = CertificateParams::new(vec!["localhost".into()]).expect("a good name");
+        let mut params = CertificateParams::new(vec!["localhost".into()]).expect("a good name");
+        change(&mut params);
         let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
         fs::write(self.dir.path().join(format!("{name}.pem")), certificate.pem()).expect("the file is written");
         fs::write(self.dir.path().join(format!("{name}.key")), key.serialize_pem()).expect("the file is written");
@@ -70,11 +82,18 @@ impl Authority {
 
     /// The same, with a certificate of `issuer`.
     fn certified_config(&self, issuer: &Authority) -> ClientConfig {
-        let (certificate, key) = issuer.certify("client");
+        self.config_with(issuer.certify("client"), &TLS13)
+    }
+
+    fn config_with(
+        &self,
+        (certificate, key): (CertificateDer<'static>, KeyPair),
+        version: &'static SupportedProtocolVersion,
+    ) -> ClientConfig {
         let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let mut trusted = RootCertStore::empty();
         trusted.add(self.issuer.der().clone()).expect("an authority");
-        let builder = builder.with_protocol_versions(&[&TLS13]).expect("a known version");
+        let builder = builder.with_protocol_versions(&[version]).expect("a known version");
         let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
         builder.with_root_certificates(trusted).with_client_auth_cert(vec![certificate], key).expect("a key that fits")
     }
@@ -267,4 +286,77 @@ fn the_http_port_wants_certificates_of_clients_where_the_other_port_does() {
     assert!(metrics(port, authority.certified_config(&authority)).is_ok());
     let without = HttpPort::open(&Config { http: Some("127.0.0.1:0".into()), http_tls: true, ..Config::default() });
     assert!(without.map(|_| ()).expect_err("there is no certificate").to_string().contains("no port for TLS"));
+}
+
+/// What the server of this process logs.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("nobody panics with it").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The lines of all tests' servers; one process has one log.
+fn logged() -> String {
+    static LINES: LazyLock<Lines> = LazyLock::new(|| {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).init();
+        lines
+    });
+    String::from_utf8(LINES.0.lock().expect("nobody panics with it").clone()).expect("a text")
+}
+
+#[test]
+fn certificates_that_are_not_for_now_or_not_for_clients_are_refused_and_logged() {
+    logged();
+    let authority = Authority::new();
+    let server = authority.serve(ClientCertificate::Yes);
+    let expired = |params: &mut CertificateParams| params.not_after = date_time_ymd(2020, 1, 1);
+    let not_yet = |params: &mut CertificateParams| params.not_before = date_time_ymd(2999, 1, 1);
+    let for_servers = |params: &mut CertificateParams| {
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    };
+    let changes: [&dyn Fn(&mut CertificateParams); 3] = [&expired, &not_yet, &for_servers];
+    for version in [&TLS12, &TLS13] {
+        for change in changes {
+            refusal(&server, authority.config_with(authority.certify_with("client", change), version));
+        }
+        let known = authority.config_with(authority.certify("client"), version);
+        assert_eq!(client(&server, known).say("PING"), Value::Simple("PONG".into()));
+        refusal(&server, authority.config_with(Authority::new().certify("client"), version));
+        refusal(&server, authority.client_config(version));
+    }
+    let log = logged();
+    let failures: Vec<&str> = log.lines().filter(|line| line.contains("TLS handshake failed")).collect();
+    for why in ["expired", "not valid yet", "extended key usage", "BadSignature", "peer sent no certificates"] {
+        assert!(failures.iter().any(|line| line.contains(why) && line.contains("127.0.0.1:")), "{why}: {failures:#?}");
+    }
+}
+
+#[test]
+fn a_handshake_goes_on_with_the_certificate_that_it_began_with() {
+    let (authority, renewed) = (Authority::new(), Authority::new());
+    let server = authority.serve(ClientCertificate::Yes);
+    let mut admin = server.client();
+    let mut begun = connect(server.tls_addr(), authority.certified_config(&authority));
+    // The server has the client's first words when its own have come.
+    begun.conn.complete_io(&mut begun.sock).map(|_| ()).unwrap_or_default();
+    let dir = renewed.dir.path().display();
+    let change = format!(
+        "CONFIG SET tls-cert-file {dir}/server.pem tls-key-file {dir}/server.key tls-ca-cert-file {dir}/ca.pem"
+    );
+    assert_eq!(admin.say(&change), ok());
+    assert_eq!(Client::over(begun).say("SET k v"), ok());
+    // From now on other certificates count, of both sides.
+    refusal(&server, authority.certified_config(&authority));
+    refusal(&server, renewed.certified_config(&authority));
+    assert_eq!(client(&server, renewed.certified_config(&renewed)).say("GET k"), bulk("v"));
 }
