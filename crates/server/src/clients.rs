@@ -9,6 +9,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 
 use crate::mail::Place;
+use crate::session::Session;
 
 /// What is told of a client. Its event loop writes the figures after each turn; who reads them may see the last turn's.
 pub(crate) struct Record {
@@ -91,7 +92,9 @@ impl Record {
         let age_ms = self.connected.elapsed().as_millis() as u64;
         let command = crate::table::entries().get(get(&self.command)).map_or("NULL", |entry| entry.command.name);
         let (input_bytes, room_bytes) = (get(&self.input_bytes), get(&self.input_room_bytes));
-        let memory_bytes = input_bytes + room_bytes + get(&self.output_bytes) + get(&self.queued_bytes);
+        // What each client takes whatever it does, and its buffers.
+        let own_bytes = size_of::<Record>() + size_of::<Session>();
+        let memory_bytes = own_bytes + input_bytes + room_bytes + get(&self.output_bytes) + get(&self.queued_bytes);
         let mut line =
             format!("id={} addr={} laddr={} fd={} name=", self.place.client_id, self.addr, self.laddr, self.place.key)
                 .into_bytes();

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use hikv::{Error, Limits};
 use resp::{Protocol, Request};
 
 use crate::acl::{LogEntry, Reason};
@@ -61,6 +62,19 @@ pub(crate) fn note_refused(refusal: &Refusal, session: &mut Session, shared: &Sh
     if let Refusal::Denied { reason, object, .. } = refusal {
         log_denied(shared, session, *reason, object.clone(), session.login.name().to_owned());
     }
+}
+
+/// The refusal of a request by which a transaction would have been executed: that is over, as in Redis. Any other stays as it is.
+pub(crate) fn end_refused(refusal: Refusal, request: &Request<'_>, session: &mut Session, shared: &Shared) -> Refusal {
+    if !table::by_name(request.name()).is_some_and(|entry| entry.command.executes()) {
+        return refusal;
+    }
+    note_refused(&refusal, session, shared);
+    session.transaction = None;
+    session.unwatch(shared);
+    let text = refusal.text();
+    let why = String::from_utf8_lossy(text.strip_prefix(b"ERR ").unwrap_or(&text)).into_owned();
+    Refusal::ExecAbort(why)
 }
 
 pub(crate) fn log_denied(shared: &Shared, session: &Session, reason: Reason, object: Vec<u8>, user: String) {
@@ -134,10 +148,21 @@ pub(crate) fn execute(entry: Entry, call: &mut Call<'_>) -> Result<(), Refusal> 
     note_time(entry, call.session, &call.request, call.shared, took);
     counters(call.shared, call.session).note(entry.number, 1, took);
     tell_new(call, &absent)?;
-    if outcome.is_err() {
+    outcome.map_err(|refusal| {
         counters(call.shared, call.session).note_failed(entry.number);
-    }
-    outcome
+        in_own_words(refusal, entry, call)
+    })
+}
+
+/// The store knows keys by longer names than clients: a client is told the length of its own.
+fn in_own_words(refusal: Refusal, entry: Entry, call: &Call<'_>) -> Refusal {
+    let Refusal::Store(Error::KeyTooLong { .. }) = refusal else { return refusal };
+    let mut keys = entry.command.keys_of(&call.request).map(|(index, _)| (call.argument(index), call.key(index)));
+    let too_long = keys.find(|(_, raw)| raw.len() > Limits::KEY_BYTES_MAX);
+    too_long.map_or(refusal, |(key, raw)| Refusal::KeyLength {
+        len_bytes: key.len(),
+        len_bytes_max: Limits::KEY_BYTES_MAX - (raw.len() - key.len()),
+    })
 }
 
 /// The numbers of the arguments that are keys which the request may make.

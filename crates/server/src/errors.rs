@@ -70,6 +70,7 @@ pub(crate) enum Sentence {
     NoRandomness,
     GenpassBits,
     SelfDelete,
+    NoReplication,
 }
 
 impl Sentence {
@@ -160,6 +161,7 @@ impl Sentence {
             Sentence::GenpassBits => {
                 "ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to 4096"
             }
+            Sentence::NoReplication => "ERR there is no replication: the server follows nobody but NO ONE",
             Sentence::SelfDelete => "ERR The 'default' user cannot be removed",
         }
     }
@@ -190,6 +192,8 @@ pub(crate) enum Refusal {
     Cursor,
     /// What was asked for is too much for one reply.
     ReplyLength { len_bytes_max: usize },
+    /// A key that is longer than keys of its database may be.
+    KeyLength { len_bytes: usize, len_bytes_max: usize },
     /// A database that there is not.
     DbIndex,
     /// One of the sentences that name nothing of the request.
@@ -198,6 +202,8 @@ pub(crate) enum Refusal {
     ExpireTime { command: &'static str },
     /// A message that names something of the request, made where it is known.
     Names(String),
+    /// A transaction is over without having been executed, for this reason.
+    ExecAbort(String),
     /// What an ACL denies.
     Denied { what: String, reason: Reason, object: Vec<u8> },
     /// A version of the protocol that there is not.
@@ -259,10 +265,14 @@ impl Refusal {
                 format!("ERR the reply would have more than {len_bytes_max} bytes; ask for less at a time, with LIMIT")
                     .into()
             }
+            Refusal::KeyLength { len_bytes, len_bytes_max } => {
+                format!("ERR the key has {len_bytes} bytes; the limit is {len_bytes_max}").into()
+            }
             Refusal::DbIndex => b"ERR DB index is out of range".into(),
             Refusal::Says(sentence) => sentence.text().into(),
             Refusal::ExpireTime { command } => format!("ERR invalid expire time in '{command}' command").into(),
             Refusal::Names(text) => format!("ERR {text}").into(),
+            Refusal::ExecAbort(why) => format!("EXECABORT Transaction discarded because of: {why}").into(),
             Refusal::Denied { what, .. } => format!("NOPERM {what}").into(),
             Refusal::NoProtocol => b"NOPROTO unsupported protocol version".into(),
             Refusal::ProtocolNotAnInteger => b"ERR Protocol version is not an integer or out of range".into(),

@@ -158,6 +158,7 @@ impl Pipeline {
             Err(_) if cross_protocol::ends(request.name(), session, shared) => {}
             Err(refusal) => {
                 dispatch::note_rejected(&request, session, shared);
+                let refusal = dispatch::end_refused(refusal, &request, session, shared);
                 refuse(&refusal, session, shared, output, tally);
             }
         }

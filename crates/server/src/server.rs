@@ -28,7 +28,7 @@ use crate::settings::Settings;
 use crate::shared::{LoopCounters, Order, Shared};
 use crate::slowlog::SlowLog;
 use crate::start::ConfigFile;
-use crate::telemetry::{Baseline, ErrorCounts};
+use crate::telemetry::{Baseline, ErrorCounts, Figures};
 use crate::tracking::Tracking;
 use crate::transport::{Certificates, TlsReload};
 use crate::watch::Watches;
@@ -100,6 +100,7 @@ impl Server {
             log: Log::default(),
             errors: ErrorCounts::default(),
             baseline: Baseline::default(),
+            figures: Figures::new(),
             saves: Saves::new(&store, config.backup_dir)?,
             pause: Pause::new(),
             stop,

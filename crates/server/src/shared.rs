@@ -23,7 +23,7 @@ use crate::saves::Saves;
 use crate::settings::Settings;
 use crate::slowlog::SlowLog;
 use crate::start::ConfigFile;
-use crate::telemetry::{Baseline, BatchCounts, CommandCounters, Counters, ErrorCounts, Kind};
+use crate::telemetry::{Baseline, BatchCounts, CommandCounters, Counters, ErrorCounts, Figures, Kind};
 use crate::tracking::Tracking;
 use crate::transport::Certificates;
 use crate::watch::Watches;
@@ -57,6 +57,7 @@ pub(crate) struct Shared {
     pub(crate) log: Log,
     pub(crate) errors: ErrorCounts,
     pub(crate) baseline: Baseline,
+    pub(crate) figures: Figures,
     pub(crate) saves: Saves,
     pub(crate) pause: Pause,
     pub(crate) stop: StopHandle,

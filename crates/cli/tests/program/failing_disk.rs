@@ -129,3 +129,25 @@ fn nobody_is_told_of_what_a_failed_sync_leaves() {
     assert!(["*2\r\n$-1\r\n$-1\r\n", REQUESTS[5].1].contains(&&*pair), "a transaction is half there: {pair}");
     again.stop(Signal::TERM);
 }
+
+/// `EXEC` tells by a null that another client has changed a watched key: not before that change is durable.
+#[test]
+fn a_transaction_is_not_told_of_what_a_failed_sync_leaves() {
+    let place = Place::new();
+    let serving = serve(&place);
+    assert_eq!(ask(&serving, "SET watched before\r\n"), "+OK\r\n");
+    let mut watcher = serving.connect();
+    watcher.set_read_timeout(Some(ANSWER_MAX)).unwrap();
+    watcher.write_all(b"WATCH watched\r\nMULTI\r\nECHO other\r\n").unwrap();
+    let queued = b"+OK\r\n+OK\r\n+QUEUED\r\n";
+    let mut answer = vec![0; queued.len()];
+    watcher.read_exact(&mut answer).unwrap();
+    assert_eq!(answer, queued);
+    let Some(_strace) = Strace::attach(&place, &serving, &["trace=fdatasync,fsync", FAILING]) else { return };
+    let writer = asking(serving.address(), "SET watched after\r\n");
+    // The figures wait for nobody: they show when the write is done, whatever the disk does.
+    while !ask(&serving, "INFO commandstats\r\n").contains("cmdstat_set:calls=2,") {}
+    watcher.write_all(b"EXEC\r\n").unwrap();
+    watcher.shutdown(Shutdown::Write).unwrap();
+    assert_eq!((told(watcher), told(writer)), (String::new(), String::new()));
+}

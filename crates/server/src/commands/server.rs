@@ -4,6 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::call::Call;
 use crate::errors::Refusal;
+use crate::telemetry;
 
 pub(crate) fn time(call: &mut Call<'_>) -> Result<(), Refusal> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -28,7 +29,9 @@ pub(crate) fn lastsave(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// The other event loops go on meanwhile, but for commands that run alone.
 pub(crate) fn save(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let write_count = telemetry::write_count(call.shared);
     call.shared.saves.save(&call.shared.store)?;
+    call.shared.figures.note_save(write_count);
     call.ok();
     Ok(())
 }
@@ -38,7 +41,9 @@ pub(crate) fn bgsave(call: &mut Call<'_>) -> Result<(), Refusal> {
     if !call.request.arguments().all(|argument| argument.eq_ignore_ascii_case(b"schedule")) {
         return Err(Refusal::Syntax);
     }
+    let write_count = telemetry::write_count(call.shared);
     call.shared.saves.save_in_background(&call.shared.store)?;
+    call.shared.figures.note_save(write_count);
     call.reply.simple("Background saving started");
     Ok(())
 }

@@ -10,7 +10,7 @@ use super::access::{Access, access};
 use super::request::Request;
 use super::response::Response;
 use crate::shared::Shared;
-use crate::telemetry::{self, Health, History, Reading, Status};
+use crate::telemetry::{self, Health, History, Reading, Status, plain_text};
 
 static PAGE: &str = include_str!("page.html");
 
@@ -93,7 +93,14 @@ impl Pages {
             }
         }
         match request.path {
-            "/metrics" => Response::new(200, telemetry::CONTENT_TYPE, telemetry::exposition(reading)),
+            "/metrics" => {
+                let page = telemetry::exposition(reading);
+                match request.wants_plain_text() {
+                    true => Response::new(200, plain_text::CONTENT_TYPE, plain_text::of(&page)),
+                    false => Response::new(200, telemetry::CONTENT_TYPE, page),
+                }
+                .with_header("Vary", "Accept")
+            }
             "/live.json" => {
                 let after = request.number("after").unwrap_or(0);
                 Response::new(200, JSON, telemetry::live(shared, reading, &self.history, after))

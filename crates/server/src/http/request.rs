@@ -1,5 +1,6 @@
 //! The request line and the headers of a request.
 
+use std::cmp::Ordering;
 use std::net::SocketAddr;
 
 use base64::Engine;
@@ -15,6 +16,8 @@ pub(super) struct Request<'a> {
     pub(super) query: &'a str,
     pub(super) host: Host<'a>,
     pub(super) credentials: Credentials,
+    /// Which forms it takes, as it says it; each header's words one after the other.
+    pub(super) accepts: String,
     /// Where it comes from.
     pub(super) addr: SocketAddr,
 }
@@ -62,7 +65,36 @@ impl Request<'_> {
         let header = head.headers.iter().find(|header| header.name.eq_ignore_ascii_case("authorization"));
         let credentials = header.map_or(Credentials::None, |header| Credentials::of(header.value));
         let host = Host::of(head.headers, head.version == Some(0));
-        Parsed::Whole(Request { method, path, query, host, credentials, addr })
+        let accepts = head.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("accept"));
+        let accepts: Vec<_> = accepts.map(|header| String::from_utf8_lossy(header.value)).collect();
+        Parsed::Whole(Request { method, path, query, host, credentials, accepts: accepts.join(","), addr })
+    }
+
+    /// Whether it would rather have plain text than OpenMetrics. Who does not care gets that.
+    pub(super) fn wants_plain_text(&self) -> bool {
+        self.weight("text", "plain") > self.weight("application", "openmetrics-text")
+    }
+
+    /// How much it wants a form, from 0 to 1: as much as the closest name of it says.
+    fn weight(&self, kind: &str, form: &str) -> f64 {
+        let closeness = |name: &str| match name.trim().split_once('/') {
+            Some((one, other)) if one.eq_ignore_ascii_case(kind) && other.eq_ignore_ascii_case(form) => 3,
+            Some((one, "*")) if one.eq_ignore_ascii_case(kind) => 2,
+            Some(("*", "*")) => 1,
+            _ => 0,
+        };
+        let named = self.accepts.split(',').map(|range| {
+            let mut words = range.split(';');
+            let name = words.next().unwrap_or_default();
+            let weight = words.filter_map(|word| word.trim().strip_prefix("q=")?.parse::<f64>().ok()).next();
+            (closeness(name), weight.unwrap_or(1.0))
+        });
+        let (_, weight) = named.fold((0, 0.0), |best, one| match one.0.cmp(&best.0) {
+            Ordering::Less => best,
+            Ordering::Equal if one.0 == 0 || one.1 <= best.1 => best,
+            _ => one,
+        });
+        weight
     }
 
     /// The number that the query gives under this name.
@@ -134,6 +166,28 @@ mod tests {
         host_of(b"GET / HTTP/1.1\r\n\r\n", Host::Wrong);
         host_of(b"GET / HTTP/1.0\r\n\r\n", Host::Unneeded);
         host_of(b"GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n", Host::Wrong);
+    }
+
+    #[test]
+    fn the_form_is_what_is_wanted_most() {
+        let wants = |accept: &str| {
+            let head = format!("GET /metrics HTTP/1.1\r\nHost: x\r\n{accept}\r\n");
+            let Parsed::Whole(request) = parse(head.as_bytes()) else { panic!("it is whole") };
+            request.wants_plain_text()
+        };
+        for plain in [
+            "Accept: text/plain;version=0.0.4\r\n",
+            "accept: text/*\r\n",
+            "Accept: application/openmetrics-text;q=0.2, text/plain;q=0.3\r\n",
+            "Accept: application/openmetrics-text;q=0\r\nAccept: */*;q=0.1\r\n",
+        ] {
+            assert!(wants(plain), "{plain}");
+        }
+        let prometheus =
+            "Accept: application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1\r\n";
+        for open in ["", "Accept: */*\r\n", "Accept: text/html\r\n", "Accept: text/plain;q=0\r\n", prometheus] {
+            assert!(!wants(open), "{open}");
+        }
     }
 
     #[test]

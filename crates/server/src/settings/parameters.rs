@@ -70,6 +70,18 @@ const fn int(min: i64, max: i64) -> Kind {
     Kind::Integer { min, max }
 }
 
+/// Set-up scripts ask for them; nothing is evicted whichever it is.
+const EVICTION_POLICIES: [&str; 8] = [
+    "noeviction",
+    "allkeys-lru",
+    "volatile-lru",
+    "allkeys-lfu",
+    "volatile-lfu",
+    "allkeys-random",
+    "volatile-random",
+    "volatile-ttl",
+];
+
 const ANY_BYTES: Kind = Kind::Bytes { min: 0, max: u64::MAX };
 
 /// By name.
@@ -110,7 +122,7 @@ pub(crate) static PARAMETERS: [Parameter; 51] = [
     parameter("lua-time-limit", "5000", int(0, i64::MAX), Effect::None),
     parameter("maxclients", "10000", int(1, u32::MAX as i64), Effect::Clients),
     parameter("maxmemory", "0", ANY_BYTES, Effect::Memory),
-    parameter("maxmemory-policy", "noeviction", Kind::Choice(&["noeviction"]), Effect::None),
+    parameter("maxmemory-policy", "noeviction", Kind::Choice(&EVICTION_POLICIES), Effect::None),
     parameter("notify-keyspace-events", "", Kind::Events, Effect::Events),
     parameter("ordered", "no", Kind::YesOrNo, Effect::Fixed),
     parameter("port", "0", int(0, 65_535), Effect::Fixed),

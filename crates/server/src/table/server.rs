@@ -9,6 +9,22 @@ use crate::commands::{command, config, debug, help, scripting, server};
 use crate::telemetry::Kind;
 
 pub(super) static ROWS: &[Command] = &[
+    Command::new("module", -2, 0, policy(Kind::Other, Nothing, Open, Usual), Action::Subcommands)
+        .with_subcommands(MODULE_SUBCOMMANDS)
+        .documented("server", "4.0.0", "A container for module commands", "Depends on subcommand."),
+    Command::new(
+        "replicaof",
+        3,
+        ADMIN | NOSCRIPT | STALE,
+        policy(Kind::Other, Nothing, Open, Usual),
+        Action::Apply(scripting::replicaof),
+    )
+    .documented(
+        "server",
+        "5.0.0",
+        "Make the server a replica of another instance, or promote it as master.",
+        "O(1)",
+    ),
     Command::new(
         "bgrewriteaof",
         1,
@@ -281,17 +297,47 @@ static FUNCTION_SUBCOMMANDS: &[Command] = &[Command::new(
 .in_categories(category::SCRIPTING)
 .documented("scripting", "7.0.0", "Deleting all functions", "O(N) where N is the number of functions deleted")];
 
-static SCRIPT_SUBCOMMANDS: &[Command] = &[Command::new(
-    "script|flush",
-    -2,
-    NOSCRIPT,
+static SCRIPT_SUBCOMMANDS: &[Command] = &[
+    Command::new(
+        "script|exists",
+        -3,
+        NOSCRIPT,
+        policy(Kind::Other, Nothing, Open, Usual),
+        Action::Apply(scripting::script_exists),
+    )
+    .in_categories(category::SCRIPTING)
+    .documented(
+        "scripting",
+        "2.6.0",
+        "Check existence of scripts in the script cache.",
+        "O(N) with N being the number of scripts to check (so checking a single script is an O(1) operation).",
+    ),
+    Command::new(
+        "script|flush",
+        -2,
+        NOSCRIPT,
+        policy(Kind::Other, Nothing, Open, Usual),
+        Action::Apply(scripting::script_flush),
+    )
+    .in_categories(category::SCRIPTING)
+    .documented(
+        "scripting",
+        "2.6.0",
+        "Remove all the scripts from the script cache.",
+        "O(N) with N being the number of scripts in cache",
+    ),
+];
+
+static MODULE_SUBCOMMANDS: &[Command] = &[Command::new(
+    "module|list",
+    2,
+    ADMIN | NOSCRIPT,
     policy(Kind::Other, Nothing, Open, Usual),
-    Action::Apply(scripting::script_flush),
+    Action::Apply(scripting::module_list),
 )
-.in_categories(category::SCRIPTING)
 .documented(
-    "scripting",
-    "2.6.0",
-    "Remove all the scripts from the script cache.",
-    "O(N) with N being the number of scripts in cache",
+    "server",
+    "4.0.0",
+    "List all modules loaded by the server",
+    "O(N) where N is the number of loaded modules.",
 )];

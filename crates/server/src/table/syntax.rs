@@ -114,12 +114,14 @@ pub(super) static ROWS: &[(&str, &str)] = &[
     ("range", "<start> <end> [LIMIT <count:integer>] [REV] [what(KEYS|VALUES)]"),
     ("rename", "<key:key> <newkey:key>"),
     ("renamenx", "<key:key> <newkey:key>"),
+    ("replicaof", "<host> <port:integer>"),
     (
         "restore",
         "<key:key> <ttl:integer> <serialized-value> [REPLACE] [ABSTTL] [IDLETIME <seconds:integer>] [FREQ \
          <frequency:integer>]",
     ),
     ("scan", "<cursor:integer> [MATCH <pattern:pattern>] [COUNT <count:integer>] [TYPE <type>]"),
+    ("script|exists", "<sha1>..."),
     ("script|flush", "[async(ASYNC|SYNC)]"),
     ("select", "<index:integer>"),
     (

@@ -105,7 +105,8 @@ impl Latencies {
 
     /// Each octave's end in seconds with the number of requests in it; the last has no end.
     pub(crate) fn octaves_seconds(&self) -> Vec<(f64, u64)> {
-        let end = |power| if power == FIRST_OCTAVE + OCTAVE_COUNT { f64::MAX } else { (1u64 << power) as f64 / 1e9 };
+        let end =
+            |power| if power == FIRST_OCTAVE + OCTAVE_COUNT { f64::INFINITY } else { (1u64 << power) as f64 / 1e9 };
         self.octaves().map(|(power, count)| (end(power), count)).collect()
     }
 }

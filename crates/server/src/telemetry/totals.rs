@@ -38,7 +38,7 @@ impl Baseline {
 }
 
 impl Totals {
-    fn of(shared: &Shared) -> Totals {
+    pub(super) fn of(shared: &Shared) -> Totals {
         let counted = Counted::of(&shared.loops);
         let mut commands = vec![CommandTotal::default(); table::entries().len()];
         shared.loops.iter().for_each(|counters| counters.commands.add_to(&mut commands));

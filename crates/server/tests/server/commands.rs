@@ -240,4 +240,24 @@ fn a_key_that_is_too_long_is_refused() {
     assert_eq!(client.call(&[b"SET", &key[1..], b"v"]), ok());
     assert_eq!(client.call(&[b"SET", &key[..], b"v"]), error("ERR the key has 65536 bytes; the limit is 65535"));
     assert_eq!(client.say("PING"), Value::Simple("PONG".into()));
+    // The store has a longer name for keys of other databases, which clients need not know.
+    assert_eq!(client.say("SELECT 1"), ok());
+    assert_eq!(client.call(&[b"SET", &key[3..], b"v"]), ok());
+    let refused = error("ERR the key has 65534 bytes; the limit is 65533");
+    assert_eq!(client.call(&[b"SET", &key[2..], b"v"]), refused);
+    assert_eq!(client.call(&[b"MSET", b"k", b"v", &key[2..], b"v"]), refused);
+    assert_eq!(client.call(&[b"APPEND", &key[2..], b"v"]), refused);
+}
+
+#[test]
+fn what_there_is_not_is_told_as_redis_would() {
+    let server = TestServer::start();
+    server.client().converse([
+        ("MODULE LIST", array([])),
+        ("SCRIPT EXISTS abc def", array([int(0), int(0)])),
+        ("REPLICAOF NO ONE", ok()),
+        ("REPLICAOF 127.0.0.1 6379", error("ERR there is no replication: the server follows nobody but NO ONE")),
+        ("CONFIG SET maxmemory-policy allkeys-lru", ok()),
+        ("CONFIG GET maxmemory-policy", array([bulk("maxmemory-policy"), bulk("allkeys-lru")])),
+    ]);
 }

@@ -254,3 +254,30 @@ fn whoever_asks_about_memory_is_answered() {
         assert_eq!(named, subcommands);
     }
 }
+
+#[test]
+fn info_has_what_tools_read() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.converse([("SET k v", ok()), ("INCR n", int(1)), ("GET k", bulk("v"))]);
+    let text = info(&mut client, "everything");
+    let value = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        line.unwrap_or_else(|| panic!("{name} is missing in {text}")).to_owned()
+    };
+    let number = |name: &str| value(name).parse::<f64>().unwrap_or_else(|_| panic!("{name} is no number"));
+    assert_eq!((value("arch_bits"), value("run_id").len(), value("master_replid").len()), ("64".into(), 40, 40));
+    assert!(value("os").starts_with("Linux ") && number("server_time_usec") > 1e15);
+    assert_eq!((number("rdb_changes_since_last_save"), number("master_repl_offset")), (2.0, 0.0));
+    assert!(number("used_memory_peak") >= number("used_memory") && number("used_memory_dataset") > 0.0);
+    for name in
+        ["used_cpu_sys", "used_cpu_user", "instantaneous_ops_per_sec", "latest_fork_usec", "used_memory_overhead"]
+    {
+        assert!(number(name) >= 0.0, "{name}");
+    }
+    assert_eq!((client.say("SAVE"), client.say("SET k w")), (ok(), ok()));
+    assert!(info(&mut client, "persistence").contains("rdb_changes_since_last_save:1\r\n"));
+    let Value::Bulk(list) = client.say("CLIENT LIST") else { panic!("not a text") };
+    let list = String::from_utf8(list).expect("a text");
+    assert!(!list.contains("tot-mem=0 "), "{list}");
+}

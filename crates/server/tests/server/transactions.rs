@@ -36,6 +36,38 @@ fn requests_are_executed_together() {
 }
 
 #[test]
+fn an_exec_that_is_refused_ends_the_transaction() {
+    let server = TestServer::start();
+    let (mut client, mut other) = (server.client(), server.client());
+    let abort = |why: &str| error(&format!("EXECABORT Transaction discarded because of: {why}"));
+    let arguments = abort("wrong number of arguments for 'exec' command");
+    client.converse([
+        ("EXEC x", arguments.clone()),
+        ("WATCH k", ok()),
+        ("MULTI", ok()),
+        ("SET k v", queued()),
+        ("EXEC x", arguments),
+        ("EXEC", error("ERR EXEC without MULTI")),
+        ("GET k", Value::Null),
+    ]);
+    // Nor is anything watched any more.
+    assert_eq!(other.say("SET k other"), ok());
+    client.converse([("MULTI", ok()), ("GET k", queued()), ("EXEC", array([bulk("other")]))]);
+
+    client.converse([("MULTI", ok()), ("SUBSCRIBE news", queued())]);
+    assert_eq!(client.say("EXEC"), array([array([bulk("subscribe"), bulk("news"), int(1)])]));
+    let why = "Can't execute 'exec': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context";
+    assert_eq!(client.say("EXEC"), abort(why));
+    let mut admin = server.client();
+    assert_eq!(admin.say("ACL SETUSER ada on nopass ~* +@all"), ok());
+    client = server.client();
+    client.converse([("AUTH ada x", ok()), ("MULTI", ok()), ("SET k v", queued())]);
+    assert_eq!(admin.say("ACL SETUSER ada -exec"), ok());
+    assert_eq!(client.say("EXEC"), abort("NOPERM this user has no permissions to run the 'exec' command"));
+    assert_eq!(client.say("GET k"), bulk("other"));
+}
+
+#[test]
 fn a_watched_key_that_changes_stops_a_transaction() {
     let server = TestServer::start();
     let (mut client, mut other) = (server.client(), server.client());

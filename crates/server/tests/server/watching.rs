@@ -97,6 +97,12 @@ fn metrics_count_what_was_done() {
     assert!(metrics.metric("hikv_cpu_seconds_total{role=\"serving\"}") > 0.0);
     assert!(metrics.body.contains(stats.durability_why), "{}", metrics.body);
     assert!(metrics.body.ends_with("# EOF\n"));
+    // The last bucket of a histogram has all that there is: without it no quantile can be told.
+    for kind in ["get", "set", "message"] {
+        let count = metrics.metric(&format!("hikv_latency_seconds_count{{kind=\"{kind}\"}}"));
+        let last = metrics.metric(&format!("hikv_latency_seconds_bucket{{le=\"+Inf\",kind=\"{kind}\"}}"));
+        assert_eq!(last, count, "{kind}");
+    }
 }
 
 #[test]

@@ -12,12 +12,22 @@ pub(super) fn memory(shared: &Shared) -> Result<Lines, Refusal> {
     let stats = shared.store.stats();
     let (rss_bytes, total_bytes) = (rss_bytes(), machine_bytes());
     let bytes_max = shared.settings.memory_bytes_max();
+    let peak_bytes = shared.figures.peak_with(stats.live_bytes);
+    // Items are not told from the index that finds them.
+    let percent = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 };
     let ratio = if stats.live_bytes == 0 { 0.0 } else { rss_bytes as f64 / stats.live_bytes as f64 };
     Ok(lines([
         ("used_memory", stats.live_bytes.to_string()),
         ("used_memory_human", human(stats.live_bytes)),
         ("used_memory_rss", rss_bytes.to_string()),
         ("used_memory_rss_human", human(rss_bytes)),
+        ("used_memory_peak", peak_bytes.to_string()),
+        ("used_memory_peak_human", human(peak_bytes)),
+        ("used_memory_peak_perc", format!("{:.2}%", percent(stats.live_bytes, peak_bytes))),
+        ("used_memory_overhead", "0".into()),
+        ("used_memory_startup", "0".into()),
+        ("used_memory_dataset", stats.live_bytes.to_string()),
+        ("used_memory_dataset_perc", format!("{:.2}%", percent(stats.live_bytes, stats.live_bytes))),
         ("used_memory_lua", "0".into()),
         ("total_system_memory", total_bytes.to_string()),
         ("total_system_memory_human", human(total_bytes)),
@@ -25,6 +35,9 @@ pub(super) fn memory(shared: &Shared) -> Result<Lines, Refusal> {
         ("maxmemory_human", human(bytes_max)),
         ("maxmemory_policy", "noeviction".into()),
         ("mem_fragmentation_ratio", format!("{ratio:.2}")),
+        ("mem_allocator", "hikv".into()),
+        ("active_defrag_running", "0".into()),
+        ("lazyfree_pending_objects", "0".into()),
         ("dram_bytes", stats.dram_bytes.to_string()),
         ("region_bytes", stats.region_bytes.to_string()),
         ("live_bytes", stats.live_bytes.to_string()),

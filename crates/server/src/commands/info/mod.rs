@@ -1,6 +1,7 @@
 //! INFO: what the server tells of itself, in sections of `name:value` lines.
 
 pub(super) mod memory;
+mod process;
 mod stats;
 
 use std::borrow::Cow;
@@ -11,6 +12,7 @@ use hikv::JournalStats;
 use super::databases;
 use super::hello::REDIS_VERSION;
 use crate::call::Call;
+use crate::clients::TRACKS;
 use crate::databases::DATABASE_COUNT;
 use crate::errors::Refusal;
 use crate::items::Items;
@@ -30,7 +32,7 @@ const fn section(title: &'static str, lines: fn(&Shared) -> Result<Lines, Refusa
     Section { title, lines, is_default: true }
 }
 
-static SECTIONS: [Section; 13] = [
+static SECTIONS: [Section; 15] = [
     section("Server", server),
     section("Clients", clients),
     section("Memory", memory::memory),
@@ -39,6 +41,8 @@ static SECTIONS: [Section; 13] = [
     section("Snapshots", snapshots),
     section("Stats", stats::stats),
     section("Replication", replication),
+    section("CPU", process::cpu),
+    section("Modules", |_| Ok(Lines::new())),
     Section { is_default: false, ..section("Commandstats", stats::commandstats) },
     section("Errorstats", stats::errorstats),
     Section { is_default: false, ..section("Latencystats", stats::latencystats) },
@@ -81,14 +85,24 @@ fn server(shared: &Shared) -> Result<Lines, Refusal> {
     let config_file = shared.config_file.as_ref().map(ConfigFile::path);
     Ok(lines([
         ("redis_version", REDIS_VERSION.into()),
+        ("redis_git_sha1", "00000000".into()),
+        ("redis_git_dirty", "0".into()),
         ("redis_mode", "standalone".into()),
+        ("os", process::system()),
+        ("arch_bits", usize::BITS.to_string()),
+        ("multiplexing_api", "epoll".into()),
         ("hikv_version", env!("CARGO_PKG_VERSION").into()),
         ("process_id", std::process::id().to_string()),
+        ("run_id", shared.figures.run_id.clone()),
         ("tcp_port", shared.port.unwrap_or(0).to_string()),
         ("executable", std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_default()),
         ("config_file", config_file.map(|path| path.display().to_string()).unwrap_or_default()),
         ("uptime_in_seconds", uptime.to_string()),
         ("uptime_in_days", (uptime / 86_400).to_string()),
+        ("server_time_usec", process::unix_us().to_string()),
+        ("hz", "10".into()),
+        ("configured_hz", "10".into()),
+        ("lru_clock", "0".into()),
         ("io_threads", shared.loops.len().to_string()),
     ]))
 }
@@ -96,7 +110,10 @@ fn server(shared: &Shared) -> Result<Lines, Refusal> {
 fn clients(shared: &Shared) -> Result<Lines, Refusal> {
     Ok(lines([
         ("connected_clients", shared.clients().to_string()),
+        ("cluster_connections", "0".into()),
         ("blocked_clients", "0".into()),
+        ("tracking_clients", shared.clients.count_with(TRACKS).to_string()),
+        ("clients_in_timeout_table", "0".into()),
         ("maxclients", shared.settings.clients_max().to_string()),
     ]))
 }
@@ -106,6 +123,7 @@ fn persistence(shared: &Shared) -> Result<Lines, Refusal> {
     let mut fields = lines([
         ("loading", "0".into()),
         ("async_loading", "0".into()),
+        ("rdb_changes_since_last_save", shared.figures.unsaved_count(shared).to_string()),
         ("rdb_bgsave_in_progress", u8::from(shared.saves.is_running()).to_string()),
         ("rdb_last_save_time", shared.saves.last_s().to_string()),
         ("rdb_last_bgsave_status", if shared.saves.has_failed() { "err" } else { "ok" }.into()),
@@ -162,8 +180,21 @@ fn snapshots(shared: &Shared) -> Result<Lines, Refusal> {
     ]))
 }
 
-fn replication(_: &Shared) -> Result<Lines, Refusal> {
-    Ok(lines([("role", "master".into()), ("connected_slaves", "0".into())]))
+/// There is none.
+fn replication(shared: &Shared) -> Result<Lines, Refusal> {
+    Ok(lines([
+        ("role", "master".into()),
+        ("connected_slaves", "0".into()),
+        ("master_failover_state", "no-failover".into()),
+        ("master_replid", shared.figures.replication_id.clone()),
+        ("master_replid2", "0".repeat(40)),
+        ("master_repl_offset", "0".into()),
+        ("second_repl_offset", "-1".into()),
+        ("repl_backlog_active", "0".into()),
+        ("repl_backlog_size", "0".into()),
+        ("repl_backlog_first_byte_offset", "0".into()),
+        ("repl_backlog_histlen", "0".into()),
+    ]))
 }
 
 fn cluster(_: &Shared) -> Result<Lines, Refusal> {

@@ -1,7 +1,6 @@
 //! What was counted since the start, or since `CONFIG RESETSTAT`.
 
 use super::{Lines, lines};
-use crate::clients::TRACKS;
 use crate::errors::Refusal;
 use crate::pubsub::Kind;
 use crate::shared::Shared;
@@ -13,12 +12,16 @@ const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
 
 pub(super) fn stats(shared: &Shared) -> Result<Lines, Refusal> {
     let totals = shared.baseline.totals(shared);
+    let [commands, input_bytes, output_bytes] = shared.figures.rates(shared);
     let names = |kind| shared.pubsub.name_count(kind).to_string();
     Ok(lines([
         ("total_connections_received", totals.tally.connections.to_string()),
         ("total_commands_processed", totals.tally.commands.to_string()),
+        ("instantaneous_ops_per_sec", format!("{commands:.0}")),
         ("total_net_input_bytes", totals.input_bytes.to_string()),
         ("total_net_output_bytes", totals.output_bytes.to_string()),
+        ("instantaneous_input_kbps", format!("{:.2}", input_bytes / 1024.0)),
+        ("instantaneous_output_kbps", format!("{:.2}", output_bytes / 1024.0)),
         ("keyspace_hits", totals.tally.hits.to_string()),
         ("keyspace_misses", totals.tally.misses.to_string()),
         ("expired_keys", totals.expired.to_string()),
@@ -28,7 +31,8 @@ pub(super) fn stats(shared: &Shared) -> Result<Lines, Refusal> {
         ("pubsub_channels", names(Kind::Channel)),
         ("pubsub_patterns", names(Kind::Pattern)),
         ("pubsubshard_channels", names(Kind::Shard)),
-        ("tracking_clients", shared.clients.count_with(TRACKS).to_string()),
+        ("latest_fork_usec", "0".into()),
+        ("total_forks", "0".into()),
     ]))
 }
 

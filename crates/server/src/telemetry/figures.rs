@@ -1,0 +1,84 @@
+//! Figures that tools read in `INFO` and that need a memory of their own.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::totals::Totals;
+use crate::acl::random_hex;
+use crate::shared::Shared;
+use crate::table::{self, flag};
+
+/// As in Redis; all are hexadecimal digits.
+const ID_DIGIT_COUNT: usize = 40;
+/// Rates are of this time at least, as in Redis.
+const RATE_MIN: Duration = Duration::from_millis(100);
+
+pub(crate) struct Figures {
+    /// Another for each start.
+    pub(crate) run_id: String,
+    pub(crate) replication_id: String,
+    peak_bytes: AtomicU64,
+    /// Write commands when the last save began.
+    saved_count: AtomicU64,
+    rates: Mutex<Rates>,
+}
+
+/// What was counted at one moment, and how fast that grew before it.
+struct Rates {
+    at: Instant,
+    counted: [u64; 3],
+    each_second: [f64; 3],
+}
+
+impl Figures {
+    pub(crate) fn new() -> Figures {
+        let id = || random_hex(ID_DIGIT_COUNT).unwrap_or_else(|| "0".repeat(ID_DIGIT_COUNT));
+        let rates = Rates { at: Instant::now(), counted: [0; 3], each_second: [0.0; 3] };
+        Figures {
+            run_id: id(),
+            replication_id: id(),
+            peak_bytes: AtomicU64::new(0),
+            saved_count: AtomicU64::new(0),
+            rates: Mutex::new(rates),
+        }
+    }
+
+    /// The most bytes that anybody who asked was told, these among them.
+    pub(crate) fn peak_with(&self, now_bytes: u64) -> u64 {
+        self.peak_bytes.fetch_max(now_bytes, Ordering::Relaxed).max(now_bytes)
+    }
+
+    /// Commands, and bytes that came and went, in a second: from one question to the next.
+    pub(crate) fn rates(&self, shared: &Shared) -> [f64; 3] {
+        let mut rates = self.rates.lock();
+        let elapsed = rates.at.elapsed();
+        if elapsed >= RATE_MIN {
+            let totals = Totals::of(shared);
+            let counted = [totals.tally.commands, totals.input_bytes, totals.output_bytes];
+            let grown = |index: usize| counted[index].saturating_sub(rates.counted[index]) as f64;
+            let each_second = [0, 1, 2].map(|index| grown(index) / elapsed.as_secs_f64());
+            *rates = Rates { at: rates.at + elapsed, counted, each_second };
+        }
+        rates.each_second
+    }
+
+    /// A save has begun when `write_count` commands had written.
+    pub(crate) fn note_save(&self, write_count: u64) {
+        self.saved_count.store(write_count, Ordering::Relaxed);
+    }
+
+    /// Write commands since the last save that succeeded began.
+    pub(crate) fn unsaved_count(&self, shared: &Shared) -> u64 {
+        let saved_count = if shared.saves.has_failed() { 0 } else { self.saved_count.load(Ordering::Relaxed) };
+        write_count(shared).saturating_sub(saved_count)
+    }
+}
+
+/// Commands that write, executed since the start.
+pub(crate) fn write_count(shared: &Shared) -> u64 {
+    let totals = Totals::of(shared).commands;
+    let writes = table::entries().iter().zip(&totals).filter(|(entry, _)| entry.command.has(flag::WRITE));
+    writes.filter_map(|(_, total)| total.latencies()).map(|latencies| latencies.count()).sum()
+}

@@ -1,0 +1,277 @@
+"""What is asked for, drawn from a seed, and what may differ."""
+
+import random
+import time
+
+KEYS = ["k0", "k1", "k2", "k3", "app:1", "", "\xff\x01x", "n0", "n1", "f0"]
+INTEGERS = ["0", "1", "-1", "2", "3", "7", "8", "10", "100", "31", "32", "63", "64", "4294967295", "4294967296", "-2", "-100"]
+EDGES = ["9223372036854775807", "-9223372036854775808", "9223372036854775808", "2147483647", "2147483648"]
+NO_INTEGERS = ["abc", "", " 1", "1 ", "+1", "01", "-0", "1.5", "0x10", "1e3"]
+FLOATS = ["0", "1.5", "-2.25", "3.0e3", "1e400", "-1e400", "nan", "inf", "abc", "", " 1", "0x10", "5.0e-2", "1e15", "0.1", "100"]
+VALUES = ["", "a", "foo", "foobar", "ohmytext", "mynewtext", "12", "-7", "0", "10.5", "\x00\xff\x80", "x" * 44, "y" * 45, "z" * 70]
+CHANNELS = ["news", "newest", "other", "__keyspace@0__:k0", "__keyevent@0__:set"]
+PATTERNS = ["*", "k*", "k?", "[kn]0", "new*", "__key*", "\\k0", "nothing"]
+EXPIRY = ["100", "1000", "2000", "0", "-1", "abc", "9223372036854775807", "9223372036854775"]
+MILLISECONDS = ["100000", "1000000", "0", "-1", "abc", "9223372036854775807"]
+MOMENTS = ["4102444800", "4102444800000", "1", "-1", "0"]
+
+# K key, V value, N integer, F float, S channel, P pattern, E time to live, M the same in milliseconds, T moment, B bit, O bit offset, R place in a value,
+# D database, / choice, ? left out half of the time, * any number of times.
+GRAMMAR = """
+APPEND K V
+DECR K
+DECRBY K N
+GET K
+GET K
+GETDEL K
+GETEX K ?(EX E|PX M|EXAT T|PXAT T|PERSIST)
+GETRANGE K R R
+SUBSTR K R R
+GETSET K V
+INCR K
+INCR K
+INCRBY K N
+INCRBYFLOAT K F
+LCS K K ?(LEN) ?(IDX) ?(MINMATCHLEN N) ?(WITHMATCHLEN)
+MGET K K K
+MSET K V K V
+MSETNX K V K V
+PSETEX K M V
+SET K V
+SET K V
+SET K V ?(NX|XX) ?(GET) ?(EX E|PX M|EXAT T|PXAT T|KEEPTTL)
+SETEX K E V
+SETNX K V
+SETRANGE K R V
+STRLEN K
+BITCOUNT K ?(R R) ?(BYTE|BIT)
+BITFIELD K *(GET Y O|SET Y O N|INCRBY Y O N|OVERFLOW (WRAP|SAT|FAIL|what))
+BITFIELD_RO K *(GET Y O|SET Y O N)
+BITOP (AND|OR|XOR|NOT|NAND) K K ?(K)
+BITPOS K B ?(R) ?(R) ?(BYTE|BIT)
+GETBIT K O
+SETBIT K O B
+COPY K K ?(DB D) ?(REPLACE)
+DEL K ?(K)
+EXISTS K ?(K)
+KEYS P
+MOVE K D
+OBJECT (ENCODING|REFCOUNT|FREQ|what) K
+OBJECT ENCODING K
+RENAME K K
+RENAMENX K K
+SCAN 0 ?(MATCH P) COUNT 1000 ?(TYPE (string|list))
+TOUCH K
+TYPE K
+UNLINK K ?(K)
+WAIT 0 0
+EXPIRE K E ?(NX|XX|GT|LT) ?(NX|XX|GT|LT)
+EXPIREAT K T ?(NX|XX|GT|LT)
+EXPIRETIME K
+PERSIST K
+PEXPIRE K M ?(NX|XX|GT|LT)
+PEXPIREAT K T ?(NX|XX|GT|LT)
+PEXPIRETIME K
+PTTL K
+TTL K
+DBSIZE
+FLUSHALL ?(ASYNC|SYNC|what)
+FLUSHDB ?(ASYNC|SYNC)
+SELECT D
+SWAPDB D D
+MULTI
+MULTI
+MULTI
+EXEC
+EXEC
+EXEC
+DISCARD
+WATCH K ?(K)
+UNWATCH
+PSUBSCRIBE P
+PUBLISH S V
+PUBLISH S V
+PUBSUB (CHANNELS|NUMPAT|SHARDCHANNELS)
+PUBSUB NUMSUB S
+PUBSUB CHANNELS P
+PUNSUBSCRIBE ?(P)
+SPUBLISH S V
+SSUBSCRIBE S
+SUBSCRIBE S ?(S)
+SUNSUBSCRIBE ?(S)
+UNSUBSCRIBE ?(S)
+CLIENT GETNAME
+CLIENT SETNAME V
+CLIENT NO-EVICT (ON|OFF)
+CLIENT TRACKING (ON|OFF)
+CLIENT TRACKINGINFO
+CLIENT GETREDIR
+CLIENT UNBLOCK 999999
+CLIENT KILL ID 999999
+CLIENT what
+ECHO V
+HELLO (2|3|4|what)
+HELLO 3
+HELLO 3 SETNAME V
+PING ?(V)
+QUIT
+RESET
+AUTH V ?(V)
+ACL WHOAMI
+ACL CAT (string|what|transaction|scripting)
+ACL SETUSER ada (on|off|nopass|resetkeys|~k*|%R~n*|+@read|-@all|+get|-get|&new*|resetchannels|+what|>pw|<pw|allkeys)
+ACL GETUSER (ada|default|nobody)
+ACL DRYRUN (ada|default|nobody) (GET K|SET K V|SET K V GET|PUBLISH S V|FLUSHALL|MSET K V K V|what|GET)
+ACL LIST
+ACL USERS
+ACL GENPASS 0
+COMMAND COUNT what
+COMMAND INFO C
+COMMAND INFO what C
+COMMAND GETKEYS C K V
+COMMAND GETKEYSANDFLAGS C K V
+COMMAND GETKEYSANDFLAGS SET K V ?(GET)
+COMMAND LIST FILTERBY PATTERN (get*|set)
+COMMAND DOCS what
+CONFIG GET (maxmemory|appendonly|save|databases|nothing|notify-keyspace-events)
+CONFIG SET notify-keyspace-events (KEA|Kg|E$x|what|KEAn)
+CONFIG SET nothing V
+CONFIG RESETSTAT
+FUNCTION FLUSH
+SCRIPT (FLUSH|EXISTS aaaa bbbb|what)
+SCRIPT EXISTS e0e1f9fabfc9d4800c877a703b823ac0578ff8db
+MODULE LIST
+REPLICAOF NO ONE
+LATENCY (LATEST|RESET|HISTORY command|what)
+MEMORY (PURGE|what)
+MEMORY USAGE nothing
+ROLE
+SLOWLOG (LEN|RESET|GET|GET 0|what)
+TIME what
+RESTORE K 0 V
+RESTORE K M V REPLACE
+what K V
+""".strip().splitlines()
+
+TYPES = ["u1", "u8", "i8", "u16", "i16", "u63", "i64", "u64", "i5", "u0", "what"]
+OFFSETS = ["0", "1", "7", "8", "#0", "#1", "100", "4294967295", "4294967296", "-1", "abc", "#", "4294967288", "#536870911"]
+PLACES = ["0", "1", "-1", "2", "5", "-3", "100", "-100", "abc", "9223372036854775807", "-9223372036854775808"]
+NAMES = "get set mset del unlink incr expire ttl exists watch subscribe publish spublish copy rename bitop bitfield multi exec ping info object object|encoding config|set append strlen setrange getdel lcs move restore memory|usage touch type persist eval".split()
+RAW = [
+    b"PING\r\n", b"GET k0\r\n", b'SET k0 "a b\\x41"\r\n', b"SET k0 'it\\'s'\r\n", b'SET k0 "open\r\n', b"\r\n\r\n", b"*0\r\n", b"*-1\r\n",
+    b"*1\r\n$4\r\nPING\r\n", b"*1\r\n$-1\r\n", b"*1\r\n:4\r\n", b"*x\r\n", b"*2\r\n$3\r\nGET\r\n$x\r\n", b"*99999999999\r\n",
+    b"*1\r\n$536870913\r\n", b"*1\r\n$04\r\nPING\r\n", b"*01\r\n$4\r\nPING\r\n", b"*+1\r\n$4\r\nPING\r\n", b"  ECHO   x  \r\n",
+    b"*1\n$4\nPING\n", b"PING\n", b"get\tk0\r\n", b"*3\r\n$3\r\nSET\r\n$2\r\nk0\r\n$0\r\n\r\n", b"*1048577\r\n", b"*1\r\n$\r\n", b"*\r\n",
+]
+
+
+class Draw:
+    """The cases of one seed."""
+
+    def __init__(self, seed, client_count):
+        self.random = random.Random(seed)
+        self.client_count = client_count
+
+    def steps(self, count):
+        steps = []
+        for client in range(self.client_count):
+            if self.random.random() < 0.4:
+                steps.append([client, [["HELLO", "3"]]])
+        for _ in range(count):
+            client = self.random.randrange(self.client_count)
+            length = self.random.choice([1, 1, 1, 1, 2, 3])
+            if self.random.random() < 0.12:
+                steps.append([client, [["MULTI"], *(self.request() for _ in range(length)), ["EXEC"]]])
+            else:
+                steps.append([client, [self.request() for _ in range(length)]])
+        return steps
+
+    def request(self):
+        if self.random.random() < 0.01:
+            return ["RAW", self.random.choice(RAW).decode("latin-1")]
+        words = self.expand(self.random.choice(GRAMMAR))
+        if self.random.random() < 0.03:
+            words.append(self.random.choice(VALUES))
+        if self.random.random() < 0.03 and len(words) > 1:
+            words.pop()
+        if self.random.random() < 0.05:
+            words[0] = words[0].lower()
+        return words
+
+    def expand(self, text):
+        words = []
+        for part in split(text):
+            words += self.part(part)
+        return words
+
+    def part(self, part):
+        if part[0] == "?":
+            return self.part(part[1:]) if self.random.random() < 0.4 else []
+        if part[0] == "*" and len(part) > 1:
+            return [word for _ in range(self.random.randrange(4)) for word in self.part(part[1:])]
+        if part[0] == "(":
+            return self.expand(self.random.choice(split(part[1:-1], "|")))
+        of = {"K": KEYS, "V": VALUES, "F": FLOATS, "S": CHANNELS, "P": PATTERNS, "E": EXPIRY, "T": MOMENTS, "M": MILLISECONDS, "O": OFFSETS}
+        of |= {"B": ["0", "1", "2", "abc"], "D": ["0", "1", "2", "15", "16", "-1", "abc"], "R": PLACES, "Y": TYPES, "C": NAMES}
+        of["N"] = INTEGERS * 3 + EDGES * 2 + NO_INTEGERS
+        if part in of:
+            # Few keys, so that requests meet.
+            return [self.random.choice(of[part][:4] if part == "K" and self.random.random() < 0.6 else of[part])]
+        return [part]
+
+
+def split(text, between=" "):
+    """The parts of a text that are not within brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == between and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+
+# Rows of 'Where replies differ' in docs/redis.md, and the requests that they are about.
+EXPECTED = [
+]
+
+
+def is_expected(request):
+    return any(concerns(request) for _, concerns in EXPECTED)
+
+
+def masked(requests, told):
+    """What was told, without what differs on purpose, the order where there is none, and the time."""
+    if any(is_expected(request) for request in requests):
+        return "expected"
+    return ordered(told, requests)
+
+
+UNORDERED = set(KEYS) | set(CHANNELS) | set(PATTERNS)
+
+
+def ordered(value, requests):
+    if not isinstance(value, list):
+        return value
+    value = [ordered(part, requests) for part in value]
+    match value:
+        case [":", str(number)]:
+            return [":", about(int(number))]
+        case ["~", list(parts)]:
+            return ["~", sorted(parts, key=repr)]
+        case ["*", list(parts)] if all(part[0] == "$" and part[1] in UNORDERED for part in parts):
+            return ["*", sorted(parts)]
+        # The names of HELLO's figures that are each server's own.
+        case ["*" | "%", list(parts)]:
+            own = [number + 1 for number, part in enumerate(parts) if part in (["$", "id"], ["$", "version"])]
+            return [value[0], ["own" if number in own else part for number, part in enumerate(parts)]]
+    return value
+
+
+def about(number):
+    """A number, unless it is a time, which passes while the other server is asked."""
+    if abs(number - time.time()) < 10_000 or abs(number / 1000 - time.time()) < 10_000:
+        return "now"
+    return round(number, -3) if 90_000 < number < 2_100_000 else number
