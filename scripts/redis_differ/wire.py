@@ -3,10 +3,11 @@
 import socket
 
 # Longer than any reply takes; a server that says nothing is told from one that is slow.
-SECONDS_MAX = 5
+SECONDS_MAX = 60
 
 
 LISTENING = ["subscribe", "psubscribe", "ssubscribe", "client", "monitor"]
+UNASKED = ["message", "pmessage", "smessage", "invalidate"]
 QUEUED = [["-", "ERR WATCH inside MULTI is not allowed"], ["+", "QUEUED"]]
 
 
@@ -29,6 +30,7 @@ class Connection:
         self.is_open = True
         # Messages may come unasked.
         self.listens = False
+        self.pushed = []
         # It may be between MULTI and EXEC.
         self.may_queue = False
 
@@ -61,6 +63,7 @@ class Connection:
         return taken
 
     def reply(self):
+        """The next reply. What comes unasked is kept apart: where it stands between replies, or within, says nothing."""
         line = self.line()
         kind, text = line[:1].decode("latin-1"), line[1:].decode("latin-1")
         if kind in "$=!":
@@ -68,17 +71,29 @@ class Connection:
         if kind in "*~>%|":
             count = int(text)
             times = 2 if kind in "%|" else 1
-            return [kind, None if count < 0 else [self.reply() for _ in range(times * count)]]
+            parts = None if count < 0 else [self.reply() for _ in range(times * count)]
+            if kind == ">" and parts[0][1] in UNASKED:
+                self.pushed.append([kind, parts])
+                return self.reply()
+            return [kind, parts]
         return [kind, text]
 
     def exchange(self, requests, mark):
         """Everything that comes until the answer to a last request, which changes nothing, has come."""
         if not self.is_open:
             return ["closed"]
-        said = []
         names = [str(request[0]).lower() for request in requests]
         self.may_queue |= "multi" in names
         self.listens |= any(name in LISTENING for name in names)
+        said = self.until(requests, mark)
+        if self.listens:
+            # What a client causes itself may follow the answer.
+            said += self.until([], f"{mark}-again")
+        pushed, self.pushed = self.pushed, []
+        return [said, pushed]
+
+    def until(self, requests, mark):
+        said = []
         # Between MULTI and EXEC a PING waits, and WATCH is refused at once.
         last = [["WATCH", mark], ["PING", mark]] if self.may_queue else [["PING", mark]]
         try:

@@ -9,7 +9,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The most arguments of one request, as in Redis.
+    /// The most arguments of one request, as in Redis up to 6.2.
     pub const ARGUMENT_COUNT_MAX: usize = 1_048_576;
     /// The most arguments of a client that has not said who it is, as in Redis: enough to say so.
     pub const STRANGERS_ARGUMENT_COUNT_MAX: usize = 10;

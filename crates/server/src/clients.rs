@@ -80,9 +80,14 @@ impl Record {
         }
     }
 
+    /// Whether it has this flag, as far as its last turn told.
+    pub(crate) fn has(&self, flag: u32) -> bool {
+        self.flags.load(Ordering::Relaxed) & flag != 0
+    }
+
     /// `normal` or `pubsub`.
     pub(crate) fn kind(&self) -> &'static str {
-        if self.flags.load(Ordering::Relaxed) & SUBSCRIBED != 0 { "pubsub" } else { "normal" }
+        if self.has(SUBSCRIBED) { "pubsub" } else { "normal" }
     }
 
     /// The line that `CLIENT LIST` shows.
@@ -157,7 +162,7 @@ impl Clients {
 
     /// How many have this flag, as far as their last turn told.
     pub(crate) fn count_with(&self, flag: u32) -> usize {
-        self.records.lock().values().filter(|record| record.flags.load(Ordering::Relaxed) & flag != 0).count()
+        self.records.lock().values().filter(|record| record.has(flag)).count()
     }
 
     /// All of them, in the order in which they came.

@@ -34,6 +34,17 @@ pub(crate) fn admit(request: &Request<'_>, session: &Session) -> Result<Entry, R
             entry.command.name
         )));
     }
+    permit(entry, request, session)
+}
+
+/// The command that a transaction has kept, if the client may use it still. Where the client subscribes meanwhile, the
+/// transaction goes on, as in Redis.
+pub(crate) fn admit_kept(request: &Request<'_>, session: &Session) -> Result<Entry, Refusal> {
+    permit(table::find(request)?, request, session)
+}
+
+#[inline]
+fn permit(entry: Entry, request: &Request<'_>, session: &Session) -> Result<Entry, Refusal> {
     match session.login.user() {
         Some(user) => {
             user.check(entry, request).map(|()| entry).map_err(|denied| denial(entry, denied.reason, &denied.object))

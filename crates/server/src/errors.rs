@@ -180,6 +180,8 @@ pub(crate) enum Refusal {
     UnknownCommand { name: Vec<u8>, arguments: Vec<u8> },
     /// A command that has subcommands has no such one.
     UnknownSubcommand { command: &'static str, name: Vec<u8> },
+    /// Too many arguments for a subcommand, named as it was sent.
+    SubcommandArguments { command: &'static str, name: Vec<u8> },
     /// Too few or too many arguments for the command, or for `command|subcommand`.
     ArgumentCount { command: &'static str },
     /// An argument that the command does not know.
@@ -229,6 +231,7 @@ impl Refusal {
                 break;
             }
             let room_bytes = QUOTED_BYTES_MAX - arguments.len();
+            let argument = shown(argument);
             arguments.extend([b"'", &argument[..argument.len().min(room_bytes)], b"' "].concat());
         }
         Refusal::UnknownCommand { name: cut(request.name()), arguments }
@@ -237,6 +240,11 @@ impl Refusal {
     /// The refusal of a subcommand that is not known.
     pub(crate) fn unknown_subcommand(command: &'static str, name: &[u8]) -> Refusal {
         Refusal::UnknownSubcommand { command, name: cut(name) }
+    }
+
+    /// The refusal of a subcommand that takes fewer arguments, though its row has no bound.
+    pub(crate) fn subcommand_arguments(command: &'static str, name: &[u8]) -> Refusal {
+        Refusal::SubcommandArguments { command, name: cut(name) }
     }
 
     /// The refusal of an option of HELLO.
@@ -253,6 +261,11 @@ impl Refusal {
             Refusal::UnknownSubcommand { command, name } => {
                 [b"ERR unknown subcommand '", &name[..], b"'. Try ", command.to_uppercase().as_bytes(), b" HELP."]
                     .concat()
+            }
+            Refusal::SubcommandArguments { command, name } => {
+                let help = command.to_uppercase();
+                let said = b"ERR unknown subcommand or wrong number of arguments for '";
+                [said, &name[..], b"'. Try ", help.as_bytes(), b" HELP."].concat()
             }
             Refusal::ArgumentCount { command } => {
                 format!("ERR wrong number of arguments for '{command}' command").into()
@@ -300,7 +313,13 @@ fn store_text(error: &Error) -> Vec<u8> {
     .into()
 }
 
+/// As much of a text as C would show.
+fn shown(text: &[u8]) -> &[u8] {
+    text.split(|byte| *byte == 0).next().unwrap_or(text)
+}
+
 fn cut(text: &[u8]) -> Vec<u8> {
+    let text = shown(text);
     text[..text.len().min(QUOTED_BYTES_MAX)].to_vec()
 }
 

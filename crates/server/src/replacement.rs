@@ -12,11 +12,13 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::Path;
 
-/// Puts `text` in the place of what `path` holds, which must be there.
+/// Puts `text` in the place of what `path` holds, which must be there. Where that is a link, the file that it leads to is
+/// replaced, and the link stays.
 ///
 /// # Errors
 /// If one of the steps fails, among them that the owner cannot be kept; the old text is still there then.
 pub(crate) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
+    let path = &fs::canonicalize(path)?;
     let old = fs::metadata(path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let fresh = path.with_file_name(format!(".{name}.new"));
@@ -48,9 +50,21 @@ fn write(fresh: &Path, old: &fs::Metadata, text: &[u8]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
+
+    #[test]
+    fn a_link_stays_and_leads_to_the_new_text() {
+        let (dir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (link, file) = (dir.path().join("link"), elsewhere.path().join("file"));
+        fs::write(&file, "old").unwrap();
+        symlink(&file, &link).unwrap();
+        replace(&link, b"new").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&file).unwrap(), b"new");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
 
     #[test]
     fn the_mode_stays_and_nothing_else_is_left() {

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use resp::{Protocol, Reply};
 
+use crate::clients;
 use crate::mail::{Letter, Parcel, Place};
 use crate::shared::Shared;
 
@@ -69,17 +70,13 @@ fn tell_readers(shared: &Shared, raw: &[u8]) {
     shared.tracking.count.store(readers.len(), Ordering::SeqCst);
 }
 
-/// Tells those who have read anything that all of it was changed.
+/// Tells all who track that everything was changed, whether they have read anything or not.
 pub(crate) fn invalidate_all(shared: &Shared) {
     let mut readers = shared.tracking.readers.lock();
-    let mut places: Vec<Place> = Vec::new();
-    for place in readers.drain().flat_map(|(_, readers)| readers.places) {
-        if !places.contains(&place) {
-            places.push(place);
-        }
-    }
+    readers.clear();
     shared.tracking.count.store(0, Ordering::SeqCst);
-    send(shared, &places, None);
+    let tracking = shared.clients.all().into_iter().filter(|record| record.has(clients::TRACKS));
+    send(shared, &tracking.map(|record| record.place).collect::<Vec<_>>(), None);
 }
 
 /// A client of RESP2 has no place for such messages, and gets none.

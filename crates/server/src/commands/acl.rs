@@ -47,7 +47,7 @@ pub(crate) fn cat(call: &mut Call<'_>) -> Result<(), Refusal> {
             let entries = table::entries().iter().filter(|entry| entry.command.categories & wanted != 0);
             entries.map(|entry| entry.command.name).collect()
         }
-        _ => return Err(Refusal::ArgumentCount { command: "acl|cat" }),
+        _ => return Err(Refusal::subcommand_arguments("acl", call.argument(1))),
     };
     call.reply.array(names.len());
     names.iter().for_each(|name| call.reply.bulk(name.as_bytes()));
@@ -122,7 +122,7 @@ fn close_where(call: &mut Call<'_>, name: &str, is_meant: impl Fn(Place) -> bool
 
 pub(crate) fn getuser(call: &mut Call<'_>) -> Result<(), Refusal> {
     let Some(user) = call.shared.acl.user(&name_of(call.argument(2))) else {
-        call.reply.null_array();
+        call.reply.null_bulk();
         return Ok(());
     };
     let mut flags = vec![if user.is_enabled { "on" } else { "off" }];
@@ -131,7 +131,7 @@ pub(crate) fn getuser(call: &mut Call<'_>) -> Result<(), Refusal> {
     reply.map(6);
     reply.bulk(b"flags");
     reply.set(flags.len());
-    flags.iter().for_each(|flag| reply.simple(flag));
+    flags.iter().for_each(|flag| reply.bulk(flag.as_bytes()));
     reply.bulk(b"passwords");
     reply.array(user.passwords.len());
     user.passwords.iter().for_each(|hash| reply.bulk(hash.hex().as_bytes()));
@@ -151,7 +151,7 @@ pub(crate) fn genpass(call: &mut Call<'_>) -> Result<(), Refusal> {
     let bits = match call.request.len() {
         2 => GENPASS_BITS_DEFAULT,
         3 => call.integer(2)?,
-        _ => return Err(Refusal::ArgumentCount { command: "acl|genpass" }),
+        _ => return Err(Refusal::subcommand_arguments("acl", call.argument(1))),
     };
     if !(1..=4096).contains(&bits) {
         return Err(Sentence::GenpassBits.into());

@@ -3,7 +3,6 @@
 use hikv::Decision;
 
 use super::bits;
-use super::strings;
 use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
 use crate::notify::STRING;
@@ -40,7 +39,6 @@ pub(crate) fn bitfield(call: &mut Call<'_>) -> Result<(), Refusal> {
     let steps = steps_of(call)?;
     let end_bits = steps.iter().filter(|step| !matches!(step.verb, Verb::Get)).map(Step::end_bits).max();
     let Some(end_bits) = end_bits else { return read(call, &steps) };
-    strings::check_length(call, end_bits.div_ceil(8))?;
     let mut results = Vec::new();
     call.store().update(call.key(1), |value| {
         let mut value = value.unwrap_or_default().to_vec();

@@ -195,9 +195,13 @@ fn close(call: &mut Call<'_>, record: &Record) {
 pub(crate) fn tracking(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.request.len() > 3 {
         let option = String::from_utf8_lossy(call.argument(3)).to_uppercase();
+        if !["BCAST", "NOLOOP", "OPTIN", "OPTOUT", "PREFIX", "REDIRECT"].contains(&&*option) {
+            return Err(Refusal::Syntax);
+        }
         return Err(Refusal::Names(format!("CLIENT TRACKING has no option '{option}' on this server")));
     }
     call.session.tracks = on_or_off(call.argument(2), b"on", b"off")?;
+    call.session.show(Instant::now());
     call.ok();
     Ok(())
 }

@@ -46,7 +46,7 @@ pub(crate) fn info(call: &mut Call<'_>) -> Result<(), Refusal> {
     for name in call.request.arguments().skip(1) {
         match by_name(name) {
             Some(command) => write_info(command, &mut call.reply),
-            None => call.reply.null_array(),
+            None => call.reply.null_bulk(),
         }
     }
     Ok(())
@@ -104,12 +104,20 @@ fn keys_of(call: &Call<'_>) -> Result<Vec<(Vec<u8>, Access)>, Refusal> {
     let request: Request<'_> = requests.get(0, &[]);
     let command = match table::find(&request) {
         Ok(entry) => entry.command,
+        Err(Refusal::ArgumentCount { .. }) if has_no_keys(request.name()) => {
+            return Err(Sentence::NoKeyArguments.into());
+        }
         Err(Refusal::ArgumentCount { .. }) => return Err(Sentence::BadArgumentCount.into()),
         Err(_) => return Err(Sentence::UnknownCommandName.into()),
     };
     let keys: Vec<_> =
         command.keys_of(&request).map(|(index, access)| (request.argument(index).to_vec(), access)).collect();
     if keys.is_empty() { Err(Sentence::NoKeyArguments.into()) } else { Ok(keys) }
+}
+
+/// Whether no request of this command has a key, whatever its arguments.
+fn has_no_keys(name: &[u8]) -> bool {
+    by_name(name).is_some_and(|command| command.policy.touches.keys().is_none())
 }
 
 fn write_docs(command: &Command, reply: &mut Reply<'_>) {
@@ -167,7 +175,7 @@ fn write_info(command: &Command, reply: &mut Reply<'_>) {
     keys.map_or([0; 3], Keys::range).into_iter().for_each(|position| reply.integer(position));
     write_set(reply, "@", category::NAMES.iter().filter(|(bit, _)| command.categories & bit != 0));
     // No tips are kept.
-    reply.array(0);
+    reply.set(0);
     write_key_specifications(keys, reply);
     reply.array(command.subcommands.len());
     command.subcommands.iter().for_each(|subcommand| write_info(subcommand, reply));
@@ -182,7 +190,7 @@ fn write_set<'n>(reply: &mut Reply<'_>, prefix: &str, names: impl Iterator<Item 
 /// All keys are found by their places.
 fn write_key_specifications(keys: Option<Keys>, reply: &mut Reply<'_>) {
     let places: Vec<Places> = keys.iter().flat_map(|keys| [Some(keys.first), keys.then]).flatten().collect();
-    reply.array(places.len());
+    reply.set(places.len());
     for Places { first, last, step, access } in places {
         reply.map(3);
         reply.bulk(b"flags");

@@ -24,7 +24,7 @@ pub(crate) fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
 pub(crate) fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut changes: Vec<(usize, String)> = Vec::new();
     if !call.request.len().is_multiple_of(2) {
-        return Err(Refusal::ArgumentCount { command: "config|set" });
+        return Err(Refusal::Syntax);
     }
     for at in (2..call.request.len()).step_by(2) {
         let (name, value) = (call.argument(at), call.argument(at + 1));

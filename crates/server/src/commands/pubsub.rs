@@ -86,18 +86,18 @@ pub(crate) fn spublish(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 pub(crate) fn channels(call: &mut Call<'_>) -> Result<(), Refusal> {
-    list(call, Kind::Channel, "pubsub|channels")
+    list(call, Kind::Channel)
 }
 
 pub(crate) fn shardchannels(call: &mut Call<'_>) -> Result<(), Refusal> {
-    list(call, Kind::Shard, "pubsub|shardchannels")
+    list(call, Kind::Shard)
 }
 
-fn list(call: &mut Call<'_>, kind: Kind, command: &'static str) -> Result<(), Refusal> {
+fn list(call: &mut Call<'_>, kind: Kind) -> Result<(), Refusal> {
     let pattern = match call.request.len() {
         2 => None,
         3 => Some(call.argument(2)),
-        _ => return Err(Refusal::ArgumentCount { command }),
+        _ => return Err(Refusal::subcommand_arguments("pubsub", call.argument(1))),
     };
     let names = call.shared.pubsub.names(kind, pattern);
     call.reply.array(names.len());

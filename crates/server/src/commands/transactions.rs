@@ -94,7 +94,8 @@ fn execute_all(call: &mut Call<'_>, transaction: &Transaction, pending: &Pending
             tally: &mut *call.tally,
             pending: Some(pending),
         };
-        let outcome = dispatch::admit(&request, step.session).and_then(|entry| dispatch::execute(entry, &mut step));
+        let outcome =
+            dispatch::admit_kept(&request, step.session).and_then(|entry| dispatch::execute(entry, &mut step));
         if let Err(refusal) = outcome {
             dispatch::note_refused(&refusal, call.session, call.shared);
             call.tally.add_error(Kind::Transaction);
