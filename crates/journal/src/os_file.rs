@@ -9,7 +9,10 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use parking_lot::Mutex;
-use rustix::fs::{Advice, AtFlags, FallocateFlags, OFlags, StatxFlags, fadvise, fallocate, statx};
+use rustix::fs::{
+    Advice, AtFlags, FallocateFlags, IFlags, OFlags, StatxFlags, fadvise, fallocate, ioctl_getflags, ioctl_setflags,
+    statx,
+};
 use rustix::io::{Errno, ReadWriteFlags, preadv2, retry_on_intr};
 
 use crate::File;
@@ -40,7 +43,8 @@ impl OsFile {
     /// # Errors
     /// The operating system's.
     pub fn create(path: &Path) -> io::Result<OsFile> {
-        OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+        write_in_place(&file);
         OsFile::open(path, true)
     }
 
@@ -72,6 +76,15 @@ impl OsFile {
             at += len;
         }
         Ok(())
+    }
+}
+
+/// Asks a file system that copies on write not to: it would want new space for what is overwritten, and so refuse it where the
+/// disk is full, although all of the file has space. It keeps no checksums then; what lies in the file has its own. Others,
+/// and a file that a snapshot shares, are as they are.
+fn write_in_place(file: &StdFile) {
+    if let Ok(flags) = ioctl_getflags(file) {
+        let _ = ioctl_setflags(file, flags | IFlags::NOCOW);
     }
 }
 
