@@ -10,7 +10,8 @@ use crate::File;
 use crate::error::{JournalError, Which};
 use crate::frame::{Seal, mark_frame};
 use crate::journal::Journal;
-use crate::journaled::PAGE_BYTES;
+use crate::journaled::{PAGE_BYTES, SEGMENT_COUNT};
+use crate::layout::FRAMES_START_BYTES;
 use crate::recover::rewrite_tail;
 
 /// What is read and written in one call.
@@ -82,17 +83,13 @@ impl<F: File> Journal<F> {
         self.log.write_at(&frame, newest.slot * self.options.segment_bytes + newest.end_bytes)?;
         self.log.sync()?;
         newest.end_bytes = end_bytes;
-        newest.sequences.end += 1;
         writer.sequence += 1;
         Ok(())
     }
 
     /// Everything durable, the base up to date, and a log that needs no replay.
     pub(crate) fn shut(&self) -> Result<(), MediumError> {
-        let is_empty = {
-            let writer = self.writer.lock();
-            writer.sequence == writer.first_sequence && self.slots.lock().sealed.is_empty()
-        };
+        let is_empty = self.writer.lock().at_bytes == FRAMES_START_BYTES && self.slots.lock().sealed.is_empty();
         let end = self.appended_by_now();
         if is_empty && self.is_synced(end) {
             return Ok(());
@@ -101,9 +98,22 @@ impl<F: File> Journal<F> {
         self.wait_proved(end)?;
         self.seal(&self.writer.lock())?;
         self.checkpoint()?;
+        self.slots.lock().use_first();
         self.begin_segment(&mut self.writer.lock())?;
         self.punch_discarded();
+        self.shorten_log();
         Ok(())
+    }
+
+    /// The newest header says that nothing behind its segment counts. *Crash:* the file is as long as before, or shorter. Who cannot
+    /// cut it leaves it.
+    fn shorten_log(&self) {
+        let (writer, mut slots) = (self.writer.lock(), self.slots.lock());
+        let count = SEGMENT_COUNT.max(writer.slot + 1);
+        if count < slots.count && self.log.truncate(count * self.options.segment_bytes).is_ok() {
+            slots.cut(count);
+            self.note_spare(&slots);
+        }
     }
 }
 

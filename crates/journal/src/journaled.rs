@@ -26,8 +26,8 @@ use crate::{Acknowledger, File, JournalOptions, Opening};
 /// The unit of a region's length: a page of every processor that hikv runs on.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
-/// A new journal's log: one segment is written while the other waits for its checkpoint.
-const SEGMENT_COUNT: u64 = 2;
+/// A new journal's log, and one that was closed: one segment is written while the other waits for its checkpoint.
+pub(crate) const SEGMENT_COUNT: u64 = 2;
 
 /// The two files of a journal.
 #[derive(Debug)]
@@ -73,8 +73,8 @@ impl<F: File> Journaled<F> {
         options.check()?;
         let Files { base, log } = &files;
         let len_bytes = region_bytes.max(1).next_multiple_of(PAGE_BYTES);
-        log.truncate().and_then(|()| log.sync()).map_err(JournalError::io(Which::Log, "empty"))?;
-        base.truncate().map_err(JournalError::io(Which::Base, "empty"))?;
+        log.truncate(0).and_then(|()| log.sync()).map_err(JournalError::io(Which::Log, "empty"))?;
+        base.truncate(0).map_err(JournalError::io(Which::Base, "empty"))?;
         base.allocate(0..len_bytes).and_then(|()| base.sync()).map_err(JournalError::io(Which::Base, "allocate"))?;
         let slots = Slots { count: SEGMENT_COUNT, free: vec![1], recycled: FIRST_POSITION, ..Slots::default() };
         let header = Header {
@@ -96,7 +96,6 @@ impl<F: File> Journaled<F> {
         let writer = Writer {
             ordinal: 1,
             tag: header.tag(),
-            first_sequence: 1,
             sequence: 1,
             at_bytes: FRAMES_START_BYTES,
             region_bytes: len_bytes,

@@ -153,8 +153,8 @@ impl File for OsFile {
         Some(self.file.metadata().ok()?.blocks() * STAT_BLOCK_BYTES)
     }
 
-    fn truncate(&self) -> io::Result<()> {
-        self.file.set_len(0)
+    fn truncate(&self, to_bytes: u64) -> io::Result<()> {
+        self.file.set_len(to_bytes)
     }
 
     fn sync(&self) -> io::Result<()> {

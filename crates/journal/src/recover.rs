@@ -164,6 +164,7 @@ pub(crate) fn replay<F: File>(
     let len_bytes = log.len().map_err(JournalError::io(Which::Log, "examine"))?;
     let source = Source { log, len_bytes, segment_bytes: options.segment_bytes };
     let Chain { mut slots, segments, damage } = Chain::read(&source)?;
+    let mut sequence = 0;
     let mut replay = Replay { replayed: Replayed::default(), damage, frame_count: 0 };
     for (i, &(slot, header)) in segments.iter().enumerate() {
         progress(i as u64, segments.len() as u64);
@@ -174,8 +175,9 @@ pub(crate) fn replay<F: File>(
         let kept_bytes = replay.add(&scan, slot * options.segment_bytes);
         bytes.truncate(kept_bytes);
         replay.replayed.keep(bytes);
-        let (sequences, end) = (header.first_sequence..next, FIRST_POSITION);
-        slots.sealed.push_back(Sealed { slot, ordinal: header.ordinal, sequences, end_bytes: end_bytes as u64, end });
+        let (end_bytes, end) = (end_bytes as u64, FIRST_POSITION);
+        slots.sealed.push_back(Sealed { slot, ordinal: header.ordinal, end_bytes, end });
+        sequence = next;
     }
     let Replay { replayed, mut damage, frame_count } = replay;
     for error in &mut damage {
@@ -191,7 +193,7 @@ pub(crate) fn replay<F: File>(
             .last()
             .filter(|(_, header)| header.version >= MARKS_VERSION)
             .map_or(0, |(_, header)| header.tag()),
-        sequence: newest.map_or(0, |newest| newest.sequences.end),
+        sequence,
         region_bytes: region_bytes.unwrap_or(0),
         ..Writer::default()
     };

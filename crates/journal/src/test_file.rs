@@ -113,8 +113,8 @@ impl File for TestFile {
         })
     }
 
-    fn truncate(&self) -> io::Result<()> {
-        self.0.bytes.lock().clear();
+    fn truncate(&self, to_bytes: u64) -> io::Result<()> {
+        self.0.bytes.lock().truncate(to_bytes as usize);
         Ok(())
     }
 

@@ -45,7 +45,7 @@ pub(crate) struct Writer {
     pub(crate) ordinal: u64,
     /// What its frames have; 0 where they have no mark.
     pub(crate) tag: u64,
-    pub(crate) first_sequence: u64,
+    /// The next frame's number.
     pub(crate) sequence: u64,
     /// Where in the segment.
     pub(crate) at_bytes: u64,
@@ -134,13 +134,8 @@ impl<F: File> Journal<F> {
         let written = Written { end: self.written.load(Ordering::Acquire), next: writer.sequence };
         self.sync_log()?;
         self.note_synced(written);
-        let sealed = Sealed {
-            slot: writer.slot,
-            ordinal: writer.ordinal,
-            sequences: writer.first_sequence..writer.sequence,
-            end_bytes: writer.at_bytes,
-            end: written.end,
-        };
+        let sealed =
+            Sealed { slot: writer.slot, ordinal: writer.ordinal, end_bytes: writer.at_bytes, end: written.end };
         self.slots.lock().sealed.push_back(sealed);
         self.slots_changed.notify_all();
         Ok(())
@@ -174,7 +169,6 @@ impl<F: File> Journal<F> {
         (writer.slot, writer.ordinal, writer.tag) = (slot, ordinal, header.tag());
         writer.at_bytes = FRAMES_START_BYTES;
         writer.tail.restart();
-        writer.first_sequence = writer.sequence;
         Ok(())
     }
 

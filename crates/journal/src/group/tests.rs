@@ -8,7 +8,10 @@ use parking_lot::Mutex;
 use pmem::{Durability, Level, Medium, Offset, Slot, Span, Waited};
 
 use super::*;
+use crate::frame::any_frame;
 use crate::journaled::PAGE_BYTES;
+use crate::layout::FRAMES_START_BYTES;
+use crate::segment::Header;
 use crate::test_file::{Operation, TestFile};
 use crate::{Files, JournalOptions, Journaled};
 
@@ -139,4 +142,24 @@ fn space_is_given_back_when_a_durable_header_has_replay_begin_behind_it() {
     assert_eq!(seen.lock()[..2], [1, 1]);
     let [replayed_from] = punches.lock()[..] else { panic!("{:?}", punches.lock()) };
     assert!(replayed_from >= position);
+}
+
+/// Whoever replays demands the frames before it, and begins with it.
+#[test]
+fn a_header_says_the_number_of_the_first_frame() {
+    let (files, journal) = create(options(Durability::Power));
+    for word in 0..40 {
+        journal.journal.wait_synced(publish(&journal, word)).unwrap();
+        if word % 10 == 9 {
+            journal.checkpoint().unwrap();
+        }
+    }
+    let log = files.log.bytes();
+    let segments = log.chunks(4 * PAGE_BYTES as usize).map(|segment| {
+        let header = Header::decode(segment.first_chunk().unwrap()).ok()?;
+        let (sequence, tag) = any_frame(&segment[FRAMES_START_BYTES as usize..])?;
+        assert_eq!((sequence, tag), (header.first_sequence, header.tag()));
+        Some(())
+    });
+    assert!(segments.flatten().count() > 1);
 }

@@ -128,7 +128,7 @@ fn a_log_whose_file_is_cut_within_a_segment_is_refused() {
     let cut = SimDisk::from_image(&image, Model::Disk);
     cut.files()
         .log
-        .truncate()
+        .truncate(0)
         .and_then(|()| cut.files().log.write_at(&bytes[..cut_to], 0))
         .expect("a disk without faults");
     let error = Journaled::open(cut.files(), options(), &|_| {}).expect_err("the newest segment is cut");
