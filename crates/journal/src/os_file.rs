@@ -44,7 +44,7 @@ impl OsFile {
     /// The operating system's.
     pub fn create(path: &Path) -> io::Result<OsFile> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
-        write_in_place(&file);
+        pmem_os::write_in_place(&file);
         OsFile::open(path, true)
     }
 
@@ -76,15 +76,6 @@ impl OsFile {
             at += len;
         }
         Ok(())
-    }
-}
-
-/// Asks a file system that copies on write not to: it would want new space for what is overwritten, and so refuse it where the
-/// disk is full, although all of the file has space. It keeps no checksums then; what lies in the file has its own. Others,
-/// and a file that a snapshot shares, are as they are.
-fn write_in_place(file: &StdFile) {
-    if let Ok(flags) = ioctl_getflags(file) {
-        let _ = ioctl_setflags(file, flags | IFlags::NOCOW);
     }
 }
 

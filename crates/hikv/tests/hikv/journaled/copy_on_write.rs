@@ -54,14 +54,14 @@ fn fill(file: &Path) {
     }
 }
 
-#[test]
-fn a_full_disk_is_no_failure_where_files_are_overwritten() {
-    let test = || {
+/// A store that is written to on a full disk, and no less healthy.
+fn write_to_a_full_disk(durability: Durability) {
+    let test = move || {
         let home = tempfile::tempdir().unwrap();
         let Some(mounted) = mount(home.path()) else {
             return eprintln!("left out: Btrfs cannot be mounted here");
         };
-        let options = Options::new().partition_count(1).durability(Durability::Process).log_bytes_max(8 << 20);
+        let options = Options::new().partition_count(1).durability(durability).log_bytes_max(8 << 20);
         let store = options.open(mounted.0.join("store")).unwrap();
         (0..100u32).for_each(|i| store.put(i.to_le_bytes(), [0; VALUE_BYTES]).unwrap());
         fill(&mounted.0.join("filling"));
@@ -73,4 +73,14 @@ fn a_full_disk_is_no_failure_where_files_are_overwritten() {
         store.health().unwrap();
     };
     thread::spawn(test).join().unwrap();
+}
+
+#[test]
+fn a_full_disk_ends_no_journal_whose_files_are_overwritten() {
+    write_to_a_full_disk(Durability::Buffered);
+}
+
+#[test]
+fn a_full_disk_ends_no_process_that_stores_to_a_mapped_file() {
+    write_to_a_full_disk(Durability::Process);
 }
