@@ -130,10 +130,11 @@ fn fill(
     let damaged = files::open_damaged(from).map_err(RepairError::From)?;
     let store = Options::new().ordered(false).sync_on_request(true).open(unfinished).map_err(RepairError::Into)?;
     let mut filling = Filling { store: &store, report: RepairReport::default(), watch: &mut watch, is_stopped: false };
+    let is_complete = damaged.missing.is_empty();
     damaged.missing.into_iter().for_each(|missing| filling.lost_of_journal(missing));
     let outcome = match &damaged.medium {
-        DamagedMedium::Mapped(medium) => salvage(medium, &mut filling),
-        DamagedMedium::Journaled(medium) => salvage(medium, &mut filling),
+        DamagedMedium::Mapped(medium) => salvage(medium, is_complete, &mut filling),
+        DamagedMedium::Journaled(medium) => salvage(medium, is_complete, &mut filling),
     };
     let report = filling.report;
     outcome.map_err(|error| match error {

@@ -9,10 +9,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use parking_lot::Mutex;
-use rustix::fs::{
-    Advice, AtFlags, FallocateFlags, IFlags, OFlags, StatxFlags, fadvise, fallocate, ioctl_getflags, ioctl_setflags,
-    statx,
-};
+use rustix::fs::{Advice, AtFlags, FallocateFlags, OFlags, StatxFlags, fadvise, fallocate, statx};
 use rustix::io::{Errno, ReadWriteFlags, preadv2, retry_on_intr};
 
 use crate::File;

@@ -47,10 +47,11 @@ fn mount(home: &Path) -> Option<Mounted> {
 
 fn fill(file: &Path) {
     let (mut file, mut rng) = (File::create(file).unwrap(), fastrand::Rng::with_seed(0));
-    for piece_bytes in [1 << 20, 4096] {
+    for piece_bytes in [1 << 20, 4096, 4096] {
         let mut piece = vec![0; piece_bytes];
         rng.fill(&mut piece);
-        while file.write_all(&piece).and_then(|()| file.sync_data()).is_ok() {}
+        while file.write_all(&piece).is_ok() {}
+        let _ = file.sync_all();
     }
 }
 

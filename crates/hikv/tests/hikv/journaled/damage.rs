@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
+use std::time::Duration;
 
 use hikv::repair::{RepairEvent, RepairReport, repair};
 use hikv::{Durability, OpenError, Options, Store};
@@ -16,7 +17,8 @@ const SEGMENT_BYTES: usize = 4 << 20;
 /// A store whose log has all of its items, one a frame at least, as a killed process leaves it.
 fn left_by_a_killed_process(durability: Durability) -> Place {
     let place = Place::new();
-    let store = place.open(&buffered().durability(durability));
+    // At less than 'power' nobody syncs meanwhile.
+    let store = place.open(&buffered().durability(durability).sync_interval(Duration::from_secs(1 << 20)));
     (0..ITEM_COUNT).for_each(|i| store.put(i.to_le_bytes(), [i as u8; 100]).unwrap());
     copied(&place)
 }
@@ -56,7 +58,7 @@ fn flip(place: &Place, at: usize) {
 /// Nobody has synced anything: whatever is missing may have been on its way.
 #[test]
 fn a_log_that_was_not_synced_is_replayed_up_to_its_first_damaged_frame() {
-    let whole = left_by_a_killed_process(Durability::Process);
+    let whole = left_by_a_killed_process(Durability::Buffered);
     let all = frames(&whole);
     assert!(all.len() >= ITEM_COUNT as usize, "{} frames", all.len());
     let mut counts = Vec::new();
@@ -122,9 +124,7 @@ fn a_repair_without_the_journal_says_what_is_missing() {
     drop(checkpointed);
     let [gone, empty, foreign] = std::array::from_fn(|_| copied(&place));
     fs::remove_file(gone.log()).unwrap();
-    let log = File::options().write(true).open(empty.log()).unwrap();
-    let log_bytes = log.metadata().unwrap().len();
-    (0..log_bytes).step_by(SEGMENT_BYTES).for_each(|start| log.write_all_at(&[0; 64], start).unwrap());
+    fs::write(empty.log(), "").unwrap();
     fs::copy(left_by_a_killed_process(Durability::Power).log(), foreign.log()).unwrap();
     for (place, words) in [(gone, "not there"), (empty, "no segment"), (foreign, "another store")] {
         let (out, report, missing) = repaired(&place);
@@ -162,7 +162,10 @@ fn a_log_without_a_header_is_refused() {
     let log_bytes = fs::metadata(place.log()).unwrap().len();
     let log = File::options().write(true).open(place.log()).unwrap();
     (0..log_bytes).step_by(SEGMENT_BYTES).for_each(|start| log.write_all_at(&[0; 64], start).unwrap());
-    refused(&place, &["never finished"]);
+    refused(&place, &["damaged", "header"]);
+    let (out, report, missing) = repaired(&place);
+    assert!(!missing.is_empty() && report.lost_count == missing.len() as u64, "{missing:?}");
+    assert_eq!(items(&out).len() as u32, ITEM_COUNT);
     fs::write(place.log(), "").unwrap();
     refused(&place, &["never finished"]);
 }
