@@ -14,7 +14,7 @@ use crate::given;
 enum Level {
     /// Loss of power
     Power,
-    /// The death of the process; loss of power takes the last writes of one sync interval at most
+    /// The death of the process; loss of power takes the last writes: those of a sync interval, and of the time that syncs take
     Buffered,
     /// The death of the process
     Process,
@@ -26,8 +26,8 @@ pub(crate) struct Durable {
     /// What a write survives; by default the most that the medium gives
     #[arg(long, value_enum, value_name = "LEVEL")]
     durability: Option<Level>,
-    /// With durability 'buffered' on a journal: the longest that a write stays where loss of power takes it, in milliseconds; by
-    /// default 100
+    /// With durability 'buffered' on a journal: how long after a write a sync begins, at most, unless others are still running, in
+    /// milliseconds; by default 100
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=60_000))]
     sync_interval: Option<u64>,
 }

@@ -56,7 +56,7 @@ impl Store {
     /// at the store's own level wait for them if that is higher.
     ///
     /// On a medium that gives more for nothing (DAX, tmpfs) a lower level makes no difference. On a journal `power` is a write
-    /// that the disk has synced, with all that came before it; `buffered` one that the kernel has, and that is synced
+    /// that the disk has synced, with all that came before it; `buffered` one that the kernel has, and whose sync begins
     /// within [`crate::Options::sync_interval`]; `process` one that the kernel has, synced when somebody asks for more.
     ///
     /// ```

@@ -14,8 +14,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::{Engine, HiKv, HostDram, hikv::Parameters};
-use heap::{Found, Region};
-use journal::{Acknowledger, Journaled, OsFile};
+use heap::salvage::Head;
+use heap::{FEATURE_JOURNAL, Found, Region};
+use journal::{Acknowledger, JournalError, Journaled, OsFile};
 use pmem::{Durability, Latency, Medium, PersistCounts, Probed, arch};
 use pmem_os::{MapOptions, Mapped, StoreLock, sync_dir};
 use uuid::Uuid;
@@ -129,7 +130,18 @@ pub(crate) struct Damaged {
     pub(crate) medium: DamagedMedium,
     /// The file or device.
     pub(crate) file: PathBuf,
+    /// What is missing of the journal.
+    pub(crate) missing: Vec<Missing>,
     pub(crate) _lock: Option<StoreLock>,
+}
+
+/// What a journal lacks, and with it the store.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Missing {
+    /// The journal.
+    pub path: PathBuf,
+    /// Where, and what.
+    pub what: String,
 }
 
 /// Its region.
@@ -148,7 +160,7 @@ pub(crate) fn open_damaged(path: &Path) -> Result<Damaged, OpenError> {
     if found.file_type().is_char_device() {
         let lock = Some(lock(path, path, &options)?);
         let medium = DamagedMedium::Mapped(Mapped::open_device(path, map_options(&options))?);
-        return Ok(Damaged { medium, file: path.to_owned(), _lock: lock });
+        return Ok(Damaged { medium, file: path.to_owned(), missing: Vec::new(), _lock: lock });
     }
     if !found.is_dir() {
         return Err(OpenError::NotADirectory { path: path.to_owned() });
@@ -158,12 +170,33 @@ pub(crate) fn open_damaged(path: &Path) -> Result<Damaged, OpenError> {
         return Err(OpenError::Missing { path: path.to_owned() });
     }
     let lock = lock_file.exists().then(|| lock(&lock_file, path, &options)).transpose()?;
-    let medium = if journal_files::is_there(path)? {
-        DamagedMedium::Journaled(journal_files::open_medium(path, Naming::Store, &options, &|_| {})?)
-    } else {
-        DamagedMedium::Mapped(Mapped::open(&file, map_options(&options))?)
-    };
-    Ok(Damaged { medium, file, _lock: lock })
+    let (medium, missing) = damaged_medium(path, &file, &options)?;
+    Ok(Damaged { medium, file, missing, _lock: lock })
+}
+
+/// With whatever is whole of the journal, if it is the store's; the base alone where nothing is.
+fn damaged_medium(dir: &Path, file: &Path, options: &Options) -> Result<(DamagedMedium, Vec<Missing>), OpenError> {
+    let log = dir.join(journal_files::LOG_NAME);
+    let missing = |what: &str| vec![Missing { path: log.clone(), what: what.into() }];
+    let base = Mapped::open(file, map_options(options))?;
+    let head = Head::read(&base, &mut |_, _| ()).map_err(|error| OpenError::unusable(file)(error.into()))?;
+    if !journal_files::is_there(dir)? {
+        let is_journaled = head.superblock.is_some_and(|superblock| superblock.features & FEATURE_JOURNAL != 0);
+        let what = "it is not there: the last changes are lost, and what they replaced may be torn";
+        return Ok((DamagedMedium::Mapped(base), if is_journaled { missing(what) } else { Vec::new() }));
+    }
+    let (medium, damage) = journal_files::salvage(dir, options)?;
+    let is_foreign = head.superblock.is_some_and(|superblock| superblock.uuid != medium.identity());
+    if damage.iter().any(|error| matches!(error, JournalError::Unfinished)) {
+        let what = "no segment of it is whole: the last changes are lost, and what they replaced may be torn";
+        return Ok((DamagedMedium::Mapped(base), missing(what)));
+    }
+    if is_foreign && medium.identity() != [0; 16] {
+        let what = "it belongs to another store: the last changes are lost, and what they replaced may be torn";
+        return Ok((DamagedMedium::Mapped(base), missing(what)));
+    }
+    let told = damage.iter().map(|error| Missing { path: log.clone(), what: error.to_string() });
+    Ok((DamagedMedium::Journaled(medium), told.collect()))
 }
 
 /// Locks the store in `dir`. A copy of a store may lack the lock file: a reader makes it, too, if it can.

@@ -15,6 +15,7 @@ use engine::{Engine, HiKv, HostDram, hikv::Parameters};
 use journal::{Acknowledger, Files, JournalError, JournalOptions, Journaled, OpenProgress, OsFile, Which};
 use pmem::Durability;
 use pmem_os::{StoreLock, sync_dir};
+use uuid::Uuid;
 
 use crate::files::{Opened, REGION_NAME, UNFINISHED_NAME, remove, start, sync_new};
 use crate::stats::Identity;
@@ -82,7 +83,7 @@ fn format(base: &Path, log: &Path, parameters: &Parameters) -> Result<(), OpenEr
         base: OsFile::create(base).map_err(OpenError::io(base, "create"))?,
         log: OsFile::create(log).map_err(OpenError::io(log, "create"))?,
     };
-    let options = JournalOptions { background: false, ..JournalOptions::default() };
+    let options = JournalOptions { background: false, salt: Uuid::new_v4().as_fields().0, ..JournalOptions::default() };
     let medium = Journaled::create(files, parameters.region_bytes, parameters.uuid, options);
     let medium = medium.map_err(|error| journal_error([base, log], error))?;
     let store = HiKv::format(medium, HostDram, parameters).map_err(OpenError::unusable(base))?;
@@ -131,11 +132,23 @@ pub(crate) fn open_medium(
     progress: &Progress<'_>,
 ) -> Result<Journaled<OsFile>, OpenError> {
     let [base, log] = naming.files(dir);
-    let open = |path: &Path| OsFile::open(path, !options.read_only).map_err(OpenError::io(path, "open"));
-    let files = Files { base: open(&base)?, log: open(&log)? };
-    let name = files.base.medium_name().map_err(OpenError::io(&base, "examine"))?;
-    let medium = Journaled::open(files, journal_options(options, name), progress);
+    let (files, options) = open_files([&base, &log], options)?;
+    let medium = Journaled::open(files, options, progress);
     medium.map_err(|error| journal_error([&base, &log], error))
+}
+
+fn open_files([base, log]: [&Path; 2], options: &Options) -> Result<(Files<OsFile>, JournalOptions), OpenError> {
+    let open = |path: &Path| OsFile::open(path, !options.read_only).map_err(OpenError::io(path, "open"));
+    let files = Files { base: open(base)?, log: open(log)? };
+    let name = files.base.medium_name().map_err(OpenError::io(base, "examine"))?;
+    Ok((files, journal_options(options, name)))
+}
+
+/// A journal that may be damaged, for reading alone, and what is missing of it.
+pub(crate) fn salvage(dir: &Path, options: &Options) -> Result<(Journaled<OsFile>, Vec<JournalError>), OpenError> {
+    let [base, log] = Naming::Store.files(dir);
+    let (files, options) = open_files([&base, &log], options)?;
+    Journaled::salvage(files, options).map_err(|error| journal_error([&base, &log], error))
 }
 
 /// The error, with the file that it is about.
@@ -161,6 +174,7 @@ fn journal_options(options: &Options, name: &'static str) -> JournalOptions {
         },
         sync_interval: options.sync_interval,
         log_bytes_max: options.log_bytes_max,
+        salt: Uuid::new_v4().as_fields().0,
         name,
         background: true,
         ..JournalOptions::default()

@@ -60,7 +60,7 @@ const COMPACT_ABOVE: f64 = 1.15;
 /// Enough to keep up with any number of writers that one memory serves.
 const BACKGROUND_THREADS_MAX: usize = 8;
 
-/// What people lose who can bear to lose some: a tenth of a second.
+/// What people lose who can bear to lose some: a tenth of a second, and what comes while the disk syncs.
 const SYNC_INTERVAL: Duration = Duration::from_millis(100);
 /// About a second of replay.
 const LOG_BYTES_MAX: u64 = 256 << 20;
@@ -188,8 +188,8 @@ impl Options {
         Options { durability: Some(durability), ..self }
     }
 
-    /// With durability `buffered`: the longest that an acknowledged write stays where loss of power takes it (default:
-    /// 100 ms).
+    /// With durability `buffered`: how long after a write a sync of the log begins, at most, unless others are still running
+    /// (default: 100 ms). Loss of power takes the writes of that interval, and of the time that the disk needs for a sync.
     #[must_use]
     pub fn sync_interval(self, sync_interval: Duration) -> Options {
         Options { sync_interval, ..self }

@@ -18,6 +18,7 @@ use pmem_os::sync_dir;
 
 pub use engine::hikv::salvage::{Finding, Weight};
 
+pub use crate::files::Missing;
 use crate::files::{self, DamagedMedium};
 use crate::{OpenError, Options, Store, copy_mark};
 
@@ -37,6 +38,9 @@ pub struct RepairProgress {
 pub enum RepairEvent {
     /// Something is not as it should be.
     Found(Finding),
+    /// Something of the journal is lost. What its checksums prove is salvaged, what came behind it too; of the items that it
+    /// changed the store has an older state, or none.
+    Missing(Missing),
     /// How far it is.
     Progress(RepairProgress),
 }
@@ -50,7 +54,7 @@ pub struct RepairReport {
     pub mended_count: u64,
     /// What was taken or chosen on less than full evidence.
     pub doubtful_count: u64,
-    /// What is lost: entries, and runs of keys without a segment.
+    /// What is lost: entries, runs of keys without a segment, and parts of the journal.
     pub lost_count: u64,
 }
 
@@ -126,9 +130,11 @@ fn fill(
     let damaged = files::open_damaged(from).map_err(RepairError::From)?;
     let store = Options::new().ordered(false).sync_on_request(true).open(unfinished).map_err(RepairError::Into)?;
     let mut filling = Filling { store: &store, report: RepairReport::default(), watch: &mut watch, is_stopped: false };
+    let is_complete = damaged.missing.is_empty();
+    damaged.missing.into_iter().for_each(|missing| filling.lost_of_journal(missing));
     let outcome = match &damaged.medium {
-        DamagedMedium::Mapped(medium) => salvage(medium, &mut filling),
-        DamagedMedium::Journaled(medium) => salvage(medium, &mut filling),
+        DamagedMedium::Mapped(medium) => salvage(medium, is_complete, &mut filling),
+        DamagedMedium::Journaled(medium) => salvage(medium, is_complete, &mut filling),
     };
     let report = filling.report;
     outcome.map_err(|error| match error {
@@ -171,6 +177,13 @@ struct Filling<'a> {
     report: RepairReport,
     watch: &'a mut dyn FnMut(RepairEvent) -> ControlFlow<()>,
     is_stopped: bool,
+}
+
+impl Filling<'_> {
+    fn lost_of_journal(&mut self, missing: Missing) {
+        self.report.lost_count += 1;
+        self.is_stopped |= (self.watch)(RepairEvent::Missing(missing)).is_break();
+    }
 }
 
 impl Sink for Filling<'_> {

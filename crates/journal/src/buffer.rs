@@ -57,6 +57,11 @@ impl Buffer {
         self.region_bytes = region_bytes;
     }
 
+    /// An entry that changes nothing, so that there is a frame.
+    fn push_nothing(&mut self) {
+        self.push_growth(self.region_bytes);
+    }
+
     pub(crate) fn push_word(&mut self, at: Offset, word: u64) {
         self.push(at, 8, |frame| frame.extend(word.to_ne_bytes()));
     }
@@ -80,6 +85,18 @@ impl<F: File> Journal<F> {
             drop(buffer);
             if has_spare { self.write_out(self.to_be_synced()).map(drop) } else { self.await_spare() }.ok()?;
         }
+    }
+}
+
+impl<F: File> Journal<F> {
+    /// Has a frame follow what was appended so far, and so its mark. Where the log was before, and is then. Never waits for room:
+    /// there is some for the few that a checkpoint wants while nobody else may append.
+    pub(crate) fn append_mark(&self) -> (u64, u64) {
+        let buffer = self.buffer.lock();
+        let before = self.appended.load(Ordering::Relaxed);
+        let mut append = Append { journal: self, before_bytes: buffer.frame.len(), buffer };
+        append.buffer.push_nothing();
+        (before, append.position())
     }
 }
 

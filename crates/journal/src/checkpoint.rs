@@ -3,7 +3,8 @@
 //! # Steps
 //! 1. The marks of dirty pages are taken. Whatever sealed segments have lies in these pages.
 //! 2. Some of the pages are copied from memory, word by word, as they are: with whatever was stored since.
-//! 3. The log is synced up to where it was when they were copied. *Crash:* as before.
+//! 3. The log is synced up to where it was when they were copied, and again with a frame that says so (`scan`): if the base is
+//!    ahead of a frame, damage to that frame is told from the log's end. *Crash:* as before.
 //! 4. They are written to the base. *Crash:* the base has any part of them. Replay begins at the oldest of these segments or
 //!    before, and does not end before all that the copies show; so every word that they show too early is set to what it was,
 //!    and then to what it became. A word that was stored and not flushed may be there, as on memory that is persistent itself.
@@ -98,13 +99,13 @@ impl<F: File> Journal<F> {
         copies.clear();
         runs.iter().try_for_each(|run| self.copy_live(run, copies))?;
         if !self.base.breaks(Canary::LivePageInBase) {
-            self.wait_synced(self.appended_by_now())?;
+            self.wait_proved(self.appended_by_now())?;
         }
         self.write_copies(runs, copies).map_err(|error| self.poison(&error))
     }
 
     /// Up to where there are entries of anything that this thread has seen published: whoever was about to append has done it.
-    fn appended_by_now(&self) -> u64 {
+    pub(crate) fn appended_by_now(&self) -> u64 {
         let _buffer = self.buffer.lock();
         self.appended.load(Ordering::Relaxed)
     }

@@ -8,8 +8,10 @@ use pmem::{Canary, MediumError};
 
 use crate::File;
 use crate::error::{JournalError, Which};
+use crate::frame::{Seal, mark_frame};
 use crate::journal::Journal;
-use crate::journaled::PAGE_BYTES;
+use crate::journaled::{PAGE_BYTES, SEGMENT_COUNT};
+use crate::layout::FRAMES_START_BYTES;
 use crate::recover::rewrite_tail;
 
 /// What is read and written in one call.
@@ -21,6 +23,7 @@ impl<F: File> Journal<F> {
         self.settle_tail().map_err(JournalError::medium(Which::Log, "settle the end of"))?;
         self.settle_base().map_err(JournalError::medium(Which::Base, "settle the replayed pages of"))?;
         self.keep_spare().map_err(JournalError::medium(Which::Log, "lengthen"))?;
+        self.mark_tail().map_err(JournalError::medium(Which::Log, "mark the end of"))?;
         self.free_segment().map_err(JournalError::medium(Which::Base, "apply the log to"))?;
         self.begin_segment(&mut self.writer.lock()).map_err(JournalError::medium(Which::Log, "go on in"))
     }
@@ -61,22 +64,56 @@ impl<F: File> Journal<F> {
         if has_spare { Ok(()) } else { self.checkpoint().map(drop) }
     }
 
+    /// Writes a frame of nothing but a mark behind the newest segment's, which are durable; not to one of version 1. Where a
+    /// segment is free its header is going to say as much, before the base is ahead of the log's last frame.
+    fn mark_tail(&self) -> Result<(), MediumError> {
+        let has_spare = self.has_spare.load(Ordering::Relaxed);
+        if has_spare { Ok(()) } else { self.write_mark().map_err(|error| self.poison(&error)) }
+    }
+
+    fn write_mark(&self) -> io::Result<()> {
+        let (mut writer, mut slots) = (self.writer.lock(), self.slots.lock());
+        let newest = slots.sealed.back_mut().expect("an opened log has a segment");
+        let mark = writer.sequence;
+        let frame = mark_frame(writer.region_bytes, Seal { sequence: mark, tag: writer.tag, mark });
+        let end_bytes = newest.end_bytes + frame.len() as u64;
+        if writer.tag == 0 || end_bytes > self.options.segment_bytes {
+            return Ok(());
+        }
+        self.log.write_at(&frame, newest.slot * self.options.segment_bytes + newest.end_bytes)?;
+        self.log.sync()?;
+        newest.end_bytes = end_bytes;
+        writer.sequence += 1;
+        Ok(())
+    }
+
     /// Everything durable, the base up to date, and a log that needs no replay.
     pub(crate) fn shut(&self) -> Result<(), MediumError> {
-        let end = self.write_out(self.to_be_synced())?;
-        {
-            let writer = self.writer.lock();
-            let is_empty = writer.sequence == writer.first_sequence && self.slots.lock().sealed.is_empty();
-            if is_empty {
-                return Ok(());
-            }
-            self.seal(&writer)?;
+        let is_empty = self.writer.lock().at_bytes == FRAMES_START_BYTES && self.slots.lock().sealed.is_empty();
+        let end = self.appended_by_now();
+        if is_empty && self.is_synced(end) {
+            return Ok(());
         }
-        self.synced.fetch_max(end, Ordering::Release);
+        // Before the segment is sealed: the checkpoint has nothing to append to it then.
+        self.wait_proved(end)?;
+        self.seal(&self.writer.lock())?;
         self.checkpoint()?;
+        self.slots.lock().use_first();
         self.begin_segment(&mut self.writer.lock())?;
         self.punch_discarded();
+        self.shorten_log();
         Ok(())
+    }
+
+    /// The newest header says that nothing behind its segment counts. *Crash:* the file is as long as before, or shorter. Who cannot
+    /// cut it leaves it.
+    fn shorten_log(&self) {
+        let (writer, mut slots) = (self.writer.lock(), self.slots.lock());
+        let count = SEGMENT_COUNT.max(writer.slot + 1);
+        if count < slots.count && self.log.truncate(count * self.options.segment_bytes).is_ok() {
+            slots.cut(count);
+            self.note_spare(&slots);
+        }
     }
 }
 

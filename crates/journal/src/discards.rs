@@ -4,6 +4,9 @@
 //! discard may still be replayed, and written there. So each discard keeps the position of the log's end, and is carried out
 //! when the newest header, which is durable, has replay begin behind it. Until then a crash leaves the space taken.
 //!
+//! Nothing else bounds it: a header that is durable needs no entry before its position, whenever the punch comes and whatever was
+//! recycled meanwhile. So whether a checkpoint recycles its segments first or gives space back first makes no difference.
+//!
 //! Taking space again strikes the pages off the list, and asks the file system for what they lack. Both happen under the
 //! list's lock, as does the punching.
 

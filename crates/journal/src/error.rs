@@ -32,6 +32,15 @@ pub enum JournalError {
         /// What is wrong there.
         what: &'static str,
     },
+    /// Frames are missing that were durable.
+    Gap {
+        /// Where the first of them began, in the log file.
+        at_bytes: u64,
+        /// Its number.
+        sequence: u64,
+        /// How many whole frames come after it.
+        frames_behind: u64,
+    },
     /// The base is shorter than the region.
     Truncated {
         /// The base's length.
@@ -106,10 +115,21 @@ impl fmt::Display for JournalError {
         match self {
             JournalError::Unfinished => f.write_str("the log was never finished"),
             JournalError::Version { found } => {
-                write!(f, "the journal has version {found}, and this program knows version {}", crate::layout::VERSION)
+                write!(
+                    f,
+                    "the journal has version {found}, and this program knows versions 1 to {}",
+                    crate::layout::VERSION
+                )
             }
             JournalError::Damaged { at_bytes, what } => {
                 write!(f, "the log is damaged at byte {at_bytes:#x}: {what}")
+            }
+            JournalError::Gap { at_bytes, sequence, frames_behind } => {
+                write!(
+                    f,
+                    "the log is damaged at byte {at_bytes:#x}: frame {sequence} was durable and is not whole; \
+                     whole frames behind it: {frames_behind}"
+                )
             }
             JournalError::Truncated { base_bytes, region_bytes } => {
                 write!(f, "the store has {region_bytes} bytes, of which only {base_bytes} are left")

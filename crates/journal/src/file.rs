@@ -76,11 +76,11 @@ pub trait File: Send + Sync + 'static {
         None
     }
 
-    /// Cuts the file to no length.
+    /// Cuts the file to this length.
     ///
     /// # Errors
     /// The operating system's.
-    fn truncate(&self) -> io::Result<()>;
+    fn truncate(&self, to_bytes: u64) -> io::Result<()>;
 
     /// Makes what was written before, and the length, durable. Of several at once each is told of a failure.
     ///

@@ -3,9 +3,9 @@
 //! ```text
 //!        0 ┌───────────────┬───────────────┬───────────────────────────────┐
 //!          │ crc32c      4 │ entry bytes 4 │ sequence                    8 │
-//!       16 ├───────────────┴───────────────┼───────────────────────────────┘
-//!          │ segment's ordinal           8 │  entries, one after the other
-//!       24 └───────────────────────────────┘
+//!       16 ├───────────────┴───────────────┼───────────────────────────────┤
+//!          │ tag                         8 │ mark                        8 │  entries, one after the other
+//!       32 └───────────────────────────────┴───────────────────────────────┘
 //!
 //!          entry:
 //!        0 ┌───────────────────────────────┬──────────────────────────────
@@ -13,15 +13,23 @@
 //!        8 └───────────────────────────────┴──────────────────────────────
 //! ```
 //!
+//! The mark says what the frame's writer knew: all frames before that number were durable. So where one of them is not whole it
+//! is damaged; one at or behind every mark may as well have been on its way when a crash came (`scan`). In version 1 there is
+//! no mark, and entries begin at byte 24.
+//!
 //! An entry of no bytes says that the region has the length that its offset states; the base is durably as long. The checksum
 //! covers everything behind it. Numbers are little-endian.
 
 use pmem::{Canary, Checksum, Offset};
 
 use crate::File;
+use crate::segment::{Header, MARKS_VERSION};
 
 /// Bytes before a frame's entries.
-pub const FRAME_HEADER_BYTES: usize = 24;
+pub const FRAME_HEADER_BYTES: usize = 32;
+
+/// The same in version 1.
+const UNMARKED_HEADER_BYTES: usize = 24;
 
 /// Bytes before an entry's own.
 pub const ENTRY_HEADER_BYTES: usize = 8;
@@ -31,21 +39,33 @@ const OFFSET_BITS: u32 = 48;
 /// The most that the length of an entry can say, in whole words.
 pub(crate) const ENTRY_BYTES_MAX: usize = u16::MAX as usize & !7;
 
-/// Which frame: its number, and that of the segment it was written to.
+/// What a frame's header says, but for its length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct FrameNumber {
+pub(crate) struct Seal {
     pub(crate) sequence: u64,
-    pub(crate) ordinal: u64,
+    /// That of the segment it is written to.
+    pub(crate) tag: u64,
+    /// The number before which all frames are durable.
+    pub(crate) mark: u64,
 }
 
 /// Fills in the header of `frame`, whose first [`FRAME_HEADER_BYTES`] are free for it.
-pub(crate) fn seal_frame(frame: &mut [u8], number: FrameNumber) {
+pub(crate) fn seal_frame(frame: &mut [u8], seal: Seal) {
     let entry_bytes = (frame.len() - FRAME_HEADER_BYTES) as u32;
     frame[4..8].copy_from_slice(&entry_bytes.to_le_bytes());
-    frame[8..16].copy_from_slice(&number.sequence.to_le_bytes());
-    frame[16..24].copy_from_slice(&number.ordinal.to_le_bytes());
+    frame[8..16].copy_from_slice(&seal.sequence.to_le_bytes());
+    frame[16..24].copy_from_slice(&seal.tag.to_le_bytes());
+    frame[24..32].copy_from_slice(&seal.mark.to_le_bytes());
     let checksum = checksum(frame);
     frame[..4].copy_from_slice(&checksum.to_le_bytes());
+}
+
+/// A frame that changes nothing of a region of so many bytes: for its mark.
+pub(crate) fn mark_frame(region_bytes: u64, seal: Seal) -> Vec<u8> {
+    let mut frame = vec![0; FRAME_HEADER_BYTES];
+    push_entry_head(&mut frame, Offset(region_bytes), 0);
+    seal_frame(&mut frame, seal);
+    frame
 }
 
 fn checksum(frame: &[u8]) -> u32 {
@@ -57,23 +77,73 @@ fn checksum(frame: &[u8]) -> u32 {
 pub(crate) struct Demands {
     pub(crate) number: bool,
     pub(crate) checksum: bool,
+    pub(crate) marks: bool,
 }
 
 impl Demands {
     /// What is demanded of the frames in `log`.
     pub(crate) fn on<F: File>(log: &F) -> Demands {
-        Demands { number: !log.breaks(Canary::OldRecordsReplayed), checksum: !log.breaks(Canary::TornRecordAccepted) }
+        Demands {
+            number: !log.breaks(Canary::OldRecordsReplayed),
+            checksum: !log.breaks(Canary::TornRecordAccepted),
+            marks: !log.breaks(Canary::CutTakenForEnd),
+        }
     }
 }
 
-/// The frame at the start of `bytes`, header included, if it is whole and has this number.
-pub(crate) fn frame_at(bytes: &[u8], number: FrameNumber, demands: Demands) -> Option<&[u8]> {
-    let entry_bytes = u32_at(bytes, 4)? as usize;
-    let frame = bytes.get(..FRAME_HEADER_BYTES.checked_add(entry_bytes)?)?;
-    let found = FrameNumber { sequence: u64_at(frame, 8)?, ordinal: u64_at(frame, 16)? };
-    let is_number = found == number || !demands.number;
-    let is_whole = u32_at(frame, 0)? == checksum(frame) || !demands.checksum;
-    (entry_bytes > 0 && is_number && is_whole).then_some(frame)
+/// A whole frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Frame<'a> {
+    pub(crate) sequence: u64,
+    pub(crate) mark: u64,
+    pub(crate) len_bytes: usize,
+    pub(crate) entries: &'a [u8],
+}
+
+/// How the frames of a segment look.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frames {
+    is_marked: bool,
+    tag: u64,
+    demands: Demands,
+}
+
+impl Frames {
+    /// Those of the segment that has this header.
+    pub(crate) fn of(header: &Header, demands: Demands) -> Frames {
+        Frames { is_marked: header.version >= MARKS_VERSION, tag: header.tag(), demands }
+    }
+
+    /// The frame at the start of `bytes` if it is whole, and has this number.
+    pub(crate) fn numbered<'a>(&self, bytes: &'a [u8], sequence: u64) -> Option<Frame<'a>> {
+        self.whole(bytes, |found| found == sequence)
+    }
+
+    /// The frame at the start of `bytes` if it is whole, and has this number or a greater one.
+    pub(crate) fn numbered_from<'a>(&self, bytes: &'a [u8], sequence: u64) -> Option<Frame<'a>> {
+        self.whole(bytes, |found| found >= sequence)
+    }
+
+    fn whole<'a>(&self, bytes: &'a [u8], is_number: impl Fn(u64) -> bool) -> Option<Frame<'a>> {
+        let header_bytes = if self.is_marked { FRAME_HEADER_BYTES } else { UNMARKED_HEADER_BYTES };
+        let (sequence, tag) = (u64_at(bytes, 8)?, u64_at(bytes, 16)?);
+        if self.demands.number && !(tag == self.tag && is_number(sequence)) {
+            return None;
+        }
+        let entry_bytes = u32_at(bytes, 4)? as usize;
+        let frame = bytes.get(..header_bytes.checked_add(entry_bytes)?)?;
+        let is_whole = u32_at(frame, 0)? == checksum(frame) || !self.demands.checksum;
+        let mark = if self.is_marked { u64_at(frame, 24)? } else { 0 };
+        let whole = Frame { sequence, mark, len_bytes: frame.len(), entries: &frame[header_bytes..] };
+        (entry_bytes > 0 && is_whole).then_some(whole)
+    }
+}
+
+/// Number and tag of the frame at the start of `bytes` if it is whole, whosever it is, and has a mark.
+pub(crate) fn any_frame(bytes: &[u8]) -> Option<(u64, u64)> {
+    let (sequence, tag) = (u64_at(bytes, 8)?, u64_at(bytes, 16)?);
+    let frames = Frames { is_marked: true, tag, demands: Demands { number: true, checksum: true, marks: true } };
+    frames.numbered(bytes, sequence).map(|_| (sequence, tag))
 }
 
 /// Appends the head of an entry of `len_bytes` at `at`.
@@ -87,9 +157,8 @@ pub(crate) fn pad(into: &mut Vec<u8>) {
     into.resize(into.len().next_multiple_of(8), 0);
 }
 
-/// The entries of a frame, as offsets and bytes; `None` in place of one that does not fit.
-pub(crate) fn entries(frame: &[u8]) -> impl Iterator<Item = Option<(u64, &[u8])>> {
-    let mut rest = &frame[FRAME_HEADER_BYTES..];
+/// Entries that follow one another, as offsets and bytes; `None` in place of one that does not fit.
+pub(crate) fn entries(mut rest: &[u8]) -> impl Iterator<Item = Option<(u64, &[u8])>> {
     std::iter::from_fn(move || {
         let head = u64_at(rest, 0)?;
         let (offset, len) = (head & ((1 << OFFSET_BITS) - 1), (head >> OFFSET_BITS) as usize);
@@ -111,8 +180,9 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const ALL: Demands = Demands { number: true, checksum: true };
-    const NUMBER: FrameNumber = FrameNumber { sequence: 7, ordinal: 3 };
+    const ALL: Demands = Demands { number: true, checksum: true, marks: true };
+    const SEAL: Seal = Seal { sequence: 7, tag: 3, mark: 5 };
+    const FRAMES: Frames = Frames { is_marked: true, tag: 3, demands: ALL };
 
     fn frame() -> Vec<u8> {
         let mut frame = vec![0; FRAME_HEADER_BYTES];
@@ -121,7 +191,7 @@ mod tests {
             frame.extend(bytes);
             pad(&mut frame);
         }
-        seal_frame(&mut frame, NUMBER);
+        seal_frame(&mut frame, SEAL);
         frame
     }
 
@@ -130,10 +200,11 @@ mod tests {
         let mut bytes = frame();
         let len = bytes.len();
         bytes.extend([9; 40]);
-        let found = frame_at(&bytes, NUMBER, ALL).unwrap();
-        assert_eq!(found.len(), len);
-        let read: Vec<_> = entries(found).map(Option::unwrap).collect();
+        let found = FRAMES.numbered(&bytes, 7).unwrap();
+        assert_eq!((found.len_bytes, found.sequence, found.mark), (len, 7, 5));
+        let read: Vec<_> = entries(found.entries).map(Option::unwrap).collect();
         assert_eq!(read, [(5, &b"abc"[..]), (64, b"12345678"), (1 << 40, b"")]);
+        assert_eq!(any_frame(&bytes), Some((7, 3)));
     }
 
     #[test]
@@ -142,18 +213,32 @@ mod tests {
         for bit in 0..sound.len() * 8 {
             let mut bytes = sound.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(frame_at(&bytes, NUMBER, ALL), None, "bit {bit}");
+            assert_eq!((FRAMES.numbered(&bytes, 7), any_frame(&bytes)), (None, None), "bit {bit}");
         }
         for len in 0..sound.len() {
-            assert_eq!(frame_at(&sound[..len], NUMBER, ALL), None, "cut to {len}");
+            assert_eq!(FRAMES.numbered(&sound[..len], 7), None, "cut to {len}");
         }
     }
 
     #[test]
     fn a_frame_of_another_number_is_none() {
-        for number in [FrameNumber { sequence: 8, ..NUMBER }, FrameNumber { ordinal: 2, ..NUMBER }] {
-            assert_eq!(frame_at(&frame(), number, ALL), None);
-        }
-        assert_eq!(frame_at(&[0; 64], FrameNumber { sequence: 0, ordinal: 0 }, ALL), None);
+        assert_eq!(FRAMES.numbered(&frame(), 8), None);
+        assert_eq!(Frames { tag: 2, ..FRAMES }.numbered(&frame(), 7), None);
+        assert_eq!(FRAMES.numbered_from(&frame(), 6).map(|frame| frame.sequence), Some(7));
+        assert_eq!(FRAMES.numbered_from(&frame(), 8), None);
+        assert_eq!(Frames { tag: 0, ..FRAMES }.numbered(&[0; 64], 0), None);
+    }
+
+    #[test]
+    fn frames_of_version_1_have_no_mark() {
+        let mut frame = [[0; UNMARKED_HEADER_BYTES].to_vec(), 9u64.to_le_bytes().to_vec()].concat();
+        frame[4..8].copy_from_slice(&8u32.to_le_bytes());
+        frame[8..16].copy_from_slice(&7u64.to_le_bytes());
+        frame[16..24].copy_from_slice(&3u64.to_le_bytes());
+        let checksum = checksum(&frame);
+        frame[..4].copy_from_slice(&checksum.to_le_bytes());
+        let found = Frames { is_marked: false, ..FRAMES }.numbered(&frame, 7).unwrap();
+        assert_eq!((found.mark, found.len_bytes, found.entries), (0, frame.len(), &9u64.to_le_bytes()[..]));
+        assert_eq!(FRAMES.numbered(&frame, 7), None);
     }
 }

@@ -16,7 +16,7 @@ use crate::published::Published;
 use crate::region::Region;
 use crate::slots::Slots;
 use crate::turns::Turns;
-use crate::writer::Writer;
+use crate::writer::{Writer, Written};
 use crate::{File, JournalOptions, Opening};
 
 /// The position of what the log has not taken in.
@@ -49,6 +49,10 @@ pub(crate) struct Journal<F> {
     pub(crate) turns: Turns,
     /// Up to where entries are durable.
     pub(crate) synced: AtomicU64,
+    /// All frames before this number are durable.
+    pub(crate) mark: AtomicU64,
+    /// Up to where a frame that is durable itself says that entries are.
+    pub(crate) proved: AtomicU64,
     /// Up to where somebody went on without waiting, at most.
     pub(crate) deferred: AtomicU64,
     /// Where words were published that may not be durable.
@@ -93,6 +97,8 @@ impl<F: File> Journal<F> {
             options,
             identity: log.identity,
             opening,
+            mark: AtomicU64::new(0),
+            proved: AtomicU64::new(FIRST_POSITION),
             buffer: Mutex::new(Buffer::new(log.writer.region_bytes, dirty)),
             appended: AtomicU64::new(FIRST_POSITION),
             writer: Mutex::new(log.writer),
@@ -174,6 +180,12 @@ impl<F: File> Journal<F> {
         let synced = file.sync();
         let synced = if file.breaks(Canary::SyncRetried) { synced.or_else(|_| file.sync()) } else { synced };
         synced.map_err(|error| self.poison(&error))
+    }
+
+    /// All of it was synced after it was written.
+    pub(crate) fn note_synced(&self, written: Written) {
+        self.mark.fetch_max(written.next, Ordering::Release);
+        self.synced.fetch_max(written.end, Ordering::Release);
     }
 
     pub(crate) fn note_written(&self, bytes: usize) {

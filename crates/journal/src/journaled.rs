@@ -14,10 +14,10 @@ use crate::error::{JournalError, Which};
 use crate::journal::{FIRST_POSITION, Journal};
 use crate::layout::FRAMES_START_BYTES;
 use crate::loading::Loading;
-use crate::recover::{self, Log};
-use crate::redo::Redo;
+use crate::recover::{self, Log, Recovered};
+use crate::redo::{Redo, Replayed};
 use crate::region::Region;
-use crate::segment::Header;
+use crate::segment::{Header, VERSION};
 use crate::slots::Slots;
 use crate::threads::Threads;
 use crate::writer::{Writer, is_full, write_header, write_zeros};
@@ -26,8 +26,8 @@ use crate::{Acknowledger, File, JournalOptions, Opening};
 /// The unit of a region's length: a page of every processor that hikv runs on.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
-/// A new journal's log: one segment is written while the other waits for its checkpoint.
-const SEGMENT_COUNT: u64 = 2;
+/// A new journal's log, and one that was closed: one segment is written while the other waits for its checkpoint.
+pub(crate) const SEGMENT_COUNT: u64 = 2;
 
 /// The two files of a journal.
 #[derive(Debug)]
@@ -73,17 +73,19 @@ impl<F: File> Journaled<F> {
         options.check()?;
         let Files { base, log } = &files;
         let len_bytes = region_bytes.max(1).next_multiple_of(PAGE_BYTES);
-        log.truncate().and_then(|()| log.sync()).map_err(JournalError::io(Which::Log, "empty"))?;
-        base.truncate().map_err(JournalError::io(Which::Base, "empty"))?;
+        log.truncate(0).and_then(|()| log.sync()).map_err(JournalError::io(Which::Log, "empty"))?;
+        base.truncate(0).map_err(JournalError::io(Which::Base, "empty"))?;
         base.allocate(0..len_bytes).and_then(|()| base.sync()).map_err(JournalError::io(Which::Base, "allocate"))?;
         let slots = Slots { count: SEGMENT_COUNT, free: vec![1], recycled: FIRST_POSITION, ..Slots::default() };
         let header = Header {
+            version: VERSION,
             segment_bytes: options.segment_bytes as u32,
             identity,
             ordinal: 1,
             first_sequence: 1,
             oldest: 1,
             region_bytes: len_bytes,
+            salt: options.salt,
         };
         (0..SEGMENT_COUNT)
             .try_for_each(|slot| write_zeros(log, slot, options.segment_bytes))
@@ -93,7 +95,7 @@ impl<F: File> Journaled<F> {
             .map_err(JournalError::io(Which::Log, "write"))?;
         let writer = Writer {
             ordinal: 1,
-            first_sequence: 1,
+            tag: header.tag(),
             sequence: 1,
             at_bytes: FRAMES_START_BYTES,
             region_bytes: len_bytes,
@@ -110,17 +112,51 @@ impl<F: File> Journaled<F> {
     /// Opens a journal: reads its log. The base is read when it is needed, and by [`Acknowledger::load_rest`].
     ///
     /// # Errors
-    /// See [`JournalError`]; the files hold what they held.
+    /// See [`JournalError`]; the files hold what they held. A damaged log is not opened: see [`Journaled::salvage`].
     pub fn open(
         files: Files<F>,
         options: JournalOptions,
         progress: &(dyn Fn(OpenProgress) + Sync),
     ) -> Result<Journaled<F>, JournalError> {
         options.check()?;
-        let base_bytes = files.base.len().map_err(JournalError::io(Which::Base, "examine"))?;
         let start = Instant::now();
         let mut replaying = |done, total| progress(OpenProgress::Replaying { done, total });
-        let (log, replayed) = recover::replay(&files.log, &options, &mut replaying)?;
+        let Recovered { log, replayed, damage } = recover::replay(&files.log, &options, &mut replaying)?;
+        match damage.into_iter().next() {
+            Some(first) => Err(first),
+            None => Journaled::open_recovered(files, log, replayed, options, start),
+        }
+    }
+
+    /// Opens, for reading, what is left of a journal that [`Journaled::open`] refuses: the base, and all frames that are whole,
+    /// applied to it in memory. What is missing of the log, besides.
+    ///
+    /// # Errors
+    /// If the files cannot be read, the journal is a newer program's, or the base is shorter than what the log has for it.
+    pub fn salvage(
+        files: Files<F>,
+        options: JournalOptions,
+    ) -> Result<(Journaled<F>, Vec<JournalError>), JournalError> {
+        let options = JournalOptions { writable: false, ..options };
+        options.check()?;
+        let start = Instant::now();
+        let Recovered { mut log, replayed, damage } = recover::replay(&files.log, &options, &mut |_, _| ())?;
+        if !damage.is_empty() {
+            // What is missing may have said that the region got longer.
+            let base_bytes = files.base.len().map_err(JournalError::io(Which::Base, "examine"))?;
+            log.writer.region_bytes = log.writer.region_bytes.max(base_bytes - base_bytes % PAGE_BYTES);
+        }
+        Ok((Journaled::open_recovered(files, log, replayed, options, start)?, damage))
+    }
+
+    fn open_recovered(
+        files: Files<F>,
+        log: Log,
+        replayed: Replayed,
+        options: JournalOptions,
+        start: Instant,
+    ) -> Result<Journaled<F>, JournalError> {
+        let base_bytes = files.base.len().map_err(JournalError::io(Which::Base, "examine"))?;
         let region_bytes = log.writer.region_bytes;
         if base_bytes < region_bytes {
             return Err(JournalError::Truncated { base_bytes, region_bytes });

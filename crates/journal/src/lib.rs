@@ -51,6 +51,7 @@ mod receipt;
 mod recover;
 mod redo;
 mod region;
+mod scan;
 mod segment;
 mod slots;
 mod tail;

@@ -67,6 +67,12 @@ impl Requests {
         }
     }
 
+    /// Whether a sync is due at some moment.
+    #[cfg(test)]
+    pub(crate) fn is_any_due(&self) -> bool {
+        self.state.lock().due_at.is_some()
+    }
+
     /// A sync, as soon as can be.
     pub(crate) fn now(&self) {
         self.state.lock().is_now = true;

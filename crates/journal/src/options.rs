@@ -20,7 +20,7 @@ pub struct JournalOptions {
     pub huge_pages: bool,
     /// What an acknowledged write survives.
     pub level: Durability,
-    /// With [`Durability::Buffered`]: the longest that a write stays unsynced.
+    /// With [`Durability::Buffered`]: how long after a write a sync begins, at most, unless as many as there are lanes still run.
     pub sync_interval: Duration,
     /// The most that the log may have, which bounds replay.
     pub log_bytes_max: u64,
@@ -28,6 +28,9 @@ pub struct JournalOptions {
     pub segment_bytes: u64,
     /// What of the base is read into memory at once when somebody needs a part of it: whole pages, a power of two.
     pub block_bytes: u64,
+    /// Bits that nobody can know who stores values, so that no value passes for a frame where a log is damaged: random ones, for
+    /// each opening.
+    pub salt: u32,
     /// What the files lie on, for stats.
     pub name: &'static str,
     /// Threads that checkpoint and sync in the background, and read the base. Without them writers do, when the log is full, and
@@ -48,6 +51,7 @@ impl Default for JournalOptions {
             log_bytes_max: 256 << 20,
             segment_bytes: 4 << 20,
             block_bytes: 64 << 10,
+            salt: 0,
             name: "journal",
             background: true,
         }
@@ -56,6 +60,10 @@ impl Default for JournalOptions {
 
 /// What gathers in memory before somebody has to write it: many entries a call, and soon written.
 const BUFFER_BYTES_MAX: usize = 1 << 20;
+
+/// What is kept free in a segment for frames that have nothing but a mark: a checkpoint appends two at most once nobody else
+/// may, and opening one.
+const MARKS_BYTES: usize = 4 * (FRAME_HEADER_BYTES + ENTRY_HEADER_BYTES);
 
 /// The least that holds a header and some frames.
 const SEGMENT_BYTES_MIN: u64 = 2 * FRAMES_START_BYTES;
@@ -87,9 +95,10 @@ impl JournalOptions {
         (self.segment_count_max() / 2).max(1) as usize
     }
 
-    /// The most that a frame has: half of a segment's room at most, so that little is left over at its end.
+    /// The most that a frame has: half of a segment's room at most, so that little is left over at its end, and the marks of a
+    /// checkpoint have room behind two such frames.
     pub(crate) fn frame_bytes_max(&self) -> usize {
-        BUFFER_BYTES_MAX.min((self.segment_bytes - FRAMES_START_BYTES) as usize / 2)
+        BUFFER_BYTES_MAX.min((self.segment_bytes - FRAMES_START_BYTES) as usize / 2 - MARKS_BYTES / 2)
     }
 
     /// The most that an entry holds.

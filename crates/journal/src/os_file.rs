@@ -40,7 +40,8 @@ impl OsFile {
     /// # Errors
     /// The operating system's.
     pub fn create(path: &Path) -> io::Result<OsFile> {
-        OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+        pmem_os::write_in_place(&file);
         OsFile::open(path, true)
     }
 
@@ -140,8 +141,8 @@ impl File for OsFile {
         Some(self.file.metadata().ok()?.blocks() * STAT_BLOCK_BYTES)
     }
 
-    fn truncate(&self) -> io::Result<()> {
-        self.file.set_len(0)
+    fn truncate(&self, to_bytes: u64) -> io::Result<()> {
+        self.file.set_len(to_bytes)
     }
 
     fn sync(&self) -> io::Result<()> {

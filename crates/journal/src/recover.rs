@@ -2,9 +2,10 @@
 //!
 //! # Steps
 //! 1. The headers of all slots are read. The newest says which is the oldest that counts; all from there on must be there.
+//!    A slot without a header that has frames of such a segment is damaged: a header is durable before the first frame.
 //! 2. Their frames are applied to memory, in order. In all but the newest segment each frame must be there up to the number
 //!    at which the next segment begins: they were durable before that had a header. In the newest the log ends at the first
-//!    frame that is torn or of another number. A reader stops here.
+//!    frame that is torn or of another number, unless a mark says that it was durable (`scan`). A reader stops here.
 //! 3. The newest segment's frames are written again, as they are, and synced. They may be in the cache of the operating
 //!    system alone: of a process that was killed, or whose sync failed, which the kernel then takes for written. *Crash:*
 //!    as before.
@@ -12,19 +13,23 @@
 //!    for the same reason: a checkpoint that did not end may have left words there that were stored and not flushed, and are
 //!    not in the log. Of a checkpoint that ended everything is durable; so what is not lies in these pages. *Crash:* as
 //!    before; which of those words are there was open until now.
-//! 5. A new segment begins behind the frames, so that what a torn end left is never taken for new.
+//! 5. A new segment begins behind the frames, so that what a torn end left is never taken for new. It has the present version,
+//!    whatever those before have. *Crash:* the log is as before, or has one more segment, which is empty.
 //!
 //! All segments up to the newest are sealed then, as if they had been written by this process; the checkpoint applies them.
+//!
+//! A damaged log is not opened (`docs/decisions/0025-a-log-knows-what-was-durable.md`). To salvage it, all frames that are whole
+//! are applied in their order, those behind what is missing too, and nothing is written.
 
 use std::io;
-use std::ops::Range;
 
 use crate::error::{JournalError, Which};
-use crate::frame::{Demands, FrameNumber, frame_at};
+use crate::frame::{Demands, any_frame};
 use crate::journal::FIRST_POSITION;
 use crate::layout::FRAMES_START_BYTES;
 use crate::redo::Replayed;
-use crate::segment::{HEADER_BYTES, Header, NoHeader};
+use crate::scan::{Placed, Scan};
+use crate::segment::{HEADER_BYTES, Header, MARKS_VERSION, NoHeader, VERSION};
 use crate::slots::{Sealed, Slots};
 use crate::writer::Writer;
 use crate::{File, JournalOptions};
@@ -37,98 +42,196 @@ pub(crate) struct Log {
     pub(crate) writer: Writer,
 }
 
-/// The frames of a segment, header and all, that have these numbers, up to the first that is missing.
-fn frames(segment: &[u8], ordinal: u64, sequences: Range<u64>, demands: Demands) -> impl Iterator<Item = &[u8]> {
-    let mut at = FRAMES_START_BYTES as usize;
-    sequences.map_while(move |sequence| {
-        let frame = frame_at(segment.get(at..)?, FrameNumber { sequence, ordinal }, demands)?;
-        at += frame.len();
-        Some(frame)
-    })
+/// What was found in a log: its state, its entries in order, and what is wrong.
+#[derive(Debug)]
+pub(crate) struct Recovered {
+    pub(crate) log: Log,
+    pub(crate) replayed: Replayed,
+    pub(crate) damage: Vec<JournalError>,
 }
 
 /// The segments that replay needs, oldest first.
+#[derive(Default)]
 struct Chain {
     slots: Slots,
     segments: Vec<(u64, Header)>,
+    damage: Vec<JournalError>,
 }
 
 impl Chain {
     /// Step 1.
-    fn read<F: File>(log: &F, options: &JournalOptions) -> Result<Chain, JournalError> {
-        let count = log.len().map_err(JournalError::io(Which::Log, "examine"))? / options.segment_bytes;
-        let mut headers: Vec<(u64, Header)> = Vec::new();
-        for slot in 0..count {
-            headers.extend(read_header(log, slot, options)?.map(|header| (slot, header)));
+    fn read<F: File>(source: &Source<'_, F>) -> Result<Chain, JournalError> {
+        let Source { len_bytes, segment_bytes, .. } = *source;
+        let (mut segments, mut without) = (Vec::new(), Vec::new());
+        for slot in 0..len_bytes.div_ceil(segment_bytes) {
+            match source.header(slot)? {
+                Some(header) => segments.push((slot, header)),
+                None => without.push(slot),
+            }
         }
-        headers.sort_unstable_by_key(|(_, header)| header.ordinal);
-        let newest = headers.last().ok_or(JournalError::Unfinished)?.1;
-        let (old, segments): (Vec<_>, Vec<_>) =
-            headers.into_iter().partition(|(_, header)| header.ordinal < newest.oldest);
-        drop(old);
-        let is_whole = segments.iter().zip(newest.oldest..).all(|((_, header), ordinal)| header.ordinal == ordinal)
-            && segments.len() as u64 == newest.ordinal - newest.oldest + 1;
-        if !is_whole {
-            return Err(JournalError::Damaged { at_bytes: 0, what: "a segment that replay needs has no header" });
+        let newest = segments.iter().map(|(_, header)| *header).max_by_key(|header| header.ordinal);
+        let oldest = newest.map_or(0, |newest| newest.oldest);
+        segments.retain(|(_, header)| header.ordinal >= oldest);
+        let mut damage = Vec::new();
+        for slot in without {
+            let Some(header) = source.header_of_frames(slot, newest.as_ref())? else { continue };
+            if header.ordinal >= oldest {
+                let at_bytes = slot * segment_bytes;
+                damage.push(JournalError::Damaged { at_bytes, what: "the header of a segment that has frames" });
+                segments.push((slot, header));
+            }
         }
+        segments.sort_unstable_by_key(|(_, header)| header.ordinal);
+        let Some((_, last)) = segments.last() else {
+            return Ok(Chain { damage: vec![JournalError::Unfinished], ..Chain::default() });
+        };
+        let expected = if newest.is_some() { oldest..=last.ordinal } else { segments[0].1.ordinal..=last.ordinal };
+        if !expected.eq(segments.iter().map(|(_, header)| header.ordinal)) {
+            damage.push(JournalError::Damaged { at_bytes: 0, what: "a segment that replay needs has no header" });
+        }
+        let count = len_bytes / segment_bytes;
         let is_needed = |slot: &u64| segments.iter().any(|(needed, _)| needed == slot);
+        if !len_bytes.is_multiple_of(segment_bytes) && is_needed(&count) {
+            damage.push(JournalError::Damaged { at_bytes: len_bytes, what: "the file ends within a segment" });
+        }
         let free = (0..count).rev().filter(|slot| !is_needed(slot)).collect();
-        Ok(Chain { slots: Slots { count, free, ..Slots::default() }, segments })
+        Ok(Chain { slots: Slots { count, free, ..Slots::default() }, segments, damage })
     }
 }
 
-fn read_header<F: File>(log: &F, slot: u64, options: &JournalOptions) -> Result<Option<Header>, JournalError> {
-    let at_bytes = slot * options.segment_bytes;
-    let mut bytes = [0; HEADER_BYTES];
-    log.read_at(&mut bytes, at_bytes).map_err(JournalError::io(Which::Log, "read"))?;
-    match Header::decode(&bytes) {
-        Ok(header) if u64::from(header.segment_bytes) == options.segment_bytes => Ok(Some(header)),
-        Ok(_) => Err(JournalError::Damaged { at_bytes, what: "the segment has another length" }),
-        Err(NoHeader::Version(found)) => Err(JournalError::Version { found }),
-        Err(NoHeader::None) => Ok(None),
+/// The log file, by segments. One that was not written to its end is zero there.
+struct Source<'a, F> {
+    log: &'a F,
+    len_bytes: u64,
+    segment_bytes: u64,
+}
+
+impl<F: File> Source<'_, F> {
+    fn segment(&self, slot: u64) -> Result<Vec<u8>, JournalError> {
+        let mut bytes = vec![0; self.segment_bytes as usize];
+        self.read(&mut bytes, slot * self.segment_bytes)?;
+        Ok(bytes)
+    }
+
+    fn read(&self, into: &mut [u8], at: u64) -> Result<(), JournalError> {
+        let there_bytes = self.len_bytes.saturating_sub(at).min(into.len() as u64) as usize;
+        self.log.read_at(&mut into[..there_bytes], at).map_err(JournalError::io(Which::Log, "read"))
+    }
+
+    fn header(&self, slot: u64) -> Result<Option<Header>, JournalError> {
+        let at_bytes = slot * self.segment_bytes;
+        let mut bytes = [0; HEADER_BYTES];
+        self.read(&mut bytes, at_bytes)?;
+        match Header::decode(&bytes) {
+            Ok(header) if u64::from(header.segment_bytes) == self.segment_bytes => Ok(Some(header)),
+            Ok(_) => Err(JournalError::Damaged { at_bytes, what: "the segment has another length" }),
+            Err(NoHeader::Version(found)) => Err(JournalError::Version { found }),
+            Err(NoHeader::None) => Ok(None),
+        }
+    }
+
+    /// What the header must have been of a segment whose first frame is whole.
+    fn header_of_frames(&self, slot: u64, newest: Option<&Header>) -> Result<Option<Header>, JournalError> {
+        let mut first = [0; HEADER_BYTES];
+        self.read(&mut first, slot * self.segment_bytes + FRAMES_START_BYTES)?;
+        if first == [0; HEADER_BYTES] {
+            // A slot that was never used.
+            return Ok(None);
+        }
+        let bytes = self.segment(slot)?;
+        Ok(any_frame(&bytes[FRAMES_START_BYTES as usize..]).map(|(first_sequence, tag)| Header {
+            version: VERSION,
+            segment_bytes: self.segment_bytes as u32,
+            identity: newest.map_or([0; 16], |newest| newest.identity),
+            ordinal: tag & u64::from(u32::MAX),
+            first_sequence,
+            oldest: 0,
+            region_bytes: 0,
+            salt: (tag >> u32::BITS) as u32,
+        }))
     }
 }
 
-/// Steps 1 and 2: the log's state, and its entries in order. `progress` is told of segments done, of how many.
+/// Steps 1 and 2. `progress` is told of segments done, of how many.
+///
+/// # Errors
+/// If the log cannot be read, or is another program's. Damage is no error here.
 pub(crate) fn replay<F: File>(
     log: &F,
     options: &JournalOptions,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<(Log, Replayed), JournalError> {
-    let Chain { mut slots, segments } = Chain::read(log, options)?;
-    let mut replayed = Replayed::default();
-    for (i, (slot, header)) in segments.iter().enumerate() {
+) -> Result<Recovered, JournalError> {
+    let len_bytes = log.len().map_err(JournalError::io(Which::Log, "examine"))?;
+    let source = Source { log, len_bytes, segment_bytes: options.segment_bytes };
+    let Chain { mut slots, segments, damage } = Chain::read(&source)?;
+    let mut sequence = 0;
+    let mut replay = Replay { replayed: Replayed::default(), damage, frame_count: 0 };
+    for (i, &(slot, header)) in segments.iter().enumerate() {
         progress(i as u64, segments.len() as u64);
-        let start_bytes = slot * options.segment_bytes;
-        let mut bytes = vec![0; options.segment_bytes as usize];
-        log.read_at(&mut bytes, start_bytes).map_err(JournalError::io(Which::Log, "read"))?;
-        let past = segments.get(i + 1).map_or(u64::MAX, |(_, next)| next.first_sequence);
-        let (mut sequence, mut end_bytes) = (header.first_sequence, FRAMES_START_BYTES);
-        for frame in frames(&bytes, header.ordinal, header.first_sequence..past, Demands::on(log)) {
-            if !replayed.add(frame, end_bytes) {
-                let at_bytes = start_bytes + end_bytes;
-                return Err(JournalError::Damaged { at_bytes, what: "an entry leaves its frame" });
-            }
-            sequence += 1;
-            end_bytes += frame.len() as u64;
-        }
-        if past != u64::MAX && sequence != past {
-            return Err(JournalError::Damaged {
-                at_bytes: start_bytes + end_bytes,
-                what: "a frame is missing that was durable",
-            });
-        }
-        bytes.truncate(end_bytes as usize);
-        replayed.keep(bytes);
-        let sequences = header.first_sequence..sequence;
-        let end = FIRST_POSITION;
-        slots.sealed.push_back(Sealed { slot: *slot, ordinal: header.ordinal, sequences, end_bytes, end });
+        let mut bytes = source.segment(slot)?;
+        let past = segments.get(i + 1).map(|(_, next)| next.first_sequence);
+        let scan = Scan::of(&bytes, &header, past, Demands::on(log));
+        let (next, end_bytes) = (scan.next, scan.end_bytes);
+        let kept_bytes = replay.add(&scan, slot * options.segment_bytes);
+        bytes.truncate(kept_bytes);
+        replay.replayed.keep(bytes);
+        let (end_bytes, end) = (end_bytes as u64, FIRST_POSITION);
+        slots.sealed.push_back(Sealed { slot, ordinal: header.ordinal, end_bytes, end });
+        sequence = next;
     }
-    let newest = slots.sealed.back().expect("a chain has a segment");
-    let region_bytes = segments[0].1.region_bytes.max(replayed.region_bytes);
-    let writer = Writer { ordinal: newest.ordinal, sequence: newest.sequences.end, region_bytes, ..Writer::default() };
-    let identity = segments[0].1.identity;
-    Ok((Log { identity, slots, writer }, replayed))
+    let Replay { replayed, mut damage, frame_count } = replay;
+    for error in &mut damage {
+        if let JournalError::Gap { frames_behind, .. } = error {
+            *frames_behind = frame_count - *frames_behind;
+        }
+    }
+    let newest = slots.sealed.back();
+    let region_bytes = segments.iter().map(|(_, header)| header.region_bytes).chain([replayed.region_bytes]).max();
+    let writer = Writer {
+        ordinal: newest.map_or(0, |newest| newest.ordinal),
+        tag: segments
+            .last()
+            .filter(|(_, header)| header.version >= MARKS_VERSION)
+            .map_or(0, |(_, header)| header.tag()),
+        sequence,
+        region_bytes: region_bytes.unwrap_or(0),
+        ..Writer::default()
+    };
+    let identity = segments.first().map_or([0; 16], |(_, header)| header.identity);
+    Ok(Recovered { log: Log { identity, slots, writer }, replayed, damage })
+}
+
+struct Replay {
+    replayed: Replayed,
+    /// A gap has, until the end, the number of frames before it.
+    damage: Vec<JournalError>,
+    frame_count: u64,
+}
+
+impl Replay {
+    /// Adds the frames of a segment that begins at `start_bytes`: those behind something that is missing, too, if that was
+    /// durable. Up to where they reach.
+    fn add(&mut self, scan: &Scan<'_>, start_bytes: u64) -> usize {
+        let mut end_bytes = self.add_frames(&scan.frames, start_bytes, scan.end_bytes);
+        if scan.is_damaged() {
+            let at_bytes = start_bytes + scan.end_bytes as u64;
+            self.damage.push(JournalError::Gap { at_bytes, sequence: scan.next, frames_behind: self.frame_count });
+            end_bytes = self.add_frames(&scan.behind, start_bytes, end_bytes);
+        }
+        end_bytes
+    }
+
+    fn add_frames(&mut self, frames: &[Placed<'_>], start_bytes: u64, mut end_bytes: usize) -> usize {
+        for &(at, frame) in frames {
+            end_bytes = at + frame.len_bytes;
+            if !self.replayed.add(frame.entries, end_bytes - frame.entries.len()) {
+                let at_bytes = start_bytes + at as u64;
+                self.damage.push(JournalError::Damaged { at_bytes, what: "an entry leaves its frame" });
+            }
+        }
+        self.frame_count += frames.len() as u64;
+        end_bytes
+    }
 }
 
 /// Step 3.

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::dirty::DirtyPages;
 use crate::error::JournalError;
-use crate::frame::{ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES, entries};
+use crate::frame::{ENTRY_HEADER_BYTES, entries};
 
 /// An entry: the offset of its bytes, and where they lie among the segments.
 #[derive(Clone, Copy, Debug)]
@@ -30,11 +30,9 @@ pub(crate) struct Replayed {
 }
 
 impl Replayed {
-    /// Adds the entries of `frame`, which begins at `at` of the segment that is kept next; false if one does not fit its
-    /// frame.
-    pub(crate) fn add(&mut self, frame: &[u8], at: u64) -> bool {
-        let mut start = at as usize + FRAME_HEADER_BYTES;
-        for entry in entries(frame) {
+    /// Adds the entries in `framed`, which begin at `start` of the segment that is kept next; false if one does not fit.
+    pub(crate) fn add(&mut self, framed: &[u8], mut start: usize) -> bool {
+        for entry in entries(framed) {
             let Some((at, bytes)) = entry else { return false };
             start += ENTRY_HEADER_BYTES;
             if bytes.is_empty() {
@@ -140,7 +138,7 @@ mod tests {
         for (number, list) in
             [vec![(3, 8), (14, 5), (60, 4)], vec![(0, 40), (15, 1)], vec![(30, 20)]].iter().enumerate()
         {
-            let mut frame = vec![0; FRAME_HEADER_BYTES];
+            let mut frame = Vec::new();
             for &(at, len) in list {
                 let bytes: Vec<u8> = (0..len).map(|i| (1 + number * 80 + at + i) as u8).collect();
                 push_entry_head(&mut frame, Offset(at as u64), len);
@@ -164,7 +162,7 @@ mod tests {
 
     #[test]
     fn an_entry_behind_the_base_is_refused() {
-        let mut frame = vec![0; FRAME_HEADER_BYTES];
+        let mut frame = Vec::new();
         push_entry_head(&mut frame, Offset(60), 8);
         frame.extend([1; 8]);
         let mut replayed = Replayed::default();

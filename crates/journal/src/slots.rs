@@ -1,15 +1,13 @@
 //! Which part of the log file holds what.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
-use std::ops::Range;
 
 /// A segment to which nothing is written any more. All of it is durable.
 #[derive(Clone, Debug)]
 pub(crate) struct Sealed {
     pub(crate) slot: u64,
     pub(crate) ordinal: u64,
-    /// The numbers of its frames.
-    pub(crate) sequences: Range<u64>,
     /// Where its last frame ends.
     pub(crate) end_bytes: u64,
     /// The position up to which it has entries: the first for what an earlier process wrote.
@@ -44,6 +42,17 @@ impl Slots {
         // The others first: what a log has is used before it gets longer.
         self.free.insert(0, self.count);
         self.count += 1;
+    }
+
+    /// The next one that is used is the first of the free ones.
+    pub(crate) fn use_first(&mut self) {
+        self.free.sort_unstable_by_key(|&slot| Reverse(slot));
+    }
+
+    /// The file has only so many any more.
+    pub(crate) fn cut(&mut self, count: u64) {
+        self.count = count;
+        self.free.retain(|&slot| slot < count);
     }
 
     /// The base has taken in the `count` oldest sealed segments.

@@ -15,6 +15,7 @@ pub(crate) enum Operation {
     Read(Range<u64>),
     Write,
     Sync,
+    Punch,
 }
 
 type Before = dyn Fn(&Operation) -> io::Result<()> + Send + Sync;
@@ -106,12 +107,14 @@ impl File for TestFile {
     }
 
     fn punch(&self, range: Range<u64>) -> io::Result<()> {
-        self.0.bytes.lock()[range.start as usize..range.end as usize].fill(0);
-        Ok(())
+        self.operate(&Operation::Punch, |bytes| {
+            bytes[range.start as usize..range.end as usize].fill(0);
+            Ok(())
+        })
     }
 
-    fn truncate(&self) -> io::Result<()> {
-        self.0.bytes.lock().clear();
+    fn truncate(&self, to_bytes: u64) -> io::Result<()> {
+        self.0.bytes.lock().truncate(to_bytes as usize);
         Ok(())
     }
 

@@ -15,11 +15,11 @@ use std::sync::atomic::Ordering;
 use pmem::{Canary, Durability, MediumError};
 
 use crate::File;
-use crate::frame::{FRAME_HEADER_BYTES, FrameNumber, entries, seal_frame};
+use crate::frame::{FRAME_HEADER_BYTES, Seal, entries, seal_frame};
 use crate::journal::Journal;
 use crate::layout::FRAMES_START_BYTES;
 use crate::pages::Pages;
-use crate::segment::Header;
+use crate::segment::{Header, VERSION};
 use crate::slots::{Sealed, Slots};
 use crate::tail::{Extent, Tail};
 
@@ -29,12 +29,23 @@ const ZEROS_BYTES: u64 = 1 << 20;
 /// What nobody waits for goes to the disk in pieces of this size.
 const WRITE_BEHIND_BYTES: u64 = 512 << 10;
 
+/// How much of the log was written at some moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Written {
+    /// Up to this position.
+    pub(crate) end: u64,
+    /// All frames before this number.
+    pub(crate) next: u64,
+}
+
 /// Where the next frame goes.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     pub(crate) slot: u64,
     pub(crate) ordinal: u64,
-    pub(crate) first_sequence: u64,
+    /// What its frames have; 0 where they have no mark.
+    pub(crate) tag: u64,
+    /// The next frame's number.
     pub(crate) sequence: u64,
     /// Where in the segment.
     pub(crate) at_bytes: u64,
@@ -54,7 +65,7 @@ impl<F: File> Journal<F> {
     }
 
     /// Writes what was appended before this call, if another has not; up to where.
-    pub(crate) fn write_out(&self, extent: Extent) -> Result<u64, MediumError> {
+    pub(crate) fn write_out(&self, extent: Extent) -> Result<Written, MediumError> {
         let mut writer = self.writer.lock();
         self.healthy()?;
         let ((mut frame, region_bytes), end) = {
@@ -67,7 +78,7 @@ impl<F: File> Journal<F> {
         }
         writer.spare = frame;
         self.written.store(end, Ordering::Release);
-        Ok(end)
+        Ok(Written { end, next: writer.sequence })
     }
 
     fn write_frame(&self, writer: &mut Writer, frame: &mut [u8], extent: Extent) -> Result<(), MediumError> {
@@ -78,7 +89,8 @@ impl<F: File> Journal<F> {
             self.seal(writer)?;
             self.begin_segment(writer)?;
         }
-        seal_frame(frame, FrameNumber { sequence: writer.sequence, ordinal: writer.ordinal });
+        let mark = self.mark.load(Ordering::Acquire);
+        seal_frame(frame, Seal { sequence: writer.sequence, tag: writer.tag, mark });
         let at = writer.slot * self.options.segment_bytes + writer.at_bytes;
         let (bytes, before_bytes) = writer.tail.append(frame, extent);
         let written = self.write_in(extent, bytes, at - before_bytes as u64);
@@ -93,7 +105,7 @@ impl<F: File> Journal<F> {
 
     /// The broken twin's way.
     fn write_entries_early(&self, frame: &[u8]) -> io::Result<()> {
-        entries(frame)
+        entries(&frame[FRAME_HEADER_BYTES..])
             .flatten()
             .filter(|(_, bytes)| !bytes.is_empty())
             .try_for_each(|(at, bytes)| self.base.write_at(bytes, at))
@@ -119,14 +131,11 @@ impl<F: File> Journal<F> {
 
     /// Steps 1 and 2.
     pub(crate) fn seal(&self, writer: &Writer) -> Result<(), MediumError> {
+        let written = Written { end: self.written.load(Ordering::Acquire), next: writer.sequence };
         self.sync_log()?;
-        let sealed = Sealed {
-            slot: writer.slot,
-            ordinal: writer.ordinal,
-            sequences: writer.first_sequence..writer.sequence,
-            end_bytes: writer.at_bytes,
-            end: self.written.load(Ordering::Acquire),
-        };
+        self.note_synced(written);
+        let sealed =
+            Sealed { slot: writer.slot, ordinal: writer.ordinal, end_bytes: writer.at_bytes, end: written.end };
         self.slots.lock().sealed.push_back(sealed);
         self.slots_changed.notify_all();
         Ok(())
@@ -142,12 +151,14 @@ impl<F: File> Journal<F> {
             (slots.oldest(ordinal), slots.recycled)
         };
         let header = Header {
+            version: VERSION,
             segment_bytes: self.options.segment_bytes as u32,
             identity: self.identity,
             ordinal,
             first_sequence: writer.sequence,
             oldest,
             region_bytes: writer.region_bytes,
+            salt: self.options.salt,
         };
         let written = write_header(&self.log, slot, &header);
         written.map_err(|error| self.poison(&error))?;
@@ -155,9 +166,9 @@ impl<F: File> Journal<F> {
             self.sync_log()?;
         }
         self.replayed_from.store(recycled, Ordering::Release);
-        (writer.slot, writer.ordinal, writer.at_bytes) = (slot, ordinal, FRAMES_START_BYTES);
+        (writer.slot, writer.ordinal, writer.tag) = (slot, ordinal, header.tag());
+        writer.at_bytes = FRAMES_START_BYTES;
         writer.tail.restart();
-        writer.first_sequence = writer.sequence;
         Ok(())
     }
 

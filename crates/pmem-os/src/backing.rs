@@ -12,7 +12,9 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use pmem::Durability;
-use rustix::fs::{FallocateFlags, SeekFrom, fallocate, fstatfs, fsync, ftruncate, seek};
+use rustix::fs::{
+    FallocateFlags, IFlags, SeekFrom, fallocate, fstatfs, fsync, ftruncate, ioctl_getflags, ioctl_setflags, seek,
+};
 use rustix::io::{Errno, pwrite, retry_on_intr};
 use rustix::process::{Resource, getrlimit};
 
@@ -40,6 +42,7 @@ impl Backing {
     pub(crate) fn create(path: &Path) -> Result<Backing, MapError> {
         let opened = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
         let file = opened.map_err(|source| MapError::Io { path: path.to_owned(), source, doing: "create" })?;
+        write_in_place(&file);
         Backing::of_file(file, path)
     }
 
@@ -213,6 +216,16 @@ fn open(path: &Path, writable: bool) -> Result<Option<(File, std::fs::Metadata)>
 /// If the directory cannot be opened or synced.
 pub fn sync_dir(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
+}
+
+/// Asks a file system that copies on write not to do so with `file`, which is new and empty: it would want new space for what is
+/// overwritten. Where the disk is full, it would refuse a write, and end a process that stores to a mapped page, although all of the
+/// file has space. It keeps no checksums then; what lies in the file has its own. Others, and a file that a snapshot shares, are as
+/// they are.
+pub fn write_in_place(file: &File) {
+    if let Ok(flags) = ioctl_getflags(file) {
+        let _ = ioctl_setflags(file, flags | IFlags::NOCOW);
+    }
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ mod memory;
 mod probe;
 mod write_path;
 
-pub use backing::sync_dir;
+pub use backing::{sync_dir, write_in_place};
 pub use durability::medium_name;
 pub use error::MapError;
 pub use fork::ForkGuard;

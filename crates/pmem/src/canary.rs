@@ -107,6 +107,8 @@ pub enum Canary {
     OldRecordsReplayed,
     /// Replay does not look at checksums.
     TornRecordAccepted,
+    /// A log that lacks a frame which a later one calls durable ends there.
+    CutTakenForEnd,
     /// Frames are written to a log segment before its header is durable.
     FramesBeforeHeader,
     /// A block of the base that is read after opening lacks what the log has for it.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use clap::Args;
-use hikv::repair::{Finding, RepairError, RepairEvent, RepairReport, Weight, repair};
+use hikv::repair::{Finding, Missing, RepairError, RepairEvent, RepairReport, Weight, repair};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -46,6 +46,9 @@ impl Repair {
         let outcome = repair(&self.dir, &self.out, |event| {
             match event {
                 RepairEvent::Found(finding) => written = written_after(&written, || tell(&finding, list.as_mut())),
+                RepairEvent::Missing(missing) => {
+                    written = written_after(&written, || tell_missing(&missing, list.as_mut()));
+                }
                 RepairEvent::Progress(at) => progress
                     .get_or_insert_with(|| {
                         Progress::new("salvaged", Some(at.total), Duration::from_secs(self.progress_every))
@@ -121,6 +124,24 @@ fn tell(finding: &Finding, list: Option<&mut BufWriter<File>>) -> io::Result<()>
         key_base64: key.filter(|key| str::from_utf8(key).is_err()).map(|key| BASE64_STANDARD.encode(key)),
         what: &finding.what,
     };
-    serde_json::to_writer(&mut *list, &object)?;
+    write_line(list, &object)
+}
+
+/// What is missing of the journal as it stands in a line of the list.
+#[derive(Serialize)]
+struct MissingObject<'a> {
+    finding: &'static str,
+    file: &'a str,
+    what: &'a str,
+}
+
+fn tell_missing(missing: &Missing, list: Option<&mut BufWriter<File>>) -> io::Result<()> {
+    let (finding, file) = (name(Weight::Lost), missing.path.to_string_lossy());
+    writeln!(io::stdout(), "{finding} in {file}: {}", missing.what)?;
+    list.map_or(Ok(()), |list| write_line(list, &MissingObject { finding, file: &file, what: &missing.what }))
+}
+
+fn write_line(list: &mut BufWriter<File>, object: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *list, object)?;
     list.write_all(b"\n")
 }

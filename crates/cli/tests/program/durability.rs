@@ -82,7 +82,11 @@ fn the_journals_figures_and_its_interval_are_shown() {
     }
     let arguments = ["--addr", "127.0.0.1:0", "--durability", "buffered", "--sync-interval", "25"];
     let serving = Serving::spawned(hikv("serve", &place.store(), &arguments));
-    assert!(serving.banner().contains("a log of at most 256.00 MiB, synced every 25 ms; "), "{}", serving.banner());
+    assert!(
+        serving.banner().contains("a log of at most 256.00 MiB, a sync begun every 25 ms; "),
+        "{}",
+        serving.banner()
+    );
     let request = b"INFO persistence\r\n";
     let length = String::from_utf8(serving.ask(request, 4)).unwrap();
     let answer = serving.ask(request, length.trim_start_matches('$').parse().unwrap());

@@ -51,7 +51,8 @@ fn fail(file: &TestFile, number: u64, one: fn(&Operation) -> bool) {
 
 /// The errors of opening, each operation of one of the files having failed in turn.
 fn refusals(is_full: bool, which: Which, one: fn(&Operation) -> bool) -> Vec<JournalError> {
-    let error_of = |number| {
+    let error_of = |number: u64| {
+        assert!(number < 100, "it does not open, whatever works");
         let files = left(is_full);
         fail(if which == Which::Base { &files.base } else { &files.log }, number, one);
         Journaled::open(files.handles(), options(), &|_| {}).err()
@@ -69,6 +70,25 @@ fn is_sync(operation: &Operation) -> bool {
 
 fn is_read(operation: &Operation) -> bool {
     matches!(operation, Operation::Read(_))
+}
+
+/// What is opened afterwards has all of it, and the log gets longer again.
+#[test]
+fn a_closed_log_is_as_short_as_a_new_one() {
+    let options = JournalOptions { log_bytes_max: 40 * PAGE_BYTES, ..options() };
+    let files = Files { base: TestFile::default(), log: TestFile::default() };
+    let mut journal = Journaled::create(files.handles(), PAGE_COUNT * PAGE_BYTES, [1; 16], options).unwrap();
+    for life in 0..3 {
+        for word in 0..200 {
+            journal.publish(Slot { signature: Offset(8), position: Offset(0) }, None, 1000 * life + word);
+            journal.wait(journal.commit(Level::Strongest)).unwrap();
+        }
+        assert!(files.log.bytes().len() as u64 > 2 * options.segment_bytes, "the log was longer");
+        drop(journal);
+        assert_eq!(files.log.bytes().len() as u64, 2 * options.segment_bytes);
+        journal = Journaled::open(files.handles(), options, &|_| {}).unwrap();
+        assert_eq!(journal.load(Offset(0), Ordering::Acquire), 1000 * life + 199);
+    }
 }
 
 #[test]

@@ -81,9 +81,9 @@ impl File for SimFile {
         self.step(StepKind::Discard, punched)
     }
 
-    fn truncate(&self) -> io::Result<()> {
+    fn truncate(&self, to_bytes: u64) -> io::Result<()> {
         let truncated = self.disk.operate(self.number, |sectors| {
-            sectors.truncate();
+            sectors.truncate(to_bytes);
             Ok(())
         });
         self.step(StepKind::FileLength, truncated)

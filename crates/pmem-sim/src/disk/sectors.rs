@@ -173,11 +173,12 @@ impl Sectors {
         }
     }
 
-    pub(super) fn truncate(&mut self) {
-        for number in 0..self.len_bytes().div_ceil(SECTOR_BYTES) {
+    /// To whole sectors.
+    pub(super) fn truncate(&mut self, to_bytes: u64) {
+        for number in to_bytes.div_ceil(SECTOR_BYTES)..self.len_bytes().div_ceil(SECTOR_BYTES) {
             self.set(number, Sector::default());
         }
-        self.len_bytes.set(0);
+        self.len_bytes.set(to_bytes);
     }
 
     /// A sync that succeeds.

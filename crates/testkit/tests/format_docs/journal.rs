@@ -10,6 +10,7 @@ use crate::fields::Fields;
 const PAGE: &str = "journal";
 const IDENTITY: [u8; 16] = [7; 16];
 const REGION_BYTES: u64 = 8192;
+const SALT: u32 = 0x5a17;
 
 fn segment_header() -> Fields {
     Fields::bytes(PAGE, "Segment header", HEADER_BYTES as u64).named(&[
@@ -21,7 +22,7 @@ fn segment_header() -> Fields {
         "first sequence",
         "oldest",
         "region bytes",
-        "zero",
+        "salt",
         "checksum",
     ])
 }
@@ -31,7 +32,8 @@ fn frame_header() -> Fields {
         "checksum",
         "entry bytes",
         "sequence",
-        "ordinal",
+        "tag",
+        "mark",
     ])
 }
 
@@ -40,7 +42,13 @@ fn entry() -> Fields {
 }
 
 fn options() -> JournalOptions {
-    JournalOptions { reserve_bytes: 1 << 30, huge_pages: false, background: false, ..JournalOptions::default() }
+    JournalOptions {
+        reserve_bytes: 1 << 30,
+        huge_pages: false,
+        background: false,
+        salt: SALT,
+        ..JournalOptions::default()
+    }
 }
 
 /// A log in which the region was written to, and grew.
@@ -66,14 +74,13 @@ fn a_segments_header() {
     let header = &log[..HEADER_BYTES];
     assert_eq!(fields.slice(header, "magic"), MAGIC);
     assert_eq!(fields.slice(header, "identity"), IDENTITY);
-    let numbers = ["version", "segment bytes", "ordinal", "first sequence", "oldest", "region bytes"];
+    let numbers = ["version", "segment bytes", "ordinal", "first sequence", "oldest", "region bytes", "salt"];
     assert_eq!(
         numbers.map(|name| fields.number(header, name)),
-        [VERSION.into(), options().segment_bytes, 1, 1, 1, REGION_BYTES]
+        [VERSION.into(), options().segment_bytes, 1, 1, 1, REGION_BYTES, SALT.into()]
     );
     let checked = &header[..fields.start("checksum") as usize];
     assert_eq!(fields.number(header, "checksum"), crc32c(0, checked).into());
-    fields.assert_zeroes(header);
     assert_eq!((FRAMES_START_BYTES, options().segment_bytes), (4096, 4 << 20));
 }
 
@@ -102,7 +109,12 @@ fn frames_and_their_entries() {
         }
         let (frame, behind) = rest.split_at(FRAME_HEADER_BYTES + entry_bytes);
         assert_eq!(fields.number(frame, "checksum"), crc32c(0, &frame[4..]).into());
-        assert_eq!((fields.number(frame, "sequence"), fields.number(frame, "ordinal")), (sequence, 1));
+        assert_eq!(
+            (fields.number(frame, "sequence"), fields.number(frame, "tag")),
+            (sequence, u64::from(SALT) << 32 | 1)
+        );
+        // Each was waited for before the next one was written.
+        assert_eq!(fields.number(frame, "mark"), if sequence == 1 { 0 } else { sequence });
         found.extend(entries(&frame[FRAME_HEADER_BYTES..]));
         rest = behind;
     }

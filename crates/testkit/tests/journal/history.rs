@@ -15,6 +15,10 @@ pub(crate) struct History {
     durable: usize,
     /// How many survive the death of the process.
     written: usize,
+    /// How many were durable when the last of them was written.
+    marked: usize,
+    /// How many survive loss of power and a flipped bit, or the store does not open: a frame that is durable says that they are.
+    proved: usize,
 }
 
 fn sets(pieces: &[(usize, Vec<u8>)], i: usize) -> bool {
@@ -40,9 +44,12 @@ impl History {
 
     /// All of it survives such an end from now on.
     pub(crate) fn acknowledge(&mut self, ended: Ended) {
+        if self.entries.len() > self.written {
+            self.marked = self.durable;
+        }
         self.written = self.entries.len();
         if ended == Ended::WithoutPower {
-            self.durable = self.written;
+            (self.durable, self.proved) = (self.written, self.marked);
         }
     }
 
@@ -67,7 +74,15 @@ impl History {
 
     /// As [`History::accept`], and nothing changes.
     pub(crate) fn allows(&self, found: &[u8], ended: Ended) -> bool {
-        let least = if ended == Ended::Killed { self.written } else { self.durable };
+        self.allows_from(if ended == Ended::Killed { self.written } else { self.durable }, found)
+    }
+
+    /// True if `found` is what loss of power and a flipped bit of the log may have left.
+    pub(crate) fn allows_flipped(&self, found: &[u8]) -> bool {
+        self.allows_from(self.proved, found)
+    }
+
+    fn allows_from(&self, least: usize, found: &[u8]) -> bool {
         self.prefixes().enumerate().skip(least).any(|(count, region)| self.is_like(count, &region, found))
     }
 

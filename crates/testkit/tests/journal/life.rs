@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use fastrand::Rng;
-use journal::{JournalError, JournalOptions, Journaled, Which};
+use journal::{File, JournalError, JournalOptions, Journaled, Which};
 use parking_lot::Mutex;
 use pmem::{Canary, Durability, Level, Medium, MediumError, Offset, Slot, Span};
-use pmem_sim::{Crashable, DiskImage, Fault, Model, SimDisk, SimFile};
+use pmem_sim::{CrashImage, Crashable, DiskImage, Fault, Model, SimDisk, SimFile};
 
 use crate::history::{Ended, History};
 
@@ -291,8 +291,33 @@ impl Life {
             if !history.allows(found, Ended::WithoutPower) {
                 return Err(Wrong::Contents(format!("after a crash, {image}: {}", history.difference(found))));
             }
+            self.examine_flipped(image, history)?;
         }
         Ok(crashes.len() as u64)
+    }
+
+    /// A bit of the log is flipped, whichever the image's contents choose: it is noticed, or nothing is lost that a frame behind
+    /// it calls durable.
+    fn examine_flipped(&self, image: &DiskImage, history: &History) -> Result<(), Wrong> {
+        let flipped = self.after(image);
+        let log = flipped.disk.files().log;
+        let flip = |log: &SimFile| {
+            let bit = Rng::with_seed(image.hash()).u64(0..log.len()? * 8);
+            let mut byte = [0];
+            log.read_at(&mut byte, bit / 8)?;
+            log.write_at(&[byte[0] ^ 1 << (bit % 8)], bit / 8)?;
+            log.sync()
+        };
+        flip(&log).expect("the disk can be written");
+        let journal = match flipped.open() {
+            Err(JournalError::Gap { .. } | JournalError::Damaged { .. } | JournalError::Unfinished) => return Ok(()),
+            opened => opened.map_err(Wrong::DoesNotOpen)?,
+        };
+        let found = whole(&journal).expect("the disk can be read");
+        if history.allows_flipped(found) {
+            return Ok(());
+        }
+        Err(Wrong::Contents(format!("after a crash and a flip, {image}: {}", history.difference(found))))
     }
 
     fn lose_power(self, mut crashes: Vec<Crash>, history: &mut History, rng: &mut Rng) -> Life {

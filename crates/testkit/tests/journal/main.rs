@@ -4,6 +4,7 @@
 
 mod deferred;
 mod discards;
+mod flipped;
 mod history;
 mod life;
 mod lost;
@@ -84,6 +85,7 @@ fn broken_journals_are_caught() {
         Canary::WaitBeforeSync,
         Canary::LoadedWithoutRedo,
         Canary::ReplayedPagesUnmarked,
+        Canary::CutTakenForEnd,
     ] {
         caught(canary, false);
     }

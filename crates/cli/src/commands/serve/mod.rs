@@ -123,7 +123,7 @@ fn not_bound(option: &str, error: &io::Error) -> Failure {
 fn describe_journal(durability: &str, journal: &JournalStats) -> String {
     let [max, base, replayed] = [journal.log_max_bytes, journal.base_bytes, journal.replayed_bytes].map(HumanBytes);
     let interval = match durability {
-        "buffered" => format!(", synced every {} ms", journal.sync_interval_ms),
+        "buffered" => format!(", a sync begun every {} ms", journal.sync_interval_ms),
         _ => String::new(),
     };
     let seconds = journal.replay_seconds;

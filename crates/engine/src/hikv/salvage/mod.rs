@@ -111,16 +111,19 @@ impl From<HeapError> for SalvageError {
     }
 }
 
-/// Gives every item that can be salvaged from the region to `sink`, each key once, and tells it what is wrong.
+/// Gives every item that can be salvaged from the region to `sink`, each key once, and tells it what is wrong. The clean image is
+/// believed where `is_complete` says that nothing of the region's last changes is missing: the first of them would have said that the
+/// image does not count any more.
 ///
 /// # Errors
 /// See [`SalvageError`].
-pub fn salvage<M: Medium>(medium: &M, sink: &mut dyn Sink) -> Result<(), SalvageError> {
+pub fn salvage<M: Medium>(medium: &M, is_complete: bool, sink: &mut dyn Sink) -> Result<(), SalvageError> {
     let mut findings = Vec::new();
     let mut told = |at: pmem::Offset, what: &'static str| {
         findings.push(Finding { weight: Weight::Mended, offset: at.0, key: None, what: what.into() });
     };
-    let survey = Survey::take(medium, &mut told)?;
+    let mut survey = Survey::take(medium, &mut told)?;
+    survey.head.image = survey.head.image.filter(|_| is_complete);
     findings.into_iter().for_each(|finding| sink.found(finding));
     Run::new(medium, &survey, sink).all()?;
     if let Err(MediumError::Unreadable { offset, .. }) = medium.losses() {

@@ -298,7 +298,7 @@ fn a_salvage_takes_what_an_interrupted_batch_decides() {
     for (state, count, value) in [(BatchState::Prepared, 2, b"old"), (BatchState::Committed, 3, b"new")] {
         let (sim, _) = interrupted(state);
         let mut salvaged = Salvaged::default();
-        salvage(&sim, &mut salvaged).unwrap();
+        salvage(&sim, true, &mut salvaged).unwrap();
         assert_eq!((salvaged.contents.len(), salvaged.findings), (count, vec![]));
         assert!(salvaged.contents.values().all(|found| found == value));
     }
@@ -309,6 +309,6 @@ fn a_salvage_tells_of_a_batch_that_cannot_be_read() {
     let (sim, record) = interrupted(BatchState::Prepared);
     sim.store(record, 0, Ordering::Relaxed);
     let mut salvaged = Salvaged::default();
-    salvage(&sim, &mut salvaged).unwrap();
+    salvage(&sim, true, &mut salvaged).unwrap();
     assert!(salvaged.findings.iter().any(|what| what.contains("a batch that cannot be read")));
 }

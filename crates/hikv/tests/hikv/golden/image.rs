@@ -43,20 +43,28 @@ pub(crate) fn images() -> Vec<Image> {
 }
 
 fn load(dir: &Path) -> Image {
-    let text = String::from_utf8(unpacked(&dir.join("items.tsv.gz"))).unwrap();
     Image {
         version: dir.file_name().unwrap().to_string_lossy().into_owned(),
         region: unpacked(&dir.join("store.hikv.gz")),
-        items: text.lines().map(parse_line).collect(),
+        items: parse_items(&dir.join("items.tsv.gz")),
     }
+}
+
+/// The items of a packed list.
+pub(crate) fn parse_items(list: &Path) -> Items {
+    String::from_utf8(unpacked(list)).unwrap().lines().map(parse_line).collect()
 }
 
 /// Writes an image; the directory must be new.
 pub(crate) fn save(dir: &Path, region: &[u8], items: &Items) {
     fs::create_dir(dir).unwrap_or_else(|error| panic!("an image is never replaced: {}: {error}", dir.display()));
     fs::write(dir.join("store.hikv.gz"), packed(region)).unwrap();
-    let text: String = items.iter().map(line).collect();
-    fs::write(dir.join("items.tsv.gz"), packed(text.as_bytes())).unwrap();
+    fs::write(dir.join("items.tsv.gz"), packed(text_of(items).as_bytes())).unwrap();
+}
+
+/// The list of items.
+pub(crate) fn text_of(items: &Items) -> String {
+    items.iter().map(line).collect()
 }
 
 fn line((key, (len, checksum)): (&Vec<u8>, &Summary)) -> String {
@@ -89,13 +97,13 @@ pub(crate) fn region_of(dir: &Path) -> Vec<u8> {
     fs::read(dir.join(REGION_NAME)).unwrap()
 }
 
-fn packed(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn packed(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
 }
 
-fn unpacked(path: &Path) -> Vec<u8> {
+pub(crate) fn unpacked(path: &Path) -> Vec<u8> {
     let file = fs::File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut bytes = Vec::new();
     GzDecoder::new(file).read_to_end(&mut bytes).unwrap();

@@ -5,6 +5,7 @@
 //! with `cargo test -p hikv --test hikv make_an_image -- --ignored`.
 
 mod image;
+mod journals;
 mod make;
 
 use std::ops::ControlFlow;

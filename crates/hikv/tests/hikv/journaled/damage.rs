@@ -1,9 +1,12 @@
 //! Logs that are cut, flipped, mixed up or gone.
 
 use std::fs::{self, File};
+use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
+use std::time::Duration;
 
-use hikv::{OpenError, Options, Store};
+use hikv::repair::{RepairEvent, RepairReport, repair};
+use hikv::{Durability, OpenError, Options, Store};
 use journal::layout::{FRAME_HEADER_BYTES, FRAMES_START_BYTES};
 
 use crate::journaled::{Place, buffered, copied};
@@ -11,10 +14,11 @@ use crate::journaled::{Place, buffered, copied};
 const ITEM_COUNT: u32 = 100;
 const SEGMENT_BYTES: usize = 4 << 20;
 
-/// A store whose log has all of its items, one a frame, as a killed process leaves it.
-fn left_by_a_killed_process() -> Place {
+/// A store whose log has all of its items, one a frame at least, as a killed process leaves it.
+fn left_by_a_killed_process(durability: Durability) -> Place {
     let place = Place::new();
-    let store = place.open(&buffered());
+    // At less than 'power' nobody syncs meanwhile.
+    let store = place.open(&buffered().durability(durability).sync_interval(Duration::from_secs(1 << 20)));
     (0..ITEM_COUNT).for_each(|i| store.put(i.to_le_bytes(), [i as u8; 100]).unwrap());
     copied(&place)
 }
@@ -51,9 +55,10 @@ fn flip(place: &Place, at: usize) {
     log.write_all_at(&[byte[0] ^ 1], at as u64).unwrap();
 }
 
+/// Nobody has synced anything: whatever is missing may have been on its way.
 #[test]
-fn a_log_is_replayed_up_to_its_first_damaged_frame() {
-    let whole = left_by_a_killed_process();
+fn a_log_that_was_not_synced_is_replayed_up_to_its_first_damaged_frame() {
+    let whole = left_by_a_killed_process(Durability::Buffered);
     let all = frames(&whole);
     assert!(all.len() >= ITEM_COUNT as usize, "{} frames", all.len());
     let mut counts = Vec::new();
@@ -64,6 +69,79 @@ fn a_log_is_replayed_up_to_its_first_damaged_frame() {
     }
     assert!(counts.is_sorted() && counts[0] == 0 && *counts.last().unwrap() > ITEM_COUNT / 2, "{counts:?}");
     assert_eq!(item_count(&whole), ITEM_COUNT);
+}
+
+/// Repairs the store: what the new one has, and what was said of the journal.
+fn repaired(place: &Place) -> (Place, RepairReport, Vec<String>) {
+    let (out, mut missing) = (Place::new(), Vec::new());
+    let report = repair(place.path(), out.path(), |event| {
+        if let RepairEvent::Missing(found) = event {
+            assert_eq!(found.path, place.log());
+            missing.push(found.what);
+        }
+        ControlFlow::Continue(())
+    });
+    (out, report.unwrap(), missing)
+}
+
+fn items(place: &Place) -> Vec<u32> {
+    let store = place.open(&buffered());
+    let is_whole = |i: &u32| {
+        let value = store.get(i.to_le_bytes()).unwrap();
+        assert!(value.as_ref().is_none_or(|value| *value == [*i as u8; 100]), "item {i}");
+        value.is_some()
+    };
+    (0..ITEM_COUNT).filter(is_whole).collect()
+}
+
+#[test]
+fn a_synced_log_with_a_flipped_bit_is_refused_and_a_repair_applies_what_comes_behind() {
+    let whole = left_by_a_killed_process(Durability::Power);
+    let all = frames(&whole);
+    assert!(all.len() >= ITEM_COUNT as usize, "{} frames", all.len());
+    for (i, &at) in all[..all.len() - 1].iter().enumerate().step_by(13) {
+        let damaged = copied(&whole);
+        flip(&damaged, at + i % FRAME_HEADER_BYTES + FRAME_HEADER_BYTES * (i % 2));
+        let behind = format!("behind it: {}", all.len() - 1 - i);
+        refused(&damaged, &[&format!("byte {at:#x}"), "was durable", &behind]);
+        let (out, report, missing) = repaired(&damaged);
+        assert!(missing.len() == 1 && missing[0].contains(&behind), "{missing:?}");
+        assert!(report.lost_count >= 1, "{report:?}");
+        let left = items(&out);
+        assert!(left.len() as u32 >= ITEM_COUNT - 2, "{left:?} of {} frames without number {i}", all.len());
+    }
+    // The last frame may have been on its way when the power was lost.
+    let damaged = copied(&whole);
+    flip(&damaged, all[all.len() - 1]);
+    assert_eq!(item_count(&damaged), ITEM_COUNT - 1);
+}
+
+#[test]
+fn a_repair_without_the_journal_says_what_is_missing() {
+    let place = left_by_a_killed_process(Durability::Power);
+    let checkpointed = place.open(&buffered());
+    checkpointed.put("more", "of it").unwrap();
+    drop(checkpointed);
+    let [gone, empty, foreign] = std::array::from_fn(|_| copied(&place));
+    fs::remove_file(gone.log()).unwrap();
+    fs::write(empty.log(), "").unwrap();
+    fs::copy(left_by_a_killed_process(Durability::Power).log(), foreign.log()).unwrap();
+    for (place, words) in [(gone, "not there"), (empty, "no segment"), (foreign, "another store")] {
+        let (out, report, missing) = repaired(&place);
+        assert!(missing.len() == 1 && missing[0].contains(words), "{missing:?}");
+        assert_eq!((report.items, report.lost_count), (u64::from(ITEM_COUNT) + 1, 1));
+        assert_eq!(items(&out).len() as u32, ITEM_COUNT);
+    }
+}
+
+#[test]
+fn a_segment_without_its_header_is_refused_and_its_frames_are_salvaged() {
+    let place = left_by_a_killed_process(Durability::Power);
+    let newest = frames(&place)[0] - FRAMES_START_BYTES as usize;
+    flip(&place, newest + 33);
+    refused(&place, &["header", &format!("byte {newest:#x}")]);
+    let (out, report, missing) = repaired(&place);
+    assert_eq!((missing.len(), report.lost_count, items(&out).len() as u32), (1, 1, ITEM_COUNT));
 }
 
 fn refused(place: &Place, words: &[&str]) {
@@ -80,18 +158,21 @@ fn refused(place: &Place, words: &[&str]) {
 
 #[test]
 fn a_log_without_a_header_is_refused() {
-    let place = left_by_a_killed_process();
+    let place = left_by_a_killed_process(Durability::Power);
     let log_bytes = fs::metadata(place.log()).unwrap().len();
     let log = File::options().write(true).open(place.log()).unwrap();
     (0..log_bytes).step_by(SEGMENT_BYTES).for_each(|start| log.write_all_at(&[0; 64], start).unwrap());
-    refused(&place, &["never finished"]);
+    refused(&place, &["damaged", "header"]);
+    let (out, report, missing) = repaired(&place);
+    assert!(!missing.is_empty() && report.lost_count == missing.len() as u64, "{missing:?}");
+    assert_eq!(items(&out).len() as u32, ITEM_COUNT);
     fs::write(place.log(), "").unwrap();
     refused(&place, &["never finished"]);
 }
 
 #[test]
 fn a_journal_of_a_newer_version_is_refused() {
-    let place = left_by_a_killed_process();
+    let place = left_by_a_killed_process(Durability::Power);
     let log = File::options().read(true).write(true).open(place.log()).unwrap();
     for start in [0, SEGMENT_BYTES as u64] {
         let mut header = [0; 72];
@@ -101,7 +182,7 @@ fn a_journal_of_a_newer_version_is_refused() {
         header[68..].copy_from_slice(&checksum.to_le_bytes());
         log.write_all_at(&header, start).unwrap();
     }
-    refused(&place, &["version 9", "version 1"]);
+    refused(&place, &["version 9", "versions 1 to 2"]);
 }
 
 #[test]
@@ -117,7 +198,7 @@ fn a_segment_that_is_gone_is_refused() {
 
 #[test]
 fn a_base_that_is_cut_is_refused() {
-    let place = left_by_a_killed_process();
+    let place = left_by_a_killed_process(Durability::Power);
     File::options().write(true).open(place.path().join("store.hikv")).unwrap().set_len(1 << 20).unwrap();
     let error = Store::open(place.path()).unwrap_err().to_string();
     for word in ["store.hikv", "4194304", "1048576"] {

@@ -1,6 +1,7 @@
 //! Stores with a journal, on the file system of the temporary directory: several threads, logs that fill, logs that are
 //! damaged. Where that is memory there is no journal, and these tests show nothing.
 
+mod copy_on_write;
 mod damage;
 mod filling;
 mod levels;

@@ -1,0 +1,165 @@
+//! What is said to be durable, and when, step by step: files tell when they are synced.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use pmem::{Durability, Level, Medium, Offset, Slot, Span, Waited};
+
+use super::*;
+use crate::frame::any_frame;
+use crate::journaled::PAGE_BYTES;
+use crate::layout::FRAMES_START_BYTES;
+use crate::segment::Header;
+use crate::test_file::{Operation, TestFile};
+use crate::{Files, JournalOptions, Journaled};
+
+const PAGE_COUNT: u64 = 4;
+/// No test takes so long: nothing that is due after it happens.
+const NEVER: Duration = Duration::from_secs(1 << 20);
+
+fn options(level: Durability) -> JournalOptions {
+    JournalOptions {
+        reserve_bytes: 1 << 30,
+        huge_pages: false,
+        level,
+        sync_interval: NEVER,
+        segment_bytes: 4 * PAGE_BYTES,
+        log_bytes_max: 16 * PAGE_BYTES,
+        block_bytes: PAGE_BYTES,
+        background: false,
+        ..JournalOptions::default()
+    }
+}
+
+fn create(options: JournalOptions) -> (Files<TestFile>, Journaled<TestFile>) {
+    let files = Files { base: TestFile::default(), log: TestFile::default() };
+    let journal = Journaled::create(files.handles(), PAGE_COUNT * PAGE_BYTES, [1; 16], options).unwrap();
+    (files, journal)
+}
+
+/// Publishes a word; up to where the log has it.
+fn publish(journal: &Journaled<TestFile>, word: u64) -> u64 {
+    journal.publish(Slot { signature: Offset(8), position: Offset(0) }, None, word);
+    journal.commit(Level::Strongest).0
+}
+
+/// What `look` sees whenever the file is about to be synced.
+fn at_syncs<T: Send + 'static>(
+    file: &TestFile,
+    journal: &Journaled<TestFile>,
+    look: impl Fn(&Journal<TestFile>) -> T + Send + Sync + 'static,
+) -> Arc<Mutex<Vec<T>>> {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (journal, kept) = (Arc::downgrade(&journal.journal), Arc::clone(&seen));
+    file.interpose(move |operation| {
+        if let (Operation::Sync, Some(journal)) = (operation, journal.upgrade()) {
+            kept.lock().push(look(&journal));
+        }
+        Ok(())
+    });
+    seen
+}
+
+#[test]
+fn nothing_is_called_synced_before_the_sync() {
+    let (files, journal) = create(options(Durability::Power));
+    let state = |journal: &Journal<TestFile>| [&journal.synced, &journal.mark].map(|at| at.load(Ordering::Acquire));
+    let seen = at_syncs(&files.log, &journal, state);
+    let position = publish(&journal, 7);
+    journal.journal.wait_synced(position).unwrap();
+    let [during] = seen.lock()[..] else { panic!("one sync is enough") };
+    assert_eq!((during[0] < position, during[1] <= 1), (true, true), "{during:?}");
+    assert_eq!(state(&journal.journal), [position, 2]);
+}
+
+/// A writer who has everything written out to have room, and does not wait himself.
+#[test]
+fn what_another_has_written_out_is_synced_within_the_interval_too() {
+    let (_files, journal) = create(JournalOptions { background: true, ..options(Durability::Buffered) });
+    let position = publish(&journal, 7);
+    journal.journal.write_out(Extent::Cached).unwrap();
+    assert!(!journal.journal.requests.is_any_due());
+    journal.journal.wait(position, Durability::Buffered).unwrap();
+    assert!(journal.journal.requests.is_any_due());
+}
+
+#[test]
+fn what_was_written_is_no_more_acknowledged_once_a_sync_has_failed() {
+    let (files, journal) = create(options(Durability::Buffered));
+    let position = publish(&journal, 7);
+    journal.journal.wait(position, Durability::Buffered).unwrap();
+    assert_eq!(journal.journal.acknowledge_now(position), Ok(Waited::Durable));
+    files.log.interpose(|operation| match operation {
+        Operation::Sync => Err(std::io::Error::from_raw_os_error(libc::EIO)),
+        _ => Ok(()),
+    });
+    assert!(journal.sync().is_err());
+    assert!(journal.journal.acknowledge_now(position).is_err());
+    assert!(journal.journal.wait(position, Durability::Buffered).is_err());
+}
+
+/// Its mark was taken away when it was written, so nothing tells the reader that power may take it.
+#[test]
+fn who_reads_at_power_waits_for_what_was_acknowledged_with_less() {
+    let (_files, journal) = create(options(Durability::Buffered));
+    let position = publish(&journal, 7);
+    journal.journal.wait(position, Durability::Buffered).unwrap();
+    let (word, waited) = journal.acknowledger().at(Durability::Power, || journal.load(Offset(0), Ordering::Acquire));
+    assert_eq!((word, waited, journal.journal.is_synced(position)), (7, Ok(()), true));
+}
+
+/// Until the newest header is durable replay begins where the one before says, and may write there.
+#[test]
+fn space_is_given_back_when_a_durable_header_has_replay_begin_behind_it() {
+    let (files, journal) = create(options(Durability::Power));
+    journal.journal.wait_synced(publish(&journal, 7)).unwrap();
+    let page = Span { start: Offset(PAGE_BYTES), len_bytes: PAGE_BYTES };
+    // SAFETY: one thread alone uses the region, and not this page.
+    let given_back_bytes = unsafe { journal.discard(page) };
+    assert_eq!(given_back_bytes, PAGE_BYTES);
+    let position = journal.journal.appended.load(Ordering::Acquire);
+    let seen = at_syncs(&files.log, &journal, |journal| journal.replayed_from.load(Ordering::Acquire));
+    let punches = Arc::new(Mutex::new(Vec::new()));
+    let (journal_of_base, kept) = (Arc::downgrade(&journal.journal), Arc::clone(&punches));
+    files.base.interpose(move |operation| {
+        if let (Operation::Punch, Some(journal)) = (operation, journal_of_base.upgrade()) {
+            kept.lock().push(journal.replayed_from.load(Ordering::Acquire));
+        }
+        Ok(())
+    });
+    journal.checkpoint().unwrap();
+    assert_eq!(
+        (punches.lock().len(), seen.lock().iter().max()),
+        (0, Some(&1)),
+        "the header is of before the checkpoint"
+    );
+    publish(&journal, 8);
+    seen.lock().clear();
+    journal.checkpoint().unwrap();
+    // That which seals the segment, and that of the new header.
+    assert_eq!(seen.lock()[..2], [1, 1]);
+    let [replayed_from] = punches.lock()[..] else { panic!("{:?}", punches.lock()) };
+    assert!(replayed_from >= position);
+}
+
+/// Whoever replays demands the frames before it, and begins with it.
+#[test]
+fn a_header_says_the_number_of_the_first_frame() {
+    let (files, journal) = create(options(Durability::Power));
+    for word in 0..40 {
+        journal.journal.wait_synced(publish(&journal, word)).unwrap();
+        if word % 10 == 9 {
+            journal.checkpoint().unwrap();
+        }
+    }
+    let log = files.log.bytes();
+    let segments = log.chunks(4 * PAGE_BYTES as usize).map(|segment| {
+        let header = Header::decode(segment.first_chunk().unwrap()).ok()?;
+        let (sequence, tag) = any_frame(&segment[FRAMES_START_BYTES as usize..])?;
+        assert_eq!((sequence, tag), (header.first_sequence, header.tag()));
+        Some(())
+    });
+    assert!(segments.flatten().count() > 1);
+}
