@@ -23,7 +23,7 @@ impl Strace {
     pub(crate) fn attach(place: &Place, serving: &Serving, expressions: &[&str]) -> Option<Strace> {
         let trace = place.file("trace");
         let mut strace = Command::new("strace");
-        strace.args(["-f", "-s", ARGUMENT_BYTES_MAX, "-p", &serving.child.id().to_string(), "-o"]).arg(&trace);
+        strace.args(["-f", "-y", "-s", ARGUMENT_BYTES_MAX, "-p", &serving.child.id().to_string(), "-o"]).arg(&trace);
         expressions.iter().for_each(|expression| _ = strace.args(["-e", expression]));
         let Ok(mut child) = strace.stdin(Stdio::null()).stderr(Stdio::piped()).spawn() else {
             left_out("there is no strace");

@@ -26,7 +26,7 @@ pub(crate) fn lastsave(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The other event loops go on meanwhile, but for commands that run alone.
+/// An errand: the event loops go on meanwhile.
 pub(crate) fn save(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.shared.saves.save(&call.shared.store)?;
     call.ok();

@@ -26,6 +26,7 @@ pub(super) fn memory(shared: &Shared) -> Result<Lines, Refusal> {
         ("maxmemory_policy", "noeviction".into()),
         ("mem_fragmentation_ratio", format!("{ratio:.2}")),
         ("dram_bytes", stats.dram_bytes.to_string()),
+        ("messages_waiting_bytes", shared.mail.waiting_bytes().to_string()),
         ("region_bytes", stats.region_bytes.to_string()),
         ("live_bytes", stats.live_bytes.to_string()),
     ]))
