@@ -14,10 +14,11 @@ use std::time::Instant;
 use hikv::{Store, Ticket};
 use mio::event::Event;
 use mio::{Poll, Token};
-use resp::{Limits, Parser, Protocol};
+use resp::{Limits, Parser};
 
 use crate::buffers::Buffers;
 use crate::clients::Record;
+use crate::errands::Done;
 use crate::idle;
 use crate::input::Input;
 use crate::mail::{Parcel, Place};
@@ -81,6 +82,8 @@ impl Connection {
     pub(crate) fn new(transport: Transport, addr: SocketAddr, place: Place, admission: Admission) -> Connection {
         let shared = &admission.shared;
         let record = Arc::new(Record::new(place, addr, transport.local_addr().unwrap_or(addr)));
+        let mut session = Session::new(record, shared);
+        session.may_be_away = true;
         Connection {
             transport,
             input: Input::default(),
@@ -90,7 +93,7 @@ impl Connection {
             output: Output::default(),
             unanswered: Unanswered::default(),
             unread: Unread::default(),
-            session: Session::new(record, shared),
+            session,
             readable: false,
             hung_up: false,
             ended: false,
@@ -108,24 +111,45 @@ impl Connection {
     /// Takes a message for the client, to be sent when `ticket` is durable. A client that does not read what it subscribes to
     /// is abandoned.
     pub(crate) fn receive(&mut self, parcel: &Parcel, ticket: Ticket) {
-        let message = match self.session.protocol {
-            Protocol::Resp2 => &parcel.resp2,
-            Protocol::Resp3 => &parcel.resp3,
-        };
-        self.output.push(message, ticket);
+        self.output.push(parcel.parts(self.session.protocol), ticket);
         self.look_at_unread();
     }
 
+    /// Takes the reply of the errand that the client waits for.
+    pub(crate) fn come_back(&mut self, done: Done) {
+        let (shared, counters) = (&self.admission.shared, &self.admission.shared.loops[self.admission.loop_index]);
+        let is_durable = shared.store.is_durable(done.ticket).unwrap_or(false);
+        let ticket = if is_durable { Ticket::default() } else { done.ticket };
+        self.output.push([&done.reply, &[]], ticket);
+        let now = Instant::now();
+        if self.output.holds() {
+            self.unanswered.add(ticket, done.woke, done.counts);
+        } else {
+            counters.watched.note_answered(&done.counts, now - done.woke);
+        }
+        self.session.is_away = false;
+        self.session.show(now);
+    }
+
     /// Gives up a client that leaves too much unread.
-    fn look_at_unread(&mut self) {
+    pub(crate) fn look_at_unread(&mut self) {
         let (session, settings) = (&self.session, &self.admission.shared.settings);
         let gets_messages = session.subscription_count() > 0 || session.monitors || session.tracks;
         let limit = if gets_messages { settings.message_limit() } else { settings.reply_limit() };
         self.abandoned |= self.unread.is_too_much(self.output.len_bytes(), limit);
     }
 
+    /// Whether it leaves so much unread that somebody has to look again.
+    pub(crate) fn is_over_limit(&self) -> bool {
+        self.unread.is_over()
+    }
+
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.abandoned
+    }
+
     pub(crate) fn is_idle(&self, seconds_max: u64) -> bool {
-        idle::is_idle(&self.session.record, seconds_max)
+        !self.session.is_away && idle::is_idle(&self.session.record, seconds_max)
     }
 
     /// Whether it holds replies until they are durable.
@@ -229,6 +253,11 @@ impl Connection {
         self.output.len_bytes()
     }
 
+    /// Room that its own buffers have, whatever is in it.
+    pub(crate) fn room_bytes(&self) -> usize {
+        self.input.pending().len() + self.input.room_bytes() + self.output.room_bytes()
+    }
+
     fn show(&self) {
         let record = &self.session.record;
         record.input_bytes.store(self.input.pending().len(), Ordering::Relaxed);
@@ -237,10 +266,10 @@ impl Connection {
     }
 
     fn next_turn(&self) -> Turn {
-        let over = self.session.closing || (self.ended && self.starved);
+        let over = !self.session.is_away && (self.session.closing || (self.ended && self.starved));
         let sent = self.output.is_empty() && !self.transport.has_unsent();
         let sendable = (self.output.has_sendable() || self.transport.has_unsent()) && self.output.writable;
-        let executable = !over && !self.output.is_full() && !self.starved && !self.session.is_postponed;
+        let executable = !over && !self.output.is_full() && !self.starved && self.session.goes_on();
         if over && sent {
             Turn::Close
         } else if sendable || executable || self.wants_input() {
@@ -257,7 +286,8 @@ impl Connection {
     /// Executes complete requests until none is left or the output is full. Nobody waits for a disk: replies are held instead.
     fn execute(&mut self, worker: &mut Worker<'_>) {
         let store = &worker.shared.store;
-        while !self.session.closing && !self.output.is_full() && self.has_request() {
+        let may_execute = |session: &Session| !session.closing && !session.is_away;
+        while may_execute(&self.session) && !self.output.is_full() && self.has_request() {
             let start = self.output.end();
             let run = |_: &Store| self.pipeline.run(self.input.pending(), &mut self.session, worker, &mut self.output);
             let (done, ticket) = store.deferred(run);
@@ -272,6 +302,9 @@ impl Connection {
                 worker.counters.watched.note_answered(&done, now - worker.woke);
             }
             self.session.show(now);
+            if let Some(errand) = self.session.errand.take() {
+                self.admission.shared.errands.send(&self.admission.shared, *errand);
+            }
             if self.session.is_postponed {
                 break;
             }

@@ -54,6 +54,7 @@ pub(crate) enum Sentence {
     SsubscribeInExec,
     NoAclFile,
     NoBackupPlace,
+    DebugNotAllowed,
     SaveRunning,
     NoSuchClient,
     ClientName,
@@ -139,6 +140,10 @@ impl Sentence {
             }
             Sentence::NoBackupPlace => {
                 "ERR the store is no directory, and nobody has said where its backup goes (--backup-dir)"
+            }
+            Sentence::DebugNotAllowed => {
+                "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a \
+                 local connection, otherwise you need to set this option in the configuration file, and then restart the server."
             }
             Sentence::SaveRunning => "ERR Background save already in progress",
             Sentence::NoSuchClient => "ERR No such client",

@@ -10,6 +10,9 @@
 //! | others to have a turn | [`Turn::Again`] | itself: it is queued at once |
 //! | a disk | `holders` | a wake-up of the store, or the answer of [`Holders::ask`] |
 //! | the end of a pause | `postponed` | the time until then, or a wake-up by who changed it |
+//! | room in the mail; the end of an errand of another | `postponed` | a wake-up by who made room; by the errand's thread |
+//! | its own errand (`errands`) | its session | the letter with the reply |
+//! | letters that a turn had no time for | `has_letters` | itself: the loop does not sleep |
 //! | nothing, but somebody else acts on it | the letter | the wake-up that follows every letter |
 //!
 //! A wake-up is an event of its own in the poller. It comes after what it tells of: the letter is in the box, the log is
@@ -43,6 +46,7 @@ use slab::Slab;
 use crate::accept::Acceptor;
 use crate::buffers::Buffers;
 use crate::connection::{Connection, Turn, Worker};
+use crate::errands::Done;
 use crate::held::Holders;
 use crate::idle::Watchman;
 use crate::listen;
@@ -54,6 +58,9 @@ use crate::transport::{Handshakes, Transport};
 
 /// Events taken from the poller at a time; more wait in the kernel.
 const EVENT_COUNT_MAX: usize = 1024;
+
+/// Bytes of messages given to clients before those get a turn, in which they are sent.
+const DELIVERED_BYTES_MAX: usize = 1 << 20;
 
 /// Connections have their number in `connections` as token; the listeners follow.
 pub(crate) const WAKER: Token = Token(usize::MAX);
@@ -73,6 +80,10 @@ pub(crate) struct EventLoop {
     poll: Poll,
     patience: Patience,
     letters: Receiver<Letter>,
+    /// Letters wait in the box.
+    has_letters: bool,
+    /// Somebody leaves more unread than may stay.
+    has_unread: bool,
     acceptors: Vec<Acceptor>,
     connections: Slab<Slot>,
     /// Connections that get a turn.
@@ -102,6 +113,8 @@ impl EventLoop {
             poll,
             patience: Patience::default(),
             letters,
+            has_letters: false,
+            has_unread: false,
             acceptors: Vec::new(),
             handshakes: Handshakes::default(),
             postponed: BTreeSet::new(),
@@ -155,6 +168,7 @@ impl EventLoop {
                 self.release();
             }
             self.give_turns(woke);
+            self.buffers.give_back();
         }
         Ok(())
     }
@@ -164,18 +178,26 @@ impl EventLoop {
     }
 
     fn timeout(&self) -> Option<Duration> {
-        if !self.ready.is_empty() {
+        if !self.ready.is_empty() || self.has_letters {
             return Some(Duration::ZERO);
         }
         let until_deadline = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let retry_after = || self.acceptors.iter().filter_map(Acceptor::retry_after).min();
-        let until_look = self.watchman.sleep_time(self.shared.settings.idle_seconds_max());
-        // It may have ended since somebody looked.
-        let remaining = || self.shared.pause.remaining().unwrap_or(Duration::ZERO);
-        let until_unpaused = (!self.postponed.is_empty()).then(remaining);
+        let until_look = self.watchman.sleep_time(self.has_to_look());
+        let until_unpaused = if self.postponed.is_empty() { None } else { self.until_unpaused() };
         let until_end = until_deadline.or_else(retry_after);
         let waits = [until_end, until_look, until_unpaused, self.handshakes.timeout()];
         waits.into_iter().flatten().min()
+    }
+
+    /// When those who are postponed may go on, if no wake-up tells. What held them may have ended since somebody looked.
+    fn until_unpaused(&self) -> Option<Duration> {
+        if self.shared.lets_go_on() { Some(Duration::ZERO) } else { self.shared.pause.remaining() }
+    }
+
+    /// Whether clients have to be looked at every so often.
+    fn has_to_look(&self) -> bool {
+        self.has_unread || self.shared.settings.idle_seconds_max() > 0
     }
 
     fn note(&mut self, events: &Events) {
@@ -198,13 +220,36 @@ impl EventLoop {
         self.acceptors.iter_mut().for_each(Acceptor::accept_waiting);
     }
 
-    pub(crate) fn take_letters(&mut self) {
-        while let Ok(letter) = self.letters.try_recv() {
-            match letter {
-                Letter::Arrival(transport, addr, admission) => self.adopt(transport, addr, admission),
-                Letter::Parcel { receivers, parcel } => self.deliver(&receivers, &parcel),
-                Letter::Close(place) => self.close(place),
+    /// Takes letters out of the box, as far as there is time; says whether more are left.
+    pub(crate) fn take_letters(&mut self) -> bool {
+        let mut delivered_bytes = 0;
+        self.has_letters = true;
+        while delivered_bytes < DELIVERED_BYTES_MAX {
+            match self.letters.try_recv() {
+                Err(_) => {
+                    self.has_letters = false;
+                    break;
+                }
+                Ok(Letter::Arrival(transport, addr, admission)) => self.adopt(transport, addr, admission),
+                Ok(Letter::Parcel { receivers, parcel }) => {
+                    delivered_bytes += receivers.len() * parcel.len_bytes();
+                    self.deliver(&receivers, &parcel);
+                    self.shared.mail.note_taken(&receivers, &parcel, &self.shared.mailboxes);
+                }
+                Ok(Letter::Done(place, done)) => self.welcome(place, *done),
+                Ok(Letter::Close(place)) => self.close(place),
             }
+        }
+        self.has_letters
+    }
+
+    /// Gives a client the reply of its errand.
+    fn welcome(&mut self, place: Place, done: Done) {
+        if let Some(slot) = self.connections.get_mut(place.key)
+            && slot.connection.is_of(place.client_id)
+        {
+            slot.connection.come_back(done);
+            self.queue(place.key);
         }
     }
 
@@ -261,16 +306,26 @@ impl EventLoop {
         }
     }
 
+    /// Closes those who say nothing, and those who do not read what they get, though nothing happens.
     fn close_idle(&mut self) {
-        let seconds_max = self.shared.settings.idle_seconds_max();
-        if !self.watchman.is_due(seconds_max) {
+        if !self.watchman.is_due(self.has_to_look()) {
             return;
         }
-        let idle = self.connections.iter().filter(|(_, slot)| slot.connection.is_idle(seconds_max));
-        for key in idle.map(|(key, _)| key).collect::<Vec<_>>() {
-            self.connections[key].connection.abandon();
-            self.queue(key);
+        let seconds_max = self.shared.settings.idle_seconds_max();
+        let (mut given_up, mut has_unread) = (Vec::new(), false);
+        for (key, slot) in &mut self.connections {
+            let connection = &mut slot.connection;
+            connection.look_at_unread();
+            has_unread |= connection.is_over_limit();
+            if seconds_max > 0 && connection.is_idle(seconds_max) {
+                connection.abandon();
+            }
+            if connection.is_abandoned() {
+                given_up.push(key);
+            }
         }
+        self.has_unread = has_unread;
+        given_up.into_iter().for_each(|key| self.queue(key));
     }
 
     /// Closes the connections whose handshake takes too long.
@@ -287,7 +342,7 @@ impl EventLoop {
 
     /// Lets those go on who were paused, once they may.
     fn end_pause(&mut self) {
-        if !self.postponed.is_empty() && self.shared.pause.remaining().is_none() {
+        if !self.postponed.is_empty() && self.shared.lets_go_on() {
             for key in mem::take(&mut self.postponed) {
                 if self.connections.contains(key) {
                     self.queue(key);
@@ -360,11 +415,16 @@ impl EventLoop {
 
     fn conclude(&mut self, key: usize) {
         let slot = &mut self.connections[key];
-        match slot.connection.conclude(&self.shared.loops[self.index], &mut self.buffers) {
+        let turn = slot.connection.conclude(&self.shared.loops[self.index], &mut self.buffers);
+        self.has_unread |= slot.connection.is_over_limit();
+        match turn {
             Turn::Again => self.queue(key),
             Turn::Wait if slot.connection.is_postponed() => drop(self.postponed.insert(key)),
             Turn::Wait => {}
-            Turn::Close => drop(self.connections.remove(key)),
+            Turn::Close => {
+                self.buffers.note_freed(slot.connection.room_bytes());
+                drop(self.connections.remove(key));
+            }
         }
     }
 }

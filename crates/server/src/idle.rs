@@ -9,7 +9,7 @@ use rustix::net::sockopt;
 
 use crate::clients::{MONITORS, Record, SUBSCRIBED};
 
-/// How often a loop looks at its clients, while there is a limit.
+/// How often a loop looks at its clients, while there is something to look for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Unanswered probes after which the kernel gives a connection up, as in Redis.
 const PROBE_COUNT: u32 = 3;
@@ -26,14 +26,14 @@ impl Default for Watchman {
 }
 
 impl Watchman {
-    /// How long until the next look; none without a limit.
-    pub(crate) fn sleep_time(&self, seconds_max: u64) -> Option<Duration> {
-        (seconds_max > 0).then(|| LOOK_EVERY.saturating_sub(self.looked.elapsed()))
+    /// How long until the next look, if there is to be one.
+    pub(crate) fn sleep_time(&self, has_to_look: bool) -> Option<Duration> {
+        has_to_look.then(|| LOOK_EVERY.saturating_sub(self.looked.elapsed()))
     }
 
     /// Whether it is time to look.
-    pub(crate) fn is_due(&mut self, seconds_max: u64) -> bool {
-        let is_due = seconds_max > 0 && self.looked.elapsed() >= LOOK_EVERY;
+    pub(crate) fn is_due(&mut self, has_to_look: bool) -> bool {
+        let is_due = has_to_look && self.looked.elapsed() >= LOOK_EVERY;
         if is_due {
             self.looked = Instant::now();
         }

@@ -3,7 +3,7 @@
 use std::io;
 use std::mem;
 
-use crate::buffers::{Buffers, keep};
+use crate::buffers::Buffers;
 use crate::transport::{Arrived, Transport};
 
 /// Room for one read: what a socket delivers at once to a busy server, and a bound on one connection's turn.
@@ -35,7 +35,7 @@ impl Input {
     pub(crate) fn give_back(&mut self, buffers: &mut Buffers) {
         if self.pending().len() <= MOVED_BYTES_MAX {
             let rest = self.pending().to_vec();
-            keep(&mut buffers.input, mem::replace(&mut self.bytes, rest));
+            buffers.keep_input(mem::replace(&mut self.bytes, rest));
             self.start = 0;
         }
     }

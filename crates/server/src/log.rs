@@ -18,6 +18,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Registry, fmt as lines};
 
 use crate::errors::Refusal;
+use crate::log_writer::LineSender;
 use crate::shared::Shared;
 
 /// Lines of one kind in a second.
@@ -79,6 +80,7 @@ impl LogLevel {
 #[derive(Clone)]
 pub struct LogControl {
     filter: Handle<LevelFilter, Registry>,
+    lines: LineSender,
     level: Arc<Mutex<LogLevel>>,
 }
 
@@ -89,16 +91,22 @@ impl fmt::Debug for LogControl {
 }
 
 impl LogControl {
-    /// Makes this the process' log; `None` if it has one already.
+    /// Makes this the process' log, on a thread of its own; `None` if it has one already, or there is no thread to be had.
     pub fn install(format: LogFormat, level: LogLevel) -> Option<LogControl> {
         let (filter, handle) = reload::Layer::new(level.filter());
-        let layer = lines::layer().with_ansi(false).with_target(false).with_writer(std::io::stderr);
+        let sender = LineSender::to(std::io::stderr()).ok()?;
+        let layer = lines::layer().with_ansi(false).with_target(false).with_writer(sender.clone());
         let log = tracing_subscriber::registry().with(filter);
         let installed = match format {
             LogFormat::Text => log.with(layer).try_init(),
             LogFormat::Json => log.with(layer.json().flatten_event(true)).try_init(),
         };
-        installed.ok().map(|()| LogControl { filter: handle, level: Arc::new(Mutex::new(level)) })
+        installed.ok().map(|()| LogControl { filter: handle, lines: sender, level: Arc::new(Mutex::new(level)) })
+    }
+
+    /// Waits until all lines are written; at most a second, since perhaps nobody reads them.
+    pub fn flush(&self) {
+        self.lines.flush();
     }
 
     /// What is logged now.

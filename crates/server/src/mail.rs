@@ -1,14 +1,27 @@
 //! What event loops are told by each other.
+//!
+//! Letters wait in a loop's box until it has time. Messages among them may be large and many, so all that wait are counted
+//! ([`Mail`]): while they are too much, clients whose requests would add to them are postponed, and what is under way is
+//! taken out first. No message is dropped for that, and no loop waits: each takes its letters whatever the others do.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use mio::{Poll, Token, Waker};
+use resp::{Protocol, Reply};
 
-use crate::shared::Admission;
+use crate::errands::Done;
+use crate::pause;
+use crate::session::Session;
+use crate::shared::{Admission, Shared};
+use crate::table::Entry;
 use crate::transport::Transport;
+
+/// Messages that may wait in all boxes together: what a loop sends in a fraction of a second.
+const WAITING_BYTES_MAX: usize = 64 << 20;
 
 /// Where a client is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,15 +32,122 @@ pub(crate) struct Place {
     pub(crate) client_id: u64,
 }
 
-/// A message as it is sent, in both versions of the protocol.
+/// A message, as it is sent. Both versions of the protocol write it alike, but for its first byte.
 pub(crate) struct Parcel {
-    pub(crate) resp2: Vec<u8>,
-    pub(crate) resp3: Vec<u8>,
+    bytes: Vec<u8>,
+    form: Form,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// A push of RESP3, which is an array in RESP2.
+    Push,
+    /// A push that clients of RESP2 do not get.
+    PushOfResp3,
+    /// The same in both.
+    Line,
+}
+
+impl Parcel {
+    /// A message of these parts.
+    pub(crate) fn of_parts(parts: &[&[u8]]) -> Parcel {
+        let mut bytes = Vec::new();
+        let mut reply = Reply::new(&mut bytes, Protocol::Resp3);
+        reply.push(parts.len());
+        parts.iter().for_each(|part| reply.bulk(part));
+        Parcel { bytes, form: Form::Push }
+    }
+
+    /// A push that `write` writes; clients of RESP2 have no place for it.
+    pub(crate) fn of_resp3(write: impl FnOnce(&mut Reply<'_>)) -> Parcel {
+        let mut bytes = Vec::new();
+        write(&mut Reply::new(&mut bytes, Protocol::Resp3));
+        Parcel { bytes, form: Form::PushOfResp3 }
+    }
+
+    pub(crate) fn of_line(line: String) -> Parcel {
+        Parcel { bytes: line.into_bytes(), form: Form::Line }
+    }
+
+    /// What a client of this version gets.
+    pub(crate) fn parts(&self, protocol: Protocol) -> [&[u8]; 2] {
+        match (self.form, protocol) {
+            (Form::Push, Protocol::Resp2) => [b"*", &self.bytes[1..]],
+            (Form::PushOfResp3, Protocol::Resp2) => [&[], &[]],
+            _ => [&self.bytes, &[]],
+        }
+    }
+
+    pub(crate) fn len_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// Sends a message to clients.
+pub(crate) fn send(shared: &Shared, places: &[Place], parcel: Parcel) {
+    let parcel = Arc::new(parcel);
+    for (index, mailbox) in shared.mailboxes.iter().enumerate() {
+        let receivers: Vec<Place> = places.iter().filter(|place| place.loop_index == index).copied().collect();
+        if !receivers.is_empty() {
+            shared.mail.waiting_bytes.fetch_add(bytes_of(&receivers, &parcel), Ordering::SeqCst);
+            mailbox.give(Letter::Parcel { receivers, parcel: Arc::clone(&parcel) });
+        }
+    }
+}
+
+/// What a letter with a message takes. A message for several loops is there once, and counts for each.
+fn bytes_of(receivers: &[Place], parcel: &Parcel) -> usize {
+    parcel.len_bytes() + size_of_val(receivers)
+}
+
+/// Messages that wait in the boxes of all loops.
+#[derive(Default)]
+pub(crate) struct Mail {
+    waiting_bytes: AtomicUsize,
+    /// Some are postponed until they are fewer.
+    is_awaited: AtomicBool,
+}
+
+impl Mail {
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        self.waiting_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.waiting_bytes.load(Ordering::SeqCst) >= WAITING_BYTES_MAX
+    }
+
+    /// Whether the request must wait since messages may come of it.
+    #[inline]
+    pub(crate) fn holds(&self, entry: Entry, session: &Session, shared: &Shared) -> bool {
+        self.waiting_bytes() >= WAITING_BYTES_MAX
+            && (pause::changes(entry, session) || !shared.monitors.is_empty())
+            && self.await_room()
+    }
+
+    /// False if there is room. Whoever takes a message out after this has looked sees that somebody waits: one of the two comes
+    /// first in the order of these words.
+    #[cold]
+    fn await_room(&self) -> bool {
+        self.is_awaited.store(true, Ordering::SeqCst);
+        self.is_full()
+    }
+
+    /// A loop has taken a message out of its box; those who wait for that are woken.
+    pub(crate) fn note_taken(&self, receivers: &[Place], parcel: &Parcel, mailboxes: &[Mailbox]) {
+        let taken_bytes = bytes_of(receivers, parcel);
+        let waiting_bytes = self.waiting_bytes.fetch_sub(taken_bytes, Ordering::SeqCst) - taken_bytes;
+        if waiting_bytes < WAITING_BYTES_MAX && self.is_awaited.swap(false, Ordering::SeqCst) {
+            mailboxes.iter().for_each(Mailbox::wake);
+        }
+    }
 }
 
 pub(crate) enum Letter {
     /// A new client.
     Arrival(Transport, SocketAddr, Admission),
+    /// The reply to a client that was away.
+    Done(Place, Box<Done>),
     /// A message for clients of this loop.
     Parcel { receivers: Vec<Place>, parcel: Arc<Parcel> },
     /// A client's connection is to be closed.

@@ -1,13 +1,12 @@
 //! Clients that see every request (`MONITOR`).
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use resp::Request;
 
-use crate::mail::{Letter, Parcel, Place};
+use crate::mail::{self, Parcel, Place};
 use crate::secrets;
 use crate::session::Session;
 use crate::shared::Shared;
@@ -52,14 +51,7 @@ pub(crate) fn show(entry: Entry, shared: &Shared, session: &Session, request: &R
         line.push_str(&format!(" \"{}\"", quoted(secrets::shown(entry.command.policy.hides, request, index))));
     }
     line.push_str("\r\n");
-    let parcel = Arc::new(Parcel { resp2: line.clone().into_bytes(), resp3: line.into_bytes() });
-    let places = shared.monitors.places.lock();
-    for (index, mailbox) in shared.mailboxes.iter().enumerate() {
-        let receivers: Vec<Place> = places.iter().filter(|place| place.loop_index == index).copied().collect();
-        if !receivers.is_empty() {
-            mailbox.give(Letter::Parcel { receivers, parcel: Arc::clone(&parcel) });
-        }
-    }
+    mail::send(shared, &shared.monitors.places.lock(), Parcel::of_line(line));
 }
 
 fn quoted(argument: &[u8]) -> String {

@@ -76,16 +76,25 @@ impl Output {
         self.value = Some(StreamedValue { reader, missing_bytes });
     }
 
-    /// Adds a message that is no reply, to be sent when `ticket` is durable.
-    pub(crate) fn push(&mut self, message: &[u8], ticket: Ticket) {
+    /// Adds something whole, a message or a reply, to be sent when `ticket` is durable.
+    pub(crate) fn push(&mut self, message: [&[u8]; 2], ticket: Ticket) {
         if self.value.is_none() {
             let start = self.bytes.len();
-            self.bytes.extend_from_slice(message);
+            message.iter().for_each(|part| self.bytes.extend_from_slice(part));
             self.hold(start, ticket);
         } else {
-            self.pushed.extend_from_slice(message);
+            message.iter().for_each(|part| self.pushed.extend_from_slice(part));
             self.pushed_ticket = self.pushed_ticket.and(ticket);
         }
+    }
+
+    pub(crate) fn room_bytes(&self) -> usize {
+        self.bytes.capacity() + self.pushed.capacity()
+    }
+
+    /// What was written, of an output that nothing was streamed to.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
     }
 
     /// Where the next reply will begin.
@@ -241,7 +250,7 @@ mod tests {
         let Some(ticket) = ticket(&store) else { return };
         let mut output = Output { writable: true, ..Output::default() };
         output.stream(store.reader("value").expect("it is read").expect("it is there"));
-        output.push(b"message", ticket);
+        output.push([b"mess", b"age"], ticket);
         assert!(output.holds() && output.held_ticket() == ticket);
         while output.value.is_some() {
             assert!(output.holds() && output.has_sendable(), "the value waits for nothing");
@@ -263,7 +272,7 @@ mod tests {
         let Some(ticket) = ticket(&store) else { return };
         let mut output = Output { writable: true, ..Output::default() };
         output.stream(store.reader("value").expect("it is read").expect("it is there"));
-        output.push(b"message", ticket);
+        output.push([b"mess", b"age"], ticket);
         store.wait(ticket).expect("it becomes durable");
         output.release(&store).expect("the store is healthy");
         assert!(!output.holds());

@@ -93,7 +93,13 @@ pub(crate) struct Unread {
 }
 
 impl Unread {
-    /// Whether the client with so many unread bytes is to be given up. To be asked when something was added or sent.
+    /// Whether it was over the soft limit when somebody looked last: then somebody must look again, though nothing happens.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over_since.is_some()
+    }
+
+    /// Whether the client with so many unread bytes is to be given up. To be asked when something was added or sent, and
+    /// every so often while it is over the soft limit.
     #[inline]
     pub(crate) fn is_too_much(&mut self, len_bytes: usize, limit: Limit) -> bool {
         let reaches = |bytes: u64| bytes > 0 && len_bytes as u64 >= bytes;

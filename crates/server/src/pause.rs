@@ -52,7 +52,7 @@ impl Pause {
 }
 
 /// Whether others may notice the command: it writes or publishes, or ends a transaction that does.
-fn changes(entry: Entry, session: &Session) -> bool {
+pub(crate) fn changes(entry: Entry, session: &Session) -> bool {
     let ends_writes = || session.transaction.as_ref().is_some_and(|transaction| transaction.changes);
     if entry.command.executes() { ends_writes() } else { entry.command.is_noticed() }
 }

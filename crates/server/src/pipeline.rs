@@ -13,6 +13,7 @@ use crate::call::Call;
 use crate::connection::Worker;
 use crate::cross_protocol;
 use crate::dispatch;
+use crate::errands::Errand;
 use crate::errors::Refusal;
 use crate::gate::Pass;
 use crate::output::Output;
@@ -129,7 +130,7 @@ impl Pipeline {
         let first = self.cursor.request;
         let request = self.requests.get(first, input);
         match dispatch::admit(&request, session) {
-            Ok(entry) if shared.pause.holds(entry, session) => {
+            Ok(entry) if shared.pause.holds(entry, session) || shared.mail.holds(entry, session, shared) => {
                 session.is_postponed = true;
                 return;
             }
@@ -140,12 +141,23 @@ impl Pipeline {
             }
             Ok(entry) if entry.command.runs_alone() && !dispatch::is_queued(entry, session) => {
                 *pass = None;
-                let alone = shared.gate.close();
-                answer(entry, request, session, shared, output, tally);
+                let alone = shared.gate.try_close();
+                session.is_postponed = alone.is_none();
+                if !session.is_postponed {
+                    answer(entry, request, session, shared, output, tally);
+                }
                 drop(alone);
                 *pass = Some(shared.gate.pass(worker.lane));
+                if session.is_postponed {
+                    return;
+                }
             }
             Ok(entry) => {
+                if let Some(errand) = Errand::of(entry, &request, session, shared, worker.woke) {
+                    session.leave_for(errand);
+                    self.cursor.request += 1;
+                    return;
+                }
                 let puts = Puts::gather(entry, &self.requests, input, first, session, shared);
                 if let Some(count) = puts.and_then(|puts| puts.execute(session, shared, output)) {
                     session.record.command.store(entry.number, Ordering::Relaxed);
@@ -192,7 +204,7 @@ impl Pipeline {
 }
 
 /// Answers a request with what its command says, or keeps it for later.
-fn answer(
+pub(crate) fn answer(
     entry: Entry,
     request: Request<'_>,
     session: &mut Session,

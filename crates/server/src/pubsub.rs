@@ -1,17 +1,15 @@
 //! Channels: who subscribes to what, and the way of a message to them.
 //!
 //! One table for all event loops says which clients subscribe to a channel or a pattern, and where they are. A message is
-//! encoded once for each version of the protocol and goes to each loop that has receivers as one piece of mail.
+//! encoded once and goes to each loop that has receivers as one piece of mail.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use resp::{Protocol, Reply};
 
 use crate::glob;
-use crate::mail::{Letter, Parcel, Place};
+use crate::mail::{self, Parcel, Place};
 use crate::shared::Shared;
 
 #[derive(Default)]
@@ -108,11 +106,11 @@ pub(crate) fn publish(shared: &Shared, channel: &[u8], message: &[u8]) -> usize 
     let table = pubsub.table.lock();
     let mut sent_count = 0;
     if let Some(places) = table.channels.get(channel) {
-        send(shared, places, &[b"message", channel, message]);
+        mail::send(shared, places, Parcel::of_parts(&[b"message", channel, message]));
         sent_count += places.len();
     }
     for (pattern, places) in table.patterns.iter().filter(|(pattern, _)| glob::matches(pattern, channel)) {
-        send(shared, places, &[b"pmessage", pattern, channel, message]);
+        mail::send(shared, places, Parcel::of_parts(&[b"pmessage", pattern, channel, message]));
         sent_count += places.len();
     }
     sent_count
@@ -126,24 +124,6 @@ pub(crate) fn publish_to_shard(shared: &Shared, channel: &[u8], message: &[u8]) 
     }
     let table = pubsub.table.lock();
     let places = table.shards.get(channel).map_or(&[][..], Vec::as_slice);
-    send(shared, places, &[b"smessage", channel, message]);
+    mail::send(shared, places, Parcel::of_parts(&[b"smessage", channel, message]));
     places.len()
-}
-
-fn send(shared: &Shared, places: &[Place], parts: &[&[u8]]) {
-    let parcel = Arc::new(Parcel { resp2: encode(Protocol::Resp2, parts), resp3: encode(Protocol::Resp3, parts) });
-    for (index, mailbox) in shared.mailboxes.iter().enumerate() {
-        let receivers: Vec<Place> = places.iter().filter(|place| place.loop_index == index).copied().collect();
-        if !receivers.is_empty() {
-            mailbox.give(Letter::Parcel { receivers, parcel: Arc::clone(&parcel) });
-        }
-    }
-}
-
-fn encode(protocol: Protocol, parts: &[&[u8]]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut reply = Reply::new(&mut bytes, protocol);
-    reply.push(parts.len());
-    parts.iter().for_each(|part| reply.bulk(part));
-    bytes
 }

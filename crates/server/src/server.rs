@@ -12,13 +12,14 @@ use crate::accept::Acceptor;
 use crate::acl::Acl;
 use crate::clients::Clients;
 use crate::databases::Databases;
+use crate::errands::Errands;
 use crate::event_loop::{EventLoop, WAKER};
 use crate::expired::Telling;
 use crate::gate::Gate;
 use crate::latency::Latency;
 use crate::listen;
 use crate::log::Log;
-use crate::mail::Mailbox;
+use crate::mail::{Mail, Mailbox};
 use crate::memory::MemoryLimit;
 use crate::monitors::Monitors;
 use crate::pause::Pause;
@@ -103,6 +104,8 @@ impl Server {
             figures: Figures::new(),
             saves: Saves::new(&store, config.backup_dir)?,
             pause: Pause::new(),
+            errands: Errands::default(),
+            mail: Mail::default(),
             stop,
             drain_max: config.drain_max,
             handshake_max: config.tls.as_ref().map_or(Duration::ZERO, |tls| tls.handshake_max),
@@ -138,7 +141,7 @@ impl Server {
     /// Does what the event loops were told by each other.
     #[cfg(feature = "in-process")]
     pub(crate) fn take_letters(&mut self) {
-        self.loops.iter_mut().for_each(EventLoop::take_letters);
+        self.loops.iter_mut().for_each(|event_loop| while event_loop.take_letters() {});
     }
 
     /// Has the port show this server; before it, the port says that the store is being opened.
@@ -161,6 +164,7 @@ impl Server {
             self.loops[0].accept_from(Acceptor::new(listener, Arc::clone(&shared), certificates.clone()))?;
         }
         let outcome = run_all(self.loops, &shared.stop);
+        shared.errands.finish();
         shared.saves.finish();
         outcome
     }

@@ -10,6 +10,7 @@ use resp::{Protocol, Requests};
 
 use crate::acl::Login;
 use crate::clients::{self, Record};
+use crate::errands::Errand;
 use crate::pubsub::Kind;
 use crate::shared::Shared;
 use crate::watch::{Watched, Watching};
@@ -53,8 +54,13 @@ pub(crate) struct Session {
     pub(crate) heard: Ticket,
     /// A transaction's requests are being executed.
     pub(crate) is_executing: bool,
-    /// Its next request waits for the end of a pause.
+    /// Its next request waits for the end of a pause, for room in the mail, or for an errand's.
     pub(crate) is_postponed: bool,
+    /// It may have errands.
+    pub(crate) may_be_away: bool,
+    /// Nothing is executed before an errand is done: this one, or one that is on its way.
+    pub(crate) is_away: bool,
+    pub(crate) errand: Option<Box<Errand>>,
     pub(crate) watching: Watching,
     pub(crate) channels: BTreeSet<Vec<u8>>,
     pub(crate) patterns: BTreeSet<Vec<u8>>,
@@ -80,6 +86,9 @@ impl Session {
             heard: Ticket::default(),
             is_executing: false,
             is_postponed: false,
+            may_be_away: false,
+            is_away: false,
+            errand: None,
             watching: Watching::default(),
             channels: BTreeSet::new(),
             patterns: BTreeSet::new(),
@@ -112,7 +121,38 @@ impl Session {
 
     /// Whether its next request may be executed now.
     pub(crate) fn goes_on(&self) -> bool {
-        !self.closing && !self.is_postponed
+        !self.closing && !self.is_postponed && !self.is_away
+    }
+
+    /// The client is away until the errand is done.
+    pub(crate) fn leave_for(&mut self, errand: Errand) {
+        (self.errand, self.is_away) = (Some(Box::new(errand)), true);
+    }
+
+    /// What an errand's command is given of a client that is neither in a transaction nor picks its replies. It is known to
+    /// nobody, and needs no leave.
+    pub(crate) fn stand_in(&self) -> Session {
+        Session {
+            id: self.id,
+            record: Arc::clone(&self.record),
+            protocol: self.protocol,
+            closing: false,
+            db: self.db,
+            login: self.login.clone(),
+            replies: Replies::On,
+            transaction: None,
+            is_executing: false,
+            is_postponed: false,
+            may_be_away: false,
+            is_away: false,
+            errand: None,
+            watching: Watching::default(),
+            channels: BTreeSet::new(),
+            patterns: BTreeSet::new(),
+            shards: BTreeSet::new(),
+            monitors: false,
+            tracks: self.tracks,
+        }
     }
 
     /// Whether its requests may be executed in any way that gives the same replies.

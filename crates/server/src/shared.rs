@@ -11,10 +11,11 @@ use crate::StopHandle;
 use crate::acl::Acl;
 use crate::clients::Clients;
 use crate::databases::Databases;
+use crate::errands::Errands;
 use crate::gate::Gate;
 use crate::latency::Latency;
 use crate::log::Log;
-use crate::mail::Mailbox;
+use crate::mail::{Mail, Mailbox};
 use crate::memory::MemoryLimit;
 use crate::monitors::Monitors;
 use crate::pause::Pause;
@@ -60,6 +61,8 @@ pub(crate) struct Shared {
     pub(crate) figures: Figures,
     pub(crate) saves: Saves,
     pub(crate) pause: Pause,
+    pub(crate) errands: Errands,
+    pub(crate) mail: Mail,
     pub(crate) stop: StopHandle,
     /// How long clients may take to read their last replies.
     pub(crate) drain_max: Duration,
@@ -147,6 +150,11 @@ impl Shared {
         self.loops.iter().map(|counters| counters.refused.load(Ordering::Relaxed)).sum()
     }
 
+    /// Whether a client that waits for others may look whether it can go on; if not, there will be a wake-up, or a pause ends.
+    pub(crate) fn lets_go_on(&self) -> bool {
+        self.pause.remaining().is_none() && !self.mail.is_full() && !self.gate.has_errand()
+    }
+
     /// Whether clients from there are turned away, since they could do everything without a password.
     pub(crate) fn is_closed_to(&self, ip: IpAddr) -> bool {
         is_elsewhere(ip) && self.settings.is_protected() && self.acl.is_open()
@@ -183,7 +191,7 @@ impl LoopCounters {
     }
 }
 
-fn is_elsewhere(ip: IpAddr) -> bool {
+pub(crate) fn is_elsewhere(ip: IpAddr) -> bool {
     !ip.to_canonical().is_loopback()
 }
 

@@ -4,14 +4,12 @@
 //! forgotten, until it reads the key again.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use resp::{Protocol, Reply};
 
 use crate::clients;
-use crate::mail::{Letter, Parcel, Place};
+use crate::mail::{self, Parcel, Place};
 use crate::shared::Shared;
 
 /// As in Redis (`tracking-table-max-keys`); who has read a key too many is told that another is good no more.
@@ -81,20 +79,16 @@ pub(crate) fn invalidate_all(shared: &Shared) {
 
 /// A client of RESP2 has no place for such messages, and gets none.
 fn send(shared: &Shared, places: &[Place], key: Option<&[u8]>) {
-    let mut resp3 = Vec::new();
-    let mut reply = Reply::new(&mut resp3, Protocol::Resp3);
-    reply.push(2);
-    reply.bulk(b"invalidate");
-    match key {
-        Some(key) => {
-            reply.array(1);
-            reply.bulk(key);
+    let parcel = Parcel::of_resp3(|reply| {
+        reply.push(2);
+        reply.bulk(b"invalidate");
+        match key {
+            Some(key) => {
+                reply.array(1);
+                reply.bulk(key);
+            }
+            None => reply.null_array(),
         }
-        None => reply.null_array(),
-    }
-    let parcel = Arc::new(Parcel { resp2: Vec::new(), resp3 });
-    for place in places {
-        let letter = Letter::Parcel { receivers: vec![*place], parcel: Arc::clone(&parcel) };
-        shared.mailboxes[place.loop_index].give(letter);
-    }
+    });
+    mail::send(shared, places, parcel);
 }

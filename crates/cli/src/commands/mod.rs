@@ -52,7 +52,7 @@ pub(crate) enum Command {
     Repair(repair::Repair),
     Stats(stats::Stats),
     Bench(bench::Bench),
-    Serve(serve::Serve),
+    Serve(Box<serve::Serve>),
 }
 
 impl Command {

@@ -149,3 +149,31 @@ fn whatever_tells_of_a_write_follows_its_sync() {
     let synced = lines[request..reply].iter().filter(|line| line.contains("fdatasync") && line.contains("= 0"));
     assert!(synced.count() > 0, "no sync comes before the first reply:\n{}", starts(&trace));
 }
+
+/// The lines of `trace` in which one of `calls` ended well, with their numbers.
+fn ended<'t>(trace: &'t str, calls: &'t [&str]) -> impl Iterator<Item = (usize, &'t str)> {
+    let is_of = |line: &str| {
+        calls.iter().any(|call| line.contains(&format!("{call}(")) || line.contains(&format!("{call} resumed")))
+    };
+    trace.lines().enumerate().filter(move |(_, line)| is_of(line) && line.ends_with("= 0"))
+}
+
+#[test]
+fn a_save_syncs_the_directory_after_each_rename() {
+    let place = Place::new();
+    place.run("put", &["k", "v"]).succeeded();
+    let serving = Serving::spawned(hikv("serve", &place.store(), &["--addr", "127.0.0.1:0", "--threads", "1"]));
+    let Some(strace) = Strace::attach(&place, &serving, &["trace=rename,renameat,renameat2,fsync"]) else { return };
+    // The first takes the place, the second replaces it.
+    assert_eq!(serving.ask(b"SAVE\r\nSAVE\r\n", 10), b"+OK\r\n+OK\r\n");
+    serving.stop(Signal::INT);
+    let trace = strace.lines();
+    let syncs_store = |line: &str| line.contains(&format!("<{}>)", place.store().canonicalize().unwrap().display()));
+    let renames = || ended(&trace, &["rename", "renameat", "renameat2"]).filter(|(_, line)| line.contains("backup\""));
+    assert_eq!(renames().count(), 2, "{trace}");
+    for (number, line) in renames() {
+        let next = renames().map(|(other, _)| other).find(|other| *other > number).unwrap_or(usize::MAX);
+        let synced = ended(&trace, &["fsync"]).any(|(at, line)| at > number && at < next && syncs_store(line));
+        assert!(synced, "no sync of the directory follows {line}:\n{trace}");
+    }
+}

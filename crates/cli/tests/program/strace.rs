@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 
 use crate::serve::Serving;
 use crate::support::{Place, left_out};
@@ -14,6 +14,8 @@ const ARGUMENT_BYTES_MAX: &str = "1048576";
 /// An strace of all of a server's threads.
 pub(crate) struct Strace {
     child: Child,
+    /// It tells of new threads there, and would not outlive that if nobody could hear it.
+    _messages: BufReader<ChildStderr>,
     trace: PathBuf,
 }
 
@@ -23,15 +25,16 @@ impl Strace {
     pub(crate) fn attach(place: &Place, serving: &Serving, expressions: &[&str]) -> Option<Strace> {
         let trace = place.file("trace");
         let mut strace = Command::new("strace");
-        strace.args(["-f", "-s", ARGUMENT_BYTES_MAX, "-p", &serving.child.id().to_string(), "-o"]).arg(&trace);
+        strace.args(["-f", "-y", "-s", ARGUMENT_BYTES_MAX, "-p", &serving.child.id().to_string(), "-o"]).arg(&trace);
         expressions.iter().for_each(|expression| _ = strace.args(["-e", expression]));
         let Ok(mut child) = strace.stdin(Stdio::null()).stderr(Stdio::piped()).spawn() else {
             left_out("there is no strace");
             return None;
         };
         let mut said = String::new();
-        BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
-        let strace = Strace { child, trace };
+        let mut messages = BufReader::new(child.stderr.take().unwrap());
+        messages.read_line(&mut said).unwrap();
+        let strace = Strace { child, _messages: messages, trace };
         if !said.contains(" attached") {
             left_out(&format!("strace cannot watch: {said}"));
             return None;

@@ -1,22 +1,32 @@
-//! DEBUG: the harmless part that test suites need.
+//! DEBUG: the part that test suites need.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use resp::Protocol;
 
 use super::object;
 use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
+use crate::shared;
 
 /// The double that Redis shows.
 #[allow(clippy::approx_constant, reason = "clients compare it")]
 const REDIS_PI: f64 = 3.141;
 
-/// Longer sleeps only harm: the clients that share the event loop wait.
-const SLEEP_MAX: Duration = Duration::from_secs(60);
+/// How often who sleeps looks whether the server stops.
+const NAP: Duration = Duration::from_millis(20);
 
+/// Refused unless the parameter says otherwise, as in Redis: what it does is for tests.
 pub(crate) fn debug(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let is_allowed = match call.shared.settings.named("enable-debug-command").as_str() {
+        "yes" => true,
+        "local" => !shared::is_elsewhere(call.session.record.addr.ip()),
+        _ => false,
+    };
+    if !is_allowed {
+        return Err(Sentence::DebugNotAllowed.into());
+    }
     let name = call.argument(1).to_ascii_lowercase();
     match (name.as_slice(), call.request.len()) {
         (b"sleep", 3) => sleep(call),
@@ -47,7 +57,10 @@ fn object(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn sleep(call: &mut Call<'_>) -> Result<(), Refusal> {
     let seconds = str::from_utf8(call.argument(2)).ok().and_then(|text| text.parse::<f64>().ok());
     let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or(Refusal::Syntax)?;
-    thread::sleep(time.min(SLEEP_MAX));
+    let began = Instant::now();
+    while began.elapsed() < time && !call.shared.stop.is_stopped() {
+        thread::sleep(NAP.min(time.saturating_sub(began.elapsed())));
+    }
     call.ok();
     Ok(())
 }

@@ -27,7 +27,7 @@ pub(crate) fn lastsave(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The other event loops go on meanwhile, but for commands that run alone.
+/// An errand: the event loops go on meanwhile.
 pub(crate) fn save(call: &mut Call<'_>) -> Result<(), Refusal> {
     let write_count = telemetry::write_count(call.shared);
     call.shared.saves.save(&call.shared.store)?;

@@ -117,6 +117,11 @@ impl Settings {
         self.values.lock()[by_name(name.as_bytes()).expect("a known parameter")] = value;
     }
 
+    /// The value of the parameter with this name, which is one.
+    pub(crate) fn named(&self, name: &str) -> String {
+        self.value(by_name(name.as_bytes()).expect("a known parameter"))
+    }
+
     /// The value of parameter number `index`.
     pub(crate) fn value(&self, index: usize) -> String {
         self.values.lock()[index].clone()

@@ -85,7 +85,7 @@ const EVICTION_POLICIES: [&str; 8] = [
 const ANY_BYTES: Kind = Kind::Bytes { min: 0, max: u64::MAX };
 
 /// By name.
-pub(crate) static PARAMETERS: [Parameter; 51] = [
+pub(crate) static PARAMETERS: [Parameter; 54] = [
     parameter("acl-pubsub-default", "resetchannels", Kind::Choice(&["resetchannels", "allchannels"]), Effect::Constant),
     parameter("aclfile", "", Kind::Text, Effect::Fixed),
     parameter("activerehashing", "yes", Kind::YesOrNo, Effect::None),
@@ -110,6 +110,9 @@ pub(crate) static PARAMETERS: [Parameter; 51] = [
     parameter("http", "", Kind::Text, Effect::Fixed),
     parameter("http-hosts", "", Kind::Words, Effect::Fixed),
     parameter("http-tls", "no", Kind::YesOrNo, Effect::Fixed),
+    parameter("enable-debug-command", "no", Kind::Choice(&["no", "local", "yes"]), Effect::Fixed),
+    parameter("enable-module-command", "no", Kind::Choice(&["no", "local", "yes"]), Effect::Constant),
+    parameter("enable-protected-configs", "no", Kind::Choice(&["no", "local", "yes"]), Effect::Constant),
     parameter("hz", "10", int(1, 500), Effect::None),
     parameter("io-threads", "1", int(1, 128), Effect::Fixed),
     parameter("latency-monitor-threshold", "0", int(0, i64::MAX), Effect::LatencyTime),

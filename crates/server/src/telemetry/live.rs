@@ -23,6 +23,8 @@ struct Live<'a> {
     durability_why: &'static str,
     order: &'static str,
     clients: usize,
+    /// What items and index may occupy; 0 for no limit.
+    memory_bytes_max: u64,
     /// By kind, since the start.
     requests: Vec<u64>,
     errors: [u64; Kind::COUNT],
@@ -58,6 +60,7 @@ pub(crate) fn live(shared: &Shared, reading: &Reading, history: &History, after:
         durability_why: stats.durability_why,
         order: stats.order,
         clients: reading.clients,
+        memory_bytes_max: shared.settings.memory_bytes_max(),
         requests: reading.counted.latencies.iter().map(|latencies| latencies.count()).collect(),
         errors: reading.counted.errors,
         hits: totals.hits,

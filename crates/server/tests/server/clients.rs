@@ -102,7 +102,7 @@ fn slow_requests_are_logged_without_secrets() {
 
 #[test]
 fn latencies_are_kept_from_a_threshold_on() {
-    let server = TestServer::start();
+    let server = TestServer::debugging();
     let mut client = server.client();
     client.converse([("CONFIG SET latency-monitor-threshold 1", ok()), ("DEBUG SLEEP 0.01", ok())]);
     let Value::Array(events) = client.say("LATENCY LATEST") else { panic!("not an array") };

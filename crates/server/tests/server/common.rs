@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use hikv::{Options, Store};
 use resp::{Protocol, Reply};
-use server::{Config, HttpPort, Server, StopHandle};
+use server::{Config, HttpPort, Parameters, Server, StopHandle};
 use tempfile::TempDir;
 
 /// Longer than any reply takes: a test that would hang fails.
@@ -36,6 +36,13 @@ impl TestServer {
     /// A server whose connections all share one event loop.
     pub(crate) fn single() -> TestServer {
         TestServer::with(Config { threads: 1, ..Config::default() })
+    }
+
+    /// A server with one event loop that lets clients use DEBUG.
+    pub(crate) fn debugging() -> TestServer {
+        let mut parameters = Parameters::default();
+        parameters.set("enable-debug-command", "local").expect("a parameter");
+        TestServer::with(Config { threads: 1, parameters, ..Config::default() })
     }
 
     pub(crate) fn with(config: Config) -> TestServer {

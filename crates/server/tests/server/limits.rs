@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::common::{TestServer, Value, array, bulk, error, int, ok};
+use server::Config;
 
 fn limits(server: &TestServer) -> Value {
     server.client().say("CONFIG GET client-output-buffer-limit")
@@ -64,4 +65,47 @@ fn who_says_nothing_is_closed_after_the_timeout_but_for_subscribers() {
             "ERR CONFIG SET failed (possibly related to argument 'timeout') - argument must be between 0 and 2147483647 inclusive"
         )
     );
+}
+
+/// Publishers wait for loops that have not taken their letters: all messages come, and little memory is used meanwhile.
+#[test]
+fn messages_that_wait_for_a_loop_hold_publishers_back() {
+    let server = TestServer::with(Config { threads: 3, ..Config::default() });
+    let mut subscribers: Vec<_> = (0..3).map(|_| server.client()).collect();
+    subscribers.iter_mut().for_each(|subscriber| drop(subscriber.say("SUBSCRIBE news")));
+    let (message, count) = ("x".repeat(200_000), 300);
+    let heard = std::thread::scope(|scope| {
+        for subscriber in &mut subscribers {
+            let message = &message;
+            scope.spawn(move || {
+                for _ in 0..2 * count {
+                    assert_eq!(subscriber.reply(), array([bulk("message"), bulk("news"), bulk(message)]));
+                }
+            });
+        }
+        let publishers: Vec<_> = (0..2)
+            .map(|_| {
+                let (mut publisher, message) = (server.client(), &message);
+                scope.spawn(move || (0..count).all(|_| publisher.call(&["PUBLISH", "news", message]) == int(3)))
+            })
+            .collect();
+        publishers.into_iter().all(|publisher| publisher.join().expect("it does not panic"))
+    });
+    assert!(heard);
+}
+
+/// Nothing happens on the connection, but time goes by.
+#[test]
+fn a_subscriber_over_its_soft_limit_is_given_up_though_nothing_more_comes() {
+    let server = TestServer::single();
+    let (mut slow, mut other) = (server.client(), server.client());
+    other.call(&["CONFIG", "SET", "client-output-buffer-limit", "pubsub 0 1mb 1"]);
+    slow.say("SUBSCRIBE news");
+    // More than the sockets' buffers hold, in one message.
+    let message = "x".repeat(30 << 20);
+    assert_eq!(other.call(&["PUBLISH", "news", &message]), int(1));
+    while other.say("PUBSUB NUMSUB news") != array([bulk("news"), int(0)]) {
+        std::thread::yield_now();
+    }
+    assert!(slow.rest().len() < message.len());
 }

@@ -174,7 +174,7 @@ fn latencies_are_told_by_command_and_forgotten_when_told_to() {
 
 #[test]
 fn a_command_that_takes_long_is_in_a_late_bucket() {
-    let server = TestServer::single();
+    let server = TestServer::debugging();
     let mut client = server.client();
     client.converse([("DEBUG SLEEP 0.02", ok())]);
     let Value::Array(reply) = client.say("LATENCY HISTOGRAM debug") else { panic!("not an array") };
@@ -185,7 +185,7 @@ fn a_command_that_takes_long_is_in_a_late_bucket() {
 
 #[test]
 fn percentiles_are_told_unless_they_are_not_wanted() {
-    let server = TestServer::single();
+    let server = TestServer::debugging();
     let mut client = server.client();
     client.converse([("DEBUG SLEEP 0.02", ok())]);
     let told = field(&mut client, "latencystats", "latency_percentiles_usec_debug").expect("it was called");
@@ -201,7 +201,7 @@ fn percentiles_are_told_unless_they_are_not_wanted() {
 
 #[test]
 fn a_graph_shows_the_samples_of_an_event() {
-    let server = TestServer::single();
+    let server = TestServer::debugging();
     let mut client = server.client();
     client.converse([
         ("LATENCY GRAPH command", error("ERR No samples available for event 'command'")),

@@ -11,7 +11,7 @@ use std::time::Instant;
 use hikv::{JournalStats, Store};
 use indicatif::{HumanBytes, HumanCount};
 use sd_notify::NotifyState;
-use server::{HttpPort, Server, StopHandle};
+use server::{HttpPort, LogControl, Parameters, Server, StopHandle};
 
 use crate::durable::Durable;
 use crate::failure::Failure;
@@ -27,14 +27,21 @@ impl Serve {
         let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
         let parameters = self.parameters()?;
         let dir = self.store_dir(&parameters)?;
-        let config = self.server_config(&parameters, logging::install(&parameters)?)?;
+        let log = logging::install(&parameters)?;
+        let outcome = self.serve(interrupt, &parameters, &dir, log.clone());
+        log.flush();
+        outcome
+    }
+
+    fn serve(&self, interrupt: Interrupt, parameters: &Parameters, dir: &Path, log: LogControl) -> Result<(), Failure> {
+        let config = self.server_config(parameters, log)?;
         let port = HttpPort::open(&config).map_err(|error| not_bound("--http", &error))?;
-        let store = open(&dir, &Durable::of(&parameters))?;
+        let store = open(dir, &Durable::of(parameters))?;
         let stop = StopHandle::new();
         let server = Server::bind(store.clone(), config, stop.clone()).map_err(|error| not_bound("--addr", &error))?;
         port.iter().for_each(|port| server.show_on(port));
         tls::reload_on_hangup(server.tls_reload()).map_err(Failure::at_signals)?;
-        announce(&dir, &store, &server, port.as_ref()).map_err(Failure::output("standard output"))?;
+        announce(dir, &store, &server, port.as_ref()).map_err(Failure::output("standard output"))?;
         // Nobody but a service manager waits for it, and that one has a time limit.
         let _ = sd_notify::notify(&[NotifyState::Ready]);
         let stopper = stop.clone();
@@ -45,10 +52,10 @@ impl Serve {
             })
         });
         server.run().map_err(|error| Failure::at("the server", error))?;
-        let items = store.len().map_err(Failure::at_path(&dir))?;
+        let items = store.len().map_err(Failure::at_path(dir))?;
         // It may be gathering figures of the store, which only its last user closes.
         drop(port);
-        store.close().map_err(Failure::at_path(&dir))?;
+        store.close().map_err(Failure::at_path(dir))?;
         tracing::info!(items, "stopped");
         writeln!(io::stdout(), "stopped; {} holds {} items", dir.display(), HumanCount(items))
             .map_err(Failure::output("standard output"))

@@ -60,6 +60,9 @@ pub(crate) struct Serve {
     /// Where SAVE and BGSAVE put their backup; by default 'backup' in DIR
     #[arg(long, value_name = "DIR")]
     backup_dir: Option<PathBuf>,
+    /// Who may use DEBUG: nobody unless this says otherwise, clients of this host, or everybody whom the ACL lets
+    #[arg(long, value_name = "WHO", value_parser = ["no", "local", "yes"])]
+    enable_debug_command: Option<String>,
     #[command(flatten)]
     tls: TlsArgs,
     /// Listen beyond this host though nobody needs a password
@@ -76,6 +79,7 @@ impl Serve {
         given::path(given, "dir", self.dir.as_deref())?;
         given::path(given, "aclfile", self.acl_file.as_deref())?;
         given::path(given, "backup-dir", self.backup_dir.as_deref())?;
+        given::text(given, "enable-debug-command", self.enable_debug_command.as_deref())?;
         given::text(given, "http", self.http.as_deref())?;
         given::text(given, "ordered", self.ordered.then_some("yes"))?;
         given::text(given, "http-tls", self.http_tls.then_some("yes"))?;
