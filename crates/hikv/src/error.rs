@@ -9,7 +9,9 @@ use journal::JournalError;
 use pmem::Durability;
 use pmem_os::{LockError, MapError};
 
-/// Why a store does not open. Nothing has changed.
+/// Why a store does not open. What it holds is as it was: where opening failed late, half of what an opening does anyway may be done
+/// (an interrupted change finished, the end of a log written again), and where a store was to be made directories, and files
+/// that the next making removes, may be left.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -78,7 +80,7 @@ impl OpenError {
         move |source| OpenError::Io { path: path.to_owned(), doing, source }
     }
 
-    pub(crate) fn locked(path: &Path) -> impl FnOnce(LockError) -> OpenError {
+    pub(crate) fn locked(path: &Path) -> impl Fn(LockError) -> OpenError {
         move |error| match error {
             LockError::Held { holder } => OpenError::Locked { path: path.to_owned(), holder },
             LockError::Io { path, source, doing } => OpenError::Io { path, doing, source },

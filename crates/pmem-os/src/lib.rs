@@ -19,10 +19,11 @@ mod mapped;
 mod mapping;
 mod medium;
 mod memory;
+pub mod names;
+mod persistence;
 mod probe;
 mod write_path;
 
-pub use backing::sync_dir;
 pub use durability::medium_name;
 pub use error::MapError;
 pub use fork::ForkGuard;

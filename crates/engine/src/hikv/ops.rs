@@ -131,7 +131,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
 
     fn len(&self) -> Result<u64, Error> {
         self.finish_sweep()?;
-        Ok(self.index.len())
+        let count = self.index.len();
+        // It counts what was published, whoever waits for it.
+        self.acknowledge_deferred()?;
+        Ok(count)
     }
 
     fn walk(&self, cursor: Cursor, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<Cursor, Error> {
