@@ -12,14 +12,21 @@ use journal::{Acknowledger, OsFile};
 use pmem_os::ForkGuard;
 
 use crate::files::{self, Locks, Opened};
+use crate::handles::{Handle, Kind};
 use crate::journal_files::Progress;
 use crate::stats::{Identity, JournalStats, Stats};
 use crate::{OpenError, Options};
 
 /// An open store. Clones share it; the last one to go closes it.
-#[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
+    handle: Handle,
+}
+
+impl Clone for Store {
+    fn clone(&self) -> Store {
+        self.held_by(Kind::Store)
+    }
 }
 
 /// Dropped in this order: nobody works in the background any more when the clean image is written and the region
@@ -98,6 +105,7 @@ impl Store {
             .collect::<Result<_, _>>()
             .map_err(OpenError::io(path, "start a background thread of"))?;
         Ok(Store {
+            handle: Handle::first(path),
             inner: Arc::new(Inner {
                 workers,
                 is_closed: false,
@@ -110,6 +118,11 @@ impl Store {
                 _locks: locks,
             }),
         })
+    }
+
+    /// Another handle, which something of this kind keeps.
+    pub(crate) fn held_by(&self, kind: Kind) -> Store {
+        Store { inner: Arc::clone(&self.inner), handle: self.handle.another(kind) }
     }
 
     /// The directory or device, as it was given.

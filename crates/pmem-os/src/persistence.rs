@@ -33,8 +33,7 @@ fn of_block(directory: &Path, depth: u32) -> bool {
     if below.is_empty() || depth > STACKED_COUNT_MAX {
         return of_directory(directory);
     }
-    let is_inside = |directory| of_block(directory, depth + 1);
-    below.iter().all(|slave| fs::canonicalize(slave.path()).is_ok_and(|directory| is_inside(&directory)))
+    below.iter().all(|slave| fs::canonicalize(slave.path()).is_ok_and(|below| of_block(&below, depth + 1)))
 }
 
 /// What a file of sysfs says, if it is there.
