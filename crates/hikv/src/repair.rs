@@ -145,7 +145,7 @@ fn fill(
 fn finish(unfinished: &Path, into: &Path) -> Result<(), RepairError> {
     let failed = |error| RepairError::Into(OpenError::io(into, "create")(error));
     match fs::remove_dir(into) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(failed(error)),
         _ => names::rename_new(unfinished, into).map_err(failed),
     }
 }

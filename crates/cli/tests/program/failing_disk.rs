@@ -109,7 +109,6 @@ fn nobody_is_told_of_what_a_failed_sync_leaves() {
         "MULTI\r\nSET left 2\r\nSET right 2\r\nEXEC\r\n",
         "GET lost\r\n",
         "MGET left right\r\n",
-        "DBSIZE\r\n",
     ] {
         let answer = ask(&serving, request);
         let is_refused = answer.contains("-ERR writing to the disk failed (error number 5)");

@@ -14,7 +14,7 @@ fn filled(level: &str) -> Place {
     };
     let kept = place.write("kept.tsv", items(0..KEPT_COUNT, 10));
     place.run("load", &["--durability", level, kept.to_str().unwrap()]).succeeded();
-    place.write("more.tsv", items(KEPT_COUNT..10_000, 2_000));
+    place.write("more.tsv", items(KEPT_COUNT..9_000, 2_000));
     place
 }
 
@@ -49,7 +49,7 @@ fn on_the_length_of_files() {
     for level in ["power", "process"] {
         let place = filled(level);
         let mut felt_count = 0;
-        for kib in [0, 4, 100, 4_096, 4_100, 8_192, 9_000, 12_288, 16_384, 20_000] {
+        for kib in [0, 100, 4_096, 8_192, 9_000, 16_384] {
             let more = hikv("load", &place.store(), &[place.file("more.tsv")]);
             let Some(is_felt) = is_felt(&format!("--fsize={}", kib << 10), &more) else { return };
             felt_count += u32::from(is_felt);
@@ -57,7 +57,7 @@ fn on_the_length_of_files() {
             let fresh = hikv("put", &place.file(&format!("{level}-{kib}")), &["--durability", level, "k", "v"]);
             self::is_felt(&format!("--fsize={}", kib << 10), &fresh);
         }
-        assert!(felt_count >= 4, "{level}: {felt_count} were felt");
+        assert!(felt_count >= 3, "{level}: {felt_count} were felt");
     }
 }
 
@@ -65,7 +65,8 @@ fn on_the_length_of_files() {
 fn on_open_files() {
     let place = filled("power");
     let mut felt_count = 0;
-    for count in 3..32 {
+    // With fewer its libraries cannot be loaded.
+    for count in 4..32 {
         let Some(is_felt) = is_felt(&format!("--nofile={count}"), &hikv("put", &place.store(), &["k", "v"])) else {
             return;
         };
@@ -82,7 +83,7 @@ fn on_addresses() {
     for level in ["power", "process"] {
         let place = filled(level);
         let mut felt_count = 0;
-        for mib in (256..3_000).step_by(256) {
+        for mib in [256, 1_024, 2_048] {
             let more = hikv("load", &place.store(), &[place.file("more.tsv")]);
             let Some(is_felt) = is_felt(&format!("--as={}", mib << 20), &more) else { return };
             felt_count += u32::from(is_felt);
