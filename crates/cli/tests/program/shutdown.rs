@@ -31,10 +31,10 @@ const WITHOUT_A_FLUSH: u32 = 2;
 const KINDS: [(&str, &str); 3] = [("ext4", "128M"), ("xfs", "320M"), ("btrfs", "128M")];
 
 /// The power goes after so many acknowledged writes: at once, within the first segment of the log, and beyond it.
-const ACKNOWLEDGED_COUNTS: [u64; 3] = [1, 60, 900];
+const ACKNOWLEDGED_COUNTS: [u64; 3] = [1, 60, 300];
 
 /// Large enough that the last of those counts fill segments.
-const VALUE_BYTES: usize = 6_000;
+const VALUE_BYTES: usize = 20_000;
 
 /// A file system of `kind` in a file, mounted for this thread and its children alone.
 struct Disk<'a> {
@@ -56,7 +56,7 @@ impl Disk<'_> {
 
     /// The power is back: the file system recovers from what its device has.
     fn mount_again(&self) {
-        unmount(&self.place.file("disk"), UnmountFlags::empty()).unwrap();
+        unmount(self.place.file("disk"), UnmountFlags::empty()).unwrap();
         assert!(self.mount(), "the file system cannot be mounted again");
     }
 }
@@ -85,7 +85,7 @@ fn on_each_kind(test: impl Fn(&str, &Disk<'_>) + Sync) {
                 return Err("it cannot be made or mounted".to_owned());
             }
             test(kind, &disk);
-            unmount(&place.file("disk"), UnmountFlags::empty()).map_err(|error| error.to_string())
+            unmount(place.file("disk"), UnmountFlags::empty()).map_err(|error| error.to_string())
         };
         let outcome = thread::scope(|scope| scope.spawn(run).join().unwrap_or_else(|panic| resume_unwind(panic)));
         if let Err(error) = outcome {
