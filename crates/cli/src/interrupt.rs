@@ -1,15 +1,20 @@
-//! SIGINT and SIGTERM: a command stops between two items, and wakes from waiting for input.
+//! SIGINT and SIGTERM: a command stops between two items, and wakes from waiting for input. SIGXFSZ: it goes on.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::{flag, low_level::pipe};
+
+/// A file that gets too long for the process's limit is an error from now on, as on a full disk, and not its end.
+pub(crate) fn survive_limit_on_files() -> io::Result<()> {
+    flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map(drop)
+}
 
 /// Tells whether one of the signals came.
 pub(crate) struct Interrupt {

@@ -9,6 +9,7 @@ mod input;
 mod interrupt;
 mod logging;
 mod opening;
+mod output;
 mod progress;
 mod tls;
 
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use commands::Command;
+use failure::Failure;
 
 /// A key-value store for byte-addressable memory.
 #[derive(Parser)]
@@ -31,7 +33,8 @@ Keys and values are any bytes. After -- a word that begins with - is a key or a 
 Exit codes: 0 done; 1 a key was not found, or something is damaged or wrong; 2 an error; 130 interrupted.";
 
 fn main() -> ExitCode {
-    match Arguments::parse().command.run() {
+    let arguments = Arguments::parse();
+    match interrupt::survive_limit_on_files().map_err(Failure::at_signals).and_then(|()| arguments.command.run()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

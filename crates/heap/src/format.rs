@@ -68,6 +68,10 @@ impl Region {
         state::store_generation(medium, 0);
         state::store_word(medium, IMAGE, 0);
         state::store_word(medium, SNAPSHOT_EPOCH, 0);
+        // A journal's base gives whatever its log is asked for, wherever it lies.
+        if !medium.is_journaled() {
+            state::store_made_for(medium);
+        }
         header::zero(medium, PARTITION_HEADERS, u64::from(PARTITION_COUNT_MAX) * PARTITION_HEADER_BYTES);
         Ok(Region::new(superblock, 0))
     }

@@ -15,7 +15,8 @@
 //!     8384 │ image            8   then zero to 64     │
 //!     8448 │ zero: room for later words               │
 //!     8512 │ 16 batch words   8   then zero to 64     │
-//!     9536 │ zero: room for later words               │
+//!     9536 │ made for         8   then zero to 64     │
+//!     9600 │ zero: room for later words               │
 //!    12288 ├──────────────────────────────────────────┤
 //!          │ zero                                     │
 //!    16384 ├──────────────────────────────────────────┤
@@ -42,7 +43,7 @@
 //!
 //! The high-water mark is a sealed count of units, the generation a sealed number of 16 bits. The image is 0 in a new
 //! region; then, sealed, the first unit of the clean image's extent (24 bits, 0 for none) and above it the number of the
-//! last image (24 bits): see image.rs. A batch word is 0, or, sealed, the place of a batch's record and its state: see
+//! last image (24 bits): see image.rs. What the region was made for is 0, or a sealed level of durability. A batch word is 0, or, sealed, the place of a batch's record and its state: see
 //! batch_word.rs.
 
 use pmem::{LINE_BYTES, Offset};
@@ -71,6 +72,8 @@ pub const BATCH_WORDS: Offset = Offset(8_512);
 /// Batch words, one a line: batches that can be under way at once. As many as a machine has cores that write; a thread
 /// is in the middle of one batch at the most.
 pub const BATCH_WORD_COUNT: usize = 16;
+/// 0, or the sealed durability of the medium that the region was made on: 1 `process`, 2 `buffered`, 3 `power`.
+pub const MADE_FOR: Offset = Offset(9_536);
 /// The format mark of a region whose format has not finished: the bytes `hikv new`.
 pub const FORMAT_UNFINISHED: u64 = u64::from_le_bytes(*b"hikv new");
 
@@ -119,7 +122,8 @@ const _: () = {
     assert!(GENERATION.0 + LINE_BYTES == IMAGE.0);
     assert!(IMAGE.0 + LINE_BYTES == SNAPSHOT_EPOCH.0);
     assert!(SNAPSHOT_EPOCH.0 + LINE_BYTES == BATCH_WORDS.0);
-    assert!(batch_word(BATCH_WORD_COUNT).0 <= PARTITION_HEADERS.0);
+    assert!(batch_word(BATCH_WORD_COUNT).0 == MADE_FOR.0);
+    assert!(MADE_FOR.0 + LINE_BYTES <= PARTITION_HEADERS.0);
     assert!(PARTITION_HEADERS.0 + PARTITION_COUNT_MAX as u64 * PARTITION_HEADER_BYTES <= UNIT_BYTES);
     assert!((SEGMENTS_CHUNK_SLOTS as u64 + 1) * SEGMENT_BYTES == SEGMENTS_CHUNK_UNITS as u64 * UNIT_BYTES);
 };

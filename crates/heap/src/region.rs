@@ -19,7 +19,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use pmem::{Canary, Medium, MediumError};
+use pmem::{Canary, Durability, Medium, MediumError};
 
 use crate::HeapError;
 use crate::layout::{FORMAT_MARK, FORMAT_UNFINISHED, REGION_BYTES_MAX, SUPERBLOCK_COPIES, UNIT_BYTES};
@@ -66,6 +66,12 @@ impl Region {
             return Err(HeapError::Damaged { offset: FORMAT_MARK.0, what: "the format mark is neither set nor clear" });
         }
         Ok(Found::Formatted)
+    }
+
+    /// What the medium gave when the region was made, if it says; a region that has a journal does not. It is for whoever
+    /// opens the region, who alone knows what is asked for.
+    pub fn made_for<M: Medium>(medium: &M) -> Option<Durability> {
+        if medium.len_bytes() < UNIT_BYTES { None } else { state::load_made_for(medium) }
     }
 
     /// A region of this superblock, which need not be stored yet.

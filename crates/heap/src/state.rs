@@ -2,10 +2,10 @@
 
 use core::sync::atomic::Ordering;
 
-use pmem::{Medium, Offset, seal, unseal};
+use pmem::{Durability, Medium, Offset, seal, unseal};
 
 use crate::HeapError;
-use crate::layout::{FIRST_CHUNK_UNIT, GENERATION, HIGH_WATER_MARK, SNAPSHOT_EPOCH, UNIT_BYTES};
+use crate::layout::{FIRST_CHUNK_UNIT, GENERATION, HIGH_WATER_MARK, MADE_FOR, SNAPSHOT_EPOCH, UNIT_BYTES};
 
 /// Stores and flushes a word; the order is the caller's.
 pub(crate) fn store_word<M: Medium>(medium: &M, at: Offset, word: u64) {
@@ -26,6 +26,26 @@ pub(crate) fn store_generation<M: Medium>(medium: &M, generation: u16) {
 /// Stores and flushes the snapshot epoch.
 pub(crate) fn store_snapshot_epoch<M: Medium>(medium: &M, epoch: u32) {
     store_word(medium, SNAPSHOT_EPOCH, seal(u64::from(epoch)));
+}
+
+/// Stores and flushes what the medium gives a new region.
+pub(crate) fn store_made_for<M: Medium>(medium: &M) {
+    let level = match medium.durability() {
+        Durability::Process => 1,
+        Durability::Buffered => 2,
+        Durability::Power => 3,
+    };
+    store_word(medium, MADE_FOR, seal(level));
+}
+
+/// What the region was made for, if it says: programs that knew of no such word left 0.
+pub(crate) fn load_made_for<M: Medium>(medium: &M) -> Option<Durability> {
+    match unseal(medium.load(MADE_FOR, Ordering::Acquire))? {
+        1 => Some(Durability::Process),
+        2 => Some(Durability::Buffered),
+        3 => Some(Durability::Power),
+        _ => None,
+    }
 }
 
 /// The high-water mark, which lies in the region.

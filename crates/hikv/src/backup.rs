@@ -18,11 +18,12 @@ use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
 use engine::{Clock, Damage, Error, Expiry};
-use pmem_os::StoreLock;
+use pmem_os::names;
 
 use crate::copy_mark::{self, Mark, Purpose};
 use crate::dump::DumpWriter;
-use crate::files;
+use crate::files::{self, Locks};
+use crate::journal_files::{LOG_NAME, UNFINISHED_LOG_NAME};
 use crate::{OpenError, Options, Snapshot, Store};
 
 /// Appended to the name of a backup that is being written.
@@ -265,30 +266,32 @@ struct Copy {
     out: PathBuf,
     partial: PathBuf,
     /// Held until the directory has its name.
-    _lock: Option<StoreLock>,
+    _locks: Locks,
 }
 
 impl Copy {
     /// Steps 1 and 2, but for the items.
     fn begin(out: &Path, mark: Mark, clock: &Clock) -> Result<Copy, BackupError> {
+        files::refuse_empty(out)?;
         refuse_existing(out)?;
         // Whatever has no name of its own, such as '/' or '..', is there.
         let name = out.file_name().ok_or_else(|| BackupError::Exists { path: out.to_owned() })?;
         let partial = out.with_file_name(OsString::from_iter([name, OsStr::new(PARTIAL_SUFFIX)]));
         refuse_symlink(&partial)?;
-        fs::create_dir_all(&partial).map_err(OpenError::io(&partial, "create"))?;
+        names::create_dirs(&partial).map_err(OpenError::io(&partial, "create"))?;
         let options = Options::new().ordered(false).clock(clock.clone()).sync_on_request(true);
-        let lock = files::lock_dir(&partial, &options)?;
+        let locks = files::lock_dir(&partial, &options)?;
         empty(&partial)?;
         mark.write(&partial).map_err(OpenError::io(&partial, "mark"))?;
-        let store = Store::of_opened(&partial, &options, |path, options| files::make_region(path, options, None))?;
-        Ok(Copy { store, out: out.to_owned(), partial, _lock: lock })
+        let make = |path: &Path, options: &Options| files::make_region(path, options, Locks::new());
+        let store = Store::of_opened(&partial, &options, make)?;
+        Ok(Copy { store, out: out.to_owned(), partial, _locks: locks })
     }
 
     /// Has the items written, and does the rest. Where that fails nothing is left.
     fn complete(self, write: impl FnOnce(&Store) -> Result<u64, BackupError>) -> Result<BackupReport, BackupError> {
         let items = write(&self.store);
-        let Copy { store, out, partial, _lock } = self;
+        let Copy { store, out, partial, _locks } = self;
         let closed = store
             .sync()
             .and_then(|()| store.close())
@@ -311,11 +314,10 @@ impl Copy {
 /// Steps 3 to 5.
 fn put_in_place(partial: &Path, out: &Path) -> Result<(), BackupError> {
     files::finish_region(partial)?;
-    refuse_existing(out)?;
-    fs::rename(partial, out).map_err(OpenError::io(out, "create"))?;
-    let parent = parent_of(out);
-    pmem_os::sync_dir(parent).map_err(OpenError::io(parent, "sync"))?;
-    Ok(())
+    names::rename_new(partial, out).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => BackupError::Exists { path: out.to_owned() },
+        _ => OpenError::io(out, "create")(error).into(),
+    })
 }
 
 fn refuse_existing(path: &Path) -> Result<(), BackupError> {
@@ -324,11 +326,6 @@ fn refuse_existing(path: &Path) -> Result<(), BackupError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(OpenError::io(path, "examine")(error).into()),
     }
-}
-
-/// The directory that a path's name is in.
-pub(crate) fn parent_of(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// What an interrupted backup leaves is a directory, not the way to one.
@@ -347,7 +344,10 @@ fn empty(partial: &Path) -> Result<(), BackupError> {
     if mark.is_none() && region.try_exists().map_err(OpenError::io(&region, "examine"))? {
         return Err(occupied(partial, "it is a store, and has no mark of an interrupted backup"));
     }
-    // The lock is held.
+    // The lock is held; but who removed it may have another backup at work here.
+    for name in [files::REGION_NAME, files::UNFINISHED_NAME, LOG_NAME, UNFINISHED_LOG_NAME] {
+        files::remove_left(&partial.join(name), partial)?;
+    }
     Ok(copy_mark::remove_files(partial, &[files::LOCK_NAME]).map_err(OpenError::io(partial, "empty"))?)
 }
 

@@ -9,7 +9,8 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::backup::parent_of;
+use pmem_os::names;
+
 use crate::{BackupError, OpenError};
 
 /// What a backup within the store's directory may be called, and what the names of one that is being made begin with.
@@ -39,7 +40,7 @@ pub(crate) fn check(store: &Path, place: &Path) -> Result<(), BackupError> {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
         _ => {}
     }
-    let Some(parent) = resolved(parent_of(place)).map_err(failed)? else {
+    let Some(parent) = resolved(names::parent(place)).map_err(failed)? else {
         return Err(refused("its path has '..' behind what is not there"));
     };
     let above_store = above(&fs::canonicalize(store).map_err(failed)?).map_err(failed)?;

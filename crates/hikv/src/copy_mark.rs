@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use pmem_os::sync_dir;
+use pmem_os::names::sync_dir;
 use uuid::Uuid;
 
 use crate::files::{LOCK_NAME, REGION_NAME, UNFINISHED_NAME};

@@ -9,7 +9,14 @@ use journal::JournalError;
 use pmem::Durability;
 use pmem_os::{LockError, MapError};
 
-/// Why a store does not open. Nothing has changed.
+use crate::handles;
+
+/// How a lock's holder is named that is this process.
+const OWN_PROCESS: &str = "this process itself";
+
+/// Why a store does not open. What it holds is as it was: where opening failed late, half of what an opening does anyway may be done
+/// (an interrupted change finished, the end of a log written again), and where a store was to be made directories, and files
+/// that the next making removes, may be left.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -78,9 +85,13 @@ impl OpenError {
         move |source| OpenError::Io { path: path.to_owned(), doing, source }
     }
 
-    pub(crate) fn locked(path: &Path) -> impl FnOnce(LockError) -> OpenError {
+    pub(crate) fn locked(path: &Path) -> impl Fn(LockError) -> OpenError {
         move |error| match error {
-            LockError::Held { holder } => OpenError::Locked { path: path.to_owned(), holder },
+            LockError::Held { holder } => {
+                let what = handles::of(path).filter(|_| holder.starts_with(OWN_PROCESS));
+                let holder = what.map_or(holder.clone(), |what| format!("{holder} ({what})"));
+                OpenError::Locked { path: path.to_owned(), holder }
+            }
             LockError::Io { path, source, doing } => OpenError::Io { path, doing, source },
             other => OpenError::Io { path: path.to_owned(), doing: "lock", source: io::Error::other(other) },
         }

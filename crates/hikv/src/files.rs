@@ -5,10 +5,15 @@
 //! another name, formatted, synced and then renamed, so that `store.hikv` is a whole store whenever it is there at all; what
 //! an interrupted creation left is removed by the next. A device holds the region itself, and has no other name to hide an
 //! unfinished format under: the region's format mark tells.
+//!
+//! # Locks, in the order in which they are taken; none is waited for
+//! 1. `lock`: nobody else opens, makes or removes anything in the directory.
+//! 2. The region, and the log: through the handles by which they are used, before anything is changed. Where 1 was removed,
+//!    or the files have other names as well, there is one writer still. What is to be removed is locked first, too.
 
 use std::fs;
-use std::io::ErrorKind;
-use std::os::unix::fs::FileTypeExt;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,7 +23,7 @@ use heap::salvage::Head;
 use heap::{FEATURE_JOURNAL, Found, Region};
 use journal::{Acknowledger, JournalError, Journaled, OsFile};
 use pmem::{Durability, Latency, Medium, PersistCounts, Probed, arch};
-use pmem_os::{MapOptions, Mapped, StoreLock, sync_dir};
+use pmem_os::{MapOptions, Mapped, StoreLock, names};
 use uuid::Uuid;
 
 use crate::journal_files::{Naming, Progress};
@@ -35,17 +40,21 @@ pub(crate) struct Opened {
     pub(crate) identity: Identity,
     /// Where there is one.
     pub(crate) journal: Option<Acknowledger<OsFile>>,
-    /// None where the store is read on a file system that cannot be written: nobody writes there.
-    pub(crate) lock: Option<StoreLock>,
+    pub(crate) locks: Locks,
 }
 
+/// What keeps others away from a store. No lock file is among them where the store is read on a file system that cannot be
+/// written: nobody writes there.
+pub(crate) type Locks = Vec<StoreLock>;
+
 pub(crate) fn open(path: &Path, options: &Options, progress: &Progress<'_>) -> Result<Opened, OpenError> {
+    refuse_empty(path)?;
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => open_dir(path, options, progress),
         Ok(found) if found.file_type().is_char_device() => open_device(path, options),
         Ok(_) => Err(OpenError::NotADirectory { path: path.to_owned() }),
         Err(error) if error.kind() == ErrorKind::NotFound && options.create && !options.read_only => {
-            fs::create_dir_all(path).map_err(OpenError::io(path, "create"))?;
+            names::create_dirs(path).map_err(OpenError::io(path, "create"))?;
             open_dir(path, options, progress)
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Err(OpenError::Missing { path: path.to_owned() }),
@@ -53,45 +62,71 @@ pub(crate) fn open(path: &Path, options: &Options, progress: &Progress<'_>) -> R
     }
 }
 
+/// Joined with a name it would be a file in the current directory.
+pub(crate) fn refuse_empty(path: &Path) -> Result<(), OpenError> {
+    let is_empty = path.as_os_str().is_empty();
+    if is_empty { Err(OpenError::Option { what: "a path without a character is none".to_owned() }) } else { Ok(()) }
+}
+
 fn open_dir(dir: &Path, options: &Options, progress: &Progress<'_>) -> Result<Opened, OpenError> {
     let file = dir.join(REGION_NAME);
-    let exists = |file: &Path| file.try_exists().map_err(OpenError::io(file, "examine"));
     let may_create = options.create && !options.read_only;
     if !may_create && !exists(&file)? {
         return Err(OpenError::Missing { path: dir.to_owned() });
     }
-    let lock = lock_dir(dir, options)?;
+    let locks = lock_dir(dir, options)?;
     // Only now: another process may have created the store meanwhile.
     if exists(&file)? {
         if !options.read_only {
             copy_mark::forget(dir).map_err(OpenError::io(dir, "take the mark of a copy from"))?;
         }
         if journal_files::is_there(dir)? {
-            return journal_files::open(dir, Naming::Store, options, lock, progress);
+            return journal_files::open(dir, Naming::Store, options, locks, progress);
         }
-        return open_region(Mapped::open(&file, map_options(options))?, &file, options, lock);
+        return open_region(Mapped::open(&file, map_options(options))?, [dir, &file], options, locks);
     }
     if !may_create {
         return Err(OpenError::Missing { path: dir.to_owned() });
     }
-    let opened = make_region(dir, options, lock)?;
+    names::create_dirs(dir).map_err(OpenError::io(dir, "sync"))?;
+    let opened = make_region(dir, options, locks)?;
+    assert_ours(&dir.join(UNFINISHED_NAME), &opened.locks)?;
     finish_region(dir)?;
     Ok(opened)
 }
 
+/// Whether there is anything of that name. A link that leads nowhere is something: what it should lead to is perhaps not
+/// mounted, and no store is to be made in its place.
+pub(crate) fn exists(file: &Path) -> Result<bool, OpenError> {
+    match fs::symlink_metadata(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        found => found.map(|_| true).map_err(OpenError::io(file, "examine")),
+    }
+}
+
+/// An error if the name leads to something that somebody else has made meanwhile.
+fn assert_ours(file: &Path, locks: &[StoreLock]) -> Result<(), OpenError> {
+    for lock in locks {
+        if lock.is_of(file).map_err(OpenError::io(file, "examine"))? {
+            return Ok(());
+        }
+    }
+    Err(OpenError::io(file, "finish")(io::Error::other("somebody else makes a store in its directory")))
+}
+
 /// A new region in `dir`, under the name of an unfinished one.
-pub(crate) fn make_region(dir: &Path, options: &Options, lock: Option<StoreLock>) -> Result<Opened, OpenError> {
+pub(crate) fn make_region(dir: &Path, options: &Options, locks: Locks) -> Result<Opened, OpenError> {
     journal_files::remove_unfinished(dir)?;
     let unfinished = dir.join(UNFINISHED_NAME);
-    remove(&unfinished)?;
+    remove_left(&unfinished, dir)?;
     let medium = Mapped::create(&unfinished, Parameters::REGION_BYTES_DEFAULT, map_options(options))?;
     if medium.lacks_a_journal() && options.durability != Some(Durability::Process) {
         drop(medium);
-        remove(&unfinished)?;
+        remove_left(&unfinished, dir)?;
         journal_files::make(dir, &parameters(options))?;
-        return journal_files::open(dir, Naming::Unfinished, options, lock, &|_| {});
+        return journal_files::open(dir, Naming::Unfinished, options, locks, &|_| {});
     }
-    format_region(medium, &unfinished, options, lock).inspect_err(|_| {
+    format_region(medium, [dir, &unfinished], options, locks).inspect_err(|_| {
         // It is in nobody's way; the next creation removes it, too.
         let _ = fs::remove_file(&unfinished);
     })
@@ -102,25 +137,22 @@ pub(crate) fn finish_region(dir: &Path) -> Result<(), OpenError> {
     let (unfinished, file) = (dir.join(UNFINISHED_NAME), dir.join(REGION_NAME));
     journal_files::finish_log(dir)?;
     sync_new(&unfinished)?;
-    fs::rename(&unfinished, &file).map_err(OpenError::io(&file, "create"))?;
-    sync_dir(dir).map_err(OpenError::io(dir, "sync"))
+    names::rename_new(&unfinished, &file).map_err(OpenError::io(&file, "create"))
 }
 
-/// Removes a file that may be there.
-pub(crate) fn remove(file: &Path) -> Result<(), OpenError> {
-    match fs::remove_file(file) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(OpenError::io(file, "remove")(error)),
-        _ => Ok(()),
-    }
+/// Removes what an interrupted making left of the store `dir`, if it did: nothing that somebody uses.
+pub(crate) fn remove_left(file: &Path, dir: &Path) -> Result<(), OpenError> {
+    StoreLock::remove_unused(file).map_err(OpenError::locked(dir))
 }
 
 fn open_device(path: &Path, options: &Options) -> Result<Opened, OpenError> {
-    let lock = Some(lock(path, path, options)?);
     let medium = Mapped::open_device(path, map_options(options))?;
     let found = Region::probe(&medium).map_err(|error| OpenError::unusable(path)(error.into()))?;
     match found {
-        Found::Formatted => open_region(medium, path, options, lock),
-        Found::Fresh if options.create && !options.read_only => format_region(medium, path, options, lock),
+        Found::Formatted => open_region(medium, [path, path], options, Locks::new()),
+        Found::Fresh if options.create && !options.read_only => {
+            format_region(medium, [path, path], options, Locks::new())
+        }
         Found::Fresh => Err(OpenError::Missing { path: path.to_owned() }),
     }
 }
@@ -132,7 +164,7 @@ pub(crate) struct Damaged {
     pub(crate) file: PathBuf,
     /// What is missing of the journal.
     pub(crate) missing: Vec<Missing>,
-    pub(crate) _lock: Option<StoreLock>,
+    pub(crate) _locks: Locks,
 }
 
 /// What a journal lacks, and with it the store.
@@ -158,34 +190,44 @@ pub(crate) fn open_damaged(path: &Path) -> Result<Damaged, OpenError> {
         _ => OpenError::io(path, "examine")(error),
     })?;
     if found.file_type().is_char_device() {
-        let lock = Some(lock(path, path, &options)?);
-        let medium = DamagedMedium::Mapped(Mapped::open_device(path, map_options(&options))?);
-        return Ok(Damaged { medium, file: path.to_owned(), missing: Vec::new(), _lock: lock });
+        let medium = Mapped::open_device(path, map_options(&options))?;
+        let locks = vec![medium.lock(path).map_err(OpenError::locked(path))?];
+        let medium = DamagedMedium::Mapped(medium);
+        return Ok(Damaged { medium, file: path.to_owned(), missing: Vec::new(), _locks: locks });
     }
     if !found.is_dir() {
         return Err(OpenError::NotADirectory { path: path.to_owned() });
     }
     let (file, lock_file) = (path.join(REGION_NAME), path.join(LOCK_NAME));
-    if !file.try_exists().map_err(OpenError::io(&file, "examine"))? {
+    if !exists(&file)? {
         return Err(OpenError::Missing { path: path.to_owned() });
     }
-    let lock = lock_file.exists().then(|| lock(&lock_file, path, &options)).transpose()?;
-    let (medium, missing) = damaged_medium(path, &file, &options)?;
-    Ok(Damaged { medium, file, missing, _lock: lock })
+    let mut locks = Locks::new();
+    if exists(&lock_file)? {
+        locks.push(StoreLock::shared(&lock_file).map_err(OpenError::locked(path))?);
+    }
+    let (medium, missing) = damaged_medium(path, &file, &options, &mut locks)?;
+    Ok(Damaged { medium, file, missing, _locks: locks })
 }
 
 /// With whatever is whole of the journal, if it is the store's; the base alone where nothing is.
-fn damaged_medium(dir: &Path, file: &Path, options: &Options) -> Result<(DamagedMedium, Vec<Missing>), OpenError> {
+fn damaged_medium(
+    dir: &Path,
+    file: &Path,
+    options: &Options,
+    locks: &mut Locks,
+) -> Result<(DamagedMedium, Vec<Missing>), OpenError> {
     let log = dir.join(journal_files::LOG_NAME);
     let missing = |what: &str| vec![Missing { path: log.clone(), what: what.into() }];
     let base = Mapped::open(file, map_options(options))?;
+    locks.push(base.lock(file).map_err(OpenError::locked(dir))?);
     let head = Head::read(&base, &mut |_, _| ()).map_err(|error| OpenError::unusable(file)(error.into()))?;
     if !journal_files::is_there(dir)? {
         let is_journaled = head.superblock.is_some_and(|superblock| superblock.features & FEATURE_JOURNAL != 0);
         let what = "it is not there: the last changes are lost, and what they replaced may be torn";
         return Ok((DamagedMedium::Mapped(base), if is_journaled { missing(what) } else { Vec::new() }));
     }
-    let (medium, damage) = journal_files::salvage(dir, options)?;
+    let (medium, damage) = journal_files::salvage(dir, options, locks)?;
     let is_foreign = head.superblock.is_some_and(|superblock| superblock.uuid != medium.identity());
     if damage.iter().any(|error| matches!(error, JournalError::Unfinished)) {
         let what = "no segment of it is whole: the last changes are lost, and what they replaced may be torn";
@@ -199,23 +241,20 @@ fn damaged_medium(dir: &Path, file: &Path, options: &Options) -> Result<(Damaged
     Ok((DamagedMedium::Journaled(medium), told.collect()))
 }
 
-/// Locks the store in `dir`. A copy of a store may lack the lock file: a reader makes it, too, if it can.
-pub(crate) fn lock_dir(dir: &Path, options: &Options) -> Result<Option<StoreLock>, OpenError> {
+/// Locks the directory `dir`. A copy of a store may lack the lock file: a reader makes it, too, if it can.
+pub(crate) fn lock_dir(dir: &Path, options: &Options) -> Result<Locks, OpenError> {
     let file = dir.join(LOCK_NAME);
-    if options.read_only && !file.try_exists().map_err(OpenError::io(&file, "examine"))? {
-        match fs::OpenOptions::new().append(true).create(true).open(&file) {
+    if options.read_only && !exists(&file)? {
+        match fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file) {
             Err(error) if matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied) => {
-                return Ok(None);
+                return Ok(Locks::new());
             }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             made => drop(made.map_err(OpenError::io(&file, "create"))?),
         }
     }
-    lock(&file, dir, options).map(Some)
-}
-
-fn lock(file: &Path, store: &Path, options: &Options) -> Result<StoreLock, OpenError> {
-    let lock = if options.read_only { StoreLock::shared(file) } else { StoreLock::exclusive(file) };
-    lock.map_err(OpenError::locked(store))
+    let lock = if options.read_only { StoreLock::shared(&file) } else { StoreLock::exclusive(&file) };
+    Ok(vec![lock.map_err(OpenError::locked(dir))?])
 }
 
 fn map_options(options: &Options) -> MapOptions {
@@ -232,31 +271,53 @@ fn parameters(options: &Options) -> Parameters {
     }
 }
 
-fn format_region(medium: Mapped, file: &Path, options: &Options, lock: Option<StoreLock>) -> Result<Opened, OpenError> {
+/// Makes a region of `medium`, the file of the store `dir`.
+fn format_region(
+    medium: Mapped,
+    [dir, file]: [&Path; 2],
+    options: &Options,
+    mut locks: Locks,
+) -> Result<Opened, OpenError> {
+    locks.push(medium.lock(file).map_err(OpenError::locked(dir))?);
     check_durability(&medium, file, options)?;
     let identity = Identity::of(&medium);
-    let opened = start(medium, identity, file, options, lock, Some(parameters(options)))?;
+    let opened = start(medium, identity, file, options, locks, Some(parameters(options)))?;
     sync_new(file)?;
     Ok(opened)
 }
 
-fn open_region(medium: Mapped, file: &Path, options: &Options, lock: Option<StoreLock>) -> Result<Opened, OpenError> {
+fn open_region(
+    medium: Mapped,
+    [dir, file]: [&Path; 2],
+    options: &Options,
+    mut locks: Locks,
+) -> Result<Opened, OpenError> {
+    locks.push(medium.lock(file).map_err(OpenError::locked(dir))?);
     check_durability(&medium, file, options)?;
     let identity = Identity::of(&medium);
-    start(medium, identity, file, options, lock, None)
+    start(medium, identity, file, options, locks, None)
 }
 
-/// Never less than what was asked for.
+/// Never less than what was asked for; nor, where nobody asks, than what the store was made for
+/// (`docs/decisions/0032-a-store-keeps-its-level.md`). Who only reads is promised nothing.
 fn check_durability(medium: &Mapped, file: &Path, options: &Options) -> Result<(), OpenError> {
     let (given, why) = (medium.durability(), medium.explain());
-    match options.durability {
-        Some(wanted) if wanted > given => {
-            let remedy = if medium.lacks_a_journal() {
-                "; the store was made without a journal: dump it, and load it into a new one"
-            } else {
-                "; a store on a disk would have a journal"
-            };
-            Err(OpenError::Durability { path: file.to_owned(), wanted, given, why: format!("{why}{remedy}") })
+    let made_for = Region::made_for(medium).filter(|&level| level > given && !options.read_only);
+    let refused = |wanted, remedy: &str| {
+        Err(OpenError::Durability { path: file.to_owned(), wanted, given, why: format!("{why}; {remedy}") })
+    };
+    match (options.durability, made_for) {
+        (Some(wanted), _) if wanted > given && medium.lacks_a_journal() => {
+            refused(wanted, "the store was made without a journal: dump it, and load it into a new one")
+        }
+        (Some(wanted), _) if wanted > given => refused(wanted, "a store on a disk would have a journal"),
+        (None, Some(wanted)) => refused(
+            wanted,
+            "it gave that when the store was made: mount it as it was then, or ask for less if writes may be lost",
+        ),
+        (Some(_), Some(made_for)) => {
+            tracing::warn!(store = %file.display(), %made_for, %given, why, "writes survive less than the store was made for");
+            Ok(())
         }
         _ => Ok(()),
     }
@@ -268,7 +329,7 @@ pub(crate) fn start<M: Medium>(
     identity: Identity,
     file: &Path,
     options: &Options,
-    lock: Option<StoreLock>,
+    locks: Locks,
     format: Option<Parameters>,
 ) -> Result<Opened, OpenError> {
     let latency = Latency { persist_ticks: ticks(options.persist_delay), read_ticks: ticks(options.read_delay) };
@@ -280,7 +341,7 @@ pub(crate) fn start<M: Medium>(
         _ => engine(Probed::with_probe(medium, (delays, counts)), options, format),
     }
     .map_err(OpenError::unusable(file))?;
-    Ok(Opened { engine, identity: identity.with_uuid(uuid), journal: None, lock })
+    Ok(Opened { engine, identity: identity.with_uuid(uuid), journal: None, locks })
 }
 
 fn engine<M: Medium>(

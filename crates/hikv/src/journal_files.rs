@@ -14,10 +14,10 @@ use std::{fs, io};
 use engine::{Engine, HiKv, HostDram, hikv::Parameters};
 use journal::{Acknowledger, Files, JournalError, JournalOptions, Journaled, OpenProgress, OsFile, Which};
 use pmem::Durability;
-use pmem_os::{StoreLock, sync_dir};
+use pmem_os::{StoreLock, names};
 use uuid::Uuid;
 
-use crate::files::{Opened, REGION_NAME, UNFINISHED_NAME, remove, start, sync_new};
+use crate::files::{Locks, Opened, REGION_NAME, UNFINISHED_NAME, exists, remove_left, start, sync_new};
 use crate::stats::Identity;
 use crate::{OpenError, Options};
 
@@ -47,10 +47,6 @@ impl Naming {
     }
 }
 
-fn exists(file: &Path) -> Result<bool, OpenError> {
-    file.try_exists().map_err(OpenError::io(file, "examine"))
-}
-
 /// Whether the store in `dir` is journaled.
 pub(crate) fn is_there(dir: &Path) -> Result<bool, OpenError> {
     exists(&dir.join(LOG_NAME))
@@ -64,31 +60,34 @@ pub(crate) fn remove_unfinished(dir: &Path) -> Result<(), OpenError> {
             let why = io::Error::other("store.hikv, to which it belongs, is missing");
             return Err(OpenError::io(&log, "use")(why));
         }
-        remove(&log)?;
+        remove_left(&log, dir)?;
     }
-    remove(&unfinished_log)
+    remove_left(&unfinished_log, dir)
 }
 
 /// Step 1: makes an empty store under the names of an unfinished one.
 pub(crate) fn make(dir: &Path, parameters: &Parameters) -> Result<(), OpenError> {
     let [base, log] = Naming::Unfinished.files(dir);
-    format(&base, &log, parameters).inspect_err(|_| {
+    format(dir, [&base, &log], parameters).inspect_err(|_| {
         // They are in nobody's way; the next making removes them, too.
         let _ = (fs::remove_file(&base), fs::remove_file(&log));
     })
 }
 
-fn format(base: &Path, log: &Path, parameters: &Parameters) -> Result<(), OpenError> {
-    let files = Files {
-        base: OsFile::create(base).map_err(OpenError::io(base, "create"))?,
-        log: OsFile::create(log).map_err(OpenError::io(log, "create"))?,
-    };
+fn format(dir: &Path, [base, log]: [&Path; 2], parameters: &Parameters) -> Result<(), OpenError> {
+    let create = |path: &Path| OsFile::create(path).map_err(OpenError::io(path, "create"));
+    let files = Files { base: create(base)?, log: create(log)? };
+    let _locks = lock(&files, dir, [base, log])?;
     let options = JournalOptions { background: false, salt: Uuid::new_v4().as_fields().0, ..JournalOptions::default() };
     let medium = Journaled::create(files, parameters.region_bytes, parameters.uuid, options);
     let medium = medium.map_err(|error| journal_error([base, log], error))?;
+    let journal = medium.acknowledger();
     let store = HiKv::format(medium, HostDram, parameters).map_err(OpenError::unusable(base))?;
     // With an image: whoever opens it knows all its free space at once, as if it had just been formatted.
-    store.close().map_err(|error| OpenError::io(base, "finish")(io::Error::other(error)))
+    let closed = store.close();
+    drop(store);
+    let closed = closed.and_then(|()| Ok(journal.closed()?));
+    closed.map_err(|error| OpenError::io(base, "finish")(io::Error::other(error)))
 }
 
 /// Step 2, where there is such a log.
@@ -96,8 +95,7 @@ pub(crate) fn finish_log(dir: &Path) -> Result<(), OpenError> {
     let (unfinished, log) = (dir.join(UNFINISHED_LOG_NAME), dir.join(LOG_NAME));
     if exists(&unfinished)? {
         sync_new(&unfinished)?;
-        fs::rename(&unfinished, &log).map_err(OpenError::io(&log, "create"))?;
-        sync_dir(dir).map_err(OpenError::io(dir, "sync"))?;
+        names::rename_new(&unfinished, &log).map_err(OpenError::io(&log, "create"))?;
     }
     Ok(())
 }
@@ -107,14 +105,14 @@ pub(crate) fn open(
     dir: &Path,
     naming: Naming,
     options: &Options,
-    lock: Option<StoreLock>,
+    mut locks: Locks,
     progress: &Progress<'_>,
 ) -> Result<Opened, OpenError> {
-    let medium = open_medium(dir, naming, options, progress)?;
+    let medium = open_medium(dir, naming, options, &mut locks, progress)?;
     let [base, log] = naming.files(dir);
     let (journal_identity, identity) = (medium.identity(), Identity::of_journal(&medium));
     let journal = Some(medium.acknowledger());
-    let opened = start(medium, identity, &base, options, lock, None)?;
+    let opened = start(medium, identity, &base, options, locks, None)?;
     // Not before: opening has the disk for itself, and reads what it needs.
     journal.iter().for_each(Acknowledger::load_rest);
     if opened.identity.uuid() == journal_identity {
@@ -124,31 +122,49 @@ pub(crate) fn open(
     }
 }
 
-/// Opens the journal of the store in `dir`.
+/// Opens the journal of the store in `dir`, and locks it: before anything of it is changed.
 pub(crate) fn open_medium(
     dir: &Path,
     naming: Naming,
     options: &Options,
+    locks: &mut Locks,
     progress: &Progress<'_>,
 ) -> Result<Journaled<OsFile>, OpenError> {
     let [base, log] = naming.files(dir);
-    let (files, options) = open_files([&base, &log], options)?;
+    let (files, options) = open_files(dir, [&base, &log], options, locks)?;
     let medium = Journaled::open(files, options, progress);
     medium.map_err(|error| journal_error([&base, &log], error))
 }
 
-fn open_files([base, log]: [&Path; 2], options: &Options) -> Result<(Files<OsFile>, JournalOptions), OpenError> {
+/// Opens and locks both files of the store `dir`.
+fn open_files(
+    dir: &Path,
+    [base, log]: [&Path; 2],
+    options: &Options,
+    locks: &mut Locks,
+) -> Result<(Files<OsFile>, JournalOptions), OpenError> {
     let open = |path: &Path| OsFile::open(path, !options.read_only).map_err(OpenError::io(path, "open"));
     let files = Files { base: open(base)?, log: open(log)? };
+    locks.extend(lock(&files, dir, [base, log])?);
     let name = files.base.medium_name().map_err(OpenError::io(base, "examine"))?;
     Ok((files, journal_options(options, name)))
 }
 
 /// A journal that may be damaged, for reading alone, and what is missing of it.
-pub(crate) fn salvage(dir: &Path, options: &Options) -> Result<(Journaled<OsFile>, Vec<JournalError>), OpenError> {
+pub(crate) fn salvage(
+    dir: &Path,
+    options: &Options,
+    locks: &mut Locks,
+) -> Result<(Journaled<OsFile>, Vec<JournalError>), OpenError> {
     let [base, log] = Naming::Store.files(dir);
-    let (files, options) = open_files([&base, &log], options)?;
+    let (files, options) = open_files(dir, [&base, &log], options, locks)?;
     Journaled::salvage(files, options).map_err(|error| journal_error([&base, &log], error))
+}
+
+/// Locks both files of the store `dir`.
+fn lock(files: &Files<OsFile>, dir: &Path, [base, log]: [&Path; 2]) -> Result<[StoreLock; 2], OpenError> {
+    let locked = OpenError::locked(dir);
+    Ok([files.base.lock(base).map_err(&locked)?, files.log.lock(log).map_err(&locked)?])
 }
 
 /// The error, with the file that it is about.

@@ -21,9 +21,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use pmem_os::names;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use crate::backup::parent_of;
 use crate::copy_mark::{self, Mark, Purpose};
 use crate::{BackupError, BackupReport, OpenError, Options, Store, backup_place, files};
 
@@ -111,7 +111,7 @@ impl Store {
             return sync_parent(place);
         }
         // Nobody begins to write to it, from now until it is gone.
-        let _lock = files::lock_dir(place, &Options::new().read_only(true))?;
+        let _locks = files::lock_dir(place, &Options::new().read_only(true))?;
         let last = match renameat_with(CWD, new, CWD, place, RenameFlags::EXCHANGE) {
             Ok(()) => new,
             Err(_) => {
@@ -171,6 +171,6 @@ fn remove(dir: &Path) -> Result<(), BackupError> {
 }
 
 fn sync_parent(path: &Path) -> Result<(), BackupError> {
-    let parent = parent_of(path);
-    Ok(pmem_os::sync_dir(parent).map_err(OpenError::io(parent, "sync"))?)
+    let parent = names::parent(path);
+    Ok(names::sync_dir(parent).map_err(OpenError::io(parent, "sync"))?)
 }

@@ -31,6 +31,7 @@ mod durable;
 mod error;
 mod expiry;
 mod files;
+mod handles;
 mod journal_files;
 mod latest;
 mod options;

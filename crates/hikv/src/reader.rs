@@ -4,6 +4,7 @@ use std::io::{self, Read};
 
 use engine::Version;
 
+use crate::handles::Kind;
 use crate::{Error, Store};
 
 /// The longest value that compaction may move: what lies in a slot. Longer ones have chunks of their own.
@@ -49,7 +50,7 @@ impl Store {
             found = Some((version, value.len() as u64, held));
         })?;
         let reader = |(version, len_bytes, held)| ValueReader {
-            store: self.clone(),
+            store: self.held_by(Kind::Reader),
             key: key.to_vec(),
             version,
             len_bytes,

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use engine::hikv::salvage::{SalvageError, Sink, Taken, salvage};
 use engine::{Error, Expiry, OpenError as RegionError};
-use pmem_os::sync_dir;
+use pmem_os::names;
 
 pub use engine::hikv::salvage::{Finding, Weight};
 
@@ -107,6 +107,7 @@ pub fn repair(
     watch: impl FnMut(RepairEvent) -> ControlFlow<()>,
 ) -> Result<RepairReport, RepairError> {
     let (from, into) = (from.as_ref(), into.as_ref());
+    files::refuse_empty(into).map_err(RepairError::Into)?;
     let unfinished = unfinished_name(into);
     for path in [into, &unfinished] {
         if !is_vacant(path).map_err(|error| RepairError::Into(OpenError::io(path, "examine")(error)))? {
@@ -146,12 +147,13 @@ fn fill(
     Ok(report)
 }
 
-/// Step 3.
+/// Step 3. An empty directory makes way.
 fn finish(unfinished: &Path, into: &Path) -> Result<(), RepairError> {
     let failed = |error| RepairError::Into(OpenError::io(into, "create")(error));
-    fs::rename(unfinished, into).map_err(failed)?;
-    let parent = into.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    sync_dir(parent).map_err(failed)
+    match fs::remove_dir(into) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(failed(error)),
+        _ => names::rename_new(unfinished, into).map_err(failed),
+    }
 }
 
 fn unfinished_name(into: &Path) -> PathBuf {
@@ -161,8 +163,11 @@ fn unfinished_name(into: &Path) -> PathBuf {
     name.into()
 }
 
-/// True if there is nothing at `path`, or an empty directory.
+/// True if there is nothing at `path`, or an empty directory. What a link leads to is somebody else's.
 fn is_vacant(path: &Path) -> io::Result<bool> {
+    if path.is_symlink() {
+        return Ok(false);
+    }
     match fs::read_dir(path) {
         Ok(mut entries) => Ok(entries.next().is_none()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),

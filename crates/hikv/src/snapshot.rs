@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use engine::{Cursor, Early, Error, Expiry, Moment, SnapshotEngine};
 
+use crate::handles::Kind;
 use crate::ordered::Bounds;
 use crate::{Range, Store};
 
@@ -68,7 +69,7 @@ impl Store {
     /// store.
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
         let moment = self.engine()?.snapshots().take_snapshot()?;
-        Ok(Snapshot { taken: Arc::new(Taken { store: self.clone(), moment }) })
+        Ok(Snapshot { taken: Arc::new(Taken { store: self.held_by(Kind::Snapshot), moment }) })
     }
 }
 

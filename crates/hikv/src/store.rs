@@ -9,17 +9,24 @@ use std::time::Duration;
 
 use engine::{Engine, Error, OrderedEngine, Wanted, Worker};
 use journal::{Acknowledger, OsFile};
-use pmem_os::{ForkGuard, StoreLock};
+use pmem_os::ForkGuard;
 
-use crate::files::{self, Opened};
+use crate::files::{self, Locks, Opened};
+use crate::handles::{Handle, Kind};
 use crate::journal_files::Progress;
 use crate::stats::{Identity, JournalStats, Stats};
 use crate::{OpenError, Options};
 
 /// An open store. Clones share it; the last one to go closes it.
-#[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
+    handle: Handle,
+}
+
+impl Clone for Store {
+    fn clone(&self) -> Store {
+        self.held_by(Kind::Store)
+    }
 }
 
 /// Dropped in this order: nobody works in the background any more when the clean image is written and the region
@@ -33,7 +40,7 @@ struct Inner {
     identity: Identity,
     journal: Option<Acknowledger<OsFile>>,
     sync_interval: Duration,
-    _lock: Option<StoreLock>,
+    _locks: Locks,
 }
 
 impl fmt::Debug for Store {
@@ -56,8 +63,10 @@ impl Drop for Inner {
             // The workers' threads stayed in the parent: there is nothing to stop or to wait for.
             mem::forget(mem::take(&mut self.workers));
         } else if !thread::panicking() {
-            // What was acknowledged is durable; without an image the next opening takes longer.
-            let _ = self.shut();
+            let closed = self.shut();
+            if let Err(error) = closed {
+                tracing::error!(store = %self.path.display(), %error, "not closed as it should be");
+            }
         }
     }
 }
@@ -89,13 +98,14 @@ impl Store {
         open: impl FnOnce(&Path, &Options) -> Result<Opened, OpenError>,
     ) -> Result<Store, OpenError> {
         let guard = ForkGuard::new().map_err(OpenError::io(path, "watch for forks of"))?;
-        let Opened { engine, identity, journal, lock } = open(path, options)?;
+        let Opened { engine, identity, journal, locks } = open(path, options)?;
         let start = |i| if i == 0 { Worker::start_watching_time } else { Worker::start };
         let workers = (0..options.worker_count())
             .map(|i| start(i)(Arc::downgrade(&engine)))
             .collect::<Result<_, _>>()
             .map_err(OpenError::io(path, "start a background thread of"))?;
         Ok(Store {
+            handle: Handle::first(path),
             inner: Arc::new(Inner {
                 workers,
                 is_closed: false,
@@ -105,9 +115,14 @@ impl Store {
                 identity,
                 journal,
                 sync_interval: options.sync_interval,
-                _lock: lock,
+                _locks: locks,
             }),
         })
+    }
+
+    /// Another handle, which something of this kind keeps.
+    pub(crate) fn held_by(&self, kind: Kind) -> Store {
+        Store { inner: Arc::clone(&self.inner), handle: self.handle.another(kind) }
     }
 
     /// The directory or device, as it was given.
@@ -182,15 +197,23 @@ impl Store {
         self.engine()?.health()
     }
 
-    /// Closes this handle. The store is closed when its last clone is, and its last snapshot; whatever was acknowledged is durable before that.
+    /// Closes this handle. The store is closed when its last clone is, and its last snapshot; then a journal's writes are on the
+    /// disk, whatever they were acknowledged with.
     /// The last one leaves a clean image, where there is room for it: the next opening then need not look for free space,
-    /// count keys, or sort them if they were in order. Dropping the last handle does the same and tells no errors.
+    /// count keys, or sort them if they were in order. Dropping the last handle does the same; an error is then an event of
+    /// the level `ERROR` for whoever collects those of `tracing`, and nothing else.
     ///
     /// # Errors
-    /// [`Error::Forked`]. The medium's, if it fails while the image is written: the store is closed and whole.
+    /// [`Error::Forked`]. The medium's, if it fails meanwhile: the store is closed and whole; writes that were acknowledged
+    /// with less than `power` may be lost with the power, and are there until then.
     pub fn close(self) -> Result<(), Error> {
         self.engine()?;
-        Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.shut())
+        let Some(mut inner) = Arc::into_inner(self.inner) else { return Ok(()) };
+        let (image, journal) = (inner.shut(), inner.journal.clone());
+        // The medium goes with it, which makes the end of a log durable.
+        drop(inner);
+        image?;
+        Ok(journal.map_or(Ok(()), |journal| journal.closed())?)
     }
 
     #[inline(always)]

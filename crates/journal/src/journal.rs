@@ -1,6 +1,7 @@
 //! What the medium and its threads share: the files, the log in all its stages, and whether it still works.
 
 use std::io;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 use parking_lot::{Condvar, Mutex};
@@ -75,6 +76,8 @@ pub(crate) struct Journal<F> {
     /// The error number of the failure that ended writing, or 0.
     poison: AtomicI32,
     pub(crate) is_closing: AtomicBool,
+    /// How the end went, once it has come.
+    pub(crate) closed: OnceLock<Result<(), MediumError>>,
     synced_bytes: AtomicU64,
     sync_count: AtomicU64,
 }
@@ -116,6 +119,7 @@ impl<F: File> Journal<F> {
             checkpoint: Mutex::default(),
             poison: AtomicI32::new(0),
             is_closing: AtomicBool::new(false),
+            closed: OnceLock::new(),
             synced_bytes: AtomicU64::new(0),
             sync_count: AtomicU64::new(0),
         }

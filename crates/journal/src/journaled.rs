@@ -277,7 +277,8 @@ impl<F: File> Journaled<F> {
 }
 
 impl<F: File> Drop for Journaled<F> {
-    /// Leaves a log without anything to replay, where that can be had. Nothing that was acknowledged depends on it.
+    /// Makes everything durable, and leaves a log without anything to replay, where that can be had. How it went
+    /// [`Acknowledger::closed`] tells, and the log of the program.
     fn drop(&mut self) {
         if !self.in_owner() {
             // The threads stayed in the parent.
@@ -285,7 +286,11 @@ impl<F: File> Drop for Journaled<F> {
         }
         self.threads.stop(&self.journal);
         if self.journal.options.writable && !std::thread::panicking() {
-            let _ = self.journal.shut();
+            let closed = self.journal.shut();
+            if let Err(error) = closed {
+                tracing::error!(%error, "the end of the log could not be made durable");
+            }
+            let _ = self.journal.closed.set(closed);
         }
     }
 }

@@ -9,8 +9,10 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use parking_lot::Mutex;
+use pmem_os::{LockError, StoreLock};
 use rustix::fs::{Advice, AtFlags, FallocateFlags, OFlags, StatxFlags, fadvise, fallocate, statx};
 use rustix::io::{Errno, ReadWriteFlags, preadv2, retry_on_intr};
+use rustix::process::{Resource, getrlimit};
 
 use crate::File;
 use crate::pages::PAGE_BYTES;
@@ -32,6 +34,7 @@ pub struct OsFile {
     direct: Option<StdFile>,
     /// Opened apart: the kernel tells each of a failure to write, but only once.
     to_sync: [Mutex<StdFile>; SYNC_HANDLE_COUNT],
+    writable: bool,
 }
 
 impl OsFile {
@@ -42,18 +45,46 @@ impl OsFile {
     pub fn create(path: &Path) -> io::Result<OsFile> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
         pmem_os::write_in_place(&file);
-        OsFile::open(path, true)
+        OsFile::of_opened(file, path, true)
     }
 
     /// Opens the file `path`.
     ///
     /// # Errors
-    /// The operating system's.
+    /// The operating system's; and where `path` leads to something else than a file, or to another one while it is opened.
     pub fn open(path: &Path, writable: bool) -> io::Result<OsFile> {
-        let open = || OpenOptions::new().read(true).write(writable).open(path);
-        let file = open()?;
+        OsFile::of_opened(reopened(path, writable)?, path, writable)
+    }
+
+    /// Every other handle is of the same file: what is written through one is synced through another.
+    fn of_opened(file: StdFile, path: &Path, writable: bool) -> io::Result<OsFile> {
+        let examined = file.metadata()?;
+        if !examined.is_file() {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        if writable {
+            within_limit(examined.len())?;
+        }
+        let is_same = |other: &StdFile| {
+            let other = other.metadata()?;
+            Ok::<_, io::Error>((other.dev(), other.ino()) == (examined.dev(), examined.ino()))
+        };
+        let again = || match reopened(path, writable)? {
+            other if is_same(&other)? => Ok(other),
+            _ => Err(io::Error::other("another file took its place while it was opened")),
+        };
         let direct = if writable { open_direct(path, &file) } else { None };
-        Ok(OsFile { file, direct, to_sync: [Mutex::new(open()?), Mutex::new(open()?)] })
+        let direct = direct.filter(|direct| is_same(direct).unwrap_or(false));
+        let to_sync = [Mutex::new(again()?), Mutex::new(again()?)];
+        Ok(OsFile { file, direct, to_sync, writable })
+    }
+
+    /// Locks the file, called `path`: for a writer, or for one of many readers where it was opened for reading.
+    ///
+    /// # Errors
+    /// See [`LockError`].
+    pub fn lock(&self, path: &Path) -> Result<StoreLock, LockError> {
+        StoreLock::of_open(&self.file, path, self.writable)
     }
 
     /// What the file lies on, as in stats.
@@ -74,6 +105,20 @@ impl OsFile {
         }
         Ok(())
     }
+}
+
+/// The process may have a limit on the length of files, past which a write, or a longer file, ends it by a signal. Files get longer
+/// by `allocate` alone, so whoever asks before that, and when a file is opened, gets an error instead.
+fn within_limit(len_bytes: u64) -> io::Result<()> {
+    match getrlimit(Resource::Fsize).current {
+        Some(limit_bytes) if len_bytes > limit_bytes => Err(Errno::FBIG.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Opens `path`. Nobody waits for the other end of a pipe.
+fn reopened(path: &Path, writable: bool) -> io::Result<StdFile> {
+    OpenOptions::new().read(true).write(writable).custom_flags(libc::O_NONBLOCK).open(path)
 }
 
 /// A handle to write whole pages past the cache with. A file that does not say in which blocks it can be written so may take
@@ -124,6 +169,7 @@ impl File for OsFile {
     }
 
     fn allocate(&self, range: Range<u64>) -> io::Result<()> {
+        within_limit(range.end)?;
         let len_bytes = range.end - range.start;
         match retry_on_intr(|| fallocate(&self.file, FallocateFlags::empty(), range.start, len_bytes)) {
             // What is there stays, holes among it: where space cannot be asked for none was given back.
@@ -186,6 +232,20 @@ mod tests {
         let cached_bytes = file.read_cached_at(&mut found, 0).unwrap();
         assert!(cached_bytes.is_multiple_of(PAGE_BYTES), "{cached_bytes}");
         assert_eq!(found[..cached_bytes], written[..cached_bytes]);
+    }
+
+    /// What is written through one handle must not be synced through another file's.
+    #[test]
+    fn a_file_that_takes_the_place_meanwhile_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let [first, second] = ["first", "second"].map(|name| directory.path().join(name));
+        drop([OsFile::create(&first).unwrap(), OsFile::create(&second).unwrap()]);
+        for writable in [true, false] {
+            let refused = OsFile::of_opened(reopened(&first, writable).unwrap(), &second, writable).unwrap_err();
+            assert!(refused.to_string().contains("another file took its place"), "{refused}");
+            assert!(OsFile::open(directory.path(), false).unwrap_err().to_string().contains("not a regular file"));
+        }
+        OsFile::of_opened(reopened(&first, true).unwrap(), &first, true).unwrap();
     }
 
     #[test]

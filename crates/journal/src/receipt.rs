@@ -146,6 +146,15 @@ impl<F: File> Acknowledger<F> {
         &self.0
     }
 
+    /// How the journal's end went, once it has come: after an error what was acknowledged with less than `power` may be lost,
+    /// and nothing else.
+    ///
+    /// # Errors
+    /// The medium's.
+    pub fn closed(&self) -> Result<(), MediumError> {
+        self.0.closed.get().copied().unwrap_or(Ok(()))
+    }
+
     /// Runs `operate`. Nothing that it does to this journal on this thread waits for the log; the receipt says what would have
     /// been waited for.
     pub fn deferred<R>(&self, operate: impl FnOnce() -> R) -> (R, Receipt) {

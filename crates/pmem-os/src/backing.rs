@@ -20,7 +20,7 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::device_dax::DeviceDax;
 use crate::durability::Kind;
-use crate::{MapError, huge};
+use crate::{MapError, huge, persistence};
 
 /// Zeros are written in pieces of this size where space cannot be asked for: large enough to make calls rare.
 const ZEROS_BYTES: usize = 1 << 20;
@@ -80,9 +80,11 @@ impl Backing {
         if map_sync && self.device.is_none() { Kind::Dax } else { self.kind }
     }
 
-    /// What a fence makes stores survive.
+    /// What a fence makes stores survive. On a file system MAP_SYNC keeps the file's blocks, and the memory below has to keep
+    /// the stores.
     pub(crate) fn durability(&self, map_sync: bool) -> Durability {
-        let survives = self.device.map_or(map_sync, |device| device.survives_power_loss);
+        let of_file = || map_sync && self.file.metadata().is_ok_and(|file| persistence::of_block_device(file.dev()));
+        let survives = self.device.map_or_else(of_file, |device| device.survives_power_loss);
         if survives { Durability::Power } else { Durability::Process }
     }
 
@@ -208,14 +210,6 @@ fn open(path: &Path, writable: bool) -> Result<Option<(File, std::fs::Metadata)>
         Err(error) if error.kind() == io::ErrorKind::IsADirectory => Ok(None),
         other => other.map_err(|source| MapError::Io { path: path.to_owned(), source, doing: "open" }),
     }
-}
-
-/// Makes the names in the directory `path` durable: what was created there, or renamed.
-///
-/// # Errors
-/// If the directory cannot be opened or synced.
-pub fn sync_dir(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
 }
 
 /// Asks a file system that copies on write not to do so with `file`, which is new and empty: it would want new space for what is

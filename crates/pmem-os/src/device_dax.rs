@@ -1,7 +1,9 @@
 //! Device-DAX: what sysfs tells of a `/dev/dax*` character device.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use crate::persistence;
 
 /// A device-DAX character device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,7 +30,7 @@ impl DeviceDax {
         Some(DeviceDax {
             len_bytes: len_bytes - len_bytes % align_bytes,
             align_bytes,
-            survives_power_loss: survives_power_loss(directory),
+            survives_power_loss: persistence::of_directory(directory),
         })
     }
 }
@@ -36,23 +38,14 @@ impl DeviceDax {
 /// The kernel's default alignment of a device, for kernels that do not tell.
 const ALIGN_BYTES: u64 = 2 << 20;
 
-/// The region that holds the device is one of its parent directories. With the domain `cpu_cache` a store is safe once
-/// it is visible, with `memory_controller` once it was flushed; without either nothing is known.
-fn survives_power_loss(directory: &Path) -> bool {
-    let domain = directory.ancestors().find_map(|parent| text_in(&parent.join("persistence_domain")));
-    matches!(domain.as_deref(), Some("cpu_cache" | "memory_controller"))
-}
-
-fn number_in(file: &PathBuf) -> Option<u64> {
-    text_in(file)?.parse().ok()
-}
-
-fn text_in(file: &PathBuf) -> Option<String> {
-    Some(fs::read_to_string(file).ok()?.trim().to_owned())
+fn number_in(file: &Path) -> Option<u64> {
+    persistence::text_in(file)?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     /// The directories that the kernel shows for a namespace in device-DAX mode.

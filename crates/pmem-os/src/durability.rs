@@ -58,8 +58,8 @@ impl Kind {
         }
     }
 
-    /// Why a region of this kind has this durability, as a clause without a full stop.
-    pub(crate) const fn explain(self, durability: Durability) -> &'static str {
+    /// Why a region of this kind, mapped with MAP_SYNC or not, has this durability, as a clause without a full stop.
+    pub(crate) const fn explain(self, durability: Durability, map_sync: bool) -> &'static str {
         match (self, durability) {
             (Kind::Tmpfs, _) => "tmpfs: memory that outlives the process but not the machine",
             (Kind::Hugetlbfs, _) => "hugetlbfs: memory that outlives the process but not the machine",
@@ -69,7 +69,13 @@ impl Kind {
             (Kind::DeviceDax, _) => {
                 "device-DAX whose region reports no persistence domain: nothing is promised after a power failure"
             }
-            (_, Durability::Power) => "DAX with MAP_SYNC granted: what was flushed and fenced survives a power failure",
+            (_, Durability::Power) => {
+                "DAX with MAP_SYNC granted, inside a persistence domain: what was flushed and fenced survives a power failure"
+            }
+            (Kind::Dax, _) if map_sync => {
+                "DAX with MAP_SYNC granted, on memory that reports no persistence domain: nothing is promised after a power \
+                 failure"
+            }
             (Kind::Dax, _) => {
                 "DAX without MAP_SYNC: a fence does not reach the device, so nothing is promised after a power failure"
             }

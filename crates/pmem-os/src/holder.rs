@@ -25,31 +25,35 @@ const COMMAND_CHARS_MAX: usize = 120;
 /// Enough for a process number and a command line of characters of up to four bytes.
 const RECORD_BYTES_MAX: usize = 32 + 4 * COMMAND_CHARS_MAX;
 
-/// Writes who this process is into the lock file that it has locked; a device gets no text. Without the text (on a full
-/// file system, say) the lock holds as well.
+/// Writes who this process is into the lock file that it has locked. Without the text (on a full file system, say) the lock
+/// holds as well.
 pub(crate) fn record(file: &File) {
     erase(file);
     let pid = process::id();
-    if let Some(command) = command_of(pid).filter(|_| is_regular(file)) {
+    if let Some(command) = command_of(pid).filter(|_| is_for_text(file)) {
         let _ = file.write_all_at(format!("{pid} {command}\n").as_bytes(), 0);
     }
 }
 
 /// Takes the text away again. Text that stays is not believed for long, so failure is harmless.
 pub(crate) fn erase(file: &File) {
-    if is_regular(file) {
+    if is_for_text(file) {
         let _ = file.set_len(0);
     }
 }
 
-fn is_regular(file: &File) -> bool {
-    file.metadata().is_ok_and(|status| status.is_file())
+/// Nothing is lost if its bytes are replaced: it has no other name, and is no longer than a text of ours. Whatever was put
+/// in the place of a lock file is somebody's.
+fn is_for_text(file: &File) -> bool {
+    let is_ours = |status: Metadata| status.is_file() && status.nlink() == 1 && status.len() <= RECORD_BYTES_MAX as u64;
+    file.metadata().is_ok_and(is_ours)
 }
 
 /// Who holds the lock on `file`, to follow 'in use by'.
-pub(crate) fn describe(file: &File, holding: Holding) -> String {
+pub(crate) fn describe(file: &File, holding: Holding, has_text: bool) -> String {
+    let recorded = || if has_text { recorded(file) } else { None };
     match holding {
-        Holding::Writing => recorded(file).or_else(|| searched(file, holding)).unwrap_or("another process".to_owned()),
+        Holding::Writing => recorded().or_else(|| searched(file, holding)).unwrap_or("another process".to_owned()),
         Holding::Reading => match searched(file, holding) {
             Some(readers) => format!("{readers}, for reading"),
             None => "another process, for reading".to_owned(),

@@ -19,10 +19,12 @@ mod mapped;
 mod mapping;
 mod medium;
 mod memory;
+pub mod names;
+mod persistence;
 mod probe;
 mod write_path;
 
-pub use backing::{sync_dir, write_in_place};
+pub use backing::write_in_place;
 pub use durability::medium_name;
 pub use error::MapError;
 pub use fork::ForkGuard;

@@ -3,11 +3,15 @@
 //! The lock is an open-file-description lock: the kernel drops it when the process dies, however it dies, and two
 //! openings within one process exclude each other as well. It is the truth; the line of text that a writer leaves in
 //! the lock file only helps to name the holder ([`crate::holder`]).
+//!
+//! A lock file can be removed, and another one made, while somebody holds the first. So what must not have two writers is
+//! locked itself, through the handle by which it is used ([`StoreLock::of_open`]): the lock of a region goes with its bytes,
+//! whatever names lead to it. The lock file is there for what has no file yet, and for its text.
 
 use std::error::Error;
-use std::fs::{File, OpenOptions};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, File, OpenOptions};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
@@ -20,6 +24,8 @@ use crate::holder::{self, Holding};
 pub struct StoreLock {
     file: File,
     holding: Holding,
+    /// It is a lock file, in which a writer leaves its name.
+    has_text: bool,
     guard: ForkGuard,
 }
 
@@ -34,7 +40,7 @@ pub enum LockError {
     },
     /// The operating system refused.
     Io {
-        /// The lock file or device.
+        /// The lock file, or what was to be locked.
         path: PathBuf,
         /// What it answered.
         source: io::Error,
@@ -44,38 +50,90 @@ pub enum LockError {
 }
 
 impl StoreLock {
-    /// Locks the file or device `path` for a writer. A file that does not exist is created, for its owner alone; the
-    /// text in it is replaced.
+    /// Locks the lock file `path` for a writer. One that does not exist is created, for its owner alone; the text in it is
+    /// replaced. What a symbolic link leads to is not touched.
     ///
     /// # Errors
-    /// [`LockError::Held`] if a writer or a reader has it, [`LockError::Io`] if the operating system refuses.
+    /// [`LockError::Held`] if a writer or a reader has it, [`LockError::Io`] if the operating system refuses, or something
+    /// else than a file has the name.
     pub fn exclusive(path: &Path) -> Result<StoreLock, LockError> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
-        let lock = StoreLock::take(file.map_err(io_error(path, "open"))?, Holding::Writing, path)?;
+        let file = open(path, OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600));
+        let lock = StoreLock::take(file?, Holding::Writing, true, path)?;
         holder::record(&lock.file);
         Ok(lock)
     }
 
-    /// Locks the file or device `path`, which must exist, for one of many readers.
+    /// Locks the lock file `path`, which must exist, for one of many readers.
     ///
     /// # Errors
-    /// [`LockError::Held`] if a writer has it, [`LockError::Io`] if the operating system refuses.
+    /// As for [`StoreLock::exclusive`], but readers do not keep each other out.
     pub fn shared(path: &Path) -> Result<StoreLock, LockError> {
-        let file = File::open(path).map_err(io_error(path, "open"))?;
-        StoreLock::take(file, Holding::Reading, path)
+        StoreLock::take(open(path, OpenOptions::new().read(true))?, Holding::Reading, true, path)
     }
 
-    fn take(file: File, holding: Holding, path: &Path) -> Result<StoreLock, LockError> {
+    /// Locks the open file or device `file`, called `path`: for a writer, who has it open for writing, or for one of many
+    /// readers. Its bytes stay as they are.
+    ///
+    /// # Errors
+    /// As for [`StoreLock::exclusive`].
+    pub fn of_open(file: impl AsFd, path: &Path, writing: bool) -> Result<StoreLock, LockError> {
+        let file = file.as_fd().try_clone_to_owned().map_err(io_error(path, "lock"))?;
+        let holding = if writing { Holding::Writing } else { Holding::Reading };
+        StoreLock::take(file.into(), holding, false, path)
+    }
+
+    /// Removes the file `path`, if there is one that nobody has locked. Of a link the link is removed.
+    ///
+    /// # Errors
+    /// As for [`StoreLock::exclusive`].
+    pub fn remove_unused(path: &Path) -> Result<(), LockError> {
+        let _lock = match without_following(OpenOptions::new().read(true).write(true)).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if is_link(&error) => None,
+            file => Some(StoreLock::of_open(file.map_err(io_error(path, "remove"))?, path, true)?),
+        };
+        fs::remove_file(path).map_err(io_error(path, "remove"))
+    }
+
+    /// True if `path` leads to what is locked.
+    ///
+    /// # Errors
+    /// If one of the two cannot be examined.
+    pub fn is_of(&self, path: &Path) -> io::Result<bool> {
+        let (locked, named) = (self.file.metadata()?, path.metadata()?);
+        Ok((locked.dev(), locked.ino()) == (named.dev(), named.ino()))
+    }
+
+    fn take(file: File, holding: Holding, has_text: bool, path: &Path) -> Result<StoreLock, LockError> {
         let guard = ForkGuard::new().map_err(io_error(path, "guard"))?;
         match set_lock(&file, holding.lock_type()) {
-            Ok(()) => Ok(StoreLock { file, holding, guard }),
+            Ok(()) => Ok(StoreLock { file, holding, has_text, guard }),
             Err(error) if is_busy(&error) => {
                 let rival = rival(&file, holding).map_err(io_error(path, "examine the lock on"))?;
-                Err(LockError::Held { holder: holder::describe(&file, rival) })
+                Err(LockError::Held { holder: holder::describe(&file, rival, has_text) })
             }
             Err(error) => Err(io_error(path, "lock")(error)),
         }
     }
+}
+
+/// What a link leads to is not opened, and nobody waits for the other end of a pipe.
+fn without_following(options: &mut OpenOptions) -> &mut OpenOptions {
+    options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+}
+
+fn is_link(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ELOOP)
+}
+
+/// Opens a lock file: a regular one.
+fn open(path: &Path, options: &mut OpenOptions) -> Result<File, LockError> {
+    let file = without_following(options).open(path).map_err(|error| match error {
+        error if is_link(&error) => io_error(path, "open")(io::Error::other("it is a symbolic link, not a lock file")),
+        error => io_error(path, "open")(error),
+    })?;
+    let examined = file.metadata().map_err(io_error(path, "examine"))?;
+    if examined.is_file() { Ok(file) } else { Err(io_error(path, "use")(io::Error::other("it is not a lock file"))) }
 }
 
 impl Drop for StoreLock {
@@ -84,7 +142,7 @@ impl Drop for StoreLock {
         if !self.guard.in_owner() {
             return;
         }
-        if self.holding == Holding::Writing {
+        if self.holding == Holding::Writing && self.has_text {
             holder::erase(&self.file);
         }
         let released = set_lock(&self.file, libc::F_UNLCK);

@@ -15,7 +15,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 use crate::backing::Backing;
 use crate::durability::Kind;
 use crate::mapping::{self, AddressRange};
-use crate::{MapError, huge, write_path};
+use crate::{LockError, MapError, StoreLock, huge, write_path};
 
 /// How a file or device is mapped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,6 +92,15 @@ impl Mapped {
         Mapped::map_whole(Backing::open_device(path, options.writable)?, path, options)
     }
 
+    /// Locks the file or device itself, called `path`: for a writer, or for one of many readers where it was opened for
+    /// reading.
+    ///
+    /// # Errors
+    /// See [`LockError`].
+    pub fn lock(&self, path: &Path) -> Result<StoreLock, LockError> {
+        StoreLock::of_open(self.backing.fd(), path, self.writable)
+    }
+
     /// Makes every byte, and the file's length, durable by the file system's means.
     ///
     /// # Errors
@@ -103,7 +112,7 @@ impl Mapped {
     /// Why [`pmem::Medium::durability`] is what it is: a clause without a full stop.
     #[must_use]
     pub fn explain(&self) -> &'static str {
-        self.kind.explain(self.durability)
+        self.kind.explain(self.durability, self.sharing.contains(MapFlags::SYNC))
     }
 
     /// Whether a journal would give more than [`pmem::Medium::durability`] says.
@@ -168,15 +177,15 @@ impl Mapped {
         let sharing =
             map_first(&addresses, &backing, len_bytes, access).map_err(MapError::space(path, "map", len_bytes))?;
         let map_sync = sharing.contains(MapFlags::SYNC);
-        let kind = backing.kind(map_sync);
+        let (kind, durability) = (backing.kind(map_sync), backing.durability(map_sync));
         let to_be_huge = options.huge_pages && kind == Kind::Tmpfs;
         Ok(Mapped {
             len_bytes: AtomicU64::new(len_bytes),
             writable_bytes: AtomicU64::new(if options.writable { len_bytes } else { 0 }),
             writable: options.writable,
             allowed_bytes: options.reserve_bytes.max(len_bytes),
-            past_cache: write_path::is_past_cache(backing.durability(map_sync)),
-            durability: backing.durability(map_sync),
+            past_cache: write_path::is_past_cache(durability),
+            durability,
             kind,
             access,
             sharing,

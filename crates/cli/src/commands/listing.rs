@@ -1,6 +1,5 @@
 //! Items that a command writes out, one by one, until a signal comes or nobody reads them any more.
 
-use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -8,6 +7,7 @@ use std::time::Duration;
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::output;
 use crate::progress::Progress;
 
 /// What items are written to.
@@ -33,7 +33,7 @@ impl Listing {
     ) -> Result<Listing, Failure> {
         let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
         let out: Box<dyn Write> = match file {
-            Some(file) => Box::new(File::create(file).map_err(Failure::at_path(file))?),
+            Some(file) => Box::new(output::create(file)?),
             None => Box::new(io::stdout().lock()),
         };
         let progress = match file.is_none() && io::stdout().is_terminal() {

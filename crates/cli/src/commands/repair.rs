@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::formats::Escaped;
 use crate::interrupt::Interrupt;
+use crate::output;
 use crate::progress::Progress;
 
 /// Salvage what is whole from a damaged store into a new one, and list what is lost
@@ -39,7 +40,7 @@ pub(crate) struct Repair {
 impl Repair {
     pub(super) fn run(self) -> Result<(), Failure> {
         let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
-        let list = self.lost.as_ref().map(|file| File::create(file).map_err(Failure::at_path(file))).transpose()?;
+        let list = self.lost.as_deref().map(output::create).transpose()?;
         let mut list = list.map(BufWriter::new);
         let mut progress: Option<Progress> = None;
         let mut written = Ok(());

@@ -2,11 +2,12 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Ended, Place, hikv, left_out};
+use crate::strace::traced;
+use crate::support::{Ended, Place, hikv};
 
 /// A load from a pipe that the test feeds, and the count of items that it says it has stored.
 struct Loading {
@@ -96,17 +97,8 @@ const CALLS: &str = "pwrite64,fdatasync";
 /// A `put` that is killed at call number `number` of one of its threads; whether it came so far. None where strace cannot be had.
 fn killed_at(number: u32, place: &Place) -> Option<bool> {
     let put = hikv("put", &place.store(), &["later", &number.to_string()]);
-    let mut traced = Command::new("strace");
-    traced.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("inject={CALLS}:signal=KILL:when={number}")]);
-    let Ok(ended) = traced.arg(put.get_program()).args(put.get_args()).output() else {
-        left_out("there is no strace");
-        return None;
-    };
+    let (ended, _) = traced(place, &put, &[&format!("inject={CALLS}:signal=KILL:when={number}")])?;
     let words = String::from_utf8_lossy(&ended.stderr);
-    if words.contains("strace: ") {
-        left_out(&format!("strace cannot watch: {words}"));
-        return None;
-    }
     assert!(ended.status.success() || ended.status.signal() == Some(Signal::KILL.as_raw()), "{words}");
     Some(!ended.status.success())
 }

@@ -1,15 +1,36 @@
-//! System calls of a server, watched or made to fail from outside, while it runs.
+//! System calls, watched or made to fail from outside.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 use crate::serve::Serving;
 use crate::support::{Place, left_out};
 
 /// More than any call's argument has: what is written is in the trace whole.
 const ARGUMENT_BYTES_MAX: &str = "1048576";
+
+/// Runs a command to its end while every call that `expressions` name is traced, and treated as they say (strace's `-e`):
+/// how it ended, and the trace, with the paths of open files. None where there is no strace, or it is not allowed.
+pub(crate) fn traced(place: &Place, command: &Command, expressions: &[&str]) -> Option<(Output, String)> {
+    let trace = place.file("trace");
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-y", "-qq", "-s", ARGUMENT_BYTES_MAX, "-o"]).arg(&trace);
+    expressions.iter().for_each(|expression| _ = strace.args(["-e", expression]));
+    let ended = strace.arg(command.get_program()).args(command.get_args()).stdin(Stdio::null()).output();
+    let Ok(ended) = ended else {
+        left_out("there is no strace");
+        return None;
+    };
+    let words = String::from_utf8_lossy(&ended.stderr);
+    if words.contains("strace: ") {
+        left_out(&format!("strace cannot watch: {words}"));
+        return None;
+    }
+    let lines = fs::read_to_string(trace).unwrap();
+    Some((ended, lines))
+}
 
 /// An strace of all of a server's threads.
 pub(crate) struct Strace {

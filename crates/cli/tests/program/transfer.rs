@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::iter;
 use std::path::Path;
 use std::process::Stdio;
+use std::{fs, iter};
 
 use proptest::prelude::*;
 use rustix::process::{Pid, Signal, kill_process};
@@ -238,4 +238,21 @@ fn as_jsonl(items: &BTreeMap<Vec<u8>, Vec<u8>>) -> Vec<u8> {
     };
     let line = |(key, value): (&Vec<u8>, &Vec<u8>)| format!("{{{},{}}}\n", field("key", key), field("value", value));
     items.iter().map(line).collect::<String>().into_bytes()
+}
+
+#[test]
+fn a_stores_own_files_are_not_written_over() {
+    let place = Place::new();
+    place.run("put", &["k", "v"]).succeeded();
+    let before = || ["store.hikv", "journal.hikv"].map(|name| fs::read(place.store().join(name)).unwrap());
+    let bytes = before();
+    let link = place.file("link.hikv");
+    std::os::unix::fs::symlink(place.store().join("store.hikv"), &link).unwrap();
+    for file in [place.store().join("store.hikv"), place.store().join("journal.hikv"), link] {
+        place.run("dump", &[&file]).failed(2, &["name of a store's file"]);
+        let arguments = [place.file("out"), "--lost".into(), file];
+        place.run("repair", &arguments).failed(2, &["name of a store's file"]);
+    }
+    assert!(before() == bytes, "a file has changed");
+    assert_eq!(place.run("get", &["k"]).succeeded(), b"v");
 }

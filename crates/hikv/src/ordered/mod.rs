@@ -8,6 +8,7 @@ use std::ops::{Bound, ControlFlow, RangeBounds};
 use engine::{Direction, Early, Error, OrderState, OrderedEngine, ScanCursor};
 
 use crate::Store;
+use crate::handles::Kind;
 pub(crate) use bounds::Bounds;
 
 pub use range::Range;
@@ -44,10 +45,16 @@ pub struct OrderProgress {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Ordered {
     store: Store,
     early: Early,
+}
+
+impl Clone for Ordered {
+    fn clone(&self) -> Ordered {
+        Ordered { store: self.store.held_by(Kind::Ordered), early: self.early }
+    }
 }
 
 impl Store {
@@ -58,7 +65,7 @@ impl Store {
     /// [`Error::HashOnly`] if the store was opened with [`crate::Options::ordered`] off; otherwise what made an earlier
     /// index useless, once.
     pub fn ordered(&self) -> Result<Ordered, Error> {
-        let ordered = Ordered { store: self.clone(), early: Early::Wait };
+        let ordered = Ordered { store: self.held_by(Kind::Ordered), early: Early::Wait };
         ordered.engine()?.ask_for_order()?;
         self.ask_workers();
         Ok(ordered)
@@ -224,7 +231,7 @@ impl Ordered {
 
     fn range_within(&self, bounds: Bounds) -> Result<Range, Error> {
         self.caught_up()?;
-        Ok(Range::new(self.store.clone(), bounds))
+        Ok(Range::new(&self.store, bounds))
     }
 
     fn nearest(&self, from: Bound<&[u8]>, direction: Direction) -> Result<Option<Item>, Error> {

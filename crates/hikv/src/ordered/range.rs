@@ -8,6 +8,7 @@ use engine::{Direction, Error, ScanCursor, Visit};
 
 use super::Item;
 use super::bounds::Bounds;
+use crate::handles::Kind;
 use crate::{Snapshot, Store};
 
 /// Items are copied ahead until they have this many bytes; so large values come one at a time.
@@ -34,14 +35,14 @@ struct Side {
 }
 
 impl Range {
-    pub(super) fn new(store: Store, bounds: Bounds) -> Range {
+    pub(super) fn new(store: &Store, bounds: Bounds) -> Range {
         let side = || Side { items: VecDeque::new(), is_at_end: bounds.is_empty() };
-        Range { store, snapshot: None, front: side(), back: side(), rest: bounds }
+        Range { store: store.held_by(Kind::Range), snapshot: None, front: side(), back: side(), rest: bounds }
     }
 
     /// Every change that the snapshot sees is applied to the ordered index.
     pub(crate) fn at_snapshot(snapshot: Snapshot, bounds: Bounds) -> Range {
-        Range { snapshot: Some(snapshot.clone()), ..Range::new(snapshot.store().clone(), bounds) }
+        Range { snapshot: Some(snapshot.clone()), ..Range::new(snapshot.store(), bounds) }
     }
 
     fn read_page(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {

@@ -1,12 +1,13 @@
 //! Locks between processes: the tests start themselves again as the other process.
 
 use std::io::{BufRead, BufReader, Lines};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::{env, fs};
 
 use pmem_os::{LockError, StoreLock};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::{alone, common};
 
@@ -145,6 +146,83 @@ fn a_lock_file_is_for_its_owner_and_must_exist_for_readers() {
     drop(StoreLock::exclusive(&path).unwrap());
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o077, 0);
     assert!(StoreLock::shared(&path).is_ok());
+}
+
+fn why_not(refused: Result<StoreLock, LockError>) -> String {
+    match refused {
+        Err(error @ LockError::Io { .. }) => error.to_string(),
+        other => panic!("it should be refused: {other:?}"),
+    }
+}
+
+#[test]
+fn what_is_no_lock_file_is_not_touched() {
+    let _alone = alone();
+    let place = tempfile::tempdir().unwrap();
+    let [path, letter] = ["lock", "letter"].map(|name| place.path().join(name));
+    let refused_for = |why: &str| {
+        for told in [StoreLock::exclusive(&path), StoreLock::shared(&path)].map(why_not) {
+            assert!(told.contains(why) && told.contains("/lock: "), "{told}");
+        }
+    };
+    fs::write(&letter, "dear").unwrap();
+
+    symlink(&letter, &path).unwrap();
+    refused_for("symbolic link");
+    StoreLock::remove_unused(&path).unwrap();
+    symlink(place.path().join("nothing"), &path).unwrap();
+    refused_for("symbolic link");
+    assert!(!place.path().join("nothing").exists());
+    StoreLock::remove_unused(&path).unwrap();
+
+    mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    refused_for("not a lock file");
+    StoreLock::remove_unused(&path).unwrap();
+
+    // What has another name, or is longer than what a writer leaves, is locked and keeps its bytes.
+    fs::hard_link(&letter, &path).unwrap();
+    drop(StoreLock::exclusive(&path).unwrap());
+    assert_eq!(fs::read(&letter).unwrap(), b"dear");
+    let novel = "It was a dark and stormy night. ".repeat(100);
+    StoreLock::remove_unused(&path).unwrap();
+    fs::write(&path, &novel).unwrap();
+    drop(StoreLock::exclusive(&path).unwrap());
+    assert_eq!(fs::read(&path).unwrap(), novel.as_bytes());
+}
+
+#[test]
+fn an_open_file_is_locked_whatever_its_name() {
+    let _alone = alone();
+    let place = tempfile::tempdir().unwrap();
+    let [one, other] = ["one", "other"].map(|name| place.path().join(name));
+    fs::write(&one, "bytes").unwrap();
+    fs::hard_link(&one, &other).unwrap();
+    let open = |path: &Path| fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
+    let writer = StoreLock::of_open(open(&one), &one, true).unwrap();
+    for refused in [StoreLock::of_open(open(&other), &other, true), StoreLock::of_open(open(&other), &other, false)] {
+        assert_eq!(holder_of(refused), "this process itself");
+    }
+    assert!(matches!(StoreLock::remove_unused(&other), Err(LockError::Held { .. })));
+    assert!(writer.is_of(&other).unwrap() && !writer.is_of(place.path()).unwrap());
+    drop(writer);
+    let readers = [&one, &other].map(|path| StoreLock::of_open(open(path), path, false).unwrap());
+    assert_eq!(holder_of(StoreLock::of_open(open(&one), &one, true)), "this process itself, for reading");
+    drop(readers);
+    StoreLock::remove_unused(&other).unwrap();
+    StoreLock::remove_unused(&other).unwrap();
+    assert_eq!(fs::read(&one).unwrap(), b"bytes");
+}
+
+/// As device-DAX is, which few machines have.
+#[test]
+fn a_character_device_is_locked_itself() {
+    let _alone = alone();
+    let path = Path::new("/dev/full");
+    let open = || fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
+    let writer = StoreLock::of_open(open(), path, true).unwrap();
+    assert_eq!(holder_of(StoreLock::of_open(open(), path, false)), "this process itself");
+    drop(writer);
+    StoreLock::of_open(open(), path, true).unwrap();
 }
 
 #[test]

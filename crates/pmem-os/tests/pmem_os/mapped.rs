@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use crate::common::{bytes, places, put};
 use pmem::{Durability, Level, Medium, MediumError, Offset};
-use pmem_os::{MapError, MapOptions, Mapped, sync_dir};
+use pmem_os::{MapError, MapOptions, Mapped, names::sync_dir};
 
 const PAGE: u64 = 4096;
 

@@ -2,9 +2,9 @@
 
 use engine::Engine;
 use heap::layout::{
-    BATCH_WORD_COUNT, BATCH_WORDS, FORMAT_MARK, FORMAT_UNFINISHED, GENERATION, HIGH_WATER_MARK, IMAGE,
-    PARTITION_COUNT_MAX, PARTITION_HEADER_BYTES, PARTITION_HEADERS, REGION_BYTES_MAX, SEGMENT_BYTES,
-    SEGMENTS_CHUNK_SLOTS, SEGMENTS_CHUNK_UNITS, SNAPSHOT_EPOCH, SUPERBLOCK_COPIES, UNIT_BYTES, batch_word,
+    BATCH_WORDS, FORMAT_MARK, FORMAT_UNFINISHED, GENERATION, HIGH_WATER_MARK, IMAGE, MADE_FOR, PARTITION_COUNT_MAX,
+    PARTITION_HEADER_BYTES, PARTITION_HEADERS, REGION_BYTES_MAX, SEGMENT_BYTES, SEGMENTS_CHUNK_SLOTS,
+    SEGMENTS_CHUNK_UNITS, SNAPSHOT_EPOCH, SUPERBLOCK_COPIES, UNIT_BYTES,
 };
 use heap::{Class, ENGINE_HIKV, FEATURE_IMAGE, FEATURES_KNOWN, FORMAT_MAJOR, FORMAT_MINOR, MAGIC};
 use pmem::{LINE_BYTES, crc32c, seal};
@@ -48,11 +48,13 @@ pub(crate) fn head() -> Fields {
     let rows = table(PAGE, "Head");
     let [a, b] = SUPERBLOCK_COPIES;
     let words = [FORMAT_MARK, HIGH_WATER_MARK, GENERATION, IMAGE, SNAPSHOT_EPOCH, BATCH_WORDS];
-    let ends = [batch_word(BATCH_WORD_COUNT), PARTITION_HEADERS];
+    let ends = [MADE_FOR, MADE_FOR.plus(LINE_BYTES), PARTITION_HEADERS];
     let starts = [a, b].into_iter().chain(words).chain(ends);
     let names = ["superblock, copy A", "superblock, copy B", "format mark", "high-water mark", "generation", "image"];
-    let names: Vec<&str> =
-        names.into_iter().chain(["snapshot epoch", "batch words", "zero", "partition headers", "zero"]).collect();
+    let names: Vec<&str> = names
+        .into_iter()
+        .chain(["snapshot epoch", "batch words", "made for", "zero", "partition headers", "zero"])
+        .collect();
     assert_names(&rows, &names);
     for (row, start) in rows.iter().zip(starts) {
         assert_eq!(row.number("offset"), start.0, "{}", row.text("name"));
@@ -82,12 +84,13 @@ fn the_head_of_a_store() {
     let (fields, store) = (head(), Store::filled());
     let head = store.bytes(0, UNIT_BYTES);
     fields.assert_zeroes(head);
-    for name in ["format mark", "high-water mark", "generation", "image"] {
+    for name in ["format mark", "high-water mark", "generation", "image", "made for"] {
         assert!(fields.slice(head, name)[8..].iter().all(|&byte| byte == 0), "the rest of the line of '{name}'");
     }
     let word = |name| store.word(fields.start(name));
     assert_eq!((word("format mark"), payload(word("generation")), word("image")), (0, 0, 0));
     assert_eq!(payload(word("high-water mark")) * UNIT_BYTES, store.0.stats().used_bytes);
+    assert_eq!(payload(word("made for")), 3, "the simulated memory survives a loss of power");
     assert_eq!(FORMAT_UNFINISHED.to_le_bytes(), *b"hikv new");
     let header_count = fields.length("partition headers") / PARTITION_HEADER_BYTES;
     assert_eq!((header_count, PARTITION_HEADER_BYTES), (PARTITION_COUNT_MAX.into(), 64));

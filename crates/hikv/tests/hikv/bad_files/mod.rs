@@ -6,6 +6,8 @@ mod checks;
 mod head;
 mod image;
 mod items;
+mod level;
+mod names;
 mod paths;
 mod processes;
 mod repair;

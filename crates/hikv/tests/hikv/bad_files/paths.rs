@@ -1,9 +1,11 @@
 //! Paths that lead nowhere, or to something else, and places where one may not write.
 
 use std::fs::{self, Permissions};
+use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::thread;
+use std::process::Command;
+use std::{env, thread};
 
 use hikv::{Error, OpenError, Options, Store};
 use rustix::mount::{MountFlags, mount_remount};
@@ -22,6 +24,31 @@ fn a_missing_store_is_not_created_unless_that_is_asked_for() {
         }
     }
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "looking for a store leaves nothing behind");
+}
+
+/// In a process of its own, whose current directory is empty.
+#[test]
+fn an_empty_path_is_refused_and_leaves_nothing() {
+    const STARTED: &str = "HIKV_TEST_EMPTY_PATH";
+    const TEST: &str = "bad_files::paths::an_empty_path_is_refused_and_leaves_nothing";
+    if env::var_os(STARTED).is_some() {
+        let other = Store::open("other").unwrap();
+        for refused in [
+            Store::open("").unwrap_err().to_string(),
+            Store::open_read_only("").unwrap_err().to_string(),
+            other.backup("", |_| {}).unwrap_err().to_string(),
+            hikv::repair::repair("other", "", |_| ControlFlow::Continue(())).unwrap_err().to_string(),
+        ] {
+            assert!(refused.contains("a path without a character"), "{refused}");
+        }
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut again = Command::new(env::current_exe().unwrap());
+    let ended = again.args([TEST, "--exact", "--nocapture"]).env(STARTED, "").current_dir(dir.path()).output().unwrap();
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    let names: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["other"]);
 }
 
 #[test]

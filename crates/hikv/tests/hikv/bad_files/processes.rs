@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use hikv::{Error, OpenError, Store};
 
-use crate::bad_files::store::{Closed, ITEM_COUNT, assert_holds, assert_names};
+use crate::bad_files::store::{Closed, ITEM_COUNT, assert_holds, assert_names, key};
 
 /// In a test that was started again: the store to hold, and whether for writing.
 const ROLE: &str = "HIKV_TEST_HOLDS";
@@ -89,6 +89,31 @@ fn a_second_opening_by_the_same_process_is_refused() {
     drop(first.clone());
     assert_locked(&Store::open_read_only(store.path()).unwrap_err(), &store, "this process itself");
     drop(first);
+    store.assert_whole();
+}
+
+#[test]
+fn a_second_opening_is_told_what_of_this_process_holds_the_store() {
+    let store = Closed::new();
+    let open = Store::open(store.path()).unwrap();
+    let snapshot = open.snapshot().unwrap();
+    let ordered = open.ordered().unwrap();
+    let (range, again) = (ordered.range::<&str>(..).unwrap(), ordered.clone());
+    let reader = open.reader(key(0)).unwrap().unwrap();
+    let told = |what: &str| assert_locked(&Store::open(store.path()).unwrap_err(), &store, what);
+    told("this process itself (1 handle, 2 ordered views, 1 range, 1 snapshot, 1 reader)");
+    let other = store.path().parent().unwrap().join("other");
+    std::os::unix::fs::symlink(store.path(), &other).unwrap();
+    assert_names(&Store::open(&other).unwrap_err(), &other, &["(1 handle, 2 ordered views"]);
+    open.close().unwrap();
+    drop((ordered, again, range));
+    told("this process itself (1 snapshot, 1 reader)");
+    drop(reader);
+    told("this process itself (1 snapshot)");
+    let clone = snapshot.store().clone();
+    drop(snapshot);
+    told("this process itself (1 handle)");
+    drop(clone);
     store.assert_whole();
 }
 

@@ -1,0 +1,220 @@
+//! A file system that stops as at a loss of power, under a server that is being written to: what was not synced is gone, by the
+//! kernel's own hand (`FS_IOC_SHUTDOWN` without a flush), and what was acknowledged is judged after the next mount.
+//!
+//! It needs the right to mount a file by a loop device; where that is refused, or a file system cannot be made or shut down,
+//! the test is left out and says so. That the rig takes away what was not synced is seen by the level `process`, which has to
+//! lose something.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::panic::resume_unwind;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use rustix::ioctl::{Opcode, Setter, ioctl};
+use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
+use rustix::process::Signal;
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+use crate::serve::Serving;
+use crate::support::{Ended, Place, hikv, left_out};
+
+/// `FS_IOC_SHUTDOWN`, and its mode that writes back nothing, not even the file system's own journal.
+const SHUTDOWN: Opcode = 0x8004_587D;
+const WITHOUT_A_FLUSH: u32 = 2;
+
+/// File systems, the smallest image that each likes, and the options that make one quickly.
+const KINDS: [(&str, &str); 3] = [("ext4", "128M"), ("xfs", "320M"), ("btrfs", "128M")];
+
+/// The power goes after so many acknowledged writes: at once, within the first segment of the log, and beyond it.
+const ACKNOWLEDGED_COUNTS: [u64; 3] = [1, 60, 300];
+
+/// Large enough that the last of those counts fill segments.
+const VALUE_BYTES: usize = 20_000;
+
+/// A file system of `kind` in a file, mounted for this thread and its children alone.
+struct Disk<'a> {
+    place: &'a Place,
+    image: std::path::PathBuf,
+}
+
+impl Disk<'_> {
+    fn mount(&self) -> bool {
+        done(Command::new("mount").args(["-o", "loop"]).args([&self.image, &self.place.file("disk")]))
+    }
+
+    /// The power is gone: nothing is written any more. False where the file system cannot do that.
+    fn shut_down(&self) -> bool {
+        let root = File::open(self.place.file("disk")).unwrap();
+        // SAFETY: the call reads one number, which lives through it, and touches nothing else of this process.
+        unsafe { ioctl(root.as_fd(), Setter::<SHUTDOWN, u32>::new(WITHOUT_A_FLUSH)) }.is_ok()
+    }
+
+    /// The power is back: the file system recovers from what its device has.
+    fn mount_again(&self) {
+        unmount(self.place.file("disk"), UnmountFlags::empty()).unwrap();
+        assert!(self.mount(), "the file system cannot be mounted again");
+    }
+}
+
+fn done(command: &mut Command) -> bool {
+    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+/// Runs `test` on a fresh file system of each kind.
+fn on_each_kind(test: impl Fn(&str, &Disk<'_>) + Sync) {
+    for (kind, size) in KINDS {
+        let place = Place::new();
+        // Where its syncs cost nothing, if there is such a place.
+        let memory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let disk = Disk { place: &place, image: memory.path().join("image") };
+        fs::create_dir(place.file("disk")).unwrap();
+        let run = || {
+            // SAFETY: a mount namespace of its own changes no file descriptor and no memory.
+            unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.map_err(|error| error.to_string())?;
+            let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+            mount_change("/", private).map_err(|error| error.to_string())?;
+            let make = format!("mkfs.{kind}");
+            let is_made = done(Command::new("truncate").args(["-s", size]).arg(&disk.image))
+                && done(Command::new(make).arg("-q").arg(&disk.image));
+            if !is_made || !disk.mount() {
+                return Err("it cannot be made or mounted".to_owned());
+            }
+            test(kind, &disk);
+            unmount(place.file("disk"), UnmountFlags::empty()).map_err(|error| error.to_string())
+        };
+        let outcome = thread::scope(|scope| scope.spawn(run).join().unwrap_or_else(|panic| resume_unwind(panic)));
+        if let Err(error) = outcome {
+            left_out(&format!("{kind}: {error}"));
+        }
+    }
+}
+
+/// An empty store with a journal, which is there durably whatever becomes of its items.
+fn make(store: &Path) {
+    Ended(hikv("put", store, &["made", ""]).output().unwrap()).succeeded();
+    Ended(hikv("del", store, &["made"]).output().unwrap()).succeeded();
+}
+
+fn serve(store: &Path, level: &str) -> Serving {
+    Serving::spawned(hikv("serve", store, &["--addr", "127.0.0.1:0", "--threads", "1", "--durability", level]))
+}
+
+fn key(number: u64) -> String {
+    format!("key:{number:06}")
+}
+
+fn value(number: u64) -> String {
+    format!("{number:>VALUE_BYTES$}")
+}
+
+/// Sets keys from `first` on, one after the other, until one is not acknowledged; counts those that are.
+fn write_until_refused(address: &str, first: u64, acknowledged: &AtomicU64) {
+    let mut socket = TcpStream::connect(address).unwrap();
+    let mut answers = BufReader::new(socket.try_clone().unwrap());
+    for number in first.. {
+        let mut answer = String::new();
+        let asked = writeln!(socket, "SET {} {}\r", key(number), value(number).replace(' ', "0"));
+        if asked.is_err() || answers.read_line(&mut answer).is_err() || answer != "+OK\r\n" {
+            return;
+        }
+        acknowledged.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// Writes while the power goes after `count` acknowledged writes; how many were acknowledged in all. None where the file system
+/// cannot be shut down.
+fn cut_after(count: u64, disk: &Disk<'_>, serving: &Serving, first: u64) -> Option<u64> {
+    let acknowledged = AtomicU64::new(0);
+    let is_cut = thread::scope(|scope| {
+        let writer = scope.spawn(|| write_until_refused(serving.address(), first, &acknowledged));
+        while acknowledged.load(Ordering::Acquire) < count && !writer.is_finished() {
+            thread::yield_now();
+        }
+        let is_cut = disk.shut_down();
+        // Nobody answers a server whose disk is gone for ever: the writer ends with it.
+        serving.signal(Signal::KILL);
+        is_cut
+    });
+    is_cut.then(|| acknowledged.into_inner())
+}
+
+/// How many keys the store has: those from 0 on, and no other.
+fn kept(store: &Path) -> u64 {
+    let checked = hikv("check", store, &["--deep"]).output().unwrap();
+    Ended(checked).succeeded();
+    let dumped = String::from_utf8(Ended(hikv("dump", store, &[""; 0]).output().unwrap()).succeeded()).unwrap();
+    let mut items: Vec<_> = dumped.lines().map(|line| line.split_once('\t').unwrap()).collect();
+    items.sort_unstable();
+    for (number, item) in items.iter().enumerate() {
+        let number = number as u64;
+        assert!(item.0 == key(number) && item.1 == value(number).replace(' ', "0"), "{number} is missing, or wrong");
+    }
+    items.len() as u64
+}
+
+#[test]
+fn what_was_acknowledged_survives_as_its_level_says() {
+    on_each_kind(|kind, disk| {
+        for level in ["power", "buffered", "process"] {
+            let mut lost = 0;
+            for count in ACKNOWLEDGED_COUNTS {
+                let store = disk.place.file("disk").join(format!("{level}-{count}"));
+                make(&store);
+                let serving = serve(&store, level);
+                let Some(acknowledged) = cut_after(count, disk, &serving, 0) else {
+                    drop(serving);
+                    return left_out(&format!("{kind} cannot be shut down"));
+                };
+                drop(serving);
+                disk.mount_again();
+                let kept = kept(&store);
+                assert!(kept <= acknowledged + 1, "{kind}: {kept} are there of {acknowledged}");
+                lost += acknowledged.saturating_sub(kept);
+                fs::remove_dir_all(&store).unwrap();
+            }
+            match level {
+                "power" => assert_eq!(lost, 0, "{kind} at power"),
+                "process" => assert!(lost > 0, "{kind}: what nobody synced has survived: the rig takes nothing away"),
+                _ => {}
+            }
+        }
+    });
+}
+
+/// What a killed server left lies in the kernel's cache alone, and the next one finds it there. What is acknowledged on top of it,
+/// at power, keeps all of it: a loss of power then leaves no write without those before it.
+#[test]
+fn a_kill_and_then_the_power() {
+    on_each_kind(|kind, disk| {
+        for count in ACKNOWLEDGED_COUNTS {
+            let store = disk.place.file("disk").join(count.to_string());
+            make(&store);
+            let (first, acknowledged) = (serve(&store, "process"), AtomicU64::new(0));
+            thread::scope(|scope| {
+                let writer = scope.spawn(|| write_until_refused(first.address(), 0, &acknowledged));
+                while acknowledged.load(Ordering::Acquire) < count && !writer.is_finished() {
+                    thread::yield_now();
+                }
+                first.signal(Signal::KILL);
+            });
+            drop(first);
+            let before = kept(&store);
+            assert!(before >= acknowledged.into_inner(), "{kind}: a kill loses nothing");
+            let second = serve(&store, "power");
+            let Some(more) = cut_after(count, disk, &second, before) else {
+                drop(second);
+                return left_out(&format!("{kind} cannot be shut down"));
+            };
+            drop(second);
+            disk.mount_again();
+            let kept = kept(&store);
+            assert!((before + more..=before + more + 1).contains(&kept), "{kind}: {kept} of {before} and {more}");
+            fs::remove_dir_all(&store).unwrap();
+        }
+    });
+}

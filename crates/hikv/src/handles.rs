@@ -1,0 +1,94 @@
+//! What of this process keeps a store open: for the error of a second opening, which otherwise says 'this process itself' and
+//! leaves its reader to look for a forgotten snapshot.
+//!
+//! Counts alone, each with its handle: they decide nothing.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// What has a store open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Store,
+    Ordered,
+    Range,
+    Snapshot,
+    Reader,
+}
+
+const NAMES: [(Kind, &str, &str); 5] = [
+    (Kind::Store, "handle", "handles"),
+    (Kind::Ordered, "ordered view", "ordered views"),
+    (Kind::Range, "range", "ranges"),
+    (Kind::Snapshot, "snapshot", "snapshots"),
+    (Kind::Reader, "reader", "readers"),
+];
+
+/// The handles of one opening.
+#[derive(Debug)]
+struct Handles {
+    place: PathBuf,
+    counts: [AtomicU32; NAMES.len()],
+}
+
+/// All openings of this process, and some that have ended.
+static OPENINGS: Mutex<Vec<Weak<Handles>>> = Mutex::new(Vec::new());
+
+/// One handle, counted while it lives.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    all: Arc<Handles>,
+    kind: Kind,
+}
+
+impl Handle {
+    /// The first one of the store at `path`.
+    pub(crate) fn first(path: &Path) -> Handle {
+        let all = Arc::new(Handles { place: place(path), counts: Default::default() });
+        let mut openings = OPENINGS.lock().unwrap_or_else(PoisonError::into_inner);
+        openings.retain(|opening| opening.strong_count() > 0);
+        openings.push(Arc::downgrade(&all));
+        Handle::counted(all, Kind::Store)
+    }
+
+    /// Another one of the same opening.
+    pub(crate) fn another(&self, kind: Kind) -> Handle {
+        Handle::counted(Arc::clone(&self.all), kind)
+    }
+
+    fn counted(all: Arc<Handles>, kind: Kind) -> Handle {
+        all.counts[kind as usize].fetch_add(1, Ordering::Relaxed);
+        Handle { all, kind }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.all.counts[self.kind as usize].fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What keeps the store at `path` open in this process, as a list; nothing where it is not.
+pub(crate) fn of(path: &Path) -> Option<String> {
+    let place = place(path);
+    let openings = OPENINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let (mut list, mut separator) = (String::new(), "");
+    for opening in openings.iter().filter_map(Weak::upgrade).filter(|opening| opening.place == place) {
+        for (kind, one, many) in NAMES {
+            let count = opening.counts[kind as usize].load(Ordering::Relaxed);
+            if count > 0 {
+                let _ = write!(list, "{separator}{count} {}", if count == 1 { one } else { many });
+                separator = ", ";
+            }
+        }
+    }
+    (!list.is_empty()).then_some(list)
+}
+
+/// The path without links.
+fn place(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}

@@ -1,0 +1,105 @@
+//! What sysfs tells of the memory behind a DAX device, or behind the block device of a DAX file system: whether what was
+//! flushed and fenced survives a loss of power there.
+//!
+//! The directory of a device lies in that of its region, and that in the directory of a bus, which says who provides it. With
+//! the domain `cpu_cache` a store is safe once it is visible, with `memory_controller` once it was flushed; without either
+//! nothing is known. DRAM that is set apart at boot (`memmap=`, provider `e820`) is none, whatever is said of it.
+
+use std::fs;
+use std::path::Path;
+
+/// Providers of volatile memory.
+const VOLATILE_PROVIDERS: [&str; 1] = ["e820"];
+
+/// How many block devices may be stacked: more than anybody does, and an end where directories are made up.
+const STACKED_COUNT_MAX: u32 = 8;
+
+/// Whether the device whose directory in sysfs is `directory`, without symbolic links, is inside a persistence domain.
+pub(crate) fn of_directory(directory: &Path) -> bool {
+    let above = |name: &str| directory.ancestors().find_map(|parent| text_in(&parent.join(name)));
+    let is_volatile = above("provider").is_some_and(|provider| VOLATILE_PROVIDERS.contains(&&*provider));
+    !is_volatile && matches!(above("persistence_domain").as_deref(), Some("cpu_cache" | "memory_controller"))
+}
+
+/// The same of the block device with this number. File systems that have none of their own tell of none.
+pub(crate) fn of_block_device(number: u64) -> bool {
+    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+    fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).is_ok_and(|directory| of_block(&directory, 0))
+}
+
+/// A device that is put together of others is as good as the worst of them.
+fn of_block(directory: &Path, depth: u32) -> bool {
+    let below: Vec<_> = fs::read_dir(directory.join("slaves")).into_iter().flatten().flatten().collect();
+    if below.is_empty() || depth > STACKED_COUNT_MAX {
+        return of_directory(directory);
+    }
+    below.iter().all(|slave| fs::canonicalize(slave.path()).is_ok_and(|below| of_block(&below, depth + 1)))
+}
+
+/// What a file of sysfs says, if it is there.
+pub(crate) fn text_in(file: &Path) -> Option<String> {
+    Some(fs::read_to_string(file).ok()?.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    /// The directories that the kernel shows for the block device of a namespace, `name`.
+    fn block(root: &Path, name: &str, provider: &str, domain: Option<&str>) -> PathBuf {
+        let bus = root.join(name).join("ndbus0");
+        let device = bus.join("region0/namespace0.0/block").join(name);
+        fs::create_dir_all(&device).unwrap();
+        fs::write(bus.join("provider"), provider).unwrap();
+        domain.iter().for_each(|domain| fs::write(bus.join("region0/persistence_domain"), domain).unwrap());
+        device
+    }
+
+    #[test]
+    fn only_a_reported_domain_of_memory_that_lasts_survives() {
+        for (provider, domain, survives) in [
+            ("ACPI.NFIT\n", Some("cpu_cache\n"), true),
+            ("ACPI.NFIT\n", Some("memory_controller\n"), true),
+            ("ACPI.NFIT\n", Some("unknown\n"), false),
+            ("ACPI.NFIT\n", Some("\n"), false),
+            ("ACPI.NFIT\n", None, false),
+            ("e820\n", None, false),
+            ("e820\n", Some("memory_controller\n"), false),
+        ] {
+            let root = tempfile::tempdir().unwrap();
+            let device = block(root.path(), "pmem0", provider, domain);
+            assert_eq!(of_block(&device, 0), survives, "{provider:?} {domain:?}");
+            let partition = device.join("pmem0p1");
+            fs::create_dir(&partition).unwrap();
+            assert_eq!(of_block(&partition, 0), survives, "a partition of {provider:?} {domain:?}");
+        }
+    }
+
+    #[test]
+    fn a_stacked_device_is_as_good_as_the_worst_below() {
+        let root = tempfile::tempdir().unwrap();
+        let good = block(root.path(), "pmem0", "ACPI.NFIT", Some("memory_controller"));
+        let bad = block(root.path(), "pmem1", "e820", None);
+        for (below, survives) in [(&[&good][..], true), (&[&bad], false), (&[&good, &bad], false), (&[], false)] {
+            let stacked = tempfile::tempdir_in(root.path()).unwrap();
+            fs::create_dir(stacked.path().join("slaves")).unwrap();
+            for device in below {
+                symlink(device, stacked.path().join("slaves").join(device.file_name().unwrap())).unwrap();
+            }
+            assert_eq!(of_block(stacked.path(), 0), survives, "{below:?}");
+        }
+        let ring = root.path().join("ring/slaves");
+        fs::create_dir_all(&ring).unwrap();
+        symlink(ring.parent().unwrap(), ring.join("itself")).unwrap();
+        assert!(!of_block(ring.parent().unwrap(), 0));
+    }
+
+    #[test]
+    fn what_is_no_block_device_is_in_no_domain() {
+        assert!(!of_block_device(0));
+        assert!(!of_block_device(rustix::fs::makedev(4095, 1)));
+    }
+}
