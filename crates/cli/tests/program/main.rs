@@ -15,6 +15,7 @@ mod interrupted;
 mod items;
 mod logs;
 mod medium;
+mod pages;
 mod repair;
 mod scan;
 mod serve;
