@@ -7,6 +7,8 @@ use std::process::ExitCode;
 
 use hikv::OpenError;
 
+use crate::serving;
+
 /// Not found, or damaged.
 const NEGATIVE_CODE: u8 = 1;
 /// Wrong arguments or failed operations; `clap` uses it as well.
@@ -71,11 +73,26 @@ impl Failure {
 
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Failure {
-        Failure::Error(error.to_string())
+        serving::unopened(error)
     }
 }
 
-/// Writes one line to stderr; if that fails there is nobody left to tell.
+/// A write whose reader may have gone: what the command does, and how it ends, matters more than what it says of it.
+pub(crate) fn unless_closed(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+/// Writes one line to stderr of something that does not end the command.
+pub(crate) fn warn(message: &str) {
+    let _ = writeln!(io::stderr(), "{message}");
+}
+
+/// Writes to stderr, a line for each of the message; if that fails there is nobody left to tell.
 pub(crate) fn complain(message: &str) {
-    let _ = writeln!(io::stderr(), "hikv: {message}");
+    for line in message.lines() {
+        let _ = writeln!(io::stderr(), "hikv: {line}");
+    }
 }

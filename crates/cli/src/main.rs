@@ -10,20 +10,25 @@ mod interrupt;
 mod logging;
 mod opening;
 mod output;
+mod plural;
 mod progress;
+mod serving;
 mod tls;
+mod verified;
 
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::Parser;
+use hikv::Format;
 
 use commands::Command;
 use failure::Failure;
 
 /// A key-value store for byte-addressable memory.
 #[derive(Parser)]
-#[command(name = "hikv", version, after_help = EXIT_CODES)]
-struct Arguments {
+#[command(name = "hikv", version, long_version = VERSION.as_str(), after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
@@ -31,6 +36,14 @@ struct Arguments {
 const EXIT_CODES: &str = "\
 Keys and values are any bytes. After -- a word that begins with - is a key or a value, not an option.
 Exit codes: 0 done; 1 a key was not found, or something is damaged or wrong; 2 an error; 130 interrupted.";
+
+/// What `--version` tells; `-V` its first line.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let ((major, minor), features) = (Format::VERSION, Format::features().collect::<Vec<_>>().join(" "));
+    let (version, arch) = (env!("CARGO_PKG_VERSION"), std::env::consts::ARCH);
+    let flush = pmem_os::flush_instruction();
+    format!("{version}\nformat     {major}.{minor}, with {features}\nprocessor  {arch}, with {flush}")
+});
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();

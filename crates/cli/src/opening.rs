@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use hikv::{OpenError, OpenProgress, Options, Store};
+use hikv::{OpenError, OpenProgress, Options, Store, Verify};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Who waits less wants to see nothing.
@@ -26,7 +26,12 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<Store, OpenError> {
 
 /// Opens the store at `dir` for reading.
 pub(crate) fn read_only(dir: &Path) -> Result<Store, OpenError> {
-    open(&Options::new().read_only(true), dir)
+    verified(dir, Verify::default())
+}
+
+/// As [`read_only`], with reads that compare so much.
+pub(crate) fn verified(dir: &Path, verify: Verify) -> Result<Store, OpenError> {
+    open(&Options::new().read_only(true).verify_reads(verify), dir)
 }
 
 struct Watched {

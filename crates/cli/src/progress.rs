@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 
+use crate::plural::s;
+
 /// Ten times a second looks steady and costs nothing.
 const BAR_EVERY: Duration = Duration::from_millis(100);
 
@@ -61,7 +63,7 @@ impl Progress {
     }
 
     fn show(&self, done: u64) {
-        let items = format!("{} {} items, {}", self.verb, HumanCount(self.items), self.rate());
+        let items = format!("{} {} item{}, {}", self.verb, HumanCount(self.items), s(self.items), self.rate());
         match &self.bar {
             Some(bar) => {
                 bar.set_position(done);
@@ -93,7 +95,7 @@ impl Progress {
             bar.finish_and_clear();
         }
         let seconds = self.start.elapsed().as_secs_f64();
-        format!("{} {} items in {seconds:.2} s, {}", self.verb, HumanCount(self.items), self.rate())
+        format!("{} {} item{} in {seconds:.2} s, {}", self.verb, HumanCount(self.items), s(self.items), self.rate())
     }
 }
 

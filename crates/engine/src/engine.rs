@@ -132,6 +132,10 @@ pub trait Engine: Send + Sync {
     /// should be soon: space is not reused meanwhile.
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error>;
 
+    /// As [`Engine::get`], for `found` that looks at a part of the value or at its length: where reads compare checksums
+    /// ([`crate::Verify`]), that of a long value is not.
+    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error>;
+
     /// Shows each key's value, or `None`, to `found` with the key's number, in order. Memory accesses overlap, so that
     /// this is several times as fast as one [`Engine::get`] after the other (HiKV paper, section 6: future work).
     fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error>;

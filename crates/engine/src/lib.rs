@@ -15,6 +15,7 @@ mod host_dram;
 mod ordered_engine;
 mod places;
 mod snapshot_engine;
+mod verify;
 mod worker;
 
 pub use batch_op::BatchOp;
@@ -30,5 +31,6 @@ pub use host_dram::HostDram;
 pub use index::bplus_tree::Direction;
 pub use index::partitioned_hash::{Cursor, layout::SEGMENT_ENTRY_COUNT};
 pub use ordered_engine::{Early, OrderState, OrderStats, OrderedEngine, ScanCursor, Visit};
-pub use snapshot_engine::{Moment, Show, SnapshotEngine, SnapshotStats};
+pub use snapshot_engine::{Moment, Show, Skip, SnapshotEngine, SnapshotStats};
+pub use verify::Verify;
 pub use worker::Worker;

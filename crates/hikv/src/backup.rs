@@ -102,7 +102,8 @@ impl fmt::Display for BackupError {
             BackupError::Place { path, why } => write!(f, "{} cannot hold the latest backup: {why}", path.display()),
             BackupError::Damaged { path, damage } => {
                 let places = damage.len();
-                write!(f, "{} is damaged in {places} places, so nothing is restored from it", path.display())?;
+                let s = if places == 1 { "" } else { "s" };
+                write!(f, "{} is damaged in {places} place{s}, so nothing is restored from it", path.display())?;
                 damage.first().map_or(Ok(()), |first| write!(f, "; at offset {:#x}: {}", first.offset, first.what))
             }
             BackupError::Open(error) => error.fmt(f),

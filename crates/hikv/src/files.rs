@@ -353,7 +353,7 @@ fn engine<M: Medium>(
         Some(parameters) => HiKv::format(medium, HostDram, &parameters)?,
         None => HiKv::open(medium, HostDram)?,
     };
-    let hikv = hikv.verifying_values(options.verify_values).compacting_above(options.compact_above);
+    let hikv = hikv.verifying(options.verify).compacting_above(options.compact_above);
     let hikv = hikv.by_clock(options.clock.clone());
     let uuid = Uuid::from_bytes(hikv.uuid());
     // Stores without order are of the same type, since each type is another copy of the engine.

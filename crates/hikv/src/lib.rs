@@ -31,6 +31,7 @@ mod durable;
 mod error;
 mod expiry;
 mod files;
+mod format;
 mod handles;
 mod journal_files;
 mod latest;
@@ -49,8 +50,11 @@ mod writes;
 pub use backup::{BackupError, BackupProgress, BackupReport};
 pub use batch::WriteBatch;
 pub use durable::{Ticket, Waker};
-pub use engine::{Clock, Compacted, CompactionProgress, Damage, Decision, Error, Expiry, Held, Limits, OnExpired, Ttl};
+pub use engine::{
+    Clock, Compacted, CompactionProgress, Damage, Decision, Error, Expiry, Held, Limits, OnExpired, Ttl, Verify,
+};
 pub use error::OpenError;
+pub use format::Format;
 pub use journal::OpenProgress;
 pub use options::Options;
 pub use ordered::{Item, OrderProgress, Ordered, Range};

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use engine::Clock;
+use engine::{Clock, Verify};
 use journal::OpenProgress;
 use pmem::Durability;
 
@@ -35,7 +35,7 @@ pub struct Options {
     pub(crate) background_threads: Option<usize>,
     pub(crate) ordered: bool,
     pub(crate) count_persists: bool,
-    pub(crate) verify_values: bool,
+    pub(crate) verify: Verify,
     pub(crate) compact_above: Option<f64>,
     pub(crate) region_bytes_max: u64,
     pub(crate) partition_count: u32,
@@ -75,7 +75,7 @@ impl Default for Options {
             background_threads: None,
             ordered: true,
             count_persists: false,
-            verify_values: false,
+            verify: Verify::default(),
             compact_above: Some(COMPACT_ABOVE),
             region_bytes_max: REGION_BYTES_MAX,
             partition_count: PARTITION_COUNT,
@@ -142,10 +142,11 @@ impl Options {
         Options { count_persists, ..self }
     }
 
-    /// Verify a value's checksum on every read of it (default: no; [`Store::verify`] does for all of them).
+    /// What reads compare before they believe it (default: the checksum of each value that they show). What they do not,
+    /// [`Store::verify`] does. Walks and backups compare every checksum, whatever is said here.
     #[must_use]
-    pub fn verify_values(self, verify_values: bool) -> Options {
-        Options { verify_values, ..self }
+    pub fn verify_reads(self, verify: Verify) -> Options {
+        Options { verify, ..self }
     }
 
     /// Gather items and give space back in the background while the store takes more than `ratio` times what items and index

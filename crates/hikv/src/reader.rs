@@ -11,7 +11,8 @@ use crate::{Error, Store};
 const MOVED_BYTES_MAX: usize = heap::Class::BYTES_MAX as usize;
 
 /// A value that is read piece by piece. A small one is copied at once. Of a large one nothing is held between two reads, so it
-/// may be replaced meanwhile: the next read then fails, rather than mix two values.
+/// may be replaced meanwhile: the next read then fails, rather than mix two values. Where reads compare checksums
+/// ([`crate::Options::verify_reads`]) that of the whole value is compared at first, and not again.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -85,7 +86,7 @@ impl Read for ValueReader {
                 copied = Some(count);
             }
         };
-        self.store.engine().and_then(|engine| engine.get(&self.key, &mut copy)).map_err(io::Error::other)?;
+        self.store.engine().and_then(|engine| engine.get_part(&self.key, &mut copy)).map_err(io::Error::other)?;
         let count =
             copied.ok_or_else(|| io::Error::other("the value was replaced, or has expired, while it was read"))?;
         self.read_bytes += count as u64;

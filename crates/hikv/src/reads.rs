@@ -48,6 +48,18 @@ impl Store {
         Ok(result)
     }
 
+    /// As [`Store::get_with`], for `read` that looks at a part of a value, or at its length: of a value longer than 4 KiB the
+    /// checksum is not compared, whatever [`crate::Options::verify_reads`] says.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    #[inline]
+    pub fn get_part_with<R>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
+        let (mut read, mut result) = (Some(read), None);
+        self.engine()?.get_part(key.as_ref(), &mut |_, value| result = read.take().map(|read| read(value)))?;
+        Ok(result)
+    }
+
     /// Copies of several keys' values. Memory accesses overlap: several times as fast as one `get` after the other.
     ///
     /// # Errors
@@ -81,6 +93,6 @@ impl Store {
     /// # Errors
     /// See [`Error`].
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
-        self.engine()?.get(key.as_ref(), &mut |_, _| {})
+        self.engine()?.get_part(key.as_ref(), &mut |_, _| {})
     }
 }

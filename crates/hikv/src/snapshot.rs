@@ -3,7 +3,7 @@
 use std::ops::{ControlFlow, RangeBounds};
 use std::sync::Arc;
 
-use engine::{Cursor, Early, Error, Expiry, Moment, SnapshotEngine};
+use engine::{Cursor, Damage, Early, Error, Expiry, Moment, Skip, SnapshotEngine};
 
 use crate::handles::Kind;
 use crate::ordered::Bounds;
@@ -127,17 +127,41 @@ impl Snapshot {
     ///
     /// # Errors
     /// As for [`Snapshot::for_each`].
-    pub fn for_each_with_expiry(
+    pub fn for_each_with_expiry(&self, each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>) -> Result<(), Error> {
+        self.walk(each, &mut Err)
+    }
+
+    /// As [`Snapshot::for_each_with_expiry`], without the items that are damaged, each of which is told to `damaged`.
+    ///
+    /// # Errors
+    /// See [`Error`]; a part of the store that cannot be read is one, since nobody knows which items it has.
+    pub fn for_each_whole(
+        &self,
+        each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
+        mut damaged: impl FnMut(Damage),
+    ) -> Result<(), Error> {
+        self.walk(each, &mut |error| match error {
+            Error::Corrupt { offset, what } => {
+                damaged(Damage { offset, what: what.into() });
+                Ok(())
+            }
+            other => Err(other),
+        })
+    }
+
+    fn walk(
         &self,
         mut each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
+        damaged: &mut Skip<'_>,
     ) -> Result<(), Error> {
         let (mut cursor, mut flow) = (Cursor::default(), ControlFlow::Continue(()));
         while !cursor.is_done() && flow.is_continue() {
-            cursor = self.engine()?.walk_at(self.taken.moment, cursor, &mut |key, value, expiry| {
+            let mut show = |key: &[u8], value: &[u8], expiry| {
                 if flow.is_continue() {
                     flow = each(key, value, expiry);
                 }
-            })?;
+            };
+            cursor = self.engine()?.walk_at(self.taken.moment, cursor, &mut show, damaged)?;
         }
         Ok(())
     }

@@ -31,4 +31,5 @@ pub use fork::ForkGuard;
 pub use lock::{LockError, StoreLock};
 pub use mapped::{MapOptions, Mapped};
 pub use memory::Memory;
+pub use pmem::arch::flush_instruction;
 pub use probe::{MachineProbe, dependent_read_ns, persist_by_flush_ns, persist_by_stream_ns, probe};

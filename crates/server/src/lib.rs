@@ -51,6 +51,7 @@ mod output_limits;
 mod patience;
 mod pause;
 mod pipeline;
+mod prepared;
 mod pubsub;
 mod reads;
 mod replacement;
@@ -76,6 +77,7 @@ pub use http::HttpPort;
 #[cfg(feature = "in-process")]
 pub use in_process::InProcess;
 pub use log::{LogControl, LogFormat, LogLevel};
+pub use prepared::Prepared;
 pub use secrets::Secret;
 pub use server::Server;
 pub use start::Parameters;

@@ -3,6 +3,8 @@
 //! The addresses of a list have one port; where it is 0, a free one of the first address. `-` before an address says that it
 //! is no error if the host has no such address, as in Redis; one of a protocol that the kernel does not know is none in any
 //! case. `::` takes IPv4 as well, unless the list has addresses of its own for that.
+//!
+//! Addresses are bound first, and listened at once the server is ready: until then clients are refused.
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener as Listener, ToSocketAddrs};
@@ -32,16 +34,16 @@ struct Wanted<'a> {
     is_optional: bool,
 }
 
-/// Listens at each of the addresses, at the first that can be of those that a name has; beyond this host only if `is_open`,
-/// which says that nobody needs a password, does not hold, or the configuration does not care.
+/// Binds each of the addresses, the first that can be of those that a name has; beyond this host only if `is_open`, which
+/// says that nobody needs a password, does not hold, or the configuration does not care.
 ///
 /// # Errors
-/// If an address is none, or cannot be listened on and is not optional; if none can. The error names it.
-pub(crate) fn on_all(
+/// If an address is none, or cannot be bound and is not optional; if none can. The error names it.
+pub(crate) fn bind_all(
     addrs: &[String],
     config: &Config,
     is_open: impl Fn() -> io::Result<bool>,
-) -> io::Result<Vec<TcpListener>> {
+) -> io::Result<Vec<Listener>> {
     if addrs.len() > ADDR_COUNT_MAX {
         return Err(invalid(format!("{} addresses are more than the {ADDR_COUNT_MAX} that there may be", addrs.len())));
     }
@@ -49,13 +51,13 @@ pub(crate) fn on_all(
     have_one_port(&wanted)?;
     check_reach(&wanted, config, is_open)?;
     let only_v6 = wanted.iter().any(Wanted::has_v4);
-    let mut listeners: Vec<TcpListener> = Vec::new();
+    let mut listeners: Vec<Listener> = Vec::new();
     for wanted in &mut wanted {
         if let Some(first) = listeners.first() {
             let port = first.local_addr()?.port();
             wanted.addrs.iter_mut().for_each(|addr| addr.set_port(port));
         }
-        listeners.extend(wanted.listen(only_v6)?);
+        listeners.extend(wanted.bind(only_v6)?);
     }
     match listeners.is_empty() && !addrs.is_empty() {
         true => Err(io::Error::new(
@@ -66,9 +68,23 @@ pub(crate) fn on_all(
     }
 }
 
-/// As [`on_all`], at one address.
+/// Listens at what was bound.
+pub(crate) fn at(bound: Vec<Listener>) -> io::Result<Vec<TcpListener>> {
+    let listener = |listener: Listener| {
+        let listening = socket::listen(&listener, BACKLOG_COUNT_MAX);
+        listening.map_err(|error| about(&shown(&listener), &error.into()))?;
+        Ok(TcpListener::from_std(listener))
+    };
+    bound.into_iter().map(listener).collect()
+}
+
+fn shown(listener: &Listener) -> String {
+    listener.local_addr().map_or_else(|_| "an address".to_owned(), |addr| addr.to_string())
+}
+
+/// Listens at one address, bound as by [`bind_all`].
 pub(crate) fn on(addr: &str, config: &Config, is_open: impl Fn() -> io::Result<bool>) -> io::Result<TcpListener> {
-    on_all(&[addr.to_owned()], config, is_open).map(|mut listeners| listeners.remove(0))
+    bind_all(&[addr.to_owned()], config, is_open).and_then(at).map(|mut listeners| listeners.remove(0))
 }
 
 impl Wanted<'_> {
@@ -90,8 +106,8 @@ impl Wanted<'_> {
         self.addrs[0].port()
     }
 
-    /// Listens at the first address that can be; at none, if the host may be without.
-    fn listen(&self, only_v6: bool) -> io::Result<Option<TcpListener>> {
+    /// Binds the first address that can be; none, if the host may be without.
+    fn bind(&self, only_v6: bool) -> io::Result<Option<Listener>> {
         let mut failed = None;
         for addr in &self.addrs {
             match bound(*addr, only_v6) {
@@ -137,17 +153,16 @@ fn check_reach(wanted: &[Wanted<'_>], config: &Config, is_open: impl Fn() -> io:
     }
 }
 
-fn bound(addr: SocketAddr, only_v6: bool) -> io::Result<TcpListener> {
-    if addr.is_ipv4() || !only_v6 {
-        return TcpListener::bind(addr);
-    }
+fn bound(addr: SocketAddr, only_v6: bool) -> io::Result<Listener> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket::socket_with(AddressFamily::INET6, SocketType::STREAM, flags, None)?;
+    let family = if addr.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = socket::socket_with(family, SocketType::STREAM, flags, None)?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
-    sockopt::set_ipv6_v6only(&socket, true)?;
+    if addr.is_ipv6() && only_v6 {
+        sockopt::set_ipv6_v6only(&socket, true)?;
+    }
     socket::bind(&socket, &addr)?;
-    socket::listen(&socket, BACKLOG_COUNT_MAX)?;
-    Ok(TcpListener::from_std(Listener::from(socket)))
+    Ok(Listener::from(socket))
 }
 
 fn about(shown: &str, error: &io::Error) -> io::Error {
@@ -172,7 +187,7 @@ mod tests {
     fn listen(addrs: &[&str]) -> io::Result<Vec<SocketAddr>> {
         let addrs: Vec<String> = addrs.iter().map(|addr| (*addr).to_owned()).collect();
         let config = Config { protected: false, ..Config::default() };
-        on_all(&addrs, &config, || Ok(true))?.iter().map(TcpListener::local_addr).collect()
+        bind_all(&addrs, &config, || Ok(true)).and_then(at)?.iter().map(TcpListener::local_addr).collect()
     }
 
     #[test]
@@ -220,11 +235,11 @@ mod tests {
     #[test]
     fn every_address_must_be_of_this_host_while_nobody_needs_a_password() {
         let addrs = ["127.0.0.1:0".to_owned(), "-0.0.0.0:0".to_owned()];
-        let refused = on_all(&addrs, &Config::default(), || Ok(true)).expect_err("everybody could do everything");
+        let refused = bind_all(&addrs, &Config::default(), || Ok(true)).expect_err("everybody could do everything");
         assert!(
             refused.kind() == ErrorKind::PermissionDenied && refused.to_string().contains("0.0.0.0:0"),
             "{refused}"
         );
-        assert_eq!(on_all(&addrs[1..], &Config::default(), || Ok(false)).expect("there is a password").len(), 1);
+        assert_eq!(bind_all(&addrs[1..], &Config::default(), || Ok(false)).expect("there is a password").len(), 1);
     }
 }

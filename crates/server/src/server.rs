@@ -9,7 +9,6 @@ use mio::Poll;
 use mio::net::TcpListener;
 
 use crate::accept::Acceptor;
-use crate::acl::Acl;
 use crate::clients::Clients;
 use crate::databases::Databases;
 use crate::errands::Errands;
@@ -31,9 +30,9 @@ use crate::slowlog::SlowLog;
 use crate::start::ConfigFile;
 use crate::telemetry::{Baseline, ErrorCounts, Figures};
 use crate::tracking::Tracking;
-use crate::transport::{Certificates, TlsReload};
+use crate::transport::TlsReload;
 use crate::watch::Watches;
-use crate::{Config, HttpPort, StopHandle, file_limit};
+use crate::{Config, HttpPort, Prepared, StopHandle, file_limit};
 
 /// A store that listens for Redis clients.
 pub struct Server {
@@ -45,27 +44,23 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds the addresses; clients may connect from now on, and are answered once [`Server::run`] runs, until `stop` is used.
-    /// Raises the process' limit on open files to what
-    /// `config.max_clients` needs, as far as that is allowed.
+    /// [`Server::on`] of a configuration that is prepared now.
     ///
     /// # Errors
-    /// If an address cannot be resolved or bound; if one is not of this host alone and everybody could do everything
-    /// ([`Config::protected`]); if the file of users cannot be read or understood; if order is
-    /// asked for and the store has none; if the operating system refuses a poller.
+    /// As for [`Prepared::of`] and [`Server::on`].
     pub fn bind(store: Store, config: Config, stop: StopHandle) -> io::Result<Server> {
-        let acl = Acl::load(&config)?;
-        let certificates = config.tls.as_ref().map(|tls| Certificates::load(tls.files.clone())).transpose()?;
-        let is_open = || Ok(acl.is_open());
-        let listeners = listen::on_all(&config.addrs, &config, is_open)?;
-        let tls_addrs = config.tls.as_ref().map_or(&[][..], |tls| &tls.addrs);
-        let tls_listeners = listen::on_all(tls_addrs, &config, is_open)?;
-        if listeners.is_empty() && tls_listeners.is_empty() {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "neither a port nor one for TLS is to be listened on",
-            ));
-        }
+        Server::on(store, Prepared::of(config)?, stop)
+    }
+
+    /// A server of the store; clients may connect from now on, and are answered once [`Server::run`] runs, until `stop` is
+    /// used. Raises the process' limit on open files to what `config.max_clients` needs, as far as that is allowed.
+    ///
+    /// # Errors
+    /// If an address can no longer be listened at; if order is asked for and the store has none; if the operating system
+    /// refuses a poller.
+    pub fn on(store: Store, prepared: Prepared, stop: StopHandle) -> io::Result<Server> {
+        let Prepared { config, acl, certificates, bound, tls_bound } = prepared;
+        let (listeners, tls_listeners) = (listen::at(bound)?, listen::at(tls_bound)?);
         let port = |listeners: &[TcpListener]| addrs(listeners).next().map(|addr| addr.port());
         let (port, tls_port) = (port(&listeners), port(&tls_listeners));
         let databases = Databases::load(&store)?;
@@ -176,9 +171,7 @@ fn addrs(listeners: &[TcpListener]) -> impl Iterator<Item = SocketAddr> {
 
 /// The settings of a server, with the ports that it was given where it asked for free ones.
 fn settings(config: &Config, port: Option<u16>, tls_port: Option<u16>) -> Settings {
-    for file in config.parameters.exposed() {
-        tracing::warn!(file = %file.display(), "everybody may read this file, and it holds a password");
-    }
+    config.parameters.warn();
     let settings = Settings::of(config);
     for (name, port) in [("port", port), ("tls-port", tls_port)] {
         port.iter().for_each(|port| settings.show(name, port.to_string()));

@@ -8,6 +8,7 @@ use hikv::{BackupError, BackupProgress, BackupReport, OpenError, Options, Store}
 
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::serving;
 
 /// Write all items into a new store
 ///
@@ -59,7 +60,7 @@ impl Restore {
 /// A store has one process that writes to it; nobody else can make a backup of it meanwhile.
 fn unopened(error: OpenError) -> Failure {
     match error {
-        OpenError::Locked { .. } => {
+        OpenError::Locked { .. } if !serving::holds(&error) => {
             Failure::Error(format!("{error}; as long as it is, nobody but that process can make a backup of it"))
         }
         other => other.into(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use hikv::{Clock, Expiry, Limits, Store, WriteBatch};
 
 use super::not_found;
@@ -25,11 +25,29 @@ pub(crate) struct Batch {
     /// objects with op, key, value and ttl; - is standard input
     #[arg(default_value = "-")]
     file: PathBuf,
-    /// tsv or jsonl; by default what the extension of FILE says, and TSV from standard input
+    /// By default what the extension of FILE says, and TSV from standard input
     #[arg(long, value_enum)]
-    format: Option<Format>,
+    format: Option<ChangeFormat>,
     #[command(flatten)]
     durable: Durable,
+}
+
+/// How operations are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum ChangeFormat {
+    /// Words with tabs between
+    Tsv,
+    /// An object a line
+    Jsonl,
+}
+
+impl From<ChangeFormat> for Format {
+    fn from(format: ChangeFormat) -> Format {
+        match format {
+            ChangeFormat::Tsv => Format::Tsv,
+            ChangeFormat::Jsonl => Format::Jsonl,
+        }
+    }
 }
 
 /// What the operations so far have made of the keys that they name: a value and when the key expires, or none.
@@ -53,7 +71,7 @@ impl Batch {
             _ => None,
         };
         let by_default = || is_stdin(&self.file).then_some(Format::Tsv);
-        let found = self.format.or_else(by_default).or_else(by_name);
+        let found = self.format.map(Format::from).or_else(by_default).or_else(by_name);
         found.ok_or_else(|| Failure::at(self.file.display(), "its name tells no format: give --format tsv or jsonl"))
     }
 

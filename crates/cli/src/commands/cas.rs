@@ -15,18 +15,18 @@ use crate::opening;
 ///
 /// Ends with 1, and changes nothing, if the key holds another value.
 #[derive(Args)]
+#[command(override_usage = "hikv cas [OPTIONS] <DIR> <KEY> <OLD> <NEW>
+       hikv cas [OPTIONS] --absent <DIR> <KEY> <NEW>
+       hikv cas [OPTIONS] --delete <DIR> <KEY> <OLD>")]
 pub(crate) struct Cas {
     /// The store: a directory, or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
     /// Any bytes, also none
     key: OsString,
-    /// The value that the key has to hold
-    #[arg(value_name = "OLD", required = true)]
-    first: OsString,
-    /// The new value
-    #[arg(value_name = "NEW", required_unless_present_any = ["absent", "delete"], conflicts_with_all = ["absent", "delete"])]
-    second: Option<OsString>,
+    /// OLD, which the key has to hold, and NEW; with --absent NEW alone, with --delete OLD alone
+    #[arg(value_name = "VALUE", num_args = 0..=2)]
+    values: Vec<OsString>,
     /// In place of OLD: the key has to be absent
     #[arg(long, conflicts_with = "delete")]
     absent: bool,
@@ -37,15 +37,29 @@ pub(crate) struct Cas {
     durable: Durable,
 }
 
+/// The expected value and the new one, where there are such.
+type Swap<'a> = (Option<&'a [u8]>, Option<&'a [u8]>);
+
 impl Cas {
     pub(super) fn run(self) -> Result<(), Failure> {
+        let (expected, new) = self.expected_and_new()?;
         let store = opening::open(&self.durable.options().create(self.absent), &self.dir)?;
-        let (first, second) = (self.first.as_bytes(), self.second.as_deref().map(OsStrExt::as_bytes));
-        let (expected, new) = if self.absent { (None, Some(first)) } else { (Some(first), second) };
         let key = self.key.as_bytes();
         let is_swapped = store.compare_and_swap(key, expected, new).map_err(Failure::at_path(&self.dir))?;
         store.close().map_err(Failure::at_path(&self.dir))?;
         if is_swapped { Ok(()) } else { Err(Failure::Negative(self.refusal())) }
+    }
+
+    fn expected_and_new(&self) -> Result<Swap<'_>, Failure> {
+        let values: Vec<&[u8]> = self.values.iter().map(|value| value.as_bytes()).collect();
+        match (self.absent, self.delete, values.as_slice()) {
+            (false, false, [old, new]) => Ok((Some(old), Some(new))),
+            (true, _, [new]) => Ok((None, Some(new))),
+            (_, true, [old]) => Ok((Some(old), None)),
+            (true, ..) => Err(Failure::Error("cas --absent takes one value: NEW".into())),
+            (_, true, _) => Err(Failure::Error("cas --delete takes one value: OLD".into())),
+            _ => Err(Failure::Error("cas takes two values: OLD and NEW".into())),
+        }
     }
 
     fn refusal(&self) -> String {

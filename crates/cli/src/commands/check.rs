@@ -8,8 +8,9 @@ use clap::Args;
 use hikv::{Error, Report, Store, VerifyProgress};
 
 use super::put_in_order;
-use crate::failure::Failure;
+use crate::failure::{Failure, unless_closed};
 use crate::opening;
+use crate::plural::s;
 use crate::progress::Progress;
 
 /// Say where the store is damaged: headers and places, or, with --deep, everything
@@ -32,10 +33,13 @@ impl Check {
     pub(super) fn run(self) -> Result<(), Failure> {
         let store = opening::read_only(&self.dir)?;
         let report = self.verify(&store).map_err(Failure::at_path(&self.dir))?;
-        write_report(&report).map_err(Failure::output("standard output"))?;
+        unless_closed(write_report(&report)).map_err(Failure::output("standard output"))?;
         match report.damage.len() {
             0 => Ok(()),
-            places => Err(Failure::Negative(format!("{}: damaged in {places} places", self.dir.display()))),
+            places => {
+                let s = s(places as u64);
+                Err(Failure::Negative(format!("{}: damaged in {places} place{s}", self.dir.display())))
+            }
         }
     }
 
@@ -59,6 +63,8 @@ fn write_report(report: &Report) -> io::Result<()> {
     for damage in &report.damage {
         writeln!(out, "damage at offset {:#x}: {}", damage.offset, damage.what)?;
     }
-    let verdict = if report.damage.is_empty() { "no damage" } else { "damaged" };
-    writeln!(out, "{} items, {verdict}", report.items)
+    if report.damage.is_empty() {
+        writeln!(out, "{} item{}, no damage", report.items, s(report.items))?;
+    }
+    out.flush()
 }

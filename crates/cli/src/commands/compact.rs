@@ -8,8 +8,9 @@ use clap::Args;
 use hikv::{Compacted, Options};
 use indicatif::{HumanBytes, HumanCount};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, unless_closed};
 use crate::opening;
+use crate::plural::s;
 use crate::progress::Progress;
 
 /// Gather items in fewer places and give the space of the others back to the file system
@@ -36,10 +37,13 @@ impl Compact {
         progress.set(compacted.moved_items, compacted.moved_items);
         progress.finish();
         store.close().map_err(Failure::at_path(&self.dir))?;
-        write_report(&compacted).map_err(Failure::output("standard output"))?;
+        unless_closed(write_report(&compacted)).map_err(Failure::output("standard output"))?;
         match compacted.damaged.len() {
             0 => Ok(()),
-            items => Err(Failure::Negative(format!("{}: {items} damaged items were left", self.dir.display()))),
+            items => {
+                let s = s(items as u64);
+                Err(Failure::Negative(format!("{}: {items} damaged item{s} left in place", self.dir.display())))
+            }
         }
     }
 }
@@ -52,16 +56,18 @@ fn write_report(compacted: &Compacted) -> io::Result<()> {
     if compacted.left_items > 0 {
         writeln!(
             out,
-            "{} items stayed where they were: there is no room for copies",
-            HumanCount(compacted.left_items)
+            "{} item{} stayed in place: there is no room for copies",
+            HumanCount(compacted.left_items),
+            s(compacted.left_items)
         )?;
     }
     let (before, after) = (compacted.taken_bytes_before, compacted.taken_bytes_after);
     writeln!(
         out,
-        "{before} bytes before, {after} after ({} to {}), {} items moved",
+        "{before} bytes before, {after} after ({} to {}), {} item{} moved",
         HumanBytes(before),
         HumanBytes(after),
-        HumanCount(compacted.moved_items)
+        HumanCount(compacted.moved_items),
+        s(compacted.moved_items)
     )
 }

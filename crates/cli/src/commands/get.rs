@@ -1,20 +1,21 @@
 //! `hikv get`.
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use clap::Args;
-use hikv::ValueReader;
 
 use super::not_found;
 use crate::failure::Failure;
 use crate::opening;
+use crate::serving::{self, Client, Reply};
+use crate::verified::Level;
 
 /// Write the value of a key to standard output, byte for byte
 ///
-/// On a terminal a line feed follows it.
+/// On a terminal a line feed follows it. A store that `hikv serve` holds is read through the server.
 #[derive(Args)]
 pub(crate) struct Get {
     /// The store: a directory, or a DAX device
@@ -22,20 +23,35 @@ pub(crate) struct Get {
     dir: PathBuf,
     /// Any bytes, also none
     key: OsString,
+    /// What is compared before it is believed
+    #[arg(long, value_enum, value_name = "LEVEL", default_value_t = Level::Absence)]
+    verify: Level,
 }
 
 impl Get {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let store = opening::read_only(&self.dir)?;
         let key = self.key.as_bytes();
+        let store = match opening::verified(&self.dir, self.verify.into()) {
+            Ok(store) => store,
+            Err(error) => return self.ask_server(serving::instead(error)?, key),
+        };
         match store.reader(key).map_err(Failure::at_path(&self.dir))? {
             Some(value) => write_out(value).map_err(Failure::output("the value")),
             None => Err(Failure::Negative(not_found(&self.dir, key))),
         }
     }
+
+    /// Asks the server that holds the store.
+    fn ask_server(&self, mut server: Client, key: &[u8]) -> Result<(), Failure> {
+        match server.ask(&[b"GET", key]).map_err(|error| Failure::at(server.addr(), error))? {
+            Reply::Bulk(Some(value)) => write_out(value.as_slice()).map_err(Failure::output("the value")),
+            Reply::Bulk(None) => Err(Failure::Negative(not_found(&self.dir, key))),
+            other => Err(serving::refused(&self.dir, &other)),
+        }
+    }
 }
 
-fn write_out(mut value: ValueReader) -> io::Result<()> {
+fn write_out(mut value: impl Read) -> io::Result<()> {
     let mut out = io::stdout().lock();
     io::copy(&mut value, &mut out)?;
     if out.is_terminal() {

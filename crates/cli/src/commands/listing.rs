@@ -16,6 +16,8 @@ pub(super) type Out = BufWriter<Box<dyn Write>>;
 /// Where the items go, and how many did.
 pub(super) struct Listing<S = Out> {
     out: S,
+    /// The file, if it is one.
+    file: Option<File>,
     name: PathBuf,
     written: io::Result<()>,
     interrupt: Interrupt,
@@ -23,25 +25,32 @@ pub(super) struct Listing<S = Out> {
 }
 
 impl Listing {
-    /// Begins a listing, whose items are `verb`, in `file`, or on standard output. How far it is shows off a terminal
+    /// Begins a listing, whose items are `verb`, on standard output. How far it is shows off a terminal
     /// `every` so often; not at all beside items on the same terminal.
-    pub(super) fn begin(
-        verb: &'static str,
-        file: Option<&Path>,
-        total: Option<u64>,
-        every: Duration,
-    ) -> Result<Listing, Failure> {
-        let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
-        let out: Box<dyn Write> = match file {
-            Some(file) => Box::new(output::create(file)?),
-            None => Box::new(io::stdout().lock()),
-        };
-        let progress = match file.is_none() && io::stdout().is_terminal() {
+    pub(super) fn begin(verb: &'static str, total: Option<u64>, every: Duration) -> Result<Listing, Failure> {
+        let progress = match io::stdout().is_terminal() {
             true => Progress::silent(verb),
             false => Progress::new(verb, total, every),
         };
-        let name = file.unwrap_or(Path::new("standard output")).to_owned();
-        Ok(Listing { out: BufWriter::new(out), name, written: Ok(()), interrupt, progress })
+        Listing::to(Box::new(io::stdout().lock()), Path::new("standard output"), progress)
+    }
+
+    /// As [`Listing::begin`], in a file, which is durable in the end.
+    pub(super) fn begin_file(
+        verb: &'static str,
+        (file, name): (File, &Path),
+        total: Option<u64>,
+        every: Duration,
+    ) -> Result<Listing, Failure> {
+        let out = file.try_clone().map_err(Failure::at_path(name))?;
+        let listing = Listing::to(Box::new(out), name, Progress::new(verb, total, every))?;
+        Ok(Listing { file: Some(file), ..listing })
+    }
+
+    fn to(out: Box<dyn Write>, name: &Path, progress: Progress) -> Result<Listing, Failure> {
+        let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
+        let (out, name) = (BufWriter::new(out), name.to_owned());
+        Ok(Listing { out, file: None, name, written: Ok(()), interrupt, progress })
     }
 
     /// Ends the listing, and says how it went.
@@ -53,9 +62,9 @@ impl Listing {
 impl<S> Listing<S> {
     /// The same listing, with `wrap` around what items are written to.
     pub(super) fn wrapped<T>(self, wrap: impl FnOnce(S) -> io::Result<T>) -> Result<Listing<T>, Failure> {
-        let Listing { out, name, written, interrupt, progress } = self;
+        let Listing { out, file, name, written, interrupt, progress } = self;
         let out = wrap(out).map_err(Failure::output(name.display()))?;
-        Ok(Listing { out, name, written, interrupt, progress })
+        Ok(Listing { out, file, name, written, interrupt, progress })
     }
 
     /// Has `write` write the next item; says whether another one is wanted.
@@ -73,7 +82,8 @@ impl<S> Listing<S> {
         if let Some(signal) = self.interrupt.signal() {
             return Err(Failure::Interrupted { signal, done: self.progress.end() });
         }
-        end(self.out).map_err(Failure::output(self.name.display()))?;
+        let ended = end(self.out).and_then(|()| self.file.as_ref().map_or(Ok(()), output::sync));
+        ended.map_err(Failure::output(self.name.display()))?;
         self.progress.finish();
         Ok(())
     }

@@ -13,6 +13,7 @@ mod get;
 mod incr;
 mod listing;
 mod load;
+mod pages;
 mod put;
 mod repair;
 mod scan;
@@ -53,6 +54,8 @@ pub(crate) enum Command {
     Stats(stats::Stats),
     Bench(bench::Bench),
     Serve(Box<serve::Serve>),
+    Completions(pages::Completions),
+    Man(pages::Man),
 }
 
 impl Command {
@@ -79,6 +82,8 @@ impl Command {
             Command::Stats(stats) => stats.run(),
             Command::Bench(bench) => bench.run(),
             Command::Serve(serve) => serve.run(),
+            Command::Completions(completions) => completions.run(),
+            Command::Man(man) => man.run(),
         }
     }
 }

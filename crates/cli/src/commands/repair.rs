@@ -12,10 +12,11 @@ use clap::Args;
 use hikv::repair::{Finding, Missing, RepairError, RepairEvent, RepairReport, Weight, repair};
 use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, unless_closed};
 use crate::formats::Escaped;
 use crate::interrupt::Interrupt;
 use crate::output;
+use crate::plural::s;
 use crate::progress::Progress;
 
 /// Salvage what is whole from a damaged store into a new one, and list what is lost
@@ -40,7 +41,7 @@ pub(crate) struct Repair {
 impl Repair {
     pub(super) fn run(self) -> Result<(), Failure> {
         let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
-        let list = self.lost.as_deref().map(output::create).transpose()?;
+        let list = self.lost.as_ref().map(|file| output::create(file, &self.dir)).transpose()?;
         let mut list = list.map(BufWriter::new);
         let mut progress: Option<Progress> = None;
         let mut written = Ok(());
@@ -75,11 +76,12 @@ impl Repair {
             let _ = writeln!(io::stderr(), "{end}");
         }
         let RepairReport { items, mended_count, doubtful_count, lost_count } = report;
-        let what = format!("{items} items, {mended_count} mended, {doubtful_count} doubtful, {lost_count} lost\n");
-        io::stdout().write_all(what.as_bytes()).map_err(Failure::output("standard output"))?;
+        let what =
+            format!("{items} item{}, {mended_count} mended, {doubtful_count} doubtful, {lost_count} lost\n", s(*items));
+        unless_closed(io::stdout().write_all(what.as_bytes())).map_err(Failure::output("standard output"))?;
         match lost_count {
             0 => Ok(()),
-            lost => Err(Failure::Negative(format!("{}: {lost} losses", self.dir.display()))),
+            _ => Err(Failure::Negative(format!("{}: not everything could be salvaged", self.dir.display()))),
         }
     }
 }
@@ -115,7 +117,7 @@ struct Object<'a> {
 fn tell(finding: &Finding, list: Option<&mut BufWriter<File>>) -> io::Result<()> {
     let (what, offset) = (name(finding.weight), finding.offset);
     let key = finding.key.as_ref().map(|key| format!(" key '{}'", Escaped(key))).unwrap_or_default();
-    writeln!(io::stdout(), "{what} at offset {offset:#x}:{key} {}", finding.what)?;
+    unless_closed(writeln!(io::stdout(), "{what} at offset {offset:#x}:{key} {}", finding.what))?;
     let Some(list) = list else { return Ok(()) };
     let key = finding.key.as_deref();
     let object = Object {

@@ -15,6 +15,7 @@ use super::put_in_order;
 use crate::failure::Failure;
 use crate::formats::{Escaped, Format};
 use crate::opening;
+use crate::verified::Verified;
 
 /// Write items to standard output in the order of their keys
 ///
@@ -42,6 +43,8 @@ pub(crate) struct Scan {
     /// How items are written
     #[arg(long, value_enum, default_value_t = Form::Tsv)]
     format: Form,
+    #[command(flatten)]
+    verified: Verified,
     /// Seconds between two lines of progress, where stderr is no terminal
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     progress_every: u64,
@@ -63,10 +66,10 @@ enum Form {
 impl Scan {
     pub(super) fn run(self) -> Result<(), Failure> {
         self.check()?;
-        let store = opening::read_only(&self.dir)?;
+        let store = opening::verified(&self.dir, self.verified.level())?;
         let every = Duration::from_secs(self.progress_every);
         let ordered = put_in_order(&store, every).map_err(Failure::at_path(&self.dir))?;
-        let mut listing = Listing::begin("scanned", None, None, every)?;
+        let mut listing = Listing::begin("scanned", None, every)?;
         for item in self.items(&ordered).map_err(Failure::at_path(&self.dir))? {
             let (key, value) = item.map_err(Failure::at_path(&self.dir))?;
             if listing.show(|out| self.format.write(&key, &value, out)).is_break() {

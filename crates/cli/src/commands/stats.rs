@@ -9,8 +9,11 @@ use serde_json::{Map, Value};
 
 use crate::failure::Failure;
 use crate::opening;
+use crate::serving::{self, Client, Reply};
 
 /// Show what the store holds, on what medium, and what it costs
+///
+/// Of a store that `hikv serve` holds: what the server's INFO says.
 #[derive(Args)]
 pub(crate) struct Stats {
     /// The store: a directory, or a DAX device
@@ -23,13 +26,25 @@ pub(crate) struct Stats {
 
 impl Stats {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let stats = opening::read_only(&self.dir)?.stats();
+        let stats = match opening::read_only(&self.dir) {
+            Ok(store) => store.stats(),
+            Err(error) if self.json => return Err(error.into()),
+            Err(error) => return self.ask_server(serving::instead(error)?),
+        };
         let fields = serde_json::to_value(&stats).map_err(Failure::at_path(&self.dir))?;
         let written = match &fields {
             Value::Object(fields) if !self.json => write_table(fields),
             _ => writeln!(io::stdout(), "{fields}"),
         };
         written.map_err(Failure::output("standard output"))
+    }
+
+    /// Shows what the server that holds the store says of itself.
+    fn ask_server(&self, mut server: Client) -> Result<(), Failure> {
+        match server.ask(&[b"INFO"]).map_err(|error| Failure::at(server.addr(), error))? {
+            Reply::Bulk(Some(told)) => io::stdout().write_all(&told).map_err(Failure::output("standard output")),
+            other => Err(serving::refused(&self.dir, &other)),
+        }
     }
 }
 

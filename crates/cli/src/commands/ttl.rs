@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use hikv::Ttl as Left;
@@ -11,6 +12,7 @@ use hikv::Ttl as Left;
 use super::not_found;
 use crate::failure::Failure;
 use crate::opening;
+use crate::serving::{self, Client, Reply};
 
 /// Write to standard output how many seconds a key has left, or `unlimited`
 #[derive(Args)]
@@ -24,13 +26,26 @@ pub(crate) struct Ttl {
 
 impl Ttl {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let store = opening::read_only(&self.dir)?;
         let key = self.key.as_bytes();
-        let shown = match store.ttl(key).map_err(Failure::at_path(&self.dir))? {
+        let left = match opening::read_only(&self.dir) {
+            Ok(store) => store.ttl(key).map_err(Failure::at_path(&self.dir))?,
+            Err(error) => self.ask_server(serving::instead(error)?, key)?,
+        };
+        let shown = match left {
             None => return Err(Failure::Negative(not_found(&self.dir, key))),
             Some(Left::Unlimited) => "unlimited".to_owned(),
             Some(Left::Left(left)) => format!("{:.3}", left.as_secs_f64()),
         };
         writeln!(io::stdout(), "{shown}").map_err(Failure::output("the time"))
+    }
+
+    /// Asks the server that holds the store.
+    fn ask_server(&self, mut server: Client, key: &[u8]) -> Result<Option<Left>, Failure> {
+        match server.ask(&[b"PTTL", key]).map_err(|error| Failure::at(server.addr(), error))? {
+            Reply::Integer(-2) => Ok(None),
+            Reply::Integer(ms @ 0..) => Ok(Some(Left::Left(Duration::from_millis(ms as u64)))),
+            Reply::Integer(_) => Ok(Some(Left::Unlimited)),
+            other => Err(serving::refused(&self.dir, &other)),
+        }
     }
 }

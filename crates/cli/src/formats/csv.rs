@@ -5,6 +5,8 @@
 
 use std::io::{self, BufRead, Write};
 
+use hikv::Limits;
+
 use super::Item;
 use super::lines::Lines;
 
@@ -92,6 +94,9 @@ impl<R: BufRead> Cursor<'_, R> {
                 None => {
                     field.extend_from_slice(rest);
                     self.at = 0;
+                    if field.len() as u64 > Limits::VALUE_BYTES_MAX {
+                        return Ok(Err("a field is longer than any value".to_owned()));
+                    }
                     if !self.lines.advance()? {
                         return Ok(Err("a quote is never closed".to_owned()));
                     }

@@ -55,7 +55,7 @@ fn a_damaged_backup_is_refused() {
     let at = bytes.windows(9).position(|window| window == b"value-77\0").unwrap();
     bytes[at] ^= 1;
     fs::write(region, bytes).unwrap();
-    place.run("restore", &[place.file("back")]).failed(1, &["store", "damaged in 1 places", "nothing is restored"]);
+    place.run("restore", &[place.file("back")]).failed(1, &["store", "damaged in 1 place,", "nothing is restored"]);
     assert!(!place.file("back").exists() && !place.file("back.partial").exists());
     place.run("backup", &[place.file("back")]).failed(2, &["checksum"]);
     assert!(!place.file("back").exists() && !place.file("back.partial").exists());

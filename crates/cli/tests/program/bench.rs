@@ -71,6 +71,12 @@ fn a_store_in_the_directory_is_not_touched() {
 
 #[test]
 fn an_interrupted_benchmark_leaves_nothing_behind() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        interrupt(signal, code);
+    }
+}
+
+fn interrupt(signal: Signal, code: i32) {
     let place = Place::new();
     let dir = place.file("bench");
     let endless = ["--records", "300", "--seconds", "100000", "--workloads", "get"];
@@ -79,8 +85,8 @@ fn an_interrupted_benchmark_leaves_nothing_behind() {
     let loaded = messages.lines().map(Result::unwrap).find(|line| line.contains("loaded 300 items"));
     assert!(loaded.is_some(), "the workload never began");
     assert_ne!(std::fs::read_dir(&dir).unwrap().count(), 0);
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    kill_process(Pid::from_child(&child), signal).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(code));
     assert_eq!(std::fs::read_dir(dir).unwrap().count(), 0);
 }
 

@@ -28,7 +28,9 @@ fn cas_needs_all_its_values() {
     let place = Place::new();
     place.run("put", &["k", "v"]).succeeded();
     for (arguments, named) in [
-        (&["k", "v"][..], "NEW"),
+        (&["k", "v"][..], "OLD and NEW"),
+        (&["--absent", "k"], "takes one value: NEW"),
+        (&["--delete", "k", "v", "w"], "takes one value: OLD"),
         (&["--absent", "k", "v", "w"], "--absent"),
         (&["--absent", "--delete", "k", "v"], "--absent"),
     ] {

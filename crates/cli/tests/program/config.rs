@@ -85,6 +85,40 @@ fn what_is_wrong_in_the_file_keeps_the_server_from_starting() {
 }
 
 #[test]
+fn everything_that_is_wrong_in_a_file_is_said_at_once() {
+    let place = Place::new();
+    let text = "timeout never\ntcp-backlog 511\nrename-command CONFIG x\nunixsocket /run/x\n";
+    let ended = Ended(serve(&place, text, &[]).output().unwrap());
+    let messages = ended.messages();
+    let lines: Vec<&str> = messages.lines().collect();
+    assert_eq!((ended.0.status.code(), lines.len()), (Some(2), 3), "{messages}");
+    for (line, words) in
+        lines.iter().zip(["hikv.conf:2: timeout", "hikv.conf:4: rename-command", "hikv.conf:5: unixsocket"])
+    {
+        assert!(line.starts_with("hikv: ") && line.contains(words), "{messages}");
+    }
+    assert!(!place.store().exists());
+}
+
+#[test]
+fn parameters_of_redis_that_change_nothing_are_ignored_and_named() {
+    let place = Place::new();
+    let text = "tcp-backlog 511\ndaemonize no\nhash-max-listpack-entries 512\ndbfilename dump.rdb\n";
+    let mut serving = Serving::spawned({
+        let mut command = serve(&place, text, &["--addr", "127.0.0.1:0"]);
+        command.env_remove("HIKV_LOG_LEVEL");
+        command
+    });
+    let mut log = serving.child.stderr.take().unwrap();
+    serving.stop(Signal::TERM);
+    let mut told = String::new();
+    log.read_to_string(&mut told).unwrap();
+    for name in ["tcp-backlog", "daemonize", "hash-max-listpack-entries", "dbfilename"] {
+        assert!(told.lines().any(|line| line.contains("ignored") && line.contains(name)), "{name}: {told}");
+    }
+}
+
+#[test]
 fn a_password_that_everybody_may_read_is_warned_of() {
     for (mode, is_warned) in [(0o644, true), (0o600, false)] {
         let place = Place::new();

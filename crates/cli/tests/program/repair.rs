@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::Place;
+use crate::support::{Place, hikv};
 
 const ITEM_COUNT: usize = 1_000;
 
@@ -36,7 +36,7 @@ fn sorted(text: Vec<u8>) -> Vec<String> {
 
 /// The items of the store in `OUT`, as lines.
 fn dumped(place: &Place) -> Vec<String> {
-    let dump = crate::support::hikv("dump", &place.file("out"), &[""; 0]).output().unwrap();
+    let dump = hikv("dump", &place.file("out"), &[""; 0]).output().unwrap();
     assert!(dump.status.success());
     sorted(dump.stdout)
 }
@@ -54,23 +54,94 @@ fn a_whole_store_is_checked_and_copied() {
 }
 
 #[test]
-fn a_damaged_value_is_found_by_the_deep_check_and_lost_by_a_repair() {
+fn a_damaged_value_is_refused_left_out_of_a_dump_and_lost_by_a_repair() {
     let place = filled();
     let expected = sorted(place.run("dump", &[""; 0]).succeeded());
     flip(&place, "value-77-");
     place.run("check", &[""; 0]).succeeded();
     place.run("check", &["--deep"]).failed(1, &["damaged in 1 place"]);
+    place.run("get", &["key-77"]).failed(2, &["store: the store is damaged", "checksum"]);
+    assert_eq!(place.run("get", &["key-77", "--verify", "nothing"]).succeeded().len(), "value-77-X".len());
+    place.run("scan", &["--prefix", "key-77"]).failed(2, &["checksum"]);
+    place.run("dump", &[""; 0]).failed(2, &["checksum", "--skip-damaged"]);
+    place.run("backup", &[place.file("backup")]).failed(2, &["checksum"]);
     let list = place.file("lost.jsonl");
     let (out, listed) = (place.file("out"), list.to_str().unwrap());
     let ended = place.run("repair", &[out.to_str().unwrap(), "--lost", listed]);
     let told = String::from_utf8(ended.0.stdout.clone()).unwrap();
-    ended.failed(1, &["1 losses"]);
+    ended.failed(1, &["store: not everything could be salvaged"]);
     assert!(told.contains("key 'key-77' an item's checksum does not fit"), "{told}");
     assert!(told.ends_with("999 items, 0 mended, 0 doubtful, 1 lost\n"), "{told}");
     let object: serde_json::Value = serde_json::from_slice(&fs::read(list).unwrap()).unwrap();
     assert_eq!((&object["finding"], &object["key"]), (&"lost".into(), &"key-77".into()));
     let others: Vec<_> = expected.into_iter().filter(|line| !line.starts_with("key-77\t")).collect();
     assert_eq!(dumped(&place), others);
+    let skipping = place.run("dump", &["--skip-damaged"]);
+    assert_eq!(skipping.messages().matches("skipped at offset 0x").count(), 1, "{}", skipping.messages());
+    assert_eq!(sorted(skipping.0.stdout.clone()), others);
+    skipping.failed(1, &["store: 1 damaged item left out"]);
+    place.run("dump", &["--skip-damaged", place.file("items.hikv").to_str().unwrap()]).failed(1, &["1 damaged item"]);
+    fs::remove_dir_all(place.store()).unwrap();
+    place.run("load", &[place.file("items.hikv")]).succeeded();
+    assert_eq!(sorted(place.run("dump", &[""; 0]).succeeded()), others);
+}
+
+#[test]
+fn a_hidden_key_is_no_absence_and_a_dump_says_so() {
+    let place = Place::new();
+    place.run("put", &["key", "value", "--durability", "process"]).succeeded();
+    let region = fs::read(place.store().join("store.hikv")).unwrap();
+    let key = region.windows(3).position(|window| window == b"key").unwrap() as u64 - 16;
+    let position = region.chunks(8).position(|word| word[..6] == key.to_le_bytes()[..6]).unwrap() * 8;
+    alter(&place, |bytes| bytes[position - 32] ^= 1);
+    place.run("get", &["key"]).failed(2, &["damaged", "signature"]);
+    place.run("get", &["key", "--verify", "values"]).failed(1, &["there is no key 'key'"]);
+    place.run("dump", &[""; 0]).failed(2, &["signature"]);
+    let ended = place.run("check", &["--deep"]);
+    let told = String::from_utf8(ended.0.stdout.clone()).unwrap();
+    for line in told.lines() {
+        assert!(line.starts_with("damage at offset 0x") && line.matches("offset").count() == 1, "{told}");
+    }
+    ended.failed(1, &["store: damaged in "]);
+}
+
+#[test]
+fn a_reader_that_goes_away_changes_neither_what_is_done_nor_how_it_ends() {
+    let place = filled();
+    flip(&place, "value-77-");
+    let out = place.file("out");
+    for (command, arguments) in [("check", vec!["--deep"]), ("repair", vec![out.to_str().unwrap()])] {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        drop(reader);
+        let ended = hikv(command, &place.store(), &arguments).stdout(writer).output().unwrap();
+        assert_eq!(ended.status.code(), Some(1), "{command}");
+    }
+    assert_eq!(dumped(&place).len(), ITEM_COUNT - 1);
+}
+
+#[test]
+fn nothing_is_written_over_the_store() {
+    let place = filled();
+    let region = place.store().join("store.hikv");
+    let (linked, named) = (place.file("linked.hikv"), place.file("named.hikv"));
+    fs::hard_link(&region, &linked).unwrap();
+    std::os::unix::fs::symlink(&region, &named).unwrap();
+    let whole = fs::read(&region).unwrap();
+    for file in [&region, &linked, &named] {
+        place.run("dump", &[file]).failed(2, &["a file of the store itself"]);
+        let arguments = [place.file("out"), "--lost".into(), file.clone()];
+        place.run("repair", &arguments).failed(2, &["a file of the store itself"]);
+        assert!(fs::read(&region).unwrap() == whole, "{file:?}");
+    }
+}
+
+#[test]
+fn one_is_not_several() {
+    let place = Place::new();
+    place.run("put", &["key", "value"]).succeeded();
+    let ended = place.run("check", &[""; 0]);
+    assert!(ended.messages().contains("checked 1 item in"), "{}", ended.messages());
+    assert_eq!(ended.succeeded(), b"1 item, no damage\n");
 }
 
 #[test]

@@ -129,10 +129,53 @@ fn the_holder_is_named_while_it_serves() {
     let place = Place::new();
     let serving = Serving::start(&place);
     let holder = serving.child.id().to_string();
-    place.run("get", &["k"]).failed(2, &["store", &holder]);
-    place.run("serve", &["--addr", "127.0.0.1:0"]).failed(2, &["store", &holder]);
+    let port = serving.address().rsplit(':').next().unwrap().to_owned();
+    for (command, arguments) in [
+        ("put", &["k", "v"][..]),
+        ("scan", &[]),
+        ("check", &[]),
+        ("dump", &[]),
+        ("stats", &["--json"]),
+        ("serve", &["--addr", "127.0.0.1:0"]),
+    ] {
+        place.run(command, arguments).failed(2, &["store", &holder, "redis-cli -h 127.0.0.1 -p", &port, "BGSAVE"]);
+    }
+    place.run("backup", &[place.file("backup")]).failed(2, &["store", &holder, &port, "BGSAVE"]);
     serving.stop(Signal::TERM);
     place.run("get", &["k"]).failed(1, &["'k'"]);
+}
+
+#[test]
+fn a_store_that_is_served_is_read_through_its_server() {
+    let place = Place::new();
+    let value: Vec<u8> = (0..=255).cycle().take(100_000).collect();
+    let file = place.write("value", &value);
+    place.run("put", &["k", "--value-file", file.to_str().unwrap()]).succeeded();
+    place.run("put", &["soon", "v", "--ttl", "1000"]).succeeded();
+    // The second address is no server for clients.
+    let serving = Serving::spawned(hikv(
+        "serve",
+        &place.store(),
+        &["--addr", "127.0.0.1:0", "--http", "127.0.0.1:0", "--threads", "1"],
+    ));
+    assert_eq!(place.run("get", &["k"]).succeeded(), value);
+    place.run("get", &["absent"]).failed(1, &["'absent'"]);
+    assert_eq!(place.run("ttl", &["k"]).succeeded(), b"unlimited\n");
+    assert!(place.run("ttl", &["soon"]).succeeded().starts_with(b"9"));
+    place.run("ttl", &["absent"]).failed(1, &["'absent'"]);
+    let stats = String::from_utf8(place.run("stats", &[""; 0]).succeeded()).unwrap();
+    assert!(stats.contains("db0:keys=2"), "{stats}");
+    serving.stop(Signal::TERM);
+}
+
+#[test]
+fn a_server_that_wants_a_password_is_named_and_not_asked() {
+    let place = Place::new();
+    let password = place.write("password", "hush\n");
+    let arguments = ["--addr", "127.0.0.1:0", "--password-file", password.to_str().unwrap()];
+    let serving = Serving::spawned(hikv("serve", &place.store(), &arguments));
+    place.run("get", &["k"]).failed(2, &["redis-cli -h 127.0.0.1 -p"]);
+    serving.stop(Signal::TERM);
 }
 
 #[test]
@@ -142,6 +185,26 @@ fn an_address_that_cannot_be_had_is_named() {
     let taken = listener.local_addr().unwrap().to_string();
     place.run("serve", &["--addr", &taken]).failed(2, &[&taken, "another program listens there"]);
     place.run("serve", &["--addr", "nowhere"]).failed(2, &["nowhere"]);
+    assert!(!place.store().exists(), "what cannot be served makes no store");
+}
+
+#[test]
+fn an_option_that_cannot_be_makes_no_store() {
+    let place = Place::new();
+    let (gone, bad) = (place.file("gone"), place.write("bad.acl", "user ada +nothing\n"));
+    let [gone, bad] = [&gone, &bad].map(|path| path.to_str().unwrap());
+    let cases: [(&[&str], &str); 6] = [
+        (&["--addr", "0.0.0.0:0"], "neither a password"),
+        (&["--acl-file", gone], "gone"),
+        (&["--acl-file", bad], "Unknown command"),
+        (&["--password-file", gone], "gone"),
+        (&["--tls-addr", "127.0.0.1:0", "--tls-cert", gone, "--tls-key", gone], "gone"),
+        (&["--http", "0.0.0.0:0"], "neither a password"),
+    ];
+    for (arguments, word) in cases {
+        place.run("serve", &[&["--addr", "127.0.0.1:0"], arguments].concat()).failed(2, &[word]);
+        assert!(!place.store().exists(), "{arguments:?}");
+    }
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn progress_is_plain_lines_off_a_terminal() {
     let lines: Vec<&str> = messages.lines().collect();
     assert_eq!(lines.len(), 4, "{messages}");
     for (line, said) in
-        lines.iter().zip(["loaded 1 items, ", "loaded 2 items, ", "loaded 3 items, ", "loaded 3 items in "])
+        lines.iter().zip(["loaded 1 item, ", "loaded 2 items, ", "loaded 3 items, ", "loaded 3 items in "])
     {
         assert!(line.starts_with(said), "{messages}");
     }
@@ -186,12 +186,12 @@ fn a_binary_dump_that_is_damaged_or_cut_is_named_with_its_offset_and_what_was_st
     let cut = dumped.len() - 1;
     let place = Place::new();
     load(&place, &place.write("cut", &dumped[..cut]), &[])
-        .failed(2, &["cut: the dump is cut off at offset", &cut.to_string(), "4 items were stored before"]);
+        .failed(2, &["cut: the dump is cut off at offset", &cut.to_string(), "; items stored before: 4"]);
     let mut flipped = dumped.clone();
     flipped[70] ^= 1;
     let place = Place::new();
     load(&place, &place.write("flipped", &flipped), &[])
-        .failed(2, &["flipped: the dump is damaged at offset 64: ", "; 0 items were stored before"]);
+        .failed(2, &["flipped: the dump is damaged at offset 64: ", "; items stored before: 0"]);
     let text = place.write("items.tsv", "a\t1\n");
     load(&place, &text, &["--format", "hikv"]).failed(2, &["items.tsv: this is no dump of hikv"]);
 }

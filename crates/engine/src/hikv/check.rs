@@ -139,5 +139,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
 }
 
 fn damage_to_item(position: Position, error: &Error) -> Damage {
-    Damage { offset: position.offset().0, what: error.to_string() }
+    let offset = position.offset().0;
+    match error {
+        // Where it is stands beside it.
+        Error::Corrupt { offset: at, what } if *at == offset => Damage { offset, what: (*what).into() },
+        other => Damage { offset, what: other.to_string() },
+    }
 }

@@ -10,7 +10,8 @@
 //! The pin lasts from 1 to 4: the item's room is not reused meanwhile, and a position that is equal names the same item
 //! (no ABA). Where the key's queue is full the pin is given up, and so is what was read.
 //!
-//! A key that has expired is absent to the decision; its item is what is replaced.
+//! A key that has expired is absent to the decision; its item is what is replaced. An item is believed only if its checksum
+//! fits, whatever reads compare: what is made of a damaged value would get a good one.
 
 use std::borrow::Cow;
 
@@ -20,6 +21,7 @@ use super::HiKv;
 use super::item::{Item, NewItem};
 use super::order::Order;
 use super::publish::{Before, Outcome, Target};
+use super::read::whole;
 use crate::{Decide, Decision, Error, Expiry, Held};
 
 /// What a decision makes of a key.
@@ -74,7 +76,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         let found = self.find(signature, key)?;
         let target = Target::holding(signature, key, found.map(|(position, _)| position));
         let item = match found {
-            Some((position, item)) => self.unexpired(item, position)?,
+            Some((position, item)) => {
+                whole(&item, position)?;
+                self.unexpired(item, position)?
+            }
             None => None,
         };
         let new = match decide(item) {

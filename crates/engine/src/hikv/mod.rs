@@ -47,7 +47,7 @@ use index::partitioned_hash::{Cleared, Context, Garbage, SplitStats, layout::SEG
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
-use crate::{Clock, EngineStats, Hasher};
+use crate::{Clock, EngineStats, Hasher, Verify};
 use background::Background;
 use compact::Compaction;
 use expired::ExpiredHook;
@@ -75,7 +75,7 @@ pub struct HiKv<M, D: Dram, O = HashOnly> {
     reaper: Reaper,
     expired_hook: ExpiredHook,
     compaction: Compaction,
-    verify_values: bool,
+    verify: Verify,
     order: O,
 }
 

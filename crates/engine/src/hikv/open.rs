@@ -15,7 +15,7 @@ use super::image::CleanImage;
 use super::order::{HashOnly, Ordered};
 use super::reaper::Reaper;
 use super::snapshots::Snapshots;
-use crate::{Clock, Hasher, OpenError};
+use crate::{Clock, Hasher, OpenError, Verify};
 use heap::Parameters;
 
 impl<M: Medium, D: Dram> HiKv<M, D> {
@@ -69,7 +69,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             reaper: Reaper::default(),
             expired_hook: ExpiredHook::default(),
             compaction: Compaction::above(None),
-            verify_values: false,
+            verify: Verify::Nothing,
             order: HashOnly,
         }
     }
@@ -92,7 +92,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             reaper,
             expired_hook,
             compaction,
-            verify_values,
+            verify,
             order: HashOnly,
         } = self;
         HiKv {
@@ -110,7 +110,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             reaper,
             expired_hook,
             compaction,
-            verify_values,
+            verify,
             order,
         }
     }
@@ -123,10 +123,10 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
         self
     }
 
-    /// The same store, verifying each value's checksum whenever it is read.
+    /// The same store, whose reads compare so much (otherwise: nothing).
     #[must_use]
-    pub fn verifying_values(mut self, verify: bool) -> HiKv<M, D> {
-        self.verify_values = verify;
+    pub fn verifying(mut self, verify: Verify) -> HiKv<M, D> {
+        self.verify = verify;
         self
     }
 }

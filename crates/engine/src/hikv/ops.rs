@@ -30,6 +30,18 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         let Some((position, item)) = self.find_unexpired(self.hasher.signature(key), key)? else {
             return Ok(false);
         };
+        self.may_show(&item, position)?;
+        found(item.version(position), item.value);
+        Ok(true)
+    }
+
+    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
+        check_key(key)?;
+        let _pin = epoch::pin();
+        let Some((position, item)) = self.find_unexpired(self.hasher.signature(key), key)? else {
+            return Ok(false);
+        };
+        self.may_show_part(&item, position)?;
         found(item.version(position), item.value);
         Ok(true)
     }
@@ -136,10 +148,11 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
 
     fn walk(&self, cursor: Cursor, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<Cursor, Error> {
         let _pin = epoch::pin();
-        self.index.visit(&self.medium, cursor, |_, position| {
+        self.index.visit(&self.medium, cursor, |signature, position| {
             // SAFETY: pinned since before the walk's step.
             let item = unsafe { Item::read(&self.medium, position) }?;
             whole(&item, position)?;
+            self.findable(signature, &item, position)?;
             if !self.clock.is_past(item.expiry) {
                 each(item.key, item.value);
             }

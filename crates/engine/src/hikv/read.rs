@@ -1,15 +1,19 @@
 //! Finding items: one key, and many whose memory accesses overlap.
 
 use index::Position;
+use index::partitioned_hash::Absence;
 use pmem::{Canary, Dram, Medium};
 
 use super::HiKv;
 use super::item::{self, Item};
 use super::order::Order;
-use crate::Error;
+use crate::{Error, Verify};
 
 /// Keys of a batch whose memory accesses overlap: as many as a core has misses in flight, with some to spare.
 pub(super) const GROUP_COUNT: usize = 16;
+
+/// Of longer items a reader of a part does not compare the checksum: it would read all of a value for a few bytes of it.
+const COMPARED_FOR_PART_BYTES_MAX: u64 = 4096;
 
 impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// The key's item, if `position` names it. The caller is pinned, or holds the bucket's lock.
@@ -19,14 +23,39 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         // done with the item.
         let item = unsafe { Item::read(&self.medium, position) }?;
         if item.key == key {
-            if self.verify_values {
-                whole(&item, position)?;
-            }
             return Ok(Some(item));
         }
-        // Two keys of one signature are rare, damage is not to be mistaken for them.
-        whole(&item, position)?;
+        self.other_key(&item, position, key)?;
         Ok(None)
+    }
+
+    /// Two keys of one signature are rare, damage is not to be mistaken for them.
+    #[cold]
+    fn other_key(&self, item: &Item<'_>, position: Position, key: &[u8]) -> Result<(), Error> {
+        self.findable(self.hasher.signature(key), item, position)?;
+        whole(item, position)
+    }
+
+    /// An error unless an entry of `signature` may name the item: a search for its key would not find it.
+    #[inline(always)]
+    pub(super) fn findable(&self, signature: u64, item: &Item<'_>, position: Position) -> Result<(), Error> {
+        if self.hasher.signature(item.key) == signature {
+            return Ok(());
+        }
+        whole(item, position)?;
+        Err(Error::Corrupt { offset: position.offset().0, what: "an entry's signature is not that of its item's key" })
+    }
+
+    /// Comes before an item's value is shown.
+    #[inline(always)]
+    pub(super) fn may_show(&self, item: &Item<'_>, position: Position) -> Result<(), Error> {
+        if self.verify >= Verify::Values { whole(item, position) } else { Ok(()) }
+    }
+
+    /// Comes before a part of an item's value is shown, or its length.
+    #[inline(always)]
+    pub(super) fn may_show_part(&self, item: &Item<'_>, position: Position) -> Result<(), Error> {
+        if item.header.item_bytes() > COMPARED_FOR_PART_BYTES_MAX { Ok(()) } else { self.may_show(item, position) }
     }
 
     /// For whoever met items elsewhere than in the index, where no mark tells that they may not be durable: they are, once
@@ -43,10 +72,30 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
 
     #[inline(always)]
     pub(super) fn find(&self, signature: u64, key: &[u8]) -> Result<Option<(Position, Item<'_>)>, Error> {
-        self.index.find(&self.medium, signature, |position| {
-            item::prefetch(&self.medium, position);
-            Ok(self.item_of(position, key)?.map(|item| (position, item)))
-        })
+        loop {
+            let found = self.index.find(&self.medium, signature, |position| {
+                item::prefetch(&self.medium, position);
+                Ok::<_, Error>(self.item_of(position, key)?.map(|item| (position, item)))
+            })?;
+            if found.is_some() || self.is_sure(signature, key)? {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// False if a search that found nothing has to be repeated. An error if damage hides the key.
+    #[inline(always)]
+    fn is_sure(&self, signature: u64, key: &[u8]) -> Result<bool, Error> {
+        if self.verify < Verify::Absence {
+            return Ok(true);
+        }
+        // SAFETY: the index shows positions to pinned callers, and whoever searches is pinned until it is done.
+        let is_of_key = |position| unsafe { Item::read(&self.medium, position) }.is_ok_and(|item| item.key == key);
+        match self.index.absence(&self.medium, signature, is_of_key) {
+            Absence::Sure => Ok(true),
+            Absence::Stale => Ok(false),
+            Absence::Damaged { at, what } => Err(Error::Corrupt { offset: at.0, what }),
+        }
     }
 
     /// Shows up to [`GROUP_COUNT`] keys' values to `found`, in order.
@@ -63,11 +112,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             }
         }
         for (i, (key, signature)) in keys.iter().zip(signatures).enumerate() {
-            let item = self.index.find(&self.medium, signature, |position| {
-                Ok::<_, Error>(self.item_of(position, key)?.map(|item| (position, item)))
-            })?;
-            let item = item.map_or(Ok(None), |(position, item)| self.unexpired(item, position))?;
-            found(i, item.map(|item| item.value));
+            let item = self.find_unexpired(signature, key)?;
+            item.map_or(Ok(()), |(position, item)| self.may_show(&item, position))?;
+            found(i, item.map(|(_, item)| item.value));
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 //!
 //! The tests that are ignored are the same for longer: `cargo test -p hikv --release --test contention -- --ignored`.
 
+mod absence;
 mod batches;
 mod clearing;
 mod compacting;

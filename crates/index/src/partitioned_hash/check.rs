@@ -1,6 +1,7 @@
 //! Verifying the index: every entry where a search finds it, no key twice.
 
 use std::collections::HashMap;
+use std::iter;
 
 use pmem::{Medium, Offset};
 
@@ -8,7 +9,7 @@ use super::PartitionedHash;
 use super::layout::{Home, Way};
 use super::recover::header;
 use super::salvage::chain_from;
-use super::segment::{Entry, Segment};
+use super::segment::{Entry, Segment, chained};
 use super::sweep::Cursor;
 use crate::Position;
 
@@ -79,22 +80,23 @@ impl PartitionedHash {
         let mut wrong = |what| damaged(SegmentDamage { at: entry.slot.signature, what });
         if self.geometry.prefix(entry.signature, segment.depth()) != segment.prefix() {
             wrong("an entry's signature belongs to another segment");
-        } else if !is_reachable(medium, segment, entry) {
+        } else if !is_reachable(medium, segment.offset(), entry) {
             wrong("an entry lies where no search comes");
         }
     }
 }
 
-/// True if a search for the entry's signature comes to its line.
-fn is_reachable<M: Medium>(medium: &M, segment: &Segment, entry: &Entry) -> bool {
+/// True if a search in the segment at `segment` for the entry's signature comes to its line.
+pub(super) fn is_reachable<M: Medium>(medium: &M, segment: Offset, entry: &Entry) -> bool {
     let (home, line) = (Home::of(entry.signature), entry.slot.position.line());
-    if line == home.offset(segment.offset()) {
+    if line == home.offset(segment) {
         return true;
     }
-    let marked = |way| super::ops::has_way(medium, home, way, segment.offset());
+    let marked = |way| super::ops::has_way(medium, home, way, segment);
     let in_segment = [Way::Bucket, Way::Partner, Way::Further]
         .into_iter()
-        .any(|way| marked(way) && home.lines(way, segment.offset()).any(|candidate| candidate == line));
+        .any(|way| marked(way) && home.lines(way, segment).any(|candidate| candidate == line));
     let base = Offset(line.0 / heap::layout::SEGMENT_BYTES * heap::layout::SEGMENT_BYTES);
-    in_segment || marked(Way::Further) && segment.chain(medium).skip(1).any(|chained| chained == base)
+    let mut chain = iter::successors(chained(medium, segment), |&segment| chained(medium, segment));
+    in_segment || marked(Way::Further) && chain.any(|chained| chained == base)
 }

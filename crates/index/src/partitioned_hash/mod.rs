@@ -21,6 +21,7 @@
 //! keys, of several segments, and then stashes ([`batch`]). Everyone who looks into a
 //! segment is pinned (`epoch`), since splits retire segments.
 
+mod astray;
 pub mod batch;
 mod check;
 mod counts;
@@ -48,6 +49,7 @@ use heap::{Heap, HeapError, Place};
 use parking_lot::Mutex;
 use pmem::{Dram, Medium, Offset};
 
+pub use astray::Absence;
 pub use check::{EachEntry, SegmentDamage};
 pub use counts::SEGMENT_COUNT_WORDS;
 pub use due::NEVER;

@@ -61,7 +61,7 @@ pub(crate) fn bitfield_ro(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 fn read(call: &mut Call<'_>, steps: &[Step]) -> Result<(), Refusal> {
     let get = |value: &[u8]| steps.iter().map(|step| Some(step.kind.read(value, step.offset))).collect();
-    let results: Option<Vec<Option<i64>>> = call.store().get_with(call.key(1), get)?;
+    let results: Option<Vec<Option<i64>>> = call.store().get_part_with(call.key(1), get)?;
     answer(call, &results.unwrap_or_else(|| vec![Some(0); steps.len()]));
     Ok(())
 }

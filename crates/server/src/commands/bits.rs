@@ -38,7 +38,7 @@ pub(crate) fn setbit(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 pub(crate) fn getbit(call: &mut Call<'_>) -> Result<(), Refusal> {
     let offset = offset_of(call, call.argument(2))?;
-    let bit = call.store().get_with(call.key(1), |value| bit_of(value, offset))?;
+    let bit = call.store().get_part_with(call.key(1), |value| bit_of(value, offset))?;
     call.reply.integer(bit.unwrap_or(false).into());
     Ok(())
 }

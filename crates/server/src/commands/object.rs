@@ -16,7 +16,7 @@ pub(super) fn encoding_of(value: &[u8]) -> &'static str {
 }
 
 pub(crate) fn encoding(call: &mut Call<'_>) -> Result<(), Refusal> {
-    match call.store().get_with(call.key(2), encoding_of)? {
+    match call.store().get_part_with(call.key(2), encoding_of)? {
         Some(name) => call.reply.bulk(name.as_bytes()),
         None => call.reply.null_bulk(),
     }
@@ -25,7 +25,7 @@ pub(crate) fn encoding(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// Redis shares one object for each of the numbers below 10,000, and shows that as the greatest count.
 pub(crate) fn refcount(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let is_shared = call.store().get_with(call.key(2), |value| {
+    let is_shared = call.store().get_part_with(call.key(2), |value| {
         resp::parse_integer(value).is_some_and(|number| (0..10_000).contains(&number))
     })?;
     tell(call, if is_shared == Some(true) { i32::MAX.into() } else { 1 })

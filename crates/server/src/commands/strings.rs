@@ -32,14 +32,14 @@ pub(crate) fn append(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 pub(crate) fn strlen(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let len_bytes = call.store().get_with(call.key(1), <[u8]>::len)?;
+    let len_bytes = call.store().get_part_with(call.key(1), <[u8]>::len)?;
     call.reply.integer(len_bytes.unwrap_or(0) as i64);
     Ok(())
 }
 
 pub(crate) fn getrange(call: &mut Call<'_>) -> Result<(), Refusal> {
     let (start, end) = (call.integer(2)?, call.integer(3)?);
-    let part = call.store().get_with(call.key(1), |value| {
+    let part = call.store().get_part_with(call.key(1), |value| {
         range_of(start, end, value.len()).map_or(Vec::new(), |(start, end)| value[start..=end].to_vec())
     })?;
     call.reply.bulk(&part.unwrap_or_default());

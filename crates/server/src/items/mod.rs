@@ -48,6 +48,19 @@ impl<'a> Items<'a> {
         }
     }
 
+    /// As [`Items::get_with`], for `read` that looks at a part of the value, or at its length ([`Store::get_part_with`]).
+    pub(crate) fn get_part_with<R>(
+        self,
+        key: impl AsRef<[u8]>,
+        read: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>, Refusal> {
+        let key = key.as_ref();
+        match self.pending {
+            Some(pending) if pending.knows(key) => Ok(pending.held(key, |held| held.map(|held| read(held.value)))),
+            _ => Ok(self.store.get_part_with(key, read)?),
+        }
+    }
+
     pub(crate) fn multi_get<K: AsRef<[u8]>>(self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>, Refusal> {
         match self.pending {
             None => Ok(self.store.multi_get(keys)?),
@@ -56,7 +69,7 @@ impl<'a> Items<'a> {
     }
 
     pub(crate) fn contains(self, key: impl AsRef<[u8]>) -> Result<bool, Refusal> {
-        Ok(self.get_with(key, |_| ())?.is_some())
+        Ok(self.get_part_with(key, |_| ())?.is_some())
     }
 
     /// When the key expires; `None` if it is not there.

@@ -85,7 +85,7 @@ const EVICTION_POLICIES: [&str; 8] = [
 const ANY_BYTES: Kind = Kind::Bytes { min: 0, max: u64::MAX };
 
 /// By name.
-pub(crate) static PARAMETERS: [Parameter; 54] = [
+pub(crate) static PARAMETERS: [Parameter; 55] = [
     parameter("acl-pubsub-default", "resetchannels", Kind::Choice(&["resetchannels", "allchannels"]), Effect::Constant),
     parameter("aclfile", "", Kind::Text, Effect::Fixed),
     parameter("activerehashing", "yes", Kind::YesOrNo, Effect::None),
@@ -145,6 +145,7 @@ pub(crate) static PARAMETERS: [Parameter; 54] = [
     parameter("tls-cert-file", "", Kind::Text, Effect::Tls),
     parameter("tls-key-file", "", Kind::Text, Effect::Tls),
     parameter("tls-port", "0", int(0, 65_535), Effect::Fixed),
+    parameter("verify-reads", "values", Kind::Choice(&["nothing", "values", "absence"]), Effect::Fixed),
 ];
 
 /// The number of the parameter with this name, in any case.

@@ -23,26 +23,28 @@ pub(super) fn text_of(path: &Path) -> io::Result<String> {
     fs::read_to_string(path).map_err(|error| at(path.display(), error.kind(), error))
 }
 
-/// Takes the lines of the file `path`, which holds `text`, and lies so deep within others.
-pub(super) fn take(parameters: &mut Parameters, path: &Path, text: &str, depth: usize) -> io::Result<()> {
+/// Takes the lines of the file `path`, which holds `text`, and lies so deep within others. What is wrong in it comes to `errors`.
+pub(super) fn take(parameters: &mut Parameters, path: &Path, text: &str, depth: usize, errors: &mut Vec<io::Error>) {
     let file = Arc::new(path.to_owned());
     let mut has_secret = false;
     for (index, line) in text.lines().enumerate() {
         let place = Place::Line { file: Arc::clone(&file), number: index + 1 };
-        let Some((name, words)) = parsed(line).map_err(|what| at(&place, ErrorKind::InvalidData, what))? else {
-            continue;
+        let taken = match parsed(line) {
+            Ok(None) => continue,
+            Ok(Some((name, words))) => {
+                has_secret |= holds_secret(&name, &words);
+                match name.as_str() {
+                    "include" => include(parameters, path, &place, &words, depth, errors),
+                    name => parameters.take(place, name, &words),
+                }
+            }
+            Err(what) => Err(at(&place, ErrorKind::InvalidData, what)),
         };
-        has_secret |= holds_secret(&name, &words);
-        if name == "include" {
-            include(parameters, path, &place, &words, depth)?;
-        } else {
-            parameters.take(place, &name, &words)?;
-        }
+        errors.extend(taken.err());
     }
     if has_secret && fs::metadata(path).is_ok_and(|found| found.permissions().mode() & READABLE_BY_ALL != 0) {
         parameters.exposed.push(path.to_owned());
     }
-    Ok(())
 }
 
 fn include(
@@ -51,6 +53,7 @@ fn include(
     place: &Place,
     words: &[String],
     depth: usize,
+    errors: &mut Vec<io::Error>,
 ) -> io::Result<()> {
     let wrong = |what: &str| at(place, ErrorKind::InvalidData, format_args!("include '{}': {what}", words.join(" ")));
     let [named] = words else { return Err(wrong("one file is wanted")) };
@@ -59,7 +62,8 @@ fn include(
     }
     let path = within.parent().map_or_else(|| PathBuf::from(named), |dir| dir.join(named));
     let text = fs::read_to_string(&path).map_err(|error| wrong(&error.to_string()))?;
-    take(parameters, &path, &text, depth + 1)
+    take(parameters, &path, &text, depth + 1, errors);
+    Ok(())
 }
 
 /// The name, in small letters, and the words after it; nothing of a comment or an empty line.
@@ -143,7 +147,7 @@ mod tests {
             fs::write(&path, text).expect("the file is written");
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("the mode is set");
             let parameters = Parameters::read(&path).expect("the file is read");
-            assert_eq!(parameters.exposed().len(), count, "{text} {mode:o}");
+            assert_eq!(parameters.exposed.len(), count, "{text} {mode:o}");
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod config;
 mod file;
+mod foreign;
 mod rewrite;
 
 use std::collections::BTreeMap;
@@ -29,6 +30,8 @@ pub struct Parameters {
     file: Option<PathBuf>,
     /// Files that hold a password and that everybody may read.
     exposed: Vec<PathBuf>,
+    /// Names that were left aside.
+    ignored: Vec<(Place, String)>,
 }
 
 /// What a parameter is to be.
@@ -65,8 +68,8 @@ impl Parameters {
     /// The parameters of a file in the form of `redis.conf`.
     ///
     /// # Errors
-    /// If it cannot be read; if a line of it, or of a file that it includes, is not understood: file, line, name and value are
-    /// named then, the value not where it may be a password.
+    /// If it cannot be read; if lines of it, or of a file that it includes, are not understood: of each, a line of the error
+    /// names file, line, name and value, the value not where it may be a password.
     pub fn read(path: &Path) -> io::Result<Parameters> {
         let path = path.canonicalize().map_err(|error| at(path.display(), error.kind(), error))?;
         let text = file::text_of(&path)?;
@@ -76,8 +79,15 @@ impl Parameters {
     /// The parameters of the file `path`, which holds `text`.
     fn parse(path: &Path, text: &str) -> io::Result<Parameters> {
         let mut parameters = Parameters { file: Some(path.to_owned()), ..Parameters::default() };
-        file::take(&mut parameters, path, text, 0)?;
-        Ok(parameters)
+        let mut errors = Vec::new();
+        file::take(&mut parameters, path, text, 0, &mut errors);
+        match errors.as_slice() {
+            [] => Ok(parameters),
+            [first, ..] => {
+                let lines: Vec<String> = errors.iter().map(io::Error::to_string).collect();
+                Err(io::Error::new(first.kind(), lines.join("\n")))
+            }
+        }
     }
 
     /// Gives a parameter a value, over that of a file.
@@ -111,14 +121,25 @@ impl Parameters {
         self.file.as_deref()
     }
 
-    pub(crate) fn exposed(&self) -> &[PathBuf] {
-        &self.exposed
+    /// Says in the log what somebody should know of the file.
+    pub(crate) fn warn(&self) {
+        for file in &self.exposed {
+            tracing::warn!(file = %file.display(), "everybody may read this file, and it holds a password");
+        }
+        for (place, name) in &self.ignored {
+            tracing::warn!(%place, name, "ignored: a parameter of Redis that changes nothing here");
+        }
     }
 
     /// Takes what one line says.
     fn take(&mut self, place: Place, name: &str, words: &[String]) -> io::Result<()> {
         if name == "user" {
             return self.take_user(&place, words);
+        }
+        let is_known = name != "dbfilename" && settings::by_name(name.as_bytes()).is_some();
+        if !is_known && matches!(place, Place::Line { .. }) && foreign::is_harmless(name, words) {
+            self.ignored.push((place, name.to_owned()));
+            return Ok(());
         }
         let wrong = |what: &str| wrong(&place, name, words, what);
         let index = settings::by_name(name.as_bytes()).ok_or_else(|| wrong("there is no such parameter"))?;
@@ -212,7 +233,7 @@ mod tests {
     fn what_is_wrong_is_named() {
         for (text, words) in [
             ("timeout soon", "/etc/hikv.conf:1: timeout 'soon': argument couldn't be parsed into an integer"),
-            ("\ntcp-backlog 511", ":2: tcp-backlog '511': there is no such parameter"),
+            ("\nunixsocket /run/x", ":2: unixsocket '/run/x': there is no such parameter"),
             ("timeout", "timeout '': one value is wanted, not 0"),
             ("dir a b", "one value is wanted, not 2"),
             ("timeout \"1", "its quotes do not match"),
@@ -222,6 +243,22 @@ mod tests {
             let error = parse(text).expect_err("it is wrong").to_string();
             assert!(error.contains(words), "{error}");
         }
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_told_at_once() {
+        let text = "timeout soon\nport 7\nunixsocket x\nuser ada +nothing\ndir \"\ntcp-backlog 511\n";
+        let error = parse(text).expect_err("it is wrong").to_string();
+        let places: Vec<&str> = error.lines().map(|line| line.split(": ").next().unwrap_or_default()).collect();
+        assert_eq!(places, ["/etc/hikv.conf:1", "/etc/hikv.conf:3", "/etc/hikv.conf:4", "/etc/hikv.conf:5"], "{error}");
+    }
+
+    #[test]
+    fn what_cannot_matter_is_ignored_in_a_file_alone() {
+        let parameters = parse("tcp-backlog 511\nDaemonize no\nport 7\n").expect("a file");
+        let ignored: Vec<_> = parameters.ignored.iter().map(|(place, name)| format!("{place} {name}")).collect();
+        assert_eq!(ignored, ["/etc/hikv.conf:1 tcp-backlog", "/etc/hikv.conf:2 daemonize"]);
+        assert!(Parameters::default().set("tcp-backlog", "511").is_err());
     }
 
     #[test]

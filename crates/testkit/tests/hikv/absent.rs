@@ -51,7 +51,7 @@ fn walked_at(store: &Store, at: Moment) -> Result<Contents, Error> {
         let mut each = |key: &[u8], value: &[u8], _| {
             assert_eq!(shown.insert(key.to_vec(), value.to_vec()), None, "a key is shown twice");
         };
-        cursor = store.walk_at(at, cursor, &mut each)?;
+        cursor = store.walk_at(at, cursor, &mut each, &mut Err)?;
     }
     Ok(shown)
 }

@@ -295,7 +295,7 @@ impl<O: Kept<M>, M: Over> Subject for Crashed<O, M> {
         let (mut cursor, at) = (Cursor::default(), self.taken(snapshot));
         let mut each = |key: &[u8], value: &[u8], expiry| each(key, &with_expiry(value, expiry));
         while !cursor.is_done() {
-            cursor = self.0.walk_at(at, cursor, &mut each).map_err(failure)?;
+            cursor = self.0.walk_at(at, cursor, &mut each, &mut Err).map_err(failure)?;
         }
         Ok(())
     }

@@ -17,6 +17,7 @@ use tempfile::TempDir;
 use crate::durable::Durable;
 use crate::failure::{Failure, complain};
 use crate::interrupt::Interrupt;
+use crate::verified::Verified;
 
 /// Measure the speed of a fresh store, with every value checked
 ///
@@ -64,6 +65,8 @@ pub(crate) struct Bench {
     /// Leave the store behind, and say where
     #[arg(long)]
     keep: bool,
+    #[command(flatten)]
+    verified: Verified,
     #[command(flatten)]
     durable: Durable,
 }
@@ -120,6 +123,7 @@ impl Bench {
     fn options(&self) -> Options {
         self.durable
             .options()
+            .verify_reads(self.verified.level())
             .count_persists(self.count)
             .persist_delay(Duration::from_nanos(self.persist_ns))
             .read_delay(Duration::from_nanos(self.read_ns))

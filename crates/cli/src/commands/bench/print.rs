@@ -8,6 +8,7 @@ use pmem_os::MachineProbe;
 use serde_json::json;
 
 use crate::failure::complain;
+use crate::plural::s;
 
 /// The machine and the medium, without which the figures say little.
 pub(super) fn machine(machine: &MachineProbe, as_json: bool) -> io::Result<()> {
@@ -38,7 +39,7 @@ pub(super) fn event(event: &Event, as_json: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match event {
         Event::Loaded { records, elapsed } => {
-            complain(&format!("loaded {records} items in {elapsed:.2?}"));
+            complain(&format!("loaded {records} item{} in {elapsed:.2?}", s(*records)));
             if as_json { Ok(()) } else { writeln!(out, "{}", Row::HEADER) }
         }
         Event::Measured(row) if as_json => writeln!(out, "{}", serde_json::to_string(row)?),

@@ -45,6 +45,6 @@ impl Loading<'_> {
 
     fn bad_dump(&self, error: impl Display) -> Failure {
         let items = self.progress.items();
-        Failure::at(self.arguments.name().display(), format!("{error}; {items} items were stored before"))
+        Failure::at(self.arguments.name().display(), format!("{error}; items stored before: {items}"))
     }
 }

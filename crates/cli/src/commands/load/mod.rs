@@ -17,6 +17,7 @@ use crate::formats::{FileFormat, UNKNOWN_FORMAT};
 use crate::input::{Input, Interruptible, is_stdin};
 use crate::interrupt::Interrupt;
 use crate::opening;
+use crate::plural::s;
 use crate::progress::Progress;
 
 /// What is read at once: large beside a system call, small beside a cache.
@@ -147,7 +148,7 @@ fn conclude(outcome: Result<(), Stop>, progress: Progress, bad: u64) -> Result<(
     }
     progress.finish();
     if bad > 0 {
-        complain(&format!("skipped {bad} items that could not be stored"));
+        complain(&format!("skipped {bad} item{} that could not be stored", s(bad)));
     }
     match outcome {
         Err(Stop::Failed(failure)) => Err(failure),

@@ -8,17 +8,19 @@ use std::path::Path;
 use std::thread;
 use std::time::Instant;
 
-use hikv::{JournalStats, Store};
+use hikv::{JournalStats, Options, Store};
 use indicatif::{HumanBytes, HumanCount};
 use sd_notify::NotifyState;
-use server::{HttpPort, LogControl, Parameters, Server, StopHandle};
+use server::{HttpPort, LogControl, Parameters, Prepared, Server, StopHandle};
 
 use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::logging;
 use crate::opening;
+use crate::plural::s;
 use crate::tls;
+use crate::verified::Verified;
 
 pub(crate) use options::Serve;
 
@@ -36,9 +38,11 @@ impl Serve {
     fn serve(&self, interrupt: Interrupt, parameters: &Parameters, dir: &Path, log: LogControl) -> Result<(), Failure> {
         let config = self.server_config(parameters, log)?;
         let port = HttpPort::open(&config).map_err(|error| not_bound("--http", &error))?;
-        let store = open(dir, &Durable::of(parameters))?;
+        // What cannot be served makes no store.
+        let prepared = Prepared::of(config).map_err(|error| not_bound("--addr", &error))?;
+        let store = open(dir, &store_options(parameters))?;
         let stop = StopHandle::new();
-        let server = Server::bind(store.clone(), config, stop.clone()).map_err(|error| not_bound("--addr", &error))?;
+        let server = Server::on(store.clone(), prepared, stop.clone()).map_err(|error| not_bound("--addr", &error))?;
         port.iter().for_each(|port| server.show_on(port));
         tls::reload_on_hangup(server.tls_reload()).map_err(Failure::at_signals)?;
         announce(dir, &store, &server, port.as_ref()).map_err(Failure::output("standard output"))?;
@@ -57,15 +61,19 @@ impl Serve {
         drop(port);
         store.close().map_err(Failure::at_path(dir))?;
         tracing::info!(items, "stopped");
-        writeln!(io::stdout(), "stopped; {} holds {} items", dir.display(), HumanCount(items))
+        writeln!(io::stdout(), "stopped; {} holds {} item{}", dir.display(), HumanCount(items), s(items))
             .map_err(Failure::output("standard output"))
     }
 }
 
-fn open(dir: &Path, durable: &Durable) -> Result<Store, Failure> {
+fn store_options(parameters: &Parameters) -> Options {
+    Durable::of(parameters).options().verify_reads(Verified::of(parameters).level())
+}
+
+fn open(dir: &Path, options: &Options) -> Result<Store, Failure> {
     tracing::info!(version = env!("CARGO_PKG_VERSION"), store = %dir.display(), "starting");
     let began = Instant::now();
-    let store = opening::open(&durable.options(), dir).inspect_err(|error| tracing::error!(%error, "not opened"))?;
+    let store = opening::open(options, dir).inspect_err(|error| tracing::error!(%error, "not opened"))?;
     let (took_ms, stats) = (began.elapsed().as_millis() as u64, store.stats_now().map_err(Failure::at_path(dir))?);
     tracing::info!(
         took_ms,
@@ -87,8 +95,11 @@ fn announce(dir: &Path, store: &Store, server: &Server, port: Option<&HttpPort>)
     // Whoever waits for the address does not wait for a sweep.
     let stats = store.stats_now().map_err(io::Error::other)?;
     let mut out = io::stdout().lock();
-    let items = if stats.counted { HumanCount(stats.items).to_string() } else { "uncounted".to_owned() };
-    writeln!(out, "serving {}, {items} items", dir.display())?;
+    let items = match stats.counted {
+        true => format!("{} item{}", HumanCount(stats.items), s(stats.items)),
+        false => "uncounted items".to_owned(),
+    };
+    writeln!(out, "serving {}, {items}", dir.display())?;
     for addr in server.local_addrs() {
         writeln!(out, "  address     {addr}, Redis protocol")?;
     }

@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::given;
 use crate::logging::Logging;
 use crate::tls::TlsArgs;
+use crate::verified::Verified;
 
 /// Serve the store to Redis clients
 ///
@@ -34,6 +35,8 @@ pub(crate) struct Serve {
     threads: Option<NonZeroUsize>,
     #[command(flatten)]
     durable: Durable,
+    #[command(flatten)]
+    verified: Verified,
     /// Put keys in order from the start, rather than when a client first asks for a range
     #[arg(long)]
     ordered: bool,
@@ -90,6 +93,7 @@ impl Serve {
             given::text(given, name, count.map(|count| count.to_string()).as_deref())?;
         }
         self.durable.give(given)?;
+        self.verified.give(given)?;
         self.logging.give(given)?;
         self.tls.give(given)?;
         Ok(parameters)

@@ -16,7 +16,6 @@ use super::Order;
 use super::ordered::{Items, Ordered, Phase};
 use crate::hikv::HiKv;
 use crate::hikv::item::{self, Item};
-use crate::hikv::read::whole;
 use crate::{Damage, Early, Error, Moment, OrderedEngine, Progress, ScanCursor, Visit};
 
 /// Items asked for ahead of their use.
@@ -138,9 +137,7 @@ impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
     pub(super) fn scanned(&self, position: Position) -> Result<Item<'_>, Error> {
         // SAFETY: a leaf referred to it when it was read, which was after the pin: so it was not retired before.
         let item = unsafe { Item::read(&self.medium, position) }?;
-        if self.verify_values {
-            whole(&item, position)?;
-        }
+        self.may_show(&item, position)?;
         Ok(item)
     }
 

@@ -9,7 +9,7 @@ use crate::hikv::item::Item;
 use crate::hikv::order::Order;
 use crate::hikv::read::whole;
 use crate::hikv::write::check_key;
-use crate::snapshot_engine::{Moment, Show, SnapshotEngine};
+use crate::snapshot_engine::{Moment, Show, Skip, SnapshotEngine};
 use crate::{Error, Expiry, Version};
 
 impl<M: Medium, D: Dram, O: Order<M, D>> SnapshotEngine for HiKv<M, D, O> {
@@ -26,7 +26,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> SnapshotEngine for HiKv<M, D, O> {
         let _pin = epoch::pin();
         let newest = self.find(self.hasher.signature(key), key)?.filter(|(_, item)| at.sees(item.header.epoch));
         let seen = match newest {
-            Some((position, item)) => self.unexpired_at(at, position, item)?,
+            Some((position, item)) => {
+                self.may_show(&item, position)?;
+                self.unexpired_at(at, position, item)?
+            }
             None => self.kept_item(at, key)?,
         };
         let is_there = seen.is_some();
@@ -40,33 +43,58 @@ impl<M: Medium, D: Dram, O: Order<M, D>> SnapshotEngine for HiKv<M, D, O> {
     /// before its entry was read is among the kept ones. One that was removed afterwards is met twice, as may be one that was
     /// put again meanwhile: each is shown once, since all of them are put in order before. A key belongs to the signatures of
     /// exactly one step, however segments are split between two.
-    fn walk_at(&self, at: Moment, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+    fn walk_at(
+        &self,
+        at: Moment,
+        cursor: Cursor,
+        each: &mut Show<'_>,
+        damaged: &mut Skip<'_>,
+    ) -> Result<Cursor, Error> {
         let _pin = epoch::pin();
         let mut items = Vec::new();
-        let next = self.index.visit(&self.medium, cursor, |_, position| {
-            // SAFETY: pinned since before the walk's step.
-            let item = unsafe { Item::read(&self.medium, position) }?;
-            items.extend(self.seen(at, position, item)?);
+        let next = self.index.visit(&self.medium, cursor, |signature, position| {
+            match self.met(at, signature, position) {
+                Ok(seen) => items.extend(seen),
+                Err(error) => damaged(error)?,
+            }
             Ok::<_, Error>(())
         })?;
         let kept = self.snapshots.kept.of_signatures(at, self.index.signatures(cursor, next));
         self.acknowledge_deferred()?;
         for position in kept {
-            // SAFETY: kept for a live snapshot.
-            let item = unsafe { Item::read(&self.medium, position) }?;
-            items.extend(self.unexpired_at(at, position, item)?);
+            match self.kept_at(at, position) {
+                Ok(seen) => items.extend(seen),
+                Err(error) => damaged(error)?,
+            }
         }
         items.sort_unstable_by_key(|(_, item)| item.key);
         items.dedup_by_key(|(_, item)| item.key);
         for (position, item) in items {
-            whole(&item, position)?;
-            each(item.key, item.value, item.expiry);
+            match whole(&item, position) {
+                Ok(()) => each(item.key, item.value, item.expiry),
+                Err(error) => damaged(error)?,
+            }
         }
         Ok(next)
     }
 }
 
 impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+    /// What the snapshot sees of the key of an entry that a walk met.
+    fn met(&self, at: Moment, signature: u64, position: Position) -> Result<Option<(Position, Item<'_>)>, Error> {
+        // SAFETY: the walk shows positions to pinned callers, who stay so until they are done with the item.
+        let item = unsafe { Item::read(&self.medium, position) }?;
+        self.findable(signature, &item, position)?;
+        self.seen(at, position, item)
+    }
+
+    /// What the snapshot sees of an item that was kept for it.
+    fn kept_at(&self, at: Moment, position: Position) -> Result<Option<(Position, Item<'_>)>, Error> {
+        // SAFETY: kept for a live snapshot.
+        let item = unsafe { Item::read(&self.medium, position) }?;
+        self.unexpired_at(at, position, item)
+    }
+
     /// The item that the snapshot sees of a key whose newest item, as somebody found it, is `item`.
     pub(in crate::hikv) fn seen<'a>(
         &'a self,
@@ -97,9 +125,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         self.acknowledge_deferred()?;
         // SAFETY: it was kept after the caller pinned, and so not retired before.
         let item = unsafe { Item::read(&self.medium, position) }?;
-        if self.verify_values {
-            whole(&item, position)?;
-        }
+        self.may_show(&item, position)?;
         self.unexpired_at(at, position, item)
     }
 }

@@ -4,7 +4,7 @@ use pmem::{Medium, Offset, Slot};
 
 use super::super::layout::HEADER_BYTES;
 use super::rig::Rig;
-use crate::{Engine, Error};
+use crate::{Engine, Error, Verify};
 
 const KEY: &[u8] = b"the key whose item is damaged";
 const VALUE: &[u8] = b"and its value, which crosses a line";
@@ -66,7 +66,7 @@ fn writers_do_not_mistake_a_damaged_key_for_another() {
 #[test]
 fn every_flipped_bit_is_an_error_where_values_are_verified() {
     let Rig { store } = rig();
-    let rig = Rig { store: store.verifying_values(true) };
+    let rig = Rig { store: store.verifying(Verify::Values) };
     for_each_flipped_bit(&rig, |bit| {
         let found = rig.get(KEY);
         assert!(matches!(found, Err(Error::Corrupt { .. })), "bit {bit}: {found:?}");

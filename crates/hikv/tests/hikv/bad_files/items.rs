@@ -1,9 +1,12 @@
 //! Damage to items, and items that are too long.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::ops::ControlFlow;
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
 
-use hikv::{Error, Limits, Options, Store};
+use hikv::{Decision, Error, Limits, Options, Store, Verify};
 
 use crate::bad_files::store::{Closed, ITEM_COUNT, assert_holds, assert_plain, key, value, verify};
 
@@ -41,7 +44,7 @@ fn a_flipped_bit_of_an_item_header_is_an_error_and_never_absence() {
     let (whole, item) = (store.bytes(), item(&store));
     for bit in (0..HEADER_BYTES * 8).step_by(5) {
         store.alter(|bytes| bytes[item + bit / 8] ^= 1 << (bit % 8));
-        let open = Options::new().verify_values(true).open(store.path()).unwrap();
+        let open = Options::new().verify_reads(Verify::Values).open(store.path()).unwrap();
         assert_corrupt(open.get(key(DAMAGED)), item);
         assert_found_by_verify(&open, item);
         drop(open);
@@ -63,17 +66,59 @@ fn a_flipped_bit_of_a_key_is_an_error_and_never_absence() {
 }
 
 #[test]
-fn a_flipped_bit_of_a_value_is_found_by_verify_and_by_reads_that_are_asked_to() {
+fn a_flipped_bit_of_a_value_is_found_by_reads_unless_they_are_asked_not_to() {
     let store = Closed::new();
     let item = item(&store);
     store.flip(item + HEADER_BYTES + key(DAMAGED).len() + 5);
+    let careless = Options::new().verify_reads(Verify::Nothing).open(store.path()).unwrap();
+    assert_ne!(careless.get(key(DAMAGED)).unwrap(), Some(value(DAMAGED)));
+    drop(careless);
     let open = Store::open(store.path()).unwrap();
-    assert_ne!(open.get(key(DAMAGED)).unwrap(), Some(value(DAMAGED)), "reads do not check values by default");
+    let evening = open.snapshot().unwrap();
+    assert_corrupt(open.get(key(DAMAGED)), item);
+    assert_corrupt(open.get_part_with(key(DAMAGED), |value| value[0]), item);
+    assert_corrupt(open.multi_get(&[key(DAMAGED)]), item);
+    assert_corrupt(open.reader(key(DAMAGED)), item);
+    assert_corrupt(evening.get(key(DAMAGED)), item);
+    let mut range = open.ordered().unwrap().range(key(DAMAGED)..).unwrap();
+    assert_corrupt(range.next().unwrap(), item);
+    drop((range, evening));
     assert_found_by_verify(&open, item);
+}
+
+#[test]
+fn what_is_made_of_a_damaged_value_gets_no_good_checksum() {
+    let store = Closed::new();
+    let item = item(&store);
+    store.flip(item + HEADER_BYTES + key(DAMAGED).len() + 5);
+    let open = Options::new().verify_reads(Verify::Nothing).open(store.path()).unwrap();
+    assert_corrupt(open.expire_in(key(DAMAGED), Duration::from_secs(1000)), item);
+    assert_corrupt(open.update(key(DAMAGED), |value| Decision::Put([value.unwrap(), b"!"].concat().into())), item);
+    assert_found_by_verify(&open, item);
+}
+
+#[test]
+fn a_long_value_is_compared_once_and_not_for_each_of_its_pieces() {
+    /// Longer than what a reader copies at once.
+    const LONG_BYTES: usize = 4 << 20;
+    let store = Closed::new();
+    let open = Store::open(store.path()).unwrap();
+    open.put("long", vec![7; LONG_BYTES]).unwrap();
     drop(open);
-    let careful = Options::new().verify_values(true).open(store.path()).unwrap();
-    assert_corrupt(careful.get(key(DAMAGED)), item);
-    assert_corrupt(careful.multi_get(&[key(DAMAGED)]), item);
+    let at = store.find(b"long") + 4 + LONG_BYTES / 2;
+    let open = Store::open(store.path()).unwrap();
+    let mut reader = open.reader("long").unwrap().unwrap();
+    let mut first = [0; 100];
+    reader.read_exact(&mut first).unwrap();
+    // From here on the value is damaged under the reader's eyes: what it has compared it gives.
+    let file = File::options().write(true).open(store.file()).unwrap();
+    file.write_all_at(&[8], at as u64).unwrap();
+    let mut rest = Vec::new();
+    reader.read_to_end(&mut rest).unwrap();
+    assert_eq!((rest.len(), rest[at - store.find(b"long") - 4 - 100]), (LONG_BYTES - 100, 8));
+    assert_eq!(open.get_part_with("long", |value| value[0]).unwrap(), Some(7));
+    assert!(matches!(open.get("long"), Err(Error::Corrupt { .. })));
+    assert!(matches!(open.reader("long"), Err(Error::Corrupt { .. })));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Files, places and processes that are not as a store needs them: each is answered with an error that says what and
 //! where, nothing that was acknowledged is lost, and a file that is refused stays as it was.
 
+mod absence;
 mod aged;
 mod checks;
 mod head;

@@ -5,7 +5,7 @@ use hikv::{Damage, Store};
 use crate::bad_files::store::{Closed, ITEM_COUNT, key, verify};
 
 /// The one segment of a new store of one partition: the first slot of the first chunk.
-const SEGMENT: usize = 65_536 + 16_384;
+pub(crate) const SEGMENT: usize = 65_536 + 16_384;
 const SEGMENT_BYTES: usize = 16_384;
 const HEADER_BYTES: usize = 64;
 
@@ -36,7 +36,7 @@ fn a_flipped_bit_of_a_split_record_is_refused() {
 }
 
 /// The bytes of some entries in use: signature and position.
-fn entries(region: &[u8]) -> Vec<(usize, usize)> {
+pub(crate) fn entries(region: &[u8]) -> Vec<(usize, usize)> {
     let lines = (SEGMENT + HEADER_BYTES..SEGMENT + SEGMENT_BYTES).step_by(64);
     let slots = lines.flat_map(|line| (0..4).map(move |i| (line + i * 8, line + 32 + i * 8)));
     slots.filter(|&(_, position)| region[position..position + 6] != [0; 6]).collect()

@@ -1,0 +1,14 @@
+//! What reads compare before they believe it.
+
+/// What reads compare. Each level has those before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Verify {
+    /// No value's checksum: a damaged value is given as it is. A damaged key is noticed nevertheless.
+    Nothing,
+    /// The checksum of each item whose value is shown; of more than 4 KiB only where the whole value is read, rather than a
+    /// part of it or its length.
+    #[default]
+    Values,
+    /// Also, where a key seems to be absent, whether damage to the index hides it.
+    Absence,
+}

@@ -1,0 +1,23 @@
+//! The format of stores that this program knows.
+
+use heap::{
+    FEATURE_BATCHES, FEATURE_EXPIRY, FEATURE_IMAGE, FEATURE_JOURNAL, FEATURES_KNOWN, FORMAT_MAJOR, FORMAT_MINOR,
+};
+
+/// The format of stores (`docs/format/versions.md`).
+pub struct Format;
+
+const FEATURES: [(u32, &str); 4] =
+    [(FEATURE_IMAGE, "image"), (FEATURE_EXPIRY, "expiry"), (FEATURE_BATCHES, "batches"), (FEATURE_JOURNAL, "journal")];
+
+const _: () = assert!(FEATURES[0].0 | FEATURES[1].0 | FEATURES[2].0 | FEATURES[3].0 == FEATURES_KNOWN);
+
+impl Format {
+    /// Major and minor version.
+    pub const VERSION: (u16, u16) = (FORMAT_MAJOR, FORMAT_MINOR);
+
+    /// The names of the feature flags that are known.
+    pub fn features() -> impl Iterator<Item = &'static str> {
+        FEATURES.iter().map(|(_, name)| *name)
+    }
+}

@@ -1,0 +1,105 @@
+//! Damage to the index that hides a key: reads that are asked to can tell it from an absence.
+
+use hikv::{Error, Options, Store, Verify};
+
+use crate::bad_files::segments::{SEGMENT, entries};
+use crate::bad_files::store::{Closed, ITEM_COUNT, key, value};
+
+const LINE_BYTES: usize = 64;
+const OVERFLOW: u8 = 1 << 4;
+/// Of a position word: where its marks for overflowed entries are.
+const OVERFLOW_BYTE: usize = 6;
+
+fn careful(store: &Closed) -> Store {
+    Options::new().read_only(true).verify_reads(Verify::Absence).open(store.path()).unwrap()
+}
+
+/// The one key that an open store answers with an error, and the error. All others have their values.
+fn the_damaged(store: &Store) -> (usize, Error) {
+    let mut damaged = Vec::new();
+    for i in 0..ITEM_COUNT {
+        match store.get(key(i)) {
+            Ok(found) => assert_eq!(found, Some(value(i)), "item {i}"),
+            Err(error) => damaged.push((i, error)),
+        }
+    }
+    assert_eq!(damaged.len(), 1, "{damaged:?}");
+    damaged.pop().unwrap()
+}
+
+#[test]
+fn a_flipped_bit_of_a_signature_is_told_from_an_absence() {
+    let store = Closed::new();
+    let whole = store.bytes();
+    for (number, (signature, _)) in entries(&whole).into_iter().enumerate().step_by(23) {
+        // Every bit over all the entries: of the prefix, of the home, and of those that only tell keys apart.
+        for bit in (number % 8..64).step_by(8) {
+            store.alter(|bytes| bytes[signature + bit / 8] ^= 1 << (bit % 8));
+            let (i, error) = the_damaged(&careful(&store));
+            assert!(matches!(error, Error::Corrupt { offset, .. } if offset == signature as u64), "{error}");
+            let open = careful(&store);
+            let [alone, among] = [open.get(key(i)), open.multi_get(&[key(i), b"absent".to_vec()]).map(|_| None)];
+            assert!(matches!((alone, among), (Err(Error::Corrupt { .. }), Err(Error::Corrupt { .. }))));
+            assert_eq!(
+                Store::open_read_only(store.path()).unwrap().get(key(i)).unwrap(),
+                None,
+                "only who asks is told"
+            );
+            drop(open);
+            store.alter(|bytes| bytes.clone_from(&whole));
+        }
+    }
+}
+
+/// Bits that stand for entries which did not find room in their home line.
+fn overflow_marks(region: &[u8]) -> Vec<usize> {
+    let lines = (SEGMENT + LINE_BYTES..SEGMENT + 16_384).step_by(LINE_BYTES);
+    let words = lines.flat_map(|line| (0..3).map(move |way| line + 32 + way * 8 + OVERFLOW_BYTE));
+    words.filter(|&at| region[at] & OVERFLOW != 0).collect()
+}
+
+#[test]
+fn a_lost_mark_of_an_overflow_is_told_from_an_absence() {
+    let store = Closed::new();
+    let whole = store.bytes();
+    let marks = overflow_marks(&whole);
+    assert!(!marks.is_empty(), "no line has overflowed: the test shows nothing");
+    for at in marks {
+        store.alter(|bytes| bytes[at] ^= OVERFLOW);
+        let open = careful(&store);
+        let told = (0..ITEM_COUNT).filter(|&i| match open.get(key(i)) {
+            Ok(found) => {
+                assert_eq!(found, Some(value(i)));
+                false
+            }
+            Err(error) => matches!(error, Error::Corrupt { what: "an entry lies where no search comes", .. }),
+        });
+        assert_ne!(told.count(), 0);
+        drop(open);
+        store.alter(|bytes| bytes.clone_from(&whole));
+    }
+}
+
+#[test]
+fn an_entry_that_names_the_item_of_another_key_is_an_error_and_never_absence() {
+    let store = Closed::new();
+    let whole = store.bytes();
+    let both = entries(&whole);
+    let ((_, one), (_, other)) = (both[3], both[7]);
+    store.alter(|bytes| bytes.copy_within(other..other + 6, one));
+    let open = Store::open(store.path()).unwrap();
+    let (_, error) = the_damaged(&open);
+    assert!(
+        matches!(error, Error::Corrupt { what: "an entry's signature is not that of its item's key", .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_is_not_there_is_absent_and_no_damage() {
+    let store = Closed::new();
+    let open = careful(&store);
+    for i in 0..10_000 {
+        assert_eq!(open.get(format!("absent {i}")).unwrap(), None);
+    }
+}

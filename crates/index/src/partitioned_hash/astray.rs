@@ -1,0 +1,113 @@
+//! What no search meets: an entry that lies where its key's entry can lie, and that damage hides.
+//!
+//! A search goes by signatures and overflow bits. A flipped bit of one of them makes a key absent; but its entry stays where
+//! it was put: in the home line, the rest of the pair, the stash or the chain of its key. Whoever wants to be sure of an
+//! absence asks for the keys of all the items that entries there name, whatever their signatures are.
+//!
+//! Nobody is locked out. A slot's signature changes only while the slot is free, and what a pinned caller saw in it is not
+//! used anew: so a signature that was read between two equal words of a position belongs to it. An entry of the right signature that
+//! a search can come to was inserted after the search, which has to be repeated, and so has one in a segment that was split.
+//!
+//! Not told: an entry whose position word was lost, or bears the mark of a removal; nor one in a batch under way.
+
+use std::iter;
+use std::sync::atomic::{Ordering, fence};
+
+use pmem::{Medium, Offset, Slot, unseal};
+
+use super::PartitionedHash;
+use super::check::is_reachable;
+use super::layout::{Home, LINE_ENTRY_COUNT, NEXT_BYTES, Way, entry_lines, slot};
+use super::segment::{Entry, chained};
+use crate::Position;
+
+/// What is to be thought of an absence.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Absence {
+    /// No entry names an item of the key.
+    Sure,
+    /// Somebody changed the index meanwhile: search again.
+    Stale,
+    /// The word here is damaged: it hides the key's entry, or may.
+    Damaged {
+        /// Where the word is.
+        at: Offset,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+}
+
+impl PartitionedHash {
+    /// Looks into an absence of `signature` that [`PartitionedHash::find`] found. `is_of_key` tells whether the item at a
+    /// position, which may be any word, is one of the key. The caller is pinned since before it searched.
+    #[cold]
+    #[inline(never)]
+    pub fn absence<M: Medium>(
+        &self,
+        medium: &M,
+        signature: u64,
+        mut is_of_key: impl FnMut(Position) -> bool,
+    ) -> Absence {
+        let segment = self.root().offset(self.geometry, signature);
+        for slot in slots(medium, segment, signature) {
+            medium.prefetch(Position::from_word(medium.load(slot.position, Ordering::Relaxed)).offset());
+        }
+        let mut named = slots(medium, segment, signature).map(|slot| steady(medium, slot));
+        let astray = named.find(|entry| is_of_key_at(entry, &mut is_of_key));
+        let seen = match astray {
+            Some(entry) => judged(medium, segment, signature, &entry),
+            None => broken_chain(medium, segment).map_or(Absence::Sure, |at| Absence::Damaged {
+                at,
+                what: "the word that names a chained segment is damaged",
+            }),
+        };
+        if self.root().offset(self.geometry, signature) == segment { seen } else { Absence::Stale }
+    }
+}
+
+fn is_of_key_at(entry: &Entry, is_of_key: &mut impl FnMut(Position) -> bool) -> bool {
+    entry.position.is_live() && !entry.position.is_in_batch() && is_of_key(entry.position)
+}
+
+/// What it means that `entry`, which the search did not find, names the key's item.
+fn judged<M: Medium>(medium: &M, segment: Offset, signature: u64, entry: &Entry) -> Absence {
+    let Entry { slot, signature: found, .. } = *entry;
+    if found != signature {
+        return Absence::Damaged { at: slot.signature, what: "an entry's signature is not that of its key" };
+    }
+    if is_reachable(medium, segment, entry) {
+        return Absence::Stale;
+    }
+    Absence::Damaged { at: slot.position, what: "an entry lies where no search comes" }
+}
+
+/// Every slot that an entry of `signature` can be in.
+fn slots<M: Medium>(medium: &M, segment: Offset, signature: u64) -> impl Iterator<Item = Slot> {
+    let home = Home::of(signature);
+    let ways = [Way::Bucket, Way::Partner, Way::Further].into_iter().flat_map(move |way| home.lines(way, segment));
+    let chain = chain(medium, segment).skip(1).flat_map(entry_lines);
+    let lines = iter::once(home.offset(segment)).chain(ways).chain(chain);
+    lines.flat_map(|line| (0..LINE_ENTRY_COUNT).map(move |i| slot(line, i)))
+}
+
+fn chain<M: Medium>(medium: &M, segment: Offset) -> impl Iterator<Item = Offset> {
+    iter::successors(Some(segment), move |&segment| chained(medium, segment))
+}
+
+/// The last word of the chain, if it is no word.
+fn broken_chain<M: Medium>(medium: &M, segment: Offset) -> Option<Offset> {
+    let last = chain(medium, segment).last()?.plus(NEXT_BYTES);
+    let word = medium.load(last, Ordering::Acquire);
+    (word != 0 && unseal(word).is_none()).then_some(last)
+}
+
+/// The entry at `slot`, its two words of one moment.
+fn steady<M: Medium>(medium: &M, slot: Slot) -> Entry {
+    loop {
+        let entry = Entry::read(medium, slot);
+        fence(Ordering::Acquire);
+        if medium.load(slot.position, Ordering::Relaxed) == entry.position.word() {
+            return entry;
+        }
+    }
+}

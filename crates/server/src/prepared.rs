@@ -1,0 +1,39 @@
+//! What can be known of a server before there is a store: whether it is allowed, and possible, to serve as it is told.
+
+use std::io;
+use std::net::TcpListener;
+
+use crate::acl::Acl;
+use crate::transport::Certificates;
+use crate::{Config, listen};
+
+/// A server without its store: users and certificates are read, and addresses are its own, at which nobody can connect yet. What is
+/// wrong with a configuration is told here, before a store is made or read.
+pub struct Prepared {
+    pub(crate) config: Config,
+    pub(crate) acl: Acl,
+    pub(crate) certificates: Option<Certificates>,
+    pub(crate) bound: Vec<TcpListener>,
+    pub(crate) tls_bound: Vec<TcpListener>,
+}
+
+impl Prepared {
+    /// Prepares what `config` asks for.
+    ///
+    /// # Errors
+    /// If an address cannot be resolved or bound, or there is none; if one is not of this host alone and everybody could do
+    /// everything ([`Config::protected`]); if the file of users, or a file of a certificate, cannot be read or understood.
+    pub fn of(config: Config) -> io::Result<Prepared> {
+        let acl = Acl::load(&config)?;
+        let certificates = config.tls.as_ref().map(|tls| Certificates::load(tls.files.clone())).transpose()?;
+        let is_open = || Ok(acl.is_open());
+        let bound = listen::bind_all(&config.addrs, &config, is_open)?;
+        let tls_addrs = config.tls.as_ref().map_or(&[][..], |tls| &tls.addrs);
+        let tls_bound = listen::bind_all(tls_addrs, &config, is_open)?;
+        if bound.is_empty() && tls_bound.is_empty() {
+            let what = "neither a port nor one for TLS is to be listened on";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        Ok(Prepared { config, acl, certificates, bound, tls_bound })
+    }
+}
