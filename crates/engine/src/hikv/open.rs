@@ -15,6 +15,7 @@ use super::image::CleanImage;
 use super::order::{HashOnly, Ordered};
 use super::reaper::Reaper;
 use super::snapshots::Snapshots;
+use crate::relax::relax_by_threads;
 use crate::{Clock, Hasher, OpenError};
 use heap::Parameters;
 
@@ -54,6 +55,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
 
     fn assemble(medium: M, heap: Heap<D>, index: PartitionedHash, image: CleanImage, epoch: u32) -> HiKv<M, D> {
         let swept = heap.is_swept();
+        relax_by_threads();
         HiKv {
             hasher: Hasher::new(heap.superblock().hash_seed),
             medium,

@@ -2,11 +2,10 @@
 
 use std::io::Read;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use index::partitioned_hash::Cursor;
-use pmem::{Dram, Medium};
+use pmem::{Backoff, Dram, Medium};
 
 use super::HiKv;
 use super::item::{Item, NewItem, Streamed};
@@ -122,9 +121,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         let cleared = cleared?;
         self.cleared.retire(cleared, |cleared| cleared.free(self.cx()));
         // A caller that is pinned itself (it reads a value) leaves the freeing to the background.
+        let mut backoff = Backoff::long();
         while !epoch::is_pinned() && !self.cleared.is_empty() {
             self.collect();
-            thread::yield_now();
+            backoff.relax();
         }
         Ok(())
     }

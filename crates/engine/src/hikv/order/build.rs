@@ -25,11 +25,10 @@
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread;
 
 use epoch::Grace;
 use index::bplus_tree::{BPlusTree, Loader, Part};
-use pmem::{Dram, Medium};
+use pmem::{Backoff, Dram, Medium};
 
 use super::collect::{Collected, Entries, Plan};
 use super::merge;
@@ -45,6 +44,8 @@ pub(super) struct Build<D: Dram> {
     stage: Stage<D>,
     /// Counts builds: what a thread brings to one that was abandoned is not wanted.
     number: u64,
+    /// Steps, one after the other, that found nothing to do but to wait.
+    wait_count: u32,
     /// Why the last order fell, until somebody is told.
     failure: Option<Error>,
 }
@@ -94,7 +95,7 @@ enum Task<D: Dram> {
 
 impl<D: Dram> Default for Build<D> {
     fn default() -> Build<D> {
-        Build { stage: Stage::Idle, number: 0, failure: None }
+        Build { stage: Stage::Idle, number: 0, wait_count: 0, failure: None }
     }
 }
 
@@ -102,6 +103,12 @@ impl<D: Dram> Build<D> {
     /// True while the tree is being built.
     pub(super) fn is_asked_for(&self) -> bool {
         !matches!(self.stage, Stage::Idle | Stage::Suspended(_, false))
+    }
+
+    /// How many steps before this one could only wait.
+    fn count_wait(&mut self, task: &Task<D>) -> u32 {
+        let waits = matches!(task, Task::Wait | Task::Drain);
+        std::mem::replace(&mut self.wait_count, if waits { self.wait_count.saturating_add(1) } else { 0 })
     }
 
     fn abandon(&mut self, stage: Stage<D>) {
@@ -126,10 +133,10 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
 
     /// Does a piece of the build.
     pub(super) fn build_step<M: Medium>(&self, engine: &HiKv<M, D, Self>) -> Result<Progress, Error> {
-        let (number, task) = {
+        let (number, wait_count, task) = {
             let mut build = self.build.lock();
             match self.next_task(engine, &mut build) {
-                Ok(Some(task)) => (build.number, task),
+                Ok(Some(task)) => (build.number, build.count_wait(&task), task),
                 Ok(None) if build.is_asked_for() => return Ok(Progress::More),
                 Ok(None) => return Ok(Progress::Idle),
                 Err(error) => {
@@ -139,7 +146,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
                 }
             }
         };
-        match self.run(engine, number, task) {
+        match self.run(engine, number, wait_count, task) {
             Ok(()) => Ok(Progress::More),
             Err(error) => {
                 self.abort_build(engine.disposal(), error);
@@ -199,12 +206,18 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
         None
     }
 
-    fn run<M: Medium>(&self, engine: &HiKv<M, D, Self>, number: u64, task: Task<D>) -> Result<(), Error> {
+    fn run<M: Medium>(
+        &self,
+        engine: &HiKv<M, D, Self>,
+        number: u64,
+        wait_count: u32,
+        task: Task<D>,
+    ) -> Result<(), Error> {
         match task {
-            Task::Wait => thread::yield_now(),
+            Task::Wait => Backoff::after(wait_count).relax(),
             Task::Drain => {
                 if self.drain_all(engine.disposal())? == 0 {
-                    thread::yield_now();
+                    Backoff::after(wait_count).relax();
                 }
             }
             Task::Collect(plan, partition) => {

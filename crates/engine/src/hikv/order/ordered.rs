@@ -14,12 +14,11 @@
 //!   stay good from when the build collects them until it has merged the delta.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::thread;
 
 use index::Position;
 use index::bplus_tree::{BPlusTree, Keys};
 use parking_lot::{Mutex, RwLock};
-use pmem::{Canary, Dram, Medium};
+use pmem::{Backoff, Canary, Dram, Medium};
 
 use super::build::Build;
 use super::change::Change;
@@ -172,12 +171,12 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
         }
     }
 
-    fn make_room(engine: &HiKv<M, D, Self>, partition: usize) -> Result<(), Error> {
+    fn make_room(engine: &HiKv<M, D, Self>, partition: usize, backoff: &mut Backoff) -> Result<(), Error> {
         let order = &engine.order;
         order.ask(Wanted::All);
         if order.drain(engine.disposal(), order.queue(partition))? == 0 && order.build_step(engine)? == Progress::Idle {
             // Somebody else drains, or the next ticket's writer is not done yet.
-            thread::yield_now();
+            backoff.relax();
         }
         Ok(())
     }
