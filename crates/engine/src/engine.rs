@@ -104,6 +104,12 @@ pub struct EngineStats {
     pub swept: bool,
     /// Replaced items that wait for readers to move on.
     pub garbage_count: u64,
+    /// Bytes of the region that they and replaced parts of the index occupy.
+    pub garbage_bytes: u64,
+    /// Writes since open that were held up, since garbage was above its bound.
+    pub held_up_count: u64,
+    /// How long some reader or callback of this process, of whichever store, has kept garbage, at least.
+    pub oldest_pin: Duration,
     /// Segments of the hash index.
     pub segment_count: u64,
     /// Splits since open.

@@ -11,6 +11,7 @@ use super::HiKv;
 use super::background::Background;
 use super::compact::Compaction;
 use super::expired::ExpiredHook;
+use super::garbage::{GARBAGE_BYTES_MAX, HeldUp};
 use super::image::CleanImage;
 use super::order::{HashOnly, Ordered};
 use super::reaper::Reaper;
@@ -61,7 +62,8 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             medium,
             heap,
             index,
-            limbo: Limbo::default(),
+            limbo: Limbo::bounded(GARBAGE_BYTES_MAX),
+            garbage: HeldUp::default(),
             cleared: Limbo::default(),
             background: Mutex::new(Background::default()),
             swept: swept.into(),
@@ -85,6 +87,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             index,
             hasher,
             limbo,
+            garbage,
             cleared,
             background,
             swept,
@@ -103,6 +106,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             index,
             hasher,
             limbo,
+            garbage,
             cleared,
             background,
             swept,

@@ -10,9 +10,9 @@ use super::order::Order;
 use super::publish::{Prepared, Target};
 use crate::{Error, Limits, Progress};
 
-/// How often a writer on a full store lets readers run who keep retired items: some tens of milliseconds, many times what
-/// a read takes.
-const READER_WAITS_MAX: usize = 100;
+/// How often a writer on a full store, or who has deleted every key, lets readers run who keep retired items: some tens of
+/// milliseconds, many times what a read takes.
+pub(super) const READER_WAITS_MAX: usize = 100;
 
 impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     pub(super) fn check_put(&self, key: &[u8], value_bytes: u64) -> Result<(), Error> {

@@ -11,3 +11,5 @@ mod killed;
 mod latest;
 mod ordered;
 mod readme;
+mod real_time;
+mod slow_callbacks;

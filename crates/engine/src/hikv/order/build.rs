@@ -108,7 +108,8 @@ impl<D: Dram> Build<D> {
     /// How many steps before this one could only wait.
     fn count_wait(&mut self, task: &Task<D>) -> u32 {
         let waits = matches!(task, Task::Wait | Task::Drain);
-        std::mem::replace(&mut self.wait_count, if waits { self.wait_count.saturating_add(1) } else { 0 })
+        let count = if waits { self.wait_count.saturating_add(1) } else { 0 };
+        mem::replace(&mut self.wait_count, count)
     }
 
     fn abandon(&mut self, stage: Stage<D>) {
