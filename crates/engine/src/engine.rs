@@ -108,8 +108,6 @@ pub struct EngineStats {
     pub garbage_bytes: u64,
     /// Writes since open that were held up, since garbage was above its bound.
     pub held_up_count: u64,
-    /// How long some reader or callback of this process, of whichever store, has kept garbage, at least.
-    pub oldest_pin: Duration,
     /// Segments of the hash index.
     pub segment_count: u64,
     /// Splits since open.

@@ -208,7 +208,7 @@ impl Stats {
             garbage_count: figures.garbage_count,
             garbage_bytes: figures.garbage_bytes,
             held_up_count: figures.held_up_count,
-            oldest_pin_ms: figures.oldest_pin.as_millis() as u64,
+            oldest_pin_ms: epoch::oldest_pin().as_millis() as u64,
             reaped_count: figures.reaped_count,
             segment_count: figures.segment_count,
             load: load(&figures),

@@ -112,7 +112,6 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             garbage_count: self.limbo.len(),
             garbage_bytes: self.limbo.bytes(),
             held_up_count: self.garbage.count(),
-            oldest_pin: epoch::oldest_pin(),
             segment_count: self.index.segment_count(),
             split_count: splits.split_count,
             split_load: split_load(splits),

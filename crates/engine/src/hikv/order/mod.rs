@@ -23,6 +23,7 @@ mod drain;
 mod hash_only;
 mod merge;
 mod ordered;
+mod progress;
 mod ring;
 mod scan;
 mod scan_at;

@@ -4,7 +4,6 @@
 //! between two. It is not a snapshot: each key is shown at most once, in order, as it was at some moment of the scan.
 
 use std::ops::Bound;
-use std::sync::atomic::Ordering;
 
 use epoch::Pin;
 use index::Position;
@@ -145,8 +144,7 @@ impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
     }
 
     pub(super) fn not_ordered_yet(&self) -> Error {
-        let [done, total] =
-            [&self.order.built_count, &self.order.build_total].map(|count| count.load(Ordering::Relaxed));
+        let (done, total) = self.order.progress.now();
         Error::NotOrderedYet { done, total }
     }
 }
