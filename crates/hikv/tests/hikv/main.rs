@@ -5,6 +5,7 @@ mod bad_files;
 mod compaction;
 mod dumps;
 mod expiry;
+mod few;
 mod golden;
 mod journaled;
 mod killed;
