@@ -57,7 +57,7 @@ pub use error::OpenError;
 pub use format::Format;
 pub use journal::OpenProgress;
 pub use options::Options;
-pub use ordered::{Item, OrderProgress, Ordered, Range};
+pub use ordered::{Item, OrderProgress, Ordered, Range, prefix_range};
 pub use pmem::{Durability, MediumError};
 pub use reader::ValueReader;
 pub use snapshot::Snapshot;

@@ -30,7 +30,8 @@ impl Clone for Store {
 }
 
 /// Dropped in this order: nobody works in the background any more when the clean image is written and the region
-/// unmapped, and nobody else gets the lock before it is.
+/// unmapped, and nobody else gets the lock before it is. Where the background itself drops it, in a callback, it is the last
+/// thing that the background does.
 struct Inner {
     workers: Vec<Worker>,
     is_closed: bool,
@@ -40,7 +41,7 @@ struct Inner {
     identity: Identity,
     journal: Option<Acknowledger<OsFile>>,
     sync_interval: Duration,
-    _locks: Locks,
+    locks: Locks,
 }
 
 impl fmt::Debug for Store {
@@ -52,8 +53,25 @@ impl fmt::Debug for Store {
 impl Inner {
     /// Stops the background and leaves a clean image, once.
     fn shut(&mut self) -> Result<(), Error> {
-        self.workers.clear();
-        if mem::replace(&mut self.is_closed, true) { Ok(()) } else { self.engine.close() }
+        if mem::replace(&mut self.is_closed, true) {
+            return Ok(());
+        }
+        let mut workers = mem::take(&mut self.workers);
+        let Some(own) = workers.iter().position(Worker::is_current) else {
+            drop(workers);
+            return self.engine.close();
+        };
+        let (own, engine, locks) = (workers.swap_remove(own), Arc::clone(&self.engine), mem::take(&mut self.locks));
+        let path = self.path.clone();
+        own.end_with(move || {
+            drop(workers);
+            if let Err(error) = engine.close() {
+                tracing::error!(store = %path.display(), %error, "not closed as it should be");
+            }
+            drop(engine);
+            drop(locks);
+        });
+        Ok(())
     }
 }
 
@@ -115,7 +133,7 @@ impl Store {
                 identity,
                 journal,
                 sync_interval: options.sync_interval,
-                _locks: locks,
+                locks,
             }),
         })
     }
@@ -201,7 +219,8 @@ impl Store {
     /// disk, whatever they were acknowledged with.
     /// The last one leaves a clean image, where there is room for it: the next opening then need not look for free space,
     /// count keys, or sort them if they were in order. Dropping the last handle does the same; an error is then an event of
-    /// the level `ERROR` for whoever collects those of `tracing`, and nothing else.
+    /// the level `ERROR` for whoever collects those of `tracing`, and nothing else. So does either within a callback that the
+    /// background calls ([`Store::on_expired`]): the store is closed soon after that has returned.
     ///
     /// # Errors
     /// [`Error::Forked`]. The medium's, if it fails meanwhile: the store is closed and whole; writes that were acknowledged

@@ -1,6 +1,7 @@
 //! Keys in order.
 
 mod bounds;
+mod few;
 mod range;
 
 use std::ops::{Bound, ControlFlow, RangeBounds};
@@ -11,6 +12,7 @@ use crate::Store;
 use crate::handles::Kind;
 pub(crate) use bounds::Bounds;
 
+pub use few::prefix_range;
 pub use range::Range;
 
 /// A key and its value.
