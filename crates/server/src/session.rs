@@ -152,6 +152,7 @@ impl Session {
             shards: BTreeSet::new(),
             monitors: false,
             tracks: self.tracks,
+            heard: Ticket::default(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Items that a command writes out, one by one, until a signal comes or nobody reads them any more.
 
+use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
