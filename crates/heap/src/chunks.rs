@@ -30,7 +30,7 @@ use crate::record::SlabRef;
 use crate::runs::Run;
 use crate::shape::Shape;
 use crate::slab::State;
-use crate::space::Space;
+use crate::space::{Above, Space};
 use crate::table::Tag;
 use crate::{HeapError, state};
 use pmem::MediumError;
@@ -52,12 +52,12 @@ impl<D: Dram> Heap<D> {
                     true if past <= u64::from(space.holed_from) => {
                         return self.raise_mark(medium, &mut space, header);
                     }
-                    true => Wanting::Space { from: space.holed_from, past: past as u32 },
+                    true => Wanting::Space { found: space.above(), past: past as u32 },
                     false => Wanting::Length(past * UNIT_BYTES),
                 }
             };
             match wanting {
-                Wanting::Space { from, past } => self.back_above_mark(medium, from, past)?,
+                Wanting::Space { found, past } => _ = self.back_above_mark(medium, found, past)?,
                 Wanting::Length(bytes) => self.region.grow(medium, bytes)?,
             }
         }
@@ -181,8 +181,8 @@ impl<D: Dram> Heap<D> {
 enum Wanting {
     /// The region's length.
     Length(u64),
-    /// Space above the mark, from one unit to another.
-    Space { from: u32, past: u32 },
+    /// Space above the mark, as it was found, up to a unit.
+    Space { found: Above, past: u32 },
 }
 
 fn clear_segments<M: Medium>(medium: &M, unit: u32, header: Header) {

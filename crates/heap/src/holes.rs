@@ -14,7 +14,9 @@
 //!
 //! # Above the mark
 //! Space above the mark is given back from the region's end downwards, piece by piece under the space lock, and taken
-//! again from below, before the mark rises over it. `holed_from` lies between: below it there are no holes.
+//! again from below, before the mark rises over it. `holed_from` lies between: below it there are no holes. Whoever takes space
+//! does so without the lock, and looks afterwards whether any was given back meanwhile (`above_count`): then nobody knows which
+//! came last, though `holed_from` may be what it was, and it is taken once more.
 //!
 //! # Opening
 //! Of free runs, and of what lies above the mark, nobody knows what space they have: they count as holed, and as having
@@ -27,6 +29,7 @@ use crate::header::Header;
 use crate::heap::Heap;
 use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, UNIT_BYTES, unit_start};
 use crate::runs::Run;
+use crate::space::Above;
 use crate::table::Tag;
 
 impl<D: Dram> Heap<D> {
@@ -82,6 +85,7 @@ impl<D: Dram> Heap<D> {
         }
         let past = space.holed_from;
         space.holed_from = (past - past.min(PIECE_UNITS)).max(space.mark);
+        space.above_count += 1;
         self.figures.note(&space);
         let start = unit_start(space.holed_from);
         // SAFETY: nothing above the mark is anybody's, and the lock keeps the mark where it is; who raises it over this
@@ -89,16 +93,18 @@ impl<D: Dram> Heap<D> {
         Some(unsafe { medium.discard(start.span(unit_start(past).0 - start.0)) })
     }
 
-    /// Takes space above the mark, from where there may be holes to `past`. Somebody else may have been faster.
-    pub(crate) fn back_above_mark<M: Medium>(&self, medium: &M, from: u32, past: u32) -> Result<(), MediumError> {
+    /// Takes space above the mark, as it was found, from where there may be holes to `past`. Somebody else may have been faster,
+    /// and somebody may have given it back: false if it has to be tried again.
+    pub(crate) fn back_above_mark<M: Medium>(&self, medium: &M, found: Above, past: u32) -> Result<bool, MediumError> {
+        let Above { holed_from: from, .. } = found;
         let start = unit_start(from);
         medium.back(start.span(unit_start(past).0 - start.0))?;
         let mut space = self.space.lock();
-        if space.holed_from == from {
+        if space.above() == found {
             space.holed_from = past;
             self.figures.note(&space);
         }
-        Ok(())
+        Ok(space.holed_from >= past)
     }
 
     fn take_spaced_run(&self, from: u32) -> Option<Run> {

@@ -45,9 +45,9 @@ impl<D: Dram> Heap<D> {
         if start >= end {
             return Ok(false);
         }
-        let (holed_from, past_unit) = (self.figures.holed_from(), end.div_ceil(UNIT_BYTES) as u32);
-        if holed_from < past_unit {
-            self.back_above_mark(medium, holed_from, past_unit)?;
+        let (found, past_unit) = (self.space.lock().above(), end.div_ceil(UNIT_BYTES) as u32);
+        if found.holed_from < past_unit && !self.back_above_mark(medium, found, past_unit)? {
+            return Ok(true);
         }
         medium.populate(Offset(start).span(end - start));
         self.populated_bytes.fetch_max(end, Ordering::Relaxed);

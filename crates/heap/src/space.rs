@@ -11,12 +11,21 @@ use crate::runs::Runs;
 use crate::shape::Shape;
 use crate::slab::State;
 
+/// What somebody found above the mark.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Above {
+    pub(crate) holed_from: u32,
+    given_back_count: u64,
+}
+
 /// Space that belongs to no lane.
 pub(crate) struct Space {
     /// Units below the high-water mark, the head included.
     pub(crate) mark: u32,
     /// Above the mark there may be holes from here on.
     pub(crate) holed_from: u32,
+    /// How often space above the mark was given back.
+    pub(crate) above_count: u64,
     pub(crate) runs: Runs,
     /// For each shape, the chunks worth taking: state Listed.
     roomy: [Option<SlabRef>; Shape::COUNT],
@@ -27,7 +36,12 @@ pub(crate) struct Space {
 impl Space {
     /// Of what lies above the mark nobody knows what space it has.
     pub(crate) const fn new(mark: u32, runs: Runs) -> Space {
-        Space { mark, holed_from: mark, runs, roomy: [None; Shape::COUNT], pool: [None; Shape::COUNT] }
+        Space { mark, holed_from: mark, above_count: 0, runs, roomy: [None; Shape::COUNT], pool: [None; Shape::COUNT] }
+    }
+
+    /// What is above the mark now.
+    pub(crate) fn above(&self) -> Above {
+        Above { holed_from: self.holed_from, given_back_count: self.above_count }
     }
 
     /// A record for a chunk of `shape`.

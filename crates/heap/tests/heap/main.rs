@@ -4,6 +4,7 @@ mod allocation;
 mod crash;
 mod damage;
 mod growth;
+mod holes;
 mod memory;
 mod superblock;
 mod sweep;

@@ -1,10 +1,12 @@
 //! A medium in plain memory, and a host that counts what it lends.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::collections::BTreeSet;
 use std::ptr::{self, NonNull};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
+use heap::layout::UNIT_BYTES;
 use heap::{Heap, Parameters};
 use pmem::{Dram, Durability, Level, Medium, MediumError, Offset, Span, Ticket};
 
@@ -18,6 +20,10 @@ pub(crate) struct Memory {
     limit_bytes: AtomicU64,
     populated_bytes: AtomicU64,
     is_writable: AtomicBool,
+    /// Units without space.
+    holes: Mutex<BTreeSet<u64>>,
+    /// What happens when space has been taken, once.
+    after_back: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 // SAFETY: the memory belongs to the value and is reached as atomic words.
@@ -38,7 +44,8 @@ impl Memory {
         let allocation = NonNull::new(unsafe { alloc_zeroed(layout()) }).expect("address space");
         let limit_bytes = AtomicU64::new(RESERVED_BYTES as u64);
         let (len_bytes, populated_bytes) = (AtomicU64::new(len_bytes), AtomicU64::new(0));
-        Memory { allocation, len_bytes, limit_bytes, populated_bytes, is_writable: AtomicBool::new(true) }
+        let (is_writable, holes, after_back) = (AtomicBool::new(true), Mutex::default(), Mutex::default());
+        Memory { allocation, len_bytes, limit_bytes, populated_bytes, is_writable, holes, after_back }
     }
 
     /// A region with nothing in it but a finished format.
@@ -51,6 +58,16 @@ impl Memory {
 
     pub(crate) fn set_limit_bytes(&self, limit_bytes: u64) {
         self.limit_bytes.store(limit_bytes, Ordering::Relaxed);
+    }
+
+    /// Has `work` done by another thread, as it were, when space has been taken the next time, before anybody knows.
+    pub(crate) fn after_back(&self, work: impl FnOnce() + Send + 'static) {
+        *self.after_back.lock().unwrap() = Some(Box::new(work));
+    }
+
+    /// True if some unit that the span touches has no space.
+    pub(crate) fn has_hole(&self, span: Span) -> bool {
+        units(span).any(|unit| self.holes.lock().unwrap().contains(&unit))
     }
 
     /// How many bytes were prepared, those twice counted twice.
@@ -90,6 +107,11 @@ impl Memory {
             self.set_word(at + i as u64 * 8, u64::from_le_bytes(chunk.try_into().unwrap()));
         }
     }
+}
+
+/// The units that the span touches.
+fn units(span: Span) -> impl Iterator<Item = u64> {
+    span.start.0 / UNIT_BYTES..(span.start.0 + span.len_bytes).div_ceil(UNIT_BYTES)
 }
 
 impl Drop for Memory {
@@ -159,6 +181,21 @@ unsafe impl Medium for Memory {
             return Err(MediumError::Full { wanted_bytes: to_bytes });
         }
         self.len_bytes.fetch_max(to_bytes, Ordering::AcqRel);
+        Ok(())
+    }
+
+    unsafe fn discard(&self, span: Span) -> u64 {
+        let whole = span.start.0.div_ceil(UNIT_BYTES)..(span.start.0 + span.len_bytes) / UNIT_BYTES;
+        let mut holes = self.holes.lock().unwrap();
+        whole.filter(|&unit| holes.insert(unit)).count() as u64 * UNIT_BYTES
+    }
+
+    fn back(&self, span: Span) -> Result<(), MediumError> {
+        let mut holes = self.holes.lock().unwrap();
+        units(span).for_each(|unit| _ = holes.remove(&unit));
+        drop(holes);
+        let work = self.after_back.lock().unwrap().take();
+        work.into_iter().for_each(|work| work());
         Ok(())
     }
 

@@ -1,0 +1,29 @@
+//! Space above the mark, taken while others give it back.
+
+use std::sync::Arc;
+
+use heap::layout::UNIT_BYTES;
+use pmem::{Medium, Offset};
+
+use crate::memory::Memory;
+
+/// Between a chunk's taking of space and its look at what is there somebody else takes the same space, and a third one gives
+/// it back: what may be holes begins where it began.
+#[test]
+fn a_chunk_has_its_space_though_it_was_given_back_meanwhile() {
+    let both = Arc::new(Memory::formatted());
+    let others = Arc::clone(&both);
+    both.0.after_back(move || {
+        let (memory, heap) = &*others;
+        assert!(heap.prepare(memory, 8 * UNIT_BYTES).unwrap());
+        let given_back = std::iter::from_fn(|| heap.give_space_above_back(memory)).sum::<u64>();
+        assert!(given_back >= 8 * UNIT_BYTES, "{given_back} bytes");
+    });
+    let (memory, heap) = &*both;
+    let place = heap.reserve(memory, 4 * UNIT_BYTES - 64, 0).unwrap().publish();
+    assert!(!memory.has_hole(place.offset.span(4 * UNIT_BYTES - 64)));
+    // The rest may have holes: whoever prepares it takes space again.
+    while heap.prepare(memory, 16 * UNIT_BYTES).unwrap() {}
+    let mark = heap.stats().mark_bytes;
+    assert!(memory.len_bytes() >= mark + 16 * UNIT_BYTES && !memory.has_hole(Offset(mark).span(16 * UNIT_BYTES)));
+}
