@@ -1,8 +1,9 @@
 //! When keys expire, and the clock that says so.
 
 use std::sync::Arc;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The moment from which on a key is absent, in milliseconds since the Unix epoch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -48,7 +49,11 @@ pub enum Ttl {
     Left(Duration),
 }
 
-/// The clock that decides what has expired: it never runs backwards.
+/// The clock that decides what has expired: it never runs backwards, and never stands still.
+///
+/// It is the system's, as long as that does what clocks do. Where that was set back, by whomever, or had been set forward and
+/// was put right, this one goes on from the latest time that it told, as fast as time goes by: keys that are put from then on
+/// live as long as they are to.
 #[derive(Clone, Debug, Default)]
 pub struct Clock(Source);
 
@@ -72,8 +77,11 @@ enum Source {
     Manual(Arc<AtomicU64>),
 }
 
-/// The latest time that any store of this process was told by the system.
-static LATEST_MS: AtomicU64 = AtomicU64::new(0);
+/// How far the system's clock was, at most, ahead of [`STARTED`]'s time, as any store of this process was told. So the time is
+/// what has gone by since, and this; each may grow and neither shrinks.
+static AHEAD_MS: AtomicU64 = AtomicU64::new(0);
+/// When this process first asked for the time.
+static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 impl Clock {
     /// A clock that stands still at `now_ms` after the Unix epoch until it is advanced, for tests; so do its clones.
@@ -93,13 +101,15 @@ impl Clock {
         };
     }
 
-    /// The present, in milliseconds since the Unix epoch. Where the system's clock was set back, the latest time that was
-    /// told.
+    /// The present, in milliseconds since the Unix epoch.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         match &self.0 {
             Source::Manual(now_ms) => now_ms.load(Ordering::Acquire),
-            Source::System => latest(ms_of(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())),
+            Source::System => {
+                let told = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                time_ms(&AHEAD_MS, ms_of(told), ms_of(STARTED.elapsed()))
+            }
         }
     }
 
@@ -131,13 +141,14 @@ impl Clock {
     }
 }
 
-/// The line is written only where time has passed: once a millisecond.
-fn latest(now_ms: u64) -> u64 {
-    let seen_ms = LATEST_MS.load(Ordering::Relaxed);
-    if now_ms > seen_ms {
-        LATEST_MS.fetch_max(now_ms, Ordering::Relaxed);
+/// The time when the system tells `told_ms`, and `gone_ms` have gone by. The line is written only where the system's clock has
+/// gained on the other.
+fn time_ms(ahead_ms: &AtomicU64, told_ms: u64, gone_ms: u64) -> u64 {
+    let (now_ahead_ms, seen_ms) = (told_ms.saturating_sub(gone_ms), ahead_ms.load(Ordering::Relaxed));
+    if now_ahead_ms > seen_ms {
+        ahead_ms.fetch_max(now_ahead_ms, Ordering::Relaxed);
     }
-    now_ms.max(seen_ms)
+    gone_ms.saturating_add(now_ahead_ms.max(seen_ms))
 }
 
 fn ms_of(time: Duration) -> u64 {
@@ -150,9 +161,24 @@ mod tests {
 
     #[test]
     fn time_does_not_run_backwards() {
-        let now_ms = Clock::default().now_ms();
-        assert_eq!(latest(now_ms - 1_000_000), LATEST_MS.load(Ordering::Relaxed));
-        assert!(Clock::default().now_ms() >= now_ms);
+        let clock = Clock::default();
+        let times: Vec<_> = (0..1_000).map(|_| clock.now_ms()).collect();
+        assert!(times.is_sorted() && times[0] > 1_700_000_000_000, "{times:?}");
+    }
+
+    /// A year forward, and put right again: what is put then, to live for a second, does so.
+    #[test]
+    fn time_goes_on_when_the_systems_clock_was_set_back() {
+        const YEAR_MS: u64 = 365 * 24 * 3600 * 1000;
+        let ahead_ms = AtomicU64::new(0);
+        let time = |told_ms, gone_ms| time_ms(&ahead_ms, told_ms, gone_ms);
+        assert_eq!((time(1_000_000, 0), time(1_000_010, 10)), (1_000_000, 1_000_010));
+        assert_eq!(time(1_000_020 + YEAR_MS, 20), 1_000_020 + YEAR_MS);
+        assert_eq!(time(1_000_030, 30), 1_000_030 + YEAR_MS);
+        assert_eq!(time(1_001_030, 1_030), 1_001_030 + YEAR_MS);
+        // Set back before all times; and right, and as far ahead, after a year.
+        assert_eq!(time(0, 2_000), 1_002_000 + YEAR_MS);
+        assert_eq!(time(2_000_000 + YEAR_MS, YEAR_MS), 1_000_000 + 2 * YEAR_MS);
     }
 
     #[test]
