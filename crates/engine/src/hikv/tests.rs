@@ -11,3 +11,4 @@ mod multi_put;
 mod persists;
 mod read_only;
 mod rig;
+mod salvage;

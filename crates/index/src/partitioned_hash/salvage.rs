@@ -131,13 +131,6 @@ impl Cover {
         Some(())
     }
 
-    /// True if a live segment has the signature's prefix.
-    #[must_use]
-    pub fn has(&self, signature: u64) -> bool {
-        // A segment of lesser depth may begin far before: overlaps are damage, and rare.
-        self.0.range(..=signature).rev().any(|(_, &last)| signature <= last)
-    }
-
     /// The signatures that no live segment has, in runs.
     #[must_use]
     pub fn gaps(&self) -> Vec<RangeInclusive<u64>> {
@@ -210,7 +203,6 @@ mod tests {
         cover.add(geometry, live(1, 1, 1)).unwrap();
         cover.add(geometry, live(0, 1, 0)).unwrap();
         assert_eq!(cover.gaps(), [1 << 62..=(3 << 62) - 1]);
-        assert!(cover.has(5) && cover.has(u64::MAX) && !cover.has(1 << 62));
         cover.add(geometry, live(0, 0, 0)).unwrap();
         assert_eq!(cover.gaps(), [1 << 63..=(3 << 62) - 1]);
         cover.add(geometry, live(1, 1, 0)).unwrap();

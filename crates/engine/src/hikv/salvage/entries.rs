@@ -126,7 +126,7 @@ impl<'a, M: Medium> Run<'a, M> {
 
     /// An entry of what may have been a segment in use: it must be right in every respect, and its key without a segment.
     fn entry_of_unreadable(&mut self, entry: &Entry) -> Result<(), SalvageError> {
-        if !entry.position.is_live() || self.survey.cover.has(entry.signature) {
+        if !entry.position.is_live() || !self.survey.is_in_gap(entry.signature) {
             return Ok(());
         }
         let at = entry.position.offset();
@@ -190,7 +190,8 @@ impl<'a, M: Medium> Run<'a, M> {
             (false, true) => Weight::Doubtful,
             (false, false) => Weight::Lost,
         };
-        for gap in self.survey.cover.gaps() {
+        let survey = self.survey;
+        for gap in &survey.gaps {
             let (first, last) = (gap.start(), gap.end());
             let what = format!("no whole segment has the keys of signatures {first:#018x} to {last:#018x}");
             self.tell(weight, Offset(UNIT_BYTES), None, what);

@@ -10,6 +10,9 @@
 //! - Live segments come first, the deeper before the shallower (its halves are younger than a segment that was split). A
 //!   segment that says that it is dead, pending or of another generation is void. What cannot be read is asked for the
 //!   keys that no live segment covers, and for no others.
+//! - Segments lie in chunks of segments, where chunks have no header that can be read, and where there are no chunks. In a
+//!   chunk of items, what looks like a segment is a value that holds a copy of one. Where the header of that chunk is
+//!   damaged as well, nothing tells the one from the other.
 //! - Of two entries for one key the first one in this order wins; the other is told.
 //! - Without a superblock the hash's seed is lost, and no key can be held against its signature: items are taken by their
 //!   checksums alone, which is told; segments that cannot be read are left out.

@@ -1,5 +1,7 @@
 //! What is left of the region as a whole: its head, its chunks, and which segments of the index are in use.
 
+use std::ops::RangeInclusive;
+
 use heap::HeapError;
 use heap::layout::{SEGMENT_BYTES, UNIT_BYTES, unit_of};
 use heap::salvage::{Chunk, Contents, Head, Told};
@@ -20,8 +22,8 @@ pub(super) struct Survey {
     pub(super) live: Vec<Offset>,
     /// What may be segments in use, to be asked for what `cover` lacks; those with a whole state word in front.
     pub(super) unreadable: Vec<Offset>,
-    /// What the live segments cover.
-    pub(super) cover: Cover,
+    /// The signatures that no live segment has, in ascending runs.
+    pub(super) gaps: Vec<RangeInclusive<u64>>,
 }
 
 impl Survey {
@@ -41,7 +43,7 @@ impl Survey {
             chunks,
             live: Vec::new(),
             unreadable: Vec::new(),
-            cover: Cover::default(),
+            gaps: vec![0..=u64::MAX],
         };
         survey.find_segments(medium, told);
         if survey.live.is_empty() && (survey.unreadable.is_empty() || survey.hasher.is_none()) {
@@ -61,6 +63,12 @@ impl Survey {
         let past = self.chunks.partition_point(|chunk| chunk.unit <= unit);
         let chunk = *self.chunks.get(past.checked_sub(1)?)?;
         (unit - chunk.unit < chunk.units).then_some(chunk)
+    }
+
+    /// True if no live segment has the signature.
+    pub(super) fn is_in_gap(&self, signature: u64) -> bool {
+        let past = self.gaps.partition_point(|gap| *gap.start() <= signature);
+        past.checked_sub(1).is_some_and(|last| self.gaps[last].contains(&signature))
     }
 
     /// True if a segment can lie at `at`.
@@ -85,11 +93,11 @@ impl Survey {
         if self.head.superblock.is_none() || self.is_incomplete(&standings) {
             // A chunk's header may be damaged, and segments lie where none are expected.
             let elsewhere = self.grid(medium).filter(|at| places.binary_search(at).is_err());
-            standings.extend(
-                elsewhere.map(|at| (at, splits.standing(medium, at))).filter(|&(at, standing)| {
-                    matches!(standing, Standing::Live(_)) || self.is_segment_place(medium, at)
-                }),
-            );
+            standings.extend(elsewhere.map(|at| (at, splits.standing(medium, at))).filter(|&(at, standing)| {
+                // What lies in a chunk of items is somebody's value, whatever it looks like.
+                let is_nowhere = self.chunk_of(at).is_none();
+                self.is_segment_place(medium, at) || is_nowhere && matches!(standing, Standing::Live(_))
+            }));
         }
         let Some(geometry) = self.geometry(&standings) else { return };
         let generation = self.head.generation.or_else(|| newest(&standings));
@@ -126,11 +134,11 @@ impl Survey {
         standings: &[(Offset, Standing)],
         told: &mut Told<'_>,
     ) {
-        let (mut live, mut unreadable) = (Vec::new(), Vec::new());
+        let (mut live, mut unreadable, mut cover) = (Vec::new(), Vec::new(), Cover::default());
         for &(at, standing) in standings {
             match standing {
                 Standing::Live(header) if Some(header.generation) != generation => {}
-                Standing::Live(header) if self.cover.add(geometry, header).is_some() => live.push((header.depth, at)),
+                Standing::Live(header) if cover.add(geometry, header).is_some() => live.push((header.depth, at)),
                 Standing::Live(_) => unreadable.push((false, at)),
                 Standing::Unreadable { is_live } => {
                     if self.chunk_of(at).is_some_and(|chunk| chunk.contents == Contents::Segments) {
@@ -146,7 +154,8 @@ impl Survey {
         unreadable.sort_unstable();
         self.live = live.into_iter().map(|(_, at)| at).collect();
         // Whoever covers all keys needs no others.
-        let is_wanted = !self.cover.gaps().is_empty();
+        self.gaps = cover.gaps();
+        let is_wanted = !self.gaps.is_empty();
         self.unreadable = unreadable.into_iter().filter(|_| is_wanted).map(|(_, at)| at).collect();
     }
 }
