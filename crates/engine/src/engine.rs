@@ -45,8 +45,8 @@ pub struct Held<'a> {
 /// Decides on a key: is shown what it holds, or `None`.
 pub type Decide<'a, 'v> = dyn FnMut(Option<Held<'_>>) -> Decision<'v> + 'a;
 
-/// Is told the key of an item that has expired, by the thread that took it away: it should be quick, and must neither write
-/// to the store nor ask for another to be told.
+/// Is told the key of an item that has expired, by the thread that took it away and has ended its operation: it may use the
+/// store, and should be quick. A panic ends with the call.
 pub type OnExpired = dyn Fn(&[u8]) + Send + Sync;
 
 /// What a background step has left to do.
@@ -104,6 +104,10 @@ pub struct EngineStats {
     pub swept: bool,
     /// Replaced items that wait for readers to move on.
     pub garbage_count: u64,
+    /// Bytes of the region that they and replaced parts of the index occupy.
+    pub garbage_bytes: u64,
+    /// Writes since open that were held up, since garbage was above its bound.
+    pub held_up_count: u64,
     /// Segments of the hash index.
     pub segment_count: u64,
     /// Splits since open.
@@ -175,7 +179,7 @@ pub trait Engine: Send + Sync {
 
     /// From now on `told` is told of each key that has expired, once it is taken away: by the background, within a second or
     /// so, or by a write to the key that comes before. Nobody is, if there is none. It takes the place
-    /// of any other, which is not being told any more when this returns.
+    /// of any other, which is not being told any more when this returns, unless that is who calls.
     fn on_expired(&self, told: Option<Arc<OnExpired>>);
 
     /// The clock by which keys expire.

@@ -14,6 +14,7 @@ pub mod hikv;
 mod host_dram;
 mod ordered_engine;
 mod places;
+mod relax;
 mod snapshot_engine;
 mod worker;
 

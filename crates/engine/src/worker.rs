@@ -1,5 +1,6 @@
 //! The thread that drives an engine's background work, and sleeps when there is none.
 
+use std::cell::Cell;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -18,6 +19,11 @@ const LINGER: Duration = Duration::from_micros(500);
 pub struct Worker {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+}
+
+thread_local! {
+    /// What this thread, a worker's, does when it has ended its work.
+    static LAST: Cell<Option<Box<dyn FnOnce()>>> = const { Cell::new(None) };
 }
 
 #[derive(Debug, Default)]
@@ -48,8 +54,27 @@ impl Worker {
     fn start_as(engine: Weak<dyn Engine>, shared: Shared) -> io::Result<Worker> {
         let shared = Arc::new(shared);
         let theirs = Arc::clone(&shared);
-        let thread = thread::Builder::new().name("hikv-worker".into()).spawn(move || theirs.run(&engine))?;
+        let run = move || {
+            theirs.run(&engine);
+            LAST.take().into_iter().for_each(|last| last());
+        };
+        let thread = thread::Builder::new().name("hikv-worker".into()).spawn(run)?;
         Ok(Worker { shared, thread: Some(thread) })
+    }
+
+    /// True on the worker's own thread: what it runs has called back.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| thread.thread().id() == thread::current().id())
+    }
+
+    /// On the worker's own thread: lets it end what it is at, and then, when it does not hold the engine any more, do this.
+    ///
+    /// # Panics
+    /// On another thread.
+    pub fn end_with(self, last: impl FnOnce() + 'static) {
+        assert!(self.is_current(), "another thread waits for a worker's end");
+        LAST.set(Some(Box::new(last)));
     }
 
     /// Asks for a step. Costs a load when one was asked for already.
@@ -115,12 +140,10 @@ impl Shared {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
-        let Some(thread) = self.thread.take() else { return };
+        let is_current = self.is_current();
+        let Some(thread) = self.thread.take().filter(|_| !is_current) else { return };
         thread.thread().unpark();
-        // The worker may hold the last handle of the store for a moment and then drops itself: no waiting for that.
-        if thread.thread().id() != thread::current().id() {
-            // A worker that panicked has told so already; the store's own state is behind its locks.
-            let _ = thread.join();
-        }
+        // A worker that panicked has told so already; the store's own state is behind its locks.
+        let _ = thread.join();
     }
 }

@@ -1,6 +1,7 @@
 //! Where retired things wait until no pin can reach them.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
@@ -18,39 +19,65 @@ const FREED_PER_RETIREMENT: usize = 2;
 #[derive(Debug)]
 pub struct Limbo<T> {
     lanes: [Lane<T>; LANE_COUNT],
+    bytes_max: u64,
+    is_over: AtomicBool,
 }
 
 /// A lock is taken once a retirement, and never while something is freed: that takes locks of its own.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Lane<T>(Mutex<Waiting<T>>);
+struct Lane<T> {
+    waiting: Mutex<Waiting<T>>,
+    /// What waits here keeps so many; changed under the lock.
+    bytes: AtomicU64,
+}
 
 #[derive(Debug)]
 struct Waiting<T> {
-    queue: VecDeque<(u64, T)>,
+    queue: VecDeque<Retired<T>>,
     until_advance: u32,
+}
+
+#[derive(Debug)]
+struct Retired<T> {
+    tag: u64,
+    bytes: u64,
+    thing: T,
 }
 
 impl<T> Default for Limbo<T> {
     fn default() -> Limbo<T> {
-        let waiting = || Waiting { queue: VecDeque::new(), until_advance: ADVANCE_EVERY };
-        Limbo { lanes: std::array::from_fn(|_| Lane(Mutex::new(waiting()))) }
+        Limbo::bounded(u64::MAX)
     }
 }
 
 impl<T> Limbo<T> {
-    /// Takes `thing`, which was unlinked before this call, and hands at most two earlier ones, now free, to `free`.
+    /// One that [`Limbo::is_over`] when things of more than `bytes_max` wait. It takes them all the same.
+    #[must_use]
+    pub fn bounded(bytes_max: u64) -> Limbo<T> {
+        let waiting = || Waiting { queue: VecDeque::new(), until_advance: ADVANCE_EVERY };
+        let lane = |_| Lane { waiting: Mutex::new(waiting()), bytes: AtomicU64::new(0) };
+        Limbo { lanes: std::array::from_fn(lane), bytes_max, is_over: AtomicBool::new(false) }
+    }
+
+    /// Takes `thing`, which was unlinked before this call and keeps so many bytes from being used anew, and hands at most two
+    /// earlier ones, now free, to `free`.
     #[inline]
-    pub fn retire(&self, thing: T, free: impl FnMut(T)) {
-        let mut waiting = self.lanes[thread_index() % LANE_COUNT].0.lock();
-        waiting.queue.push_back((tag(), thing));
-        let freed: [Option<T>; FREED_PER_RETIREMENT] = std::array::from_fn(|_| waiting.pop_free());
+    pub fn retire(&self, thing: T, bytes: u64, free: impl FnMut(T)) {
+        let lane = &self.lanes[thread_index() % LANE_COUNT];
+        let mut waiting = lane.waiting.lock();
+        waiting.queue.push_back(Retired { tag: tag(), bytes, thing });
+        lane.count(bytes, 0);
+        let freed: [Option<T>; FREED_PER_RETIREMENT] = std::array::from_fn(|_| lane.pop_free(&mut waiting));
         waiting.until_advance -= 1;
         let due = waiting.until_advance == 0;
         if due {
             waiting.until_advance = ADVANCE_EVERY;
         }
         drop(waiting);
+        if lane.bytes.load(Ordering::Relaxed) > self.bytes_max / LANE_COUNT as u64 {
+            self.weigh();
+        }
         freed.into_iter().flatten().for_each(free);
         if due {
             advance();
@@ -60,23 +87,45 @@ impl<T> Limbo<T> {
     /// Hands everything that is free by now to `free`; starts a new epoch first if anything waits. True if any was freed.
     pub fn collect(&self, mut free: impl FnMut(T)) -> bool {
         if self.is_empty() {
+            self.weigh();
             return false;
         }
         advance();
         let mut freed = false;
         for lane in &self.lanes {
-            let pop = || lane.0.lock().pop_free();
+            let pop = || lane.pop_free(&mut lane.waiting.lock());
             for thing in std::iter::from_fn(pop) {
                 free(thing);
                 freed = true;
             }
         }
+        self.weigh();
         freed
+    }
+
+    /// True if things of more bytes wait than should: as far as whoever retired something lately, or collected, has seen. Costs
+    /// a load.
+    #[inline(always)]
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes are kept by what waits.
+    pub fn bytes(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.bytes.load(Ordering::Relaxed)).sum()
+    }
+
+    #[cold]
+    fn weigh(&self) {
+        let is_over = self.bytes() > self.bytes_max;
+        if is_over != self.is_over() {
+            self.is_over.store(is_over, Ordering::Relaxed);
+        }
     }
 
     /// How many things wait.
     pub fn len(&self) -> u64 {
-        self.lanes.iter().map(|lane| lane.0.lock().queue.len() as u64).sum()
+        self.lanes.iter().map(|lane| lane.waiting.lock().queue.len() as u64).sum()
     }
 
     /// True if nothing waits.
@@ -85,15 +134,22 @@ impl<T> Limbo<T> {
     }
 }
 
-impl<T> Waiting<T> {
+impl<T> Lane<T> {
     /// The oldest thing, if no pin can reach it any more.
     #[inline]
-    fn pop_free(&mut self) -> Option<T> {
-        let (tag, _) = self.queue.front()?;
-        if !is_free(*tag, safe()) {
+    fn pop_free(&self, waiting: &mut Waiting<T>) -> Option<T> {
+        if !is_free(waiting.queue.front()?.tag, safe()) {
             return None;
         }
-        self.queue.pop_front().map(|(_, thing)| thing)
+        let Retired { bytes, thing, .. } = waiting.queue.pop_front()?;
+        self.count(0, bytes);
+        Some(thing)
+    }
+
+    /// The caller holds the lock.
+    #[inline]
+    fn count(&self, more: u64, fewer: u64) {
+        self.bytes.store(self.bytes.load(Ordering::Relaxed) + more - fewer, Ordering::Relaxed);
     }
 }
 
@@ -107,17 +163,41 @@ mod tests {
 
     #[test]
     fn nothing_is_freed_under_a_pin_and_everything_after_it() {
-        let limbo = Limbo::default();
+        let limbo = Limbo::bounded(3 * u64::from(ADVANCE_EVERY));
         let pin = pin();
         for thing in 0..2 * u64::from(ADVANCE_EVERY) {
-            limbo.retire(thing, |_| panic!("freed under a pin"));
+            limbo.retire(thing, 3, |_| panic!("freed under a pin"));
         }
+        assert_eq!((limbo.bytes(), limbo.is_over()), (6 * u64::from(ADVANCE_EVERY), true));
         drop(pin);
         let mut freed = Vec::new();
         while !limbo.is_empty() {
             limbo.collect(|thing| freed.push(thing));
         }
         assert_eq!(freed, (0..2 * u64::from(ADVANCE_EVERY)).collect::<Vec<_>>());
+        assert_eq!((limbo.bytes(), limbo.is_over()), (0, false));
+    }
+
+    /// What was over, and went two by two, is noticed by whoever collects.
+    #[test]
+    fn an_empty_limbo_is_not_over() {
+        let limbo = Limbo::bounded(10);
+        let pin = pin();
+        (0..3).for_each(|thing| limbo.retire(thing, 5, |_| panic!("freed under a pin")));
+        assert!(limbo.is_over());
+        drop(pin);
+        let mut freed_count = 0;
+        while limbo.bytes() > 0 {
+            advance();
+            // Of no bytes: nobody weighs for that.
+            limbo.retire(3, 0, |_| freed_count += 1);
+        }
+        assert!(freed_count >= 3);
+        while !limbo.is_empty() {
+            limbo.collect(|_| ());
+        }
+        limbo.collect(|_| ());
+        assert!(!limbo.is_over());
     }
 
     /// Readers follow a pointer that a writer replaces and frees; a freed cell is poisoned before its memory goes.
@@ -145,7 +225,7 @@ mod tests {
             };
             for value in 1..UPDATE_COUNT {
                 let old = shared.swap(cell(value), Ordering::AcqRel);
-                limbo.retire(AtomicPtr::new(old), free);
+                limbo.retire(AtomicPtr::new(old), 8, free);
             }
             stop.store(true, Ordering::Relaxed);
             while !limbo.is_empty() {

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::protocol::{self, UNPINNED};
 
@@ -12,7 +13,13 @@ static EPOCH: AtomicU64 = AtomicU64::new(protocol::FIRST_EPOCH);
 static SAFE: AtomicU64 = AtomicU64::new(0);
 static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
 static SLOT_COUNT: AtomicUsize = AtomicUsize::new(0);
-static ADVANCING: Mutex<()> = Mutex::new(());
+static ADVANCING: Mutex<Held> = Mutex::new(Held { epoch: 0, since: None });
+
+/// Since when some pin is known to hold back this epoch and all later ones.
+struct Held {
+    epoch: u64,
+    since: Option<Instant>,
+}
 
 /// One thread's pin, alone in its lines. Slots are never freed: an ended thread's slot is taken over by a new one.
 #[repr(align(128))]
@@ -105,8 +112,25 @@ pub fn safe() -> u64 {
 
 /// Starts a new epoch and finds out how far every thread has come; returns the new [`safe`]. Costs a system call.
 pub fn advance() -> u64 {
-    let _one_at_a_time = ADVANCING.lock().unwrap_or_else(PoisonError::into_inner);
-    protocol::advance(&EPOCH, &SAFE, slots().map(|slot| &slot.pin), heavy_barrier)
+    advance_and_look().0
+}
+
+/// How long some thread has been pinned, at least: since somebody [`advance`]d, as it has happened ever so often where things
+/// are retired. Costs a system call.
+#[must_use]
+pub fn oldest_pin() -> Duration {
+    advance_and_look().1
+}
+
+fn advance_and_look() -> (u64, Duration) {
+    let mut held = ADVANCING.lock().unwrap_or_else(PoisonError::into_inner);
+    let safe = protocol::advance(&EPOCH, &SAFE, || slots().map(|slot| &slot.pin), heavy_barrier);
+    // Pins of now have the epoch that begins here: one of an earlier epoch was there the last time, too.
+    let is_held = safe < EPOCH.load(Ordering::Relaxed);
+    if !is_held || held.since.is_none() || held.epoch != safe {
+        *held = Held { epoch: safe, since: is_held.then(Instant::now) };
+    }
+    (safe, held.since.map_or(Duration::ZERO, |since| since.elapsed()))
 }
 
 #[inline(always)]

@@ -37,6 +37,15 @@ impl<D: Dram> Heap<D> {
         }
     }
 
+    /// Bytes that the place keeps from being used for anything else; 0 if there is no such place.
+    #[inline]
+    pub fn place_bytes(&self, place: Place) -> u64 {
+        match place.kind {
+            PlaceKind::Slot(class) => class.bytes(),
+            _ => self.check_place(place).unwrap_or(0),
+        }
+    }
+
     /// True if the allocator may hand the place out, which is damage to a place that something names.
     pub fn is_free(&self, place: Place) -> bool {
         let Some(shape) = place.kind.shape() else { return false };

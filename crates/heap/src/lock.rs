@@ -1,10 +1,13 @@
-//! A spin lock, since core has no other. Sections are short; the exceptions say so where they are.
+//! A lock, since core has none. Sections are short, but for two that wait for the operating system: the superblock's and a
+//! lane's while the region grows (`region.rs`, `lane.rs`). And a thread may be interrupted in any of them. So who waits lets
+//! others run (`pmem::Backoff`).
 
 use core::cell::UnsafeCell;
-use core::hint::spin_loop;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicBool, Ordering};
+
+use pmem::Backoff;
 
 /// A value that one thread at a time reaches. All-zero bytes are an unlocked lock if they are a valid `T`.
 pub(crate) struct Spin<T> {
@@ -29,11 +32,12 @@ impl<T> Spin<T> {
 
     /// Waits for the value.
     pub(crate) fn lock(&self) -> Guard<'_, T> {
+        let mut backoff = Backoff::short();
         loop {
             if let Some(guard) = self.try_lock() {
                 return guard;
             }
-            spin_loop();
+            backoff.relax();
         }
     }
 

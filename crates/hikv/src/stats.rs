@@ -131,6 +131,13 @@ pub struct Stats {
     pub dram_bytes: u64,
     /// Items that were replaced or deleted and wait for readers to move on.
     pub garbage_count: u64,
+    /// Bytes of the region that those occupy, and parts of the index that were replaced.
+    pub garbage_bytes: u64,
+    /// Writes since open that were held up, since garbage had come to its bound: somebody is slow to end a callback.
+    pub held_up_count: u64,
+    /// Milliseconds for which some thread of this process, at this store or another, has been reading, or inside of a callback
+    /// that a reading store called; as far as it was noticed.
+    pub oldest_pin_ms: u64,
     /// Keys that expired and whose room was taken back since open.
     pub reaped_count: u64,
     /// Segments of the hash index.
@@ -199,6 +206,9 @@ impl Stats {
             given_back_bytes: figures.compaction.given_back_bytes,
             dram_bytes: figures.dram_bytes + figures.order.map_or(0, |order| order.dram_bytes),
             garbage_count: figures.garbage_count,
+            garbage_bytes: figures.garbage_bytes,
+            held_up_count: figures.held_up_count,
+            oldest_pin_ms: epoch::oldest_pin().as_millis() as u64,
             reaped_count: figures.reaped_count,
             segment_count: figures.segment_count,
             load: load(&figures),

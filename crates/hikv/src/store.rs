@@ -23,7 +23,8 @@ pub struct Store {
 }
 
 /// Dropped in this order: nobody works in the background any more when the clean image is written and the region
-/// unmapped, and nobody else gets the lock before it is.
+/// unmapped, and nobody else gets the lock before it is. Where the background itself drops it, in a callback, it is the last
+/// thing that the background does.
 struct Inner {
     workers: Vec<Worker>,
     is_closed: bool,
@@ -33,7 +34,7 @@ struct Inner {
     identity: Identity,
     journal: Option<Acknowledger<OsFile>>,
     sync_interval: Duration,
-    _lock: Option<StoreLock>,
+    lock: Option<StoreLock>,
 }
 
 impl fmt::Debug for Store {
@@ -45,8 +46,22 @@ impl fmt::Debug for Store {
 impl Inner {
     /// Stops the background and leaves a clean image, once.
     fn shut(&mut self) -> Result<(), Error> {
-        self.workers.clear();
-        if mem::replace(&mut self.is_closed, true) { Ok(()) } else { self.engine.close() }
+        if mem::replace(&mut self.is_closed, true) {
+            return Ok(());
+        }
+        let mut workers = mem::take(&mut self.workers);
+        let Some(own) = workers.iter().position(Worker::is_current) else {
+            drop(workers);
+            return self.engine.close();
+        };
+        let (own, engine, lock) = (workers.swap_remove(own), Arc::clone(&self.engine), self.lock.take());
+        own.end_with(move || {
+            drop(workers);
+            let _ = engine.close();
+            drop(engine);
+            drop(lock);
+        });
+        Ok(())
     }
 }
 
@@ -105,7 +120,7 @@ impl Store {
                 identity,
                 journal,
                 sync_interval: options.sync_interval,
-                _lock: lock,
+                lock,
             }),
         })
     }
@@ -184,7 +199,8 @@ impl Store {
 
     /// Closes this handle. The store is closed when its last clone is, and its last snapshot; whatever was acknowledged is durable before that.
     /// The last one leaves a clean image, where there is room for it: the next opening then need not look for free space,
-    /// count keys, or sort them if they were in order. Dropping the last handle does the same and tells no errors.
+    /// count keys, or sort them if they were in order. Dropping the last handle does the same and tells no errors. So does
+    /// either within a callback that the background calls ([`Store::on_expired`]): the store is closed soon after that has returned.
     ///
     /// # Errors
     /// [`Error::Forked`]. The medium's, if it fails while the image is written: the store is closed and whole.

@@ -10,6 +10,7 @@
 #![no_std]
 
 pub mod arch;
+mod backoff;
 mod canary;
 mod checksum;
 mod counted;
@@ -22,6 +23,7 @@ mod offset;
 mod probed;
 mod sealed;
 
+pub use backoff::{Backoff, Relax, relax_by};
 pub use canary::Canary;
 pub use checksum::{Checksum, crc32c};
 pub use counted::{Counted, Counts, PersistCounts};

@@ -49,10 +49,17 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         if self.heap.prepare(&self.medium, self.ahead_bytes())? {
             return Ok(Progress::More);
         }
-        if self.reap_step(&mut background.round)? == Progress::More {
+        let mut reaped = Vec::new();
+        let progress = self.reap_step(&mut background.round, &mut reaped);
+        drop(background);
+        if !reaped.is_empty() {
+            // The step ends with it: whoever is told may close the store.
+            reaped.iter().for_each(|key| self.expired_hook.tell(key));
+            return progress.map(|_| Progress::More);
+        }
+        if progress? == Progress::More {
             return Ok(Progress::More);
         }
-        drop(background);
         self.compaction_step()
     }
 

@@ -2,7 +2,7 @@
 //!
 //! 1 each key's last operation alone counts; items and room for the record; items written, flushed; 2 the keys' pairs are
 //! locked, each key looked for, a ticket taken for each change; 3 to 7 the index; 8 tickets filled: what was replaced is
-//! retired; 9 segments are told when items expire, after they were published (`index/src/partitioned_hash/due.rs`). Where a segment or a queue has no room, locks and tickets are let go, room is made, and step 2 begins again.
+//! retired; 9 whoever wants to know of keys that had expired is told, without lock, turn and pin; segments are told when items expire, after they were published (`index/src/partitioned_hash/due.rs`). Where a segment or a queue has no room, locks and tickets are let go, room is made, and step 2 begins again.
 //!
 //! # Lock order
 //! A turn -> pairs -> stashes -> (tickets). Who waits for room holds the turn alone, and is not pinned.
@@ -10,12 +10,12 @@
 use heap::{FEATURE_BATCHES, Reservation};
 use index::partitioned_hash::batch::record::record_bytes;
 use index::partitioned_hash::batch::{Batch, Full, Turn};
-use pmem::{Dram, Medium, MediumError};
+use pmem::{Backoff, Dram, Medium, MediumError};
 
 use super::HiKv;
 use super::item::NewItem;
 use super::order::{Order, Written};
-use super::publish;
+use super::publish::{self, Before};
 use super::write::check_key;
 use crate::{BatchOp, Error, Expiry, Limits};
 
@@ -86,7 +86,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         let ops = self.last_of_each_key(ops);
         self.heap.set_features(&self.medium, FEATURE_BATCHES);
         let turn = self.index.batch_turn();
-        self.with_room(|| self.try_batch(&ops, &turn))
+        let expired = self.with_room(|| self.try_batch(&ops, &turn))?;
+        drop(turn);
+        expired.into_iter().for_each(|key| self.expired_hook.tell(key));
+        Ok(())
     }
 
     /// Each key's last operation, with its signature and in the order of signatures.
@@ -98,8 +101,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         ops
     }
 
-    /// A batch, unless the region is full: then nothing has changed.
-    fn try_batch(&self, ops: &[(u64, BatchOp<'_>)], turn: &Turn<'_>) -> Result<(), Error> {
+    /// A batch, unless the region is full: then nothing has changed. Those of its keys come back that had expired.
+    fn try_batch<'a>(&'a self, ops: &[(u64, BatchOp<'a>)], turn: &Turn<'_>) -> Result<Vec<&'a [u8]>, Error> {
         let prepared =
             ops.iter().map(|&(signature, op)| self.prepare_op(signature, op)).collect::<Result<Vec<_>, _>>()?;
         let record = self.reserve(record_bytes(ops.len()))?;
@@ -162,10 +165,11 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         prepared: Vec<Prepared<'a, D>>,
         record: Reservation<'a, D>,
         turn: &Turn<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result<Vec<&'a [u8]>, Error> {
         if noted.is_empty() {
             drop(batch);
-            return prepared.iter().try_for_each(|one| self.look_again(one.signature, one.key));
+            prepared.iter().try_for_each(|one| self.look_again(one.signature, one.key))?;
+            return Ok(Vec::new());
         }
         let due: Vec<_> = prepared.iter().filter_map(Prepared::due).collect();
         for item in self.stamped_together(prepared, &noted)? {
@@ -176,18 +180,19 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             self.index.lower_due_of(self.cx(), signature, expiry.ms());
             self.reaper.expect(expiry);
         }
+        let mut expired = Vec::new();
         for Noted { ticket, written, old_expiry, .. } in noted {
-            if old_expiry.is_some_and(|expiry| self.clock.is_past(expiry)) {
-                self.expired_hook.tell(written.key);
-            }
             self.order.tell(self.disposal(), ticket, written);
+            if self.before(old_expiry) == Before::Expired {
+                expired.push(written.key);
+            }
         }
         for (signature, segment) in finished.crowded {
             // The items are in; a split that finds no space now will be tried again by a later put.
             let _ = self.index.split(self.cx(), signature, segment);
         }
         let _ = self.medium.acknowledge(finished.durable?)?;
-        Ok(())
+        Ok(expired)
     }
 
     /// The batch's items, of one snapshot epoch, and what live snapshots see of its keys kept: a snapshot has all of the batch
@@ -210,9 +215,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// Waits until each queue that the batch needs has room for all of it.
     fn make_queue_room(&self, prepared: &[Prepared<'_, D>]) -> Result<(), Error> {
         for one in prepared {
-            let partition = self.index.partition(one.signature);
+            let (partition, mut backoff) = (self.index.partition(one.signature), Backoff::long());
             while !self.order.has_room(partition, prepared.len()) {
-                O::make_room(self, partition)?;
+                O::make_room(self, partition, &mut backoff)?;
             }
         }
         Ok(())

@@ -14,7 +14,7 @@
 
 use std::borrow::Cow;
 
-use pmem::{Dram, Medium};
+use pmem::{Backoff, Dram, Medium};
 
 use super::HiKv;
 use super::item::{Item, NewItem};
@@ -31,7 +31,7 @@ pub(super) enum Change<'v> {
 
 /// What came of an attempt.
 enum Attempt {
-    Done { changed: bool },
+    Done { changed: bool, expired: bool },
     Overtaken,
     QueueFull,
 }
@@ -54,12 +54,17 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         key: &[u8],
         decide: &mut dyn FnMut(Option<Item<'a>>) -> Change<'v>,
     ) -> Result<bool, Error> {
-        let signature = self.hasher.signature(key);
+        let (signature, mut backoff) = (self.hasher.signature(key), Backoff::long());
         loop {
             match self.with_room(|| self.try_change(signature, key, decide))? {
-                Attempt::Done { changed } => return Ok(changed),
+                Attempt::Done { changed, expired } => {
+                    if expired {
+                        self.expired_hook.tell(key);
+                    }
+                    return Ok(changed);
+                }
                 Attempt::Overtaken => {}
-                Attempt::QueueFull => O::make_room(self, self.index.partition(signature))?,
+                Attempt::QueueFull => O::make_room(self, self.index.partition(signature), &mut backoff)?,
             }
         }
     }
@@ -78,7 +83,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             None => None,
         };
         let new = match decide(item) {
-            Change::Keep => return Ok(Attempt::Done { changed: false }),
+            Change::Keep => return Ok(Attempt::Done { changed: false, expired: false }),
             Change::Delete => None,
             Change::Put { value, expiry } => {
                 self.check_put(key, value.len() as u64)?;
@@ -88,7 +93,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         let changed = item.is_some() || new.is_some();
         Ok(match self.publish(target, new)? {
             Outcome::Settled(Before::Unexpected) => Attempt::Overtaken,
-            Outcome::Settled(_) => Attempt::Done { changed },
+            Outcome::Settled(before) => Attempt::Done { changed, expired: before == Before::Expired },
             Outcome::QueueFull(_) => Attempt::QueueFull,
         })
     }

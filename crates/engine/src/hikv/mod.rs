@@ -22,6 +22,7 @@ mod compact;
 mod conditional;
 mod expired;
 mod expiry;
+mod garbage;
 pub mod image;
 mod item;
 pub mod layout;
@@ -51,6 +52,7 @@ use crate::{Clock, EngineStats, Hasher};
 use background::Background;
 use compact::Compaction;
 use expired::ExpiredHook;
+use garbage::HeldUp;
 use image::CleanImage;
 use order::{HashOnly, Order};
 use reaper::Reaper;
@@ -65,6 +67,7 @@ pub struct HiKv<M, D: Dram, O = HashOnly> {
     index: PartitionedHash,
     hasher: Hasher,
     limbo: Limbo<Garbage>,
+    garbage: HeldUp,
     cleared: Limbo<Cleared>,
     background: Mutex<Background>,
     /// Every entry is counted, and free space is known unless the store is damaged or read-only.
@@ -107,6 +110,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             dram_bytes: space.dram_bytes + self.index.dram_bytes() + snapshots.dram_bytes,
             swept: self.swept.load(Ordering::Acquire),
             garbage_count: self.limbo.len(),
+            garbage_bytes: self.limbo.bytes(),
+            held_up_count: self.garbage.count(),
             segment_count: self.index.segment_count(),
             split_count: splits.split_count,
             split_load: split_load(splits),

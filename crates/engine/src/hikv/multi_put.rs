@@ -6,7 +6,7 @@
 //! | 2 they are ordered, together | free space |
 //! | 3 each key: bucket, ticket, entry with FRESH | some keys' new items, others' old ones; nobody has acted on the new ones |
 //! | 4 one commit, waited for | all new items |
-//! | 5 marks off (unless the caller is going to wait itself), tickets filled | |
+//! | 5 marks off (unless the caller is going to wait itself), tickets filled; then, unpinned, whoever wants to know of keys that had expired is told | |
 //!
 //! So a group costs two fences, not two a key. It is not one step: for that there are batches.
 
@@ -16,7 +16,7 @@ use pmem::{Canary, Dram, Level, Medium, Waited};
 use super::HiKv;
 use super::item::NewItem;
 use super::order::Order;
-use super::publish::{Committed, Entered, Pending, Prepared, Target};
+use super::publish::{Before, Committed, Entered, Pending, Prepared, Target};
 use super::read::GROUP_COUNT;
 use crate::{Engine, Error, Expiry};
 
@@ -32,14 +32,16 @@ type Group<T> = ArrayVec<T, GROUP_COUNT>;
 impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// Puts at most [`GROUP_COUNT`] items.
     pub(super) fn put_group(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
-        let waiting = {
+        let mut expired = Group::new();
+        let published = {
             let _pin = epoch::pin();
             let Ok(prepared) = self.prepare_group(items) else {
                 return self.put_each(items);
             };
-            self.publish_group(prepared)?
+            self.publish_group(prepared, &mut expired)
         };
-        waiting.into_iter().try_for_each(|Keyed { signature, key, new }| {
+        expired.into_iter().for_each(|key| self.expired_hook.tell(key));
+        published?.into_iter().try_for_each(|Keyed { signature, key, new }| {
             self.publish_waiting(epoch::pin(), Target::any(signature, key), Some(new)).map(drop)
         })
     }
@@ -69,8 +71,13 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         Ok(prepared)
     }
 
-    /// Steps 3 to 5. Those that found a full queue come back. Where one fails, those before it are put.
-    fn publish_group<'a>(&'a self, prepared: Group<Keyed<'a, D>>) -> Result<Group<Keyed<'a, D>>, Error> {
+    /// Steps 3 to 5. Those that found a full queue come back. Where one fails, those before it are put. Keys that had expired
+    /// go to `expired`.
+    fn publish_group<'a>(
+        &'a self,
+        prepared: Group<Keyed<'a, D>>,
+        expired: &mut Group<&'a [u8]>,
+    ) -> Result<Group<Keyed<'a, D>>, Error> {
         let (mut pending, mut waiting, mut failure) = (Group::new(), Group::new(), None);
         for prepared in prepared {
             // One key's items are published in their order.
@@ -84,24 +91,29 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
                 }
             }
         }
-        self.settle_group(pending)?;
+        self.settle_group(pending, expired)?;
         failure.map_or(Ok(waiting), Err)
     }
 
-    /// Steps 4 and 5.
-    fn settle_group<'a>(&'a self, pending: Group<Pending<'a, O::Ticket<'a>>>) -> Result<(), Error> {
+    /// Steps 4 and 5. Where 4 fails the items are published all the same, and the order follows.
+    fn settle_group<'a>(
+        &'a self,
+        pending: Group<Pending<'a, O::Ticket<'a>>>,
+        expired: &mut Group<&'a [u8]>,
+    ) -> Result<(), Error> {
         let commit = || self.medium.acknowledge(self.medium.commit(Level::Strongest));
         let is_early = self.medium.breaks(Canary::SettledBeforeCommit);
-        let waited = if is_early { Waited::Durable } else { commit()? };
+        let waited = if is_early { Ok(Waited::Durable) } else { commit() };
         for pending in pending {
+            if self.before(pending.old_expiry) == Before::Expired {
+                expired.push(pending.written.key);
+            }
             match waited {
-                Waited::Durable => self.settle(pending)?,
-                Waited::Deferred => self.tell(pending.ticket, pending.written),
+                Ok(Waited::Durable) => self.settle(pending)?,
+                _ => self.tell(pending.ticket, pending.written),
             }
         }
-        if is_early {
-            let _ = commit()?;
-        }
+        let _ = if is_early { commit() } else { waited }?;
         Ok(())
     }
 

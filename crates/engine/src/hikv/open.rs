@@ -11,10 +11,12 @@ use super::HiKv;
 use super::background::Background;
 use super::compact::Compaction;
 use super::expired::ExpiredHook;
+use super::garbage::{GARBAGE_BYTES_MAX, HeldUp};
 use super::image::CleanImage;
 use super::order::{HashOnly, Ordered};
 use super::reaper::Reaper;
 use super::snapshots::Snapshots;
+use crate::relax::relax_by_threads;
 use crate::{Clock, Hasher, OpenError};
 use heap::Parameters;
 
@@ -54,12 +56,14 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
 
     fn assemble(medium: M, heap: Heap<D>, index: PartitionedHash, image: CleanImage, epoch: u32) -> HiKv<M, D> {
         let swept = heap.is_swept();
+        relax_by_threads();
         HiKv {
             hasher: Hasher::new(heap.superblock().hash_seed),
             medium,
             heap,
             index,
-            limbo: Limbo::default(),
+            limbo: Limbo::bounded(GARBAGE_BYTES_MAX),
+            garbage: HeldUp::default(),
             cleared: Limbo::default(),
             background: Mutex::new(Background::default()),
             swept: swept.into(),
@@ -83,6 +87,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             index,
             hasher,
             limbo,
+            garbage,
             cleared,
             background,
             swept,
@@ -101,6 +106,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             index,
             hasher,
             limbo,
+            garbage,
             cleared,
             background,
             swept,

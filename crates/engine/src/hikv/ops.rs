@@ -2,18 +2,17 @@
 
 use std::io::Read;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use index::partitioned_hash::Cursor;
-use pmem::{Dram, Medium};
+use pmem::{Backoff, Dram, Medium};
 
 use super::HiKv;
 use super::item::{Item, NewItem, Streamed};
 use super::order::Order;
 use super::publish::{Before, Prepared, Target};
 use super::read::{GROUP_COUNT, whole};
-use super::write::check_key;
+use super::write::{READER_WAITS_MAX, check_key};
 use crate::{
     BatchOp, Check, Clock, Compacted, CompactionProgress, Damage, Decide, Engine, EngineStats, Error, Expiry,
     OnExpired, OrderedEngine, Progress, SnapshotEngine, Version, Wanted,
@@ -44,16 +43,19 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         self.check_put(key, value.len() as u64)?;
+        self.bound_garbage();
         self.with_room(|| self.try_put(&NewItem { key, value, expiry: Expiry::NEVER }))
     }
 
     fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
         self.check_put(key, value.len() as u64)?;
+        self.bound_garbage();
         self.with_room(|| self.try_put(&NewItem { key, value, expiry }))
     }
 
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
         items.iter().try_for_each(|(key, value)| self.check_put(key, value.len() as u64))?;
+        self.bound_garbage();
         items.chunks(GROUP_COUNT).try_for_each(|group| self.put_group(group))
     }
 
@@ -62,11 +64,13 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
             return Ok(());
         }
         self.check_batch(ops)?;
+        self.bound_garbage();
         self.apply_batch(ops)
     }
 
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
         self.check_put(key, len_bytes)?;
+        self.bound_garbage();
         // The source may be slow: nobody is kept from freeing memory meanwhile.
         let stamp = self.stamp();
         let item = Streamed::start(key, expiry, len_bytes, stamp, source)?;
@@ -81,6 +85,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
         check_key(key)?;
         self.check_writable()?;
+        self.bound_garbage();
         let target = Target::any(self.hasher.signature(key), key);
         Ok(self.publish_waiting(epoch::pin(), target, None)? == Before::Present)
     }
@@ -88,12 +93,14 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         check_key(key)?;
         self.check_writable()?;
+        self.bound_garbage();
         self.update_by(key, decide)
     }
 
     fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
         check_key(key)?;
         self.check_writable()?;
+        self.bound_garbage();
         self.expire_at(key, expiry)
     }
 
@@ -120,11 +127,16 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         self.order.resume();
         drop(no_snapshot);
         let cleared = cleared?;
-        self.cleared.retire(cleared, |cleared| cleared.free(self.cx()));
-        // A caller that is pinned itself (it reads a value) leaves the freeing to the background.
-        while !epoch::is_pinned() && !self.cleared.is_empty() {
+        self.cleared.retire(cleared, 0, |cleared| cleared.free(self.cx()));
+        // A caller that is pinned itself (it reads a value) leaves the freeing to the background, and so does one who waits for
+        // a reader that takes its time.
+        let mut backoff = Backoff::long();
+        for _ in 0..READER_WAITS_MAX {
+            if epoch::is_pinned() || self.cleared.is_empty() {
+                break;
+            }
             self.collect();
-            thread::yield_now();
+            backoff.relax();
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use epoch::Pin;
 use heap::Reservation;
 use index::Position;
 use index::partitioned_hash::Published;
-use pmem::{Canary, Dram, Medium};
+use pmem::{Backoff, Canary, Dram, Medium};
 
 use super::HiKv;
 use super::order::{Order, Written};
@@ -82,8 +82,11 @@ pub(super) enum Entered<'k, 'r, T, D: Dram> {
 /// What a write found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Before {
-    /// The key was not there, or had expired. The write is done.
+    /// The key was not there. The write is done.
     Absent,
+    /// The key's item had expired. The write is done, and whoever wants to know of it is to be told, once the caller holds
+    /// neither lock nor pin.
+    Expired,
     /// The key was there. The write is done.
     Present,
     /// Not what was expected: nothing has changed, and the new item's room is free again.
@@ -193,14 +196,11 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         Ok(())
     }
 
-    /// Steps 5 and 6.
+    /// Steps 5 and 6. Where 5 fails the change is published all the same, and the order follows.
     #[inline(always)]
     pub(super) fn settle<'a>(&'a self, pending: Pending<'_, O::Ticket<'a>>) -> Result<(), Error> {
-        let Pending { written, old_expiry, published, ticket } = pending;
-        published.settle(&self.medium)?;
-        if old_expiry.is_some_and(|expiry| self.clock.is_past(expiry)) {
-            self.expired_hook.tell(written.key);
-        }
+        let Pending { written, published, ticket, .. } = pending;
+        let settled = published.settle(&self.medium);
         if self.medium.breaks(Canary::PlainZeroDelete)
             && let Written { old: Some(old), new: None, .. } = written
         {
@@ -208,7 +208,17 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             return Ok(());
         }
         self.tell(ticket, written);
-        Ok(())
+        Ok(settled?)
+    }
+
+    /// What an item of this expiry was to the write that took it away just now.
+    #[inline(always)]
+    pub(super) fn before(&self, old_expiry: Option<Expiry>) -> Before {
+        match old_expiry {
+            None => Before::Absent,
+            Some(expiry) if self.clock.is_past(expiry) => Before::Expired,
+            Some(_) => Before::Present,
+        }
     }
 
     /// Step 6.
@@ -230,8 +240,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             Entered::Unexpected => return Ok(Outcome::Settled(Before::Unexpected)),
             Entered::QueueFull(new) => return Ok(Outcome::QueueFull(new)),
         };
-        let was_there = pending.old_expiry.is_some_and(|expiry| !self.clock.is_past(expiry));
-        let before = if was_there { Before::Present } else { Before::Absent };
+        let before = self.before(pending.old_expiry);
         let crowded = pending.published.crowded;
         self.settle(pending)?;
         if let Some(segment) = crowded {
@@ -242,6 +251,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     /// Steps 3 to 6, also where queues are full: whoever waits is not pinned. So `target` expects nothing that a pin keeps.
+    /// Whoever wants to know of a key that had expired has been told.
     #[inline]
     pub(super) fn publish_waiting<'a>(
         &'a self,
@@ -249,14 +259,20 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         target: Target<'_>,
         mut new: Option<Prepared<'a, D>>,
     ) -> Result<Before, Error> {
-        let mut pin = Some(pin);
+        let (mut pin, mut backoff) = (Some(pin), Backoff::long());
         loop {
             match self.publish(target, new)? {
-                Outcome::Settled(before) => return Ok(before),
+                Outcome::Settled(before) => {
+                    drop(pin);
+                    if before == Before::Expired {
+                        self.expired_hook.tell(target.key);
+                    }
+                    return Ok(before);
+                }
                 Outcome::QueueFull(waiting) => new = waiting,
             }
             drop(pin.take());
-            O::make_room(self, self.index.partition(target.signature))?;
+            O::make_room(self, self.index.partition(target.signature), &mut backoff)?;
             pin = Some(epoch::pin());
         }
     }

@@ -109,8 +109,12 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         }
     }
 
-    /// Goes on with the round, or begins one if it is due.
-    pub(super) fn reap_step(&self, running: &mut Option<Round>) -> Result<Progress, Error> {
+    /// Goes on with the round, or begins one if it is due. What was reaped goes to `reaped`, if somebody wants to be told.
+    pub(super) fn reap_step(
+        &self,
+        running: &mut Option<Round>,
+        reaped: &mut Vec<Box<[u8]>>,
+    ) -> Result<Progress, Error> {
         self.reaper.is_wanted.store(false, Ordering::Release);
         if running.is_none() && self.round_due_ms() > self.clock.now_ms() {
             return Ok(Progress::Idle);
@@ -119,7 +123,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         let _pin = epoch::pin();
         let mut expired = Vec::new();
         round.cursor = self.find_expired(round.cursor, &mut expired)?;
-        self.delete_expired(&expired)?;
+        self.delete_expired(&expired, reaped)?;
         if !round.cursor.is_done() {
             return Ok(Progress::More);
         }
@@ -165,7 +169,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     /// Deletes what was found, as far as it is still what was found. The caller has been pinned since.
-    pub(super) fn delete_expired(&self, expired: &[Expired]) -> Result<(), Error> {
+    pub(super) fn delete_expired(&self, expired: &[Expired], reaped: &mut Vec<Box<[u8]>>) -> Result<(), Error> {
+        let is_told = self.expired_hook.is_set();
         if !expired.is_empty() {
             self.check_writable()?;
         }
@@ -180,7 +185,12 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             };
             match self.publish(target, None) {
                 Ok(Outcome::Settled(Before::Unexpected)) => {}
-                Ok(Outcome::Settled(_)) => _ = self.reaper.reaped_count.fetch_add(1, Ordering::Relaxed),
+                Ok(Outcome::Settled(before)) => {
+                    self.reaper.reaped_count.fetch_add(1, Ordering::Relaxed);
+                    if is_told && before == Before::Expired {
+                        reaped.push(item.key.into());
+                    }
+                }
                 // Later, then: nobody else knows of the item.
                 Ok(Outcome::QueueFull(_)) => self.index.lower_due_of(self.cx(), signature, item.expiry.ms()),
                 Err(error) => {

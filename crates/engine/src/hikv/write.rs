@@ -1,10 +1,8 @@
 //! Writing one key: its item, then its entry (`publish`).
 
-use std::thread;
-
 use heap::{Place, Reservation};
 use index::Position;
-use pmem::{Canary, Dram, Medium, MediumError};
+use pmem::{Backoff, Canary, Dram, Medium, MediumError};
 
 use super::HiKv;
 use super::item::NewItem;
@@ -12,9 +10,9 @@ use super::order::Order;
 use super::publish::{Prepared, Target};
 use crate::{Error, Limits, Progress};
 
-/// How often a writer on a full store yields to readers who keep retired items: some milliseconds, many times what a
-/// read takes.
-const READER_WAITS_MAX: usize = 1000;
+/// How often a writer on a full store, or who has deleted every key, lets readers run who keep retired items: some tens of
+/// milliseconds, many times what a read takes.
+pub(super) const READER_WAITS_MAX: usize = 100;
 
 impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     pub(super) fn check_put(&self, key: &[u8], value_bytes: u64) -> Result<(), Error> {
@@ -76,12 +74,13 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         self.finish_sweep()?;
         // Changes that wait in queues keep what they replaced.
         while !epoch::is_pinned() && O::step(self)? == Progress::More {}
+        let mut backoff = Backoff::long();
         for _ in 0..READER_WAITS_MAX {
             self.collect();
             if self.limbo.is_empty() || epoch::is_pinned() {
                 break;
             }
-            thread::yield_now();
+            backoff.relax();
         }
         Ok(())
     }

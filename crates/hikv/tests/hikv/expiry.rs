@@ -2,10 +2,11 @@
 
 use std::io::Read;
 use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use hikv::{Clock, Options, Store, Ttl};
+use hikv::{Clock, OpenError, Options, Store, Ttl};
 use tempfile::TempDir;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -110,4 +111,43 @@ fn a_sleeping_worker_wakes_for_what_expires() {
         thread::yield_now();
     }
     assert_eq!((store.len().unwrap(), store.stats().reaped_count), (2, 1));
+}
+
+/// In the background, which then closes the store: when it has done all that it was at, and not before.
+#[test]
+fn the_last_handle_may_go_in_a_callback() {
+    const COUNT: u64 = 100;
+    let (dir, clock) = (tempfile::tempdir().unwrap(), Clock::manual(1_000_000));
+    // All keys in one segment: they are reaped in one step.
+    let store = Options::new().clock(clock.clone()).partition_count(1).open(dir.path()).unwrap();
+    store.put("stays", "value").unwrap();
+    (0..COUNT).for_each(|i| store.put_with_ttl(i.to_be_bytes(), "goes", SECOND).unwrap());
+    let handle = Mutex::new(Some(store.clone()));
+    let (was_told, told) = mpsc::channel();
+    let (go, may_go) = mpsc::channel::<()>();
+    let may_go = Mutex::new(may_go);
+    let callback = move |_: &[u8]| {
+        // Whether somebody lets it go or is gone, it goes.
+        let _ = may_go.lock().unwrap().recv();
+        drop(handle.lock().unwrap().take());
+        was_told.send(()).unwrap();
+    };
+    store.on_expired(Some(Arc::new(callback))).unwrap();
+    clock.advance(SECOND);
+    // The background is told to look.
+    store.put_with_ttl("wakes it", "value", 60 * SECOND).unwrap();
+    drop(store);
+    go.send(()).unwrap();
+    told.recv().unwrap();
+    let early = Options::new().clock(clock.clone()).open(dir.path());
+    assert!(matches!(early, Err(OpenError::Locked { .. })), "the store is open while another handle works on it");
+    drop(go);
+    let store = loop {
+        match Options::new().clock(clock.clone()).open(dir.path()) {
+            Err(OpenError::Locked { .. }) => thread::yield_now(),
+            opened => break opened.unwrap(),
+        }
+    };
+    assert_eq!(told.iter().count() as u64, COUNT - 1);
+    assert_eq!((store.verify(|_| {}).unwrap().damage, store.len().unwrap()), (vec![], 2));
 }

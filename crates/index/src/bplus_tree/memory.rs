@@ -91,6 +91,6 @@ impl<D: Dram> Memory<D> {
     }
 
     fn retire_piece(&self, piece: Piece) {
-        self.limbo.retire(piece, |free| self.arena.take_back(free));
+        self.limbo.retire(piece, 0, |free| self.arena.take_back(free));
     }
 }

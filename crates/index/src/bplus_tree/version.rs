@@ -17,16 +17,13 @@
 //! version came from an unlock sees everything stored before that unlock (release, acquire). A model checker runs these
 //! steps below, and catches each twin that lacks a fence.
 
-use std::hint;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
-use std::thread;
+
+use pmem::Backoff;
 
 const LOCKED: u64 = 1;
 const OBSOLETE: u64 = 2;
 const COUNT_ONE: u64 = 4;
-
-/// How often a reader looks at a locked version before it lets somebody else run: a change holds its lock for less.
-const SPIN_COUNT: u32 = 100;
 
 /// The word, or what a model checker puts in its place.
 pub(super) trait Word {
@@ -115,15 +112,14 @@ impl Version {
 
     #[cold]
     fn read_patiently(&self) -> Option<Seen> {
-        for spun in 1.. {
+        let mut backoff = Backoff::short();
+        loop {
             match self.0.load(Ordering::Acquire) {
                 word if word & OBSOLETE != 0 => return None,
                 word if word & LOCKED == 0 => return Some(Seen(word)),
-                _ if spun % SPIN_COUNT == 0 => thread::yield_now(),
-                _ => hint::spin_loop(),
+                _ => backoff.relax(),
             }
         }
-        None
     }
 
     /// A fresh version for a node that is not linked yet.

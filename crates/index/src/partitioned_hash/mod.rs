@@ -83,7 +83,11 @@ impl<M: Medium, D: Dram> Context<'_, M, D> {
     /// Retires `garbage`, which was unlinked before, and frees what no reader can reach any more.
     #[inline]
     pub fn retire(&self, garbage: Garbage) {
-        self.limbo.retire(garbage, |free| self.free(free));
+        let bytes = match &garbage {
+            Garbage::Place(place) => self.heap.place_bytes(*place),
+            Garbage::Table(_) => 0,
+        };
+        self.limbo.retire(garbage, bytes, |free| self.free(free));
     }
 
     /// Frees everything that no reader can reach any more; true if there was any.

@@ -148,6 +148,13 @@ impl Reading {
         out.gauge("segments", "Segments of the hash index", stats.segment_count)?;
         out.counter("segment_splits", "Segments split since open", stats.split_count)?;
         out.gauge("garbage_items", "Replaced items that wait for readers to move on", stats.garbage_count)?;
+        out.bytes("garbage", "What those and replaced parts of the index occupy of the region", stats.garbage_bytes)?;
+        out.counter("held_up_writes", "Writes held up since open, as garbage was at its bound", stats.held_up_count)?;
+        out.seconds(
+            "oldest_pin",
+            "How long some reader or callback has kept garbage",
+            stats.oldest_pin_ms as f64 / 1e3,
+        )?;
         out.counter("expired_keys", "Keys reaped since open", stats.reaped_count)
     }
 

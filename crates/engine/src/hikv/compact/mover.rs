@@ -3,7 +3,7 @@
 use heap::{HeapError, PlaceKind, Reservation};
 use index::Position;
 use index::partitioned_hash::Cursor;
-use pmem::{Canary, Dram, Medium, MediumError};
+use pmem::{Backoff, Canary, Dram, Medium, MediumError};
 
 use super::pass::Pass;
 use crate::Error;
@@ -44,6 +44,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     fn move_away(&self, pass: &mut Pass, signature: u64, item: Position) -> Result<(), Error> {
+        let mut backoff = Backoff::long();
         loop {
             match self.try_move(pass, signature, item) {
                 Ok(Moved::Done { item_bytes }) => {
@@ -55,7 +56,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
                 Ok(Moved::Damaged) | Err(Error::Corrupt { .. }) => pass.report.damaged.push(item.offset().0),
                 Ok(Moved::NoRoom) => pass.report.left_items += 1,
                 Ok(Moved::QueueFull) => {
-                    O::make_room(self, self.index.partition(signature))?;
+                    O::make_room(self, self.index.partition(signature), &mut backoff)?;
                     continue;
                 }
                 Err(error) => return Err(error),

@@ -1,11 +1,10 @@
 //! Closing with an image.
 
 use std::sync::atomic::Ordering;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use heap::{HeapError, Reservation};
-use pmem::{Checksum, Dram, Medium, MediumError, Offset};
+use pmem::{Backoff, Checksum, Dram, Medium, MediumError, Offset};
 
 use super::layout::{HEADER_BYTES, Header};
 use super::{Keys, Known};
@@ -45,13 +44,13 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         if !self.heap.is_swept() || !O::settle(self)? {
             return Ok(false);
         }
-        let start = Instant::now();
+        let (start, mut backoff) = (Instant::now(), Backoff::long());
         while !(self.limbo.is_empty() && self.cleared.is_empty()) {
             if start.elapsed() > READER_WAIT_MAX {
                 return Ok(false);
             }
             self.collect();
-            thread::yield_now();
+            backoff.relax();
         }
         Ok(true)
     }

@@ -22,14 +22,14 @@
 //! then, nothing was changed before, and every change from then on is in the queues. Its positions are copied at once, and
 //! keys that are not in their order are collected after all.
 
+mod ending;
+
 use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::thread;
 
 use epoch::Grace;
 use index::bplus_tree::{BPlusTree, Loader, Part};
-use pmem::{Dram, Medium};
+use pmem::{Backoff, Dram, Medium};
 
 use super::collect::{Collected, Entries, Plan};
 use super::merge;
@@ -45,6 +45,8 @@ pub(super) struct Build<D: Dram> {
     stage: Stage<D>,
     /// Counts builds: what a thread brings to one that was abandoned is not wanted.
     number: u64,
+    /// Steps, one after the other, that found nothing to do but to wait.
+    wait_count: u32,
     /// Why the last order fell, until somebody is told.
     failure: Option<Error>,
 }
@@ -94,7 +96,7 @@ enum Task<D: Dram> {
 
 impl<D: Dram> Default for Build<D> {
     fn default() -> Build<D> {
-        Build { stage: Stage::Idle, number: 0, failure: None }
+        Build { stage: Stage::Idle, number: 0, wait_count: 0, failure: None }
     }
 }
 
@@ -102,6 +104,13 @@ impl<D: Dram> Build<D> {
     /// True while the tree is being built.
     pub(super) fn is_asked_for(&self) -> bool {
         !matches!(self.stage, Stage::Idle | Stage::Suspended(_, false))
+    }
+
+    /// How many steps before this one could only wait.
+    fn count_wait(&mut self, task: &Task<D>) -> u32 {
+        let waits = matches!(task, Task::Wait | Task::Drain);
+        let count = if waits { self.wait_count.saturating_add(1) } else { 0 };
+        mem::replace(&mut self.wait_count, count)
     }
 
     fn abandon(&mut self, stage: Stage<D>) {
@@ -119,6 +128,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
         }
         if matches!(build.stage, Stage::Idle) && self.phase() == Phase::Off {
             build.abandon(Stage::Settling(Grace::start()));
+            self.progress.begin(0, 0);
             self.ask(Wanted::All);
         }
         Ok(())
@@ -126,23 +136,24 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
 
     /// Does a piece of the build.
     pub(super) fn build_step<M: Medium>(&self, engine: &HiKv<M, D, Self>) -> Result<Progress, Error> {
-        let (number, task) = {
+        let (number, wait_count, task) = {
             let mut build = self.build.lock();
             match self.next_task(engine, &mut build) {
-                Ok(Some(task)) => (build.number, task),
+                Ok(Some(task)) => (build.number, build.count_wait(&task), task),
                 Ok(None) if build.is_asked_for() => return Ok(Progress::More),
                 Ok(None) => return Ok(Progress::Idle),
                 Err(error) => {
+                    let number = build.number;
                     drop(build);
-                    self.abort_build(engine.disposal(), error);
+                    self.abort_build(engine.disposal(), number, error);
                     return Ok(Progress::Idle);
                 }
             }
         };
-        match self.run(engine, number, task) {
+        match self.run(engine, number, wait_count, task) {
             Ok(()) => Ok(Progress::More),
             Err(error) => {
-                self.abort_build(engine.disposal(), error);
+                self.abort_build(engine.disposal(), number, error);
                 Ok(Progress::Idle)
             }
         }
@@ -169,14 +180,13 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
 
     /// What comes after listening.
     fn start<M: Medium>(&self, engine: &HiKv<M, D, Self>) -> Result<Stage<D>, Error> {
-        self.built_count.store(0, Ordering::Relaxed);
         let sorted = engine.image.sorted(&engine.medium);
         if let Some((plan, parts)) = sorted.and_then(|sorted| sorted::divide(&engine.medium, &sorted).ok()) {
-            self.build_total.store(plan.estimated_count, Ordering::Relaxed);
+            self.progress.begin(plan.estimated_count, 1);
             return Ok(Stage::Loading(Loading::new(self, Arc::new(plan), parts, true)));
         }
         let plan = Arc::new(Plan::sample(engine)?);
-        self.build_total.store(2 * plan.estimated_count, Ordering::Relaxed);
+        self.progress.begin(plan.estimated_count, 2);
         let parts = (0..plan.part_count()).map(|_| Vec::new()).collect();
         Ok(Stage::Collecting(Collecting { plan, next_partition: 0, done_count: 0, parts }))
     }
@@ -199,23 +209,29 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
         None
     }
 
-    fn run<M: Medium>(&self, engine: &HiKv<M, D, Self>, number: u64, task: Task<D>) -> Result<(), Error> {
+    fn run<M: Medium>(
+        &self,
+        engine: &HiKv<M, D, Self>,
+        number: u64,
+        wait_count: u32,
+        task: Task<D>,
+    ) -> Result<(), Error> {
         match task {
-            Task::Wait => thread::yield_now(),
+            Task::Wait => Backoff::after(wait_count).relax(),
             Task::Drain => {
                 if self.drain_all(engine.disposal())? == 0 {
-                    thread::yield_now();
+                    Backoff::after(wait_count).relax();
                 }
             }
             Task::Collect(plan, partition) => {
-                let parts = plan.collect(engine, partition, &self.built_count)?;
+                let parts = plan.collect(engine, partition, self.progress.done())?;
                 self.collected(engine, number, parts);
             }
             Task::Load(plan, loader, part, entries) => {
                 let _pin = epoch::pin();
                 // An abandoned build's items may have been retired before the pin.
                 if self.build.lock().number == number {
-                    let loaded = plan.load(&engine.medium, &loader, part, entries, &self.built_count);
+                    let loaded = plan.load(&engine.medium, &loader, part, entries, self.progress.done());
                     drop(loader);
                     match loaded {
                         Ok(loaded) => self.loaded(number, part, loaded)?,
@@ -240,7 +256,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
         if collecting.done_count == engine.index.partition_count() {
             let (plan, parts) = (Arc::clone(&collecting.plan), std::mem::take(&mut collecting.parts));
             let count: usize = parts.iter().map(Vec::len).sum();
-            self.build_total.store(2 * count as u64, Ordering::Relaxed);
+            self.progress.collected(count as u64);
             let parts = parts.into_iter().map(Entries::Collected).collect();
             build.stage = Stage::Loading(Loading::new(self, plan, parts, false));
         }
@@ -293,46 +309,6 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
             self.set_phase(Phase::Ready);
         }
         Ok(())
-    }
-
-    /// Gives up order and build, for `failure`.
-    pub(super) fn abort_build<M: Medium>(&self, disposal: Disposal<'_, M, D>, failure: Error) {
-        let mut build = self.build.lock();
-        if !matches!(build.stage, Stage::Suspended(..)) {
-            build.abandon(Stage::Idle);
-        }
-        build.failure = Some(failure);
-        self.fall(disposal);
-    }
-
-    /// Leaves an unfinished build. Nobody works at it.
-    pub(super) fn give_up_build<M: Medium>(&self, disposal: Disposal<'_, M, D>) {
-        let mut build = self.build.lock();
-        if build.is_asked_for() {
-            build.abandon(Stage::Idle);
-            self.fall(disposal);
-        }
-    }
-
-    pub(super) fn suspend_build<M: Medium>(&self, disposal: Disposal<'_, M, D>) {
-        let mut build = self.build.lock();
-        let (others, resumes) = match build.stage {
-            Stage::Suspended(count, resumes) => (count, resumes),
-            _ => (0, build.is_asked_for() || self.phase() == Phase::Ready),
-        };
-        build.abandon(Stage::Suspended(others + 1, resumes));
-        self.fall(disposal);
-    }
-
-    pub(super) fn resume_build(&self) {
-        let mut build = self.build.lock();
-        build.stage = match build.stage {
-            Stage::Suspended(1, true) => Stage::Settling(Grace::start()),
-            Stage::Suspended(1, false) => Stage::Idle,
-            Stage::Suspended(count, resumes) => Stage::Suspended(count - 1, resumes),
-            _ => unreachable!("only a suspended build is resumed"),
-        };
-        self.ask(Wanted::All);
     }
 }
 

@@ -10,7 +10,7 @@ use pmem::{Dram, Medium};
 
 use super::ordered::{Items, Ordered};
 use crate::hikv::HiKv;
-use crate::{Damage, Early, Engine, Error, OrderedEngine, ScanCursor};
+use crate::{Damage, Early, Error, OrderedEngine, ScanCursor};
 
 impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
     /// Checks the tree while its lock keeps drainers away; how many keys were compared.
@@ -53,12 +53,12 @@ impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
         }
     }
 
-    /// True if the hash index finds this very item by its key. The caller is pinned.
+    /// True if the hash index finds this very item by its key, whether it has expired or not: both have it until it is reaped.
+    /// The caller is pinned.
     fn is_hashed_at(&self, position: Position) -> Result<bool, Error> {
         let key = self.scanned(position)?.key;
-        let mut is_same = false;
-        self.get(key, &mut |version, _| is_same = version.item == position.item().word())?;
-        Ok(is_same)
+        let found = self.find(self.hasher.signature(key), key)?;
+        Ok(found.is_some_and(|(found, _)| found.item() == position.item()))
     }
 }
 
@@ -73,8 +73,10 @@ mod tests {
     use pmem_sim::{Model, Sim};
 
     use super::*;
-    use crate::HostDram;
+    use std::time::Duration;
+
     use crate::hikv::Parameters;
+    use crate::{Clock, Engine, HostDram};
 
     const REGION_BYTES: u64 = 16 << 20;
     const KEY_COUNT: u32 = 1_000;
@@ -116,6 +118,17 @@ mod tests {
         (0..KEY_COUNT).step_by(3).for_each(|number| assert!(store.delete(&number.to_be_bytes()).unwrap()));
         let count = store.check_order(&mut |damage| panic!("{damage:?}")).unwrap();
         assert_eq!(count, store.len().unwrap());
+    }
+
+    #[test]
+    fn what_has_expired_and_is_not_reaped_yet_is_no_damage() {
+        let clock = Clock::manual(0);
+        let store = filled().by_clock(clock.clone());
+        store.put_until(b"expires", b"value", clock.after(Duration::from_secs(1))).unwrap();
+        clock.advance(Duration::from_secs(1));
+        assert!(!store.get(b"expires", &mut |_, _| ()).unwrap());
+        let count = store.check_order(&mut |damage| panic!("{damage:?}")).unwrap();
+        assert_eq!(count, u64::from(KEY_COUNT) + 1);
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
     /// the error; whoever asks for order again has it built anew.
     #[cold]
     fn fall_with<M: Medium>(&self, disposal: Disposal<'_, M, D>, group: &Group, error: Error) {
-        self.abort_build(disposal, error);
+        self.abort_tree(disposal, error);
         group.iter().for_each(|change| disposal.retire(change.old));
     }
 }

@@ -1,7 +1,7 @@
 //! A store without order.
 
 use index::Position;
-use pmem::{Dram, Medium};
+use pmem::{Backoff, Dram, Medium};
 
 use super::{Order, Written};
 use crate::hikv::HiKv;
@@ -29,7 +29,7 @@ impl<M: Medium, D: Dram> Order<M, D> for HashOnly {
         disposal.retire(written.old);
     }
 
-    fn make_room(_: &HiKv<M, D, HashOnly>, _: usize) -> Result<(), Error> {
+    fn make_room(_: &HiKv<M, D, HashOnly>, _: usize, _: &mut Backoff) -> Result<(), Error> {
         Ok(())
     }
 

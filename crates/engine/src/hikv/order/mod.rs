@@ -23,13 +23,14 @@ mod drain;
 mod hash_only;
 mod merge;
 mod ordered;
+mod progress;
 mod ring;
 mod scan;
 mod scan_at;
 mod sorted;
 
 use index::Position;
-use pmem::{Dram, Medium};
+use pmem::{Backoff, Dram, Medium};
 
 use super::HiKv;
 use super::snapshots::Disposal;
@@ -63,8 +64,8 @@ pub trait Order<M: Medium, D: Dram>: Sized + Send + Sync + 'static {
     /// Hands over what was written, and the old item, to be retired. The caller is pinned and holds no lock.
     fn tell(&self, disposal: Disposal<'_, M, D>, ticket: Self::Ticket<'_>, written: Written<'_>);
 
-    /// Makes room in the partition's full queue. The caller holds no lock, and is not pinned by itself.
-    fn make_room(engine: &HiKv<M, D, Self>, partition: usize) -> Result<(), Error>;
+    /// Makes room in the partition's full queue, or lets others run. The caller holds no lock, and is not pinned by itself.
+    fn make_room(engine: &HiKv<M, D, Self>, partition: usize, backoff: &mut Backoff) -> Result<(), Error>;
 
     /// Forgets the order, before every key is deleted. Scans wait.
     fn suspend(&self, disposal: Disposal<'_, M, D>);

@@ -13,17 +13,17 @@
 //! - While the phase is building no item that was in the index at its beginning, or came later, is retired: so positions
 //!   stay good from when the build collects them until it has merged the delta.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::thread;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use index::Position;
 use index::bplus_tree::{BPlusTree, Keys};
 use parking_lot::{Mutex, RwLock};
-use pmem::{Canary, Dram, Medium};
+use pmem::{Backoff, Canary, Dram, Medium};
 
 use super::build::Build;
 use super::change::Change;
 use super::delta::Delta;
+use super::progress::BuildProgress;
 use super::ring::{self, Ring};
 use super::{Order, Written};
 use crate::hikv::HiKv;
@@ -61,8 +61,7 @@ pub struct Ordered<D: Dram> {
     pub(super) tree: RwLock<Option<BPlusTree<D>>>,
     pub(super) delta: Delta,
     pub(super) build: Mutex<Build<D>>,
-    pub(super) built_count: AtomicU64,
-    pub(super) build_total: AtomicU64,
+    pub(super) progress: BuildProgress,
     /// Who should look.
     wanted: AtomicU8,
     pub(super) dram: D,
@@ -91,8 +90,7 @@ impl<D: Dram + Clone> Ordered<D> {
             tree: RwLock::new(None),
             delta: Delta::default(),
             build: Mutex::new(Build::default()),
-            built_count: AtomicU64::new(0),
-            build_total: AtomicU64::new(0),
+            progress: BuildProgress::default(),
             wanted: AtomicU8::new(Wanted::Nobody as u8),
             dram,
         }
@@ -172,12 +170,12 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
         }
     }
 
-    fn make_room(engine: &HiKv<M, D, Self>, partition: usize) -> Result<(), Error> {
+    fn make_room(engine: &HiKv<M, D, Self>, partition: usize, backoff: &mut Backoff) -> Result<(), Error> {
         let order = &engine.order;
         order.ask(Wanted::All);
         if order.drain(engine.disposal(), order.queue(partition))? == 0 && order.build_step(engine)? == Progress::Idle {
             // Somebody else drains, or the next ticket's writer is not done yet.
-            thread::yield_now();
+            backoff.relax();
         }
         Ok(())
     }
@@ -240,11 +238,11 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
             _ if self.build.lock().is_asked_for() => OrderState::Building,
             _ => OrderState::Off,
         };
-        let tree = self.tree.read();
+        let (tree, (done, total)) = (self.tree.read(), self.progress.now());
         Some(OrderStats {
             state,
-            done: self.built_count.load(Ordering::Relaxed),
-            total: self.build_total.load(Ordering::Relaxed),
+            done,
+            total,
             queued_count: self.queued_count(),
             delta_count: self.delta.len(),
             dram_bytes: tree.as_ref().map_or(0, BPlusTree::dram_bytes),

@@ -4,13 +4,11 @@
 //! between two. It is not a snapshot: each key is shown at most once, in order, as it was at some moment of the scan.
 
 use std::ops::Bound;
-use std::sync::atomic::Ordering;
-use std::thread;
 
 use epoch::Pin;
 use index::Position;
 use index::bplus_tree::Direction;
-use pmem::{Dram, Medium};
+use pmem::{Backoff, Dram, Medium};
 
 use super::Order;
 use super::ordered::{Items, Ordered, Phase};
@@ -28,6 +26,7 @@ impl<M: Medium, D: Dram + Clone + 'static> OrderedEngine for HiKv<M, D, Ordered<
     }
 
     fn catch_up(&self, early: Early) -> Result<(), Error> {
+        let mut backoff = Backoff::long();
         while self.order.phase() != Phase::Ready {
             self.order.ask_for_order()?;
             // Who is pinned keeps the build from starting: it would wait for itself.
@@ -35,14 +34,14 @@ impl<M: Medium, D: Dram + Clone + 'static> OrderedEngine for HiKv<M, D, Ordered<
                 return Err(self.not_ordered_yet());
             }
             if Ordered::step(self)? == Progress::Idle {
-                thread::yield_now();
+                backoff.relax();
             }
         }
         for queue in &self.order.queues {
-            let tail = queue.ring.tail();
+            let (tail, mut backoff) = (queue.ring.tail(), Backoff::long());
             while queue.ring.head() < tail && self.order.phase() == Phase::Ready {
                 if self.order.drain(self.disposal(), queue)? == 0 {
-                    thread::yield_now();
+                    backoff.relax();
                 }
             }
         }
@@ -145,8 +144,7 @@ impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
     }
 
     pub(super) fn not_ordered_yet(&self) -> Error {
-        let [done, total] =
-            [&self.order.built_count, &self.order.build_total].map(|count| count.load(Ordering::Relaxed));
+        let (done, total) = self.order.progress.now();
         Error::NotOrderedYet { done, total }
     }
 }

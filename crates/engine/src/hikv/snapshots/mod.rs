@@ -36,12 +36,11 @@ mod kept;
 mod read;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use epoch::Grace;
 use parking_lot::{Mutex, MutexGuard, RwLock};
-use pmem::{Canary, Dram, Medium};
+use pmem::{Backoff, Canary, Dram, Medium};
 
 use super::HiKv;
 use super::order::Order;
@@ -139,9 +138,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             return Err(Error::InsideCallback);
         }
         let taken = self.begin_snapshot()?;
-        let grace = Grace::start();
+        let (grace, mut backoff) = (Grace::start(), Backoff::long());
         while !self.medium.breaks(Canary::SnapshotBeforeWriters) && !grace.is_over() {
-            thread::yield_now();
+            backoff.relax();
         }
         Ok(taken)
     }

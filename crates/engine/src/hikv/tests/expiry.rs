@@ -304,7 +304,7 @@ fn reap_late(sim: Sim) -> Vec<Vec<u8>> {
     let expired = found(&timed);
     assert_eq!(expired.len(), 2);
     timed.rig.put(b"renewed", b"new");
-    timed.rig.store.delete_expired(&expired).unwrap();
+    timed.rig.store.delete_expired(&expired, &mut Vec::new()).unwrap();
     timed.rig.contents().into_keys().collect()
 }
 

@@ -177,6 +177,9 @@ fn snapshots(shared: &Shared) -> Result<Lines, Refusal> {
         ("oldest_snapshot_seconds", format!("{:.3}", stats.oldest_snapshot_seconds)),
         ("kept_count", stats.kept_count.to_string()),
         ("kept_bytes", stats.kept_bytes.to_string()),
+        ("garbage_bytes", stats.garbage_bytes.to_string()),
+        ("held_up_count", stats.held_up_count.to_string()),
+        ("oldest_pin_ms", stats.oldest_pin_ms.to_string()),
     ]))
 }
 

@@ -1,0 +1,61 @@
+//! Garbage, and its bound: what was replaced or deleted and may still be looked at.
+//!
+//! An operation is pinned for microseconds, but what it calls back may take as long as it likes, and until then nothing that
+//! is unlinked becomes free. So that a slow callback does not fill the disk unseen, writers are held up while more than
+//! [`GARBAGE_BYTES_MAX`] wait: each write for a time that grows with what is above the bound. Nothing fails, and what still grows,
+//! grows so slowly that somebody can look who it is: the stats tell how much waits, how many writes were held up, and how long the
+//! oldest pin has been there.
+//!
+//! A writer that is pinned itself is inside of a callback, perhaps of the very one that is waited for, and goes on.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use pmem::{Dram, Medium};
+
+use super::HiKv;
+use super::order::Order;
+
+/// More than this waits only where a reader takes its time: writers of the largest values included, who free what they can
+/// first.
+pub(super) const GARBAGE_BYTES_MAX: u64 = 64 << 20;
+/// How long a write is held up at least, and at most: at twice the bound.
+const HELD_UP_MIN: Duration = Duration::from_millis(1);
+const HELD_UP_MAX: Duration = Duration::from_millis(100);
+/// Garbage of readers who have moved on is free after so many looks.
+const LOOK_COUNT: usize = 3;
+
+/// Writes that were held up.
+#[derive(Debug, Default)]
+pub(super) struct HeldUp(AtomicU64);
+
+impl HeldUp {
+    pub(super) fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+    /// Comes before a write, once, that leaves garbage. The caller holds no lock.
+    #[inline(always)]
+    pub(super) fn bound_garbage(&self) {
+        if self.limbo.is_over() {
+            self.hold_up();
+        }
+    }
+
+    #[cold]
+    fn hold_up(&self) {
+        let is_free = || {
+            self.collect();
+            !self.limbo.is_over()
+        };
+        if epoch::is_pinned() || (0..LOOK_COUNT).any(|_| is_free()) {
+            return;
+        }
+        self.garbage.0.fetch_add(1, Ordering::Relaxed);
+        let above = self.limbo.bytes().saturating_sub(GARBAGE_BYTES_MAX) as f64 / GARBAGE_BYTES_MAX as f64;
+        thread::sleep(HELD_UP_MAX.mul_f64(above.min(1.0)).max(HELD_UP_MIN));
+    }
+}
