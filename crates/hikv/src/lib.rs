@@ -52,7 +52,7 @@ pub use engine::{Clock, Compacted, CompactionProgress, Damage, Decision, Error, 
 pub use error::OpenError;
 pub use journal::OpenProgress;
 pub use options::Options;
-pub use ordered::{Item, OrderProgress, Ordered, Range};
+pub use ordered::{Item, OrderProgress, Ordered, Range, prefix_range};
 pub use pmem::{Durability, MediumError};
 pub use reader::ValueReader;
 pub use snapshot::Snapshot;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use hikv::{Error, Item, Ordered, Range};
+use hikv::{Error, Item, Ordered, Range, Store, prefix_range};
 
 use super::listing::{Listing, Out};
 use super::put_in_order;
@@ -16,9 +16,13 @@ use crate::failure::Failure;
 use crate::formats::{Escaped, Format};
 use crate::opening;
 
+/// Items of a limit that are found without ordering all keys ([`Store::first_items`]).
+const FEW_MAX: usize = 1_000;
+
 /// Write items to standard output in the order of their keys
 ///
-/// Keys sort as their bytes do. The order is built first, in memory, from the whole store.
+/// Keys sort as their bytes do. The order is built first, in memory, from the whole store; up to 1,000 items (--limit) are
+/// found by one pass over it instead.
 #[derive(Args)]
 pub(crate) struct Scan {
     /// The store: a directory, or a DAX device
@@ -65,9 +69,9 @@ impl Scan {
         self.check()?;
         let store = opening::read_only(&self.dir)?;
         let every = Duration::from_secs(self.progress_every);
-        let ordered = put_in_order(&store, every).map_err(Failure::at_path(&self.dir))?;
+        let items = self.items(&store, every).map_err(Failure::at_path(&self.dir))?;
         let mut listing = Listing::begin("scanned", None, None, every)?;
-        for item in self.items(&ordered).map_err(Failure::at_path(&self.dir))? {
+        for item in items {
             let (key, value) = item.map_err(Failure::at_path(&self.dir))?;
             if listing.show(|out| self.format.write(&key, &value, out)).is_break() {
                 break;
@@ -86,20 +90,26 @@ impl Scan {
         }
     }
 
-    fn items(&self, ordered: &Ordered) -> Result<Box<dyn Iterator<Item = Result<Item, Error>>>, Error> {
-        let range = self.range(ordered)?;
+    fn items(&self, store: &Store, every: Duration) -> Result<Box<dyn Iterator<Item = Result<Item, Error>>>, Error> {
+        if let Some(limit) = self.limit.filter(|&limit| limit <= FEW_MAX) {
+            let few = if self.reverse { Store::last_items } else { Store::first_items };
+            return Ok(Box::new(few(store, self.ends(), limit)?.into_iter().map(Ok)));
+        }
+        let range = self.range(&put_in_order(store, every)?)?;
         let limit = self.limit.unwrap_or(usize::MAX);
         Ok(if self.reverse { Box::new(range.rev().take(limit)) } else { Box::new(range.take(limit)) })
     }
 
     fn range(&self, ordered: &Ordered) -> Result<Range, Error> {
+        ordered.range(self.ends())
+    }
+
+    fn ends(&self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
         if let Some(prefix) = &self.prefix {
-            return ordered.prefix(prefix.as_bytes());
+            return prefix_range(prefix.as_bytes());
         }
-        let [from, to] = [&self.from, &self.to].map(|end| end.as_ref().map(|key| key.as_bytes()));
-        let (low, high) =
-            (from.map_or(Bound::Unbounded, Bound::Included), to.map_or(Bound::Unbounded, Bound::Excluded));
-        ordered.range::<&[u8]>((low, high))
+        let [from, to] = [&self.from, &self.to].map(|end| end.as_ref().map(|key| key.as_bytes().to_vec()));
+        (from.map_or(Bound::Unbounded, Bound::Included), to.map_or(Bound::Unbounded, Bound::Excluded))
     }
 }
 

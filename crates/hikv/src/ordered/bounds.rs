@@ -26,6 +26,10 @@ impl Bounds {
         }
     }
 
+    pub(super) fn into_ends(self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+        (self.low, self.high)
+    }
+
     pub(super) fn low(&self) -> Bound<&[u8]> {
         self.low.as_ref().map(Vec::as_slice)
     }

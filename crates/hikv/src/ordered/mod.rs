@@ -1,6 +1,7 @@
 //! Keys in order.
 
 mod bounds;
+mod few;
 mod range;
 
 use std::ops::{Bound, ControlFlow, RangeBounds};
@@ -10,6 +11,7 @@ use engine::{Direction, Early, Error, OrderState, OrderedEngine, ScanCursor};
 use crate::Store;
 pub(crate) use bounds::Bounds;
 
+pub use few::prefix_range;
 pub use range::Range;
 
 /// A key and its value.
