@@ -188,7 +188,7 @@ unsafe impl<F: File> Medium for Journaled<F> {
             if !is_late {
                 append.buffer.push_word(slot.signature, signature);
             }
-            self.store(slot.signature, signature, Ordering::Relaxed);
+            self.store(slot.signature, signature, Ordering::Release);
         }
         if !is_late {
             append.buffer.push_word(slot.position, position);

@@ -43,3 +43,4 @@ pub use image::Image;
 pub use memory::REGION_BYTES_MAX;
 pub use model::Model;
 pub use sim::{Observer, Sim, StepKind};
+pub use steps::unobserved;

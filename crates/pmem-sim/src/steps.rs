@@ -1,5 +1,6 @@
 //! Steps: what a simulation did, counted and shown to an observer.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
@@ -7,6 +8,18 @@ use parking_lot::Mutex;
 use crate::agent::Interposed;
 use crate::crashable::ObserverOf;
 use crate::sim::StepKind;
+
+thread_local! {
+    static IS_UNOBSERVED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does `work`, whose steps no observer is shown: of a thread beside the one that is observed.
+pub fn unobserved<R>(work: impl FnOnce() -> R) -> R {
+    IS_UNOBSERVED.set(true);
+    let done = work();
+    IS_UNOBSERVED.set(false);
+    done
+}
 
 /// Counts the steps of `W` and shows them.
 pub(crate) struct Steps<W> {
@@ -34,9 +47,13 @@ impl<W> Steps<W> {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Counts a step and shows it to the observer, but for steps that the observer makes. The caller holds no lock.
+    /// Counts a step and shows it to the observer, but for steps that the observer makes, or [`unobserved`] work. The caller
+    /// holds no lock.
     pub(crate) fn step(&self, world: &W, kind: StepKind) {
         self.count.fetch_add(1, Ordering::Relaxed);
+        if IS_UNOBSERVED.get() {
+            return;
+        }
         let Some(mut observer) = self.observer.lock().take() else { return };
         let interposed = Interposed::enter();
         observer(world, kind);

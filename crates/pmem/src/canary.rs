@@ -31,6 +31,14 @@ pub enum Canary {
     GhostSegment,
     /// The split record is cleared before the states of the segments are durable.
     RecordClearedEarly,
+    /// A split leads writers to its halves before it leads readers there.
+    WritersLedFirst,
+    /// A reader that finds nothing says so without a fence.
+    MissNotFenced,
+    /// A batch sets the overflow bits of the entries that it chooses at once, and leaves them unordered if it is given up.
+    WaysMarkedEarly,
+    /// A write that finds another one under way leaves it to that one's commit to make it durable, and does not wait.
+    SecondNotWaited,
     /// The sweep does not see what a split moved while it ran.
     SweepMissesSplit,
     /// Space below the high-water mark is handed out before the sweep has ended.
@@ -47,6 +55,8 @@ pub enum Canary {
     FormatMarkEarly,
     /// `clear` commits before the new segments are durable.
     ClearBeforeSegments,
+    /// What `clear` has unlinked stays alive, as another generation's, until readers let go of it.
+    ClearedUnburied,
     /// Index memory is linked without having been made durable.
     StaleSegmentHeader,
     /// The clean image stays named when the store is changed.

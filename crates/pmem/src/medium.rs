@@ -1,7 +1,7 @@
 //! The medium: every store to persistent memory, and what makes it durable.
 
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering, fence};
 
 use crate::{Canary, Counts, Durability, Level, MediumError, Offset, Span, Ticket, Waited, arch};
 
@@ -102,11 +102,12 @@ pub unsafe trait Medium: Send + Sync + 'static {
     /// What was flushed before is durable before anything flushed after.
     fn order(&self);
 
-    /// Makes an entry visible and starts making it durable: the signature (if it changes), then the position (Release),
-    /// then the write-back of their line. Stores to one line become durable in this order.
+    /// Makes an entry visible and starts making it durable: the signature (if it changes), then the position, then the
+    /// write-back of their line. Stores to one line become durable in this order. Both are stored with Release: a reader may
+    /// conclude from the signature alone that its key is not there.
     fn publish(&self, slot: Slot, signature: Option<u64>, position: u64) {
         if let Some(signature) = signature {
-            self.store(slot.signature, signature, Ordering::Relaxed);
+            self.store(slot.signature, signature, Ordering::Release);
         }
         self.store(slot.position, position, Ordering::Release);
         self.flush(slot.position.span(8));
@@ -223,6 +224,13 @@ pub unsafe trait Medium: Send + Sync + 'static {
     #[inline(always)]
     fn load(&self, at: Offset, ordering: Ordering) -> u64 {
         self.word(at).load(ordering)
+    }
+
+    /// An acquire fence: what was loaded so far, in whatever way, is not newer than what is loaded from now on. For whoever
+    /// concludes from words that something is not there.
+    #[inline(always)]
+    fn acquire(&self) {
+        fence(Ordering::Acquire);
     }
 
     /// As [`Medium::load`] with `Relaxed`, for whoever does not look at the word's neighbours: a medium whose memory is

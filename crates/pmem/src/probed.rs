@@ -248,6 +248,11 @@ unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
     }
 
     #[inline(always)]
+    fn acquire(&self) {
+        self.inner.acquire();
+    }
+
+    #[inline(always)]
     fn peek(&self, at: Offset) -> u64 {
         self.inner.peek(at)
     }

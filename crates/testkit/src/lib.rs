@@ -4,7 +4,7 @@
 //! that a loss of power might leave, lets the store's own code recover each, and compares with the [oracle](mod@oracle): what was
 //! acknowledged is there, the operation in flight is there whole or not at all, and what any reader saw is still there. It
 //! then crashes the recovery itself, and the recovered store, and demands the same again. Readers are interposed between
-//! the steps of an operation by further runs of the same script.
+//! the steps of an operation by further runs of the same script, and so is a second writer, whose acknowledgements count.
 //!
 //! Snapshots that a script takes are compared with what the store held then, after every operation and between its steps,
 //! until they are released; a crash takes them away.
@@ -30,6 +30,8 @@ mod lives;
 pub mod oracle;
 mod read;
 mod reservoir;
+mod rival;
+mod rivals;
 mod scene;
 mod script;
 mod shape;

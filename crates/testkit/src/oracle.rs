@@ -1,13 +1,17 @@
 //! The oracle: which states of a store are legal after a crash.
 //!
 //! What was acknowledged is there. The operation in flight is there whole or not at all; once any reader has seen it, it
-//! is there. Nothing else is. Once a reader has seen one key of it new, readers see none old. Several puts at once are in
+//! is there. Nothing else is. A second writer's key ([`crate::Visitor::WriterAlways`]) holds what that was told, whatever becomes of the
+//! operation in flight. Once a reader has seen one key of it new, readers see none old. Several puts at once are in
 //! flight each on its own; those of one key follow each other.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::lives::Lives;
+use crate::rival::is_rival;
+use crate::rivals::Rivals;
 use crate::script::{Key, Op};
 use crate::subject::Contents;
 use crate::violation::Problem;
@@ -25,6 +29,8 @@ pub struct Oracle {
     next_lives: Lives,
     /// Of which keys a reader has seen a later value than the acknowledged one, and how many later.
     seen: BTreeMap<Vec<u8>, usize>,
+    /// What the second writer's key may hold, which is in no state.
+    rivals: Rivals,
     fingerprint: u64,
 }
 
@@ -43,8 +49,40 @@ enum Flight {
 impl Oracle {
     /// Nothing in flight, and exactly `state` acknowledged.
     #[must_use]
-    pub fn exactly(state: State) -> Oracle {
-        Oracle { acknowledged: state, ..Oracle::default() }.with_fingerprint()
+    pub fn exactly(mut state: State) -> Oracle {
+        let rivals = state.as_mut().map(Rivals::of).unwrap_or_default();
+        Oracle { acknowledged: state, rivals, ..Oracle::default() }.with_fingerprint()
+    }
+
+    /// The second writer begins to write `value`, or to delete.
+    pub(crate) fn rival_begins(&mut self, value: &Option<Vec<u8>>) {
+        self.rivals.begin(value);
+        self.remember();
+    }
+
+    /// It was acknowledged, or refused.
+    pub(crate) fn rival_ends(&mut self, value: &Option<Vec<u8>>, is_acknowledged: bool) {
+        if is_acknowledged {
+            self.rivals.acknowledge(value)
+        } else {
+            self.rivals.refuse(value)
+        }
+        self.remember();
+    }
+
+    /// Whether a look at the second writer's key tells more than is known.
+    pub(crate) fn is_rival_open(&self) -> bool {
+        self.rivals.is_open()
+    }
+
+    /// The second writer's key holds this, and nothing is in flight.
+    ///
+    /// # Errors
+    /// If it may not.
+    pub(crate) fn rival_found(&mut self, key: &[u8], value: Option<Vec<u8>>) -> Result<(), Problem> {
+        self.rivals.found(key, value)?;
+        self.remember();
+        Ok(())
     }
 
     /// What is acknowledged.
@@ -62,6 +100,9 @@ impl Oracle {
             Op::MultiPut(items) => Flight::EachKey(by_key(items)),
             _ => Flight::Whole(state),
         };
+        if *op == Op::Clear {
+            self.rivals.begin_clear();
+        }
         self.remember();
     }
 
@@ -71,6 +112,7 @@ impl Oracle {
     /// If there is none.
     pub fn acknowledge(&mut self) {
         self.lives = std::mem::take(&mut self.next_lives);
+        self.rivals.end_clear(true);
         match std::mem::take(&mut self.flight) {
             Flight::Nothing => panic!("an operation in flight"),
             Flight::Whole(state) => self.acknowledged = state,
@@ -93,7 +135,7 @@ impl Oracle {
     /// If `state` is not one that the operation may leave.
     pub fn refuse_leaving(&mut self, state: State) -> Result<(), Problem> {
         self.judge(&state)?;
-        self.acknowledged = state;
+        self.acknowledged = without_rival(&state).into_owned();
         self.land();
         Ok(())
     }
@@ -102,6 +144,7 @@ impl Oracle {
     fn land(&mut self) {
         self.flight = Flight::Nothing;
         self.seen.clear();
+        self.rivals.end_clear(false);
         self.remember();
     }
 
@@ -151,6 +194,12 @@ impl Oracle {
     /// # Errors
     /// If `found` is not legal.
     pub fn judge(&self, found: &State) -> Result<(), Problem> {
+        if let Some(contents) = found {
+            let rival = contents.iter().find(|(key, _)| is_rival(key));
+            let (key, value) = rival.map_or((&[][..], None), |(key, value)| (&key[..], Some(value.clone())));
+            self.rivals.judge(key, &value)?;
+        }
+        let found = &*without_rival(found);
         let is_old = self.seen.is_empty() && self.acknowledged == *found;
         let (is_legal, wanted) = match &self.flight {
             Flight::Nothing => (is_old, &self.acknowledged),
@@ -183,7 +232,7 @@ impl Oracle {
 
     fn remember(&mut self) {
         let mut hasher = DefaultHasher::new();
-        (&self.acknowledged, &self.flight, self.seen.is_empty()).hash(&mut hasher);
+        (&self.acknowledged, &self.flight, self.seen.is_empty(), &self.rivals).hash(&mut hasher);
         if let Flight::EachKey(_) = self.flight {
             self.seen.hash(&mut hasher);
         }
@@ -193,6 +242,17 @@ impl Oracle {
     fn with_fingerprint(mut self) -> Oracle {
         self.remember();
         self
+    }
+}
+
+/// The state without the second writer's key.
+fn without_rival(state: &State) -> Cow<'_, State> {
+    match state {
+        Some(contents) if contents.keys().any(|key| is_rival(key)) => {
+            let others = contents.iter().filter(|(key, _)| !is_rival(key));
+            Cow::Owned(Some(others.map(|(key, value)| (key.clone(), value.clone())).collect()))
+        }
+        _ => Cow::Borrowed(state),
     }
 }
 

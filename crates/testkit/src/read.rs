@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::{Bound, ControlFlow};
 
+use crate::rival::is_rival;
 use crate::subject::{Contents, Direction, Failure, Operations};
 use crate::violation::Problem;
 
@@ -31,14 +32,20 @@ pub(crate) fn read(store: &(impl Operations + ?Sized), keys: &BTreeSet<Vec<u8>>)
     Ok(contents)
 }
 
-/// Objects to scans that do not show `contents`.
+/// Objects to scans that do not show `contents`, whatever they show of the second writer.
 pub(crate) fn in_order(store: &(impl Operations + ?Sized), contents: &Contents) -> Result<(), Problem> {
-    let scan = |direction| compare(scan(store, direction)?, contents, direction);
+    let shown = |direction| scan(store, direction).map(|shown| shown.map(without_rival));
+    let scan = |direction| compare(shown(direction)?, contents, direction);
     [Direction::Forward, Direction::Backward].into_iter().try_for_each(scan)
 }
 
 /// Keys with their values, as a scan shows them; `None` from a store without order.
 type Scanned = Option<Vec<(Vec<u8>, Vec<u8>)>>;
+
+fn without_rival(mut items: Vec<(Vec<u8>, Vec<u8>)>) -> Vec<(Vec<u8>, Vec<u8>)> {
+    items.retain(|(key, _)| !is_rival(key));
+    items
+}
 
 fn scan(store: &(impl Operations + ?Sized), direction: Direction) -> Result<Scanned, Problem> {
     let mut items = Vec::new();

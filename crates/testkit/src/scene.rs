@@ -15,8 +15,9 @@ use crate::explore::{Counts, Settings};
 use crate::oracle::Oracle;
 use crate::read::{refused, scanned};
 use crate::reservoir::Reservoir;
+use crate::rival::Rival;
 use crate::script::Op;
-use crate::subject::Subject;
+use crate::subject::{Failure, Subject};
 use crate::violation::{Problem, Violation};
 use crate::visitor::Visitor;
 use crate::walk::{Outcome, Task};
@@ -36,6 +37,10 @@ pub(crate) struct Scene<S: Subject> {
     oracle: Arc<Oracle>,
     /// For visitors; none while it is formatted or reopened.
     store: Option<Arc<S>>,
+    /// The second writer, if the visitor is one.
+    rival: Option<Rival<S>>,
+    /// What it is writing, or wrote last.
+    rival_value: Option<Vec<u8>>,
     /// Live snapshots, oldest first.
     pub(crate) snapshots: Vec<Taken>,
     images_per_step_max: usize,
@@ -66,6 +71,8 @@ impl<S: Subject> Scene<S> {
             examiner: Examiner::new(settings.clone(), model, script.keys()),
             oracle: Arc::new(Oracle::exactly(None)),
             store: None,
+            rival: visitor.writes().then(|| Rival::start(script.rival().to_vec())),
+            rival_value: None,
             snapshots: Vec::new(),
             images_per_step_max: settings.images_per_step_max,
             explores: false,
@@ -99,6 +106,35 @@ impl<S: Subject> Scene<S> {
         self.store = store;
     }
 
+    /// Waits until the second writer has ended what it began. The operation in flight holds no lock any more.
+    pub(crate) fn await_rival(&mut self) {
+        if let Some(answer) = self.rival.as_mut().and_then(Rival::end) {
+            self.rival_answered(answer);
+        }
+    }
+
+    /// What came of the second writer's last write.
+    fn rival_answered(&mut self, answer: Result<(), Failure>) {
+        let oracle = Arc::make_mut(&mut self.oracle);
+        match answer {
+            Ok(()) => oracle.rival_ends(&self.rival_value, true),
+            Err(Failure::Full) => oracle.rival_ends(&self.rival_value, false),
+            Err(failure) => {
+                let problem = refused("a write by a second writer")(failure);
+                self.object(problem.into(), None);
+            }
+        }
+    }
+
+    /// Looks what the second writer's key holds, if that is open. Nobody writes.
+    fn look_at_rival(&mut self) -> Result<(), Box<Violation>> {
+        let Some(store) = self.store.clone().filter(|_| self.oracle.is_rival_open()) else { return Ok(()) };
+        let key = self.rival.as_ref().expect("somebody wrote").key().to_vec();
+        let found = store.get(&key).map_err(refused("get"));
+        let judged = found.and_then(|value| Arc::make_mut(&mut self.oracle).rival_found(&key, value));
+        self.conclude(judged)
+    }
+
     /// An operation begins.
     pub(crate) fn begin(&mut self, op_index: usize, op: &Op) {
         Arc::make_mut(&mut self.oracle).begin(op);
@@ -108,6 +144,7 @@ impl<S: Subject> Scene<S> {
 
     /// The operation took place, or was refused, or failed. Its crashes are examined now.
     pub(crate) fn end(&mut self, sim: &S::Medium, done: Result<Outcome, Problem>) -> Result<(), Box<Violation>> {
+        self.await_rival();
         let oracle = Arc::make_mut(&mut self.oracle);
         let judged = match done {
             Ok(Outcome::Done) => {
@@ -130,7 +167,8 @@ impl<S: Subject> Scene<S> {
                 break;
             }
         }
-        self.violation.take().map_or(Ok(()), Err)
+        self.violation.take().map_or(Ok(()), Err)?;
+        self.look_at_rival()
     }
 
     /// The run is over, and so judged.
@@ -146,10 +184,37 @@ impl<S: Subject> Scene<S> {
         }
         self.place.op_step += 1;
         self.examiner.counts.steps += 1;
-        if let Err(problem) = self.visit(kind) {
-            self.object(problem.into(), Some(kind));
+        match self.place.visitor.writes() {
+            true => self.visit_by_rival(kind),
+            false => self.visit(kind).unwrap_or_else(|problem| self.object(problem.into(), Some(kind))),
         }
         self.note_crashes(sim, Some(kind));
+    }
+
+    /// The second writer ends what it can, and begins what it should.
+    fn visit_by_rival(&mut self, kind: StepKind) {
+        self.poll_rival();
+        let Some(rival) = &mut self.rival else { return };
+        self.visited |= rival.is_busy();
+        let Some(store) = self.store.clone().filter(|_| self.place.visitor.comes(self.place.op_step, kind)) else {
+            return;
+        };
+        if rival.is_busy() {
+            return;
+        }
+        self.rival_value = rival.next_value();
+        Arc::make_mut(&mut self.oracle).rival_begins(&self.rival_value);
+        rival.begin(store, self.place.op != Op::Clear);
+        self.visited = true;
+        self.examiner.counts.visits += 1;
+        self.poll_rival();
+    }
+
+    fn poll_rival(&mut self) {
+        let answer = self.rival.as_mut().filter(|rival| rival.is_busy()).and_then(Rival::poll);
+        if let Some(answer) = answer {
+            self.rival_answered(answer);
+        }
     }
 
     fn visit(&mut self, kind: StepKind) -> Result<(), Problem> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use crate::rival::{PREFIX, is_rival};
 use crate::shape::Shape;
 use crate::subject::Lasting;
 
@@ -157,6 +158,8 @@ pub struct Script {
     pub setup: Vec<Op>,
     /// Executed, and crashed at every step.
     pub explored: Vec<Op>,
+    /// The key that a second writer writes: the prefix of such keys, and what makes it lie where it should.
+    rival: Vec<u8>,
 }
 
 impl Script {
@@ -164,14 +167,34 @@ impl Script {
     #[must_use]
     pub fn fresh(seed: u64, ops: impl IntoIterator<Item = Op>) -> Script {
         let explored = [Op::Format].into_iter().chain(ops).collect();
-        Script { seed, setup: Vec::new(), explored }
+        Script { seed, setup: Vec::new(), explored, rival: PREFIX.to_vec() }
     }
 
     /// Explores `ops` on a store that was formatted and went through `setup`.
     #[must_use]
     pub fn after(seed: u64, setup: impl IntoIterator<Item = Op>, ops: impl IntoIterator<Item = Op>) -> Script {
         let setup = [Op::Format].into_iter().chain(setup).collect();
-        Script { seed, setup, explored: ops.into_iter().collect() }
+        Script { seed, setup, explored: ops.into_iter().collect(), rival: PREFIX.to_vec() }
+    }
+
+    /// The keys among which a script may choose its second writer's.
+    pub fn rivals() -> impl Iterator<Item = Vec<u8>> {
+        (0u32..).map(|number| [PREFIX, &number.to_be_bytes()].concat())
+    }
+
+    /// The same script with another key for the second writer, one of [`Script::rivals`].
+    ///
+    /// # Panics
+    /// If it is none of those.
+    #[must_use]
+    pub fn with_rival(self, key: Vec<u8>) -> Script {
+        assert!(is_rival(&key), "a second writer has keys of its own");
+        Script { rival: key, ..self }
+    }
+
+    /// The key that a second writer writes.
+    pub(crate) fn rival(&self) -> &[u8] {
+        &self.rival
     }
 
     /// Format and then random operations of this shape, all explored.

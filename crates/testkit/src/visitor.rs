@@ -1,7 +1,8 @@
 //! Who comes by between two steps of an operation.
 //!
-//! A visitor runs on the same thread, inside the medium's observer, and stands for another thread. What it sees settles
-//! marks, and so changes what follows: each visitor has a run of the script of its own.
+//! A visitor runs on the same thread, inside the medium's observer, and stands for another thread; a second writer is one
+//! ([`crate::rival`]). What it sees settles marks, and so changes what follows: each visitor has a run of the script of its
+//! own.
 
 use pmem_sim::{Model, StepKind};
 
@@ -18,17 +19,31 @@ pub enum Visitor {
     ReaderAt(StepKind),
     /// Somebody who scans all keys, after every step of this kind, of those at which no lock is held.
     ScannerAt(StepKind),
+    /// A second writer, which writes a key of its own after every step, unless it still waits for a lock that the operation
+    /// in flight holds. What it was told counts.
+    WriterAlways,
+    /// The same, once an operation: after the step of this number, counted from 1.
+    WriterAfter(u64),
+    /// The same, after every step of this kind.
+    WriterAt(StepKind),
     /// Another thread deletes the key that is being deleted, while the first waits for a log and so holds no lock.
     Deleter,
 }
 
 impl Visitor {
-    /// Everybody: nobody, a reader after every step, one after each of the first `reader_steps_max` steps of an operation,
-    /// and a deleter.
+    /// Everybody: nobody, a reader and a writer after every step, a reader after each of the first `reader_steps_max` steps of
+    /// an operation, a writer after one of them, and a deleter.
     #[must_use]
     pub fn all(reader_steps_max: u64) -> Vec<Visitor> {
         let readers = (1..=reader_steps_max).map(Visitor::ReaderAfter);
-        [Visitor::Nobody, Visitor::ReaderAlways, Visitor::Deleter].into_iter().chain(readers).collect()
+        let writers = [Visitor::WriterAlways, Visitor::WriterAfter(reader_steps_max)];
+        let others = [Visitor::Nobody, Visitor::ReaderAlways, Visitor::Deleter];
+        others.into_iter().chain(writers).chain(readers).collect()
+    }
+
+    /// Whether it is a second writer.
+    pub(crate) fn writes(self) -> bool {
+        matches!(self, Visitor::WriterAlways | Visitor::WriterAfter(_) | Visitor::WriterAt(_))
     }
 
     /// Whether a run on `model` can show anything. On memory a wait is empty, and deleters of one key exclude each other.
@@ -40,9 +55,9 @@ impl Visitor {
     pub(crate) fn comes(self, op_step: u64, kind: StepKind) -> bool {
         match self {
             Visitor::Nobody => false,
-            Visitor::ReaderAlways => true,
-            Visitor::ReaderAfter(step) => step == op_step,
-            Visitor::ReaderAt(awaited) | Visitor::ScannerAt(awaited) => kind == awaited,
+            Visitor::ReaderAlways | Visitor::WriterAlways => true,
+            Visitor::ReaderAfter(step) | Visitor::WriterAfter(step) => step == op_step,
+            Visitor::ReaderAt(awaited) | Visitor::ScannerAt(awaited) | Visitor::WriterAt(awaited) => kind == awaited,
             Visitor::Deleter => kind == StepKind::WaitBegin,
         }
     }

@@ -188,13 +188,18 @@ impl<S: Subject> Walk<S> {
     }
 
     fn partly(&self, store: &S) -> Result<Outcome, Problem> {
+        self.scene.lock().await_rival();
         let keys = self.scene.lock().keys().clone();
         read(store, &keys).map(Outcome::Partly)
     }
 
     fn reopen(&mut self) -> Result<Outcome, Problem> {
         self.without_snapshots(self.store.as_deref().expect("a script formats first"));
-        self.scene.lock().receive(None);
+        {
+            let mut scene = self.scene.lock();
+            scene.receive(None);
+            scene.await_rival();
+        }
         let store = self.store.take().and_then(Arc::into_inner).expect("visitors keep no store");
         store.close().map_err(refused("close"))?;
         self.replace(S::open(self.sim.clone()).map_err(refused("open"))?)

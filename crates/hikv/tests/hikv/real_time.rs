@@ -8,7 +8,7 @@
 //! Where nobody may be given such a priority the test is left out, and says so on stderr.
 
 use std::env;
-use std::io;
+use std::io::{self, Write};
 use std::mem;
 use std::path::Path;
 use std::process::Command;
@@ -36,7 +36,7 @@ fn whoever_waits_lets_others_run() {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["real_time::whoever_waits_lets_others_run", "--exact", "--nocapture"]).env(IS_CHILD, "");
     let output = command.output().unwrap();
-    eprint!("{}", String::from_utf8_lossy(&output.stderr));
+    io::stderr().write_all(&output.stderr).unwrap();
     assert!(output.status.success(), "{}: 24 or 9 is a thread that kept its processor", output.status);
 }
 
@@ -44,7 +44,8 @@ fn interrupt_one_another() {
     limit_run_time();
     keep_to_one_processor();
     if let Err(error) = thread::spawn(|| be_real_time(1)).join().unwrap() {
-        eprintln!("left out: no thread may be given a real-time priority: {error}");
+        let left_out = format!("left out: no thread may be given a real-time priority: {error}\n");
+        io::stderr().write_all(left_out.as_bytes()).unwrap();
         return;
     }
     let memory = Path::new("/dev/shm");

@@ -3,29 +3,36 @@
 //! A directory has one entry for each value of `depth` bits; a segment of lesser depth stands in several. Readers need
 //! only a segment's offset, writers its locks: two arrays, so that a reader's step costs one cache line.
 //!
+//! # Order
+//! At a split all readers are led to the halves before any writer is: the offsets are stored before the tables. Until a table
+//! is there nobody can change a half, and it shows what the old segment does. Whoever writes there has seen the table, and so
+//! nobody who comes after that is led to the old segment any more.
+//!
 //! Directories own their segments' tables: dropping one drops each segment once. A directory that is replaced while
 //! readers run hands that ownership over and is retired.
 
 use std::mem;
+use std::ops::Range;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pmem::Offset;
 
 use super::layout::Geometry;
 use super::segment::Segment;
+use super::shared::{Pointer, Word};
 
 /// One directory a partition. Replaced whole by `clear`, which is what makes it one step for readers.
 #[derive(Debug)]
 pub(super) struct Root {
-    directories: Box<[AtomicPtr<Directory>]>,
+    directories: Box<[Pointer<Directory>]>,
 }
 
 #[derive(Debug)]
 pub(super) struct Directory {
     depth: u32,
-    offsets: Box<[AtomicU64]>,
-    segments: Box<[AtomicPtr<Segment>]>,
+    offsets: Box<[Word]>,
+    segments: Box<[Pointer<Segment>]>,
     owns_segments: AtomicBool,
 }
 
@@ -62,7 +69,7 @@ impl<T> Drop for Retired<T> {
 
 impl Root {
     pub(super) fn new(directories: impl Iterator<Item = Directory>) -> Box<Root> {
-        let directories = directories.map(|directory| AtomicPtr::new(Box::into_raw(Box::new(directory)))).collect();
+        let directories = directories.map(|directory| Pointer::new(Box::into_raw(Box::new(directory)))).collect();
         Box::new(Root { directories })
     }
 
@@ -102,7 +109,7 @@ impl Root {
     }
 
     pub(super) fn dram_bytes(&self) -> u64 {
-        let entry_bytes = mem::size_of::<AtomicU64>() + mem::size_of::<AtomicPtr<Segment>>();
+        let entry_bytes = mem::size_of::<Word>() + mem::size_of::<Pointer<Segment>>();
         let directories = (0..self.directories.len()).map(|partition| self.directory(partition));
         let tables: usize =
             directories.map(|directory| mem::size_of::<Directory>() + directory.offsets.len() * entry_bytes).sum();
@@ -128,15 +135,16 @@ impl Directory {
         let count = 1usize << depth;
         let directory = Directory {
             depth,
-            offsets: (0..count).map(|_| AtomicU64::new(0)).collect(),
-            segments: (0..count).map(|_| AtomicPtr::new(ptr::null_mut())).collect(),
+            offsets: (0..count).map(|_| Word::new(0)).collect(),
+            segments: (0..count).map(|_| Pointer::new(ptr::null_mut())).collect(),
             owns_segments: AtomicBool::new(true),
         };
         for segment in segments {
             if directory.range(&segment).any(|i| !directory.segments[i].load(Ordering::Relaxed).is_null()) {
                 return Err(Some(segment.offset()));
             }
-            directory.put(segment);
+            directory.lead_readers(&directory.range(&segment), segment.offset());
+            directory.lead_writers(segment);
         }
         let complete = directory.segments.iter().all(|segment| !segment.load(Ordering::Relaxed).is_null());
         if complete { Ok(directory) } else { Err(None) }
@@ -151,18 +159,23 @@ impl Directory {
         let count = self.offsets.len() * 2;
         Directory {
             depth: self.depth + 1,
-            offsets: (0..count).map(|i| AtomicU64::new(self.offsets[i / 2].load(Ordering::Relaxed))).collect(),
-            segments: (0..count).map(|i| AtomicPtr::new(self.segments[i / 2].load(Ordering::Relaxed))).collect(),
+            offsets: (0..count).map(|i| Word::new(self.offsets[i / 2].load(Ordering::Relaxed))).collect(),
+            segments: (0..count).map(|i| Pointer::new(self.segments[i / 2].load(Ordering::Relaxed))).collect(),
             owns_segments: AtomicBool::new(true),
         }
     }
 
-    /// Puts two halves in the place of `old`, which is returned.
-    pub(super) fn put_halves(&self, old: &Segment, halves: [Box<Segment>; 2]) -> Retired<Segment> {
+    /// Puts two halves in the place of `old`, which is returned. `is_late`: readers are led there last, by a broken twin.
+    pub(super) fn put_halves(&self, old: &Segment, halves: [Box<Segment>; 2], is_late: bool) -> Retired<Segment> {
         let first = self.range(old).start;
         let old = self.segments[first].load(Ordering::Relaxed);
-        for half in halves {
-            self.put(half);
+        let places = halves.each_ref().map(|half| (self.range(half), half.offset()));
+        if !is_late {
+            places.iter().for_each(|(range, offset)| self.lead_readers(range, *offset));
+        }
+        halves.into_iter().for_each(|half| self.lead_writers(half));
+        if is_late {
+            places.iter().for_each(|(range, offset)| self.lead_readers(range, *offset));
         }
         // SAFETY: it came from a box, and no entry names it any more.
         unsafe { Retired::new(old) }
@@ -184,16 +197,18 @@ impl Directory {
         })
     }
 
-    fn put(&self, segment: Box<Segment>) {
-        let (range, offset, table) = (self.range(&segment), segment.offset(), Box::into_raw(segment));
-        for i in range {
-            self.segments[i].store(table, Ordering::Release);
-            self.offsets[i].store(offset.0, Ordering::Release);
-        }
+    fn lead_readers(&self, range: &Range<usize>, offset: Offset) {
+        range.clone().for_each(|i| self.offsets[i].store(offset.0, Ordering::Release));
+    }
+
+    /// Readers are there already: see the module's head.
+    fn lead_writers(&self, segment: Box<Segment>) {
+        let (range, table) = (self.range(&segment), Box::into_raw(segment));
+        range.for_each(|i| self.segments[i].store(table, Ordering::Release));
     }
 
     /// The entries that stand for `segment`.
-    fn range(&self, segment: &Segment) -> std::ops::Range<usize> {
+    fn range(&self, segment: &Segment) -> Range<usize> {
         let shift = self.depth - segment.depth();
         let start = (segment.prefix() << shift) as usize;
         start..start + (1 << shift)

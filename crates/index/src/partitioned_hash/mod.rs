@@ -37,12 +37,13 @@ mod recover;
 pub mod salvage;
 mod segment;
 mod settle;
+mod shared;
 mod split;
 mod sweep;
 #[cfg(test)]
 mod tests;
 
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use epoch::Limbo;
 use heap::{Heap, HeapError, Place};
@@ -62,6 +63,7 @@ use directory::{Directory, Retired, Root};
 use due::Due;
 use layout::Geometry;
 use segment::Segment;
+use shared::Pointer;
 
 /// What the index works on: the region, its allocator, and where unlinked things wait.
 pub struct Context<'a, M, D: Dram> {
@@ -162,7 +164,7 @@ pub struct SplitStats {
 #[derive(Debug)]
 pub struct PartitionedHash {
     geometry: Geometry,
-    root: AtomicPtr<Root>,
+    root: Pointer<Root>,
     partitions: Box<[Mutex<()>]>,
     batches: Batches,
     split_count: AtomicU64,
@@ -177,7 +179,7 @@ impl PartitionedHash {
         PartitionedHash {
             due: Due::at(due.unwrap_or(NEVER)),
             geometry,
-            root: AtomicPtr::new(Box::into_raw(root)),
+            root: Pointer::new(Box::into_raw(root)),
             partitions: (0..geometry.partition_count()).map(|_| Mutex::new(())).collect(),
             batches,
             split_count: AtomicU64::new(0),

@@ -20,6 +20,14 @@
 //! Readers may settle a word first, and a neighbour's insert may add its line's overflow bit to it: steps 4 and 5 go by
 //! the item that the word names. A word that names another one, or has lost the mark, leaves them nothing to do.
 //!
+//! # Absent
+//! A reader that finds nothing has acquired nothing yet: signatures are compared in one sweep. So it fences before it says
+//! so: what its caller looks at next is not older than what it did not find. Signatures are stored with Release for that.
+//!
+//! It searches the segment that the directory named, and does not ask again: while it is pinned a segment that was split
+//! stays as it was when it was frozen, and no writer got at the halves before readers were led to them (`directory`). So what
+//! it finds there, or does not, was true after it had asked.
+//!
 //! The order before step 2 comes after the search: `docs/decisions/0010-items-are-ordered-after-the-search.md`.
 
 use std::sync::atomic::Ordering;
@@ -32,8 +40,9 @@ use super::due::NEVER;
 use super::image::overflow_word;
 use super::layout::{Home, Way, entry_lines, slot};
 use super::locked::LockedHome;
-use super::segment::{RawLock, chained};
+use super::segment::chained;
 use super::settle::Searcher;
+use super::shared::Locked;
 use super::{Context, PartitionedHash};
 use crate::Position;
 
@@ -80,19 +89,15 @@ impl PartitionedHash {
         signature: u64,
         mut visit: impl FnMut(Position) -> Result<Option<R>, E>,
     ) -> Result<Option<R>, E> {
-        let mut segment = self.root().offset(self.geometry, signature);
-        loop {
-            if let Some(found) = search(medium, Searcher::reader(&self.batches), segment, signature, &mut visit)? {
-                return Ok(Some(found.value));
-            }
-            // A split may have moved the key to where an insert then put it: 'absent' holds only if none happened.
-            let now = self.root().offset(self.geometry, signature);
-            if now == segment {
-                medium.losses()?;
-                return Ok(None);
-            }
-            segment = now;
+        let segment = self.root().offset(self.geometry, signature);
+        if let Some(found) = search(medium, Searcher::reader(&self.batches), segment, signature, &mut visit)? {
+            return Ok(Some(found.value));
         }
+        medium.losses()?;
+        if !medium.breaks(Canary::MissNotFenced) {
+            medium.acquire();
+        }
+        Ok(None)
     }
 
     /// Locks the pair of `signature` for a writer, who is pinned until the bucket is dropped.
@@ -201,7 +206,7 @@ pub struct Bucket<'a, M, D: Dram> {
     is_one_of_many: bool,
     pub(super) due: u64,
     pub(super) index: &'a PartitionedHash,
-    _lock: RawLock<'a>,
+    _lock: Locked<'a>,
 }
 
 /// An entry that was published and committed, but perhaps not waited for. The bucket is unlocked.

@@ -2,13 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
-use parking_lot::RawMutex;
-use parking_lot::lock_api::RawMutex as _;
 use pmem::{Medium, MediumError, Offset, Slot, Span};
 
 use super::batch::Batches;
 use super::due::Due;
 use super::layout::{Header, NEXT_BYTES, PAIR_COUNT, SEGMENT_LINE_COUNT, entry_lines, slot};
+use super::shared::{Flag, Lock, Locked};
 use crate::Position;
 use heap::layout::SEGMENT_BYTES;
 use pmem::unseal;
@@ -22,12 +21,12 @@ pub(super) struct Segment {
     prefix: u64,
     depth: u32,
     /// Split or cleared: whoever gets a lock looks the segment up again.
-    dead: AtomicBool,
+    dead: Flag,
     /// Everything in it is known to be durable, FRESH words aside. False after open, unless a clean image is there: an
     /// earlier process may have been killed between a store and its flush.
     durable: AtomicBool,
-    stash: RawMutex,
-    pairs: [RawMutex; PAIR_COUNT as usize],
+    stash: Lock,
+    pairs: [Lock; PAIR_COUNT as usize],
     /// Entries whose home is the pair, wherever they lie. Changed under the pair's lock.
     counts: [AtomicU16; PAIR_COUNT as usize],
     pub(super) due: Due,
@@ -40,25 +39,6 @@ impl std::fmt::Debug for Segment {
     }
 }
 
-/// A held lock.
-pub(super) struct RawLock<'a>(&'a RawMutex);
-
-impl<'a> RawLock<'a> {
-    #[inline(always)]
-    fn take(lock: &'a RawMutex) -> RawLock<'a> {
-        lock.lock();
-        RawLock(lock)
-    }
-}
-
-impl Drop for RawLock<'_> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        // SAFETY: `take` locked it, and this is the only guard.
-        unsafe { self.0.unlock() }
-    }
-}
-
 impl Segment {
     /// The table of the segment at `offset`. `durable`: it was written by this process, and ordered. `due`: see [`super::due`].
     pub(super) fn new(offset: Offset, header: Header, durable: bool, due: u64) -> Box<Segment> {
@@ -66,10 +46,10 @@ impl Segment {
             offset,
             prefix: header.prefix,
             depth: header.depth,
-            dead: AtomicBool::new(false),
+            dead: Flag::new(false),
             durable: AtomicBool::new(durable),
-            stash: RawMutex::INIT,
-            pairs: [const { RawMutex::INIT }; PAIR_COUNT as usize],
+            stash: Lock::new(),
+            pairs: std::array::from_fn(|_| Lock::new()),
             counts: [const { AtomicU16::new(0) }; PAIR_COUNT as usize],
             due: Due::at(due),
         })
@@ -88,17 +68,23 @@ impl Segment {
     }
 
     #[inline(always)]
-    pub(super) fn lock_pair(&self, pair: u64) -> RawLock<'_> {
-        RawLock::take(&self.pairs[pair as usize])
+    pub(super) fn lock_pair(&self, pair: u64) -> Locked<'_> {
+        self.pairs[pair as usize].lock()
     }
 
-    pub(super) fn lock_stash(&self) -> RawLock<'_> {
-        RawLock::take(&self.stash)
+    pub(super) fn lock_stash(&self) -> Locked<'_> {
+        self.stash.lock()
+    }
+
+    /// Whether somebody holds the pair's lock.
+    #[cfg(test)]
+    pub(super) fn is_locked(&self, pair: u64) -> bool {
+        self.pairs[pair as usize].is_locked()
     }
 
     /// Freezes the segment: all pairs in ascending order, then the stash.
-    pub(super) fn lock_all(&self) -> Vec<RawLock<'_>> {
-        self.pairs.iter().chain([&self.stash]).map(RawLock::take).collect()
+    pub(super) fn lock_all(&self) -> Vec<Locked<'_>> {
+        self.pairs.iter().chain([&self.stash]).map(Lock::lock).collect()
     }
 
     #[inline(always)]

@@ -7,7 +7,7 @@
 //! | 3 the partition's split record, its commit word last in the line; ordered | a split that recovery finishes |
 //! | 4 states LIVE, LIVE, DEAD; ordered | the same |
 //! | 5 the record is cleared; ordered | the split, finished |
-//! | 6 the directory is switched, the locks released, the old segment retired | |
+//! | 6 the directory leads readers to the halves, then writers; the old segment is killed, the locks released, it is retired | |
 //!
 //! Entries are moved, items are not touched. Readers are never stopped: the old segment's entries stay as they were when
 //! it was frozen, and stay true until step 6, since no writer can get in.
@@ -131,7 +131,7 @@ impl PartitionedHash {
             cx.retire(Garbage::Table(Table(TableKind::Directory(directory))));
         }
         let places: Vec<_> = old.chain(cx.medium).map(segment_place).collect();
-        let table = root.directory(partition).put_halves(old, halves);
+        let table = root.directory(partition).put_halves(old, halves, cx.medium.breaks(Canary::WritersLedFirst));
         old.kill();
         // The table goes last: its locks are still held by the caller, who is pinned.
         for place in places {

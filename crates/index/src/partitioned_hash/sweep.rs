@@ -155,10 +155,12 @@ impl PartitionedHash {
     /// | 1 freeze: all partitions, all segments | everything |
     /// | 2 an empty segment a partition, of the next generation; ordered | everything, and free space once it is buried |
     /// | 3 the store's generation, one word; committed | nothing: segments of another generation are the same |
-    /// | 4 the root is switched, the locks released | |
-    /// | 5 old segments DEAD, ordered; when no reader is left, they and their items are freed | |
+    /// | 4 old segments DEAD, which readers do not look at; ordered | nothing |
+    /// | 5 the root is switched, the locks released | |
+    /// | 6 when no reader is left, old segments and their items are freed | |
     ///
-    /// What a crash leaves of another generation is buried when the store is opened: the next `clear` may need the number.
+    /// What a crash between 3 and 4 leaves of another generation is buried when the store is opened. So no segment is alive of
+    /// any generation but the store's, however long readers keep the old ones, and the numbers may come round.
     pub fn clear<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>) -> Result<Cleared, HeapError> {
         let _pin = epoch::pin();
         let _partitions: Vec<_> = self.partitions.iter().map(|partition| partition.lock()).collect();
@@ -171,6 +173,10 @@ impl PartitionedHash {
         }
         cx.heap.set_generation(cx.medium, generation);
         cx.medium.wait(cx.medium.commit(Level::Strongest))?;
+        if !cx.medium.breaks(Canary::ClearedUnburied) {
+            old.segments().flat_map(|segment| segment.chain(cx.medium)).for_each(|offset| bury(cx.medium, offset));
+            cx.medium.order();
+        }
         old.segments().for_each(Segment::kill);
         let old = self.root.swap(Box::into_raw(root), Ordering::AcqRel);
         drop(frozen);
@@ -196,7 +202,7 @@ impl PartitionedHash {
 pub struct Cleared(Retired<Root>);
 
 impl Cleared {
-    /// Step 5. The caller waited until nobody who was pinned during `clear` is still pinned.
+    /// Step 6. The caller waited until nobody who was pinned during `clear` is still pinned.
     pub fn free<M: Medium, D: Dram>(self, cx: Context<'_, M, D>) {
         for segment in self.0.segments() {
             let places: Vec<_> = segment
@@ -205,10 +211,6 @@ impl Cleared {
                 .filter_map(|entry| entry.position.place())
                 .collect();
             let chain: Vec<_> = segment.chain(cx.medium).collect();
-            for &offset in &chain {
-                bury(cx.medium, offset);
-            }
-            cx.medium.order();
             for place in places.into_iter().chain(chain.into_iter().map(segment_place)) {
                 cx.heap.free(cx.medium, place);
             }
@@ -217,7 +219,7 @@ impl Cleared {
     }
 }
 
-/// Marks a segment DEAD, so that no later generation of the same number takes it for its own.
+/// Marks a segment DEAD, and leaves the order to the caller: so that no later generation of the same number takes it for its own.
 pub(super) fn bury<M: Medium>(medium: &M, segment: Offset) {
     if let Some(dead) = Header::dead(medium.load(segment, Ordering::Acquire)) {
         medium.store(segment, dead, Ordering::Release);

@@ -10,16 +10,23 @@
 #[cfg(not(miri))]
 mod chains;
 #[cfg(not(miri))]
+mod given_up;
+#[cfg(not(miri))]
 mod interleavings;
 #[cfg(not(miri))]
 mod model;
 mod plain;
+#[cfg(not(miri))]
+mod protocol;
 #[cfg_attr(miri, allow(dead_code, reason = "the other tests' methods"))]
 mod rig;
+pub(in crate::partitioned_hash) mod shared;
 #[cfg(not(miri))]
 mod slots;
 #[cfg(not(miri))]
 mod splits;
+#[cfg(not(miri))]
+mod stalls;
 mod threads;
 #[cfg(not(miri))]
 mod walks;

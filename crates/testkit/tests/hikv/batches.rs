@@ -3,7 +3,7 @@
 use engine::Hasher;
 use index::partitioned_hash::layout::{Home, LINE_ENTRY_COUNT};
 use pmem::Canary;
-use pmem_sim::Model;
+use pmem_sim::{Model, StepKind};
 use testkit::{Op, Problem, Script, Settings, Visitor};
 
 use crate::scripts::{EXTENT_BYTES, delete, put, up_to_a_split};
@@ -73,6 +73,25 @@ fn in_one_line() -> Script {
     Script::after(75, first.iter().map(|key| put(key, "1")), ops)
 }
 
+/// A batch that is given up since a segment has no room, after an entry was chosen in another one, outside its full home
+/// line. The second writer's key has that home line.
+fn given_up() -> Script {
+    /// Of a pair and the stash.
+    const PAIR_ENTRY_COUNT: usize = 64;
+    let hasher = &Hasher::new(HASH_SEED);
+    let home = |key: &[u8]| Home::of(hasher.signature(key));
+    let is_high = |key: &[u8]| hasher.signature(key) >> 63 == 1;
+    let numbers = || (0..).map(u32::to_be_bytes);
+    let line = Home { pair: 1, line: 0 };
+    let crowd = numbers().filter(|key| home(key).pair == 0).take(PAIR_ENTRY_COUNT);
+    let mut low = numbers().filter(|key| home(key) == line && !is_high(key));
+    let fill: Vec<_> = low.by_ref().take(LINE_ENTRY_COUNT as usize).collect();
+    let high = numbers().filter(|key| home(key).pair == 2 && is_high(key)).take(PAIR_ENTRY_COUNT);
+    let rival = Script::rivals().find(|key| home(key) == line && !is_high(key)).expect("there are many");
+    let op = batch(low.take(1).chain(high).map(|key| (key, Some("2"))));
+    Script::after(77, crowd.chain(fill).map(|key| put(key, "1")), [op]).with_rival(rival)
+}
+
 /// Batches for which there is no room, and one for which there is.
 fn where_it_is_full() -> Script {
     let large = |fill: u8, count: u8| batch((0..count).map(move |i| ([b'k', i], Some(vec![fill; EXTENT_BYTES]))));
@@ -121,7 +140,8 @@ fn in_order() -> Script {
 /// A reader comes by at the steps at which the later batches of a script are marked, committed and finished.
 fn late() -> Settings {
     let readers = (12..36).step_by(4).map(Visitor::ReaderAfter);
-    let visitors = [Visitor::Nobody, Visitor::ReaderAlways].into_iter().chain(readers).collect();
+    let always = [Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAlways];
+    let visitors = always.into_iter().chain(readers).collect();
     Settings { visitors, images_per_op_max: 500, ..settings() }
 }
 
@@ -155,6 +175,18 @@ fn they_survive_in_one_line() {
 fn they_survive_a_split() {
     let counts = passes::<Crashed>(&[around_a_split()], &at_a_glance());
     assert!(counts.images > 100, "{counts:?}");
+}
+
+/// Who relies on what a batch flushed that was given up has ordered it.
+#[test]
+fn a_batch_that_is_given_up_leaves_others_what_they_rely_on() {
+    let at_marks = vec![Visitor::WriterAt(StepKind::CompareExchange)];
+    // All that is pending is lost, or nothing, at each of some hundred steps.
+    let few = Settings { images_per_step_max: 2, images_per_op_max: 2000, nested_images_max: 0, ..sparing() };
+    let settings = Settings { visitors: at_marks, models: vec![Model::Line], ..few };
+    passes::<Crashed>(&[given_up()], &settings);
+    let violation = caught(Canary::WaysMarkedEarly, Model::Line, &[given_up()], settings);
+    assert!(violation.to_string().contains("rival"), "{violation}");
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn sparing() -> Settings {
         images_per_step_max: 6,
         images_per_op_max: 200,
         nested_images_max: 2,
-        visitors: vec![Visitor::Nobody, Visitor::ReaderAlways],
+        visitors: vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAlways],
         ..settings()
     }
 }
@@ -76,7 +76,7 @@ fn writes_that_go_by_what_a_key_holds_survive() {
 
 #[test]
 fn keys_that_expire_survive_as_long_and_are_gone_then() {
-    let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::ReaderAfter(2)];
+    let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAlways, Visitor::ReaderAfter(2)];
     let few_visitors = Settings { visitors, ..settings() };
     let counts = passes::<Crashed>(&expiring(), &few_visitors);
     assert!(counts.images > 500, "{counts:?}");

@@ -67,7 +67,23 @@ fn a_sound_store_passes_on_both_models() {
 
 #[test]
 fn an_exploration_repeats_exactly() {
-    assert_eq!(passes(&[written_script()], &settings()), passes(&[written_script()], &settings()));
+    // A second writer is a thread, which may be found asleep or not.
+    let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::ReaderAfter(3), Visitor::Deleter];
+    let settings = Settings { visitors, ..settings() };
+    assert_eq!(passes(&[written_script()], &settings), passes(&[written_script()], &settings));
+}
+
+#[test]
+fn what_a_second_writer_was_told_counts() {
+    let writer = Settings { visitors: vec![Visitor::WriterAlways], ..settings() };
+    let counts = passes(&scripts(), &writer);
+    assert!(counts.visits > 100 && counts.images > 1000, "{counts:?}");
+    for model in [Model::Line, Model::Span] {
+        let settings = Settings { visitors: vec![Visitor::WriterAlways], ..on(model) };
+        assert!(hunt::<SlotTable>(Canary::SecondNotWaited, &[written_script()], &settings).is_caught(), "{model:?}");
+        let alone = Settings { visitors: vec![Visitor::Nobody, Visitor::ReaderAlways], ..on(model) };
+        assert!(!hunt::<SlotTable>(Canary::SecondNotWaited, &[written_script()], &alone).is_caught(), "{model:?}");
+    }
 }
 
 /// The sound store passes these scripts, so what is caught is the twin's fault.

@@ -3,8 +3,8 @@
 //! | step | a crash after it leaves |
 //! |---|---|
 //! | 1 the items, written and flushed by the caller | free space |
-//! | 2 the pairs of all keys locked; each looked for; free entries chosen, overflow bits flushed | the same, and perhaps the bits: searches look further, find nothing |
-//! | 3a the record, flushed; ordered, with items and bits | free space |
+//! | 2 the pairs of all keys locked; each looked for; free entries chosen | free space |
+//! | 3a overflow bits, flushed; the record, flushed; ordered, with items and bits | the same, and perhaps the bits: searches look further, find nothing |
 //! | 3b a batch word names it: PREPARED; ordered | a batch that opening takes back: nothing |
 //! | 4 every entry published with the mark BATCH; ordered | some entries marked: opening puts what the record says was there in their place |
 //! | 5 the word says COMMITTED; committed, waited for | one of both words, so all of the batch or nothing |
@@ -30,6 +30,9 @@
 //! Writers of single keys, splits, the sweep and `clear` hold a lock of each pair whose entries they change or copy, and
 //! so meet no mark. What opening finds is finished before any of them runs (`recover.rs`), and before the sweep: the
 //! record is then reached by nothing, and free. In this process it is an allocation as any other.
+//!
+//! Whoever finds an overflow bit set under the pair's lock relies on it without a flush of its own. So a bit is set only by
+//! who orders it before that lock is let go: a batch that is given up has set none.
 //!
 //! # Lock order
 //! A turn (one of sixteen); then all pairs, by partition, prefix and number: the order in which `clear` takes them. Then

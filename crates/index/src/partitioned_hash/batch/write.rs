@@ -7,10 +7,11 @@ use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Slot, Ticket, Waite
 
 use super::{Active, Change, Turn, finish, now, record};
 use crate::Position;
-use crate::partitioned_hash::layout::Home;
+use crate::partitioned_hash::layout::{Home, Way};
 use crate::partitioned_hash::locked::LockedHome;
 use crate::partitioned_hash::ops::{Found, mark_unlinked};
-use crate::partitioned_hash::segment::{RawLock, Segment};
+use crate::partitioned_hash::segment::Segment;
+use crate::partitioned_hash::shared::Locked;
 use crate::partitioned_hash::{Context, Garbage, IndexError, PartitionedHash, Table, TableKind};
 
 /// The pairs of a batch's keys, locked, and what is to be done to their entries. The caller is pinned.
@@ -22,9 +23,11 @@ pub struct Batch<'a, M, D: Dram> {
     signatures: Vec<u64>,
     /// Free entries that were chosen.
     chosen: HashSet<Offset>,
+    /// Signatures whose entries lie outside their home lines, and the ways that lead there.
+    ways: Vec<(u64, Way)>,
     crowded: Vec<(u64, Offset)>,
-    stashes: Vec<(Offset, RawLock<'a>)>,
-    pairs: Vec<RawLock<'a>>,
+    stashes: Vec<(Offset, Locked<'a>)>,
+    pairs: Vec<Locked<'a>>,
 }
 
 /// A segment without room for all of a batch, which was not carried out.
@@ -70,8 +73,18 @@ impl PartitionedHash {
                 continue;
             }
             homes.iter().for_each(|(_, segment)| segment.make_durable(cx.medium));
-            let (changes, signatures, crowded, stashes) = Default::default();
-            return Batch { index: self, cx, changes, signatures, chosen: HashSet::new(), crowded, stashes, pairs };
+            let (changes, signatures, ways, crowded, stashes) = Default::default();
+            return Batch {
+                index: self,
+                cx,
+                changes,
+                signatures,
+                chosen: HashSet::new(),
+                ways,
+                crowded,
+                stashes,
+                pairs,
+            };
         }
     }
 
@@ -132,7 +145,10 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
             room = Some(further.0);
         }
         let room = room.expect("it was found");
-        home.mark_way(room.way);
+        if self.cx.medium.breaks(Canary::WaysMarkedEarly) {
+            home.mark_way(room.way);
+        }
+        self.ways.extend(room.way.map(|way| (signature, way)));
         self.chosen.insert(room.slot.position);
         self.note(signature, Change { slot: room.slot, old: Position::EMPTY, new: position.item() });
         Ok(())
@@ -152,6 +168,9 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
     /// [`record_bytes`](super::record::record_bytes) is at `record`, is retired.
     pub fn commit(self, turn: &Turn<'_>, record: Place) -> Finished {
         let medium = self.cx.medium;
+        for &(signature, way) in &self.ways {
+            self.home(signature).mark_way(Some(way));
+        }
         // SAFETY: the room is the caller's alone.
         unsafe { record::write(medium, record.offset, &self.changes) };
         if !medium.breaks(Canary::BatchBeforeRecord) {

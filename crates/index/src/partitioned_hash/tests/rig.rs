@@ -261,7 +261,12 @@ impl<M: Medium> Rig<M> {
         self.medium.wait(self.medium.commit(Level::Strongest)).unwrap();
     }
 
-    fn matching(&self, position: Position, key: Key) -> Result<Option<u64>, MediumError> {
+    /// Makes all that this thread flushed durable.
+    pub(super) fn commit_all(&self) {
+        self.medium.wait(self.medium.commit(Level::Strongest)).unwrap();
+    }
+
+    pub(super) fn matching(&self, position: Position, key: Key) -> Result<Option<u64>, MediumError> {
         let (number, value) = item(&self.medium, position);
         Ok((number == key.number).then_some(value))
     }

@@ -12,7 +12,7 @@
 
 mod ops;
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use pmem::{Canary, Checksum, Level, Medium, MediumError, Offset, Slot};
@@ -45,13 +45,15 @@ pub(crate) struct SlotTable {
     sim: Sim,
     /// Free cells; the last one is taken first.
     free: Mutex<Vec<u64>>,
+    /// Writers that have published and not waited.
+    under_way: AtomicUsize,
 }
 
 impl SlotTable {
     /// Steps, and what a crash after each leaves: 1 root zero: no store. 2 table and seed durable: no store. 3 root: an
     /// empty store.
     fn make(sim: Sim) -> SlotTable {
-        let table = SlotTable { sim, free: Mutex::default() };
+        let table = SlotTable { sim, free: Mutex::default(), under_way: AtomicUsize::new(0) };
         table.set_word(ROOT, 0);
         table.sync();
         if table.sim.breaks(Canary::FormatMarkEarly) {
@@ -67,7 +69,7 @@ impl SlotTable {
 
     /// Deleted entries become empty and marks go; both may be repeated.
     fn recover(sim: Sim) -> Result<SlotTable, Failure> {
-        let table = SlotTable { sim, free: Mutex::default() };
+        let table = SlotTable { sim, free: Mutex::default(), under_way: AtomicUsize::new(0) };
         if table.word(ROOT) & !(FRESH | 1) != MAGIC {
             return Err(Failure::Unfinished);
         }

@@ -12,6 +12,13 @@ impl SlotTable {
     fn publish(&self, slot: Slot, signature: Option<u64>, position: u64, free: impl Drop) {
         let torn = self.sim.breaks(Canary::TornPair) && signature.is_some();
         self.sim.publish(slot, signature.filter(|_| !torn), position | FRESH);
+        let under_way = self.under_way.fetch_add(1, Ordering::SeqCst);
+        if under_way > 0 && self.sim.breaks(Canary::SecondNotWaited) {
+            // The first one's commit is taken for this one's too.
+            self.under_way.fetch_sub(1, Ordering::SeqCst);
+            let _ = self.sim.compare_exchange(slot.position, position | FRESH, position);
+            return;
+        }
         let ticket = self.sim.commit(Level::Strongest);
         drop(free);
         self.sim.wait(ticket).expect("a simulated wait succeeds");
@@ -20,6 +27,7 @@ impl SlotTable {
             self.sync();
         }
         let _ = self.sim.compare_exchange(slot.position, position | FRESH, position);
+        self.under_way.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

@@ -99,14 +99,6 @@ impl Modelled {
         &self.items[(at.0 / ITEM_BYTES % ITEM_COUNT) as usize]
     }
 
-    /// The segment was split: whoever uses the line or its new home does so before or after this.
-    pub(super) fn mark_split(&self) {
-        for word in self.signatures.iter().chain(&self.positions) {
-            word.fetch_or(0, Ordering::Relaxed);
-        }
-        self.use_elsewhere();
-    }
-
     fn flushed_is_durable(&self) {
         for history in [&self.history, &self.batch_history] {
             history.lock().unwrap().wait();
@@ -175,6 +167,10 @@ unsafe impl Medium for Modelled {
         value
     }
 
+    fn acquire(&self) {
+        loom::sync::atomic::fence(Ordering::Acquire);
+    }
+
     fn match4(&self, at: Offset, word: u64) -> u32 {
         if at != self.line {
             self.use_elsewhere();
@@ -227,7 +223,7 @@ unsafe impl Medium for Modelled {
     }
 
     fn publish(&self, slot: Slot, signature: Option<u64>, position: u64) {
-        signature.into_iter().for_each(|signature| self.store(slot.signature, signature, Ordering::Relaxed));
+        signature.into_iter().for_each(|signature| self.store(slot.signature, signature, Ordering::Release));
         self.store(slot.position, position, Ordering::Release);
         if self.modelled(slot.position).is_none() {
             self.use_elsewhere();

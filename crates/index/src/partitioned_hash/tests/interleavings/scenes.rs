@@ -85,6 +85,34 @@ fn an_entry_moves_to_another_segment_under_a_reader_and_a_writer() {
 }
 
 #[test]
+fn what_was_written_around_a_split_is_read_from_then_on() {
+    let before = |scene: &Scene| {
+        scene.put(TWO, 7);
+        scene.put(ONE, 1);
+    };
+    let writer = |scene: &Scene| {
+        scene.put(ONE, 2);
+        assert_eq!(scene.get(ONE), Some(2), "a stale value");
+    };
+    whole(before, &[writer, Scene::split], |_| {});
+}
+
+#[test]
+fn absent_and_then_another_key() {
+    let writer = |scene: &Scene| {
+        scene.put(TWO, 2);
+        assert_eq!(scene.remove(ONE), Some(1));
+        scene.put(THREE, 3);
+    };
+    let reader = |scene: &Scene| {
+        if scene.get(ONE).is_none() {
+            assert_eq!(scene.get(TWO), Some(2), "time runs backwards");
+        }
+    };
+    whole(|scene| scene.put(ONE, 1), &[writer, reader], |_| {});
+}
+
+#[test]
 fn a_removal_is_not_undone_by_a_split() {
     let before = |scene: &Scene| {
         scene.put(TWO, 7);

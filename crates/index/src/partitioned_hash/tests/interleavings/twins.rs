@@ -75,6 +75,21 @@ fn a_read_that_is_not_settled_is_caught() {
 }
 
 #[test]
+#[should_panic(expected = "a stale value")]
+fn a_split_that_leads_writers_to_its_halves_first_is_caught() {
+    let before = |scene: &Scene| {
+        scene.put(TWO, 7);
+        scene.put(ONE, 1);
+    };
+    let writer = |scene: &Scene| {
+        scene.put(ONE, 2);
+        assert_eq!(scene.get(ONE), Some(2), "a stale value");
+    };
+    let broken = Broken { step: Some(Canary::WritersLedFirst), pins: false };
+    model(broken, before, &[writer, Scene::split], |_| {});
+}
+
+#[test]
 #[should_panic(expected = "None was read, Some(1) is durable")]
 fn a_deletion_that_is_a_plain_zero_is_caught() {
     let remover = |scene: &Scene| assert!(scene.unlink(ONE).is_some());

@@ -1,0 +1,56 @@
+//! A batch that was given up leaves nothing behind on which another writer's entry would rely, and which a crash would take.
+
+use std::thread;
+
+use pmem::Canary;
+use pmem_sim::{Image, Model, Sim};
+
+use super::super::layout::{Home, LINE_ENTRY_COUNT};
+use super::rig::{Key, Rig, key};
+
+/// Keys of one home line, of different signatures.
+fn keys() -> impl Iterator<Item = Key> {
+    (0..=LINE_ENTRY_COUNT + 1).map(|number| key(0x77 + (number << 60), number))
+}
+
+/// How many images of a crash now do not have this value under the key.
+pub(super) fn lost_in(sim: &Sim, key: Key, value: u64) -> usize {
+    let images = sim.images(100, 7);
+    assert!(!images.is_empty());
+    let is_lost = |image: &Image| Rig::opened(Sim::from_image(image, Model::Line), 1).get(key) != Some(value);
+    images.iter().filter(|image| is_lost(image)).count()
+}
+
+/// How many images lack what was put, and overflowed as a batch did that was given up, by another thread.
+fn lost_count(canary: Option<Canary>, as_one_of_many: bool) -> usize {
+    let sim = Sim::new(0, Model::Line);
+    let rig = Rig::format(canary.map_or(sim.clone(), |canary| sim.with_canary(canary)), 1);
+    let mut keys = keys();
+    keys.by_ref().take(LINE_ENTRY_COUNT as usize).for_each(|key| _ = rig.put(key, 1));
+    let [given_up, put] = [keys.next(), keys.next()].map(Option::unwrap);
+    assert!(Home::of(given_up.signature) == Home::of(put.signature));
+    thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            let _pin = epoch::pin();
+            let mut batch = rig.index.lock_batch(rig.cx(), [given_up.signature].into_iter());
+            batch.insert(given_up.signature, rig.write_item(given_up, 1)).unwrap();
+        });
+        other.join().unwrap();
+    });
+    let _pin = epoch::pin();
+    let position = rig.write_item(put, 2);
+    let bucket = rig.index.lock(rig.cx(), put.signature);
+    let bucket = if as_one_of_many { bucket.as_one_of_many() } else { bucket };
+    let published = bucket.insert(position).unwrap();
+    rig.commit_all();
+    published.settle(&rig.medium).unwrap();
+    lost_in(&rig.medium, put, 2)
+}
+
+#[test]
+fn an_entry_that_overflows_after_a_batch_was_given_up_is_durable() {
+    for as_one_of_many in [false, true] {
+        assert_eq!(lost_count(None, as_one_of_many), 0);
+        assert!(lost_count(Some(Canary::WaysMarkedEarly), as_one_of_many) > 0, "the twin was not caught");
+    }
+}

@@ -1,0 +1,149 @@
+//! Steps that only others notice: what a write owes to readers, to the sweep, and to who comes after a killed process.
+
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use heap::Place;
+use pmem::Medium;
+use pmem_sim::{Model, Sim};
+
+use super::super::image::overflow_word;
+use super::super::layout::{Home, LINE_ENTRY_COUNT, Way};
+use super::super::split::segment_place;
+use super::given_up::lost_in;
+use super::rig::{Contents, Key, Rig, key, mixed};
+use super::shared::stepping;
+use super::stalls::stepped;
+use crate::Position;
+
+/// Keys of one home line, of different signatures.
+fn neighbours() -> impl Iterator<Item = Key> {
+    (0..).map(|number| key(0x77 + (number << 59), number))
+}
+
+/// A store whose line of [`neighbours`] is full, and the next key of it.
+fn full_line() -> (Rig<Sim>, Key) {
+    let (rig, mut keys) = (Rig::new(1), neighbours());
+    keys.by_ref().take(LINE_ENTRY_COUNT as usize).for_each(|key| _ = rig.put(key, 1));
+    (rig, keys.next().unwrap())
+}
+
+/// One of many is not committed yet when a reader meets it, makes it durable, and acts on it: the way to it is durable too.
+#[test]
+fn the_way_to_one_of_many_is_ordered_before_it() {
+    let (rig, key) = full_line();
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let _pin = epoch::pin();
+            let bucket = rig.index.lock(rig.cx(), key.signature).as_one_of_many();
+            let _not_committed = bucket.insert(rig.write_item(key, 2)).unwrap();
+        });
+        writer.join().unwrap();
+    });
+    assert_eq!(rig.get(key), Some(2));
+    assert_eq!(lost_in(&rig.medium, key, 2), 0);
+}
+
+/// A process was killed between the store of an overflow bit and its flush. The next one sees the bit.
+fn killed() -> (Rig<Sim>, Key) {
+    let (rig, key) = full_line();
+    let segment = rig.index.root().offset(rig.index.geometry, key.signature);
+    let word = overflow_word(Home::of(key.signature), Way::Bucket, segment);
+    let seen = Position::from_word(rig.medium.load(word, Ordering::Acquire));
+    rig.medium.store(word, seen.overflow().word(), Ordering::Release);
+    (rig.reopened(), key)
+}
+
+#[test]
+fn what_a_killed_process_left_is_durable_before_it_is_relied_on() {
+    let (rig, key) = killed();
+    rig.put(key, 2);
+    assert_eq!(lost_in(&rig.medium, key, 2), 0, "by a put");
+    let (rig, key) = killed();
+    rig.write_batch(&[(key, Some(2))]);
+    assert_eq!(lost_in(&rig.medium, key, 2), 0, "by a batch");
+}
+
+/// A store whose sweep has not come by, with keys; the place of one of them.
+fn unswept() -> (Rig<Sim>, Key, Place) {
+    let rig = Rig::new(1);
+    (0..100).for_each(|number| _ = rig.put(key(mixed(number), number), 1));
+    let rig = rig.reopened();
+    let (one, _pin) = (key(mixed(0), 0), epoch::pin());
+    let bucket = rig.index.lock(rig.cx(), one.signature);
+    let found = bucket.find(|position| rig.matching(position, one)).unwrap().unwrap();
+    let place = found.position.place().unwrap();
+    drop(bucket);
+    (rig, one, place)
+}
+
+/// Takes a key's item out of the index.
+type Unlink = fn(&Rig<Sim>, Key);
+
+/// The sweep frees what it does not meet, unless it was told; readers may still look at what was taken out.
+#[test]
+fn the_sweep_is_told_of_what_it_will_not_meet() {
+    let ways: [(&str, Unlink); 4] = [
+        ("replaced", |rig, key| _ = rig.put(key, 2)),
+        ("removed", |rig, key| _ = rig.remove(key)),
+        ("replaced by a batch", |rig, key| rig.write_batch(&[(key, Some(2))])),
+        ("removed by a batch", |rig, key| rig.write_batch(&[(key, None)])),
+    ];
+    for (what, unlink) in ways {
+        let (rig, key, place) = unswept();
+        let _reader = epoch::pin();
+        unlink(&rig, key);
+        assert_eq!(rig.heap.mark_reached(place), Ok(false), "{what}, and it would be freed under a reader");
+    }
+    let (rig, key, _) = unswept();
+    let _reader = epoch::pin();
+    let old = segment_place(rig.index.root().offset(rig.index.geometry, key.signature));
+    rig.split(key.signature);
+    assert_eq!(rig.heap.mark_reached(old), Ok(false), "split, and it would be freed under a reader");
+}
+
+/// Whoever meets an entry's mark finds the batch, and what it finds is all of it or nothing.
+#[test]
+fn a_batch_is_known_from_before_its_first_mark_until_after_its_last() {
+    let (rig, keys) = (Rc::new(stepped()), [key(0x77, 1), key(mixed(9), 2)]);
+    keys.into_iter().for_each(|key| _ = rig.put(key, 0));
+    for value in 1..4 {
+        let (reader, mut is_new, mut step_count) = (Rc::clone(&rig), false, 0);
+        let slots = keys.map(|key| rig.slot(key).unwrap());
+        let read = move || {
+            step_count += 1;
+            for (key, slot) in keys.into_iter().zip(slots) {
+                let word = Position::from_word(reader.medium.load(slot.position, Ordering::Acquire));
+                assert!(!word.is_in_batch() || reader.index.batches.has(slot), "a mark without a batch");
+                let found = reader.get(key).unwrap();
+                assert!(
+                    found == value || found + 1 == value && !is_new,
+                    "half of a batch: {found} at step {step_count}"
+                );
+                is_new |= found == value;
+            }
+        };
+        stepping(read, || rig.write_batch(&keys.map(|key| (key, Some(value)))));
+        assert_eq!(keys.map(|key| rig.get(key)), [Some(value); 2]);
+    }
+}
+
+/// Whoever clears within a reader's pin leaves all of it to be freed later, however often. The number comes round meanwhile.
+#[test]
+fn generations_may_come_round_before_what_was_cleared_is_freed() {
+    let (rig, one) = (Rig::new(1), key(0x77, 1));
+    rig.put(one, 1);
+    let first = rig.index.clear(rig.cx()).unwrap();
+    rig.put(one, 2);
+    rig.heap.set_generation(&rig.medium, u16::MAX);
+    let second = rig.index.clear(rig.cx()).unwrap();
+    assert_eq!(rig.heap.generation(), 0);
+    rig.put(one, 3);
+    for image in rig.medium.images(200, 7) {
+        let opened = Rig::opened(Sim::from_image(&image, Model::Line), 1);
+        assert_eq!(opened.contents(), Contents::from([(one, 3)]), "{image}");
+    }
+    [first, second].into_iter().for_each(|cleared| cleared.free(rig.cx()));
+    assert_eq!((rig.contents(), rig.damage()), (Contents::from([(one, 3)]), vec![]));
+}
