@@ -78,7 +78,7 @@ fn a_value_that_holds_an_old_segment_brings_nothing_back() {
     let word = rig.sim().load(header, Ordering::Relaxed);
     rig.sim().store(header, word ^ 1 << 5, Ordering::Relaxed);
     let mut kept = Kept::default();
-    salvage(rig.sim(), &mut kept).unwrap();
+    salvage(rig.sim(), true, &mut kept).unwrap();
     assert_eq!(kept.0.get(&b"kept"[..]).map(Vec::as_slice), Some(&b"new"[..]));
     assert!(!kept.0.contains_key(&b"gone"[..]), "a deleted key is there again");
 }
