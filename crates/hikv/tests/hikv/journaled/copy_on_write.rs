@@ -1,5 +1,5 @@
-//! A full disk whose file system copies what is overwritten, Btrfs: mounted for these tests alone, which need to be root for it and
-//! are left out where they are not.
+//! A full disk whose file system copies what is overwritten, Btrfs: mounted for this test alone, which needs to be root for it
+//! and is left out where it is not.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -8,15 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
-use hikv::{Durability, Options};
+use journal::{File as _, OsFile};
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-/// Room for a store, and little besides.
 const DISK_BYTES: u64 = 160 << 20;
-/// Of few keys, and more than the log holds, so that it is written over, and checkpointed.
-const PUT_COUNT: u32 = 12_000;
-const VALUE_BYTES: usize = 1_000;
+const PAGE_COUNT: u64 = 256;
 
 fn run(program: &str, arguments: &[&OsStr]) -> bool {
     Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
@@ -55,33 +52,26 @@ fn fill(file: &Path) {
     }
 }
 
-/// A store that is written to on a full disk, and no less healthy.
-fn write_to_a_full_disk(durability: Durability) {
-    let test = move || {
+/// As a disk takes it past the cache.
+#[repr(align(4096))]
+struct Page([u8; 4096]);
+
+#[test]
+fn what_has_space_is_overwritten_though_the_disk_is_full() {
+    let test = || {
         let home = tempfile::tempdir().unwrap();
         let Some(mounted) = mount(home.path()) else {
             return eprintln!("left out: Btrfs cannot be mounted here");
         };
-        let options = Options::new().partition_count(1).durability(durability).log_bytes_max(8 << 20);
-        let store = options.open(mounted.0.join("store")).unwrap();
-        (0..100u32).for_each(|i| store.put(i.to_le_bytes(), [0; VALUE_BYTES]).unwrap());
+        let log = OsFile::create(&mounted.0.join("log")).unwrap();
+        log.allocate(0..PAGE_COUNT * 4096).unwrap();
+        let write = |byte| {
+            let page = Page([byte; 4096]);
+            (0..PAGE_COUNT).try_for_each(|i| log.write_through(&page.0, i * 4096)).and_then(|()| log.sync())
+        };
+        write(0).unwrap();
         fill(&mounted.0.join("filling"));
-        for i in 0..PUT_COUNT {
-            let put = store.put((i % 100).to_le_bytes(), [i as u8; VALUE_BYTES]);
-            put.unwrap_or_else(|error| panic!("put {i}: {error}"));
-        }
-        store.sync().unwrap();
-        store.health().unwrap();
+        (1..9).for_each(|byte| write(byte).unwrap());
     };
     thread::spawn(test).join().unwrap();
-}
-
-#[test]
-fn a_full_disk_ends_no_journal_whose_files_are_overwritten() {
-    write_to_a_full_disk(Durability::Buffered);
-}
-
-#[test]
-fn a_full_disk_ends_no_process_that_stores_to_a_mapped_file() {
-    write_to_a_full_disk(Durability::Process);
 }
