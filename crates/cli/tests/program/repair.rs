@@ -156,24 +156,6 @@ fn a_store_that_does_not_open_is_salvaged() {
 }
 
 #[test]
-fn a_store_without_its_journal_gives_what_its_base_has_and_the_loss_is_told() {
-    let place = filled();
-    let expected = sorted(place.run("dump", &[""; 0]).succeeded());
-    fs::remove_file(place.store().join("journal.hikv")).unwrap();
-    place.run("check", &[""; 0]).failed(2, &["journal is missing"]);
-    let (out, list) = (place.file("out"), place.file("lost.jsonl"));
-    let ended = place.run("repair", &[out.to_str().unwrap(), "--lost", list.to_str().unwrap()]);
-    let told = String::from_utf8(ended.0.stdout.clone()).unwrap();
-    ended.failed(1, &[]);
-    assert!(told.starts_with("lost in ") && told.contains("journal.hikv: it is not there"), "{told}");
-    assert!(told.ends_with("1000 items, 0 mended, 0 doubtful, 1 lost\n"), "{told}");
-    let object: serde_json::Value = serde_json::from_slice(&fs::read(list).unwrap()).unwrap();
-    assert_eq!(object["finding"], "lost");
-    assert!(object["file"].as_str().unwrap().ends_with("journal.hikv"), "{object}");
-    assert_eq!(dumped(&place), expected);
-}
-
-#[test]
 fn where_nothing_can_be_done_the_exit_code_is_2_and_nothing_is_made() {
     let place = filled();
     let out = place.file("out");
