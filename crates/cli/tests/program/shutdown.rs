@@ -15,6 +15,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use rustix::io::Errno;
 use rustix::ioctl::{Opcode, Setter, ioctl};
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
 use rustix::process::Signal;
@@ -36,6 +37,9 @@ const ACKNOWLEDGED_COUNTS: [u64; 3] = [1, 60, 300];
 /// Large enough that the last of those counts fill segments.
 const VALUE_BYTES: usize = 20_000;
 
+/// More tries than a fork takes.
+const BUSY_COUNT_MAX: usize = 1_000_000;
+
 /// A file system of `kind` in a file, mounted for this thread and its children alone.
 struct Disk<'a> {
     place: &'a Place,
@@ -54,9 +58,19 @@ impl Disk<'_> {
         unsafe { ioctl(root.as_fd(), Setter::<SHUTDOWN, u32>::new(WITHOUT_A_FLUSH)) }.is_ok()
     }
 
+    /// A process that another test starts has our files open between its fork and its exec: it is waited for.
+    fn unmount(&self) {
+        let is_busy = || match unmount(self.place.file("disk"), UnmountFlags::empty()) {
+            Err(Errno::BUSY) => true,
+            unmounted => unmounted.map(|()| false).unwrap(),
+        };
+        let busy_count = (0..BUSY_COUNT_MAX).take_while(|_| is_busy()).inspect(|_| thread::yield_now()).count();
+        assert!(busy_count < BUSY_COUNT_MAX, "somebody keeps the file system");
+    }
+
     /// The power is back: the file system recovers from what its device has.
     fn mount_again(&self) {
-        unmount(self.place.file("disk"), UnmountFlags::empty()).unwrap();
+        self.unmount();
         assert!(self.mount(), "the file system cannot be mounted again");
     }
 }
@@ -85,7 +99,8 @@ fn on_each_kind(test: impl Fn(&str, &Disk<'_>) + Sync) {
                 return Err("it cannot be made or mounted".to_owned());
             }
             test(kind, &disk);
-            unmount(place.file("disk"), UnmountFlags::empty()).map_err(|error| error.to_string())
+            disk.unmount();
+            Ok(())
         };
         let outcome = thread::scope(|scope| scope.spawn(run).join().unwrap_or_else(|panic| resume_unwind(panic)));
         if let Err(error) = outcome {
