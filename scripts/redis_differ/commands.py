@@ -14,7 +14,8 @@ CHANNELS = ["news", "newest", "other", "__keyspace@0__:k0", "__keyevent@0__:set"
 PATTERNS = ["*", "k*", "k?", "[kn]0", "new*", "__key*", "\\k0", "nothing"]
 EXPIRY = ["100", "1000", "2000", "0", "-1", "abc", "9223372036854775807", "9223372036854775"]
 MILLISECONDS = ["100000", "1000000", "0", "-1", "abc", "9223372036854775807"]
-MOMENTS = ["4102444800", "4102444800000", "1", "-1", "0"]
+LATER = 4102444800
+MOMENTS = [str(LATER), str(LATER * 1000), "1", "-1", "0"]
 
 # K key, V value, N integer, F float, S channel, P pattern, E time to live, M the same in milliseconds, T moment, B bit, O bit offset, W one that is written to, R place in a value,
 # D database, / choice, ? left out half of the time, * any number of times.
@@ -245,6 +246,7 @@ EXPECTED = [
     "`ACL SETUSER`",
     "`CLIENT TRACKING`",
     "a request's arguments",
+    "errors that repeat an argument",
     "`RANDOMKEY`",
     "`DEBUG`",
 ]
@@ -255,6 +257,7 @@ def masked(told):
     return ordered(told)
 
 
+PRINTABLE = re.compile("[ -~]*")
 COMMAND = re.compile("[a-z][a-z|_-]*")
 OWN = ["cas", "countrange", "prefix", "range"]
 UNORDERED = set(KEYS) | set(CHANNELS) | set(PATTERNS)
@@ -265,6 +268,8 @@ def ordered(value):
         return value
     value = [ordered(part) for part in value]
     match value:
+        case ["-", str(text)]:
+            return ["-", PRINTABLE.match(text)[0]]
         case [":", str(number)]:
             return [":", about(int(number))]
         # All are left in an order that is nobody's.
@@ -291,8 +296,10 @@ def ordered(value):
 
 def about(number):
     """A number, unless it is a time, which passes while the other server is asked."""
-    if abs(number - time.time()) < 10_000 or abs(number / 1000 - time.time()) < 10_000:
-        return "now"
+    now = time.time()
+    for moment, name in [(now, "now"), (LATER - now, "until later")]:
+        if abs(number - moment) < 10_000 or abs(number / 1000 - moment) < 10_000:
+            return name
     # Redis shares small numbers, unless they came by a float.
     if number == 2**31 - 1:
         return 1

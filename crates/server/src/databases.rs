@@ -19,7 +19,7 @@
 use std::borrow::Cow;
 use std::io;
 use std::ops::Bound;
-use std::sync::atomic::{AtomicU8, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering};
 
 use hikv::{Error, Store};
 use parking_lot::Mutex;
@@ -107,6 +107,8 @@ pub(crate) struct Databases {
     slots: [AtomicU8; DATABASE_COUNT],
     /// A bit for each slot that may have keys; that of slot 0 is not used.
     used: AtomicU16,
+    /// The store holds the table, which may say what would be so without it.
+    stored: AtomicBool,
     noting: Mutex<()>,
 }
 
@@ -131,6 +133,7 @@ impl Databases {
     }
 
     fn forget(&self) {
+        self.stored.store(false, Ordering::Relaxed);
         self.slots.iter().zip(0..).for_each(|(slot, db)| slot.store(db, Ordering::Relaxed));
         self.used.store(0, Ordering::Release);
     }
@@ -139,6 +142,7 @@ impl Databases {
         Databases {
             slots: std::array::from_fn(|db| AtomicU8::new(db as u8)),
             used: AtomicU16::new(0),
+            stored: AtomicBool::new(false),
             noting: Mutex::new(()),
         }
     }
@@ -149,6 +153,7 @@ impl Databases {
         let used = u16::from_le_bytes(used.try_into().ok()?);
         self.slots.iter().zip(slots).for_each(|(own, slot)| own.store(*slot, Ordering::Relaxed));
         self.used.store(used, Ordering::Relaxed);
+        self.stored.store(true, Ordering::Relaxed);
         is_permutation.then_some(())
     }
 
@@ -162,14 +167,9 @@ impl Databases {
         slot == Slot::FIRST || self.used.load(Ordering::Acquire) & (1 << slot.0) != 0
     }
 
-    /// Whether slot 0 alone may have keys.
-    pub(crate) fn is_single(&self) -> bool {
-        self.used.load(Ordering::Acquire) == 0
-    }
-
     /// Whether the store holds the table itself.
     pub(crate) fn is_stored(&self) -> bool {
-        !self.is_single() || Slot::all().zip(0..).any(|(slot, db)| self.slot(db) != slot)
+        self.stored.load(Ordering::Acquire)
     }
 
     /// Makes it known that `slot` has keys, before it has.
@@ -180,6 +180,7 @@ impl Databases {
         let _one_at_a_time = self.noting.lock();
         let used = self.used.load(Ordering::Acquire) | 1 << slot.0;
         items.put(TABLE_KEY, self.table(used))?;
+        self.stored.store(true, Ordering::Release);
         self.used.store(used, Ordering::Release);
         Ok(())
     }
@@ -190,6 +191,7 @@ impl Databases {
         let mut table = self.table(self.used.load(Ordering::Acquire));
         table.swap(a as usize, b as usize);
         items.put(TABLE_KEY, table)?;
+        self.stored.store(true, Ordering::Release);
         self.slots[a as usize].store(second.0, Ordering::Relaxed);
         self.slots[b as usize].store(first.0, Ordering::Relaxed);
         Ok(())

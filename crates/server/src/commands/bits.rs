@@ -52,6 +52,9 @@ struct BitRange {
 
 impl BitRange {
     fn of(call: &Call<'_>, index: usize) -> Result<BitRange, Refusal> {
+        if call.request.len() > index + 3 {
+            return Err(Refusal::Syntax);
+        }
         let start = if call.request.len() > index { call.integer(index)? } else { 0 };
         let end = if call.request.len() > index + 1 { call.integer(index + 1)? } else { -1 };
         let is_in_bits = match call.request.len() - index {

@@ -7,6 +7,9 @@ use crate::errors::Refusal;
 const COUNT_DEFAULT: i64 = 10;
 
 pub(crate) fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
+    if call.request.len() > 3 {
+        return Err(Refusal::subcommand_arguments("slowlog", call.argument(1)));
+    }
     let count = if call.request.len() > 2 { resp::parse_integer(call.argument(2)) } else { Some(COUNT_DEFAULT) };
     let refused = || Refusal::Names("count should be greater than or equal to -1".into());
     let count = count.filter(|count| *count >= -1).ok_or_else(refused)?;

@@ -66,3 +66,15 @@ fn integers_of_any_width() {
         ),
     ]);
 }
+
+#[test]
+fn a_range_of_too_many_words_is_refused_before_it_is_read() {
+    let server = TestServer::start();
+    server.client().converse([
+        ("SET k v", ok()),
+        ("BITCOUNT k 0 x", error("ERR value is not an integer or out of range")),
+        ("BITCOUNT k 0 x BIT more", error("ERR syntax error")),
+        ("BITFIELD big GET u8 4294967295", array([int(0)])),
+        ("BITFIELD big GET u8 4294967296", error("ERR bit offset is not an integer or out of range")),
+    ]);
+}

@@ -136,3 +136,16 @@ fn ranges_tell_what_is_asked() {
         ("COUNTRANGE + -", int(0)),
     ]);
 }
+
+#[test]
+fn databases_that_are_swapped_back_have_as_many_keys_as_before() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    for swaps in [&["SWAPDB 0 0"][..], &["SWAPDB 0 1", "SWAPDB 0 1"], &["SWAPDB 3 4", "SWAPDB 4 3"]] {
+        client.converse([("FLUSHALL", ok()), ("SET k v", ok())]);
+        swaps.iter().for_each(|swap| assert_eq!(client.say(swap), ok()));
+        client.converse([("DBSIZE", int(1)), ("FLUSHDB", ok()), ("DBSIZE", int(0))]);
+    }
+    let server = server.restarted();
+    assert_eq!(server.client().say("DBSIZE"), int(0));
+}
