@@ -40,6 +40,8 @@ impl User {
     /// Changes the user as a rule says.
     pub(crate) fn apply(&mut self, rule: &[u8]) -> Result<(), RuleError> {
         match rule.to_ascii_lowercase().as_slice() {
+            // As in Redis, nothing is no rule.
+            b"" => {}
             b"on" => self.is_enabled = true,
             b"off" => self.is_enabled = false,
             b"nopass" => (self.needs_no_password, self.passwords) = (true, Vec::new()),
@@ -213,6 +215,7 @@ mod tests {
     #[test]
     fn what_is_no_rule_is_refused() {
         let mut ada = user("~*");
+        assert_eq!((ada.apply(b""), ada.line()), (Ok(()), user("~*").line()));
         assert_eq!(ada.apply(b"~k"), Err(RuleError::KeysAreAll));
         assert_eq!(ada.apply(b"+nothing"), Err(RuleError::UnknownCommand));
         assert_eq!(ada.apply(b"+@nothing"), Err(RuleError::UnknownCategory));

@@ -115,8 +115,11 @@ impl User {
             words.push("nopass".into());
         }
         words.extend(self.passwords.iter().map(|hash| format!("#{}", hash.hex())));
-        let channels = self.selector.channels_text();
-        words.extend([self.selector.keys_text(), if channels.is_empty() { "resetchannels".into() } else { channels }]);
+        words.push(self.selector.keys_text());
+        if !self.selector.all_channels {
+            words.push("resetchannels".into());
+        }
+        words.push(self.selector.channels_text());
         words.push(self.selector.commands_text());
         words.retain(|word| !word.is_empty());
         words.join(" ")

@@ -2,7 +2,7 @@
 
 use hikv::Decision;
 
-use super::strings::range_of;
+use super::strings::{places_of, range_of};
 use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
 use crate::notify::{GENERIC, STRING};
@@ -43,6 +43,10 @@ pub(crate) fn getbit(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// How two places become a range within so many: BITCOUNT has no range where both count from the end and cross, BITPOS has one
+/// where both lie before the beginning.
+type Within = fn(i64, i64, usize) -> Option<(usize, usize)>;
+
 /// A range of bits, from the arguments `index` and the one after it, in the unit that follows them.
 struct BitRange {
     start: i64,
@@ -67,12 +71,12 @@ impl BitRange {
     }
 
     /// The first and the last bit, of a value of so many bytes.
-    fn bits_of(&self, len_bytes: usize) -> Option<(u64, u64)> {
+    fn bits_of(&self, len_bytes: usize, within: Within) -> Option<(u64, u64)> {
         if self.is_in_bits {
-            let (start, end) = range_of(self.start, self.end, len_bytes * 8)?;
+            let (start, end) = within(self.start, self.end, len_bytes * 8)?;
             return Some((start as u64, end as u64));
         }
-        let (start, end) = range_of(self.start, self.end, len_bytes)?;
+        let (start, end) = within(self.start, self.end, len_bytes)?;
         Some((start as u64 * 8, end as u64 * 8 + 7))
     }
 }
@@ -88,7 +92,7 @@ pub(crate) fn bitcount(call: &mut Call<'_>) -> Result<(), Refusal> {
     }
     let range = BitRange::of(call, 2)?;
     let count = call.store().get_with(call.key(1), |value| {
-        range.bits_of(value.len()).map_or(0, |(first, last)| count_bits(value, first, last))
+        range.bits_of(value.len(), range_of).map_or(0, |(first, last)| count_bits(value, first, last))
     })?;
     call.reply.integer(count.unwrap_or(0) as i64);
     Ok(())
@@ -128,7 +132,7 @@ pub(crate) fn bitpos(call: &mut Call<'_>) -> Result<(), Refusal> {
     }
     let has_end = call.request.len() > 4;
     let range = BitRange::of(call, 3)?;
-    let place = call.store().get_with(call.key(1), |value| match range.bits_of(value.len()) {
+    let place = call.store().get_with(call.key(1), |value| match range.bits_of(value.len(), places_of) {
         None => -1,
         Some((first, last)) => match find_bit(value, bit, first, last) {
             Some(place) => place as i64,

@@ -48,10 +48,12 @@ pub(crate) fn getrange(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// The first and the last place of a range in what has `len` places; negative places count from the end.
 pub(super) fn range_of(start: i64, end: i64, len: usize) -> Option<(usize, usize)> {
+    if start < 0 && end < 0 && start > end { None } else { places_of(start, end, len) }
+}
+
+/// The same, but that what lies before the beginning is the beginning, on both sides.
+pub(super) fn places_of(start: i64, end: i64, len: usize) -> Option<(usize, usize)> {
     let len = len as i64;
-    if start < 0 && end < 0 && start > end {
-        return None;
-    }
     let place = |place: i64| if place < 0 { len.saturating_add(place).max(0) } else { place };
     let (start, end) = (place(start), place(end).min(len - 1));
     (len > 0 && start <= end).then_some((start as usize, end as usize))

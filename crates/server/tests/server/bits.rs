@@ -74,6 +74,9 @@ fn a_range_of_too_many_words_is_refused_before_it_is_read() {
         ("SET k v", ok()),
         ("BITCOUNT k 0 x", error("ERR value is not an integer or out of range")),
         ("BITCOUNT k 0 x BIT more", error("ERR syntax error")),
+        ("BITPOS k 1 -3 -100", int(1)),
+        ("BITPOS k 1 -1 -2", int(1)),
+        ("BITCOUNT k -3 -100", int(0)),
         ("BITFIELD big GET u8 4294967295", array([int(0)])),
         ("BITFIELD big GET u8 4294967296", error("ERR bit offset is not an integer or out of range")),
     ]);
