@@ -2,13 +2,8 @@
 
 use hikv::{Error, Options, Store, Verify};
 
-use crate::bad_files::segments::{SEGMENT, entries};
+use crate::bad_files::segments::entries;
 use crate::bad_files::store::{Closed, ITEM_COUNT, key, value};
-
-const LINE_BYTES: usize = 64;
-const OVERFLOW: u8 = 1 << 4;
-/// Of a position word: where its marks for overflowed entries are.
-const OVERFLOW_BYTE: usize = 6;
 
 fn careful(store: &Closed) -> Store {
     Options::new().read_only(true).verify_reads(Verify::Absence).open(store.path()).unwrap()
@@ -48,35 +43,6 @@ fn a_flipped_bit_of_a_signature_is_told_from_an_absence() {
             drop(open);
             store.alter(|bytes| bytes.clone_from(&whole));
         }
-    }
-}
-
-/// Bits that stand for entries which did not find room in their home line.
-fn overflow_marks(region: &[u8]) -> Vec<usize> {
-    let lines = (SEGMENT + LINE_BYTES..SEGMENT + 16_384).step_by(LINE_BYTES);
-    let words = lines.flat_map(|line| (0..3).map(move |way| line + 32 + way * 8 + OVERFLOW_BYTE));
-    words.filter(|&at| region[at] & OVERFLOW != 0).collect()
-}
-
-#[test]
-fn a_lost_mark_of_an_overflow_is_told_from_an_absence() {
-    let store = Closed::new();
-    let whole = store.bytes();
-    let marks = overflow_marks(&whole);
-    assert!(!marks.is_empty(), "no line has overflowed: the test shows nothing");
-    for at in marks {
-        store.alter(|bytes| bytes[at] ^= OVERFLOW);
-        let open = careful(&store);
-        let told = (0..ITEM_COUNT).filter(|&i| match open.get(key(i)) {
-            Ok(found) => {
-                assert_eq!(found, Some(value(i)));
-                false
-            }
-            Err(error) => matches!(error, Error::Corrupt { what: "an entry lies where no search comes", .. }),
-        });
-        assert_ne!(told.count(), 0);
-        drop(open);
-        store.alter(|bytes| bytes.clone_from(&whole));
     }
 }
 
