@@ -57,6 +57,7 @@ fn fill(file: &Path) {
 struct Page([u8; 4096]);
 
 #[test]
+#[expect(clippy::print_stderr, reason = "a test that is left out must say so")]
 fn what_has_space_is_overwritten_though_the_disk_is_full() {
     let test = || {
         let home = tempfile::tempdir().unwrap();
