@@ -1,30 +1,41 @@
 //! Checks that no test of a crate can make.
 //!
-//! `cargo xtask core-only` shows that the crates which promise to need `core` alone keep that promise. `cargo xtask vm rounds N [SEED]`
-//! cuts the power of a guest N times on each file system.
+//! `cargo xtask core-only` shows that the crates which promise to need `core` alone keep that promise. `cargo xtask vm rounds N [SEED
+//! [MEDIUM]]` cuts the power of a guest N times on each medium. `cargo xtask mutants` leaves out steps, one after the other, and looks which
+//! test notices.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 mod core_only;
+mod mutants;
 mod rustc;
 mod vm;
 
 use std::env;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Why a check did not pass, as a sentence.
 type Failure = String;
 
-const USAGE: &str = "usage: cargo xtask core-only | cargo xtask vm rounds COUNT [SEED]";
+const USAGE: &str = "usage: cargo xtask core-only | mutants [list | PACKAGE [COUNT]] | vm rounds COUNT [SEED [MEDIUM]]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["core-only"] => core_only::check(),
-        ["vm", "rounds", count] => {
-            count.parse().map_err(|_| USAGE.to_owned()).and_then(|count| vm::rounds(count, None))
-        }
-        ["vm", "rounds", count, seed] => match (count.parse(), seed.parse()) {
-            (Ok(count), Ok(seed)) => vm::rounds(count, Some(seed)),
+        ["mutants"] => mutants::run(None, usize::MAX),
+        ["mutants", "list"] => mutants::list(Path::new(".")),
+        ["mutants", package] => mutants::run(Some(package), usize::MAX),
+        ["mutants", package, count] => match count.parse() {
+            Ok(count) => mutants::run(Some(package), count),
+            Err(_) => Err(USAGE.to_owned()),
+        },
+        ["vm", "rounds", count, ref rest @ ..] => match (count.parse(), rest) {
+            (Ok(count), []) => vm::rounds(count, None, ""),
+            (Ok(count), [seed, only @ ..]) if only.len() < 2 => match seed.parse() {
+                Ok(seed) => vm::rounds(count, Some(seed), only.first().copied().unwrap_or("")),
+                Err(_) => Err(USAGE.to_owned()),
+            },
             _ => Err(USAGE.to_owned()),
         },
         _ => Err(USAGE.to_owned()),

@@ -11,7 +11,7 @@ use crate::Failure;
 use crate::rustc::{answer, cargo, run};
 
 /// What is run here, and the package of Debian that has it.
-const TOOLS: [(&str, &str); 9] = [
+const TOOLS: [(&str, &str); 10] = [
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("busybox", "busybox-static"),
     ("cpio", "cpio"),
@@ -21,8 +21,11 @@ const TOOLS: [(&str, &str); 9] = [
     ("mkfs.ext4", "e2fsprogs"),
     ("mkfs.xfs", "xfsprogs"),
     ("mkfs.btrfs", "btrfs-progs"),
+    ("ndctl", "ndctl"),
 ];
-const MODULES: [&str; 5] = ["virtio_pci", "virtio_blk", "ext4", "xfs", "btrfs"];
+const MODULES: [&str; 7] = ["virtio_pci", "virtio_blk", "ext4", "xfs", "btrfs", "nfit", "nd_pmem"];
+/// What the guest runs beside it to make a file system on an NVDIMM, which must be told apart from a plain disk first.
+const PROGRAMS: [&str; 3] = ["ndctl", "mkfs.ext4", "mkfs.xfs"];
 const APPLETS: [&str; 7] = ["sh", "mount", "insmod", "poweroff", "cat", "mkdir", "mknod"];
 /// As much as XFS wants.
 pub(super) const DISK_BYTES: u64 = 320 << 20;
@@ -33,10 +36,18 @@ mount -t devtmpfs none /dev
 mount -t proc none /proc
 for module in $(cat /modules/order); do insmod /modules/$module; done
 for word in $(cat /proc/cmdline); do
-    case $word in fs=*) fs=${word#fs=};; run=*) run=${word#run=};; esac
+    case $word in fs=*) fs=${word#fs=};; run=*) run=${word#run=};; dax=*) dax=${word#dax=};; esac
 done
 mkdir /store
-mount -t $fs /dev/vda /store || echo "lost: the file system cannot be mounted"
+case $dax in
+    new)
+        mount -t sysfs none /sys
+        ndctl create-namespace -f -e namespace0.0 -m fsdax -M mem >/dev/null
+        if [ $fs = xfs ]; then mkfs.xfs -q -f -m reflink=0 /dev/pmem0; else mkfs.ext4 -q -F -b 4096 /dev/pmem0; fi
+        mount -t $fs -o dax /dev/pmem0 /store;;
+    old) mount -t $fs -o dax /dev/pmem0 /store;;
+    *) mount -t $fs /dev/vda /store;;
+esac || echo "lost: the file system cannot be mounted"
 IFS=,
 /bin/power_cut /store/store $run
 poweroff -f
@@ -53,7 +64,7 @@ impl Guest {
     /// Made in `work`, where the kernel is kept for the next time.
     pub(super) fn make(work: &Path) -> Result<Guest, Failure> {
         let missing: Vec<&str> =
-            TOOLS.iter().filter(|(tool, _)| !is_there(tool)).map(|&(_, package)| package).collect();
+            TOOLS.iter().filter(|(tool, _)| place_of(tool).is_none()).map(|&(_, package)| package).collect();
         if !missing.is_empty() {
             return Err(format!(
                 "a guest needs more than is installed: apt-get install --no-install-recommends {}",
@@ -65,6 +76,11 @@ impl Guest {
         let initrd = work.join("initrd.cpio");
         first_files(&work.join("root"), &modules, &initrd)?;
         Ok(Guest { kernel, initrd, work: work.to_owned() })
+    }
+
+    /// What an NVDIMM is kept in.
+    pub(super) fn nvdimm(&self) -> PathBuf {
+        self.work.join("nvdimm")
     }
 
     /// A disk with an empty file system.
@@ -79,9 +95,10 @@ impl Guest {
     }
 }
 
-fn is_there(tool: &str) -> bool {
+fn place_of(tool: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]).any(|dir| dir.join(tool).is_file())
+    let dirs = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
+    dirs.map(|dir| dir.join(tool)).find(|file| file.is_file())
 }
 
 /// Debian's present kernel, and where its modules lie; fetched and unpacked once.
@@ -115,7 +132,7 @@ fn only(dir: &Path, beginning: &str) -> Result<PathBuf, Failure> {
 fn first_files(root: &Path, modules: &Path, initrd: &Path) -> Result<(), Failure> {
     let told = |error: std::io::Error| format!("{}: {error}", root.display());
     _ = fs::remove_dir_all(root);
-    for dir in ["bin", "dev", "proc", "modules"] {
+    for dir in ["bin", "dev", "etc", "proc", "sys", "modules"] {
         fs::create_dir_all(root.join(dir)).map_err(told)?;
     }
     let busybox = answer(Command::new("sh").args(["-c", "command -v busybox"]))?;
@@ -126,7 +143,11 @@ fn first_files(root: &Path, modules: &Path, initrd: &Path) -> Result<(), Failure
     fs::write(root.join("init"), INIT).map_err(told)?;
     fs::set_permissions(root.join("init"), fs::Permissions::from_mode(0o755)).map_err(told)?;
     add_modules(root, modules)?;
-    add_program(root)?;
+    let this = std::env::current_exe().map_err(|error| error.to_string())?;
+    add_program(root, &this.parent().expect("a directory").join("examples/power_cut"))?;
+    for program in PROGRAMS {
+        add_program(root, &place_of(program).ok_or("it was there just now")?)?;
+    }
     let pack = format!("cd '{}' && find . | cpio -o -H newc --quiet > '{}'", root.display(), initrd.display());
     run(Command::new("sh").args(["-c", &pack]))
 }
@@ -152,13 +173,12 @@ fn add_modules(root: &Path, modules: &Path) -> Result<(), Failure> {
     fs::write(root.join("modules/order"), order).map_err(|error| error.to_string())
 }
 
-/// The program with the libraries that it is linked to.
-fn add_program(root: &Path) -> Result<(), Failure> {
-    let this = std::env::current_exe().map_err(|error| error.to_string())?;
-    let program = this.parent().expect("a directory").join("examples/power_cut");
+/// A program with the libraries that it is linked to.
+fn add_program(root: &Path, program: &Path) -> Result<(), Failure> {
     let told = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
-    fs::copy(&program, root.join("bin/power_cut")).map_err(|error| told(&program, error))?;
-    let linked = answer(Command::new("ldd").arg(&program))?;
+    fs::copy(program, root.join("bin").join(program.file_name().expect("a name")))
+        .map_err(|error| told(program, error))?;
+    let linked = answer(Command::new("ldd").arg(program))?;
     for library in linked.split_whitespace().filter(|word| word.starts_with('/')).map(Path::new) {
         let to = root.join(library.strip_prefix("/").expect("it is absolute"));
         fs::create_dir_all(to.parent().expect("a directory")).map_err(|error| told(&to, error))?;

@@ -1,4 +1,4 @@
-//! `cargo xtask vm rounds N`: power cuts in a guest, round after round on one store.
+//! `cargo xtask vm rounds N [SEED [MEDIUM]]`: power cuts in a guest, round after round on one store.
 //!
 //! A round boots Debian's kernel in QEMU, without a need for KVM or root. The program `power_cut` (an example of the library) opens
 //! the store that the last round left, on ext4, XFS or btrfs, judges what is there by what was acknowledged, and writes, saying what
@@ -7,10 +7,14 @@
 //!
 //! Before the rounds of a file system two twins must be caught: a disk that ignores flushes, and a store that acknowledges without
 //! having synced. A rig that catches neither would see no loss of ours.
+//!
+//! On an NVDIMM, ext4 and XFS are mounted with DAX, and grant `MAP_SYNC`. Its cuts fall between any two instructions of the guest, but
+//! take nothing from it: the processor's cache is not modelled. The twin there is a promise of more than was acknowledged.
 
 mod disk;
 mod guest;
 
+use std::fmt;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -22,12 +26,14 @@ use crate::Failure;
 use disk::{Disk, Image, Served};
 use guest::{DISK_BYTES, Guest};
 
-const FILE_SYSTEMS: [&str; 3] = ["ext4", "xfs", "btrfs"];
+const DISK_FILE_SYSTEMS: [&str; 3] = ["ext4", "xfs", "btrfs"];
+const DAX_FILE_SYSTEMS: [&str; 2] = ["ext4", "xfs"];
 const THREAD_COUNT: usize = 2;
 /// A round is cut after fewer acknowledged changes than this.
 const CHANGE_COUNT_MAX: u64 = 400;
 /// A twin that is not caught in so many rounds is not seen.
 const TWIN_ROUND_COUNT_MAX: u64 = 12;
+const NVDIMM_BYTES: u64 = 512 << 20;
 /// No boot and no change takes as long, on a machine however busy.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
 
@@ -38,7 +44,22 @@ struct Trial {
     /// The level that the store is opened at, and the one that it is judged by.
     opened: &'static str,
     promised: &'static str,
-    disk: Disk,
+    medium: Medium,
+    /// Changes that the judge is told of beyond what was acknowledged.
+    exaggerated: u64,
+}
+
+/// What the file system lies on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Medium {
+    Disk(Disk),
+    Nvdimm,
+}
+
+/// What is plugged into a guest, and what a cut leaves of it.
+enum Plugged {
+    Disk(Served, PathBuf),
+    Nvdimm(PathBuf),
 }
 
 /// How a round ended.
@@ -57,22 +78,36 @@ struct Life<'a> {
     random: u64,
     acknowledged: [u64; THREAD_COUNT],
     total: u64,
+    /// Nothing was acknowledged yet, nor an NVDIMM formatted.
+    is_new: bool,
 }
 
-/// Runs `count` rounds on each file system and at each level that loses no hole, after the twins.
-pub(crate) fn rounds(count: u64, seed: Option<u64>) -> Result<(), Failure> {
-    let seed =
-        seed.unwrap_or_else(|| SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |now| now.as_secs()));
+/// Runs `count` rounds on each file system, on both media, after the twins; on those alone that `only` begins the name of.
+pub(crate) fn rounds(count: u64, seed: Option<u64>, only: &str) -> Result<(), Failure> {
+    let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |now| now.as_secs());
+    let seed = seed.unwrap_or_else(now);
     println!("seed {seed}");
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let work = program.ancestors().nth(2).ok_or("the program lies in no target directory")?.join("vm");
     let guest = Guest::make(&work)?;
-    for fs in FILE_SYSTEMS {
-        let honest = Trial { fs, opened: "power", promised: "power", disk: Disk::Honest };
-        catch(&guest, "a disk that ignores flushes", Trial { disk: Disk::IgnoresFlushes, ..honest }, seed)?;
-        catch(&guest, "a store that acknowledges without a sync", Trial { opened: "process", ..honest }, seed)?;
-        hold(&guest, honest, count, seed)?;
-        hold(&guest, Trial { opened: "buffered", promised: "buffered", ..honest }, count, seed)?;
+    let is_wanted = |trial: &Trial| trial.to_string().starts_with(only);
+    for fs in DISK_FILE_SYSTEMS {
+        let disk = Medium::Disk(Disk::Honest);
+        let honest = Trial { fs, opened: "power", promised: "power", medium: disk, exaggerated: 0 };
+        if is_wanted(&honest) {
+            let forgetful = Trial { medium: Medium::Disk(Disk::IgnoresFlushes), ..honest };
+            catch(&guest, "a disk that ignores flushes", forgetful, seed)?;
+            catch(&guest, "a store that acknowledges without a sync", Trial { opened: "process", ..honest }, seed)?;
+            hold(&guest, honest, count, seed)?;
+            hold(&guest, Trial { opened: "buffered", promised: "buffered", ..honest }, count, seed)?;
+        }
+    }
+    for fs in DAX_FILE_SYSTEMS {
+        let mapped = Trial { fs, opened: "power", promised: "power", medium: Medium::Nvdimm, exaggerated: 0 };
+        if is_wanted(&mapped) {
+            catch(&guest, "a promise of more than was acknowledged", Trial { exaggerated: 2, ..mapped }, seed)?;
+            hold(&guest, mapped, count, seed)?;
+        }
     }
     Ok(())
 }
@@ -81,11 +116,11 @@ fn catch(guest: &Guest, twin: &str, trial: Trial, seed: u64) -> Result<(), Failu
     let mut life = Life::new(guest, trial, seed)?;
     for round in 1..=TWIN_ROUND_COUNT_MAX {
         if let Ended::Lost(why) = life.round()? {
-            println!("{}: {twin}: caught in round {round}: {why}", trial.fs);
+            println!("{trial}: {twin}: caught in round {round}: {why}");
             return Ok(());
         }
     }
-    Err(format!("{}: {twin} was not caught in {TWIN_ROUND_COUNT_MAX} rounds: the rounds show nothing", trial.fs))
+    Err(format!("{trial}: {twin} was not caught in {TWIN_ROUND_COUNT_MAX} rounds: the rounds show nothing"))
 }
 
 fn hold(guest: &Guest, trial: Trial, count: u64, seed: u64) -> Result<(), Failure> {
@@ -93,17 +128,55 @@ fn hold(guest: &Guest, trial: Trial, count: u64, seed: u64) -> Result<(), Failur
     // One more, to judge what the last cut left.
     for round in 0..=count {
         if let Ended::Lost(why) = life.round()? {
-            return Err(format!("{} at {}, seed {seed}, round {round}: {why}", trial.fs, trial.opened));
+            return Err(format!("{trial}, seed {seed}, round {round}: {why}"));
         }
     }
-    println!("{} at {}: {count} cuts, {} changes acknowledged, nothing lost", trial.fs, trial.opened, life.total);
+    println!("{trial}: {count} cuts, {} changes acknowledged, nothing lost", life.total);
     Ok(())
+}
+
+impl fmt::Display for Trial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let medium = if self.medium == Medium::Nvdimm { "an NVDIMM" } else { "a disk" };
+        write!(f, "{} on {medium}, opened at {}", self.fs, self.opened)
+    }
+}
+
+impl Plugged {
+    fn arguments(&self) -> Vec<String> {
+        match self {
+            Plugged::Disk(_, socket) => {
+                let drive = "file.driver=nbd,file.server.type=unix,format=raw,if=virtio,file.server.path";
+                vec!["-drive".into(), format!("{drive}={}", socket.display())]
+            }
+            Plugged::Nvdimm(file) => {
+                let memory =
+                    format!("memory-backend-file,id=nvdimm,share=on,mem-path={},size={NVDIMM_BYTES}", file.display());
+                vec!["-object".into(), memory, "-device".into(), "nvdimm,memdev=nvdimm".into()]
+            }
+        }
+    }
 }
 
 impl Life<'_> {
     fn new(guest: &Guest, trial: Trial, seed: u64) -> Result<Life<'_>, Failure> {
-        let image = guest.formatted(trial.fs)?;
-        Ok(Life { guest, trial, image, seed, random: seed | 1, acknowledged: [0; THREAD_COUNT], total: 0 })
+        let image = if trial.medium == Medium::Nvdimm {
+            let told = |error: std::io::Error| format!("the NVDIMM's file: {error}");
+            std::fs::File::create(guest.nvdimm()).and_then(|file| file.set_len(NVDIMM_BYTES)).map_err(told)?;
+            Image::default()
+        } else {
+            guest.formatted(trial.fs)?
+        };
+        Ok(Life {
+            is_new: true,
+            guest,
+            trial,
+            image,
+            seed,
+            random: seed | 1,
+            acknowledged: [0; THREAD_COUNT],
+            total: 0,
+        })
     }
 
     /// Xorshift.
@@ -116,11 +189,8 @@ impl Life<'_> {
 
     /// Boots, lets some changes be acknowledged, and cuts.
     fn round(&mut self) -> Result<Ended, Failure> {
-        let socket = self.socket();
-        _ = std::fs::remove_file(&socket);
-        let image = std::mem::take(&mut self.image);
-        let served = Served::start(image, DISK_BYTES, self.trial.disk, &socket).map_err(|error| error.to_string())?;
-        let mut qemu = self.boot(&socket)?;
+        let plugged = self.plug()?;
+        let mut qemu = self.boot(&plugged)?;
         let lines = lines_of(&mut qemu);
         let (wanted, mut said) = (self.random() % CHANGE_COUNT_MAX, 0);
         let mut ended = Ended::Held;
@@ -137,8 +207,9 @@ impl Life<'_> {
             is_up |= self.take(&line)?;
             said += u64::from(line.starts_with("a "));
         }
-        let mut random = || self.random();
-        self.image = served.cut(&mut random);
+        if let Plugged::Disk(served, _) = &plugged {
+            self.image = served.cut(&mut || self.random());
+        }
         _ = qemu.kill();
         _ = qemu.wait();
         // What was said before the cut counts, read or not.
@@ -147,11 +218,17 @@ impl Life<'_> {
             self.take(&line)?;
         }
         self.total += said;
+        self.is_new = false;
         Ok(ended)
     }
 
-    fn socket(&self) -> PathBuf {
-        std::env::temp_dir().join(format!("hikv-vm-{}", std::process::id()))
+    fn plug(&mut self) -> Result<Plugged, Failure> {
+        let Medium::Disk(disk) = self.trial.medium else { return Ok(Plugged::Nvdimm(self.guest.nvdimm())) };
+        let socket = std::env::temp_dir().join(format!("hikv-vm-{}", std::process::id()));
+        _ = std::fs::remove_file(&socket);
+        let image = std::mem::take(&mut self.image);
+        let served = Served::start(image, DISK_BYTES, disk, &socket).map_err(|error| error.to_string())?;
+        Ok(Plugged::Disk(served, socket))
     }
 
     /// Enters what a line says; true if it says what was found.
@@ -170,44 +247,44 @@ impl Life<'_> {
                 }
                 return Ok(true);
             }
-            ["said", medium, durability] if (medium, durability) != (self.trial.fs, self.trial.opened) => {
-                return Err(format!("on {} at {} the store says {line}", self.trial.fs, self.trial.opened));
+            ["said", medium, durability] => {
+                let wanted = if self.trial.medium == Medium::Nvdimm { "dax" } else { self.trial.fs };
+                if (medium, durability) != (wanted, self.trial.opened) {
+                    return Err(format!("{}: the store says {line}", self.trial));
+                }
             }
             _ => {}
         }
         Ok(false)
     }
 
-    fn boot(&self, socket: &std::path::Path) -> Result<Child, Failure> {
-        let [first, second] = self.acknowledged;
-        let Trial { fs, opened, promised, .. } = self.trial;
+    fn boot(&self, plugged: &Plugged) -> Result<Child, Failure> {
+        let Trial { fs, opened, promised, exaggerated, .. } = self.trial;
+        let told = if self.is_new { 0 } else { exaggerated };
+        let [first, second] = self.acknowledged.map(|count| count + told);
+        let dax = match plugged {
+            Plugged::Disk(..) => "no",
+            Plugged::Nvdimm(_) if self.is_new => "new",
+            Plugged::Nvdimm(_) => "old",
+        };
         let run = format!("{opened},{promised},{},{first},{second}", self.seed);
         let mut qemu = Command::new("qemu-system-x86_64");
         qemu.args([
             "-machine",
-            "q35",
+            "q35,nvdimm=on",
             "-accel",
             "tcg",
             "-cpu",
             "max",
             "-m",
-            "512",
+            "512,slots=2,maxmem=4G",
             "-smp",
             "1",
-            "-nodefaults",
-            "-no-reboot",
         ]);
-        qemu.args(["-display", "none", "-monitor", "none", "-serial", "stdio"]);
-        qemu.arg("-kernel").arg(&self.guest.kernel).arg("-initrd").arg(&self.guest.initrd);
-        qemu.args(["-append", &format!("console=ttyS0 quiet panic=-1 fs={fs} run={run}")]);
-        qemu.args([
-            "-drive",
-            &format!(
-                "file.driver=nbd,file.server.type=unix,file.server.path={},format=raw,if=virtio",
-                socket.display()
-            ),
-        ]);
-        qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        qemu.args(["-nodefaults", "-no-reboot", "-display", "none", "-monitor", "none", "-serial", "stdio"]);
+        qemu.arg("-kernel").arg(&self.guest.kernel).arg("-initrd").arg(&self.guest.initrd).args(plugged.arguments());
+        qemu.args(["-append", &format!("console=ttyS0 quiet panic=-1 fs={fs} dax={dax} run={run}")]);
+        qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         qemu.spawn().map_err(|error| format!("{qemu:?}: {error}"))
     }
 }

@@ -1,0 +1,100 @@
+//! One build of all mutants: a copy of the workspace in which each step is switched by a number from outside. The source that is
+//! shipped has no such switch.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::sites::Site;
+use crate::Failure;
+use crate::rustc::{answer, cargo};
+
+/// Stands at the end of each crate that has mutants.
+const SWITCH: &str = r#"
+#[doc(hidden)]
+#[allow(missing_docs, dead_code, unused_extern_crates)]
+pub(crate) fn is_mutated(number: usize) -> bool {
+    extern crate std;
+    static ASKED: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    let asked = || std::env::var("MUT").ok().and_then(|number| number.parse().ok()).unwrap_or(0);
+    *ASKED.get_or_init(asked) == number
+}
+"#;
+
+/// A program of tests: the arguments that have cargo build it, and those that it is given.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Suite {
+    pub(super) package: &'static str,
+    pub(super) target: &'static [&'static str],
+    pub(super) arguments: &'static [&'static str],
+}
+
+/// A built suite.
+pub(super) struct Program {
+    pub(super) suite: Suite,
+    pub(super) file: PathBuf,
+    /// Its package's, where tests run.
+    pub(super) dir: PathBuf,
+}
+
+/// The copy in `work`, with a switch in each site, numbered from 1. Files that stay the same are not touched, so that cargo builds
+/// again what changed alone.
+pub(super) fn copy(root: &Path, work: &Path, sites: &[Site]) -> Result<PathBuf, Failure> {
+    let tree = work.join("tree");
+    let mut changed: BTreeMap<&Path, Vec<(usize, &Site)>> = BTreeMap::new();
+    for (number, site) in (1..).zip(sites) {
+        changed.entry(&site.file).or_default().push((number, site));
+    }
+    let listed = answer(Command::new("git").arg("-C").arg(root).args([
+        "ls-files",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+    ]))?;
+    for file in listed.lines().map(Path::new) {
+        // A file that was taken away is listed still.
+        let Ok(mut bytes) = fs::read(root.join(file)) else { continue };
+        if let Some(sites) = changed.get(file) {
+            bytes = switched(&String::from_utf8_lossy(&bytes), sites).into_bytes();
+        }
+        if file.starts_with("crates") && file.ends_with("src/lib.rs") {
+            bytes.extend_from_slice(SWITCH.as_bytes());
+        }
+        write_if_new(&tree.join(file), &bytes)?;
+    }
+    Ok(tree)
+}
+
+fn switched(text: &str, sites: &[(usize, &Site)]) -> String {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for (number, site) in sites {
+        lines[site.line] = site.switched(*number);
+    }
+    lines.join("\n") + "\n"
+}
+
+fn write_if_new(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    if fs::read(file).is_ok_and(|old| old == bytes) {
+        return Ok(());
+    }
+    let dir = file.parent().expect("a directory");
+    fs::create_dir_all(dir)
+        .and_then(|()| fs::write(file, bytes))
+        .map_err(|error| format!("{}: {error}", file.display()))
+}
+
+/// Builds a suite in the copy.
+pub(super) fn program(tree: &Path, suite: Suite) -> Result<Program, Failure> {
+    let mut command = cargo();
+    command.current_dir(tree).env("CARGO_TARGET_DIR", tree.with_file_name("target"));
+    command.args(["test", "--no-run", "--locked", "--package", suite.package]).args(suite.target);
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let file = said.lines().rev().find_map(|line| line.trim().strip_prefix("Executable ")?.split_once(" ("));
+    let Some((_, file)) = file.filter(|_| output.status.success()) else {
+        return Err(format!("{command:?} ended with {}:\n{said}", output.status));
+    };
+    let dir = tree.join("crates").join(suite.package.strip_prefix("hikv-").unwrap_or(suite.package));
+    Ok(Program { suite, file: tree.join(file.trim_end_matches(')')), dir })
+}

@@ -1,0 +1,212 @@
+//! The steps that can be left out: found in the source by the words that stand for them, a line each.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::Failure;
+
+/// A call that orders, flushes, syncs, waits, settles, publishes, seals, poisons, kills, marks or retires.
+const STEPS: [&str; 18] = [
+    "advance",
+    "commit",
+    "erase",
+    "flush",
+    "invalidate",
+    "kill",
+    "make_durable",
+    "mark_",
+    "order",
+    "persist",
+    "poison",
+    "publish",
+    "retire",
+    "seal",
+    "settle",
+    "sync",
+    "unlink",
+    "wait",
+];
+/// What a condition speaks of that looks again at what may have changed.
+const LOOKS_AGAIN: [&str; 20] = [
+    "chang",
+    "dead",
+    "durable",
+    "epoch",
+    "fresh",
+    "generation",
+    "in_owner",
+    "is_owner",
+    "locked",
+    "moved",
+    "pinned",
+    "poison",
+    "retired",
+    "same",
+    "sequence",
+    "stale",
+    "synced",
+    "valid",
+    "version",
+    "whole",
+];
+/// Lines that are no step of a protocol, or cannot be left out by themselves.
+const NO_STEPS: [&str; 7] =
+    ["forget", "fn ", "notify_all", "retired_words()", "wait(&mut", "wait_until(&mut", "word(record::"];
+
+/// What is done to a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// The call is not made.
+    LeftOut,
+    /// The lock is not taken.
+    NotLocked,
+    /// The condition does not hold.
+    NotLookedAt,
+}
+
+/// A line that a mutant changes.
+#[derive(Clone, Debug)]
+pub(super) struct Site {
+    pub(super) package: String,
+    /// Below the workspace.
+    pub(super) file: PathBuf,
+    /// From 0.
+    pub(super) line: usize,
+    pub(super) kind: Kind,
+    pub(super) text: String,
+    /// How many lines before it in its file are the same.
+    pub(super) nth: usize,
+}
+
+impl Site {
+    /// What it is known by from run to run: lines may move.
+    pub(super) fn name(&self) -> String {
+        let nth = if self.nth == 0 { String::new() } else { format!(" ({})", self.nth + 1) };
+        format!("{} `{}`{nth}", self.file.display(), self.text.replace('|', "¦"))
+    }
+
+    /// The line as it stands in the build of all mutants, for the number of this one.
+    pub(super) fn switched(&self, number: usize) -> String {
+        let text = &self.text;
+        match self.kind {
+            Kind::LeftOut => format!("if !crate::is_mutated({number}) {{ {text} }}"),
+            Kind::NotLocked => {
+                let (name, lock) = text.trim_end_matches(';').split_once(" = ").expect("it binds a lock");
+                format!("{name} = if crate::is_mutated({number}) {{ None }} else {{ Some({lock}) }};")
+            }
+            Kind::NotLookedAt => {
+                let condition = text.trim_start_matches("if ").trim_end_matches(" {");
+                format!("if !crate::is_mutated({number}) && ({condition}) {{")
+            }
+        }
+    }
+}
+
+/// All sites of a package, but for those in its tests.
+pub(super) fn of(root: &Path, package: &str) -> Result<Vec<Site>, Failure> {
+    let mut files = Vec::new();
+    sources(&root.join("crates").join(package).join("src"), &mut files)?;
+    files.sort();
+    let mut sites = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let file = file.strip_prefix(root).expect("it lies below").to_owned();
+        sites.extend(in_text(package, &file, &text));
+    }
+    Ok(sites)
+}
+
+fn sources(dir: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    for entry in fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?.flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_dir() && name != "tests" {
+            sources(&path, files)?;
+        } else if name.ends_with(".rs") && name != "tests.rs" {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn in_text(package: &str, file: &Path, text: &str) -> Vec<Site> {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    // What is for tests alone stands last in a file.
+    let end = lines.iter().position(|line| line.starts_with("#[cfg(") && line.contains("test")).unwrap_or(lines.len());
+    let mut sites: Vec<Site> = Vec::new();
+    for (line, &text) in lines[..end].iter().enumerate() {
+        if let Some(kind) = kind(text, lines.get(line + 1).copied().unwrap_or("")) {
+            let nth = sites.iter().filter(|site| site.text == text).count();
+            sites.push(Site { package: package.into(), file: file.into(), line, kind, text: text.into(), nth });
+        }
+    }
+    sites
+}
+
+fn kind(text: &str, next: &str) -> Option<Kind> {
+    if NO_STEPS.iter().any(|no_step| text.contains(no_step)) || !is_balanced(text) {
+        return None;
+    }
+    if text.starts_with("let _") && text.ends_with(';') && (text.contains("lock") || text.contains("turn")) {
+        return Some(Kind::NotLocked);
+    }
+    let leaves = ["return", "continue", "break"].iter().any(|word| next.starts_with(word));
+    if text.starts_with("if ") && text.ends_with(" {") && !text.contains("let ") && leaves {
+        return LOOKS_AGAIN.iter().any(|word| text.contains(word)).then_some(Kind::NotLookedAt);
+    }
+    is_step(text).then_some(Kind::LeftOut)
+}
+
+/// A call, as a statement whose value nobody uses, of which the last method has the name of a step.
+fn is_step(text: &str) -> bool {
+    let Some(call) = text.strip_suffix(';') else { return false };
+    let is_statement = call.starts_with(|first: char| first.is_ascii_lowercase())
+        && !["let ", "return", "break", "assert", "debug_assert", "use ", "if ", "match ", "for ", "pub "]
+            .iter()
+            .any(|word| call.starts_with(word))
+        && !call.split('(').next().is_some_and(|head| head.contains('='));
+    let names = call.split(['.', ':', ' ']).filter_map(|part| part.split_once('(').map(|(name, _)| name));
+    is_statement && names.into_iter().any(|name| STEPS.iter().any(|step| name.starts_with(step)))
+}
+
+/// Whether the statement begins and ends in this line.
+fn is_balanced(text: &str) -> bool {
+    let count = |wanted: [char; 2]| text.chars().filter(|c| wanted.contains(c)).count();
+    count(['(', '[']) == count([')', ']']) && (text.ends_with('{') || count(['{', '{']) == count(['}', '}']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_locks_and_second_looks_are_found_and_nothing_else() {
+        let source = "fn a() {\n    medium.order();\n    let it = medium.order();\n    self.sync(&self.log)?;\n    let _turn = self.turn.lock();\n    \
+                      if word.is_fresh() {\n        return;\n    }\n    if word.is_fresh() {\n        go();\n    }\n    self.retire(\n        x);\n    \
+                      medium.order();\n}\n#[cfg(test)]\nmod tests {\n    medium.order();\n}\n";
+        let found: Vec<_> =
+            in_text("p", Path::new("f"), source).iter().map(|site| (site.line, site.kind, site.nth)).collect();
+        let expected = [
+            (1, Kind::LeftOut, 0),
+            (3, Kind::LeftOut, 0),
+            (4, Kind::NotLocked, 0),
+            (5, Kind::NotLookedAt, 0),
+            (13, Kind::LeftOut, 1),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_switched_line_does_what_it_did_unless_its_number_is_asked_for() {
+        let sites = in_text("p", Path::new("f"), "x.order();\nlet _turn = a.lock();\nif stale && b {\nreturn;\n");
+        let switched: Vec<_> = sites.iter().map(|site| site.switched(7)).collect();
+        assert_eq!(
+            switched,
+            [
+                "if !crate::is_mutated(7) { x.order(); }",
+                "let _turn = if crate::is_mutated(7) { None } else { Some(a.lock()) };",
+                "if !crate::is_mutated(7) && (stale && b) {",
+            ]
+        );
+    }
+}

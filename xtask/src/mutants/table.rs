@@ -1,0 +1,71 @@
+//! `docs/testing/mutants.md`: a row for each mutant, kept from run to run.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::sites::{Kind, Site};
+use crate::Failure;
+
+const HEAD: &str = "# Mutants
+
+A mutant is the program with one step left out: a call that orders, flushes, syncs, settles, publishes, seals or retires, a lock, a second
+look at what may have changed. `cargo xtask mutants` finds such lines, builds all mutants at once in a copy of the source
+(`xtask/src/mutants/`; nothing of it is in the source that is shipped), runs the tests for each, three minutes at most, and writes this
+page. It goes on where it was stopped; `cargo xtask mutants PACKAGE COUNT` runs some, `cargo xtask mutants list` numbers them. A row's
+outcome is kept as long as its line stays the same; what is written behind `missed` by hand is kept with it.
+
+";
+
+/// The rows.
+pub(super) struct Table {
+    file: PathBuf,
+    /// In the order of the source.
+    names: Vec<(String, Kind)>,
+    outcomes: BTreeMap<String, String>,
+}
+
+impl Table {
+    /// What the page says of these sites.
+    pub(super) fn read(file: &Path, sites: &[Site]) -> Result<Table, Failure> {
+        let names: Vec<_> = sites.iter().map(|site| (site.name(), site.kind)).collect();
+        let text = fs::read_to_string(file).unwrap_or_default();
+        let rows = text.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
+        let cells = rows.filter_map(|row| match row.split(" | ").collect::<Vec<_>>()[..] {
+            [name, _, outcome] => Some((name.to_owned(), outcome.to_owned())),
+            _ => None,
+        });
+        let known =
+            |(name, outcome): &(String, String)| outcome != "not run" && names.iter().any(|(known, _)| known == name);
+        let outcomes = cells.filter(known).collect();
+        Ok(Table { file: file.to_owned(), names, outcomes })
+    }
+
+    pub(super) fn outcome(&self, site: &Site) -> Option<&str> {
+        self.outcomes.get(&site.name()).map(String::as_str)
+    }
+
+    pub(super) fn enter(&mut self, site: &Site, outcome: String) {
+        self.outcomes.insert(site.name(), outcome);
+    }
+
+    pub(super) fn summary(&self) -> String {
+        let count = |beginning: &str| self.outcomes.values().filter(|outcome| outcome.starts_with(beginning)).count();
+        let (all, caught, missed) = (self.names.len(), count("caught"), count("missed"));
+        format!("{all} mutants: {caught} caught, {missed} missed, {} not run", all - caught - missed)
+    }
+
+    pub(super) fn write(&self) -> Result<(), Failure> {
+        let mut text = format!("{HEAD}{}.\n\n| step | mutant | outcome |\n|---|---|---|\n", self.summary());
+        for (name, kind) in &self.names {
+            let kind = match kind {
+                Kind::LeftOut => "left out",
+                Kind::NotLocked => "not locked",
+                Kind::NotLookedAt => "never so",
+            };
+            let outcome = self.outcomes.get(name).map_or("not run", String::as_str);
+            text += &format!("| {name} | {kind} | {outcome} |\n");
+        }
+        fs::write(&self.file, text).map_err(|error| format!("{}: {error}", self.file.display()))
+    }
+}
