@@ -147,8 +147,9 @@ fn kind(text: &str, next: &str) -> Option<Kind> {
     if NO_STEPS.iter().any(|no_step| text.contains(no_step)) || !is_balanced(text) {
         return None;
     }
-    if text.starts_with("let _") && text.ends_with(';') && (text.contains("lock") || text.contains("turn")) {
-        return Some(Kind::NotLocked);
+    if let Some((name, lock)) = text.strip_prefix("let _").and_then(|text| text.split_once(" = ")) {
+        let is_lock = text.ends_with(';') && !name.contains(':') && (lock.contains("lock") || lock.contains("turn"));
+        return is_lock.then_some(Kind::NotLocked);
     }
     let leaves = ["return", "continue", "break"].iter().any(|word| next.starts_with(word));
     if text.starts_with("if ") && text.ends_with(" {") && !text.contains("let ") && leaves {
