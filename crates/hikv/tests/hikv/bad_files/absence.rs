@@ -2,8 +2,13 @@
 
 use hikv::{Error, Options, Store, Verify};
 
-use crate::bad_files::segments::entries;
+use crate::bad_files::segments::{SEGMENT, entries};
 use crate::bad_files::store::{Closed, ITEM_COUNT, key, value};
+
+const LINE_BYTES: usize = 64;
+const OVERFLOW: u8 = 1 << 4;
+/// Of a position word: where its marks for overflowed entries are.
+const OVERFLOW_BYTE: usize = 6;
 
 fn careful(store: &Closed) -> Store {
     Options::new().read_only(true).verify_reads(Verify::Absence).open(store.path()).unwrap()
@@ -43,6 +48,50 @@ fn a_flipped_bit_of_a_signature_is_told_from_an_absence() {
             drop(open);
             store.alter(|bytes| bytes.clone_from(&whole));
         }
+    }
+}
+
+/// Bits that stand for entries which did not find room in their home line.
+fn overflow_marks(region: &[u8]) -> Vec<usize> {
+    let lines = (SEGMENT + LINE_BYTES..SEGMENT + 16_384).step_by(LINE_BYTES);
+    let words = lines.flat_map(|line| (0..3).map(move |way| line + 32 + way * 8 + OVERFLOW_BYTE));
+    words.filter(|&at| region[at] & OVERFLOW != 0).collect()
+}
+
+/// So many that some lines of four overflow, and too few, nearly always, for the segment to split: both go by the hash's seed.
+const CROWD_COUNT: usize = 500;
+
+/// A store whose one segment has lines that have overflowed, and where their marks are.
+fn crowded() -> (Closed, Vec<usize>) {
+    let attempt = || {
+        let store = Closed::new();
+        let open = Store::open(store.path()).unwrap();
+        (ITEM_COUNT..CROWD_COUNT).for_each(|i| open.put(key(i), value(i)).unwrap());
+        let is_split = open.stats().segment_count > 1;
+        drop(open);
+        let marks = overflow_marks(&store.bytes());
+        (!is_split && !marks.is_empty()).then_some((store, marks))
+    };
+    (0..16).find_map(|_| attempt()).expect("one of sixteen seeds makes such a store")
+}
+
+#[test]
+fn a_lost_mark_of_an_overflow_is_told_from_an_absence() {
+    let (store, marks) = crowded();
+    let whole = store.bytes();
+    for at in marks.into_iter().step_by(5) {
+        store.alter(|bytes| bytes[at] ^= OVERFLOW);
+        let open = careful(&store);
+        let told = (0..CROWD_COUNT).filter(|&i| match open.get(key(i)) {
+            Ok(found) => {
+                assert_eq!(found, Some(value(i)));
+                false
+            }
+            Err(error) => matches!(error, Error::Corrupt { what: "an entry lies where no search comes", .. }),
+        });
+        assert_ne!(told.count(), 0);
+        drop(open);
+        store.alter(|bytes| bytes.clone_from(&whole));
     }
 }
 
