@@ -14,7 +14,8 @@ CHANNELS = ["news", "newest", "other", "__keyspace@0__:k0", "__keyevent@0__:set"
 PATTERNS = ["*", "k*", "k?", "[kn]0", "new*", "__key*", "\\k0", "nothing"]
 EXPIRY = ["100", "1000", "2000", "0", "-1", "abc", "9223372036854775807", "9223372036854775"]
 MILLISECONDS = ["100000", "1000000", "0", "-1", "abc", "9223372036854775807"]
-MOMENTS = ["4102444800", "4102444800000", "1", "-1", "0"]
+LATER = 4102444800
+MOMENTS = [str(LATER), str(LATER * 1000), "1", "-1", "0"]
 
 # K key, V value, N integer, F float, S channel, P pattern, E time to live, M the same in milliseconds, T moment, B bit, O bit offset, W one that is written to, R place in a value,
 # D database, / choice, ? left out half of the time, * any number of times.
@@ -125,7 +126,7 @@ ACL GETUSER (ada|default|nobody)
 ACL DRYRUN (ada|default|nobody) (GET K|SET K V|SET K V GET|PUBLISH S V|FLUSHALL|MSET K V K V|what|GET)
 ACL LIST
 ACL USERS
-COMMAND INFO C
+COMMAND INFO C C
 COMMAND INFO what C
 COMMAND GETKEYS C K V
 COMMAND GETKEYSANDFLAGS C K V
@@ -133,7 +134,7 @@ COMMAND GETKEYSANDFLAGS SET K V ?(GET)
 COMMAND LIST FILTERBY PATTERN (get*|set)
 COMMAND DOCS what what
 CONFIG GET (maxmemory|appendonly|save|databases|nothing|notify-keyspace-events)
-CONFIG SET notify-keyspace-events (KEA|Kg|E$x|what|KEAn)
+CONFIG SET notify-keyspace-events (KEA|Kg|E$x|what)
 CONFIG SET nothing V
 CONFIG RESETSTAT
 FUNCTION FLUSH
@@ -156,7 +157,7 @@ OFFSETS = ["0", "1", "7", "8", "#0", "#1", "100", "4294967295", "4294967296", "-
 # Nobody waits for values of 512 MiB.
 WRITTEN = ["0", "1", "7", "8", "#0", "#1", "100", "4294967296", "-1", "abc", "#"]
 PLACES = ["0", "1", "-1", "2", "5", "-3", "100", "-100", "abc", "9223372036854775807", "-9223372036854775808"]
-NAMES = "get set mset del unlink incr expire ttl exists watch subscribe publish spublish copy rename bitop bitfield multi exec ping info object object|encoding config|set append strlen setrange getdel lcs move restore memory|usage touch type persist".split()
+NAMES = "get set mset del unlink incr expire ttl exists watch subscribe publish copy rename bitop bitfield multi exec ping info object object|encoding config|set append strlen setrange getdel lcs move restore memory|usage touch type persist".split()
 RAW = [
     b"PING\r\n", b"GET k0\r\n", b'SET k0 "a b\\x41"\r\n', b"SET k0 'it\\'s'\r\n", b'SET k0 "open\r\n', b"\r\n\r\n", b"*0\r\n", b"*-1\r\n",
     b"*1\r\n$4\r\nPING\r\n", b"*1\r\n$-1\r\n", b"*1\r\n:4\r\n", b"*x\r\n", b"*2\r\n$3\r\nGET\r\n$x\r\n", b"*99999999999\r\n",
@@ -170,6 +171,8 @@ class Draw:
 
     def __init__(self, seed, client_count):
         self.random = random.Random(seed)
+        # Redis tells who tracks a key of one database of changes in all of them.
+        self.has_tracking = self.random.random() < 0.5
         self.client_count = client_count
 
     def steps(self, count):
@@ -190,13 +193,20 @@ class Draw:
         if self.random.random() < 0.01:
             return ["RAW", self.random.choice(RAW).decode("latin-1")]
         words = self.expand(self.random.choice(GRAMMAR))
+        while self.is_left_out(words):
+            words = self.expand(self.random.choice(GRAMMAR))
         if self.random.random() < 0.03 and words[0] != "HELLO":
-            words.append(self.random.choice(VALUES))
+            words.append(self.random.choice(VALUES[:9]))
         if self.random.random() < 0.03 and len(words) > 1:
             words.pop()
         if self.random.random() < 0.05:
             words[0] = words[0].lower()
         return words
+
+    def is_left_out(self, words):
+        if self.has_tracking:
+            return words[0] in ("SELECT", "SWAPDB", "MOVE") or "DB" in words
+        return words[:2] == ["CLIENT", "TRACKING"]
 
     def expand(self, text):
         words = []
@@ -241,10 +251,12 @@ EXPECTED = [
     "pushes of RESP3 that a client causes itself",
     "`COMMAND INFO`",
     "`HELLO`",
+    "notification `new`",
     "`ACL LIST`, `ACL GETUSER`",
     "`ACL SETUSER`",
     "`CLIENT TRACKING`",
     "a request's arguments",
+    "errors that repeat an argument",
     "`RANDOMKEY`",
     "`DEBUG`",
 ]
@@ -255,6 +267,7 @@ def masked(told):
     return ordered(told)
 
 
+PRINTABLE = re.compile("[ -~]*")
 COMMAND = re.compile("[a-z][a-z|_-]*")
 OWN = ["cas", "countrange", "prefix", "range"]
 UNORDERED = set(KEYS) | set(CHANNELS) | set(PATTERNS)
@@ -265,6 +278,8 @@ def ordered(value):
         return value
     value = [ordered(part) for part in value]
     match value:
+        case ["-", str(text)]:
+            return ["-", PRINTABLE.match(text)[0]]
         case [":", str(number)]:
             return [":", about(int(number))]
         # All are left in an order that is nobody's.
@@ -275,8 +290,11 @@ def ordered(value):
         case ["~", list(parts)]:
             return ["~", sorted(parts, key=repr)]
         # A row of COMMAND INFO; tips are not told.
-        case ["*", [["$", _], [":", _], flags, first, last, step, categories, _, keys, subcommands]]:
-            return ["row", value[1][:2], flags, first, last, step, categories, keys, sorted(subcommands[1], key=repr)]
+        case ["*", [["$", _], [":", _], ["*" | "~", flags], *places, _, keys, ["*" | "~", subcommands]]] if len(value[1]) == 10:
+            return ["row", value[1][:2], flags, places, keys, sorted(subcommands, key=repr)]
+        # Nor notes.
+        case ["*" | "%", [["$", "notes"], _, *rest]]:
+            return [value[0], rest]
         # Names of commands, among them hikv's own.
         case ["*", list(parts)] if len(parts) > 4 and all(part[0] == "$" and COMMAND.fullmatch(part[1] or "-") for part in parts):
             return ["*", sorted(part for part in parts if part[1] not in OWN)]
@@ -291,9 +309,15 @@ def ordered(value):
 
 def about(number):
     """A number, unless it is a time, which passes while the other server is asked."""
-    if abs(number - time.time()) < 10_000 or abs(number / 1000 - time.time()) < 10_000:
-        return "now"
+    now = time.time()
+    for moment, name in [(now, "now"), (LATER - now, "until later")]:
+        if abs(number - moment) < 10_000 or abs(number / 1000 - moment) < 10_000:
+            return name
     # Redis shares small numbers, unless they came by a float.
     if number == 2**31 - 1:
         return 1
-    return round(number, -3) if 90_000 < number < 2_100_000 else number
+    # What is left of the times to live that are asked for.
+    for whole in (100, 1000, 2000, 100_000, 1_000_000):
+        if 0.9 * whole < number <= whole:
+            return whole
+    return number
