@@ -422,6 +422,10 @@ impl EventLoop {
             Turn::Wait if slot.connection.is_postponed() => drop(self.postponed.insert(key)),
             Turn::Wait => {}
             Turn::Close => {
+                // Who holds replies that will never be durable was queued, to be closed, after it had executed.
+                if slot.queued {
+                    self.ready.retain(|queued| *queued != key);
+                }
                 self.buffers.note_freed(slot.connection.room_bytes());
                 drop(self.connections.remove(key));
             }

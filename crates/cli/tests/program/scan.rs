@@ -76,7 +76,7 @@ fn the_order_and_the_items_show_their_progress_off_a_terminal() {
     let place = filled();
     let messages = place.run("scan", &["--progress-every", "0"]).messages();
     let lines: Vec<&str> = messages.lines().collect();
-    for said in ["ordered 6 items, ", "ordered 6 items in ", "scanned 1 items, ", "scanned 6 items in "] {
+    for said in ["ordered 6 items, ", "ordered 6 items in ", "scanned 1 item, ", "scanned 6 items in "] {
         assert!(lines.iter().any(|line| line.starts_with(said)), "'{said}' is missing: {messages}");
     }
 }

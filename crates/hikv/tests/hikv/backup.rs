@@ -136,7 +136,7 @@ fn a_damaged_backup_is_not_restored() {
     fs::write(&file, bytes).unwrap();
     let refused = Store::restore(store_in(&dir), &back, |_| {});
     assert!(matches!(&refused, Err(BackupError::Damaged { damage, .. }) if damage.len() == 1), "{refused:?}");
-    assert!(refused.unwrap_err().to_string().contains("damaged in 1 places"));
+    assert!(refused.unwrap_err().to_string().contains("damaged in 1 place,"));
     // A backup of it fails as well, and leaves nothing.
     assert!(matches!(
         Store::open(store_in(&dir)).unwrap().backup(&back, |_| {}),
