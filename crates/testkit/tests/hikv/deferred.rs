@@ -160,7 +160,7 @@ fn what_is_told_around_a_split_survives() {
 
 #[test]
 fn what_is_told_in_order_survives() {
-    let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAlways, Visitor::ScannerAt(PAUSE)];
+    let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAfter(4), Visitor::ScannerAt(PAUSE)];
     passes::<Ordered<HostDram>>(&in_order(), &Settings { visitors, ..sparing() });
 }
 

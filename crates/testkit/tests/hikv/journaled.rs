@@ -90,7 +90,7 @@ pub(crate) fn settings() -> Settings {
         images_per_step_max: 8,
         images_per_op_max: 100,
         nested_images_max: 2,
-        visitors: vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::Deleter, Visitor::WriterAlways],
+        visitors: vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::Deleter, Visitor::WriterAfter(4)],
         ..Settings::default()
     }
 }
@@ -112,7 +112,7 @@ pub(crate) fn sparing() -> Settings {
         images_per_step_max: 3,
         images_per_op_max: 40,
         nested_images_max: 1,
-        visitors: vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAlways],
+        visitors: vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAfter(4)],
         ..settings()
     }
 }

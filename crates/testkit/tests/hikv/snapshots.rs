@@ -84,7 +84,7 @@ fn mixed(seeds: Range<u64>, op_count: usize) -> impl Iterator<Item = Script> {
 
 /// Who is there between two steps matters here, more than at which of them.
 fn sampled() -> Settings {
-    let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::Deleter, Visitor::WriterAlways];
+    let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::Deleter, Visitor::WriterAfter(4)];
     Settings { visitors, images_per_step_max: 8, nested_images_max: 2, ..settings() }
 }
 
