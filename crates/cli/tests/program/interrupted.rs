@@ -32,7 +32,7 @@ impl Loading {
 
     /// Waits until `count` items are acknowledged.
     fn acknowledged(&mut self, count: u32) {
-        let wanted = format!("loaded {count} items, ");
+        let wanted = format!("loaded {count} item{}, ", if count == 1 { "" } else { "s" });
         let line = self.messages.by_ref().lines().map(Result::unwrap).find(|line| line.starts_with(&wanted));
         assert!(line.is_some(), "{count} items were not acknowledged");
     }
