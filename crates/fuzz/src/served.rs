@@ -71,9 +71,15 @@ pub(crate) fn write_request(request: &mut Vec<u8>, arguments: &[&[u8]]) {
 }
 
 /// The replies that a client of version 3 reads, which must be all there is, with every byte that is not ASCII masked: errors
-/// repeat a client's words as they are, as in Redis, and that parser wants UTF-8 there.
+/// repeat a client's words as they are, as in Redis, and that parser wants UTF-8 there. Sets are read as lists: that parser takes
+/// no map in a set, as Redis has it in `COMMAND INFO`.
 pub(crate) fn frames(bytes: &[u8]) -> Vec<OwnedFrame> {
-    let ascii: Vec<u8> = bytes.iter().map(|byte| if byte.is_ascii() { *byte } else { b'?' }).collect();
+    let mut ascii: Vec<u8> = bytes.iter().map(|byte| if byte.is_ascii() { *byte } else { b'?' }).collect();
+    for at in 0..ascii.len() {
+        if ascii[at] == b'~' && (at == 0 || ascii[..at].ends_with(b"\r\n")) {
+            ascii[at] = b'*';
+        }
+    }
     frames_as_they_are(&ascii)
 }
 

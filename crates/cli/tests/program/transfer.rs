@@ -248,11 +248,21 @@ fn a_stores_own_files_are_not_written_over() {
     let bytes = before();
     let link = place.file("link.hikv");
     std::os::unix::fs::symlink(place.store().join("store.hikv"), &link).unwrap();
-    for file in [place.store().join("store.hikv"), place.store().join("journal.hikv"), link] {
-        place.run("dump", &[&file]).failed(2, &["name of a store's file"]);
+    let another = place.file("another");
+    fs::create_dir(&another).unwrap();
+    let [own, foreign] = ["a file of the store itself", "name of a store's file"];
+    for (file, why) in [
+        (place.store().join("store.hikv"), own),
+        (place.store().join("journal.hikv"), own),
+        (link, own),
+        (another.join("store.hikv"), foreign),
+        (another.join("journal.hikv"), foreign),
+    ] {
+        place.run("dump", &[&file]).failed(2, &[why]);
         let arguments = [place.file("out"), "--lost".into(), file];
-        place.run("repair", &arguments).failed(2, &["name of a store's file"]);
+        place.run("repair", &arguments).failed(2, &[why]);
     }
+    assert_eq!(fs::read_dir(&another).unwrap().count(), 0, "nothing was made");
     assert!(before() == bytes, "a file has changed");
     assert_eq!(place.run("get", &["k"]).succeeded(), b"v");
 }

@@ -324,7 +324,7 @@ fn explore(model: Model, canary: Option<Canary>, run: fn(&Script)) -> Option<Str
     });
     let objection = explorer.objection().or(stopped);
     let image_count = explorer.known.lock().unwrap().len();
-    assert!(objection.is_some() || image_count > 200, "an exploration of {image_count} images shows nothing");
+    assert!(objection.is_some() || image_count > 150, "an exploration of {image_count} images shows nothing");
     objection
 }
 
