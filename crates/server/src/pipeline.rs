@@ -106,7 +106,8 @@ impl Pipeline {
         drop(pass);
         tally.commands = (self.cursor.request - first) as u64;
         worker.counters.add(tally);
-        if self.cursor.request == self.requests.len() && !session.closing {
+        // Not before the reply of an errand that the client waits for.
+        if self.cursor.request == self.requests.len() && session.goes_on() {
             self.report_breach(session, output);
         }
         tally.batch

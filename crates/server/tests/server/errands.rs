@@ -30,6 +30,16 @@ fn a_long_command_keeps_its_client_waiting_and_nobody_else() {
 }
 
 #[test]
+fn what_cannot_be_read_behind_a_long_command_is_answered_after_it() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.send(b"SETBIT k 4294967296 1\r\n*2\r\n$3\r\nGET\r\n$x\r\n");
+    let told = String::from_utf8(client.rest()).unwrap();
+    let [first, second] = ["-ERR bit offset", "-ERR Protocol error"].map(|words| told.find(words));
+    assert!(first.is_some() && first < second, "{told}");
+}
+
+#[test]
 fn a_server_that_stops_waits_for_nobody_who_sleeps() {
     let mut server = TestServer::debugging();
     let (mut long, mut other) = (server.client(), server.client());
