@@ -82,6 +82,7 @@ fn broken_journals_are_caught() {
         Canary::OldRecordsReplayed,
         Canary::TornRecordAccepted,
         Canary::FramesBeforeHeader,
+        Canary::SealedCalledDurable,
         Canary::WaitBeforeSync,
         Canary::LoadedWithoutRedo,
         Canary::ReplayedPagesUnmarked,
