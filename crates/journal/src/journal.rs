@@ -63,7 +63,11 @@ pub(crate) struct Journal<F> {
     /// What the syncing threads are to do.
     pub(crate) requests: Requests,
 
-    /// Whoever holds it makes the next segment ready.
+    /// How much of each segment has space, and may be written.
+    pub(crate) room_bytes: AtomicU64,
+    /// Once the segment is filled so far something is to be done before it is full (`ahead`).
+    pub(crate) ahead_at: AtomicU64,
+    /// Whoever holds it makes room for what comes next.
     pub(crate) ahead: Mutex<()>,
     pub(crate) slots: Mutex<Slots>,
     /// Whether one is free; changes with them.
@@ -116,6 +120,8 @@ impl<F: File> Journal<F> {
             deferred: AtomicU64::new(0),
             published: Published::new(),
             requests: Requests::default(),
+            room_bytes: AtomicU64::new(log.room_bytes),
+            ahead_at: AtomicU64::new(0),
             ahead: Mutex::default(),
             has_spare: AtomicBool::new(log.slots.has_spare()),
             replayed_from: AtomicU64::new(log.slots.recycled),

@@ -92,8 +92,10 @@ impl<F: File> Journaled<F> {
             region_bytes: len_bytes,
             salt: options.salt,
         };
-        (0..SEGMENT_COUNT)
-            .try_for_each(|slot| write_zeros(log, slot, options.segment_bytes))
+        let room_bytes = options.first_room_bytes();
+        let mut starts = (0..SEGMENT_COUNT).map(|slot| slot * options.segment_bytes);
+        log.truncate(SEGMENT_COUNT * options.segment_bytes)
+            .and_then(|()| starts.try_for_each(|start| write_zeros(log, start..start + room_bytes)))
             .and_then(|()| log.sync())
             .and_then(|()| write_header(log, 0, &header))
             .and_then(|()| log.sync())
@@ -108,9 +110,10 @@ impl<F: File> Journaled<F> {
         };
         let region = reserve(len_bytes, &options)?;
         let loading = Loading::new(0, options.block_bytes, Redo::default());
-        let log = Log { identity, slots, writer };
+        let log = Log { identity, slots, writer, room_bytes };
         let journal = Journal::new(files, region, loading, DirtyPages::default(), log, Opening::default(), options);
         journal.finish_loading();
+        journal.note_begun();
         Journaled::start(journal)
     }
 

@@ -41,6 +41,8 @@ pub(crate) struct Log {
     pub(crate) identity: [u8; 16],
     pub(crate) slots: Slots,
     pub(crate) writer: Writer,
+    /// How much of each slot has space.
+    pub(crate) room_bytes: u64,
 }
 
 /// What was found in a log: its state, its entries in order, and what is wrong.
@@ -100,7 +102,10 @@ impl Chain {
         if !len_bytes.is_multiple_of(segment_bytes) && is_needed(&count) {
             damage.push(JournalError::Damaged { at_bytes: len_bytes, what: "the file ends within a segment" });
         }
-        let free = (0..count).rev().filter(|slot| !is_needed(slot)).collect();
+        let is_spaced = |slot: u64| source.spaced_bytes(slot) >= source.room_bytes;
+        let mut counted = (0..count).rev().skip_while(|slot| !is_needed(slot) && !is_spaced(*slot));
+        let count = counted.next().map_or(0, |last| last + 1);
+        let free = (0..count).filter(|slot| !is_needed(slot)).collect();
         Ok(Chain { slots: Slots { count, free, ..Slots::default() }, segments, start, damage })
     }
 }
@@ -110,9 +115,18 @@ struct Source<'a, F> {
     log: &'a F,
     len_bytes: u64,
     segment_bytes: u64,
+    /// What a slot has space for, at least, that was finished.
+    room_bytes: u64,
 }
 
 impl<F: File> Source<'_, F> {
+    /// How much of a slot has space, in whole pages.
+    fn spaced_bytes(&self, slot: u64) -> u64 {
+        let (start, past) = (slot * self.segment_bytes, (slot + 1) * self.segment_bytes);
+        let bytes = self.log.spaced_up_to(start, past) - start;
+        bytes - bytes % FRAMES_START_BYTES
+    }
+
     fn segment(&self, slot: u64) -> Result<Vec<u8>, JournalError> {
         let mut bytes = vec![0; self.segment_bytes as usize];
         self.read(&mut bytes, slot * self.segment_bytes)?;
@@ -170,7 +184,8 @@ pub(crate) fn replay<F: File>(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Recovered, JournalError> {
     let len_bytes = log.len().map_err(JournalError::io(Which::Log, "examine"))?;
-    let source = Source { log, len_bytes, segment_bytes: options.segment_bytes };
+    let (segment_bytes, room_bytes) = (options.segment_bytes, options.first_room_bytes());
+    let source = Source { log, len_bytes, segment_bytes, room_bytes };
     let Chain { mut slots, segments, start, damage } = Chain::read(&source)?;
     let mut replay = Replay { replayed: Replayed::default(), unproved: Vec::new(), damage, frame_count: 0 };
     let runs: Vec<_> = segments.chunk_by(|_, (_, later)| !later.is_first).collect();
@@ -205,7 +220,8 @@ pub(crate) fn replay<F: File>(
         ..Writer::default()
     };
     let identity = segments.first().map_or([0; 16], |(_, header)| header.identity);
-    Ok(Recovered { log: Log { identity, slots, writer }, replayed, unproved, damage })
+    let room_bytes = (0..slots.count).map(|slot| source.spaced_bytes(slot)).min().unwrap_or(0);
+    Ok(Recovered { log: Log { identity, slots, writer, room_bytes }, replayed, unproved, damage })
 }
 
 /// Segments of which each goes on with the number with which the one before ends.

@@ -1,6 +1,5 @@
 //! Which part of the log file holds what.
 
-use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 /// A segment to which nothing is written any more.
@@ -29,7 +28,8 @@ pub(crate) struct Ready {
 pub(crate) struct Slots {
     /// How many the file has.
     pub(crate) count: u64,
-    /// Those that may be overwritten: the base has what they held, and is durable.
+    /// Those that may be overwritten: the base has what they held, and is durable. The first is used first: so the newest
+    /// segments stay longest, and damage to the header of one that replay needs leaves a gap, not an older end.
     pub(crate) free: Vec<u64>,
     /// The segment that is written next, if its header is there already.
     pub(crate) ready: Option<Ready>,
@@ -39,8 +39,8 @@ pub(crate) struct Slots {
     pub(crate) sealed: VecDeque<Sealed>,
     /// The position up to which entries are durable in the base; 0 while it lacks some of what an earlier process wrote.
     pub(crate) recycled: u64,
-    /// The segment that is written is filled so far that the next one should be ready soon.
-    pub(crate) is_next_wanted: bool,
+    /// The segment that is written is filled so far that there should soon be room behind it.
+    pub(crate) is_room_wanted: bool,
     /// A writer waits for a free one.
     pub(crate) is_one_wanted: bool,
     /// The file could not be made longer. So it stays.
@@ -71,8 +71,7 @@ impl Slots {
 
     /// The file has one more.
     pub(crate) fn add(&mut self) {
-        // The others first: what a log has is used before it gets longer.
-        self.free.insert(0, self.count);
+        self.free.push(self.count);
         self.count += 1;
     }
 
@@ -82,7 +81,7 @@ impl Slots {
             self.free.push(ready.slot);
             self.begun.0 = ready.ordinal;
         }
-        self.free.sort_unstable_by_key(|&slot| Reverse(slot));
+        self.free.sort_unstable();
     }
 
     /// The file has only so many any more.

@@ -83,7 +83,7 @@ impl<F: File> Journal<F> {
         if self.log.breaks(Canary::BaseBeforeLog) {
             self.write_entries_early(frame).map_err(|error| self.poison(&error))?;
         }
-        if writer.at_bytes + frame.len() as u64 > self.options.segment_bytes {
+        if !self.widen_to(writer.at_bytes + frame.len() as u64)? {
             self.seal(writer);
             self.begin_segment(writer)?;
         }
@@ -96,10 +96,9 @@ impl<F: File> Journal<F> {
         self.note_written(bytes.len());
         writer.tail.settle();
         self.write_behind(writer, extent, frame.len() as u64);
-        let before_bytes = writer.at_bytes;
         writer.at_bytes += frame.len() as u64;
         writer.sequence += 1;
-        self.go_ahead(before_bytes, writer.at_bytes)
+        self.go_ahead(writer.at_bytes)
     }
 
     /// The broken twin's way.
