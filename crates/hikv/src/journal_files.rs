@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::files::{Locks, Opened, REGION_NAME, UNFINISHED_NAME, exists, remove_left, start, sync_new};
 use crate::stats::Identity;
-use crate::{OpenError, Options};
+use crate::{OpenError, Options, copy_mark};
 
 pub(crate) const LOG_NAME: &str = "journal.hikv";
 pub(crate) const UNFINISHED_LOG_NAME: &str = "journal.hikv.new";
@@ -83,8 +83,10 @@ fn format(dir: &Path, [base, log]: [&Path; 2], parameters: &Parameters) -> Resul
     let medium = medium.map_err(|error| journal_error([base, log], error))?;
     let journal = medium.acknowledger();
     let store = HiKv::format(medium, HostDram, parameters).map_err(OpenError::unusable(base))?;
+    // A region has more than a new store needs: the space of the rest is taken when it is used.
+    let given_back = store.compact(&mut |_| ()).map(drop);
     // With an image: whoever opens it knows all its free space at once, as if it had just been formatted.
-    let closed = store.close();
+    let closed = given_back.and_then(|()| store.close());
     drop(store);
     let closed = closed.and_then(|()| Ok(journal.closed()?));
     closed.map_err(|error| OpenError::io(base, "finish")(io::Error::other(error)))
@@ -109,6 +111,7 @@ pub(crate) fn open(
     progress: &Progress<'_>,
 ) -> Result<Opened, OpenError> {
     let medium = open_medium(dir, naming, options, &mut locks, progress)?;
+    copy_mark::forget_opened(dir, options)?;
     let [base, log] = naming.files(dir);
     let (journal_identity, identity) = (medium.identity(), Identity::of_journal(&medium));
     let journal = Some(medium.acknowledger());

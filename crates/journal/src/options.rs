@@ -20,7 +20,8 @@ pub struct JournalOptions {
     pub huge_pages: bool,
     /// What an acknowledged write survives.
     pub level: Durability,
-    /// With [`Durability::Buffered`]: how long after a write a sync begins, at most, unless as many as there are lanes still run.
+    /// With [`Durability::Buffered`]: how long after a write a sync begins, at most, unless as many as there are lanes still run. After two of
+    /// these later writers are held back (`notifier`).
     pub sync_interval: Duration,
     /// The most that the log may have, which bounds replay.
     pub log_bytes_max: u64,

@@ -79,6 +79,24 @@ fn a_backup_opens_as_a_store_and_is_restored() {
     assert!(!names(&back).contains(&"copy-of".to_owned()));
 }
 
+/// Or the next backup would not be allowed to take its place.
+#[test]
+fn a_copy_that_was_not_opened_stays_one() {
+    let dir = filled();
+    let out = out_in(dir.path());
+    Store::open(store_in(&dir)).unwrap().backup(&out, |_| {}).unwrap();
+    let is_marked = || names(&out).contains(&"copy-of".to_owned());
+    let reader = Store::open_read_only(&out).unwrap();
+    assert!(matches!(Store::open(&out), Err(hikv::OpenError::Locked { .. })) && is_marked());
+    drop(reader);
+    let log = out.join("journal.hikv");
+    fs::write(&log, "no log").unwrap();
+    assert!(Store::open(&out).is_err() && is_marked());
+    fs::remove_file(log).unwrap();
+    drop(Store::open(&out).unwrap());
+    assert!(!is_marked());
+}
+
 #[test]
 fn nothing_is_overwritten() {
     let dir = filled();

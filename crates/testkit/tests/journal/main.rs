@@ -17,7 +17,7 @@ use pmem::{Canary, Durability};
 const LIFE_COUNT: usize = 5;
 
 /// How long a log's segments get: no longer than they are at first, or longer in one or two steps.
-const SEGMENT_BYTES: [u64; 3] = [8 << 10, 16 << 10, 40 << 10];
+const SEGMENT_BYTES: [u64; 5] = [8 << 10, 8 << 10, 8 << 10, 16 << 10, 40 << 10];
 
 /// What is looked at.
 #[derive(Clone, Copy)]
