@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use syn::{Attribute, Expr, ExprLit, Item, ItemMod, ItemUse, Lit, Visibility};
 
@@ -87,7 +88,7 @@ impl Modules {
         parent: &ModulePath,
     ) -> Result<(), Failure> {
         let name = child.ident.to_string();
-        let (inner, path) = (folder.join(&name), [parent.as_slice(), &[name.clone()]].concat());
+        let (inner, path) = (folder.join(&name), [parent.as_slice(), slice::from_ref(&name)].concat());
         match &child.content {
             Some((_, items)) => self.read_items(items, file, &inner, source, path),
             None => {
@@ -117,7 +118,7 @@ impl Modules {
         const DEPTH_MAX: usize = 16;
         let mut at = ModulePath::new();
         for (place, segment) in name.iter().enumerate() {
-            let inner = [at.as_slice(), &[segment.clone()]].concat();
+            let inner = [at.as_slice(), slice::from_ref(segment)].concat();
             if self.modules.contains_key(&inner) {
                 at = inner;
                 continue;
@@ -133,7 +134,7 @@ impl Modules {
             if depth < DEPTH_MAX
                 && let Some(glob) = module.globs.iter().find(has_it)
             {
-                return self.definer(&[glob.as_slice(), &[segment.clone()], rest].concat(), depth + 1);
+                return self.definer(&[glob.as_slice(), slice::from_ref(segment), rest].concat(), depth + 1);
             }
             break;
         }
