@@ -111,7 +111,9 @@ pub(crate) fn open(
     progress: &Progress<'_>,
 ) -> Result<Opened, OpenError> {
     let medium = open_medium(dir, naming, options, &mut locks, progress)?;
-    copy_mark::forget_opened(dir, options)?;
+    if naming == Naming::Store {
+        copy_mark::forget_opened(dir, options)?;
+    }
     let [base, log] = naming.files(dir);
     let (journal_identity, identity) = (medium.identity(), Identity::of_journal(&medium));
     let journal = Some(medium.acknowledger());
