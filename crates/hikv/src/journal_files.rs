@@ -83,10 +83,8 @@ fn format(dir: &Path, [base, log]: [&Path; 2], parameters: &Parameters) -> Resul
     let medium = medium.map_err(|error| journal_error([base, log], error))?;
     let journal = medium.acknowledger();
     let store = HiKv::format(medium, HostDram, parameters).map_err(OpenError::unusable(base))?;
-    // A region has more than a new store needs: the space of the rest is taken when it is used.
-    let given_back = store.compact(&mut |_| ()).map(drop);
     // With an image: whoever opens it knows all its free space at once, as if it had just been formatted.
-    let closed = given_back.and_then(|()| store.close());
+    let closed = store.close();
     drop(store);
     let closed = closed.and_then(|()| Ok(journal.closed()?));
     closed.map_err(|error| OpenError::io(base, "finish")(io::Error::other(error)))
