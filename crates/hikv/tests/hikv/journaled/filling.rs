@@ -95,14 +95,12 @@ fn a_log_has_space_for_what_is_written_to_it() {
     let store = place.open(&options);
     store.put("key", "value").unwrap();
     let new_bytes = [taken_bytes(place.log()), taken_bytes(store.region_path().to_owned())];
-    eprintln!("log and base of one item: {new_bytes:?}");
     assert!(new_bytes[0] <= 256 << 10 && new_bytes[1] <= 4608 << 10, "{new_bytes:?}");
     for number in 0..3_000 {
         store.put(key(0, number), [0; VALUE_BYTES]).unwrap();
     }
     assert!(taken_bytes(place.log()) > 4 << 20, "12 MB were written");
     store.close().unwrap();
-    eprintln!("the log of a closed store: {}", taken_bytes(place.log()));
     assert!(taken_bytes(place.log()) <= 256 << 10, "{}", taken_bytes(place.log()));
     let store = place.open(&options);
     assert_eq!(store.len().unwrap(), 3_001);
