@@ -4,14 +4,13 @@
 //! it was put: in the home line, the rest of the pair, the stash or the chain of its key. Whoever wants to be sure of an
 //! absence asks for the keys of all the items that entries there name, whatever their signatures are.
 //!
-//! Nobody is locked out. A slot's signature changes only while the slot is free, and what a pinned caller saw in it is not
-//! used anew: so a signature that was read between two equal words of a position belongs to it. An entry of the right signature that
+//! Nobody is locked out. An entry's two words are read of one moment (`Entry::steady`). An entry of the right signature that
 //! a search can come to was inserted after the search, which has to be repeated, and so has one in a segment that was split.
 //!
 //! Not told: an entry whose position word was lost, or bears the mark of a removal; nor one in a batch under way.
 
 use std::iter;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering;
 
 use pmem::{Medium, Offset, Slot, unseal};
 
@@ -52,7 +51,7 @@ impl PartitionedHash {
         for slot in slots(medium, segment, signature) {
             medium.prefetch(Position::from_word(medium.load(slot.position, Ordering::Relaxed)).offset());
         }
-        let mut named = slots(medium, segment, signature).map(|slot| steady(medium, slot));
+        let mut named = slots(medium, segment, signature).map(|slot| Entry::steady(medium, slot));
         let astray = named.find(|entry| is_of_key_at(entry, &mut is_of_key));
         let seen = match astray {
             Some(entry) => judged(medium, segment, signature, &entry),
@@ -99,15 +98,4 @@ fn broken_chain<M: Medium>(medium: &M, segment: Offset) -> Option<Offset> {
     let last = chain(medium, segment).last()?.plus(NEXT_BYTES);
     let word = medium.load(last, Ordering::Acquire);
     (word != 0 && unseal(word).is_none()).then_some(last)
-}
-
-/// The entry at `slot`, its two words of one moment.
-fn steady<M: Medium>(medium: &M, slot: Slot) -> Entry {
-    loop {
-        let entry = Entry::read(medium, slot);
-        fence(Ordering::Acquire);
-        if medium.load(slot.position, Ordering::Relaxed) == entry.position.word() {
-            return entry;
-        }
-    }
 }

@@ -24,9 +24,23 @@
 //! A reader that finds nothing has acquired nothing yet: signatures are compared in one sweep. So it fences before it says
 //! so: what its caller looks at next is not older than what it did not find. Signatures are stored with Release for that.
 //!
-//! It searches the segment that the directory named, and does not ask again: while it is pinned a segment that was split
-//! stays as it was when it was frozen, and no writer got at the halves before readers were led to them (`directory`). So what
-//! it finds there, or does not, was true after it had asked.
+//! It searches the segment that the directory named, and does not look a second time. While a key is there it has one slot of
+//! one segment: replacing, settling and moving an item leave it there, and no overflow bit is ever taken away. So a search of
+//! its segment misses it only if it was absent at some moment of the search, be it between a removal and a new entry in a slot
+//! that was searched before. The segment may be out of date, for three words lead to it (root, directory, offset), and each may
+//! be replaced between two of these loads:
+//! - Whatever is replaced stays as it is from then on (`clear`, a doubled directory, a split hold the locks of all writers
+//!   that could change it), and the reader's pin keeps it from being used anew. So the reader sees what was so when the first of the
+//!   three was replaced, which was after it had asked; and if it was before, the next rule holds.
+//! - Readers are led to what is new before a writer can get there (`directory`; of a root both come with one word). So who is led to
+//!   a segment that was frozen sees all that was written until the reader had asked.
+//! - A split copies every live entry that it finds under all locks, in batches too, whose pairs it waited for; only a removal
+//!   leaves no copy. A chain is only added to; its new segment is empty when it is linked.
+//!
+//! # Slots that change hands
+//! Signatures are compared first and positions read later, so that a position may be another key's, put there after the
+//! removal of the one that was sought. A visitor may take this for damage. So its error counts only if the entry is there still, with
+//! the signature that was sought; else the line is searched anew.
 //!
 //! The order before step 2 comes after the search: `docs/decisions/0010-items-are-ordered-after-the-search.md`.
 
@@ -40,7 +54,7 @@ use super::due::NEVER;
 use super::image::overflow_word;
 use super::layout::{Home, Way, entry_lines, slot};
 use super::locked::LockedHome;
-use super::segment::chained;
+use super::segment::{Entry, chained};
 use super::settle::Searcher;
 use super::shared::Locked;
 use super::{Context, PartitionedHash};
@@ -182,21 +196,33 @@ fn search_line<M: Medium, R, E: From<MediumError>>(
     signature: u64,
     visit: &mut impl FnMut(Position) -> Result<Option<R>, E>,
 ) -> Result<Option<Found<R>>, E> {
-    let mut hits = medium.match4(line, signature);
-    while hits != 0 {
-        let slot = slot(line, u64::from(hits.trailing_zeros()));
-        hits &= hits - 1;
-        let mut position = Position::from_word(medium.load(slot.position, Ordering::Acquire));
-        if position.is_undecided() {
-            position = searcher.decided(medium, slot, position)?;
+    'line: loop {
+        let mut hits = medium.match4(line, signature);
+        while hits != 0 {
+            let slot = slot(line, u64::from(hits.trailing_zeros()));
+            hits &= hits - 1;
+            let seen = Position::from_word(medium.load(slot.position, Ordering::Acquire));
+            let position = if seen.is_undecided() { searcher.decided(medium, slot, seen)? } else { seen };
+            if !position.is_live() {
+                continue;
+            }
+            match visit(position) {
+                Ok(None) => {}
+                Ok(Some(value)) => return Ok(Some(Found { slot, position, value })),
+                Err(error) if is_of(medium, slot, signature, seen) => return Err(error),
+                Err(_) => continue 'line,
+            }
         }
-        if position.is_live()
-            && let Some(value) = visit(position)?
-        {
-            return Ok(Some(Found { slot, position, value }));
-        }
+        return Ok(None);
     }
-    Ok(None)
+}
+
+/// True if the entry that was seen at `slot` is there, and has `signature`.
+#[cold]
+#[inline(never)]
+fn is_of<M: Medium>(medium: &M, slot: Slot, signature: u64, seen: Position) -> bool {
+    let entry = Entry { slot, signature: medium.load(slot.signature, Ordering::Relaxed), position: seen };
+    entry.signature == signature && entry.is_still(medium)
 }
 
 /// A pair of buckets, locked: what a writer of one key works in.

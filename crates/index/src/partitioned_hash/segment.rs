@@ -180,9 +180,37 @@ impl Entry {
         let position = Position::from_word(medium.load(slot.position, Ordering::Acquire));
         Entry { slot, signature: medium.load(slot.signature, Ordering::Relaxed), position }
     }
-}
 
-impl Entry {
+    /// True if the slot still names the item: then what was read there since is of this one entry. A slot's signature
+    /// changes only while the slot is free, and an item that a pinned caller saw is not put anywhere anew.
+    #[inline]
+    pub(super) fn is_still<M: Medium>(&self, medium: &M) -> bool {
+        medium.acquire();
+        Position::from_word(medium.load(self.slot.position, Ordering::Relaxed)).item() == self.position.item()
+    }
+
+    /// The entry at `slot`, its two words of one moment. The caller is pinned.
+    pub(super) fn steady<M: Medium>(medium: &M, slot: Slot) -> Entry {
+        loop {
+            let entry = Entry::read(medium, slot);
+            if entry.is_still(medium) {
+                return entry;
+            }
+        }
+    }
+
+    /// As [`Entry::decided`], the signature and the position of one moment. The caller is pinned.
+    #[inline]
+    pub(super) fn decided_steady<M: Medium>(self, medium: &M, batches: &Batches) -> Result<Entry, MediumError> {
+        let mut seen = self;
+        loop {
+            let decided = seen.decided(medium, batches)?;
+            if seen.is_still(medium) {
+                return Ok(decided);
+            }
+            seen = Entry::read(medium, seen.slot);
+        }
+    }
     /// The entry without marks: durable, and as its batch decides, if it is in one.
     #[inline]
     pub(super) fn decided<M: Medium>(self, medium: &M, batches: &Batches) -> Result<Entry, MediumError> {

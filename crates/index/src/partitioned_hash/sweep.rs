@@ -84,6 +84,9 @@ impl PartitionedHash {
     /// Shows every live entry of the segment at `cursor` to `each` and returns the cursor of the next. Not a snapshot.
     /// The caller is pinned while it uses the positions. Beyond the last partition, where a made-up number may lead, the
     /// walk is over.
+    ///
+    /// A signature and a position that are shown together are of one entry, though nobody is locked out: who holds the item's
+    /// key against the signature finds no damage where a slot only changed hands.
     pub fn visit<M: Medium, E: From<MediumError>>(
         &self,
         medium: &M,
@@ -95,7 +98,7 @@ impl PartitionedHash {
         }
         let segment = self.at_cursor(cursor);
         for entry in segment.entries(medium) {
-            let entry = entry.decided(medium, &self.batches)?;
+            let entry = entry.decided_steady(medium, &self.batches)?;
             if entry.position.is_live() {
                 each(entry.signature, entry.position)?;
             }

@@ -1,6 +1,9 @@
 //! The store as it is: nothing may be seen that is not so.
 
+use pmem::MediumError;
+
 use super::*;
+use crate::partitioned_hash::Cursor;
 
 /// Nothing is broken.
 fn whole(before: fn(&Scene), threads: &[fn(&Scene)], after: fn(&Scene)) {
@@ -126,4 +129,57 @@ fn a_removal_is_not_undone_by_a_split() {
     };
     let after = |scene: &Scene| assert_eq!((scene.get(ONE), scene.get(TWO)), (None, Some(7)));
     whole(before, &[remover, Scene::split, reader], after);
+}
+
+/// What the key of an item says its signature is.
+fn signature_of(scene: &Scene, position: Position) -> u64 {
+    let (number, _) = item(&scene.rig.medium, position);
+    [ONE, TWO, THREE].into_iter().find(|key| key.number == number).expect("a key of the scene").signature
+}
+
+/// A slot of which the first key goes, and which the second gets.
+fn change_hands(scene: &Scene) {
+    assert_eq!(scene.remove(ONE), Some(1));
+    scene.put(TWO, 2);
+}
+
+#[test]
+fn a_search_takes_no_slot_that_changed_hands_for_damage() {
+    let reader = |scene: &Scene| {
+        let found = scene.rig.index.find(&scene.rig.medium, ONE.signature, |position| {
+            let is_its_own = signature_of(scene, position) == ONE.signature;
+            if is_its_own { Ok(Some(())) } else { Err(MediumError::ReadOnly) }
+        });
+        found.expect("an entry of another signature was shown, and believed to be damage");
+    };
+    whole(|scene| scene.put(ONE, 1), &[change_hands, reader], |_| {});
+}
+
+#[test]
+fn a_search_tells_damage_whoever_changes_hands_beside_it() {
+    let before = |scene: &Scene| {
+        scene.put(ONE, 1);
+        // An entry of a signature that is not its item's.
+        scene.put_at(THREE, scene.rig.write_item(TWO, 2));
+    };
+    let reader = |scene: &Scene| {
+        let found = scene.rig.index.find(&scene.rig.medium, THREE.signature, |position| {
+            let is_its_own = signature_of(scene, position) == THREE.signature;
+            if is_its_own { Ok(Some(())) } else { Err(MediumError::ReadOnly) }
+        });
+        found.expect_err("damage was not told");
+    };
+    whole(before, &[|scene| assert_eq!(scene.remove(ONE), Some(1)), reader], |_| {});
+}
+
+#[test]
+fn a_walk_shows_signatures_and_positions_of_one_entry() {
+    let walker = |scene: &Scene| {
+        let shown = scene.rig.index.visit(&scene.rig.medium, Cursor::default(), |signature, position| {
+            assert_eq!(signature_of(scene, position), signature, "of two entries");
+            Ok::<_, MediumError>(())
+        });
+        shown.unwrap();
+    };
+    whole(|scene| scene.put(ONE, 1), &[change_hands, walker], |_| {});
 }
