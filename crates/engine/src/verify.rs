@@ -9,6 +9,7 @@ pub enum Verify {
     /// part of it or its length.
     #[default]
     Values,
-    /// Also, where a key seems to be absent, whether damage to the index hides it.
+    /// Also, where a key seems to be absent, whether damage to the index hides it. Writes look, too: a put would make a second
+    /// entry of the key, and the older one could come back.
     Absence,
 }

@@ -146,6 +146,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     ) -> Result<Option<Noted<'a, O::Ticket<'a>>>, Stop> {
         let found =
             batch.find(signature, |position| Ok::<_, Stop>(self.item_of(position, key)?.map(|item| item.expiry)))?;
+        if found.is_none() {
+            self.refuse_hidden(signature, key)?;
+        }
         let new = item.as_ref().map(|item| item.position());
         match (&found, new) {
             (None, None) => return Ok(None),

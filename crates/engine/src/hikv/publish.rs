@@ -144,6 +144,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             }
             let found = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(|item| item.expiry)))?;
             let old = found.as_ref().map(|found| found.position);
+            if old.is_none() {
+                self.refuse_hidden(signature, key)?;
+            }
             if !expected.allows(old) && !self.medium.breaks(Canary::CasIgnoresChange) {
                 return Ok(Entered::Unexpected);
             }

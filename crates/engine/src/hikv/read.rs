@@ -98,6 +98,13 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         }
     }
 
+    /// An error if damage hides an entry of the key, which a writer has not found under its lock: it would make a second one.
+    /// Nobody else enters the key meanwhile, so what it did not find is not stale.
+    #[inline(always)]
+    pub(super) fn refuse_hidden(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
+        self.is_sure(signature, key).map(drop)
+    }
+
     /// Shows up to [`GROUP_COUNT`] keys' values to `found`, in order.
     pub(super) fn get_group(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
         let _pin = epoch::pin();

@@ -7,6 +7,10 @@
 //! Nobody is locked out. An entry's two words are read of one moment (`Entry::steady`). An entry of the right signature that
 //! a search can come to was inserted after the search, which has to be repeated, and so has one in a segment that was split.
 //!
+//! A writer that finds no entry of its key makes one, and the key has two: by the next search the newer one is found, or the older
+//! if an overflow bit that was lost is set again, and the older one if the newer is removed. So where reads look into absences writes do,
+//! under the pair's lock; where they do not, `check --deep` finds the older entry, and a repair takes one whose signature is damaged last.
+//!
 //! Not told: an entry whose position word was lost, or bears the mark of a removal; nor one in a batch under way.
 
 use std::iter;

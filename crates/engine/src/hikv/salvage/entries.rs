@@ -25,6 +25,8 @@ pub(super) struct Run<'a, M> {
     met: Places,
     /// What entries lost, with their signatures: unless the item turns up without them.
     losses: Vec<(u64, Finding)>,
+    /// Entries whose signatures are damaged: a key that they hid may have been put again.
+    astray: Vec<Entry>,
     /// Segments that could not be read gave something.
     gaps_gave: bool,
 }
@@ -33,7 +35,7 @@ impl<'a, M: Medium> Run<'a, M> {
     pub(super) fn new(medium: &'a M, survey: &'a Survey, sink: &'a mut dyn Sink) -> Run<'a, M> {
         let (batches, vouched) = (Interrupted::read(medium), Vouched::read(medium, survey));
         let met = Places::new(medium.len_bytes());
-        Run { medium, survey, batches, vouched, sink, met, losses: Vec::new(), gaps_gave: false }
+        Run { medium, survey, batches, vouched, sink, met, losses: Vec::new(), astray: Vec::new(), gaps_gave: false }
     }
 
     pub(super) fn all(mut self) -> Result<(), SalvageError> {
@@ -46,6 +48,9 @@ impl<'a, M: Medium> Run<'a, M> {
         for (done, &segment) in (0..).zip(&survey.live) {
             self.live_segment(segment)?;
             self.progress(done, total)?;
+        }
+        for entry in std::mem::take(&mut self.astray) {
+            self.entry_astray(&entry)?;
         }
         for (done, &segment) in (survey.live.len() as u64..).zip(&survey.unreadable) {
             entries(self.medium, segment)
@@ -118,9 +123,17 @@ impl<'a, M: Medium> Run<'a, M> {
             return Ok(());
         }
         if wrong_bits > 0 {
-            let key = Some(item.key.to_vec());
-            self.tell(Weight::Mended, entry.slot.signature, key, "an entry's signature was not its key's".into());
+            self.astray.push(*entry);
+            return Ok(());
         }
+        self.take(entry, item).map(drop)
+    }
+
+    /// An entry of a segment in use, right but for its signature; all that are right in every respect were taken.
+    fn entry_astray(&mut self, entry: &Entry) -> Result<(), SalvageError> {
+        let Ok(item) = self.whole_item(entry.position.offset()) else { return Ok(()) };
+        let key = Some(item.key.to_vec());
+        self.tell(Weight::Mended, entry.slot.signature, key, "an entry's signature was not its key's".into());
         self.take(entry, item).map(drop)
     }
 

@@ -13,6 +13,8 @@
 //! - Segments lie in chunks of segments, where chunks have no header that can be read, and where there are no chunks. In a
 //!   chunk of items, what looks like a segment is a value that holds a copy of one. Where the header of that chunk is
 //!   damaged as well, nothing tells the one from the other.
+//! - Entries whose signature is damaged come behind all others of live segments: their keys were absent, and may have been put
+//!   again.
 //! - Of two entries for one key the first one in this order wins; the other is told.
 //! - Without a superblock the hash's seed is lost, and no key can be held against its signature: items are taken by their
 //!   checksums alone, which is told; segments that cannot be read are left out.

@@ -1,7 +1,8 @@
 //! Damage to the index that hides a key: reads that are asked to can tell it from an absence.
 
-use hikv::{Error, Options, Store, Verify};
+use hikv::{Error, Options, Store, Verify, WriteBatch};
 
+use crate::bad_files::aged::Salvaged;
 use crate::bad_files::segments::{SEGMENT, entries};
 use crate::bad_files::store::{Closed, ITEM_COUNT, key, value};
 
@@ -116,5 +117,41 @@ fn what_is_not_there_is_absent_and_no_damage() {
     let open = careful(&store);
     for i in 0..10_000 {
         assert_eq!(open.get(format!("absent {i}")).unwrap(), None);
+    }
+}
+
+#[test]
+fn a_write_of_a_key_that_damage_hides_is_refused_to_who_asks() {
+    let store = Closed::new();
+    let (signature, _) = entries(&store.bytes())[11];
+    store.flip(signature);
+    let open = Options::new().verify_reads(Verify::Absence).open(store.path()).unwrap();
+    let (i, _) = the_damaged(&open);
+    let mut batch = WriteBatch::new();
+    batch.put(key(i), "new").delete("absent");
+    let writes = [
+        open.put(key(i), "new"),
+        open.multi_put(&[(key(i), "new")]),
+        open.delete(key(i)).map(drop),
+        open.insert_if_absent(key(i), "new").map(drop),
+        open.write(&batch),
+    ];
+    assert!(writes.iter().all(|refused| matches!(refused, Err(Error::Corrupt { .. }))), "{writes:?}");
+    open.put("another", "1").unwrap();
+    assert_eq!((open.len().unwrap(), the_damaged(&open).0), (ITEM_COUNT as u64 + 1, i));
+}
+
+#[test]
+fn a_key_that_was_put_again_has_its_new_value_after_a_repair() {
+    let store = Closed::new();
+    let whole = store.bytes();
+    for (signature, _) in entries(&whole).into_iter().step_by(23) {
+        store.alter(|bytes| bytes[signature] ^= 1);
+        let (i, _) = the_damaged(&careful(&store));
+        Store::open(store.path()).unwrap().put(key(i), "new").unwrap();
+        let salvaged = Salvaged::from(&store.bytes()).unwrap();
+        assert_eq!(salvaged.items.get(&key(i)).map(Vec::as_slice), Some(&b"new"[..]), "{:?}", salvaged.findings);
+        assert_eq!((salvaged.items.len(), salvaged.report.doubtful_count), (ITEM_COUNT, 1));
+        store.alter(|bytes| bytes.clone_from(&whole));
     }
 }
