@@ -3,6 +3,7 @@
 
 mod absence;
 mod aged;
+mod campaign;
 mod checks;
 mod head;
 mod image;
