@@ -7,6 +7,13 @@
 //! A lock file can be removed, and another one made, while somebody holds the first. So what must not have two writers is
 //! locked itself, through the handle by which it is used ([`StoreLock::of_open`]): the lock of a region goes with its bytes,
 //! whatever names lead to it. The lock file is there for what has no file yet, and for its text.
+//!
+//! # A device by two nodes
+//! Links, symbolic links and bind mounts of a device's node lead to one inode, and so to one lock. A second node that somebody made
+//! of the same device is another inode, of which the kernel knows no lock of the first. What both share is of no use here: a lock in
+//! `/sys/dev` or on an abstract socket can be taken by any local user, who could then keep the store shut, and is another one in
+//! another network namespace, which is where containers' own nodes are; the one that a name in `/dev` should have cannot be told in a
+//! container. So whoever gives a device two nodes keeps two writers apart himself (`docs/deploying.md`).
 
 use std::error::Error;
 use std::fs::{self, File, OpenOptions};

@@ -76,6 +76,8 @@ fn interrupt_one_another() {
 
 /// Two threads do nothing but write, the others scan what they wrote.
 fn work(store: &Store, thread: u8, round: u32) {
+    // Nothing is waited for: a thread of a real-time priority keeps its processor until it sleeps, so this is what lets others get
+    // to where they hold something, and the timer what interrupts them there. Whenever it rings, the test's verdict is right.
     thread::sleep(PERIOD);
     write(store, thread, round);
     if thread > 2 {

@@ -1,7 +1,7 @@
 //! Locks between processes: the tests start themselves again as the other process.
 
 use std::io::{BufRead, BufReader, Lines};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::{env, fs};
@@ -223,6 +223,32 @@ fn a_character_device_is_locked_itself() {
     assert_eq!(holder_of(StoreLock::of_open(open(), path, false)), "this process itself");
     drop(writer);
     StoreLock::of_open(open(), path, true).unwrap();
+}
+
+/// What the module's head says of nodes; a file system of its own, on which devices can be opened.
+#[test]
+fn one_node_of_a_device_is_one_lock_and_two_are_two() {
+    let _alone = alone();
+    common::on_mount("tmpfs", c"size=64k", |dir| {
+        let [node, link, soft, other] = ["node", "link", "soft", "other"].map(|name| dir.join(name));
+        let full = fs::metadata("/dev/full").unwrap().rdev();
+        for path in [&node, &other] {
+            if let Err(error) = mknodat(CWD, path, FileType::CharacterDevice, Mode::RUSR | Mode::WUSR, full) {
+                return common::skipped(&format!("no node of a device can be made here: {error}"));
+            }
+        }
+        fs::hard_link(&node, &link).unwrap();
+        symlink(&node, &soft).unwrap();
+        let lock = |path: &Path| {
+            let open = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
+            StoreLock::of_open(open, path, true)
+        };
+        let _writer = lock(&node).unwrap();
+        for path in [&node, &link, &soft] {
+            assert_eq!(holder_of(lock(path)), "this process itself");
+        }
+        assert!(lock(&other).is_ok(), "the kernel has learnt to tell: so may the documents");
+    });
 }
 
 #[test]
