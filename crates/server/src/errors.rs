@@ -19,7 +19,6 @@ pub(crate) enum Sentence {
     WatchInMulti,
     ExecAbort,
     ExecOutOfMemory,
-    ExecKeyCount,
     ExecBytes,
     OutOfMemory,
     NotInTransaction,
@@ -88,9 +87,6 @@ impl Sentence {
             Sentence::OutOfMemory => "OOM command not allowed when used memory > 'maxmemory'.",
             Sentence::ExecOutOfMemory => {
                 "EXECABORT Transaction discarded because of: OOM command not allowed when used memory > 'maxmemory'."
-            }
-            Sentence::ExecKeyCount => {
-                "EXECABORT Transaction discarded because of: it changes more than 1024 keys, which is the most that is one step"
             }
             Sentence::ExecBytes => {
                 "EXECABORT Transaction discarded because of: what it puts has more bytes than the longest request may have"

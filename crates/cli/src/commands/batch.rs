@@ -98,10 +98,6 @@ impl Batch {
                 (_, None) => return Err(self.at_line(line, not_found(&self.dir, &change.key))),
             };
             changed.insert(change.key, next);
-            if changed.len() > Limits::BATCH_OP_COUNT_MAX {
-                let most = Limits::BATCH_OP_COUNT_MAX;
-                return Err(self.at_line(line, format!("a batch changes {most} keys at the most")));
-            }
         }
     }
 

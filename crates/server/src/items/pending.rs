@@ -6,7 +6,7 @@
 //! | the transaction | a crash leaves |
 //! |---|---|
 //! | changes keys | all of its changes, or none: one batch |
-//! | deletes everything, and puts keys afterwards; at most [`Limits::BATCH_OP_COUNT_MAX`] keys in all | the same |
+//! | deletes everything, and puts keys afterwards; at most [`DELETED_COUNT_MAX`] keys in all | the same |
 //! | the same, with more keys | what was there; nothing; or what it put: it is two steps |
 //! | deletes everything, and no more | what was there, or nothing |
 //!
@@ -16,7 +16,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use hikv::{Clock, Durability, Error, Expiry, Held, Limits, Store, WriteBatch};
+use hikv::{Clock, Durability, Error, Expiry, Held, Store, WriteBatch};
 
 use super::Change;
 use crate::databases::Slot;
@@ -25,6 +25,10 @@ use crate::notify::Class;
 
 /// Bytes of keys and values that wait, keys that are deleted among them: as many as the longest request has.
 const PENDING_BYTES_MAX: usize = resp::Limits::REQUEST_BYTES_MAX;
+
+/// A store of more keys is cleared in a step of its own, rather than key by key in the transaction's: they would all be walked,
+/// and locked together.
+const DELETED_COUNT_MAX: usize = 1024;
 
 /// A change of a key that others are told of.
 pub(crate) struct Told {
@@ -98,7 +102,7 @@ impl Pending {
         self.check_room(&changes)
     }
 
-    /// Memory is bounded while changes are gathered; how many there are counts in the end.
+    /// Memory is bounded while changes are gathered.
     fn check_room(&self, changes: &Changes) -> Result<(), Refusal> {
         if changes.len_bytes > PENDING_BYTES_MAX {
             self.is_spoilt.set(true);
@@ -126,9 +130,6 @@ impl Pending {
         if self.is_spoilt.get() {
             return Err(Sentence::ExecBytes.into());
         }
-        if changes.by_key.len() > Limits::BATCH_OP_COUNT_MAX {
-            return Err(Sentence::ExecKeyCount.into());
-        }
         let level = store.durability().max(self.level.get().unwrap_or(Durability::Process));
         store.at(level, |store| {
             if changes.is_cleared { changes.write_to_cleared(store) } else { changes.write(store, Vec::new()) }
@@ -154,7 +155,7 @@ impl Changes {
         if self.by_key.is_empty() {
             return store.clear();
         }
-        let deleted_max = (Limits::BATCH_OP_COUNT_MAX - self.by_key.len()) as u64;
+        let deleted_max = DELETED_COUNT_MAX.saturating_sub(self.by_key.len()) as u64;
         if store.len()? > deleted_max {
             store.clear()?;
             return self.write(store, Vec::new());

@@ -1,13 +1,14 @@
 //! Carrying out a batch: steps 2 to 7.
 
 use std::collections::HashSet;
+use std::ptr;
 
 use heap::{BatchState, BatchWord, Place};
 use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Slot, Ticket, Waited};
 
 use super::{Active, Change, Turn, finish, now, record};
 use crate::Position;
-use crate::partitioned_hash::layout::{Home, Way};
+use crate::partitioned_hash::layout::{Home, SEGMENT_ENTRY_COUNT, Way};
 use crate::partitioned_hash::locked::LockedHome;
 use crate::partitioned_hash::ops::{Found, mark_unlinked};
 use crate::partitioned_hash::segment::Segment;
@@ -29,6 +30,11 @@ pub struct Batch<'a, M, D: Dram> {
     stashes: Vec<(Offset, Locked<'a>)>,
     pairs: Vec<Locked<'a>>,
 }
+
+/// So many of a batch's keys in one segment are worth a look whether they have room there.
+const MANY_IN_SEGMENT: usize = SEGMENT_ENTRY_COUNT as usize / 16;
+/// A segment that would hold more is split ahead: splits come at three quarters, as for single keys.
+const SPLIT_AHEAD_ENTRY_COUNT: u64 = SEGMENT_ENTRY_COUNT * 3 / 4;
 
 /// A segment without room for all of a batch, which was not carried out.
 #[derive(Clone, Copy, Debug)]
@@ -88,12 +94,33 @@ impl PartitionedHash {
         }
     }
 
-    /// Makes room for a batch, which is carried out anew then. The caller holds no bucket.
+    /// Makes room for a batch of these signatures, which are sorted; it is carried out anew then. Where many of them go to one
+    /// segment that segment is split ahead, as if their keys were new: else a large batch would start over for each. The
+    /// caller is pinned and holds no bucket.
     ///
     /// # Errors
-    /// The allocator's, and nothing has changed.
-    pub fn split_for_batch<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, full: Full) -> Result<(), IndexError> {
-        self.split_for(cx, full.signature, full.segment, full.wanted_count)
+    /// The allocator's, and nothing has changed but that.
+    pub fn split_for_batch<M: Medium, D: Dram>(
+        &self,
+        cx: Context<'_, M, D>,
+        full: Full,
+        signatures: &[u64],
+    ) -> Result<(), IndexError> {
+        self.split_for(cx, full.signature, full.segment, full.wanted_count)?;
+        let mut rest = signatures;
+        while let Some(&first) = rest.first() {
+            let segment = self.root().segment(self.geometry, first);
+            let is_there = |&&signature: &&u64| ptr::eq(self.root().segment(self.geometry, signature), segment);
+            let (offset, count) = (segment.offset(), rest.iter().take_while(is_there).count());
+            if count >= MANY_IN_SEGMENT && segment.entry_count() + count as u64 > SPLIT_AHEAD_ENTRY_COUNT {
+                self.split_for(cx, first, offset, 1)?;
+                if self.root().offset(self.geometry, first) != offset {
+                    continue;
+                }
+            }
+            rest = &rest[count..];
+        }
+        Ok(())
     }
 
     fn lock_rank(&self, signature: u64) -> (Rank, &Segment) {

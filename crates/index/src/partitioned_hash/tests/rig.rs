@@ -120,7 +120,8 @@ impl<M: Medium> Rig<M> {
         changes.sort_by_key(|(key, _)| key.signature);
         let turn = self.index.batch_turn();
         while let Err(full) = self.try_batch(&changes, &turn) {
-            self.index.split_for_batch(self.cx(), full).unwrap();
+            let signatures: Vec<_> = changes.iter().map(|(key, _)| key.signature).collect();
+            self.index.split_for_batch(self.cx(), full, &signatures).unwrap();
         }
     }
 
