@@ -18,8 +18,9 @@ impl Limits {
     /// of volatile memory and of the store is there at once, and other writers of its keys' buckets wait while it is
     /// carried out.
     pub const BATCH_BYTES_MAX: u64 = 1 << 30;
-    /// What an operation of a batch counts for beside its key and value.
-    pub const BATCH_OP_BYTES: u64 = 64;
+    /// What an operation of a batch counts for beside its key and value: somewhat more than what is known of it in volatile
+    /// memory and in the batch's record while it is carried out.
+    pub const BATCH_OP_BYTES: u64 = 512;
 }
 
 /// Why an operation did not happen. Unless said otherwise nothing has changed.

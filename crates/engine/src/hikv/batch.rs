@@ -3,11 +3,15 @@
 //! 1 each key's last operation alone counts; items and room for the record; items written, flushed; 2 the keys' pairs are
 //! locked, each key looked for, a ticket taken of each queue that the changes go to; 3 to 7 the index; 8 tickets filled: what was
 //! replaced is retired; 9 whoever wants to know of keys that had expired is told, without lock, turn and pin; segments are told when
-//! items expire, after they were published (`index/src/partitioned_hash/due.rs`). Where a segment or a queue has no room, locks and
-//! tickets are let go, room is made, and step 2 begins again.
+//! items expire, after they were published (`index/src/partitioned_hash/due.rs`). Where segments or a queue have no room, locks and
+//! tickets are let go, room is made in all of them, and step 2 begins again.
+//!
+//! Why a batch may be of any size: `docs/decisions/0028-batches-of-any-size.md`.
 //!
 //! # Lock order
-//! A turn -> pairs -> stashes -> (tickets). Who waits for room holds the turn alone, and is not pinned.
+//! A turn -> pairs -> stashes -> (tickets). Tickets come last, and none is waited for: so whoever holds one waits for no lock, and
+//! what lies before it in the queue is filled by somebody who does not wait for it. Who waits for room holds the turn alone, and
+//! is not pinned by itself.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -51,10 +55,10 @@ struct Noted<'a> {
 
 /// Why step 2 came to no end.
 enum Stop {
-    /// A segment has no room.
-    Segment(Full),
-    /// The queue of this partition has none.
-    Queue(usize),
+    /// Segments have no room.
+    Segments(Full),
+    /// A queue has none.
+    Queue,
     Failed(Error),
 }
 
@@ -67,6 +71,12 @@ impl From<Error> for Stop {
 impl From<MediumError> for Stop {
     fn from(error: MediumError) -> Stop {
         Stop::Failed(error.into())
+    }
+}
+
+impl From<Full> for Stop {
+    fn from(full: Full) -> Stop {
+        Stop::Segments(full)
     }
 }
 
@@ -116,22 +126,28 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         let prepared =
             ops.iter().map(|&(signature, op)| self.prepare_op(signature, op)).collect::<Result<Vec<_>, _>>()?;
         let record = self.reserve(record_bytes(ops.len()))?;
-        let mut backoff = Backoff::long();
+        let signatures: Vec<_> = ops.iter().map(|(signature, _)| *signature).collect();
         loop {
+            self.make_queue_room(&signatures)?;
             let pin = epoch::pin();
-            match self.lock_and_note(&prepared) {
+            match self.lock_and_note(&signatures, &prepared) {
                 Ok(ready) => return self.carry_out(ready, prepared, record, turn),
-                Err(Stop::Segment(full)) => {
-                    let signatures: Vec<_> = prepared.iter().map(|prepared| prepared.signature).collect();
-                    self.index.split_for_batch(self.cx(), full, &signatures)?;
-                }
-                Err(Stop::Queue(partition)) => {
-                    drop(pin);
-                    O::make_room(self, partition, &mut backoff)?;
-                }
+                Err(Stop::Segments(full)) => self.index.split_for_batch(self.cx(), full, &signatures)?,
+                Err(Stop::Queue) => drop(pin),
                 Err(Stop::Failed(error)) => return Err(error),
             }
         }
+    }
+
+    /// Waits until each queue that the batch needs has room. The caller holds a turn alone.
+    fn make_queue_room(&self, signatures: &[u64]) -> Result<(), Error> {
+        for of_partition in signatures.chunk_by(|&a, &b| self.index.partition(a) == self.index.partition(b)) {
+            let (partition, mut backoff) = (self.index.partition(of_partition[0]), Backoff::long());
+            while !self.order.has_room(partition) {
+                O::make_room(self, partition, &mut backoff)?;
+            }
+        }
+        Ok(())
     }
 
     /// Step 1 for one key.
@@ -143,17 +159,22 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     /// Step 2. The caller is pinned.
-    fn lock_and_note<'a>(&'a self, prepared: &[Prepared<'a, D>]) -> Result<Ready<'a, M, D, O::Ticket<'a>>, Stop> {
-        let mut batch = self.index.lock_batch(self.cx(), prepared.iter().map(|prepared| prepared.signature));
+    fn lock_and_note<'a>(
+        &'a self,
+        signatures: &[u64],
+        prepared: &[Prepared<'a, D>],
+    ) -> Result<Ready<'a, M, D, O::Ticket<'a>>, Stop> {
+        let mut batch = self.index.lock_batch(self.cx(), signatures);
         let mut noted = Vec::with_capacity(prepared.len());
         for one in prepared {
             noted.extend(self.note(&mut batch, one)?);
         }
+        batch.has_room()?;
         let mut tickets = BTreeMap::new();
         for one in &noted {
             let partition = self.index.partition(one.signature);
             if let Entry::Vacant(place) = tickets.entry(self.order.queue_of(partition)) {
-                place.insert(self.order.take(partition).ok_or(Stop::Queue(partition))?);
+                place.insert(self.order.take(partition).ok_or(Stop::Queue)?);
             }
         }
         Ok(Ready { batch, noted, tickets })
@@ -170,7 +191,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         let new = item.as_ref().map(|item| item.position());
         match (&found, new) {
             (None, None) => return Ok(None),
-            (None, Some(new)) => batch.insert(signature, new).map_err(Stop::Segment)?,
+            (None, Some(new)) => batch.insert(signature, new),
             (Some(found), Some(new)) => batch.replace(signature, found, new),
             (Some(found), None) => batch.remove(signature, found),
         }

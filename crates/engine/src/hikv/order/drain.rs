@@ -3,8 +3,6 @@
 //! 1 the next changes are copied out; 2 they are applied to the tree, or noted in the delta; 3 what they replaced is retired
 //! (in the delta's case: when it is merged); 4 the queue moves on. A scan that has waited for 4 sees 2.
 
-use std::collections::VecDeque;
-
 use arrayvec::ArrayVec;
 use index::bplus_tree::{self as tree, BPlusTree, ChangeError, Edit, KeyStart};
 use pmem::{Canary, Dram, Medium};
@@ -33,7 +31,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
         let mut words = [[0; CHANGE_WORDS]; GROUP_COUNT];
         let count = queue.ring.peek(&mut words);
         let single_count = words[..count].iter().take_while(|words| **words != Change::MANY).count();
-        if single_count < count && single_count == 0 {
+        if count > 0 && single_count == 0 {
             return Ok(self.drain_many(disposal, queue, insist));
         }
         let group: Group = words[..single_count].iter().filter_map(|words| Change::from_words(*words)).collect();
@@ -47,21 +45,14 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
     /// The same for the next changes of a batch; the queue moves on after the last of them.
     fn drain_many<M: Medium>(&self, disposal: Disposal<'_, M, D>, queue: &Queue, insist: bool) -> usize {
         let number = queue.ring.head();
-        let next = |changes: &VecDeque<Change>| changes.iter().take(GROUP_COUNT).copied().collect::<Group>();
-        let group = queue.many.lock().get(&number).map(next).unwrap_or_default();
+        let group = queue.many.next(number);
         if !self.apply_or_fall(disposal, &group, insist) {
             return 0;
         }
-        let mut many = queue.many.lock();
-        let is_last = many.get_mut(&number).is_none_or(|changes| {
-            changes.drain(..group.len());
-            changes.is_empty()
-        });
-        if is_last {
-            many.remove(&number);
+        if queue.many.advance(number, group.len()) {
             queue.ring.advance(1);
         }
-        group.len().max(1)
+        group.len()
     }
 
     /// Steps 2 and 3, or the tree is given up; false if the delta is full.

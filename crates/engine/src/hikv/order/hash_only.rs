@@ -20,6 +20,10 @@ impl<M: Medium, D: Dram> Order<M, D> for HashOnly {
         Some(())
     }
 
+    fn has_room(&self, _: usize) -> bool {
+        true
+    }
+
     fn queue_of(&self, _: usize) -> usize {
         0
     }

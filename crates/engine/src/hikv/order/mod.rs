@@ -21,6 +21,7 @@ mod collect;
 mod delta;
 mod drain;
 mod hash_only;
+mod many;
 mod merge;
 mod ordered;
 mod progress;
@@ -57,6 +58,10 @@ pub trait Order<M: Medium, D: Dram>: Sized + Send + Sync + 'static {
 
     /// A ticket for a change of this partition; `None` while its queue is full. The caller holds the bucket's lock.
     fn take(&self, partition: usize) -> Option<Self::Ticket<'_>>;
+
+    /// True if the partition's queue has a place, and fewer changes of batches wait than it has places: so they are bounded by
+    /// that and by what sixteen batches have. Others may take the room.
+    fn has_room(&self, partition: usize) -> bool;
 
     /// The queue of a partition's changes.
     fn queue_of(&self, partition: usize) -> usize;

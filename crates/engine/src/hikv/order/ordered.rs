@@ -13,7 +13,6 @@
 //! - While the phase is building no item that was in the index at its beginning, or came later, is retired: so positions
 //!   stay good from when the build collects them until it has merged the delta.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use index::Position;
@@ -24,6 +23,7 @@ use pmem::{Backoff, Canary, Dram, Medium};
 use super::build::Build;
 use super::change::Change;
 use super::delta::Delta;
+use super::many::Many;
 use super::progress::BuildProgress;
 use super::ring::{self, Ring};
 use super::{Order, Written};
@@ -43,9 +43,7 @@ const ASK_EVERY: u64 = 256;
 pub(super) struct Queue {
     pub(super) ring: Ring,
     pub(super) drainer: Mutex<()>,
-    /// By ticket, the changes of batches: a batch takes one place of each queue, however many changes it has. They are put
-    /// here before the place is filled, and taken by the drainer, the first ones first.
-    pub(super) many: Mutex<HashMap<u64, VecDeque<Change>>>,
+    pub(super) many: Many,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,7 +84,7 @@ impl<D: Dram + Clone> Ordered<D> {
     }
 
     fn with_queues(queue_count: usize, dram: D) -> Ordered<D> {
-        let queue = |_| Queue { ring: Ring::new(QUEUE_COUNT), drainer: Mutex::default(), many: Mutex::default() };
+        let queue = |_| Queue { ring: Ring::new(QUEUE_COUNT), drainer: Mutex::default(), many: Many::default() };
         Ordered {
             queues: (0..queue_count).map(queue).collect(),
             phase: AtomicU8::new(Phase::Off as u8),
@@ -131,7 +129,7 @@ impl<D: Dram> Ordered<D> {
     }
 
     fn queued_count(&self) -> u64 {
-        self.queues.iter().map(|queue| queue.ring.len()).sum()
+        self.queues.iter().map(|queue| queue.ring.len() + queue.many.len()).sum()
     }
 
     /// Takes tree and delta away; what the delta kept is retired. Queues are not looked at.
@@ -155,6 +153,14 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
         self.queue(partition).ring.take().map(Some)
     }
 
+    fn has_room(&self, partition: usize) -> bool {
+        if self.phase() == Phase::Off {
+            return true;
+        }
+        let queue = self.queue(partition);
+        queue.ring.len().max(queue.many.len()) < QUEUE_COUNT as u64
+    }
+
     /// 0 where there are no queues.
     fn queue_of(&self, partition: usize) -> usize {
         partition.checked_rem(self.queues.len()).unwrap_or(0)
@@ -175,6 +181,9 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
     }
 
     fn tell_all(&self, disposal: Disposal<'_, M, D>, queue: usize, ticket: Self::Ticket<'_>, all: &[Written<'_>]) {
+        if let [written] = *all {
+            return self.tell(disposal, ticket, written);
+        }
         let Some(ticket) = ticket else {
             return all.iter().for_each(|written| disposal.retire(written.old));
         };
@@ -182,7 +191,7 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
             self.ask(if ticket.is_crowded() { Wanted::All } else { Wanted::One });
         }
         let changes = all.iter().map(|written| Change::of(written.key, written.old, written.new)).collect();
-        self.queues[queue].many.lock().insert(ticket.number(), changes);
+        self.queues[queue].many.put(ticket.number(), changes);
         ticket.fill(Change::MANY);
         if disposal.medium.breaks(Canary::RetireBeforeTree) {
             all.iter().for_each(|written| disposal.retire(written.old));

@@ -85,9 +85,9 @@ fn a_batch_that_is_longer_than_the_limit_is_refused() {
     let keys: Vec<_> = (0..16).map(key).collect();
     let ops: Vec<_> = keys.iter().map(|key| BatchOp::Put { key, value: &value }).collect();
     let error = rig.store.write_batch(&ops).unwrap_err();
-    let len_bytes = 16 * (VALUE_BYTES as u64 + 4 + 64);
+    let len_bytes = 16 * (VALUE_BYTES as u64 + 4 + Limits::BATCH_OP_BYTES);
     assert!(matches!(error, Error::BatchTooLong { len_bytes: said } if said == len_bytes));
-    let wanted = format!("the batch has {len_bytes} bytes, 64 for each operation; the limit is 1073741824");
+    let wanted = format!("the batch has {len_bytes} bytes, 512 for each operation; the limit is 1073741824");
     assert_eq!((error.to_string(), rig.contents().len()), (wanted, 0));
 }
 
@@ -328,6 +328,20 @@ fn a_batch_of_more_changes_than_a_queue_holds_is_in_order() {
         apply(&mut expected, &changes);
         assert!(scanned(&store) == expected && contents(&store) == expected);
     }
+}
+
+/// What waits for the ordered index is bounded: a batch that finds more of it than the queue has places applies it first.
+#[test]
+fn changes_of_batches_that_nobody_applies_are_bounded() {
+    const OP_COUNT: u32 = 5000;
+    let store = ordered();
+    assert_eq!(scanned(&store), Contents::new());
+    for round in 0..8u8 {
+        write(&store, &puts(OP_COUNT, &[round])).unwrap();
+        let queued_count = store.stats().order.unwrap().queued_count;
+        assert!((1000..4096 + u64::from(OP_COUNT) + 8).contains(&queued_count), "{queued_count} wait");
+    }
+    assert!(scanned(&store) == contents(&store) && contents(&store).values().all(|value| value == &[7]));
 }
 
 /// What a salvage takes.
