@@ -19,7 +19,6 @@ pub(crate) enum Sentence {
     WatchInMulti,
     ExecAbort,
     ExecOutOfMemory,
-    ExecBytes,
     OutOfMemory,
     NotInTransaction,
     TransactionTooLong,
@@ -87,9 +86,6 @@ impl Sentence {
             Sentence::OutOfMemory => "OOM command not allowed when used memory > 'maxmemory'.",
             Sentence::ExecOutOfMemory => {
                 "EXECABORT Transaction discarded because of: OOM command not allowed when used memory > 'maxmemory'."
-            }
-            Sentence::ExecBytes => {
-                "EXECABORT Transaction discarded because of: what it puts has more bytes than the longest request may have"
             }
             Sentence::NotInTransaction => "ERR Command not allowed inside a transaction",
             Sentence::TransactionTooLong => "ERR the transaction's requests take more memory than a request may",
