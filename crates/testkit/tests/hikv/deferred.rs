@@ -19,7 +19,7 @@ use crate::scripts::{
 use crate::subject::{Crashed, Kept};
 
 /// The store, and the way to it.
-struct Deferring<O = HashOnly>(Crashed<O, OnDisk>);
+pub(crate) struct Deferring<O = HashOnly>(Crashed<O, OnDisk>);
 
 impl<O: Kept<OnDisk>> Deferring<O> {
     /// What `operate` returns, once it may be told.

@@ -38,7 +38,7 @@ impl Reports {
 pub(crate) type OnDisk = Probed<Journaled<SimFile>, Reports>;
 
 /// The store that is crashed.
-type Journal<O = HashOnly> = Crashed<O, OnDisk>;
+pub(crate) type Journal<O = HashOnly> = Crashed<O, OnDisk>;
 
 /// Small segments, so that few changes fill the log and have it checkpointed.
 pub(crate) fn options() -> JournalOptions {
@@ -99,7 +99,7 @@ fn passes(scripts: &[Script], settings: &Settings) -> testkit::Counts {
     explore::<Journal>(scripts, settings).unwrap_or_else(|objection| panic!("{objection}"))
 }
 
-fn caught(canary: Canary, scripts: &[Script], settings: Settings) -> Box<Violation> {
+pub(crate) fn caught(canary: Canary, scripts: &[Script], settings: Settings) -> Box<Violation> {
     match hunt::<Journal>(canary, scripts, &settings) {
         Verdict::Caught(violation) => violation,
         Verdict::NotCaught(counts) => panic!("{canary:?} was not caught: {counts:?}"),

@@ -9,6 +9,7 @@ mod closes;
 mod compactions;
 mod deferred;
 mod journaled;
+mod large_batches;
 mod lost;
 mod scripts;
 mod snapshots;
