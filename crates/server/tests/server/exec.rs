@@ -139,7 +139,7 @@ fn small() -> TestServer {
 
 /// More than that store has room for.
 fn queue_too_much(client: &mut Client) {
-    (0..8).for_each(|number| _ = client.converse([(&format!("SETRANGE large:{number} 4194304 x")[..], queued())]));
+    (0..8).for_each(|number| client.converse([(&format!("SETRANGE large:{number} 4194304 x")[..], queued())]));
 }
 
 fn is_refused_for_want_of_room(reply: &Value) -> bool {
