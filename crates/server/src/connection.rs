@@ -62,6 +62,8 @@ pub(crate) struct Connection {
     output: Output,
     unanswered: Unanswered,
     unread: Unread,
+    /// Of messages that wait in the loop.
+    expected_bytes: usize,
     session: Session,
     /// The socket has something to read, as far as is known.
     readable: bool,
@@ -93,6 +95,7 @@ impl Connection {
             output: Output::default(),
             unanswered: Unanswered::default(),
             unread: Unread::default(),
+            expected_bytes: 0,
             session,
             readable: false,
             hung_up: false,
@@ -108,10 +111,19 @@ impl Connection {
         self.session.id == client_id
     }
 
-    /// Takes a message for the client, to be sent when `ticket` is durable. A client that does not read what it subscribes to
-    /// is abandoned.
+    /// A message for the client waits in the loop; [`Connection::receive`] will follow. A client that does not read what it
+    /// subscribes to is abandoned.
+    pub(crate) fn expect(&mut self, parcel: &Parcel) {
+        self.expected_bytes += parcel.len_bytes();
+        self.look_at_unread();
+    }
+
+    /// Takes a message for the client, to be sent when `ticket` is durable. One that is abandoned needs none.
     pub(crate) fn receive(&mut self, parcel: &Parcel, ticket: Ticket) {
-        self.output.push(parcel.parts(self.session.protocol), ticket);
+        self.expected_bytes -= parcel.len_bytes();
+        if !self.abandoned {
+            self.output.push(parcel.parts(self.session.protocol), ticket);
+        }
         self.look_at_unread();
     }
 
@@ -136,7 +148,12 @@ impl Connection {
         let (session, settings) = (&self.session, &self.admission.shared.settings);
         let gets_messages = session.subscription_count() > 0 || session.monitors || session.tracks;
         let limit = if gets_messages { settings.message_limit() } else { settings.reply_limit() };
-        self.abandoned |= self.unread.is_too_much(self.output.len_bytes(), limit);
+        self.abandoned |= self.unread.is_too_much(self.unread_bytes(), limit);
+    }
+
+    /// Replies and messages that were not sent, those among them that wait in the loop.
+    fn unread_bytes(&self) -> usize {
+        self.output.len_bytes() + self.expected_bytes
     }
 
     /// Whether it leaves so much unread that somebody has to look again.
@@ -262,7 +279,7 @@ impl Connection {
         let record = &self.session.record;
         record.input_bytes.store(self.input.pending().len(), Ordering::Relaxed);
         record.input_room_bytes.store(self.input.room_bytes(), Ordering::Relaxed);
-        record.output_bytes.store(self.output.len_bytes(), Ordering::Relaxed);
+        record.output_bytes.store(self.unread_bytes(), Ordering::Relaxed);
     }
 
     fn next_turn(&self) -> Turn {

@@ -128,13 +128,13 @@ impl Server {
         self.shared.certificates.clone().map(TlsReload::new)
     }
 
-    #[cfg(feature = "in-process")]
+    #[cfg(any(test, feature = "in-process"))]
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
     /// Does what the event loops were told by each other.
-    #[cfg(feature = "in-process")]
+    #[cfg(any(test, feature = "in-process"))]
     pub(crate) fn take_letters(&mut self) {
         self.loops.iter_mut().for_each(|event_loop| while event_loop.take_letters() {});
     }
