@@ -17,8 +17,8 @@ use mio::{Poll, Token};
 use resp::{Limits, Parser};
 
 use crate::buffers::Buffers;
-use crate::clients::Record;
-use crate::errands::Done;
+use crate::clients::{self, Record};
+use crate::errands::{Desk, Done, Errand};
 use crate::idle;
 use crate::input::Input;
 use crate::mail::{Parcel, Place};
@@ -129,6 +129,7 @@ impl Connection {
 
     /// Takes the reply of the errand that the client waits for.
     pub(crate) fn come_back(&mut self, done: Done) {
+        Desk { session: self.session, pipeline: self.pipeline, input: self.input } = done.desk;
         let (shared, counters) = (&self.admission.shared, &self.admission.shared.loops[self.admission.loop_index]);
         let is_durable = shared.store.is_durable(done.ticket).unwrap_or(false);
         let ticket = if is_durable { Ticket::default() } else { done.ticket };
@@ -145,8 +146,8 @@ impl Connection {
 
     /// Gives up a client that leaves too much unread.
     pub(crate) fn look_at_unread(&mut self) {
-        let (session, settings) = (&self.session, &self.admission.shared.settings);
-        let gets_messages = session.subscription_count() > 0 || session.monitors || session.tracks;
+        let settings = &self.admission.shared.settings;
+        let gets_messages = self.session.record.has(clients::SUBSCRIBED | clients::MONITORS | clients::TRACKS);
         let limit = if gets_messages { settings.message_limit() } else { settings.reply_limit() };
         self.abandoned |= self.unread.is_too_much(self.unread_bytes(), limit);
     }
@@ -320,12 +321,24 @@ impl Connection {
             }
             self.session.show(now);
             if let Some(errand) = self.session.errand.take() {
-                self.admission.shared.errands.send(&self.admission.shared, *errand);
+                self.send(errand);
             }
             if self.session.is_postponed {
                 break;
             }
         }
+    }
+
+    /// The client is away, with all that is before it.
+    fn send(&mut self, errand: Errand) {
+        let stand_in = self.session.stand_in();
+        let desk = Desk {
+            session: mem::replace(&mut self.session, stand_in),
+            pipeline: mem::take(&mut self.pipeline),
+            input: mem::take(&mut self.input),
+        };
+        let shared = &self.admission.shared;
+        shared.errands.send(shared, errand, desk);
     }
 
     fn has_request(&mut self) -> bool {

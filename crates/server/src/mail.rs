@@ -187,20 +187,17 @@ impl Mailbox {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{Ipv4Addr, SocketAddr};
     use std::time::Instant;
 
-    use hikv::Store;
     use resp::Parser;
 
     use super::*;
     use crate::buffers::Buffers;
-    use crate::clients::Record;
     use crate::connection::Worker;
     use crate::output::Output;
     use crate::pipeline::Pipeline;
     use crate::pubsub::Kind;
-    use crate::{Config, Server, StopHandle};
+    use crate::testing;
 
     const MESSAGE_BYTES: usize = 1 << 20;
 
@@ -213,14 +210,11 @@ mod tests {
 
     impl Publisher {
         fn new(shared: &Shared) -> Publisher {
-            let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-            let place = Place { loop_index: 0, key: 0, client_id: 1 };
-            let session = Session::new(Arc::new(Record::new(place, addr, addr)), shared);
             let mut input = Vec::new();
             let mut request = Reply::new(&mut input, Protocol::Resp2);
             request.array(3);
             [b"PUBLISH", &b"news"[..], &[b'x'; MESSAGE_BYTES]].iter().for_each(|argument| request.bulk(argument));
-            Publisher { session, pipeline: Pipeline::default(), input }
+            Publisher { session: testing::session(shared), pipeline: Pipeline::default(), input }
         }
 
         /// Publishes once, or goes on with what waits; false if that has to wait.
@@ -238,10 +232,7 @@ mod tests {
 
     #[test]
     fn who_publishes_waits_while_a_loop_takes_no_letters() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let store = Store::open(dir.path()).expect("it opens");
-        let config = Config { addrs: vec!["127.0.0.1:0".into()], threads: 2, ..Config::default() };
-        let mut server = Server::bind(store, config, StopHandle::new()).expect("a free port binds");
+        let (mut server, _dir) = testing::server();
         let shared = Arc::clone(server.shared());
         let (subscriber, mut publisher) = (Place { loop_index: 1, key: 0, client_id: 2 }, Publisher::new(&shared));
         shared.pubsub.subscribe(Kind::Channel, b"news", subscriber);

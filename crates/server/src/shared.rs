@@ -152,7 +152,7 @@ impl Shared {
 
     /// Whether a client that waits for others may look whether it can go on; if not, there will be a wake-up, or a pause ends.
     pub(crate) fn lets_go_on(&self) -> bool {
-        self.pause.remaining().is_none() && !self.mail.is_full() && !self.gate.has_errand()
+        self.pause.remaining().is_none() && !self.mail.is_full()
     }
 
     /// Whether clients from there are turned away, since they could do everything without a password.

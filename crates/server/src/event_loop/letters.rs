@@ -67,11 +67,14 @@ impl EventLoop {
         connection.filter(|connection| connection.is_of(place.client_id))
     }
 
-    /// Gives a client the reply of its errand.
-    fn welcome(&mut self, place: Place, done: Done) {
-        if let Some(connection) = self.connection_at(place) {
-            connection.come_back(done);
-            self.queue(place.key);
+    /// Gives a client the reply of its errand. One that has left meanwhile has left its session behind.
+    fn welcome(&mut self, place: Place, mut done: Done) {
+        match self.connection_at(place) {
+            Some(connection) => {
+                connection.come_back(done);
+                self.queue(place.key);
+            }
+            None => done.desk.session.leave(&self.shared),
         }
     }
 

@@ -10,8 +10,8 @@
 //! | others to have a turn | [`Turn::Again`] | itself: it is queued at once |
 //! | a disk | `holders` | a wake-up of the store, or the answer of [`Holders::ask`] |
 //! | the end of a pause | `postponed` | the time until then, or a wake-up by who changed it |
-//! | room in the mail; the end of an errand of another | `postponed` | a wake-up by who made room; by the errand's thread |
-//! | its own errand (`errands`) | its session | the letter with the reply |
+//! | room in the mail | `postponed` | a wake-up by who made room |
+//! | its own errand, or one that keeps it out (`errands`) | its session | the letter with the reply |
 //! | letters that a turn had no time for | `taken` | itself: the loop does not sleep |
 //! | nothing, but somebody else acts on it | the letter | the wake-up that follows every letter |
 //!
