@@ -64,9 +64,8 @@ impl Claim {
 
     /// Whether the two must come one after the other.
     pub(crate) fn conflicts(&self, other: &Claim) -> bool {
-        let changes_what_it_sees = |one: &Claim, other: &Claim| {
-            one.writes_all && other.touches_keys() || one.writes && other.reads_all
-        };
+        let changes_what_it_sees =
+            |one: &Claim, other: &Claim| one.writes_all && other.touches_keys() || one.writes && other.reads_all;
         (self.is_alone || other.is_alone)
             && (changes_what_it_sees(self, other)
                 || changes_what_it_sees(other, self)

@@ -38,8 +38,6 @@ pub(crate) struct Shared {
     /// Where the settings were read from.
     pub(crate) config_file: Option<ConfigFile>,
     pub(crate) started: Instant,
-    /// The most clients that the process may have files for.
-    pub(crate) max_clients: usize,
     pub(crate) loops: Box<[LoopCounters]>,
     /// One for each loop.
     pub(crate) mailboxes: Box<[Mailbox]>,
@@ -160,11 +158,6 @@ impl Shared {
         is_elsewhere(ip) && self.settings.is_protected() && self.acl.is_open()
     }
 
-    /// The most clients at a time.
-    fn clients_max(&self) -> usize {
-        self.settings.clients_max().min(self.max_clients)
-    }
-
     /// The loop with the fewest clients.
     fn idlest_loop(&self) -> usize {
         let clients = |index: &usize| self.loops[*index].clients.load(Ordering::Relaxed);
@@ -195,7 +188,7 @@ pub(crate) fn is_elsewhere(ip: IpAddr) -> bool {
     !ip.to_canonical().is_loopback()
 }
 
-/// A client's place among [`Shared::max_clients`], on one loop; dropping it frees the place.
+/// A client's place among as many as may be, on one loop; dropping it frees the place.
 pub(crate) struct Admission {
     pub(crate) shared: Arc<Shared>,
     pub(crate) loop_index: usize,
@@ -207,7 +200,7 @@ impl Admission {
     /// A place on the loop with the fewest clients; none if the server is full. Only the accepting loop calls it, so
     /// the limit holds without a lock.
     pub(crate) fn try_new(shared: &Arc<Shared>) -> Option<Admission> {
-        if shared.clients() >= shared.clients_max() {
+        if shared.clients() >= shared.settings.clients_max() {
             shared.loops[0].refused.fetch_add(1, Ordering::Relaxed);
             return None;
         }

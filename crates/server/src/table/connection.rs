@@ -45,9 +45,15 @@ pub(super) static ROWS: &[Command] = &[
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "6.0.0", "Handshake with Redis", "O(1)"),
-    Command::new("ping", -1, FAST, policy(Kind::Other, Nothing, Open, Subscribed, Moment), Action::Apply(connection::ping))
-        .in_categories(category::CONNECTION)
-        .documented("connection", "1.0.0", "Ping the server", "O(1)"),
+    Command::new(
+        "ping",
+        -1,
+        FAST,
+        policy(Kind::Other, Nothing, Open, Subscribed, Moment),
+        Action::Apply(connection::ping),
+    )
+    .in_categories(category::CONNECTION)
+    .documented("connection", "1.0.0", "Ping the server", "O(1)"),
     Command::new(
         "quit",
         -1,

@@ -11,9 +11,15 @@ use crate::commands::{help, info, latency, memory, slowlog};
 use crate::telemetry::Kind;
 
 pub(super) static ROWS: &[Command] = &[
-    Command::new("info", -1, LOADING | STALE, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply(info::info))
-        .in_categories(category::DANGEROUS)
-        .documented("server", "1.0.0", "Get information and statistics about the server", "O(1)"),
+    Command::new(
+        "info",
+        -1,
+        LOADING | STALE,
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        Action::Apply(info::info),
+    )
+    .in_categories(category::DANGEROUS)
+    .documented("server", "1.0.0", "Get information and statistics about the server", "O(1)"),
     Command::new("latency", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Subcommands)
         .with_subcommands(LATENCY_SUBCOMMANDS)
         .documented("server", "2.8.13", "A container for latency diagnostics commands", "Depends on subcommand."),
@@ -90,8 +96,14 @@ static LATENCY_SUBCOMMANDS: &[Command] = &[
 ];
 
 static MEMORY_SUBCOMMANDS: &[Command] = &[
-    Command::new("memory|doctor", 2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply(memory::doctor))
-        .documented("server", "4.0.0", "Outputs memory problems report", "O(1)"),
+    Command::new(
+        "memory|doctor",
+        2,
+        0,
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        Action::Apply(memory::doctor),
+    )
+    .documented("server", "4.0.0", "Outputs memory problems report", "O(1)"),
     Command::new(
         "memory|help",
         2,

@@ -34,14 +34,20 @@ pub(super) static ROWS: &[Command] = &[
         "Return the number of keys between two keys",
         "O(N) where N is the number of those keys; it reads the index, not the items",
     ),
-    Command::new("prefix", -2, READONLY, policy(Kind::Range, Prefix, Open, Usual, Ranges), Action::Apply(ordered::prefix))
-        .in_categories(category::KEYSPACE)
-        .documented(
-            "generic",
-            "0.1.0",
-            "Return the keys that begin with a prefix, and their values, in order",
-            "O(log(N)+M) where N is the number of keys, and M the number of those returned",
-        ),
+    Command::new(
+        "prefix",
+        -2,
+        READONLY,
+        policy(Kind::Range, Prefix, Open, Usual, Ranges),
+        Action::Apply(ordered::prefix),
+    )
+    .in_categories(category::KEYSPACE)
+    .documented(
+        "generic",
+        "0.1.0",
+        "Return the keys that begin with a prefix, and their values, in order",
+        "O(log(N)+M) where N is the number of keys, and M the number of those returned",
+    ),
     Command::new("range", -3, READONLY, policy(Kind::Range, Range, Open, Usual, Ranges), Action::Apply(ordered::range))
         .in_categories(category::KEYSPACE)
         .documented(

@@ -250,6 +250,16 @@ fn debug_is_for_nobody_unless_the_server_was_told() {
         ("DEBUG SLEEP 0", Value::Simple("QUEUED".into())),
         ("EXEC", array([refused])),
     ]);
+    // As it is, without a code of its own; line ends would end the reply.
+    TestServer::debugging().client().converse([
+        ("DEBUG ERROR \"Some text\"", error("Some text")),
+        ("DEBUG ERROR \"A\\r\\nB\"", error("A  B")),
+        ("MULTI", ok()),
+        ("DEBUG ERROR x", queued()),
+        ("MONITOR", queued()),
+        ("EXEC", array([error("x"), error("ERR MONITOR isn't allowed for DENY BLOCKING client")])),
+        ("PING", Value::Simple("PONG".into())),
+    ]);
     for who in ["local", "yes"] {
         with(who).client().converse([("DEBUG SLEEP 0", ok()), ("DEBUG PROTOCOL integer", int(12345))]);
     }
