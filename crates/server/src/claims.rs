@@ -22,6 +22,8 @@ pub(crate) struct Claim {
     writes: bool,
     /// It is several steps, which others must not see, and between which they must change nothing.
     is_alone: bool,
+    /// It changes what every command depends on: rights.
+    changes_rights: bool,
 }
 
 impl Claim {
@@ -53,7 +55,9 @@ impl Claim {
                 self.reads_all = true;
                 self.writes_all |= writes;
             }
-            Touches::Nothing | Touches::Channels(_) | Touches::OthersRequests => {}
+            Touches::Nothing | Touches::Channels(_) | Touches::OthersRequests => {
+                self.changes_rights |= entry.command.runs_alone() && !entry.command.executes();
+            }
         }
         self.writes |= writes;
     }
@@ -64,6 +68,9 @@ impl Claim {
 
     /// Whether the two must come one after the other.
     pub(crate) fn conflicts(&self, other: &Claim) -> bool {
+        if self.changes_rights || other.changes_rights {
+            return true;
+        }
         let changes_what_it_sees =
             |one: &Claim, other: &Claim| one.writes_all && other.touches_keys() || one.writes && other.reads_all;
         (self.is_alone || other.is_alone)
@@ -89,7 +96,7 @@ mod tests {
 
     #[test]
     fn only_those_wait_for_each_other_who_would_see_half_of_a_command() {
-        let cases: [(&[&str], &[&str], bool); 12] = [
+        let cases: [(&[&str], &[&str], bool); 14] = [
             (&["RENAME", "a", "b"], &["GET", "b"], true),
             (&["RENAME", "a", "b"], &["GET", "c"], false),
             (&["RENAME", "a", "b"], &["KEYS", "*"], true),
@@ -100,6 +107,9 @@ mod tests {
             (&["WATCH", "a"], &["SET", "a", "1"], true),
             (&["WATCH", "a"], &["GET", "a"], false),
             (&["WATCH", "a"], &["KEYS", "*"], false),
+            // Who may listen is decided by nobody else meanwhile.
+            (&["ACL", "SETUSER", "ada"], &["SUBSCRIBE", "a"], true),
+            (&["ACL", "SETUSER", "ada"], &["GET", "a"], true),
             // Each is one step of the store.
             (&["SETRANGE", "a", "1", "x"], &["SET", "a", "1"], false),
             (&["KEYS", "*"], &["SET", "a", "1"], false),
