@@ -24,7 +24,7 @@ use crate::saves::Saves;
 use crate::settings::Settings;
 use crate::slowlog::SlowLog;
 use crate::start::ConfigFile;
-use crate::telemetry::{Baseline, BatchCounts, CommandCounters, Counters, ErrorCounts, Figures, Kind};
+use crate::telemetry::{Baseline, BatchCounts, CommandCounters, Counted, Counters, ErrorCounts, Figures, Kind};
 use crate::tracking::Tracking;
 use crate::transport::Certificates;
 use crate::watch::Watches;
@@ -141,6 +141,11 @@ impl Shared {
             errors: sum.errors + counters.errors.load(Ordering::Relaxed),
             ..sum
         })
+    }
+
+    /// What is watched, of all loops together.
+    pub(crate) fn counted(&self) -> Counted {
+        Counted::of(self.loops.iter().map(|counters| &counters.watched))
     }
 
     /// Clients that were turned away since there were too many.

@@ -44,7 +44,7 @@ impl Reading {
             refused_clients: shared.refused_connections(),
             messages_waiting_bytes: shared.mail.waiting_bytes(),
             totals: shared.totals(),
-            counted: Counted::of(&shared.loops),
+            counted: shared.counted(),
             slow_count: shared.slowlog.total(),
             cpu: cpu::times(&serving),
             stats,
