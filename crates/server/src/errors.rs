@@ -50,6 +50,7 @@ pub(crate) enum Sentence {
     UnknownCommandName,
     NoConfigFile,
     SsubscribeInExec,
+    MonitorInExec,
     NoAclFile,
     NoBackupPlace,
     DebugNotAllowed,
@@ -124,6 +125,7 @@ impl Sentence {
             Sentence::BadArgumentCount => "ERR Invalid number of arguments specified for command",
             Sentence::UnknownCommandName => "ERR Invalid command specified",
             Sentence::SsubscribeInExec => "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client",
+            Sentence::MonitorInExec => "ERR MONITOR isn't allowed for DENY BLOCKING client",
             Sentence::NoConfigFile => "ERR The server is running without a config file",
             Sentence::NoAclFile => {
                 "ERR This Redis instance is not configured to use an ACL file. You may want to specify users via the \
