@@ -14,7 +14,7 @@ use crate::given;
 enum Level {
     /// Loss of power
     Power,
-    /// The death of the process; loss of power takes the last writes: those of a sync interval, and of the time that syncs take
+    /// The death of the process; loss of power takes the last writes: those of two sync intervals at most
     Buffered,
     /// The death of the process
     Process,
@@ -27,7 +27,7 @@ pub(crate) struct Durable {
     #[arg(long, value_enum, value_name = "LEVEL")]
     durability: Option<Level>,
     /// With durability 'buffered' on a journal: how long after a write a sync begins, at most, unless others are still running, in
-    /// milliseconds; by default 100
+    /// milliseconds; after two of these writers wait for it; by default 100
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=60_000))]
     sync_interval: Option<u64>,
 }

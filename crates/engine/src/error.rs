@@ -72,7 +72,8 @@ pub enum Error {
         /// How many there are.
         count: usize,
     },
-    /// A snapshot was asked for inside of another operation's callback, for whose end it would wait.
+    /// A snapshot was asked for inside of another operation's callback, for whose end it would wait; or a compaction by the callback
+    /// of one.
     InsideCallback,
     /// As many snapshots were taken of the store as its format can count.
     TooManySnapshots {
@@ -136,7 +137,7 @@ impl fmt::Display for Error {
                 )
             }
             Error::InsideCallback => {
-                f.write_str("a snapshot cannot be taken inside of a callback of the store: take it before, or after")
+                f.write_str("not inside of a callback of the store, for whose end it would wait: before, or after")
             }
             Error::TooManySnapshots { count } => {
                 write!(

@@ -10,7 +10,7 @@ impl Store {
     /// where its file system knows such.
     ///
     /// Chunks are emptied into the gaps of others, so that no further space is needed. What readers hold on to becomes free
-    /// after them.
+    /// after them. `progress` may use the store as any caller may, but for compacting it.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -33,7 +33,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where damage keeps free space from being known; otherwise see [`Error`]. A damaged item is no
+    /// [`Error::InsideCallback`] within `progress`. [`Error::Corrupt`] where damage keeps free space from being known; otherwise see [`Error`]. A damaged item is no
     /// error: it stays where it is, and is told. What was done until then stays done.
     pub fn compact(&self, mut progress: impl FnMut(CompactionProgress)) -> Result<Compacted, Error> {
         self.engine()?.compact(&mut progress)

@@ -2,7 +2,7 @@
 //!
 //! It is what tells a backup of ours from any other directory: nothing is removed or replaced without it. It is written
 //! and synced before the copy's region gets its name, so a whole copy has it; whoever opens the copy for writing makes it a
-//! store of its own, and the mark goes first ([`forget`]).
+//! store of its own, and the mark goes before anything is written ([`forget_opened`]). An opening that is refused leaves it.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::files::{LOCK_NAME, REGION_NAME, UNFINISHED_NAME};
 use crate::journal_files::{LOG_NAME, UNFINISHED_LOG_NAME};
+use crate::{OpenError, Options};
 
 pub(crate) const MARK_NAME: &str = "copy-of";
 
@@ -75,6 +76,13 @@ impl Mark {
         }
         Ok(Mark::parse(&String::from_utf8_lossy(&fs::read(&path)?)))
     }
+}
+
+/// The store in `dir` is no copy any more if it is opened for writing: once nothing but its contents can still refuse that, and
+/// before anything changes them.
+pub(crate) fn forget_opened(dir: &Path, options: &Options) -> Result<(), OpenError> {
+    let forgotten = if options.read_only { Ok(()) } else { forget(dir) };
+    forgotten.map_err(OpenError::io(dir, "take the mark of a copy from"))
 }
 
 /// Takes the mark from the store in `dir`, which is about to be written to.

@@ -57,7 +57,7 @@ impl Store {
     ///
     /// On a medium that gives more for nothing (DAX, tmpfs) a lower level makes no difference. On a journal `power` is a write
     /// that the disk has synced, with all that came before it; `buffered` one that the kernel has, and whose sync begins
-    /// within [`crate::Options::sync_interval`]; `process` one that the kernel has, synced when somebody asks for more.
+    /// within [`crate::Options::sync_interval`], unless older ones have waited for two of these: then it is one at `power`; `process` one that the kernel has, synced when somebody asks for more.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

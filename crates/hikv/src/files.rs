@@ -77,9 +77,6 @@ fn open_dir(dir: &Path, options: &Options, progress: &Progress<'_>) -> Result<Op
     let locks = lock_dir(dir, options)?;
     // Only now: another process may have created the store meanwhile.
     if exists(&file)? {
-        if !options.read_only {
-            copy_mark::forget(dir).map_err(OpenError::io(dir, "take the mark of a copy from"))?;
-        }
         if journal_files::is_there(dir)? {
             return journal_files::open(dir, Naming::Store, options, locks, progress);
         }
@@ -294,6 +291,9 @@ fn open_region(
 ) -> Result<Opened, OpenError> {
     locks.push(medium.lock(file).map_err(OpenError::locked(dir))?);
     check_durability(&medium, file, options)?;
+    if dir != file {
+        copy_mark::forget_opened(dir, options)?;
+    }
     let identity = Identity::of(&medium);
     start(medium, identity, file, options, locks, None)
 }

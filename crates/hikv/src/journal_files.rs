@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::files::{Locks, Opened, REGION_NAME, UNFINISHED_NAME, exists, remove_left, start, sync_new};
 use crate::stats::Identity;
-use crate::{OpenError, Options};
+use crate::{OpenError, Options, copy_mark};
 
 pub(crate) const LOG_NAME: &str = "journal.hikv";
 pub(crate) const UNFINISHED_LOG_NAME: &str = "journal.hikv.new";
@@ -109,6 +109,9 @@ pub(crate) fn open(
     progress: &Progress<'_>,
 ) -> Result<Opened, OpenError> {
     let medium = open_medium(dir, naming, options, &mut locks, progress)?;
+    if naming == Naming::Store {
+        copy_mark::forget_opened(dir, options)?;
+    }
     let [base, log] = naming.files(dir);
     let (journal_identity, identity) = (medium.identity(), Identity::of_journal(&medium));
     let journal = Some(medium.acknowledger());

@@ -63,7 +63,8 @@ pub struct JournalStats {
     pub log_written_bytes: u64,
     /// Syncs of the log since open.
     pub log_sync_count: u64,
-    /// With durability `buffered`: the longest that a write stays unsynced, in milliseconds.
+    /// With durability `buffered`: how long after a write a sync begins, at most, in milliseconds. Once a write has waited for two of
+    /// these, later ones wait with it.
     pub sync_interval_ms: u64,
     /// Bytes of the base that are to be read into memory, in the background or when they are needed.
     pub base_bytes: u64,

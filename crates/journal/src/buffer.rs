@@ -14,6 +14,7 @@ use crate::File;
 use crate::dirty::DirtyPages;
 use crate::frame::{ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES, pad, push_entry_head};
 use crate::journal::Journal;
+use crate::options::frame_bytes_max;
 
 /// What was appended and not yet taken: a frame but for its header, for which there is room.
 #[derive(Debug)]
@@ -79,7 +80,7 @@ impl<F: File> Journal<F> {
             self.healthy().ok()?;
             let buffer = self.buffer.lock();
             let has_spare = self.has_spare.load(Ordering::Relaxed);
-            if has_spare && buffer.has_room_for(wanted_bytes, self.options.frame_bytes_max()) {
+            if has_spare && buffer.has_room_for(wanted_bytes, frame_bytes_max(self.room_bytes())) {
                 return Some(Append { journal: self, before_bytes: buffer.frame.len(), buffer });
             }
             drop(buffer);

@@ -8,32 +8,41 @@ use pmem::{Canary, MediumError};
 
 use crate::File;
 use crate::error::{JournalError, Which};
-use crate::frame::{Seal, mark_frame};
+use crate::frame::{FRAME_HEADER_BYTES, Seal, mark_frame};
 use crate::journal::Journal;
 use crate::journaled::{PAGE_BYTES, SEGMENT_COUNT};
 use crate::layout::FRAMES_START_BYTES;
-use crate::recover::rewrite_tail;
+use crate::recover::rewrite;
+use crate::slots::Sealed;
 
 /// What is read and written in one call.
 const REWRITTEN_BYTES_MAX: u64 = 1 << 20;
 
 impl<F: File> Journal<F> {
     /// Steps 3 to 5 of opening.
-    pub(crate) fn go_on_behind_the_end(&self) -> Result<(), JournalError> {
-        self.settle_tail().map_err(JournalError::medium(Which::Log, "settle the end of"))?;
+    pub(crate) fn go_on_behind_the_end(&self, unproved: &[Sealed]) -> Result<(), JournalError> {
+        self.settle_tail(unproved).map_err(JournalError::medium(Which::Log, "settle the end of"))?;
         self.settle_base().map_err(JournalError::medium(Which::Base, "settle the replayed pages of"))?;
+        self.keep_first_room().map_err(JournalError::medium(Which::Log, "take space for"))?;
         self.keep_spare().map_err(JournalError::medium(Which::Log, "lengthen"))?;
         self.mark_tail().map_err(JournalError::medium(Which::Log, "mark the end of"))?;
         self.free_segment().map_err(JournalError::medium(Which::Base, "apply the log to"))?;
-        self.begin_segment(&mut self.writer.lock()).map_err(JournalError::medium(Which::Log, "go on in"))
+        self.begin_after_all().map_err(JournalError::medium(Which::Log, "go on in"))
     }
 
-    fn settle_tail(&self) -> Result<(), MediumError> {
-        let newest = self.slots.lock().sealed.back().cloned().expect("an opened log has a segment");
-        if self.log.breaks(Canary::TailNotRewritten) {
-            return Ok(());
+    /// Begins a segment that says itself with which number: all frames before that are durable.
+    fn begin_after_all(&self) -> Result<(), MediumError> {
+        let mut writer = self.writer.lock();
+        self.prepare(Some(writer.sequence))?;
+        self.begin_segment(&mut writer)
+    }
+
+    fn settle_tail(&self, unproved: &[Sealed]) -> Result<(), MediumError> {
+        if !self.log.breaks(Canary::TailNotRewritten) {
+            rewrite(&self.log, unproved, &self.options).map_err(|error| self.poison(&error))?;
         }
-        rewrite_tail(&self.log, &newest, &self.options).map_err(|error| self.poison(&error))
+        self.mark.store(self.writer.lock().sequence, Ordering::Release);
+        Ok(())
     }
 
     fn settle_base(&self) -> Result<(), MediumError> {
@@ -77,10 +86,13 @@ impl<F: File> Journal<F> {
         let mark = writer.sequence;
         let frame = mark_frame(writer.region_bytes, Seal { sequence: mark, tag: writer.tag, mark });
         let end_bytes = newest.end_bytes + frame.len() as u64;
-        if writer.tag == 0 || end_bytes > self.options.segment_bytes {
+        if writer.tag == 0 || end_bytes > self.room_bytes() {
             return Ok(());
         }
-        self.log.write_at(&frame, newest.slot * self.options.segment_bytes + newest.end_bytes)?;
+        // No frame that was cut off follows it.
+        let room_bytes = (self.room_bytes() - end_bytes).min(FRAME_HEADER_BYTES as u64);
+        let ended = [frame, vec![0; room_bytes as usize]].concat();
+        self.log.write_at(&ended, newest.slot * self.options.segment_bytes + newest.end_bytes)?;
         self.log.sync()?;
         newest.end_bytes = end_bytes;
         writer.sequence += 1;
@@ -96,23 +108,30 @@ impl<F: File> Journal<F> {
         }
         // Before the segment is sealed: the checkpoint has nothing to append to it then.
         self.wait_proved(end)?;
-        self.seal(&self.writer.lock())?;
+        self.seal(&self.writer.lock());
         self.checkpoint()?;
         self.slots.lock().use_first();
-        self.begin_segment(&mut self.writer.lock())?;
+        self.begin_after_all()?;
         self.punch_discarded();
         self.shorten_log();
         Ok(())
     }
 
-    /// The newest header says that nothing behind its segment counts. *Crash:* the file is as long as before, or shorter. Who cannot
-    /// cut it leaves it.
+    /// The newest header says that nothing behind its segment counts, and that has no frames. *Crash:* the file is as long as
+    /// before, or shorter, and has more holes or fewer. Who cannot cut it leaves it.
     fn shorten_log(&self) {
         let (writer, mut slots) = (self.writer.lock(), self.slots.lock());
         let count = SEGMENT_COUNT.max(writer.slot + 1);
         if count < slots.count && self.log.truncate(count * self.options.segment_bytes).is_ok() {
             slots.cut(count);
             self.note_spare(&slots);
+        }
+        if self.room_bytes() > self.options.first_room_bytes() {
+            let segment_bytes = self.options.segment_bytes;
+            let ends = (0..slots.count).map(|slot| (slot * segment_bytes, (slot + 1) * segment_bytes));
+            let mut unused = ends.map(|(start, end)| start + self.options.first_room_bytes()..end);
+            // Another opening writes a new header before anything else: it goes by the space that it finds.
+            let _ = unused.try_for_each(|range| self.log.punch(range));
         }
     }
 }

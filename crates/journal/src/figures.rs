@@ -29,7 +29,7 @@ pub struct Loaded {
 /// A journal's figures at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Figures {
-    /// The length of the log's file.
+    /// The space that the log has.
     pub log_bytes: u64,
     /// The most that it may have.
     pub log_bytes_max: u64,
@@ -55,7 +55,7 @@ impl<F: File> Journal<F> {
         let slots = self.slots.lock();
         let newest_start = slots.sealed.back().map_or(slots.recycled, |sealed| sealed.end);
         Figures {
-            log_bytes: slots.count * self.options.segment_bytes,
+            log_bytes: slots.count * self.room_bytes(),
             log_bytes_max: self.options.log_bytes_max,
             unapplied_bytes: slots.sealed.iter().map(|sealed| sealed.end_bytes).sum::<u64>()
                 + appended.saturating_sub(newest_start),

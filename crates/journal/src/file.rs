@@ -76,7 +76,13 @@ pub trait File: Send + Sync + 'static {
         None
     }
 
-    /// Cuts the file to this length.
+    /// Where the first byte lies, from `at` on, for which the file may have no space; `past` if there is none before, `at` if nothing is known. Some systems
+    /// do not tell: then they have it all.
+    fn spaced_up_to(&self, _at: u64, past: u64) -> u64 {
+        past
+    }
+
+    /// Makes the file this long: shorter, or longer by bytes that are zero and have no space yet.
     ///
     /// # Errors
     /// The operating system's.

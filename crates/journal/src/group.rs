@@ -12,13 +12,19 @@ use crate::tail::Extent;
 impl<F: File> Journal<F> {
     /// Returns once the log is as durable up to `position` as `level` says.
     pub(crate) fn wait(&self, position: u64, level: Durability) -> Result<(), MediumError> {
-        match level {
+        match self.demanded(level) {
             Durability::Power if !self.log.breaks(Canary::WaitBeforeSync) => self.wait_synced(position),
             _ => self.wait_written(position),
         }
     }
 
-    fn wait_written(&self, position: u64) -> Result<(), MediumError> {
+    /// What a write at `level` has to wait for: at `buffered` for a sync where older ones have waited too long for theirs.
+    pub(crate) fn demanded(&self, level: Durability) -> Durability {
+        let is_held = level == Durability::Buffered && self.requests.is_overdue();
+        if is_held { Durability::Power } else { level }
+    }
+
+    pub(crate) fn wait_written(&self, position: u64) -> Result<(), MediumError> {
         if self.is_synced(position) {
             return Ok(());
         }

@@ -52,6 +52,8 @@ pub(crate) struct Journal<F> {
     pub(crate) synced: AtomicU64,
     /// All frames before this number are durable.
     pub(crate) mark: AtomicU64,
+    /// The region's length with all frames before that number, at least.
+    pub(crate) synced_region_bytes: AtomicU64,
     /// Up to where a frame that is durable itself says that entries are.
     pub(crate) proved: AtomicU64,
     /// Up to where somebody went on without waiting, at most.
@@ -61,6 +63,12 @@ pub(crate) struct Journal<F> {
     /// What the syncing threads are to do.
     pub(crate) requests: Requests,
 
+    /// How much of each segment has space, and may be written.
+    pub(crate) room_bytes: AtomicU64,
+    /// Once the segment is filled so far something is to be done before it is full (`ahead`).
+    pub(crate) ahead_at: AtomicU64,
+    /// Whoever holds it makes room for what comes next.
+    pub(crate) ahead: Mutex<()>,
     pub(crate) slots: Mutex<Slots>,
     /// Whether one is free; changes with them.
     pub(crate) has_spare: AtomicBool,
@@ -101,6 +109,7 @@ impl<F: File> Journal<F> {
             identity: log.identity,
             opening,
             mark: AtomicU64::new(0),
+            synced_region_bytes: AtomicU64::new(log.writer.region_bytes),
             proved: AtomicU64::new(FIRST_POSITION),
             buffer: Mutex::new(Buffer::new(log.writer.region_bytes, dirty)),
             appended: AtomicU64::new(FIRST_POSITION),
@@ -111,7 +120,10 @@ impl<F: File> Journal<F> {
             deferred: AtomicU64::new(0),
             published: Published::new(),
             requests: Requests::default(),
-            has_spare: AtomicBool::new(!log.slots.free.is_empty()),
+            room_bytes: AtomicU64::new(log.room_bytes),
+            ahead_at: AtomicU64::new(0),
+            ahead: Mutex::default(),
+            has_spare: AtomicBool::new(log.slots.has_spare()),
             replayed_from: AtomicU64::new(log.slots.recycled),
             slots: Mutex::new(log.slots),
             slots_changed: Condvar::new(),
@@ -189,6 +201,7 @@ impl<F: File> Journal<F> {
     /// All of it was synced after it was written.
     pub(crate) fn note_synced(&self, written: Written) {
         self.mark.fetch_max(written.next, Ordering::Release);
+        self.synced_region_bytes.fetch_max(written.region_bytes, Ordering::Release);
         self.synced.fetch_max(written.end, Ordering::Release);
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::mem;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,18 +10,19 @@ use parking_lot::Mutex;
 use pmem::{Canary, Durability, MediumError};
 use pmem_os::Memory;
 
+use crate::ahead::{write_header, write_zeros};
 use crate::dirty::DirtyPages;
 use crate::error::{JournalError, Which};
 use crate::journal::{FIRST_POSITION, Journal};
 use crate::layout::FRAMES_START_BYTES;
 use crate::loading::Loading;
 use crate::recover::{self, Log, Recovered};
-use crate::redo::{Redo, Replayed};
+use crate::redo::Redo;
 use crate::region::Region;
 use crate::segment::{Header, VERSION};
 use crate::slots::Slots;
 use crate::threads::Threads;
-use crate::writer::{Writer, is_full, write_header, write_zeros};
+use crate::writer::{Writer, is_full};
 use crate::{Acknowledger, File, JournalOptions, Opening};
 
 /// The unit of a region's length: a page of every processor that hikv runs on.
@@ -76,19 +78,24 @@ impl<F: File> Journaled<F> {
         log.truncate(0).and_then(|()| log.sync()).map_err(JournalError::io(Which::Log, "empty"))?;
         base.truncate(0).map_err(JournalError::io(Which::Base, "empty"))?;
         base.allocate(0..len_bytes).and_then(|()| base.sync()).map_err(JournalError::io(Which::Base, "allocate"))?;
-        let slots = Slots { count: SEGMENT_COUNT, free: vec![1], recycled: FIRST_POSITION, ..Slots::default() };
+        let slots =
+            Slots { count: SEGMENT_COUNT, free: vec![1], begun: (1, 1), recycled: FIRST_POSITION, ..Slots::default() };
         let header = Header {
             version: VERSION,
             segment_bytes: options.segment_bytes as u32,
             identity,
             ordinal: 1,
-            first_sequence: 1,
+            mark: 1,
+            is_first: true,
             oldest: 1,
+            start: 1,
             region_bytes: len_bytes,
             salt: options.salt,
         };
-        (0..SEGMENT_COUNT)
-            .try_for_each(|slot| write_zeros(log, slot, options.segment_bytes))
+        let room_bytes = options.first_room_bytes();
+        let mut starts = (0..SEGMENT_COUNT).map(|slot| slot * options.segment_bytes);
+        log.truncate(SEGMENT_COUNT * options.segment_bytes)
+            .and_then(|()| starts.try_for_each(|start| write_zeros(log, start..start + room_bytes)))
             .and_then(|()| log.sync())
             .and_then(|()| write_header(log, 0, &header))
             .and_then(|()| log.sync())
@@ -103,9 +110,10 @@ impl<F: File> Journaled<F> {
         };
         let region = reserve(len_bytes, &options)?;
         let loading = Loading::new(0, options.block_bytes, Redo::default());
-        let log = Log { identity, slots, writer };
+        let log = Log { identity, slots, writer, room_bytes };
         let journal = Journal::new(files, region, loading, DirtyPages::default(), log, Opening::default(), options);
         journal.finish_loading();
+        journal.note_begun();
         Journaled::start(journal)
     }
 
@@ -121,10 +129,10 @@ impl<F: File> Journaled<F> {
         options.check()?;
         let start = Instant::now();
         let mut replaying = |done, total| progress(OpenProgress::Replaying { done, total });
-        let Recovered { log, replayed, damage } = recover::replay(&files.log, &options, &mut replaying)?;
-        match damage.into_iter().next() {
+        let recovered = recover::replay(&files.log, &options, &mut replaying)?;
+        match recovered.damage.into_iter().next() {
             Some(first) => Err(first),
-            None => Journaled::open_recovered(files, log, replayed, options, start),
+            None => Journaled::open_recovered(files, Recovered { damage: Vec::new(), ..recovered }, options, start),
         }
     }
 
@@ -140,22 +148,24 @@ impl<F: File> Journaled<F> {
         let options = JournalOptions { writable: false, ..options };
         options.check()?;
         let start = Instant::now();
-        let Recovered { mut log, replayed, damage } = recover::replay(&files.log, &options, &mut |_, _| ())?;
+        let mut recovered = recover::replay(&files.log, &options, &mut |_, _| ())?;
+        let damage = mem::take(&mut recovered.damage);
         if !damage.is_empty() {
             // What is missing may have said that the region got longer.
             let base_bytes = files.base.len().map_err(JournalError::io(Which::Base, "examine"))?;
-            log.writer.region_bytes = log.writer.region_bytes.max(base_bytes - base_bytes % PAGE_BYTES);
+            let region_bytes = &mut recovered.log.writer.region_bytes;
+            *region_bytes = (*region_bytes).max(base_bytes - base_bytes % PAGE_BYTES);
         }
-        Ok((Journaled::open_recovered(files, log, replayed, options, start)?, damage))
+        Ok((Journaled::open_recovered(files, recovered, options, start)?, damage))
     }
 
     fn open_recovered(
         files: Files<F>,
-        log: Log,
-        replayed: Replayed,
+        recovered: Recovered,
         options: JournalOptions,
         start: Instant,
     ) -> Result<Journaled<F>, JournalError> {
+        let Recovered { log, replayed, unproved, .. } = recovered;
         let base_bytes = files.base.len().map_err(JournalError::io(Which::Base, "examine"))?;
         let region_bytes = log.writer.region_bytes;
         if base_bytes < region_bytes {
@@ -171,7 +181,7 @@ impl<F: File> Journaled<F> {
         let loading = Loading::new(region_bytes, options.block_bytes, redo);
         let journal = Journal::new(files, region, loading, dirty, log, opening, options);
         if options.writable {
-            journal.go_on_behind_the_end()?;
+            journal.go_on_behind_the_end(&unproved)?;
         }
         Journaled::start(journal)
     }

@@ -18,15 +18,16 @@
 //! - Readers append nothing and wait for nothing but the durability of a word that they met before its writer has waited.
 //! - Who does not wait itself leaves the word as it is, and has a receipt (`receipt`).
 //!
-//! The write orders and what a crash after each step leaves: `writer` for the log, `checkpoint` for the base, `recover` for
+//! The write orders and what a crash after each step leaves: `writer` and `ahead` for the log, `checkpoint` for the base, `recover` for
 //! opening, `loading` for a block. The bytes are drawn in `frame` and `segment`.
 //!
 //! # Lock order
-//! checkpoint -> discards, a lane -> writer -> slots, buffer; below all of them a file's handle to sync with.
+//! checkpoint -> discards, a lane -> writer -> ahead -> slots, buffer; below all of them a file's handle to sync with.
 //! Whoever holds none of them may wait for a checkpoint. `buffer` is a leaf: no other lock is taken, nor any file used, under it;
 //! so whoever is about to take it sees before that what he reads or stores is in memory. Loading holds no lock while it reads,
 //! and its own locks are leaves; of a block that cannot be read it tells the slots.
 
+mod ahead;
 mod blocks;
 mod buffer;
 mod checkpoint;

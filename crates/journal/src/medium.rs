@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pmem::{Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Slot, Span, Ticket, Waited};
 
 use crate::journaled::PAGE_BYTES;
+use crate::options::entry_bytes_max;
 use crate::{File, Journaled};
 
 impl<F: File> Journaled<F> {
@@ -66,7 +67,7 @@ impl<F: File> Journaled<F> {
 
     /// Cuts `span` into pieces that fit an entry.
     fn pieces(&self, span: Span) -> impl Iterator<Item = Span> {
-        let piece_bytes = self.journal.options.entry_bytes_max() as u64;
+        let piece_bytes = entry_bytes_max(self.journal.room_bytes()) as u64;
         let end = span.start.0 + span.len_bytes;
         (span.start.0..end).step_by(piece_bytes as usize).map(move |at| Offset(at).span(piece_bytes.min(end - at)))
     }

@@ -4,6 +4,12 @@
 //! Who asks is woken after every sync until all that it asked for is durable: of several receipts the first ones are then
 //! told as early as they can be. A sync takes in whatever was appended before it began, so all loops share it.
 //!
+//! # What `buffered` may lose
+//! A sync begins an interval after the first write that it is for, or as soon as a lane is free. A disk may take longer than that for
+//! one. So whoever writes at `buffered` while an older write has been waiting for two intervals is held back: he waits as at `power`
+//! ([`Requests::is_overdue`]). What power can take is what was acknowledged within two intervals, whatever the disk does; Redis
+//! holds its writers back after two of its intervals, too. The clock is asked only while a sync is on its way.
+//!
 //! # Lock order
 //! `requests` and `askers` are leaves. Nobody is woken under either of them.
 
@@ -19,10 +25,20 @@ use crate::File;
 use crate::journal::Journal;
 use crate::receipt::{Acknowledger, Receipt};
 
+/// After so many intervals without a sync that has taken it in, a write holds back those after it.
+const HELD_AFTER_INTERVALS: u32 = 2;
+
+/// No moment.
+const NEVER: u64 = u64::MAX;
+
 /// What the syncing threads are asked for.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Requests {
     state: Mutex<Request>,
+    /// The moment from which on writers are held back, if a sync is on its way.
+    held_from: AtomicU64,
+    /// From which moments are counted, in nanoseconds.
+    epoch: Instant,
     /// A sync is due at some moment.
     is_due: AtomicBool,
     changed: Condvar,
@@ -34,8 +50,30 @@ struct Request {
     /// By an asker: as soon as can be.
     is_now: bool,
     /// By a write that nobody waits for.
-    due_at: Option<Instant>,
+    due: Option<Due>,
+    /// What those who sync have taken.
+    taken: Vec<Option<Due>>,
     is_closing: bool,
+}
+
+/// A write that nobody waits for: when its sync begins, and when it holds back others.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Due {
+    at: Instant,
+    holds_from: Instant,
+}
+
+impl Default for Requests {
+    fn default() -> Requests {
+        Requests {
+            state: Mutex::default(),
+            held_from: NEVER.into(),
+            epoch: Instant::now(),
+            is_due: false.into(),
+            changed: Condvar::new(),
+            askers: Mutex::default(),
+        }
+    }
 }
 
 /// Somebody to be woken.
@@ -60,17 +98,36 @@ impl Requests {
             return;
         }
         let mut state = self.state.lock();
-        if state.due_at.is_none() {
-            state.due_at = Some(Instant::now() + time);
+        if state.due.is_none() {
+            let now = Instant::now();
+            state.due = Some(Due { at: now + time, holds_from: now + time * HELD_AFTER_INTERVALS });
             self.is_due.store(true, Ordering::Relaxed);
+            self.note_held(&state);
             self.changed.notify_all();
         }
+    }
+
+    /// Whether a write waits for its sync for so long that those after it are held back.
+    #[inline]
+    pub(crate) fn is_overdue(&self) -> bool {
+        let held_from = self.held_from.load(Ordering::Relaxed);
+        held_from != NEVER && self.epoch.elapsed().as_nanos() as u64 >= held_from
+    }
+
+    /// After every change of what is due or taken.
+    fn note_held(&self, state: &Request) {
+        let oldest = state.taken.iter().chain([&state.due]).flatten().map(|due| due.holds_from).min();
+        let held_from = match oldest.filter(|_| !state.taken.is_empty()) {
+            Some(moment) => moment.duration_since(self.epoch).as_nanos() as u64,
+            None => NEVER,
+        };
+        self.held_from.store(held_from, Ordering::Relaxed);
     }
 
     /// Whether a sync is due at some moment.
     #[cfg(test)]
     pub(crate) fn is_any_due(&self) -> bool {
-        self.state.lock().due_at.is_some()
+        self.state.lock().due.is_some()
     }
 
     /// A sync, as soon as can be.
@@ -89,26 +146,38 @@ impl Requests {
         self.askers.lock().iter().map(|asker| asker.until.load(Ordering::Acquire)).max().unwrap_or(0)
     }
 
-    /// Waits for a request; false if it is time to stop.
-    fn next(&self) -> bool {
+    /// Waits for a request, and takes it; `None` if it is time to stop.
+    fn next(&self) -> Option<Option<Due>> {
         let mut state = self.state.lock();
         loop {
-            let is_due = state.due_at.is_some_and(|moment| moment <= Instant::now());
+            let is_due = state.due.is_some_and(|due| due.at <= Instant::now());
             if state.is_closing {
-                return false;
+                return None;
             }
             if state.is_now || is_due {
-                (state.is_now, state.due_at) = (false, None);
+                state.is_now = false;
+                let taken = state.due.take();
+                state.taken.push(taken);
                 self.is_due.store(false, Ordering::Relaxed);
-                return true;
+                self.note_held(&state);
+                return Some(taken);
             }
-            match state.due_at {
-                Some(moment) => {
-                    self.changed.wait_until(&mut state, moment);
+            match state.due {
+                Some(due) => {
+                    self.changed.wait_until(&mut state, due.at);
                 }
                 None => self.changed.wait(&mut state),
             }
         }
+    }
+
+    /// The sync that `taken` was taken for has ended.
+    fn end(&self, taken: Option<Due>) {
+        let mut state = self.state.lock();
+        if let Some(place) = state.taken.iter().position(|other| *other == taken) {
+            state.taken.swap_remove(place);
+        }
+        self.note_held(&state);
     }
 
     /// Wakes those who wait for anything, now that the log is durable up to `synced`, or will never be more so.
@@ -129,10 +198,11 @@ impl Requests {
 /// Syncs until the journal is closed or poisoned.
 pub(crate) fn sync<F: File>(journal: &Journal<F>) {
     let requests = &journal.requests;
-    while requests.next() {
+    while let Some(taken) = requests.next() {
         fence(Ordering::SeqCst);
         let end = journal.appended.load(Ordering::Acquire).max(requests.asked());
         let synced = journal.wait_synced(end);
+        requests.end(taken);
         requests.wake(journal.synced.load(Ordering::Acquire));
         if synced.is_err() {
             return;

@@ -20,12 +20,15 @@ pub struct JournalOptions {
     pub huge_pages: bool,
     /// What an acknowledged write survives.
     pub level: Durability,
-    /// With [`Durability::Buffered`]: how long after a write a sync begins, at most, unless as many as there are lanes still run.
+    /// With [`Durability::Buffered`]: how long after a write a sync begins, at most, unless as many as there are lanes still run. After two of
+    /// these later writers are held back (`notifier`).
     pub sync_interval: Duration,
     /// The most that the log may have, which bounds replay.
     pub log_bytes_max: u64,
     /// The log's pieces. A journal keeps the length that it was made with.
     pub segment_bytes: u64,
+    /// How much of each piece has space, and is used, in a new journal and in one that was closed: more once it is written to.
+    pub room_bytes: u64,
     /// What of the base is read into memory at once when somebody needs a part of it: whole pages, a power of two.
     pub block_bytes: u64,
     /// Bits that nobody can know who stores values, so that no value passes for a frame where a log is damaged: random ones, for
@@ -39,8 +42,8 @@ pub struct JournalOptions {
 }
 
 impl Default for JournalOptions {
-    /// `power`; 1 TiB of addresses; a log of at most 256 MiB, about a second's replay, in segments of 4 MiB: an empty
-    /// store's log stays small.
+    /// `power`; 1 TiB of addresses; a log of at most 256 MiB, about a second's replay, in segments of 4 MiB, of which 64 KiB each
+    /// have space at first: an empty store's log stays small.
     fn default() -> JournalOptions {
         JournalOptions {
             reserve_bytes: 1 << 40,
@@ -50,6 +53,7 @@ impl Default for JournalOptions {
             sync_interval: Duration::from_millis(100),
             log_bytes_max: 256 << 20,
             segment_bytes: 4 << 20,
+            room_bytes: 64 << 10,
             block_bytes: 64 << 10,
             salt: 0,
             name: "journal",
@@ -65,6 +69,9 @@ const BUFFER_BYTES_MAX: usize = 1 << 20;
 /// may, and opening one.
 const MARKS_BYTES: usize = 4 * (FRAME_HEADER_BYTES + ENTRY_HEADER_BYTES);
 
+/// With the shortest frames fewer than a header can count.
+const LOG_BYTES_MAX: u64 = 128 << 30;
+
 /// The least that holds a header and some frames.
 const SEGMENT_BYTES_MIN: u64 = 2 * FRAMES_START_BYTES;
 
@@ -77,8 +84,14 @@ impl JournalOptions {
         if self.segment_bytes > u64::from(u32::MAX) {
             return error("a log segment has less than 4 GiB");
         }
+        if self.room_bytes < SEGMENT_BYTES_MIN || !self.room_bytes.is_multiple_of(FRAMES_START_BYTES) {
+            return error("a log segment has space for at least 8 KiB, and for whole blocks of 4 KiB");
+        }
         if !self.block_bytes.is_power_of_two() || self.block_bytes < PAGE_BYTES {
             return error("a block of the base has whole pages of 4 KiB, a power of two of them");
+        }
+        if self.log_bytes_max > LOG_BYTES_MAX {
+            return error("a log has at most 128 GiB");
         }
         if self.segment_count_max() < 2 {
             return error("the log must have room for two segments");
@@ -95,15 +108,20 @@ impl JournalOptions {
         (self.segment_count_max() / 2).max(1) as usize
     }
 
-    /// The most that a frame has: half of a segment's room at most, so that little is left over at its end, and the marks of a
-    /// checkpoint have room behind two such frames.
-    pub(crate) fn frame_bytes_max(&self) -> usize {
-        BUFFER_BYTES_MAX.min((self.segment_bytes - FRAMES_START_BYTES) as usize / 2 - MARKS_BYTES / 2)
+    /// How much of each segment is used at first.
+    pub(crate) fn first_room_bytes(&self) -> u64 {
+        self.room_bytes.min(self.segment_bytes)
     }
+}
 
-    /// The most that an entry holds.
-    pub(crate) fn entry_bytes_max(&self) -> usize {
-        let room_bytes = (self.frame_bytes_max() - FRAME_HEADER_BYTES) / 2 - ENTRY_HEADER_BYTES;
-        ENTRY_BYTES_MAX.min(room_bytes & !15)
-    }
+/// The most that a frame has where segments have so much room: half of it at most, so that little is left over at its end, and the
+/// marks of a checkpoint have room behind two such frames.
+pub(crate) fn frame_bytes_max(room_bytes: u64) -> usize {
+    BUFFER_BYTES_MAX.min((room_bytes - FRAMES_START_BYTES) as usize / 2 - MARKS_BYTES / 2)
+}
+
+/// The most that an entry holds there.
+pub(crate) fn entry_bytes_max(room_bytes: u64) -> usize {
+    let entries_bytes = (frame_bytes_max(room_bytes) - FRAME_HEADER_BYTES) / 2 - ENTRY_HEADER_BYTES;
+    ENTRY_BYTES_MAX.min(entries_bytes & !15)
 }

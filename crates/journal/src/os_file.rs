@@ -10,7 +10,7 @@ use std::path::Path;
 
 use parking_lot::Mutex;
 use pmem_os::{LockError, StoreLock};
-use rustix::fs::{Advice, AtFlags, FallocateFlags, OFlags, StatxFlags, fadvise, fallocate, statx};
+use rustix::fs::{Advice, AtFlags, FallocateFlags, OFlags, SeekFrom, StatxFlags, fadvise, fallocate, seek, statx};
 use rustix::io::{Errno, ReadWriteFlags, preadv2, retry_on_intr};
 use rustix::process::{Resource, getrlimit};
 
@@ -187,7 +187,12 @@ impl File for OsFile {
         Some(self.file.metadata().ok()?.blocks() * STAT_BLOCK_BYTES)
     }
 
+    fn spaced_up_to(&self, at: u64, past: u64) -> u64 {
+        seek(&self.file, SeekFrom::Hole(at)).map_or(at, |hole| hole.min(past))
+    }
+
     fn truncate(&self, to_bytes: u64) -> io::Result<()> {
+        within_limit(to_bytes)?;
         self.file.set_len(to_bytes)
     }
 

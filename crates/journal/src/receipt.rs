@@ -122,7 +122,7 @@ impl<F: File> Journal<F> {
     }
 
     fn wait_for(&self, receipt: Receipt) -> Result<(), MediumError> {
-        self.wait(receipt.written, Durability::Buffered)?;
+        self.wait_written(receipt.written)?;
         self.wait(receipt.synced, Durability::Power)
     }
 }
@@ -184,7 +184,7 @@ impl<F: File> Acknowledger<F> {
         if level == Durability::Buffered {
             self.0.ask_for_sync();
         }
-        (result, Receipt::at(level, position).and(others))
+        (result, Receipt::at(self.0.demanded(level), position).and(others))
     }
 
     /// For who has met what many have written, without marks, and tells of it: what was deferred so far is durable once this has

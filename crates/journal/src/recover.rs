@@ -3,12 +3,13 @@
 //! # Steps
 //! 1. The headers of all slots are read. The newest says which is the oldest that counts; all from there on must be there.
 //!    A slot without a header that has frames of such a segment is damaged: a header is durable before the first frame.
-//! 2. Their frames are applied to memory, in order. In all but the newest segment each frame must be there up to the number
-//!    at which the next segment begins: they were durable before that had a header. In the newest the log ends at the first
-//!    frame that is torn or of another number, unless a mark says that it was durable (`scan`). A reader stops here.
-//! 3. The newest segment's frames are written again, as they are, and synced. They may be in the cache of the operating
-//!    system alone: of a process that was killed, or whose sync failed, which the kernel then takes for written. *Crash:*
-//!    as before.
+//! 2. Their frames are applied to memory, in order, each segment going on with the number with which the one before ends: up to the
+//!    first frame that is torn or missing. That is the log's end, unless a mark says that it was durable (`scan`). Where a header
+//!    says with which number its segment begins, all frames before that must be there, and what older segments have from there
+//!    on was no part of the log any more when that one was begun. A reader stops here.
+//! 3. The frames of segments that no mark calls durable, and the headers of those that have none, are written again, as they are,
+//!    and synced. They may be in the cache of the operating system alone: of a process that was killed, or whose sync failed,
+//!    which the kernel then takes for written. *Crash:* as before.
 //! 4. The base's pages that the log has entries of are written again, as far as they are in that cache, and the base synced,
 //!    for the same reason: a checkpoint that did not end may have left words there that were stored and not flushed, and are
 //!    not in the log. Of a checkpoint that ended everything is durable; so what is not lies in these pages. *Crash:* as
@@ -40,6 +41,8 @@ pub(crate) struct Log {
     pub(crate) identity: [u8; 16],
     pub(crate) slots: Slots,
     pub(crate) writer: Writer,
+    /// How much of each slot has space.
+    pub(crate) room_bytes: u64,
 }
 
 /// What was found in a log: its state, its entries in order, and what is wrong.
@@ -47,6 +50,8 @@ pub(crate) struct Log {
 pub(crate) struct Recovered {
     pub(crate) log: Log,
     pub(crate) replayed: Replayed,
+    /// The segments that may not be durable as they are.
+    pub(crate) unproved: Vec<Sealed>,
     pub(crate) damage: Vec<JournalError>,
 }
 
@@ -55,6 +60,8 @@ pub(crate) struct Recovered {
 struct Chain {
     slots: Slots,
     segments: Vec<(u64, Header)>,
+    /// The number of their first frame.
+    start: u64,
     damage: Vec<JournalError>,
 }
 
@@ -82,10 +89,11 @@ impl Chain {
             }
         }
         segments.sort_unstable_by_key(|(_, header)| header.ordinal);
-        let Some((_, last)) = segments.last() else {
+        let (Some((_, first)), Some((_, last))) = (segments.first(), segments.last()) else {
             return Ok(Chain { damage: vec![JournalError::Unfinished], ..Chain::default() });
         };
-        let expected = if newest.is_some() { oldest..=last.ordinal } else { segments[0].1.ordinal..=last.ordinal };
+        let start = newest.as_ref().unwrap_or(first).start_at(first);
+        let expected = if newest.is_some() { oldest..=last.ordinal } else { first.ordinal..=last.ordinal };
         if !expected.eq(segments.iter().map(|(_, header)| header.ordinal)) {
             damage.push(JournalError::Damaged { at_bytes: 0, what: "a segment that replay needs has no header" });
         }
@@ -94,8 +102,11 @@ impl Chain {
         if !len_bytes.is_multiple_of(segment_bytes) && is_needed(&count) {
             damage.push(JournalError::Damaged { at_bytes: len_bytes, what: "the file ends within a segment" });
         }
-        let free = (0..count).rev().filter(|slot| !is_needed(slot)).collect();
-        Ok(Chain { slots: Slots { count, free, ..Slots::default() }, segments, damage })
+        let is_spaced = |slot: u64| source.spaced_bytes(slot) >= source.room_bytes;
+        let mut counted = (0..count).rev().skip_while(|slot| !is_needed(slot) && !is_spaced(*slot));
+        let count = counted.next().map_or(0, |last| last + 1);
+        let free = (0..count).filter(|slot| !is_needed(slot)).collect();
+        Ok(Chain { slots: Slots { count, free, ..Slots::default() }, segments, start, damage })
     }
 }
 
@@ -104,9 +115,18 @@ struct Source<'a, F> {
     log: &'a F,
     len_bytes: u64,
     segment_bytes: u64,
+    /// What a slot has space for, at least, that was finished.
+    room_bytes: u64,
 }
 
 impl<F: File> Source<'_, F> {
+    /// How much of a slot has space, in whole pages.
+    fn spaced_bytes(&self, slot: u64) -> u64 {
+        let (start, past) = (slot * self.segment_bytes, (slot + 1) * self.segment_bytes);
+        let bytes = self.log.spaced_up_to(start, past) - start;
+        bytes - bytes % FRAMES_START_BYTES
+    }
+
     fn segment(&self, slot: u64) -> Result<Vec<u8>, JournalError> {
         let mut bytes = vec![0; self.segment_bytes as usize];
         self.read(&mut bytes, slot * self.segment_bytes)?;
@@ -139,13 +159,15 @@ impl<F: File> Source<'_, F> {
             return Ok(None);
         }
         let bytes = self.segment(slot)?;
-        Ok(any_frame(&bytes[FRAMES_START_BYTES as usize..]).map(|(first_sequence, tag)| Header {
+        Ok(any_frame(&bytes[FRAMES_START_BYTES as usize..]).map(|(first, tag)| Header {
             version: VERSION,
             segment_bytes: self.segment_bytes as u32,
             identity: newest.map_or([0; 16], |newest| newest.identity),
             ordinal: tag & u64::from(u32::MAX),
-            first_sequence,
+            mark: 0,
+            is_first: false,
             oldest: 0,
+            start: first,
             region_bytes: 0,
             salt: (tag >> u32::BITS) as u32,
         }))
@@ -162,24 +184,24 @@ pub(crate) fn replay<F: File>(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Recovered, JournalError> {
     let len_bytes = log.len().map_err(JournalError::io(Which::Log, "examine"))?;
-    let source = Source { log, len_bytes, segment_bytes: options.segment_bytes };
-    let Chain { mut slots, segments, damage } = Chain::read(&source)?;
-    let mut sequence = 0;
-    let mut replay = Replay { replayed: Replayed::default(), damage, frame_count: 0 };
-    for (i, &(slot, header)) in segments.iter().enumerate() {
-        progress(i as u64, segments.len() as u64);
-        let mut bytes = source.segment(slot)?;
-        let past = segments.get(i + 1).map(|(_, next)| next.first_sequence);
-        let scan = Scan::of(&bytes, &header, past, Demands::on(log));
-        let (next, end_bytes) = (scan.next, scan.end_bytes);
-        let kept_bytes = replay.add(&scan, slot * options.segment_bytes);
-        bytes.truncate(kept_bytes);
-        replay.replayed.keep(bytes);
-        let (end_bytes, end) = (end_bytes as u64, FIRST_POSITION);
-        slots.sealed.push_back(Sealed { slot, ordinal: header.ordinal, end_bytes, end });
-        sequence = next;
+    let (segment_bytes, room_bytes) = (options.segment_bytes, options.first_room_bytes());
+    let source = Source { log, len_bytes, segment_bytes, room_bytes };
+    let Chain { mut slots, segments, start, damage } = Chain::read(&source)?;
+    let mut replay = Replay { replayed: Replayed::default(), unproved: Vec::new(), damage, frame_count: 0 };
+    let runs: Vec<_> = segments.chunk_by(|_, (_, later)| !later.is_first).collect();
+    let (mut next, mut done) = (start, 0);
+    for (i, run) in runs.iter().enumerate() {
+        let read = |(slot, _): &(u64, Header)| {
+            progress(done, segments.len() as u64);
+            done += 1;
+            source.segment(*slot)
+        };
+        let bytes = run.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let first = if run[0].1.is_first { run[0].1.mark } else { next };
+        let run = Run { segments: run, bytes, first, past: runs.get(i + 1).map(|later| later[0].1.mark) };
+        next = replay.add_run(run, &mut slots, options.segment_bytes, Demands::on(log));
     }
-    let Replay { replayed, mut damage, frame_count } = replay;
+    let Replay { replayed, unproved, mut damage, frame_count } = replay;
     for error in &mut damage {
         if let JournalError::Gap { frames_behind, .. } = error {
             *frames_behind = frame_count - *frames_behind;
@@ -193,32 +215,82 @@ pub(crate) fn replay<F: File>(
             .last()
             .filter(|(_, header)| header.version >= MARKS_VERSION)
             .map_or(0, |(_, header)| header.tag()),
-        sequence,
+        sequence: next,
         region_bytes: region_bytes.unwrap_or(0),
         ..Writer::default()
     };
     let identity = segments.first().map_or([0; 16], |(_, header)| header.identity);
-    Ok(Recovered { log: Log { identity, slots, writer }, replayed, damage })
+    let room_bytes = (0..slots.count).map(|slot| source.spaced_bytes(slot)).min().unwrap_or(0);
+    Ok(Recovered { log: Log { identity, slots, writer, room_bytes }, replayed, unproved, damage })
+}
+
+/// Segments of which each goes on with the number with which the one before ends.
+struct Run<'a> {
+    segments: &'a [(u64, Header)],
+    bytes: Vec<Vec<u8>>,
+    /// The number of the first frame.
+    first: u64,
+    /// The number with which the next run begins.
+    past: Option<u64>,
+}
+
+impl Run<'_> {
+    fn scans(&self, demands: Demands) -> Vec<Scan<'_>> {
+        let mut next = self.first;
+        let mut scans = Vec::new();
+        for ((_, header), bytes) in self.segments.iter().zip(&self.bytes) {
+            let scan = Scan::of(bytes, header, next, self.past, demands);
+            next = scan.next;
+            scans.push(scan);
+        }
+        scans
+    }
 }
 
 struct Replay {
     replayed: Replayed,
+    unproved: Vec<Sealed>,
     /// A gap has, until the end, the number of frames before it.
     damage: Vec<JournalError>,
     frame_count: u64,
 }
 
 impl Replay {
-    /// Adds the frames of a segment that begins at `start_bytes`: those behind something that is missing, too, if that was
-    /// durable. Up to where they reach.
-    fn add(&mut self, scan: &Scan<'_>, start_bytes: u64) -> usize {
-        let mut end_bytes = self.add_frames(&scan.frames, start_bytes, scan.end_bytes);
-        if scan.is_damaged() {
-            let at_bytes = start_bytes + scan.end_bytes as u64;
-            self.damage.push(JournalError::Gap { at_bytes, sequence: scan.next, frames_behind: self.frame_count });
-            end_bytes = self.add_frames(&scan.behind, start_bytes, end_bytes);
+    /// Adds the frames of a run: those behind one that is missing, too, if that was durable. The number of the first that is
+    /// missing.
+    fn add_run(&mut self, mut run: Run<'_>, slots: &mut Slots, segment_bytes: u64, demands: Demands) -> u64 {
+        let scans = run.scans(demands);
+        let next = scans.last().map_or(run.first, |scan| scan.next);
+        let mark = scans.iter().map(|scan| scan.mark).chain(run.past).max().unwrap_or(0);
+        let mut gap = (mark > next).then_some(next);
+        let (mut first, mut kept_bytes) = (run.first, Vec::new());
+        for (scan, &(slot, header)) in scans.iter().zip(run.segments) {
+            let start_bytes = slot * segment_bytes;
+            let mut end_bytes = self.add_frames(&scan.frames, start_bytes, scan.end_bytes);
+            if let Some(sequence) = gap.take_if(|_| scan.next == next) {
+                let at_bytes = start_bytes + scan.end_bytes as u64;
+                self.damage.push(JournalError::Gap { at_bytes, sequence, frames_behind: self.frame_count });
+            }
+            if mark > next {
+                end_bytes = self.add_frames(&scan.behind, start_bytes, end_bytes);
+            }
+            kept_bytes.push(end_bytes);
+            self.replayed.end_segment();
+            let (end_bytes, end) = (scan.end_bytes as u64, FIRST_POSITION);
+            let sealed = Sealed { slot, ordinal: header.ordinal, first, end_bytes, end };
+            if run.past.is_none() && (scan.next > mark || scan.frames.is_empty()) {
+                self.unproved.push(sealed.clone());
+            }
+            slots.begun = (sealed.ordinal, sealed.first);
+            slots.sealed.push_back(sealed);
+            first = scan.next;
         }
-        end_bytes
+        drop(scans);
+        for (mut bytes, kept_bytes) in run.bytes.drain(..).zip(kept_bytes) {
+            bytes.truncate(kept_bytes);
+            self.replayed.keep(bytes);
+        }
+        next
     }
 
     fn add_frames(&mut self, frames: &[Placed<'_>], start_bytes: u64, mut end_bytes: usize) -> usize {
@@ -235,10 +307,12 @@ impl Replay {
 }
 
 /// Step 3.
-pub(crate) fn rewrite_tail<F: File>(log: &F, newest: &Sealed, options: &JournalOptions) -> io::Result<()> {
-    let start_bytes = newest.slot * options.segment_bytes;
-    let mut bytes = vec![0; newest.end_bytes as usize];
-    log.read_at(&mut bytes, start_bytes)?;
-    log.write_at(&bytes, start_bytes)?;
+pub(crate) fn rewrite<F: File>(log: &F, segments: &[Sealed], options: &JournalOptions) -> io::Result<()> {
+    for segment in segments {
+        let start_bytes = segment.slot * options.segment_bytes;
+        let mut bytes = vec![0; segment.end_bytes as usize];
+        log.read_at(&mut bytes, start_bytes)?;
+        log.write_at(&bytes, start_bytes)?;
+    }
     log.sync()
 }

@@ -22,6 +22,8 @@ struct Change {
 #[derive(Debug, Default)]
 pub(crate) struct Replayed {
     segments: Vec<Vec<u8>>,
+    /// Whose frames were added so far.
+    segment_count: u32,
     changes: Vec<Change>,
     /// The longest that the region is said to be.
     pub(crate) region_bytes: u64,
@@ -30,7 +32,7 @@ pub(crate) struct Replayed {
 }
 
 impl Replayed {
-    /// Adds the entries in `framed`, which begin at `start` of the segment that is kept next; false if one does not fit.
+    /// Adds the entries in `framed`, which begin at `start` of the present segment; false if one does not fit.
     pub(crate) fn add(&mut self, framed: &[u8], mut start: usize) -> bool {
         for entry in entries(framed) {
             let Some((at, bytes)) = entry else { return false };
@@ -38,8 +40,7 @@ impl Replayed {
             if bytes.is_empty() {
                 self.region_bytes = self.region_bytes.max(at);
             } else {
-                let change =
-                    Change { at, segment: self.segments.len() as u32, start: start as u32, len: bytes.len() as u32 };
+                let change = Change { at, segment: self.segment_count, start: start as u32, len: bytes.len() as u32 };
                 self.changes.push(change);
                 self.end = self.end.max(at.saturating_add(bytes.len() as u64));
             }
@@ -48,7 +49,12 @@ impl Replayed {
         true
     }
 
-    /// Keeps the segment whose frames were added since the last one.
+    /// What is added from now on lies in the next segment.
+    pub(crate) fn end_segment(&mut self) {
+        self.segment_count += 1;
+    }
+
+    /// Keeps the first segment that was ended and is not kept yet.
     pub(crate) fn keep(&mut self, segment: Vec<u8>) {
         self.segments.push(segment);
     }
@@ -147,6 +153,7 @@ mod tests {
                 expected[at..at + len].copy_from_slice(&bytes);
             }
             assert!(replayed.add(&frame, 7));
+            replayed.end_segment();
             replayed.keep([vec![0xff; 7], frame].concat());
         }
         let redo = Redo::of(replayed, 16, 64).unwrap();

@@ -1,9 +1,8 @@
 //! The frames of a segment, and whether all are there that were durable.
 //!
-//! What was not synced reaches a disk in any order: so a frame that is not whole may be followed by whole ones, and be the end
-//! of the log all the same. But a frame says up to where its writer had made all others durable: its mark. And before a segment has
-//! a header all frames of the one before are durable. A frame that is not whole and lies before such a number is *damaged*.
-//! One that does not is the end.
+//! What was not synced reaches a disk in any order: so a frame that is not whole may be followed by whole ones, in its segment or
+//! in a later one, and be the end of the log all the same. But each frame, and each header, says up to where its writer had made
+//! all frames durable: its mark. A frame that is not whole and lies before any mark is *damaged*. One that does not is the end.
 //!
 //! What cannot be told: damage to the last frames, those at or behind the last mark. With every frame waited for that is one
 //! frame, or as many as were on their way at once.
@@ -32,30 +31,26 @@ pub(crate) struct Scan<'a> {
     pub(crate) end_bytes: usize,
     /// The number of the first that is missing.
     pub(crate) next: u64,
-    /// The number before which all were durable, as far as is known.
-    mark: u64,
+    /// The number before which all were durable, as far as the segment knows.
+    pub(crate) mark: u64,
 }
 
 impl<'a> Scan<'a> {
-    /// Of `segment`, whose successor begins with the number `past`, if there is one.
-    pub(crate) fn of(segment: &'a [u8], header: &Header, past: Option<u64>, demands: Demands) -> Scan<'a> {
+    /// Of `segment`, from the number `first` on, before the number `past` if that is known to be another segment's.
+    pub(crate) fn of(segment: &'a [u8], header: &Header, first: u64, past: Option<u64>, demands: Demands) -> Scan<'a> {
         let reader = Frames::of(header, demands);
-        let (mut frames, mut at, mut next) = (Vec::new(), FRAMES_START_BYTES as usize, header.first_sequence);
+        let (mut frames, mut at, mut next) = (Vec::new(), FRAMES_START_BYTES as usize, first);
         while past != Some(next)
             && let Some(frame) = segment.get(at..).and_then(|bytes| reader.numbered(bytes, next))
         {
             frames.push((at, frame));
             (at, next) = (at + frame.len_bytes, next + 1);
         }
-        let behind = if past == Some(next) { Vec::new() } else { behind(segment, &reader, at, next + 1) };
-        let marks = frames.iter().chain(&behind).map(|(_, frame)| frame.mark).filter(|_| demands.marks);
-        let mark = marks.chain(past).max().unwrap_or(0);
+        let mut behind = if past == Some(next) { Vec::new() } else { behind(segment, &reader, at, next + 1) };
+        behind.retain(|(_, frame)| past.is_none_or(|past| frame.sequence < past));
+        let marks = frames.iter().chain(&behind).map(|(_, frame)| frame.mark).chain([header.mark]);
+        let mark = if demands.marks { marks.max().unwrap_or(0) } else { 0 };
         Scan { frames, behind, end_bytes: at, next, mark }
-    }
-
-    /// True if what is missing was durable.
-    pub(crate) fn is_damaged(&self) -> bool {
-        self.mark > self.next
     }
 }
 
@@ -85,8 +80,10 @@ mod tests {
         segment_bytes: 1 << 14,
         identity: [1; 16],
         ordinal: 3,
-        first_sequence: 10,
+        mark: 10,
+        is_first: true,
         oldest: 3,
+        start: 10,
         region_bytes: 0,
         salt: 77,
     };
@@ -104,10 +101,11 @@ mod tests {
         (segment, starts)
     }
 
+    /// How many frames there are, how many behind what is missing, and whether that was durable.
     fn summary(segment: &[u8], past: Option<u64>) -> (usize, usize, bool) {
-        let scan = Scan::of(segment, &HEADER, past, ALL);
+        let scan = Scan::of(segment, &HEADER, 10, past, ALL);
         assert_eq!(scan.next, 10 + scan.frames.len() as u64);
-        (scan.frames.len(), scan.behind.len(), scan.is_damaged())
+        (scan.frames.len(), scan.behind.len(), past.unwrap_or(scan.mark) > scan.next)
     }
 
     #[test]
@@ -123,6 +121,8 @@ mod tests {
         let (mut unsynced, starts) = segment(&[10, 10, 10]);
         unsynced[starts[1] + 50] ^= 1;
         assert_eq!(summary(&unsynced, None), (1, 1, false));
+        assert_eq!(summary(&unsynced, Some(12)), (1, 0, true), "the successor begins with the last one's number");
+        assert_eq!(summary(&unsynced, Some(11)), (1, 0, false), "it begins where the log was cut off");
     }
 
     #[test]

@@ -6,9 +6,9 @@
 //!       16 ├───────────────────────────────┴───────────────┴───────────────┤
 //!          │ identity of the journal                                    16 │
 //!       32 ├───────────────────────────────┬───────────────────────────────┤
-//!          │ ordinal                     8 │ first sequence              8 │
-//!       48 ├───────────────────────────────┼───────────────────────────────┤
-//!          │ oldest ordinal              8 │ region bytes                8 │
+//!          │ ordinal                     8 │ mark                        8 │
+//!       48 ├───────────────┬───────────────┼───────────────────────────────┤
+//!          │ older segm. 4 │ older frames 4│ region bytes                8 │
 //!       64 ├───────────────┬───────────────┼───────────────────────────────┘
 //!          │ salt        4 │ crc32c      4 │  over the 68 bytes before it
 //!       72 └───────────────┴───────────────┘
@@ -16,19 +16,27 @@
 //! ```
 //!
 //! The header has a block to itself, so that no write of a frame rewrites it. It is written whole, and durable before the
-//! first frame of its segment is written.
+//! first frame of its segment is written: mostly while the segment before is still written (`ahead`). So it does not know with
+//! which number its frames begin, but what was durable: its mark. Where it does know, behind the end of a log that was opened or
+//! closed, it says that the mark is that number.
 //!
-//! Version 1 had no salt (zero), and frames without a mark. A log may have segments of both: a program that knows version 2
-//! begins no other, and goes on in a new segment whenever it opens a log for writing.
+//! Version 2 had the number of the first frame in place of the mark, and the oldest segment's ordinal in place of the counts, since
+//! all frames of the segment before were durable. Version 1 had no salt (zero), either, and frames without a mark. A log may
+//! have segments of all: a program that knows version 3 begins no other, and goes on in a new segment whenever it opens a log
+//! for writing.
 
 use pmem::crc32c;
 
 /// The first bytes of a segment.
 pub const MAGIC: [u8; 8] = *b"\x89hikvj\r\n";
 /// The version that this program writes; it reads all before it.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// The first version whose frames say what was durable when they were written.
 pub(crate) const MARKS_VERSION: u32 = 2;
+/// The first version whose headers may be older than the last frames of the segment before.
+const AHEAD_VERSION: u32 = 3;
+/// Among the older segments' count: the mark is the number of the segment's first frame.
+const IS_FIRST: u32 = 1 << 31;
 /// Where frames begin: a block of most file systems, larger than a sector of any disk.
 pub const FRAMES_START_BYTES: u64 = 4096;
 /// Bytes of a header.
@@ -46,10 +54,14 @@ pub(crate) struct Header {
     pub(crate) identity: [u8; 16],
     /// Counts the segments since the journal was made: never used twice.
     pub(crate) ordinal: u64,
-    /// The number of the segment's first frame. All frames before it are whole, and durable.
-    pub(crate) first_sequence: u64,
+    /// All frames before this number were durable when the header was written.
+    pub(crate) mark: u64,
+    /// Whether the segment's first frame has that number: whatever an older segment has from there on does not count.
+    pub(crate) is_first: bool,
     /// The oldest segment that replay needs: what came before is durable in the base.
     pub(crate) oldest: u64,
+    /// The number of that one's first frame; of versions 1 and 2 it says so itself.
+    pub(crate) start: u64,
     /// How long the region was, at least, when the segment was begun. The base is durably as long.
     pub(crate) region_bytes: u64,
     /// What nobody knows who stores values.
@@ -74,8 +86,14 @@ impl Header {
         put(12, &self.segment_bytes.to_le_bytes());
         put(16, &self.identity);
         put(32, &self.ordinal.to_le_bytes());
-        put(40, &self.first_sequence.to_le_bytes());
-        put(48, &self.oldest.to_le_bytes());
+        put(40, &self.mark.to_le_bytes());
+        if self.version < AHEAD_VERSION {
+            put(48, &self.oldest.to_le_bytes());
+        } else {
+            let older_segments = (self.ordinal - self.oldest) as u32;
+            put(48, &(older_segments | if self.is_first { IS_FIRST } else { 0 }).to_le_bytes());
+            put(52, &((self.mark - self.start) as u32).to_le_bytes());
+        }
         put(56, &self.region_bytes.to_le_bytes());
         put(64, &self.salt.to_le_bytes());
         let checksum = crc32c(0, &bytes[..CHECKED_BYTES]);
@@ -92,16 +110,34 @@ impl Header {
         if !(1..=VERSION).contains(&u32_at(8)) {
             return Err(NoHeader::Version(u32_at(8)));
         }
+        let (ordinal, mark) = (u64_at(32), u64_at(40));
+        let (is_first, oldest, start) = if u32_at(8) < AHEAD_VERSION {
+            (true, u64_at(48), 0)
+        } else {
+            let older = [u32_at(48) & !IS_FIRST, u32_at(52)].map(u64::from);
+            (u32_at(48) & IS_FIRST != 0, ordinal.saturating_sub(older[0]), mark.saturating_sub(older[1]))
+        };
         Ok(Header {
             version: u32_at(8),
             segment_bytes: u32_at(12),
             identity: std::array::from_fn(|i| bytes[16 + i]),
-            ordinal: u64_at(32),
-            first_sequence: u64_at(40),
-            oldest: u64_at(48),
+            ordinal,
+            mark,
+            is_first,
+            oldest,
+            start,
             region_bytes: u64_at(56),
             salt: u32_at(64),
         })
+    }
+
+    /// The number at which replay begins if this header is the newest, and `oldest` that of the oldest segment that it needs.
+    pub(crate) fn start_at(&self, oldest: &Header) -> u64 {
+        match (self.version < AHEAD_VERSION, oldest.is_first) {
+            (true, true) => oldest.mark,
+            (true, false) => oldest.start,
+            (false, _) => self.start,
+        }
     }
 
     /// What each frame of the segment has, and no other bytes of the log, but by a chance of one in four thousand million.
@@ -126,16 +162,22 @@ mod tests {
             segment_bytes: 1 << 20,
             identity: [7; 16],
             ordinal: 5,
-            first_sequence: 900,
+            mark: 900,
+            is_first: false,
             oldest: 3,
+            start: 850,
             region_bytes: 1 << 33,
             salt: 0xfeed,
         };
         let sound = header.encode();
         assert_eq!(Header::decode(&sound), Ok(header));
         assert_eq!(header.tag(), 0xfeed_0000_0005);
-        let old = Header { version: 1, salt: 0, ..header };
-        assert_eq!((Header::decode(&old.encode()), old.tag()), (Ok(old), 5));
+        let first = Header { is_first: true, start: 900, ..header };
+        assert_eq!(Header::decode(&first.encode()), Ok(first));
+        for (version, salt, tag) in [(1, 0, 5), (2, 0xfeed, 0xfeed_0000_0005)] {
+            let old = Header { version, salt, is_first: true, start: 0, ..header };
+            assert_eq!((Header::decode(&old.encode()), old.tag()), (Ok(old), tag));
+        }
         for version in [0, VERSION + 1] {
             let other = Header { version, ..header };
             assert_eq!(Header::decode(&other.encode()), Err(NoHeader::Version(version)));

@@ -114,7 +114,7 @@ impl File for TestFile {
     }
 
     fn truncate(&self, to_bytes: u64) -> io::Result<()> {
-        self.0.bytes.lock().truncate(to_bytes as usize);
+        self.0.bytes.lock().resize(to_bytes as usize, 0);
         Ok(())
     }
 

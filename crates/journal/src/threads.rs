@@ -1,4 +1,4 @@
-//! The journal's background: a thread for checkpoints, one a lane that syncs for those who do not wait (`notifier`), and one
+//! The journal's background: a thread for checkpoints, one that makes the next segment ready (`ahead`), one a lane that syncs for those who do not wait (`notifier`), and one
 //! that reads the base into memory (`loading`).
 
 use std::io;
@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 
 use crate::journal::Journal;
 use crate::turns::LANE_COUNT;
-use crate::{File, loading, notifier};
+use crate::{File, ahead, loading, notifier};
 
 #[derive(Debug, Default)]
 pub(crate) struct Threads(Vec<JoinHandle<()>>);
@@ -22,6 +22,7 @@ impl Threads {
         }
         if journal.options.background && journal.options.writable {
             threads.run("hikv-checkpoint", journal, checkpoint)?;
+            threads.run("hikv-ahead", journal, ahead::make_room)?;
             for _ in 0..LANE_COUNT {
                 threads.run("hikv-sync", journal, notifier::sync)?;
             }
@@ -56,7 +57,7 @@ impl Threads {
 }
 
 impl<F> Journal<F> {
-    fn is_closing(&self) -> bool {
+    pub(crate) fn is_closing(&self) -> bool {
         self.is_closing.load(Ordering::Acquire)
     }
 }

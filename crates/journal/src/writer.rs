@@ -1,12 +1,13 @@
 //! From the buffer to the log file: frames, one segment after the other.
 //!
-//! # Steps of a new segment
-//! 1. Sync: every frame of the full segment is durable. *Crash:* the log ends in it.
-//! 2. The segment is sealed: the checkpoint may apply it.
-//! 3. A free segment is taken: there is one, since nothing is appended otherwise. Before that the file gets longer if it may
-//!    and no other is free.
-//! 4. The new segment's header is written, and synced. *Crash:* what the segment held before, or an empty segment.
-//! 5. Frames are written to it.
+//! # Steps of a change of segment
+//! 1. The full segment is sealed: the checkpoint may apply it, which has the log synced first. Nothing is synced for it here: its
+//!    last frames are as durable as those that follow, and a lane syncs both (`scan` tells which of them count).
+//! 2. The next segment is taken, whose header is durable (`ahead`).
+//! 3. Frames are written to it. *Crash:* any part of what was not synced, here and in the sealed segment. The log ends at the first
+//!    frame that is missing, wherever that is.
+//!
+//! Where nobody waits for syncs the one that step 1 leaves out is asked for, so that loss of power takes little more than a segment.
 
 use std::io;
 use std::mem;
@@ -18,13 +19,8 @@ use crate::File;
 use crate::frame::{FRAME_HEADER_BYTES, Seal, entries, seal_frame};
 use crate::journal::Journal;
 use crate::layout::FRAMES_START_BYTES;
-use crate::pages::Pages;
-use crate::segment::{Header, VERSION};
 use crate::slots::{Sealed, Slots};
 use crate::tail::{Extent, Tail};
-
-/// Zeros are written in pieces of this size.
-const ZEROS_BYTES: u64 = 1 << 20;
 
 /// What nobody waits for goes to the disk in pieces of this size.
 const WRITE_BEHIND_BYTES: u64 = 512 << 10;
@@ -36,6 +32,8 @@ pub(crate) struct Written {
     pub(crate) end: u64,
     /// All frames before this number.
     pub(crate) next: u64,
+    /// The region's length with those.
+    pub(crate) region_bytes: u64,
 }
 
 /// Where the next frame goes.
@@ -78,15 +76,15 @@ impl<F: File> Journal<F> {
         }
         writer.spare = frame;
         self.written.store(end, Ordering::Release);
-        Ok(Written { end, next: writer.sequence })
+        Ok(Written { end, next: writer.sequence, region_bytes: writer.region_bytes })
     }
 
     fn write_frame(&self, writer: &mut Writer, frame: &mut [u8], extent: Extent) -> Result<(), MediumError> {
         if self.log.breaks(Canary::BaseBeforeLog) {
             self.write_entries_early(frame).map_err(|error| self.poison(&error))?;
         }
-        if writer.at_bytes + frame.len() as u64 > self.options.segment_bytes {
-            self.seal(writer)?;
+        if !self.widen_to(writer.at_bytes + frame.len() as u64)? {
+            self.seal(writer);
             self.begin_segment(writer)?;
         }
         let mark = self.mark.load(Ordering::Acquire);
@@ -100,7 +98,7 @@ impl<F: File> Journal<F> {
         self.write_behind(writer, extent, frame.len() as u64);
         writer.at_bytes += frame.len() as u64;
         writer.sequence += 1;
-        Ok(())
+        self.go_ahead(writer.at_bytes)
     }
 
     /// The broken twin's way.
@@ -129,46 +127,35 @@ impl<F: File> Journal<F> {
         }
     }
 
-    /// Steps 1 and 2.
-    pub(crate) fn seal(&self, writer: &Writer) -> Result<(), MediumError> {
-        let written = Written { end: self.written.load(Ordering::Acquire), next: writer.sequence };
-        self.sync_log()?;
-        self.note_synced(written);
-        let sealed =
-            Sealed { slot: writer.slot, ordinal: writer.ordinal, end_bytes: writer.at_bytes, end: written.end };
-        self.slots.lock().sealed.push_back(sealed);
+    /// Step 1.
+    pub(crate) fn seal(&self, writer: &Writer) {
+        let end = self.written.load(Ordering::Acquire);
+        if self.log.breaks(Canary::SealedCalledDurable) {
+            self.note_synced(Written { end, next: writer.sequence, region_bytes: writer.region_bytes });
+        }
+        let (slot, ordinal, end_bytes) = (writer.slot, writer.ordinal, writer.at_bytes);
+        {
+            let mut slots = self.slots.lock();
+            let (_, first) = slots.begun;
+            slots.sealed.push_back(Sealed { slot, ordinal, first, end_bytes, end });
+        }
         self.slots_changed.notify_all();
-        Ok(())
     }
 
-    /// Steps 3 and 4.
+    /// Step 2.
     pub(crate) fn begin_segment(&self, writer: &mut Writer) -> Result<(), MediumError> {
-        self.keep_spare()?;
-        let slot = self.take_slot()?;
-        let ordinal = writer.ordinal + 1;
-        let (oldest, recycled) = {
-            let slots = self.slots.lock();
-            (slots.oldest(ordinal), slots.recycled)
+        let ready = match self.take_ready(writer.sequence) {
+            None => self.prepare(None).map(|()| self.take_ready(writer.sequence))?,
+            ready => ready,
         };
-        let header = Header {
-            version: VERSION,
-            segment_bytes: self.options.segment_bytes as u32,
-            identity: self.identity,
-            ordinal,
-            first_sequence: writer.sequence,
-            oldest,
-            region_bytes: writer.region_bytes,
-            salt: self.options.salt,
-        };
-        let written = write_header(&self.log, slot, &header);
-        written.map_err(|error| self.poison(&error))?;
-        if !self.log.breaks(Canary::FramesBeforeHeader) {
-            self.sync_log()?;
-        }
-        self.replayed_from.store(recycled, Ordering::Release);
-        (writer.slot, writer.ordinal, writer.tag) = (slot, ordinal, header.tag());
+        // There is one: see `room`.
+        let ready = ready.ok_or_else(|| self.poison(&io::Error::from_raw_os_error(libc::ENOSPC)))?;
+        (writer.slot, writer.ordinal, writer.tag) = (ready.slot, ready.ordinal, ready.tag);
         writer.at_bytes = FRAMES_START_BYTES;
         writer.tail.restart();
+        if self.options.level == Durability::Process {
+            self.ask_for_sync();
+        }
         Ok(())
     }
 
@@ -177,35 +164,15 @@ impl<F: File> Journal<F> {
         let mut writer = self.writer.lock();
         let has_spare = self.has_spare.load(Ordering::Relaxed);
         if has_spare {
-            self.seal(&writer)?;
+            self.seal(&writer);
             self.begin_segment(&mut writer)?;
         }
         Ok(has_spare)
     }
 
-    /// Step 3. There is one: see `room`.
-    fn take_slot(&self) -> Result<u64, MediumError> {
-        let slot = {
-            let mut slots = self.slots.lock();
-            let slot = slots.free.pop();
-            self.note_spare(&slots);
-            slot
-        };
-        slot.ok_or_else(|| self.poison(&io::Error::from_raw_os_error(libc::ENOSPC)))
-    }
-
     /// After every change of what is free.
     pub(crate) fn note_spare(&self, slots: &Slots) {
-        self.has_spare.store(!slots.free.is_empty(), Ordering::Relaxed);
-    }
-
-    /// Makes the log longer where it may be and not even a segment behind the next one is free.
-    pub(crate) fn keep_spare(&self) -> Result<(), MediumError> {
-        let must_lengthen = {
-            let slots = self.slots.lock();
-            slots.free.len() < 2 && slots.count < self.options.segment_count_max() && !slots.is_disk_full
-        };
-        if must_lengthen { self.lengthen() } else { Ok(()) }
+        self.has_spare.store(slots.has_spare(), Ordering::Relaxed);
     }
 
     /// Waits until a segment is free.
@@ -215,7 +182,7 @@ impl<F: File> Journal<F> {
             return self.checkpoint().map(drop);
         }
         let mut slots = self.slots.lock();
-        while slots.free.is_empty() {
+        while !slots.has_spare() {
             self.healthy()?;
             slots.is_one_wanted = true;
             self.slots_changed.notify_all();
@@ -223,37 +190,6 @@ impl<F: File> Journal<F> {
         }
         Ok(())
     }
-
-    /// Adds a slot to the file; not where the disk is full: then the log stays as long as it is.
-    fn lengthen(&self) -> Result<(), MediumError> {
-        let slot = self.slots.lock().count;
-        match write_zeros(&self.log, slot, self.options.segment_bytes) {
-            Ok(()) => {
-                let mut slots = self.slots.lock();
-                slots.add();
-                self.note_spare(&slots);
-            }
-            Err(error) if is_full(&error) => self.slots.lock().is_disk_full = true,
-            Err(error) => return Err(self.poison(&error)),
-        }
-        Ok(())
-    }
-}
-
-/// Writes the header of the segment in `slot`, and zeros up to its frames: no page is read for it.
-pub(crate) fn write_header<F: File>(log: &F, slot: u64, header: &Header) -> io::Result<()> {
-    let page = Pages::starting_with(&header.encode(), FRAMES_START_BYTES as usize);
-    log.write_through(page.bytes(), slot * u64::from(header.segment_bytes))
-}
-
-/// Makes the log long enough for `slot`, whose bytes are written, so that frames change no metadata of the file system.
-pub(crate) fn write_zeros<F: File>(log: &F, slot: u64, segment_bytes: u64) -> io::Result<()> {
-    let (start, end) = (slot * segment_bytes, (slot + 1) * segment_bytes);
-    log.allocate(start..end)?;
-    let zeros = Pages::zeros(ZEROS_BYTES.min(segment_bytes) as usize);
-    (start..end)
-        .step_by(zeros.bytes().len())
-        .try_for_each(|at| log.write_through(&zeros.bytes()[..(end - at).min(ZEROS_BYTES) as usize], at))
 }
 
 /// True for every way to say 'no space left'.

@@ -119,6 +119,8 @@ pub enum Canary {
     TornRecordAccepted,
     /// A log that lacks a frame which a later one calls durable ends there.
     CutTakenForEnd,
+    /// A log segment that is full is called durable before it is synced.
+    SealedCalledDurable,
     /// Frames are written to a log segment before its header is durable.
     FramesBeforeHeader,
     /// A block of the base that is read after opening lacks what the log has for it.

@@ -79,6 +79,32 @@ fn a_backup_opens_as_a_store_and_is_restored() {
     assert!(!names(&back).contains(&"copy-of".to_owned()));
 }
 
+/// Or the next backup would not be allowed to take its place.
+#[test]
+fn a_copy_that_was_not_opened_stays_one() {
+    let dir = filled();
+    let out = out_in(dir.path());
+    Store::open(store_in(&dir)).unwrap().backup(&out, |_| {}).unwrap();
+    let is_marked = || names(&out).contains(&"copy-of".to_owned());
+    let reader = Store::open_read_only(&out).unwrap();
+    let refused = Store::open(&out).expect_err("somebody reads it");
+    assert!(is_marked(), "{refused}");
+    drop(reader);
+    let (log, kept) = (out.join("journal.hikv"), dir.path().join("kept"));
+    let is_journaled = log.exists();
+    if is_journaled {
+        fs::rename(&log, &kept).unwrap();
+    }
+    fs::write(&log, "no log").unwrap();
+    assert!(Store::open(&out).is_err() && is_marked());
+    fs::remove_file(&log).unwrap();
+    if is_journaled {
+        fs::rename(kept, log).unwrap();
+    }
+    drop(Store::open(&out).unwrap());
+    assert!(!is_marked());
+}
+
 #[test]
 fn nothing_is_overwritten() {
     let dir = filled();

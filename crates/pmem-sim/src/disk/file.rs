@@ -81,6 +81,10 @@ impl File for SimFile {
         self.step(StepKind::Discard, punched)
     }
 
+    fn spaced_up_to(&self, at: u64, past: u64) -> u64 {
+        self.disk.operate(self.number, |sectors| Ok(sectors.spaced_up_to(at, past))).unwrap_or(at)
+    }
+
     fn truncate(&self, to_bytes: u64) -> io::Result<()> {
         let truncated = self.disk.operate(self.number, |sectors| {
             sectors.truncate(to_bytes);

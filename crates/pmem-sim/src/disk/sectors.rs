@@ -173,8 +173,17 @@ impl Sectors {
         }
     }
 
-    /// To whole sectors.
+    /// The first byte from `at` on without space, or `past`.
+    pub(super) fn spaced_up_to(&self, at: u64, past: u64) -> u64 {
+        let hole = self.holes.range(at / SECTOR_BYTES..past / SECTOR_BYTES).next();
+        hole.map_or(past, |&number| number * SECTOR_BYTES)
+    }
+
+    /// To whole sectors. New ones have no space.
     pub(super) fn truncate(&mut self, to_bytes: u64) {
+        let holes = Arc::make_mut(&mut self.holes);
+        holes.retain(|&number| number < to_bytes.div_ceil(SECTOR_BYTES));
+        holes.extend(self.len_bytes.now().div_ceil(SECTOR_BYTES)..to_bytes.div_ceil(SECTOR_BYTES));
         for number in to_bytes.div_ceil(SECTOR_BYTES)..self.len_bytes().div_ceil(SECTOR_BYTES) {
             self.set(number, Sector::default());
         }

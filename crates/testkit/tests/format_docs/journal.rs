@@ -19,8 +19,9 @@ fn segment_header() -> Fields {
         "segment bytes",
         "identity",
         "ordinal",
-        "first sequence",
-        "oldest",
+        "mark",
+        "older segments",
+        "older frames",
         "region bytes",
         "salt",
         "checksum",
@@ -74,10 +75,11 @@ fn a_segments_header() {
     let header = &log[..HEADER_BYTES];
     assert_eq!(fields.slice(header, "magic"), MAGIC);
     assert_eq!(fields.slice(header, "identity"), IDENTITY);
-    let numbers = ["version", "segment bytes", "ordinal", "first sequence", "oldest", "region bytes", "salt"];
+    let numbers =
+        ["version", "segment bytes", "ordinal", "mark", "older segments", "older frames", "region bytes", "salt"];
     assert_eq!(
         numbers.map(|name| fields.number(header, name)),
-        [VERSION.into(), options().segment_bytes, 1, 1, 1, REGION_BYTES, SALT.into()]
+        [VERSION.into(), options().segment_bytes, 1, 1, 1 << 31, 0, REGION_BYTES, SALT.into()]
     );
     let checked = &header[..fields.start("checksum") as usize];
     assert_eq!(fields.number(header, "checksum"), crc32c(0, checked).into());

@@ -49,6 +49,8 @@ pub(crate) struct Life {
     disk: SimDisk,
     level: Durability,
     canary: Option<Canary>,
+    /// How long a segment of the log may get.
+    segment_bytes: u64,
     /// How the life before ended.
     before: Ended,
 }
@@ -61,8 +63,9 @@ type Crash = (DiskImage, History);
 
 impl Life {
     /// The first life of a region: its journal is made.
-    pub(crate) fn first(level: Durability, canary: Option<Canary>) -> Life {
-        let life = Life { disk: disk(SimDisk::new(0, Model::Disk), canary), level, canary, before: Ended::Killed };
+    pub(crate) fn first(level: Durability, canary: Option<Canary>, segment_bytes: u64) -> Life {
+        let disk = disk(SimDisk::new(0, Model::Disk), canary);
+        let life = Life { disk, level, canary, segment_bytes, before: Ended::Killed };
         drop(
             Journaled::create(life.disk.files(), REGION_BYTES, [1; 16], life.options()).expect("a disk without faults"),
         );
@@ -73,14 +76,15 @@ impl Life {
         REGION_BYTES
     }
 
-    /// The smallest segments, and few of them: the log is full again and again.
+    /// The smallest segments, or such that get longer, and few of them: the log is full again and again.
     fn options(&self) -> JournalOptions {
         JournalOptions {
             reserve_bytes: 1 << 30,
             huge_pages: false,
             level: self.level,
-            log_bytes_max: 3 * 2 * PAGE_BYTES,
-            segment_bytes: 2 * PAGE_BYTES,
+            log_bytes_max: 3 * self.segment_bytes,
+            segment_bytes: self.segment_bytes,
+            room_bytes: 2 * PAGE_BYTES,
             block_bytes: PAGE_BYTES,
             background: false,
             ..JournalOptions::default()
@@ -305,6 +309,8 @@ impl Life {
             let bit = Rng::with_seed(image.hash()).u64(0..log.len()? * 8);
             let mut byte = [0];
             log.read_at(&mut byte, bit / 8)?;
+            // A hole is as good a place as any.
+            log.allocate(bit / 8..bit / 8 + 1)?;
             log.write_at(&[byte[0] ^ 1 << (bit % 8)], bit / 8)?;
             log.sync()
         };

@@ -16,6 +16,9 @@ use pmem::{Canary, Durability};
 /// Lives of one region, one after the other.
 const LIFE_COUNT: usize = 5;
 
+/// How long a log's segments get: no longer than they are at first, or longer in one or two steps.
+const SEGMENT_BYTES: [u64; 5] = [8 << 10, 8 << 10, 8 << 10, 16 << 10, 40 << 10];
+
 /// What is looked at.
 #[derive(Clone, Copy)]
 struct Course {
@@ -29,7 +32,8 @@ struct Course {
 fn run(seed: u64, course: Course) -> Result<u64, Wrong> {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut image_count = 0;
-    let mut left = Life::first(course.level, course.canary);
+    let segment_bytes = SEGMENT_BYTES[rng.usize(0..SEGMENT_BYTES.len())];
+    let mut left = Life::first(course.level, course.canary, segment_bytes);
     let mut history = History::new(left.region_bytes());
     for _ in 0..LIFE_COUNT {
         let (next, count) = left.live(&mut history, &mut rng, course.faults)?;
@@ -82,6 +86,7 @@ fn broken_journals_are_caught() {
         Canary::OldRecordsReplayed,
         Canary::TornRecordAccepted,
         Canary::FramesBeforeHeader,
+        Canary::SealedCalledDurable,
         Canary::WaitBeforeSync,
         Canary::LoadedWithoutRedo,
         Canary::ReplayedPagesUnmarked,

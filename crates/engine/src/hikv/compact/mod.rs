@@ -27,9 +27,10 @@ mod plan;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use pmem::{Dram, Medium};
 
 use super::HiKv;
@@ -59,6 +60,10 @@ pub(super) struct Compaction {
     /// The background looks once so much was loosened; never while a pass is under way.
     look_bytes: AtomicU64,
     work: Mutex<Work>,
+    /// Held by whoever compacts by request.
+    requested: Mutex<()>,
+    /// And which thread that is.
+    requested_by: Mutex<Option<ThreadId>>,
     /// Shared with those for whom the background moves nothing.
     rests: Arc<()>,
     moved_items: AtomicU64,
@@ -80,6 +85,8 @@ impl Compaction {
             above,
             look_bytes: AtomicU64::new(if above.is_some() { LOOK_BYTES } else { u64::MAX }),
             work: Mutex::default(),
+            requested: Mutex::default(),
+            requested_by: Mutex::default(),
             rests: Arc::default(),
             moved_items: AtomicU64::new(0),
             moved_bytes: AtomicU64::new(0),
@@ -92,6 +99,18 @@ impl Compaction {
         let rest = Arc::clone(&self.rests);
         drop(self.work.lock());
         rest
+    }
+
+    /// For a thread that compacts by request, alone; others wait. Not twice for the same, which would wait for itself: its
+    /// `progress` is called while it holds this, and no other lock.
+    fn request(&self) -> Result<Requested<'_>, Error> {
+        let this = thread::current().id();
+        if *self.requested_by.lock() == Some(this) {
+            return Err(Error::InsideCallback);
+        }
+        let alone = self.requested.lock();
+        *self.requested_by.lock() = Some(this);
+        Ok(Requested { compaction: self, _alone: alone, _rest: self.rest() })
     }
 
     /// The background looks once so much was loosened, if it ever does.
@@ -115,6 +134,19 @@ impl Compaction {
             moved_bytes: self.moved_bytes.load(Ordering::Relaxed),
             given_back_bytes: self.given_back_bytes.load(Ordering::Relaxed),
         }
+    }
+}
+
+/// A compaction by request, during which the background rests.
+struct Requested<'a> {
+    compaction: &'a Compaction,
+    _alone: MutexGuard<'a, ()>,
+    _rest: Arc<()>,
+}
+
+impl Drop for Requested<'_> {
+    fn drop(&mut self) {
+        *self.compaction.requested_by.lock() = None;
     }
 }
 
@@ -187,8 +219,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
                 what: "an entry names a place that is none: free space is not known",
             });
         }
-        let mut work = self.compaction.work.lock();
-        if let Some(mut pass) = work.pass.take() {
+        let _requested = self.compaction.request()?;
+        let begun = self.compaction.work.lock().pass.take();
+        if let Some(mut pass) = begun {
             self.end_pass(&mut pass);
         }
         self.compaction.look_after(u64::MAX);

@@ -182,7 +182,7 @@ fn a_journal_of_a_newer_version_is_refused() {
         header[68..].copy_from_slice(&checksum.to_le_bytes());
         log.write_all_at(&header, start).unwrap();
     }
-    refused(&place, &["version 9", "versions 1 to 2"]);
+    refused(&place, &["version 9", "versions 1 to 3"]);
 }
 
 #[test]

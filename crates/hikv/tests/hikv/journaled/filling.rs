@@ -1,5 +1,6 @@
 //! Logs that fill, and writers that share a sync.
 
+use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
@@ -82,4 +83,27 @@ fn what_is_unsynced_is_synced_before_long() {
     store.put("k", "v").unwrap();
     store.sync().unwrap();
     assert_eq!(copied(&place).open(&buffered()).get("k").unwrap().as_deref(), Some(&b"v"[..]));
+}
+
+/// A store with little in it takes little of a disk, as a new one, a loaded one that was closed, and one that is opened again; and its log
+/// takes more where more is written. A file system that does not tell where a file has holes may give them back late, or never.
+#[test]
+fn a_log_has_space_for_what_is_written_to_it() {
+    let place = Place::new();
+    let options = Options::new().durability(Durability::Buffered);
+    let taken_bytes = |path: std::path::PathBuf| std::fs::metadata(path).unwrap().blocks() * 512;
+    let store = place.open(&options);
+    store.put("key", "value").unwrap();
+    let new_bytes = [taken_bytes(place.log()), taken_bytes(store.region_path().to_owned())];
+    assert!(new_bytes[0] <= 256 << 10 && new_bytes[1] <= 4608 << 10, "{new_bytes:?}");
+    for number in 0..3_000 {
+        store.put(key(0, number), [0; VALUE_BYTES]).unwrap();
+    }
+    assert!(taken_bytes(place.log()) > 4 << 20, "12 MB were written");
+    store.close().unwrap();
+    assert!(taken_bytes(place.log()) <= 256 << 10, "{}", taken_bytes(place.log()));
+    let store = place.open(&options);
+    assert_eq!(store.len().unwrap(), 3_001);
+    store.put("key", "another").unwrap();
+    assert!(taken_bytes(place.log()) <= 256 << 10, "{}", taken_bytes(place.log()));
 }
