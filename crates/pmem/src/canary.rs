@@ -137,6 +137,8 @@ pub enum Canary {
     DeferredScanTold,
     /// A log does not note where a word was published: who meets it is told that it is durable.
     PublishedUnnoted,
+    /// The copy that a split makes of an entry which is not durable says that it is.
+    SplitSettlesFresh,
     /// A batch that nobody has waited for takes its marks away, and none takes their place.
     BatchSettledEarly,
 }

@@ -186,6 +186,7 @@ fn stores_that_tell_too_early_are_caught() {
     caught::<HashOnly>(Canary::DeferredSettled, everyday().remove(0), reader);
     caught::<HashOnly>(Canary::PublishedUnnoted, everyday().remove(0), reader);
     caught::<HashOnly>(Canary::BatchSettledEarly, batches(), reader);
+    caught::<HashOnly>(Canary::SplitSettlesFresh, split_among_many(), reader);
 }
 
 #[test]
