@@ -47,6 +47,10 @@ pub enum Canary {
     ChunkBeforeMark,
     /// Grown space is used before the superblock that covers it is durable.
     GrowthBeforeSuperblock,
+    /// Opening relies on what a killed process left of the region's head, and does not make it durable.
+    HeadLeftAsFound,
+    /// A writer relies on what a killed process left of a segment, and does not make it durable.
+    SegmentLeftAsFound,
     /// Both copies of the superblock are rewritten without an order between them.
     SuperblockCopiesTogether,
     /// A feature flag that the region needs is not stored.

@@ -24,7 +24,11 @@ fn neighbours() -> impl Iterator<Item = Key> {
 
 /// A store whose line of [`neighbours`] is full, and the next key of it.
 fn full_line() -> (Rig<Sim>, Key) {
-    let (rig, mut keys) = (Rig::new(1), neighbours());
+    fill_line(Rig::new(1))
+}
+
+fn fill_line(rig: Rig<Sim>) -> (Rig<Sim>, Key) {
+    let mut keys = neighbours();
     keys.by_ref().take(LINE_ENTRY_COUNT as usize).for_each(|key| _ = rig.put(key, 1));
     (rig, keys.next().unwrap())
 }
@@ -46,8 +50,9 @@ fn the_way_to_one_of_many_is_ordered_before_it() {
 }
 
 /// A process was killed between the store of an overflow bit and its flush. The next one sees the bit.
-fn killed() -> (Rig<Sim>, Key) {
-    let (rig, key) = full_line();
+fn killed(canary: Option<Canary>) -> (Rig<Sim>, Key) {
+    let sim = Sim::new(0, Model::Line);
+    let (rig, key) = fill_line(Rig::format(canary.map_or(sim.clone(), |canary| sim.with_canary(canary)), 1));
     let segment = rig.index.root().offset(rig.index.geometry, key.signature);
     let word = overflow_word(Home::of(key.signature), Way::Bucket, segment);
     let seen = Position::from_word(rig.medium.load(word, Ordering::Acquire));
@@ -57,12 +62,15 @@ fn killed() -> (Rig<Sim>, Key) {
 
 #[test]
 fn what_a_killed_process_left_is_durable_before_it_is_relied_on() {
-    let (rig, key) = killed();
+    let (rig, key) = killed(None);
     rig.put(key, 2);
     assert_eq!(lost_in(&rig.medium, key, 2), 0, "by a put");
-    let (rig, key) = killed();
+    let (rig, key) = killed(None);
     rig.write_batch(&[(key, Some(2))]);
     assert_eq!(lost_in(&rig.medium, key, 2), 0, "by a batch");
+    let (rig, key) = killed(Some(Canary::SegmentLeftAsFound));
+    rig.put(key, 2);
+    assert!(lost_in(&rig.medium, key, 2) > 0, "the twin was not caught");
 }
 
 /// A store whose sweep has not come by, with keys; the place of one of them.
