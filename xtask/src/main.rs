@@ -17,7 +17,8 @@ use std::process::ExitCode;
 /// Why a check did not pass, as a sentence.
 type Failure = String;
 
-const USAGE: &str = "usage: cargo xtask core-only | mutants [list | [quick] [PACKAGE [COUNT]]] | vm rounds COUNT [SEED [MEDIUM]]";
+const USAGE: &str =
+    "usage: cargo xtask core-only | mutants [list | [quick] [PACKAGE [COUNT]]] | vm rounds COUNT [SEED [MEDIUM]]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
