@@ -2,10 +2,13 @@
 //!
 //! `cargo xtask core-only` shows that the crates which promise to need `core` alone keep that promise. `cargo xtask vm rounds N [SEED
 //! [MEDIUM]]` cuts the power of a guest N times on each medium. `cargo xtask mutants` leaves out steps, one after the other, and looks which
-//! test notices.
+//! test notices. `cargo xtask explore [NAME]` runs whole the crash explorations of which every test run takes a slice. `cargo xtask house` prints which
+//! crate and which file uses which, and the circles.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 mod core_only;
+mod explore;
+mod house;
 mod mutants;
 mod rustc;
 mod vm;
@@ -17,13 +20,15 @@ use std::process::ExitCode;
 /// Why a check did not pass, as a sentence.
 type Failure = String;
 
-const USAGE: &str =
-    "usage: cargo xtask core-only | mutants [list | [quick] [PACKAGE [COUNT]]] | vm rounds COUNT [SEED [MEDIUM]]";
+const USAGE: &str = "usage: cargo xtask core-only | explore [NAME] | house [check] | mutants [list | [quick] [PACKAGE [COUNT]]] | vm rounds COUNT [SEED [MEDIUM]]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["core-only"] => core_only::check(),
+        ["explore", ref names @ ..] if names.len() < 2 => explore::whole(names),
+        ["house"] => house::show(),
+        ["house", "check"] => house::check(),
         ["mutants", "list"] => mutants::list(Path::new(".")),
         ["mutants", "quick", ref which @ ..] => run_mutants(true, which),
         ["mutants", ref which @ ..] => run_mutants(false, which),

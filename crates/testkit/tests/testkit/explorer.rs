@@ -4,10 +4,12 @@ use crate::slot_table::{REGION_BYTES, SlotTable};
 use crate::twin::{Embroidering, EndsEarly, InOrder, Leaky, Panicking, Repeats, RootTakenAway, Twin, Twist};
 use pmem::Canary;
 use pmem_sim::Model;
-use testkit::{Counts, Objection, Op, Problem, Script, Settings, Shape, Verdict, Violation, Visitor, explore, hunt};
+use testkit::{
+    Counts, Extent, Objection, Op, Problem, Script, Settings, Shape, Verdict, Violation, Visitor, explore, hunt,
+};
 
 fn settings() -> Settings {
-    Settings { region_bytes: REGION_BYTES, ..Settings::default() }
+    Settings { region_bytes: REGION_BYTES, extent: Extent::Whole, ..Settings::default() }
 }
 
 fn on(model: Model) -> Settings {

@@ -1,0 +1,16 @@
+//! The crash explorations, whole.
+
+use std::process::Command;
+
+use crate::Failure;
+
+/// Runs all explorations, those that are ignored among them, or the ones whose name contains one of `names`.
+pub(crate) fn whole(names: &[&str]) -> Result<(), Failure> {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["test", "--release", "--package", "hikv-testkit", "--test", "hikv", "--", "--include-ignored"]);
+    let status = cargo.args(names).env("HIKV_EXPLORE", "whole").status();
+    match status.map_err(|error| format!("cargo cannot be run: {error}"))? {
+        done if done.success() => Ok(()),
+        failed => Err(format!("an exploration did not pass ({failed})")),
+    }
+}

@@ -1,0 +1,126 @@
+//! The names in an item: what it defines, what it imports, and the paths that it writes.
+
+use std::collections::BTreeSet;
+
+use syn::visit::Visit;
+use syn::{Attribute, Item, UseTree};
+
+use super::modules::ModulePath;
+
+/// The names that an item gives to its module.
+pub(super) fn defined(item: &Item) -> Option<String> {
+    let name = match item {
+        Item::Const(item) => &item.ident,
+        Item::Enum(item) => &item.ident,
+        Item::Fn(item) => &item.sig.ident,
+        Item::Macro(item) => item.ident.as_ref()?,
+        Item::Static(item) => &item.ident,
+        Item::Struct(item) => &item.ident,
+        Item::Trait(item) => &item.ident,
+        Item::TraitAlias(item) => &item.ident,
+        Item::Type(item) => &item.ident,
+        Item::Union(item) => &item.ident,
+        _ => return None,
+    };
+    Some(name.to_string())
+}
+
+/// An item's attributes, of those items that may be for tests alone.
+pub(super) fn attributes(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Const(item) => &item.attrs,
+        Item::Enum(item) => &item.attrs,
+        Item::Fn(item) => &item.attrs,
+        Item::Impl(item) => &item.attrs,
+        Item::Mod(item) => &item.attrs,
+        Item::Static(item) => &item.attrs,
+        Item::Struct(item) => &item.attrs,
+        Item::Trait(item) => &item.attrs,
+        Item::Type(item) => &item.attrs,
+        Item::Use(item) => &item.attrs,
+        _ => &[],
+    }
+}
+
+/// What a `use` brings: names with their paths from the crate's root; without a name where it brings all of a module's.
+pub(super) fn imported(
+    tree: &UseTree,
+    here: &ModulePath,
+    children: &BTreeSet<String>,
+) -> Vec<(Option<String>, ModulePath)> {
+    let mut found = Vec::new();
+    flatten(tree, Vec::new(), &mut found);
+    found.into_iter().filter_map(|(name, path)| Some((name, from_root(&path, here, children)?))).collect()
+}
+
+fn flatten(tree: &UseTree, mut before: Vec<String>, found: &mut Vec<(Option<String>, Vec<String>)>) {
+    match tree {
+        UseTree::Path(path) => {
+            before.push(path.ident.to_string());
+            flatten(&path.tree, before, found);
+        }
+        UseTree::Group(group) => group.items.iter().for_each(|tree| flatten(tree, before.clone(), found)),
+        UseTree::Glob(_) => found.push((None, before)),
+        UseTree::Name(name) if name.ident == "self" => found.push((before.last().cloned(), before)),
+        UseTree::Name(name) => {
+            before.push(name.ident.to_string());
+            found.push((before.last().cloned(), before));
+        }
+        UseTree::Rename(name) => {
+            if name.ident != "self" {
+                before.push(name.ident.to_string());
+            }
+            found.push((Some(name.rename.to_string()), before));
+        }
+    }
+}
+
+/// A path as it is written in the module `here`, from the crate's root; none if it leads elsewhere.
+fn from_root(path: &[String], here: &ModulePath, children: &BTreeSet<String>) -> Option<ModulePath> {
+    let (first, rest) = path.split_first()?;
+    match first.as_str() {
+        "crate" => Some(rest.to_vec()),
+        "self" => Some([here.as_slice(), rest].concat()),
+        "super" => {
+            let (_, parent) = here.split_last()?;
+            match rest.first().map(String::as_str) {
+                Some("super") => from_root(rest, &parent.to_vec(), children),
+                _ => Some([parent, rest].concat()),
+            }
+        }
+        child if children.contains(child) => Some([here.as_slice(), path].concat()),
+        _ => None,
+    }
+}
+
+/// The paths that an item writes.
+pub(super) struct Names<'a> {
+    here: &'a ModulePath,
+    children: &'a BTreeSet<String>,
+    pub(super) found: Vec<ModulePath>,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn new(here: &'a ModulePath, children: &'a BTreeSet<String>) -> Names<'a> {
+        Names { here, children, found: Vec::new() }
+    }
+
+    pub(super) fn read(&mut self, item: &Item) {
+        self.visit_item(item);
+    }
+}
+
+impl<'ast> Visit<'ast> for Names<'_> {
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let written: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        self.found.extend(from_root(&written, self.here, self.children));
+        syn::visit::visit_path(self, path);
+    }
+
+    /// `pub(crate)` names nothing that is used.
+    fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
+
+    fn visit_item_use(&mut self, import: &'ast syn::ItemUse) {
+        self.found.extend(imported(&import.tree, self.here, self.children).into_iter().map(|(_, path)| path));
+    }
+}
