@@ -1,6 +1,7 @@
 //! Two writers in flight, crashed at the steps of both: one stands between two of its steps while the other makes all of its own, and
 //! at each of those the power fails. So every place at which the one may be is met with every place of the other.
 
+use pmem::Canary;
 use pmem_sim::{Model, StepKind};
 use testkit::{Op, Script, Settings, Visitor};
 
@@ -9,7 +10,7 @@ use crate::closes::closed_and_changed;
 use crate::journaled;
 use crate::scripts::{clears_and_reopens, delete, everyday, put, several_at_once};
 use crate::subject::{Crashed, InOrder};
-use crate::{passes, settings};
+use crate::{caught, passes, settings};
 
 fn both(visitor: Visitor) -> Settings {
     Settings {
@@ -51,6 +52,13 @@ fn two_writers_survive_on_a_disk() {
         };
         journaled::passes(&[everyday(), vec![several_at_once()]].concat(), &settings);
     }
+}
+
+/// Images of the second writer's steps alone.
+#[test]
+fn what_is_lost_at_the_second_writers_steps_is_seen() {
+    let beside_alone = Settings { images_per_step_max: 0, ..both(Visitor::WriterAlways) };
+    caught(Canary::ItemNotOrdered, Model::Line, &everyday(), beside_alone);
 }
 
 #[test]
