@@ -42,8 +42,10 @@ fn every_canary_is_asked_for_and_hunted() {
     let (mut asked, mut hunts) = (String::new(), String::new());
     for path in files {
         let source = fs::read_to_string(&path).unwrap();
-        let (_, tests) = split_at_tests(&path, &source);
-        // Whoever asks the medium breaks the rule; whoever names a canary otherwise, in a test, makes a twin.
+        let (code, tests) = split_at_tests(&path, &source);
+        // Whoever asks the medium breaks the rule, and so does code that names one for another to ask; whoever names a canary
+        // otherwise, in a test, makes a twin.
+        asked.push_str(code);
         asked.extend(source.split("breaks(").skip(1).filter_map(|rest| rest.split_once(')')).map(|(asked, _)| asked));
         hunts.extend(tests.lines().filter(|line| !line.contains("breaks(")));
     }
