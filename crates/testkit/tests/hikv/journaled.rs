@@ -95,7 +95,7 @@ pub(crate) fn settings() -> Settings {
     }
 }
 
-fn passes(scripts: &[Script], settings: &Settings) -> testkit::Counts {
+pub(crate) fn passes(scripts: &[Script], settings: &Settings) -> testkit::Counts {
     explore::<Journal>(scripts, settings).unwrap_or_else(|objection| panic!("{objection}"))
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn sparing() -> Settings {
 }
 
 /// Enough changes of few keys to fill the log several times.
-fn filling() -> Script {
+pub(crate) fn filling() -> Script {
     let value = |i: u8| vec![i; 700];
     Script::fresh(70, (0..60u8).map(|i| if i % 7 == 6 { delete([i % 5]) } else { put([i % 5], value(i)) }))
 }

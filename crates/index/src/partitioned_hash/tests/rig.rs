@@ -72,11 +72,16 @@ impl Rig<Sim> {
     }
 
     pub(super) fn opened(medium: Sim, partition_count: u32) -> Rig<Sim> {
+        Rig::try_opened(medium, partition_count).expect("it is whole")
+    }
+
+    /// None if it is damaged.
+    pub(super) fn try_opened(medium: Sim, partition_count: u32) -> Option<Rig<Sim>> {
         let geometry = Geometry::new(partition_count).unwrap();
-        let heap = Heap::open(&medium, Host).unwrap();
+        let heap = Heap::open(&medium, Host).ok()?;
         let limbo = Limbo::default();
-        let index = PartitionedHash::open(Context { medium: &medium, heap: &heap, limbo: &limbo }, geometry).unwrap();
-        Rig { medium, heap, index, limbo }
+        let index = PartitionedHash::open(Context { medium: &medium, heap: &heap, limbo: &limbo }, geometry).ok()?;
+        Some(Rig { medium, heap, index, limbo })
     }
 }
 
