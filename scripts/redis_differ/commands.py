@@ -58,7 +58,7 @@ DEL K ?(K)
 EXISTS K ?(K)
 KEYS P
 MOVE K D
-OBJECT (ENCODING|REFCOUNT|FREQ|what) K
+OBJECT (ENCODING|FREQ|what) K
 OBJECT ENCODING K
 RENAME K K
 RENAMENX K K
@@ -310,7 +310,7 @@ def ordered(value):
 def about(number):
     """A number, unless it is a time, which passes while the other server is asked."""
     now = time.time()
-    for moment, name in [(now, "now"), (LATER - now, "until later")]:
+    for moment, name in [(now, "now"), (LATER - now, "until later"), (1000 * LATER - now, "until long after")]:
         if abs(number - moment) < 10_000 or abs(number / 1000 - moment) < 10_000:
             return name
     # Redis shares small numbers, unless they came by a float.

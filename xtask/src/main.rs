@@ -20,7 +20,7 @@ use std::process::ExitCode;
 /// Why a check did not pass, as a sentence.
 type Failure = String;
 
-const USAGE: &str = "usage: cargo xtask core-only | explore [NAME] | house [check] | mutants [list | PACKAGE [COUNT]] | vm rounds COUNT [SEED [MEDIUM]]";
+const USAGE: &str = "usage: cargo xtask core-only | explore [NAME] | house [check] | mutants [list | [quick] [PACKAGE [COUNT]]] | vm rounds COUNT [SEED [MEDIUM]]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -29,13 +29,9 @@ fn main() -> ExitCode {
         ["explore", ref names @ ..] if names.len() < 2 => explore::whole(names),
         ["house"] => house::show(),
         ["house", "check"] => house::check(),
-        ["mutants"] => mutants::run(None, usize::MAX),
         ["mutants", "list"] => mutants::list(Path::new(".")),
-        ["mutants", package] => mutants::run(Some(package), usize::MAX),
-        ["mutants", package, count] => match count.parse() {
-            Ok(count) => mutants::run(Some(package), count),
-            Err(_) => Err(USAGE.to_owned()),
-        },
+        ["mutants", "quick", ref which @ ..] => run_mutants(true, which),
+        ["mutants", ref which @ ..] => run_mutants(false, which),
         ["vm", "rounds", count, ref rest @ ..] => match (count.parse(), rest) {
             (Ok(count), []) => vm::rounds(count, None, ""),
             (Ok(count), [seed, only @ ..]) if only.len() < 2 => match seed.parse() {
@@ -52,5 +48,14 @@ fn main() -> ExitCode {
             eprintln!("xtask: {failure}");
             ExitCode::FAILURE
         }
+    }
+}
+
+fn run_mutants(is_quick: bool, which: &[&str]) -> Result<(), Failure> {
+    match which {
+        [] => mutants::run(is_quick, None, usize::MAX),
+        [package] => mutants::run(is_quick, Some(package), usize::MAX),
+        [package, count] if let Ok(count) = count.parse() => mutants::run(is_quick, Some(package), count),
+        _ => Err(USAGE.to_owned()),
     }
 }

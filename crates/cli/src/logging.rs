@@ -47,6 +47,11 @@ impl Logging {
     }
 }
 
+/// What the store warns of, for commands that write no log.
+pub(crate) fn of_warnings() -> Option<LogControl> {
+    LogControl::install(LogFormat::Text, LogLevel::Warning)
+}
+
 /// Makes the process' log as the parameters say.
 pub(crate) fn install(parameters: &Parameters) -> Result<LogControl, Failure> {
     let level = parameters.value("loglevel").and_then(LogLevel::of).unwrap_or_default();

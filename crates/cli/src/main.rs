@@ -24,6 +24,7 @@ use hikv::Format;
 
 use commands::Command;
 use failure::Failure;
+use server::LogControl;
 
 /// A key-value store for byte-addressable memory.
 #[derive(Parser)]
@@ -47,7 +48,11 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match interrupt::survive_limit_on_files().map_err(Failure::at_signals).and_then(|()| arguments.command.run()) {
+    let log = arguments.command.has_no_log().then(logging::of_warnings).flatten();
+    let outcome =
+        interrupt::survive_limit_on_files().map_err(Failure::at_signals).and_then(|()| arguments.command.run());
+    log.iter().for_each(LogControl::flush);
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

@@ -14,9 +14,13 @@ impl Limits {
     pub const KEY_BYTES_MAX: usize = 65_535;
     /// The longest value: 1 GiB.
     pub const VALUE_BYTES_MAX: u64 = 1 << 30;
-    /// Operations of one batch: a quarter of a queue of the ordered index, all of which one batch may need. Other writers
-    /// of its keys' buckets wait while they are carried out.
-    pub const BATCH_OP_COUNT_MAX: usize = 1024;
+    /// One batch: the bytes of its keys and values, and [`Limits::BATCH_OP_BYTES`] for each operation. 1 GiB: what it needs
+    /// of volatile memory and of the store is there at once, and other writers of its keys' buckets wait while it is
+    /// carried out.
+    pub const BATCH_BYTES_MAX: u64 = 1 << 30;
+    /// What an operation of a batch counts for beside its key and value: somewhat more than what is known of it in volatile
+    /// memory and in the batch's record while it is carried out.
+    pub const BATCH_OP_BYTES: u64 = 512;
 }
 
 /// Why an operation did not happen. Unless said otherwise nothing has changed.
@@ -33,10 +37,10 @@ pub enum Error {
         /// The value's length.
         len_bytes: u64,
     },
-    /// The batch has more operations than [`Limits::BATCH_OP_COUNT_MAX`].
+    /// The batch is longer than [`Limits::BATCH_BYTES_MAX`].
     BatchTooLong {
-        /// How many it has.
-        op_count: usize,
+        /// The batch's length, as that limit counts it.
+        len_bytes: u64,
     },
     /// A streamed value ended before its announced length, or its source failed.
     Source(std::io::Error),
@@ -110,8 +114,9 @@ impl fmt::Display for Error {
             Error::ValueTooLong { len_bytes } => {
                 write!(f, "the value has {len_bytes} bytes; the limit is {}", Limits::VALUE_BYTES_MAX)
             }
-            Error::BatchTooLong { op_count } => {
-                write!(f, "the batch has {op_count} operations; the limit is {}", Limits::BATCH_OP_COUNT_MAX)
+            Error::BatchTooLong { len_bytes } => {
+                let (most, each) = (Limits::BATCH_BYTES_MAX, Limits::BATCH_OP_BYTES);
+                write!(f, "the batch has {len_bytes} bytes, {each} for each operation; the limit is {most}")
             }
             Error::Source(error) => write!(f, "the value could not be read: {error}"),
             Error::Medium(error) => error.fmt(f),

@@ -247,7 +247,7 @@ impl<D: Dram> Heap<D> {
 /// True where a process that died may have left stores that are visible and not durable. Of a journal opening has seen to it
 /// that all it shows is in the log, and synced.
 fn may_lack_durability<M: Medium>(medium: &M) -> bool {
-    medium.is_writable() && !medium.is_journaled()
+    medium.is_writable() && !medium.is_journaled() && !medium.breaks(Canary::HeadLeftAsFound)
 }
 
 impl<D: Dram> Drop for Heap<D> {

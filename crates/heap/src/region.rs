@@ -15,7 +15,8 @@
 //!
 //! # Opening
 //! Two copies are read, the better one is used, and the other is rewritten if it differs and the medium is writable, once
-//! the medium's length has confirmed the better one. A crash in the rewriting leaves the better copy as it was.
+//! the medium's length has confirmed the better one. The better one is made durable first, since a killed process may have
+//! left it seen and not durable. So a crash in the rewriting leaves the better copy as it was.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -87,6 +88,13 @@ impl Region {
         }
         let chosen = Superblock::load(medium)?;
         if let Some(stale) = chosen.stale.filter(|_| medium.is_writable()) {
+            if !medium.breaks(Canary::HeadLeftAsFound) {
+                SUPERBLOCK_COPIES
+                    .iter()
+                    .filter(|copy| **copy != stale)
+                    .for_each(|copy| Superblock::flush(medium, *copy));
+                medium.order();
+            }
             chosen.superblock.store(medium, stale);
             medium.order();
         }

@@ -96,7 +96,12 @@ impl Superblock {
         for (word, chunk) in bytes.as_chunks::<8>().0.iter().enumerate() {
             medium.store(at.plus(word as u64 * 8), u64::from_le_bytes(*chunk), Ordering::Relaxed);
         }
-        medium.flush(at.span(bytes.len() as u64));
+        Superblock::flush(medium, at);
+    }
+
+    /// Flushes the copy at `at` as it is.
+    pub(crate) fn flush<M: Medium>(medium: &M, at: Offset) {
+        medium.flush(at.span(size_of::<Bytes>() as u64));
     }
 
     /// Reads both copies and chooses. Writes nothing.

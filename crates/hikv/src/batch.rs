@@ -110,8 +110,8 @@ impl WriteBatch {
         self
     }
 
-    /// How many operations it has; [`Limits::BATCH_OP_COUNT_MAX`](crate::Limits::BATCH_OP_COUNT_MAX) at the most when it
-    /// is written.
+    /// How many operations it has. What a batch may hold is counted in bytes when it is written:
+    /// [`Limits::BATCH_BYTES_MAX`](crate::Limits::BATCH_BYTES_MAX).
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()

@@ -10,9 +10,10 @@ use crate::File;
 use crate::error::{JournalError, Which};
 use crate::frame::{FRAME_HEADER_BYTES, Seal, mark_frame};
 use crate::journal::Journal;
-use crate::journaled::{PAGE_BYTES, SEGMENT_COUNT};
+use crate::journaled::SEGMENT_COUNT;
 use crate::layout::FRAMES_START_BYTES;
 use crate::recover::rewrite;
+use crate::region::PAGE_BYTES;
 use crate::slots::Sealed;
 
 /// What is read and written in one call.

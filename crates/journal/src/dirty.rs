@@ -6,7 +6,7 @@
 use std::iter;
 use std::ops::Range;
 
-use crate::journaled::PAGE_BYTES;
+use crate::region::PAGE_BYTES;
 
 /// A bit a page.
 #[derive(Debug, Default)]

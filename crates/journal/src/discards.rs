@@ -17,7 +17,8 @@ use std::sync::atomic::Ordering;
 use pmem::{MediumError, Span};
 
 use crate::journal::Journal;
-use crate::journaled::{PAGE_BYTES, full_or_failed};
+use crate::journaled::full_or_failed;
+use crate::region::PAGE_BYTES;
 use crate::{File, Journaled};
 
 /// Pages whose space waits to be given back.

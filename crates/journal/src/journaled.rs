@@ -18,15 +18,12 @@ use crate::layout::FRAMES_START_BYTES;
 use crate::loading::Loading;
 use crate::recover::{self, Log, Recovered};
 use crate::redo::Redo;
-use crate::region::Region;
+use crate::region::{PAGE_BYTES, Region};
 use crate::segment::{Header, VERSION};
 use crate::slots::Slots;
 use crate::threads::Threads;
 use crate::writer::{Writer, is_full};
 use crate::{Acknowledger, File, JournalOptions, Opening};
-
-/// The unit of a region's length: a page of every processor that hikv runs on.
-pub(crate) const PAGE_BYTES: u64 = 4096;
 
 /// A new journal's log, and one that was closed: one segment is written while the other waits for its checkpoint.
 pub(crate) const SEGMENT_COUNT: u64 = 2;

@@ -24,8 +24,8 @@ use pmem::{Canary, MediumError, Offset, Span};
 use crate::File;
 use crate::blocks::{Blocks, State};
 use crate::journal::Journal;
-use crate::journaled::PAGE_BYTES;
 use crate::redo::Redo;
+use crate::region::PAGE_BYTES;
 
 /// What the thread reads in one call: enough that calls cost nothing, and little enough that who needs a block of it does
 /// not wait long.

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pmem::{Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Slot, Span, Ticket, Waited};
 
-use crate::journaled::PAGE_BYTES;
 use crate::options::entry_bytes_max;
+use crate::region::PAGE_BYTES;
 use crate::{File, Journaled};
 
 impl<F: File> Journaled<F> {

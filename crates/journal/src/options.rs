@@ -6,8 +6,8 @@ use pmem::Durability;
 
 use crate::JournalError;
 use crate::frame::{ENTRY_BYTES_MAX, ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES};
-use crate::journaled::PAGE_BYTES;
 use crate::layout::FRAMES_START_BYTES;
+use crate::region::PAGE_BYTES;
 
 /// How a journal is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

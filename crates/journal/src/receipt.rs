@@ -187,6 +187,21 @@ impl<F: File> Acknowledger<F> {
         (result, Receipt::at(self.0.demanded(level), position).and(others))
     }
 
+    /// For who has met what many have written, without marks, and tells of it: what was deferred so far is durable once this has
+    /// returned, or whoever runs [`Self::deferred`] on this thread waits for it. On a medium that has failed everything must be
+    /// durable, also what somebody waited for in vain.
+    ///
+    /// # Errors
+    /// [`MediumError::Poisoned`]: it must not be told.
+    pub fn acknowledge_met(&self) -> Result<(), MediumError> {
+        let journal = &self.0;
+        let waited = match journal.healthy() {
+            Ok(()) => journal.acknowledge(journal.deferred.load(Ordering::Acquire)),
+            Err(_) => journal.acknowledge_now(journal.taken_in()),
+        };
+        waited.map(drop)
+    }
+
     /// For everything that was deferred so far, by any thread.
     pub fn deferred_so_far(&self) -> Receipt {
         Receipt::at(self.0.options.level, self.0.deferred.load(Ordering::Acquire))

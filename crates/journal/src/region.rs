@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use pmem_os::Memory;
 
+/// The unit of a region's length: a page of every processor that hikv runs on.
+pub(crate) const PAGE_BYTES: u64 = 4096;
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Region {

@@ -34,6 +34,9 @@ pub trait Crashable: Clone + Send + Sync + 'static {
     /// Calls `observer` after every step from now on; see [`Sim::observe`].
     fn observe(&self, observer: ObserverOf<Self>);
 
+    /// Calls `observer` after every step of [`crate::unobserved`] work from now on.
+    fn observe_beside(&self, observer: ObserverOf<Self>);
+
     /// Ends observation.
     fn unobserve(&self);
 
@@ -45,6 +48,9 @@ pub trait Crashable: Clone + Send + Sync + 'static {
 
     /// Crash images possible at this moment; see [`Sim::images`].
     fn images(&self, budget: usize, seed: u64) -> Vec<Self::Image>;
+
+    /// What the next process finds if this one is killed now, unless that is durable: see [`Sim::killed`].
+    fn killed(&self) -> Option<Self::Image>;
 }
 
 impl CrashImage for Image {
@@ -72,6 +78,10 @@ impl Crashable for Sim {
         self.observe(observer);
     }
 
+    fn observe_beside(&self, observer: ObserverOf<Sim>) {
+        self.observe_beside(observer);
+    }
+
     fn unobserve(&self) {
         self.unobserve();
     }
@@ -86,5 +96,9 @@ impl Crashable for Sim {
 
     fn images(&self, budget: usize, seed: u64) -> Vec<Image> {
         self.images(budget, seed)
+    }
+
+    fn killed(&self) -> Option<Image> {
+        self.killed()
     }
 }

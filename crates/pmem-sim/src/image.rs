@@ -1,4 +1,4 @@
-//! A crash image: what a loss of power left.
+//! A crash image: what a loss of power left, or a kill.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use pmem::Offset;
 
+use crate::line_model::LineModel;
 use crate::model::Part;
 use crate::pages::{Line, Pages, line_hash};
 
@@ -18,6 +19,8 @@ pub struct Image {
     choice: Vec<(Part, usize)>,
     len_bytes: u64,
     hash: u64,
+    /// Of a kill: what is there, and may yet be lost.
+    left: Option<Arc<LineModel>>,
 }
 
 impl Image {
@@ -29,7 +32,18 @@ impl Image {
     ) -> Image {
         let change = |(at, content): &(Offset, Line)| line_hash(*at, &durable.line(*at)) ^ line_hash(*at, content);
         let hash = survivors.iter().map(change).fold(durable.hash() ^ len_bytes, |hash, change| hash ^ change);
-        Image { durable: Arc::clone(durable), holes: Arc::clone(holes), survivors, choice, len_bytes, hash }
+        Image { durable: Arc::clone(durable), holes: Arc::clone(holes), survivors, choice, len_bytes, hash, left: None }
+    }
+
+    /// The same bytes, of which those are not durable that `left` has.
+    pub(crate) fn with_left(self, left: LineModel) -> Image {
+        Image { hash: self.hash ^ left.hash().rotate_left(1), left: Some(Arc::new(left)), ..self }
+    }
+
+    /// What is durable, and what is not yet, of a kill.
+    pub(crate) fn left(&self) -> Option<(Arc<Pages>, LineModel)> {
+        let left = self.left.as_ref()?;
+        Some((Arc::clone(&self.durable), LineModel::clone(left)))
     }
 
     /// A hash of all the image's bytes and its length: equal for equal images, and practically never for others.
@@ -71,6 +85,9 @@ impl fmt::Display for Image {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         /// As many as fit a line or two of a terminal.
         const SHOWN_PARTS_MAX: usize = 12;
+        if self.left.is_some() {
+            return f.write_str("the process was killed");
+        }
         if self.choice.is_empty() {
             return f.write_str("nothing was pending");
         }

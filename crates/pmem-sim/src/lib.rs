@@ -15,6 +15,9 @@
 //!   keeps a prefix of the log, at least as far as the last commit that was waited for. What was stored and never flushed
 //!   is lost; `order` does nothing.
 //!
+//! A process may be killed, too, while the machine runs on ([`Sim::killed`]): the next one sees all that was stored, and a loss of power
+//! later may still take what nobody made durable.
+//!
 //! Growth is durable when it returns, and its new bytes are zero.
 //!
 //! Pages that are discarded hold garbage from then on: in the line model in every image at once, since no fence holds a

@@ -1,6 +1,7 @@
 //! Memory behind a cache: each line shows, after a crash, any content it had since it was last surely durable.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use pmem::{Offset, Ticket, lines};
 
@@ -9,7 +10,7 @@ use crate::model::{CrashModel, Part};
 use crate::pages::{Line, PAGE_BYTES, Page, Pages};
 
 /// The pending lines, and whose write-backs are under way.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct LineModel {
     pending: BTreeMap<Offset, History>,
     in_flight: HashMap<Agent, Vec<Flushed>>,
@@ -17,6 +18,7 @@ pub(crate) struct LineModel {
 }
 
 /// The contents of one line in the order in which it had them.
+#[derive(Clone)]
 struct History {
     /// The first is surely durable, the last is what programs load.
     contents: Vec<Line>,
@@ -27,6 +29,7 @@ struct History {
 }
 
 /// A line whose write-back has started: the content that a fence makes the least to survive.
+#[derive(Clone)]
 struct Flushed {
     line: Offset,
     content_number: u64,
@@ -64,6 +67,13 @@ impl History {
 }
 
 impl LineModel {
+    /// A hash of all that the pending lines were, and so of all that a loss of power may leave of them.
+    pub(crate) fn hash(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.pending.iter().for_each(|(at, history)| (at.0, &history.contents).hash(&mut hasher));
+        hasher.finish()
+    }
+
     fn fence(&mut self, agent: Agent, durable: &mut Pages) {
         for flushed in self.in_flight.remove(&agent).unwrap_or_default() {
             // Somebody else's fence may have settled the line, and it may have a new history: numbers start at the
@@ -117,6 +127,12 @@ impl CrashModel for LineModel {
     }
 
     fn waited(&mut self, _ticket: Ticket, _durable: &mut Pages) {}
+
+    /// The cache keeps what it has; nobody is left to complete a write-back by a fence.
+    fn killed(&self) -> Option<LineModel> {
+        let left = || LineModel { in_flight: HashMap::new(), ..self.clone() };
+        (!self.pending.is_empty()).then(left)
+    }
 
     fn parts(&self) -> Vec<Part> {
         let mut newest_first: Vec<_> = self.pending.iter().collect();

@@ -51,6 +51,12 @@ pub(crate) trait CrashModel: Send {
     /// The commit behind `ticket` is done.
     fn waited(&mut self, ticket: Ticket, durable: &mut Pages);
 
+    /// What is pending for the next process if this one is killed now: the machine keeps what it has. None if nothing is, or if
+    /// the model knows of no such thing: what is pending of a log is the process' own.
+    fn killed(&self) -> Option<LineModel> {
+        None
+    }
+
     /// The independent parts, the newest first.
     fn parts(&self) -> Vec<Part>;
 

@@ -86,6 +86,12 @@ pub(crate) struct State {
     pub(crate) growth_count_max: u64,
 }
 
+impl State {
+    fn holding(durable: Arc<Pages>, pending: Box<dyn CrashModel>) -> State {
+        State { durable, pending, holes: Arc::default(), growth_count_max: u64::MAX }
+    }
+}
+
 impl Sim {
     /// A region of `len_bytes` zeroes, rounded up to whole lines.
     ///
@@ -93,21 +99,27 @@ impl Sim {
     /// If `len_bytes` is greater than [`REGION_BYTES_MAX`].
     #[must_use]
     pub fn new(len_bytes: u64, model: Model) -> Sim {
-        Sim::holding(Pages::default(), Arc::default(), len_bytes, model)
+        Sim::holding(&Pages::default(), State::holding(Arc::default(), model.start()), len_bytes, model)
     }
 
     /// The region that a crash left, as the next open finds it. Faults that were asked of the crashed region are not
     /// passed on.
     #[must_use]
     pub fn from_image(image: &Image, model: Model) -> Sim {
-        Sim::holding(image.pages(), image.holes(), image.len_bytes(), model)
+        let seen = Arc::new(image.pages());
+        let state = match image.left() {
+            Some((durable, left)) => State::holding(durable, Box::new(left)),
+            None => State::holding(Arc::clone(&seen), model.start()),
+        };
+        Sim::holding(&seen, State { holes: image.holes(), ..state }, image.len_bytes(), model)
     }
 
-    fn holding(pages: Pages, holes: Arc<BTreeSet<u64>>, len_bytes: u64, model: Model) -> Sim {
+    /// A region in which programs see `pages`.
+    fn holding(pages: &Pages, state: State, len_bytes: u64, model: Model) -> Sim {
         assert!(len_bytes <= REGION_BYTES_MAX, "a region of {len_bytes} bytes; the limit is {REGION_BYTES_MAX}");
         let memory = Memory::reserve();
         for (start, page) in pages.present() {
-            // SAFETY: the page lies within the reserved range, since whatever is durable was stored below the region's
+            // SAFETY: the page lies within the reserved range, since whatever is there was stored below the region's
             // length; it is aligned; the memory was made just now, so nobody else has it.
             unsafe { memory.base().add(start.0 as usize).cast::<Page>().write(*page) };
         }
@@ -116,12 +128,7 @@ impl Sim {
             len_bytes: AtomicU64::new(len_bytes.next_multiple_of(LINE_BYTES)),
             model,
             canary: OnceLock::new(),
-            state: Mutex::new(State {
-                durable: Arc::new(pages),
-                pending: model.start(),
-                holes,
-                growth_count_max: u64::MAX,
-            }),
+            state: Mutex::new(state),
             steps: Steps::default(),
         }))
     }
@@ -149,6 +156,11 @@ impl Sim {
     /// An observer that owns a handle to its own region keeps it alive until [`Sim::unobserve`].
     pub fn observe(&self, observer: Observer) {
         self.0.steps.observe(observer);
+    }
+
+    /// Calls `observer` after every step of [`crate::unobserved`] work, as [`Sim::observe`].
+    pub fn observe_beside(&self, observer: Observer) {
+        self.0.steps.observe_beside(observer);
     }
 
     /// Ends observation. Not for use inside an observer, which it would not end.
@@ -184,6 +196,19 @@ impl Sim {
         let mut known = HashSet::new();
         images.retain(|image| known.insert(image.hash()));
         images
+    }
+
+    /// What the next process finds if this one is killed now: all that was stored, of which what is not durable may be lost yet
+    /// when the power fails. None where all is durable, and in a model without a cache.
+    #[must_use]
+    pub fn killed(&self) -> Option<Image> {
+        let state = self.0.state.lock();
+        let left = state.pending.killed()?;
+        let parts = left.parts();
+        let kept: Vec<usize> = parts.iter().map(|part| part.outcome_count - 1).collect();
+        let survivors = left.survivors(&parts, &kept, &state.durable);
+        let image = Image::new((&state.durable, &state.holes), survivors, Vec::new(), self.len_bytes());
+        Some(image.with_left(left))
     }
 
     /// Counts a step and shows it to the observer. The caller holds no lock.

@@ -13,7 +13,8 @@ thread_local! {
     static IS_UNOBSERVED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does `work`, whose steps no observer is shown: of a thread beside the one that is observed.
+/// Does `work`, whose steps no observer is shown, but who looks beside ([`crate::Crashable::observe_beside`]): of a thread beside the
+/// one that is observed.
 pub fn unobserved<R>(work: impl FnOnce() -> R) -> R {
     IS_UNOBSERVED.set(true);
     let done = work();
@@ -24,12 +25,13 @@ pub fn unobserved<R>(work: impl FnOnce() -> R) -> R {
 /// Counts the steps of `W` and shows them.
 pub(crate) struct Steps<W> {
     observer: Mutex<Option<ObserverOf<W>>>,
+    beside: Mutex<Option<ObserverOf<W>>>,
     count: AtomicU64,
 }
 
 impl<W> Default for Steps<W> {
     fn default() -> Steps<W> {
-        Steps { observer: Mutex::new(None), count: AtomicU64::new(0) }
+        Steps { observer: Mutex::new(None), beside: Mutex::new(None), count: AtomicU64::new(0) }
     }
 }
 
@@ -38,26 +40,28 @@ impl<W> Steps<W> {
         *self.observer.lock() = Some(observer);
     }
 
+    pub(crate) fn observe_beside(&self, observer: ObserverOf<W>) {
+        *self.beside.lock() = Some(observer);
+    }
+
     pub(crate) fn unobserve(&self) {
-        let observer = self.observer.lock().take();
-        drop(observer);
+        let observers = [self.observer.lock().take(), self.beside.lock().take()];
+        drop(observers);
     }
 
     pub(crate) fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Counts a step and shows it to the observer, but for steps that the observer makes, or [`unobserved`] work. The caller
-    /// holds no lock.
+    /// Counts a step and shows it to the observer, but for steps that the observer makes; those of [`unobserved`] work to who looks
+    /// beside. The caller holds no lock.
     pub(crate) fn step(&self, world: &W, kind: StepKind) {
         self.count.fetch_add(1, Ordering::Relaxed);
-        if IS_UNOBSERVED.get() {
-            return;
-        }
-        let Some(mut observer) = self.observer.lock().take() else { return };
+        let place = if IS_UNOBSERVED.get() { &self.beside } else { &self.observer };
+        let Some(mut observer) = place.lock().take() else { return };
         let interposed = Interposed::enter();
         observer(world, kind);
         drop(interposed);
-        self.observer.lock().get_or_insert(observer);
+        place.lock().get_or_insert(observer);
     }
 }

@@ -47,6 +47,10 @@ pub enum Canary {
     ChunkBeforeMark,
     /// Grown space is used before the superblock that covers it is durable.
     GrowthBeforeSuperblock,
+    /// Opening relies on what a killed process left of the region's head, and does not make it durable.
+    HeadLeftAsFound,
+    /// A writer relies on what a killed process left of a segment, and does not make it durable.
+    SegmentLeftAsFound,
     /// Both copies of the superblock are rewritten without an order between them.
     SuperblockCopiesTogether,
     /// A feature flag that the region needs is not stored.
@@ -139,6 +143,8 @@ pub enum Canary {
     DeferredScanTold,
     /// A log does not note where a word was published: who meets it is told that it is durable.
     PublishedUnnoted,
+    /// The copy that a split makes of an entry which is not durable says that it is.
+    SplitSettlesFresh,
     /// A batch that nobody has waited for takes its marks away, and none takes their place.
     BatchSettledEarly,
 }

@@ -111,6 +111,11 @@ impl<'a> Request<'a> {
         self.arguments.len()
     }
 
+    /// From its start to the end of its last argument: as long as all arguments together, at least.
+    pub fn span_bytes(&self) -> usize {
+        self.arguments.last().map_or(0, |last| last.end as usize)
+    }
+
     /// The command's name as it was sent.
     pub fn name(&self) -> &'a [u8] {
         self.argument(0)

@@ -31,11 +31,13 @@ pub(crate) struct Acceptor {
     certificates: Option<Arc<Certificates>>,
     /// Connections wait, as far as is known.
     waiting: bool,
+    /// The last one that waited could not be accepted, and that was said.
+    is_refused: bool,
 }
 
 impl Acceptor {
     pub(crate) fn new(listener: TcpListener, shared: Arc<Shared>, certificates: Option<Arc<Certificates>>) -> Acceptor {
-        Acceptor { listener, shared, certificates, waiting: false }
+        Acceptor { listener, shared, certificates, waiting: false, is_refused: false }
     }
 
     pub(crate) fn register(&mut self, poll: &Poll, token: Token) -> io::Result<()> {
@@ -56,13 +58,26 @@ impl Acceptor {
     pub(crate) fn accept_waiting(&mut self) {
         while self.waiting {
             match self.listener.accept() {
-                Ok((socket, addr)) => self.admit(socket, addr),
+                Ok((socket, addr)) => {
+                    self.is_refused = false;
+                    self.admit(socket, addr);
+                }
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => self.waiting = false,
                     ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
-                    _ => break,
+                    _ => {
+                        self.note_refused(&error);
+                        break;
+                    }
                 },
             }
+        }
+    }
+
+    /// Says once that the system has nothing for those who wait, until it has.
+    fn note_refused(&mut self, error: &io::Error) {
+        if !std::mem::replace(&mut self.is_refused, true) {
+            tracing::warn!(%error, "clients wait that cannot be accepted; it is tried again, and those there are go on");
         }
     }
 

@@ -80,9 +80,9 @@ impl Record {
         }
     }
 
-    /// Whether it has this flag, as far as its last turn told.
-    pub(crate) fn has(&self, flag: u32) -> bool {
-        self.flags.load(Ordering::Relaxed) & flag != 0
+    /// Whether it has one of these flags, as far as its last turn told.
+    pub(crate) fn has(&self, flags: u32) -> bool {
+        self.flags.load(Ordering::Relaxed) & flags != 0
     }
 
     /// `normal` or `pubsub`.

@@ -17,8 +17,8 @@ use mio::{Poll, Token};
 use resp::{Limits, Parser};
 
 use crate::buffers::Buffers;
-use crate::clients::Record;
-use crate::errands::Done;
+use crate::clients::{self, Record};
+use crate::errands::{Desk, Done, Errand};
 use crate::idle;
 use crate::input::Input;
 use crate::mail::{Parcel, Place};
@@ -62,6 +62,8 @@ pub(crate) struct Connection {
     output: Output,
     unanswered: Unanswered,
     unread: Unread,
+    /// Of messages that wait in the loop.
+    expected_bytes: usize,
     session: Session,
     /// The socket has something to read, as far as is known.
     readable: bool,
@@ -93,6 +95,7 @@ impl Connection {
             output: Output::default(),
             unanswered: Unanswered::default(),
             unread: Unread::default(),
+            expected_bytes: 0,
             session,
             readable: false,
             hung_up: false,
@@ -108,15 +111,25 @@ impl Connection {
         self.session.id == client_id
     }
 
-    /// Takes a message for the client, to be sent when `ticket` is durable. A client that does not read what it subscribes to
-    /// is abandoned.
+    /// A message for the client waits in the loop; [`Connection::receive`] will follow. A client that does not read what it
+    /// subscribes to is abandoned.
+    pub(crate) fn expect(&mut self, parcel: &Parcel) {
+        self.expected_bytes += parcel.len_bytes();
+        self.look_at_unread();
+    }
+
+    /// Takes a message for the client, to be sent when `ticket` is durable. One that is abandoned needs none.
     pub(crate) fn receive(&mut self, parcel: &Parcel, ticket: Ticket) {
-        self.output.push(parcel.parts(self.session.protocol), ticket);
+        self.expected_bytes -= parcel.len_bytes();
+        if !self.abandoned {
+            self.output.push(parcel.parts(self.session.protocol), ticket);
+        }
         self.look_at_unread();
     }
 
     /// Takes the reply of the errand that the client waits for.
     pub(crate) fn come_back(&mut self, done: Done) {
+        Desk { session: self.session, pipeline: self.pipeline, input: self.input } = done.desk;
         let (shared, counters) = (&self.admission.shared, &self.admission.shared.loops[self.admission.loop_index]);
         let is_durable = shared.store.is_durable(done.ticket).unwrap_or(false);
         let ticket = if is_durable { Ticket::default() } else { done.ticket };
@@ -133,10 +146,15 @@ impl Connection {
 
     /// Gives up a client that leaves too much unread.
     pub(crate) fn look_at_unread(&mut self) {
-        let (session, settings) = (&self.session, &self.admission.shared.settings);
-        let gets_messages = session.subscription_count() > 0 || session.monitors || session.tracks;
+        let settings = &self.admission.shared.settings;
+        let gets_messages = self.session.record.has(clients::SUBSCRIBED | clients::MONITORS | clients::TRACKS);
         let limit = if gets_messages { settings.message_limit() } else { settings.reply_limit() };
-        self.abandoned |= self.unread.is_too_much(self.output.len_bytes(), limit);
+        self.abandoned |= self.unread.is_too_much(self.unread_bytes(), limit);
+    }
+
+    /// Replies and messages that were not sent, those among them that wait in the loop.
+    fn unread_bytes(&self) -> usize {
+        self.output.len_bytes() + self.expected_bytes
     }
 
     /// Whether it leaves so much unread that somebody has to look again.
@@ -262,7 +280,7 @@ impl Connection {
         let record = &self.session.record;
         record.input_bytes.store(self.input.pending().len(), Ordering::Relaxed);
         record.input_room_bytes.store(self.input.room_bytes(), Ordering::Relaxed);
-        record.output_bytes.store(self.output.len_bytes(), Ordering::Relaxed);
+        record.output_bytes.store(self.unread_bytes(), Ordering::Relaxed);
     }
 
     fn next_turn(&self) -> Turn {
@@ -303,12 +321,24 @@ impl Connection {
             }
             self.session.show(now);
             if let Some(errand) = self.session.errand.take() {
-                self.admission.shared.errands.send(&self.admission.shared, *errand);
+                self.send(errand);
             }
             if self.session.is_postponed {
                 break;
             }
         }
+    }
+
+    /// The client is away, with all that is before it.
+    fn send(&mut self, errand: Errand) {
+        let stand_in = self.session.stand_in();
+        let desk = Desk {
+            session: mem::replace(&mut self.session, stand_in),
+            pipeline: mem::take(&mut self.pipeline),
+            input: mem::take(&mut self.input),
+        };
+        let shared = &self.admission.shared;
+        shared.errands.send(shared, errand, desk);
     }
 
     fn has_request(&mut self) -> bool {

@@ -19,8 +19,6 @@ pub(crate) enum Sentence {
     WatchInMulti,
     ExecAbort,
     ExecOutOfMemory,
-    ExecKeyCount,
-    ExecBytes,
     OutOfMemory,
     NotInTransaction,
     TransactionTooLong,
@@ -52,6 +50,7 @@ pub(crate) enum Sentence {
     UnknownCommandName,
     NoConfigFile,
     SsubscribeInExec,
+    MonitorInExec,
     NoAclFile,
     NoBackupPlace,
     DebugNotAllowed,
@@ -88,12 +87,6 @@ impl Sentence {
             Sentence::OutOfMemory => "OOM command not allowed when used memory > 'maxmemory'.",
             Sentence::ExecOutOfMemory => {
                 "EXECABORT Transaction discarded because of: OOM command not allowed when used memory > 'maxmemory'."
-            }
-            Sentence::ExecKeyCount => {
-                "EXECABORT Transaction discarded because of: it changes more than 1024 keys, which is the most that is one step"
-            }
-            Sentence::ExecBytes => {
-                "EXECABORT Transaction discarded because of: what it puts has more bytes than the longest request may have"
             }
             Sentence::NotInTransaction => "ERR Command not allowed inside a transaction",
             Sentence::TransactionTooLong => "ERR the transaction's requests take more memory than a request may",
@@ -132,6 +125,7 @@ impl Sentence {
             Sentence::BadArgumentCount => "ERR Invalid number of arguments specified for command",
             Sentence::UnknownCommandName => "ERR Invalid command specified",
             Sentence::SsubscribeInExec => "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client",
+            Sentence::MonitorInExec => "ERR MONITOR isn't allowed for DENY BLOCKING client",
             Sentence::NoConfigFile => "ERR The server is running without a config file",
             Sentence::NoAclFile => {
                 "ERR This Redis instance is not configured to use an ACL file. You may want to specify users via the \

@@ -2,18 +2,21 @@
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Files that are not connections: the store, the pollers, the standard streams. As in Redis.
+/// Files that are not connections: the store, the standard streams, who watches. As in Redis.
 const RESERVED_FILE_COUNT: u64 = 32;
+/// Of each event loop: its poller, another that hands it to the resources it polls, and what wakes it.
+const LOOP_FILE_COUNT: u64 = 3;
 
-/// Raises the process' soft limit towards what `clients` need, and returns how many clients fit.
-pub(crate) fn raise_for(clients: usize) -> usize {
-    let wanted = clients as u64 + RESERVED_FILE_COUNT;
+/// Raises the process' soft limit towards what `clients` on so many event loops need, and returns how many clients fit.
+pub(crate) fn raise_for(clients: usize, loop_count: usize) -> usize {
+    let reserved = RESERVED_FILE_COUNT + LOOP_FILE_COUNT * loop_count as u64;
+    let wanted = clients as u64 + reserved;
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|current| current < wanted) {
         limit.current = Some(limit.maximum.map_or(wanted, |maximum| maximum.min(wanted)));
         // A refusal leaves the old limit, which is read back below.
         let _ = setrlimit(Resource::Nofile, limit);
     }
-    let available = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(RESERVED_FILE_COUNT);
+    let available = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(reserved);
     clients.min(usize::try_from(available).unwrap_or(usize::MAX)).max(1)
 }

@@ -4,21 +4,30 @@
 //! Nobody else takes that lock but a command that must be alone, which takes all of them, in order. So the usual command
 //! pays for one lock that is on its own cache line and that nobody wants, once a turn.
 //!
-//! Errands (`errands`) have a lane of their own, which they hold for as long as they take. Who must be alone does not wait for
-//! that one: the client is postponed, and every loop is woken when an errand has let go of the lane.
+//! Errands (`errands`) take no loop's lane. Each claims the keys that it touches, one errand at a time; loops look before each
+//! request whether a claim keeps it out. A claim is made in two steps: 1. it is set, 2. each lane is taken and given back. So
+//! whatever a loop does that did not see the claim has ended before the errand begins, and whoever must be alone looks once more
+//! when it has all lanes: either it sees the claim, or the errand waits for it at 2.
 //!
 //! # Lock order
-//! The loops' lanes, in order; then the errands'. So whoever has all of the first finds the last one taken by an errand alone.
+//! The errands' lane, then the claim, then the loops' lanes, in order, or one at a time. Who has a loop's lane takes the claim as a
+//! leaf, which no errand holds while it waits.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
+use resp::Request;
+
+use crate::claims::Claim;
+use crate::session::Session;
+use crate::table::Entry;
 
 pub(crate) struct Gate {
     lanes: Box<[Lane]>,
     errands: Lane,
-    /// An errand has its lane, or has just had it.
-    has_errand: AtomicBool,
+    /// What the errand touches that is under way.
+    claim: Mutex<Option<Claim>>,
+    has_claim: AtomicBool,
 }
 
 /// Two lines wide, since neighbouring lines are fetched in pairs.
@@ -30,15 +39,16 @@ struct Lane(Mutex<()>);
 pub(crate) struct Pass<'a>(#[allow(dead_code, reason = "it is held")] MutexGuard<'a, ()>);
 
 /// The right to do an errand beside the loops.
-pub(crate) struct ErrandPass<'a> {
-    has_errand: &'a AtomicBool,
-    /// Let go of after the flag: who finds the flag set will be woken.
+pub(crate) struct Claimed<'a> {
+    gate: &'a Gate,
+    /// Let go of after the claim.
     _pass: Pass<'a>,
 }
 
-impl Drop for ErrandPass<'_> {
+impl Drop for Claimed<'_> {
     fn drop(&mut self) {
-        self.has_errand.store(false, Ordering::SeqCst);
+        self.gate.has_claim.store(false, Ordering::SeqCst);
+        *self.gate.claim.lock() = None;
     }
 }
 
@@ -47,8 +57,12 @@ pub(crate) struct Alone<'a>(#[allow(dead_code, reason = "they are held")] Vec<Mu
 
 impl Gate {
     pub(crate) fn new(lane_count: usize) -> Gate {
-        let lanes = (0..lane_count).map(|_| Lane::default()).collect();
-        Gate { lanes, errands: Lane::default(), has_errand: AtomicBool::new(false) }
+        Gate {
+            lanes: (0..lane_count).map(|_| Lane::default()).collect(),
+            errands: Lane::default(),
+            claim: Mutex::default(),
+            has_claim: AtomicBool::new(false),
+        }
     }
 
     /// Waits while somebody is alone. Nobody may ask for it who has a pass.
@@ -56,23 +70,35 @@ impl Gate {
         Pass(self.lanes[lane].0.lock())
     }
 
-    /// Waits for the errand before, and while somebody is alone.
-    pub(crate) fn errand(&self) -> ErrandPass<'_> {
+    /// Waits for the errand before, and until no loop does what the claim keeps out. Nobody may ask for it who has a pass.
+    pub(crate) fn claim(&self, claim: Claim) -> Claimed<'_> {
         let pass = Pass(self.errands.0.lock());
-        self.has_errand.store(true, Ordering::SeqCst);
-        ErrandPass { has_errand: &self.has_errand, _pass: pass }
+        *self.claim.lock() = Some(claim);
+        self.has_claim.store(true, Ordering::SeqCst);
+        self.lanes.iter().for_each(|lane| drop(lane.0.lock()));
+        Claimed { gate: self, _pass: pass }
     }
 
     /// Whether an errand is under way.
-    pub(crate) fn has_errand(&self) -> bool {
-        self.has_errand.load(Ordering::SeqCst)
+    #[inline]
+    pub(crate) fn has_claim(&self) -> bool {
+        self.has_claim.load(Ordering::SeqCst)
     }
 
-    /// Waits until no loop executes; none while an errand is under way. Nobody may ask for it who has a pass.
-    pub(crate) fn try_close(&self) -> Option<Alone<'_>> {
-        let mut lanes: Vec<_> = self.lanes.iter().map(|lane| lane.0.lock()).collect();
-        lanes.push(self.errands.0.try_lock()?);
-        Some(Alone(lanes))
+    /// Whether the request must wait for the errand that is under way.
+    #[inline]
+    pub(crate) fn keeps_out(&self, entry: Entry, request: &Request<'_>, session: &Session) -> bool {
+        self.has_claim() && self.conflicts(&Claim::of(entry, request, session))
+    }
+
+    #[cold]
+    fn conflicts(&self, claim: &Claim) -> bool {
+        self.claim.lock().as_ref().is_some_and(|other| other.conflicts(claim))
+    }
+
+    /// Waits until no loop executes. Nobody may ask for it who has a pass.
+    pub(crate) fn close(&self) -> Alone<'_> {
+        Alone(self.lanes.iter().map(|lane| lane.0.lock()).collect())
     }
 }
 
@@ -98,7 +124,7 @@ mod tests {
                 });
             }
             for _ in 0..100 {
-                let _alone = gate.try_close().expect("there is no errand");
+                let _alone = gate.close();
                 assert!(halves.iter().all(|half| half.load(Ordering::Relaxed).is_multiple_of(2)));
             }
         });
@@ -106,13 +132,13 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_alone_beside_an_errand_and_nobody_waits_for_it() {
+    fn nobody_waits_for_an_errand_whose_claim_does_not_keep_it_out() {
         let gate = Gate::new(1);
-        let errand = gate.errand();
-        assert!(gate.has_errand() && gate.try_close().is_none());
+        let claimed = gate.claim(Claim::default());
+        assert!(gate.has_claim());
         drop(gate.pass(0));
-        drop(errand);
-        let alone = gate.try_close();
-        assert!(alone.is_some() && !gate.has_errand());
+        drop(gate.close());
+        drop(claimed);
+        assert!(!gate.has_claim());
     }
 }

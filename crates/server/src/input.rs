@@ -58,6 +58,13 @@ impl Input {
         self.start += len_bytes;
     }
 
+    /// Gives up an own buffer that has become larger than what is left in it.
+    pub(crate) fn shrink(&mut self) {
+        if self.pending().len() <= MOVED_BYTES_MAX {
+            (self.bytes, self.start) = (self.pending().to_vec(), 0);
+        }
+    }
+
     /// Reads once. `wanted_bytes` is the length that would complete the request, or 0.
     pub(crate) fn read(&mut self, transport: &mut Transport, wanted_bytes: usize) -> io::Result<Arrived> {
         self.make_room(wanted_bytes);

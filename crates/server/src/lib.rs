@@ -16,6 +16,7 @@ mod accept;
 mod acl;
 mod buffers;
 mod call;
+mod claims;
 mod clients;
 mod commands;
 mod config;
@@ -67,6 +68,8 @@ mod start;
 mod stop;
 mod table;
 mod telemetry;
+#[cfg(test)]
+mod testing;
 mod tracking;
 mod transport;
 mod watch;

@@ -19,7 +19,6 @@ use tracing_subscriber::{Registry, fmt as lines};
 
 use crate::errors::Refusal;
 use crate::log_writer::LineSender;
-use crate::shared::Shared;
 
 /// Lines of one kind in a second.
 const LINE_COUNT_MAX: u32 = 10;
@@ -162,6 +161,14 @@ impl Log {
         }
     }
 
+    /// A client that comes by `way` has given a wrong password, or a name that nobody has.
+    #[cold]
+    pub(crate) fn auth_failed(&self, way: &'static str, addr: SocketAddr, user: Option<&str>) {
+        if let Some(left_out) = self.failed_logins.pass() {
+            tracing::warn!(way, %addr, user = user.unwrap_or("(unknown)"), left_out, "authentication failed");
+        }
+    }
+
     #[cold]
     pub(crate) fn slow(&self, (command, took): (&'static str, Duration)) {
         if let Some(left_out) = self.slow_commands.pass() {
@@ -180,15 +187,6 @@ impl Log {
             let is_poisoned = matches!(error, Error::Medium(MediumError::Poisoned { .. }));
             tracing::error!(%error, is_poisoned, left_out, "the store has refused a command");
         }
-    }
-}
-
-/// A client that comes by `way` has given a wrong password, or a name that nobody has.
-#[cold]
-pub(crate) fn auth_failed(shared: &Shared, way: &'static str, addr: SocketAddr, name: &[u8]) {
-    if let Some(left_out) = shared.log.failed_logins.pass() {
-        let name = str::from_utf8(name).ok().filter(|name| shared.acl.user(name).is_some());
-        tracing::warn!(way, %addr, user = name.unwrap_or("(unknown)"), left_out, "authentication failed");
     }
 }
 

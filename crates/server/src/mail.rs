@@ -20,8 +20,9 @@ use crate::shared::{Admission, Shared};
 use crate::table::Entry;
 use crate::transport::Transport;
 
-/// Messages that may wait in all boxes together: what a loop sends in a fraction of a second.
-const WAITING_BYTES_MAX: usize = 64 << 20;
+/// Messages that may wait in all boxes together: what a loop sends in a fraction of a second, and less than a subscriber may leave
+/// unread unless its limits are changed. So whoever reads is not given up because others are quick to publish.
+const WAITING_BYTES_MAX: usize = 16 << 20;
 
 /// Where a client is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,5 +182,70 @@ impl Mailbox {
 
     pub(crate) fn waker(&self) -> Arc<Waker> {
         Arc::clone(&self.waker)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use resp::Parser;
+
+    use super::*;
+    use crate::buffers::Buffers;
+    use crate::connection::Worker;
+    use crate::output::Output;
+    use crate::pipeline::Pipeline;
+    use crate::pubsub::Kind;
+    use crate::testing;
+
+    const MESSAGE_BYTES: usize = 1 << 20;
+
+    /// A client of the first loop that publishes as long as it may.
+    struct Publisher {
+        session: Session,
+        pipeline: Pipeline,
+        input: Vec<u8>,
+    }
+
+    impl Publisher {
+        fn new(shared: &Shared) -> Publisher {
+            let mut input = Vec::new();
+            let mut request = Reply::new(&mut input, Protocol::Resp2);
+            request.array(3);
+            [b"PUBLISH", &b"news"[..], &[b'x'; MESSAGE_BYTES]].iter().for_each(|argument| request.bulk(argument));
+            Publisher { session: testing::session(shared), pipeline: Pipeline::default(), input }
+        }
+
+        /// Publishes once, or goes on with what waits; false if that has to wait.
+        fn publish(&mut self, shared: &Shared) -> bool {
+            if self.pipeline.is_done() {
+                self.pipeline.restart();
+                self.pipeline.parse(&mut Parser::new(shared.settings.limits()), &self.input, false);
+            }
+            let (counters, woke, buffers) = (&shared.loops[0], Instant::now(), &mut Buffers::default());
+            let worker = Worker { shared, lane: 0, counters, woke, buffers };
+            self.pipeline.run(&self.input, &mut self.session, &worker, &mut Output::default());
+            !self.session.is_postponed
+        }
+    }
+
+    #[test]
+    fn who_publishes_waits_while_a_loop_takes_no_letters() {
+        let (mut server, _dir) = testing::server();
+        let shared = Arc::clone(server.shared());
+        let (subscriber, mut publisher) = (Place { loop_index: 1, key: 0, client_id: 2 }, Publisher::new(&shared));
+        shared.pubsub.subscribe(Kind::Channel, b"news", subscriber);
+        for _ in 0..3 {
+            let count = (0..1_000).take_while(|_| publisher.publish(&shared)).count();
+            assert_eq!(count, WAITING_BYTES_MAX / MESSAGE_BYTES, "the message that reaches the bound is the last one");
+            assert!(shared.mail.is_awaited.load(Ordering::SeqCst) && shared.mail.is_full());
+            server.take_letters();
+            assert!(!shared.mail.is_awaited.load(Ordering::SeqCst), "who waited was woken");
+            assert_eq!(shared.mail.waiting_bytes(), 0);
+            assert!(publisher.publish(&shared), "it goes on");
+            server.take_letters();
+        }
+        publisher.session.leave(&shared);
     }
 }

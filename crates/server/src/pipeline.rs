@@ -13,7 +13,7 @@ use crate::call::Call;
 use crate::connection::Worker;
 use crate::cross_protocol;
 use crate::dispatch;
-use crate::errands::Errand;
+use crate::errands::{Errand, Way};
 use crate::errors::Refusal;
 use crate::gate::Pass;
 use crate::output::Output;
@@ -130,52 +130,82 @@ impl Pipeline {
         }
         let first = self.cursor.request;
         let request = self.requests.get(first, input);
-        match dispatch::admit(&request, session) {
-            Ok(entry) if shared.pause.holds(entry, session) || shared.mail.holds(entry, session, shared) => {
-                session.is_postponed = true;
-                return;
-            }
-            Ok(entry) if entry.command.is_read() && session.is_plain() && shared.monitors.is_empty() => {
-                session.record.command.store(entry.number, Ordering::Relaxed);
-                self.read(input, session, shared, output, tally);
-                return;
-            }
-            Ok(entry) if entry.command.runs_alone() && !dispatch::is_queued(entry, session) => {
-                *pass = None;
-                let alone = shared.gate.try_close();
-                session.is_postponed = alone.is_none();
-                if !session.is_postponed {
-                    answer(entry, request, session, shared, output, tally);
-                }
-                drop(alone);
-                *pass = Some(shared.gate.pass(worker.lane));
-                if session.is_postponed {
-                    return;
-                }
-            }
-            Ok(entry) => {
-                if let Some(errand) = Errand::of(entry, &request, session, shared, worker.woke) {
-                    session.leave_for(errand);
-                    self.cursor.request += 1;
-                    return;
-                }
-                let puts = Puts::gather(entry, &self.requests, input, first, session, shared);
-                if let Some(count) = puts.and_then(|puts| puts.execute(session, shared, output)) {
-                    session.record.command.store(entry.number, Ordering::Relaxed);
-                    tally.batch.add_requests(entry.kind(), count);
-                    self.cursor.request += count;
-                    return;
-                }
-                answer(entry, request, session, shared, output, tally);
-            }
-            Err(_) if cross_protocol::ends(request.name(), session, shared) => {}
+        let entry = match dispatch::admit(&request, session) {
+            Ok(entry) => entry,
             Err(refusal) => {
-                dispatch::note_rejected(&request, session, shared);
-                let refusal = dispatch::end_refused(refusal, &request, session, shared);
-                refuse(&refusal, session, shared, output, tally);
+                if !cross_protocol::ends(request.name(), session, shared) {
+                    dispatch::note_rejected(&request, session, shared);
+                    let refusal = dispatch::end_refused(refusal, &request, session, shared);
+                    refuse(&refusal, session, shared, output, tally);
+                }
+                self.cursor.request += 1;
+                return;
             }
+        };
+        if shared.pause.holds(entry, session) || shared.mail.holds(entry, session, shared) {
+            session.is_postponed = true;
+            return;
         }
+        // A read of many keys that is answered in part goes on.
+        let is_kept_out =
+            self.cursor.key == 0 && session.may_be_away && shared.gate.keeps_out(entry, &request, session);
+        if entry.command.is_read() && session.is_plain() && shared.monitors.is_empty() && !is_kept_out {
+            session.record.command.store(entry.number, Ordering::Relaxed);
+            self.read(input, session, shared, output, tally);
+            return;
+        }
+        let way = if is_kept_out { Some(Way::Queued) } else { Way::of(entry, &request, session, shared) };
+        if let Some(way) = way {
+            self.leave(way, entry, session, worker.woke);
+        } else if entry.command.runs_alone() && !dispatch::is_queued(entry, session) {
+            self.step_alone(entry, input, session, worker, output, tally, pass);
+        } else {
+            let puts = Puts::gather(entry, &self.requests, input, first, session, shared);
+            if let Some(count) = puts.and_then(|puts| puts.execute(session, shared, output)) {
+                session.record.command.store(entry.number, Ordering::Relaxed);
+                tally.batch.add_requests(entry.kind(), count);
+                self.cursor.request += count;
+                return;
+            }
+            answer(entry, request, session, shared, output, tally);
+            self.cursor.request += 1;
+        }
+    }
+
+    /// Has the request at the cursor done beside the loop.
+    fn leave(&mut self, way: Way, entry: Entry, session: &mut Session, woke: Instant) {
+        session.leave_for(Errand { way, entry, number: self.cursor.request, woke });
         self.cursor.request += 1;
+    }
+
+    /// Executes the request at the cursor while nobody else does, unless an errand that has just begun keeps it out.
+    #[allow(clippy::too_many_arguments, reason = "those of a step")]
+    fn step_alone<'g>(
+        &mut self,
+        entry: Entry,
+        input: &[u8],
+        session: &mut Session,
+        worker: &Worker<'g>,
+        output: &mut Output,
+        tally: &mut Tally,
+        pass: &mut Option<Pass<'g>>,
+    ) {
+        let (shared, request) = (worker.shared, self.requests.get(self.cursor.request, input));
+        *pass = None;
+        let alone = shared.gate.close();
+        if session.may_be_away && shared.gate.keeps_out(entry, &request, session) {
+            self.leave(Way::Queued, entry, session, worker.woke);
+        } else {
+            answer(entry, request, session, shared, output, tally);
+            self.cursor.request += 1;
+        }
+        drop(alone);
+        *pass = Some(shared.gate.pass(worker.lane));
+    }
+
+    /// Request number `number`; `input` is what it was parsed from.
+    pub(crate) fn request<'a>(&'a self, number: usize, input: &'a [u8]) -> Request<'a> {
+        self.requests.get(number, input)
     }
 
     /// Answers reads together, from the cursor on.

@@ -67,6 +67,10 @@ impl<'a> Reads<'a> {
             let entry = dispatch::admit(&request, session).ok();
             let Some(entry) = entry.filter(|entry| entry.command.is_read()) else { break };
             cursor = gather_keys(&mut group, request, entry, slot, cursor);
+            if shared.gate.has_claim() {
+                // It may keep the next one out.
+                break;
+            }
         }
         Reads { requests, input, first, group }
     }

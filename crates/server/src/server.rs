@@ -78,7 +78,6 @@ impl Server {
             port,
             config_file: config.parameters.file().map(|path| ConfigFile::new(path.to_owned())),
             started: Instant::now(),
-            max_clients: file_limit::raise_for(config.max_clients),
             loops: (0..loop_count).map(|_| LoopCounters::default()).collect(),
             mailboxes: mailboxes.into(),
             gate: Gate::new(loop_count),
@@ -128,13 +127,13 @@ impl Server {
         self.shared.certificates.clone().map(TlsReload::new)
     }
 
-    #[cfg(feature = "in-process")]
+    #[cfg(any(test, feature = "in-process"))]
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
     /// Does what the event loops were told by each other.
-    #[cfg(feature = "in-process")]
+    #[cfg(any(test, feature = "in-process"))]
     pub(crate) fn take_letters(&mut self) {
         self.loops.iter_mut().for_each(|event_loop| while event_loop.take_letters() {});
     }
@@ -173,6 +172,12 @@ fn addrs(listeners: &[TcpListener]) -> impl Iterator<Item = SocketAddr> {
 fn settings(config: &Config, port: Option<u16>, tls_port: Option<u16>) -> Settings {
     config.parameters.warn();
     let settings = Settings::of(config);
+    let clients_max = file_limit::raise_for(config.max_clients, config.threads.max(1));
+    if clients_max < config.max_clients {
+        let asked = config.max_clients;
+        tracing::warn!(asked, clients_max, "maxclients is lowered to what the limit on open files allows");
+        settings.set("maxclients", clients_max.to_string());
+    }
     for (name, port) in [("port", port), ("tls-port", tls_port)] {
         port.iter().for_each(|port| settings.show(name, port.to_string()));
     }

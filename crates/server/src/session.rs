@@ -54,13 +54,13 @@ pub(crate) struct Session {
     pub(crate) heard: Ticket,
     /// A transaction's requests are being executed.
     pub(crate) is_executing: bool,
-    /// Its next request waits for the end of a pause, for room in the mail, or for an errand's.
+    /// Its next request waits for the end of a pause, or for room in the mail.
     pub(crate) is_postponed: bool,
     /// It may have errands.
     pub(crate) may_be_away: bool,
     /// Nothing is executed before an errand is done: this one, or one that is on its way.
     pub(crate) is_away: bool,
-    pub(crate) errand: Option<Box<Errand>>,
+    pub(crate) errand: Option<Errand>,
     pub(crate) watching: Watching,
     pub(crate) channels: BTreeSet<Vec<u8>>,
     pub(crate) patterns: BTreeSet<Vec<u8>>,
@@ -74,7 +74,14 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn new(record: Arc<Record>, shared: &Shared) -> Session {
         shared.clients.add(&record);
-        let mut session = Session {
+        let mut session = Session::bare(record);
+        session.log_in(shared.acl.initial_login());
+        session
+    }
+
+    /// That of a client who has said nothing, and is nobody.
+    fn bare(record: Arc<Record>) -> Session {
+        Session {
             id: record.place.client_id,
             record,
             protocol: Protocol::default(),
@@ -95,9 +102,12 @@ impl Session {
             shards: BTreeSet::new(),
             monitors: false,
             tracks: false,
-        };
-        session.log_in(shared.acl.initial_login());
-        session
+        }
+    }
+
+    /// What its connection has instead while the client is away. Nothing is executed for it.
+    pub(crate) fn stand_in(&self) -> Session {
+        Session { protocol: self.protocol, is_away: true, ..Session::bare(Arc::clone(&self.record)) }
     }
 
     /// The client is this user from now on.
@@ -126,34 +136,7 @@ impl Session {
 
     /// The client is away until the errand is done.
     pub(crate) fn leave_for(&mut self, errand: Errand) {
-        (self.errand, self.is_away) = (Some(Box::new(errand)), true);
-    }
-
-    /// What an errand's command is given of a client that is neither in a transaction nor picks its replies. It is known to
-    /// nobody, and needs no leave.
-    pub(crate) fn stand_in(&self) -> Session {
-        Session {
-            id: self.id,
-            record: Arc::clone(&self.record),
-            protocol: self.protocol,
-            closing: false,
-            db: self.db,
-            login: self.login.clone(),
-            replies: Replies::On,
-            transaction: None,
-            is_executing: false,
-            is_postponed: false,
-            may_be_away: false,
-            is_away: false,
-            errand: None,
-            watching: Watching::default(),
-            channels: BTreeSet::new(),
-            patterns: BTreeSet::new(),
-            shards: BTreeSet::new(),
-            monitors: false,
-            tracks: self.tracks,
-            heard: Ticket::default(),
-        }
+        (self.errand, self.is_away) = (Some(errand), true);
     }
 
     /// Whether its requests may be executed in any way that gives the same replies.

@@ -24,7 +24,7 @@ use crate::saves::Saves;
 use crate::settings::Settings;
 use crate::slowlog::SlowLog;
 use crate::start::ConfigFile;
-use crate::telemetry::{Baseline, BatchCounts, CommandCounters, Counters, ErrorCounts, Figures, Kind};
+use crate::telemetry::{Baseline, BatchCounts, CommandCounters, Counted, Counters, ErrorCounts, Figures, Kind};
 use crate::tracking::Tracking;
 use crate::transport::Certificates;
 use crate::watch::Watches;
@@ -38,8 +38,6 @@ pub(crate) struct Shared {
     /// Where the settings were read from.
     pub(crate) config_file: Option<ConfigFile>,
     pub(crate) started: Instant,
-    /// The most clients that the process may have files for.
-    pub(crate) max_clients: usize,
     pub(crate) loops: Box<[LoopCounters]>,
     /// One for each loop.
     pub(crate) mailboxes: Box<[Mailbox]>,
@@ -145,6 +143,11 @@ impl Shared {
         })
     }
 
+    /// What is watched, of all loops together.
+    pub(crate) fn counted(&self) -> Counted {
+        Counted::of(self.loops.iter().map(|counters| &counters.watched))
+    }
+
     /// Clients that were turned away since there were too many.
     pub(crate) fn refused_connections(&self) -> u64 {
         self.loops.iter().map(|counters| counters.refused.load(Ordering::Relaxed)).sum()
@@ -152,17 +155,12 @@ impl Shared {
 
     /// Whether a client that waits for others may look whether it can go on; if not, there will be a wake-up, or a pause ends.
     pub(crate) fn lets_go_on(&self) -> bool {
-        self.pause.remaining().is_none() && !self.mail.is_full() && !self.gate.has_errand()
+        self.pause.remaining().is_none() && !self.mail.is_full()
     }
 
     /// Whether clients from there are turned away, since they could do everything without a password.
     pub(crate) fn is_closed_to(&self, ip: IpAddr) -> bool {
         is_elsewhere(ip) && self.settings.is_protected() && self.acl.is_open()
-    }
-
-    /// The most clients at a time.
-    fn clients_max(&self) -> usize {
-        self.settings.clients_max().min(self.max_clients)
     }
 
     /// The loop with the fewest clients.
@@ -195,7 +193,7 @@ pub(crate) fn is_elsewhere(ip: IpAddr) -> bool {
     !ip.to_canonical().is_loopback()
 }
 
-/// A client's place among [`Shared::max_clients`], on one loop; dropping it frees the place.
+/// A client's place among as many as may be, on one loop; dropping it frees the place.
 pub(crate) struct Admission {
     pub(crate) shared: Arc<Shared>,
     pub(crate) loop_index: usize,
@@ -207,7 +205,7 @@ impl Admission {
     /// A place on the loop with the fewest clients; none if the server is full. Only the accepting loop calls it, so
     /// the limit holds without a lock.
     pub(crate) fn try_new(shared: &Arc<Shared>) -> Option<Admission> {
-        if shared.clients() >= shared.clients_max() {
+        if shared.clients() >= shared.settings.clients_max() {
             shared.loops[0].refused.fetch_add(1, Ordering::Relaxed);
             return None;
         }

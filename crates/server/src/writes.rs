@@ -79,9 +79,12 @@ impl<'a> Puts<'a> {
     }
 }
 
-/// Whether nobody looks at the single requests.
+/// Whether nobody looks at the single requests, or keeps some of them out.
 fn may_group(session: &Session, shared: &Shared) -> bool {
-    session.is_plain() && shared.monitors.is_empty() && shared.settings.notified_classes() & NEW == 0
+    session.is_plain()
+        && shared.monitors.is_empty()
+        && !shared.gate.has_claim()
+        && shared.settings.notified_classes() & NEW == 0
 }
 
 /// Whether a request is admitted as the same command as `first`, which has as many arguments.

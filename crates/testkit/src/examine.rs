@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use pmem_sim::{CrashImage, Crashable, Model};
 
 use crate::at_snapshot::Taken;
-use crate::explore::{Counts, Settings};
+use crate::explore::{Counts, End, Settings};
 use crate::oracle::{Oracle, State};
 use crate::read::{check, read, refused};
 use crate::reservoir::Reservoir;
@@ -132,10 +132,14 @@ impl Examiner {
         if is_cleared { self.recover_and_clear::<S>(image, found) } else { Ok(()) }
     }
 
-    /// A recovered store of which nothing was read yet is cleared, in one step for a crash, and then closed and opened.
+    /// A recovered store of which nothing was read yet, unless it was killed, is cleared, in one step for a crash, and then closed and opened.
     fn recover_and_clear<S: Subject>(&mut self, image: &ImageOf<S>, found: State) -> Result<(), Fault> {
         let sim: S::Medium = medium_on(image, self.model, &self.settings);
         let store = S::open(sim.clone()).map_err(Problem::DoesNotOpen)?;
+        if self.settings.end == End::Kill {
+            // What nobody has read yet may still be lost, or not.
+            self.expect(&store, &found)?;
+        }
         let mut oracle = Oracle::exactly(found);
         oracle.begin(&Op::Clear);
         let (cleared, crashes) = self.recording(&sim, Depth::Script, || store.clear());

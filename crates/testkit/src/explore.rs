@@ -26,10 +26,15 @@ pub struct Settings {
     pub region_bytes: u64,
     /// Crash images looked at after one step.
     pub images_per_step_max: usize,
+    /// Crash images looked at after one step of the second writer, while the operation in flight stands still. With a writer after
+    /// every step that is every pair of places at which two writers may be.
+    pub rival_images_per_step_max: usize,
     /// Crash images looked at of one operation: a fair sample of all where there are more. Bounds memory, too.
     pub images_per_op_max: usize,
     /// Crashes inside the recovery of one image.
     pub nested_images_max: usize,
+    /// How it ends.
+    pub end: End,
     /// Who comes by between steps: for each a run of every script.
     pub visitors: Vec<Visitor>,
     /// How much of all this is explored.
@@ -47,14 +52,26 @@ impl Default for Settings {
             models: vec![Model::Line, Model::Span],
             region_bytes: 1 << 20,
             images_per_step_max: 24,
+            rival_images_per_step_max: 0,
             images_per_op_max: 2000,
             nested_images_max: 4,
+            end: End::PowerLoss,
             visitors: Visitor::all(10),
             extent: Extent::chosen(),
             thread_count: 2,
             canary: None,
         }
     }
+}
+
+/// How a run of a store ends, at whichever step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// The power fails.
+    PowerLoss,
+    /// The process is killed: the next one finds all that was stored, and what it makes of that loses its power at every step, and
+    /// with it what the killed process has not made durable.
+    Kill,
 }
 
 /// What an exploration looked at.

@@ -14,6 +14,7 @@ const VARIABLE: &str = "HIKV_EXPLORE";
 
 /// A slice's bounds on what [`Settings`] ask for.
 const IMAGES_PER_STEP_MAX: usize = 4;
+const RIVAL_IMAGES_PER_STEP_MAX: usize = 1;
 const IMAGES_PER_OP_MAX: usize = 6;
 const NESTED_IMAGES_MAX: usize = 1;
 
@@ -52,6 +53,7 @@ impl Extent {
         }
         Settings {
             images_per_step_max: settings.images_per_step_max.min(IMAGES_PER_STEP_MAX),
+            rival_images_per_step_max: settings.rival_images_per_step_max.min(RIVAL_IMAGES_PER_STEP_MAX),
             images_per_op_max: settings.images_per_op_max.min(IMAGES_PER_OP_MAX),
             nested_images_max: settings.nested_images_max.min(NESTED_IMAGES_MAX),
             ..settings

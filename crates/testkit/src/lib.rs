@@ -9,6 +9,8 @@
 //! Snapshots that a script takes are compared with what the store held then, after every operation and between its steps,
 //! until they are released; a crash takes them away.
 //!
+//! A process may be killed, too, instead of losing its power ([`End::Kill`]): what recovers then sees what is not durable.
+//!
 //! **Canaries** ([`hunt`]): the same exploration of a deliberately broken twin must object. A checker that has never
 //! caught anything proves nothing, and an exploration that looked at nothing is an objection too.
 //!
@@ -44,7 +46,7 @@ mod walk;
 
 pub use conformance::{Mismatch, conformance};
 pub use contend::{Contention, Disorder, contend};
-pub use explore::{Counts, Settings, Verdict, explore, hunt};
+pub use explore::{Counts, End, Settings, Verdict, explore, hunt};
 pub use extent::Extent;
 pub use history::{Call, Clock, Event, History, Recorder, Write};
 pub use linearize::Anomaly;

@@ -5,8 +5,8 @@
 //! it sleeps; then its write is in flight too, until a later step finds it done.
 //!
 //! Whether it sleeps is asked of the operating system. A writer that slept for another reason is taken for one that waits,
-//! which loses nothing: its write counts as in flight as long as it has not said that it is done. Its own steps are not
-//! crashed at: other scripts do that.
+//! which loses nothing: its write counts as in flight as long as it has not said that it is done. Its own steps are
+//! crashed at where the settings say so.
 
 use std::fs;
 use std::sync::Arc;

@@ -7,11 +7,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pmem_sim::{CrashImage, Crashable, StepKind};
+use parking_lot::Mutex;
+use pmem_sim::{CrashImage, Crashable, ObserverOf, StepKind};
 
 use crate::at_snapshot::Taken;
 use crate::examine::{Examiner, Fault, ImageOf};
-use crate::explore::{Counts, Settings};
+use crate::explore::{Counts, End, Settings};
 use crate::oracle::Oracle;
 use crate::read::{refused, scanned};
 use crate::reservoir::Reservoir;
@@ -43,7 +44,12 @@ pub(crate) struct Scene<S: Subject> {
     rival_value: Option<Vec<u8>>,
     /// Live snapshots, oldest first.
     pub(crate) snapshots: Vec<Taken>,
+    /// Crashes at the second writer's steps, and what is legal there: it and the operation in flight are both in flight.
+    rival_images: Arc<Mutex<Vec<ImageOf<S>>>>,
+    rival_oracle: Arc<Oracle>,
     images_per_step_max: usize,
+    rival_images_per_step_max: usize,
+    end: End,
     explores: bool,
     /// Whether the visitor was there during the operation in flight: before that, the run shows nothing new.
     visited: bool,
@@ -74,7 +80,11 @@ impl<S: Subject> Scene<S> {
             rival: visitor.writes().then(|| Rival::start(script.rival().to_vec())),
             rival_value: None,
             snapshots: Vec::new(),
+            rival_images: Arc::default(),
+            rival_oracle: Arc::new(Oracle::exactly(None)),
+            rival_images_per_step_max: settings.rival_images_per_step_max,
             images_per_step_max: settings.images_per_step_max,
+            end: settings.end,
             explores: false,
             visited: false,
             crashes: Reservoir::new(settings.images_per_op_max, script.seed),
@@ -113,8 +123,24 @@ impl<S: Subject> Scene<S> {
         }
     }
 
+    /// To be called after each of the second writer's steps, by its thread; none if they are not crashed at.
+    pub(crate) fn beside(&self) -> Option<ObserverOf<S::Medium>> {
+        let (images, end, max) = (Arc::clone(&self.rival_images), self.end, self.rival_images_per_step_max);
+        let note = move |sim: &S::Medium, _| images.lock().extend(images_of(sim, end, max, sim.step_count()));
+        (max > 0).then(|| Box::new(note) as ObserverOf<S::Medium>)
+    }
+
+    /// The second writer's write is over, and so are its steps.
+    fn note_rival_crashes(&mut self) {
+        let images = std::mem::take(&mut *self.rival_images.lock());
+        for image in images {
+            self.note_crash(image, Arc::clone(&self.rival_oracle), None);
+        }
+    }
+
     /// What came of the second writer's last write.
     fn rival_answered(&mut self, answer: Result<(), Failure>) {
+        self.note_rival_crashes();
         let oracle = Arc::make_mut(&mut self.oracle);
         match answer {
             Ok(()) => oracle.rival_ends(&self.rival_value, true),
@@ -204,6 +230,7 @@ impl<S: Subject> Scene<S> {
         }
         self.rival_value = rival.next_value();
         Arc::make_mut(&mut self.oracle).rival_begins(&self.rival_value);
+        self.rival_oracle = Arc::clone(&self.oracle);
         rival.begin(store, self.place.op != Op::Clear);
         self.visited = true;
         self.examiner.counts.visits += 1;
@@ -251,12 +278,15 @@ impl<S: Subject> Scene<S> {
             return;
         }
         let seed = self.place.seed ^ sim.step_count();
-        for image in sim.images(self.images_per_step_max, seed) {
-            let key = (image.hash(), self.oracle.fingerprint());
-            if !self.examiner.knows(&image, &self.oracle) {
-                let crash = Crash { image, oracle: Arc::clone(&self.oracle), op_step: self.place.op_step, kind };
-                self.crashes.offer(key, crash);
-            }
+        for image in images_of(sim, self.end, self.images_per_step_max, seed) {
+            self.note_crash(image, Arc::clone(&self.oracle), kind);
+        }
+    }
+
+    fn note_crash(&mut self, image: ImageOf<S>, oracle: Arc<Oracle>, kind: Option<StepKind>) {
+        let key = (image.hash(), oracle.fingerprint());
+        if !self.examiner.knows(&image, &oracle) {
+            self.crashes.offer(key, Crash { image, oracle, op_step: self.place.op_step, kind });
         }
     }
 
@@ -264,5 +294,13 @@ impl<S: Subject> Scene<S> {
         let Fault { images, problem } = fault;
         let violation = Violation { kind, images, problem, ..self.place.clone() };
         self.violation.get_or_insert_with(|| Box::new(violation));
+    }
+}
+
+/// What a run leaves that ends now.
+fn images_of<C: Crashable>(sim: &C, end: End, count_max: usize, seed: u64) -> Vec<C::Image> {
+    match end {
+        End::PowerLoss => sim.images(count_max, seed),
+        End::Kill => sim.killed().into_iter().collect(),
     }
 }

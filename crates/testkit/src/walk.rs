@@ -66,6 +66,9 @@ impl<S: Subject> Walk<S> {
 
     fn observe(&self) {
         self.scene.lock().explore();
+        if let Some(observer) = self.scene.lock().beside() {
+            self.sim.observe_beside(observer);
+        }
         let scene = Arc::clone(&self.scene);
         self.sim.observe(Box::new(move |sim, kind| scene.lock().stepped(sim, kind)));
     }

@@ -22,7 +22,7 @@ const LARGER: &[(&str, usize)] = &[
     ("hikv-cli", 11),
     ("hikv-engine", 14),
     ("hikv-index", 12),
-    ("hikv-journal", 15),
+    ("hikv-journal", 13),
     ("hikv-server", 89),
     ("xtask", 14),
 ];

@@ -84,7 +84,7 @@ fn write_if_new(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
         .map_err(|error| format!("{}: {error}", file.display()))
 }
 
-/// Builds a suite in the copy.
+/// Builds a suite in the copy, in a target directory of its own: cargo would take the copy for the workspace itself.
 pub(super) fn program(tree: &Path, suite: Suite) -> Result<Program, Failure> {
     let mut command = cargo();
     command.current_dir(tree).env("CARGO_TARGET_DIR", tree.with_file_name("target"));

@@ -12,7 +12,8 @@ const HEAD: &str = "# Mutants
 A mutant is the program with one step left out: a call that orders, flushes, syncs, settles, publishes, seals or retires, a lock, a second
 look at what may have changed. `cargo xtask mutants` finds such lines, builds all mutants at once in a copy of the source
 (`xtask/src/mutants/`; nothing of it is in the source that is shipped), runs the tests for each, three minutes at most, and writes this
-page. It goes on where it was stopped; `cargo xtask mutants PACKAGE COUNT` runs some, `cargo xtask mutants list` numbers them. A row's
+page. It goes on where it was stopped; `cargo xtask mutants quick` runs the tests that take seconds, and leaves what they miss to the
+others; `cargo xtask mutants PACKAGE COUNT` runs some, `cargo xtask mutants list` numbers them. A row's
 outcome is kept as long as its line stays the same; what is written behind `missed` by hand is kept with it.
 
 ";

@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use hikv::{Clock, Expiry, Limits, Store, WriteBatch};
+use hikv::{Clock, Error, Expiry, Limits, Store, WriteBatch};
 
 use super::not_found;
 use crate::durable::Durable;
@@ -50,8 +50,33 @@ impl From<ChangeFormat> for Format {
     }
 }
 
-/// What the operations so far have made of the keys that they name: a value and when the key expires, or none.
-type Changed = BTreeMap<Vec<u8>, Option<(Vec<u8>, Expiry)>>;
+/// What the operations so far have made of a key: a value and when the key expires, or none.
+type Made = Option<(Vec<u8>, Expiry)>;
+
+/// The keys that the operations so far name, and what they made of them.
+#[derive(Default)]
+struct Changed {
+    by_key: BTreeMap<Vec<u8>, Made>,
+    /// As a batch counts them.
+    len_bytes: u64,
+}
+
+impl Changed {
+    /// Refuses what a batch would refuse, before more of it is read.
+    fn insert(&mut self, key: Vec<u8>, made: Made) -> Result<(), Error> {
+        let counted = |key: &[u8], made: &Made| {
+            let value_bytes = made.as_ref().map_or(0, |(value, _)| value.len());
+            (key.len() + value_bytes) as u64 + Limits::BATCH_OP_BYTES
+        };
+        self.len_bytes += counted(&key, &made);
+        self.len_bytes -= self.by_key.get(&key).map_or(0, |before| counted(&key, before));
+        if self.len_bytes > Limits::BATCH_BYTES_MAX {
+            return Err(Error::BatchTooLong { len_bytes: self.len_bytes });
+        }
+        self.by_key.insert(key, made);
+        Ok(())
+    }
+}
 
 impl Batch {
     pub(super) fn run(self) -> Result<(), Failure> {
@@ -77,7 +102,7 @@ impl Batch {
 
     /// Reads everything before anything is written. Nobody else writes to the store meanwhile.
     fn gather(&self, store: &Store, mut reader: ChangeReader<BufReader<Input>>) -> Result<Changed, Failure> {
-        let (mut changed, clock) = (Changed::new(), Clock::default());
+        let (mut changed, clock) = (Changed::default(), Clock::default());
         loop {
             let (line, change) = match reader.next() {
                 Ok(Some(next)) => next,
@@ -86,7 +111,7 @@ impl Batch {
                 Err(ReadError::Input(error)) => return Err(Failure::at(self.name().display(), error)),
             };
             self.check(&change).map_err(|what| self.at_line(line, what))?;
-            let now = match changed.get(&change.key) {
+            let now = match changed.by_key.get(&change.key) {
                 Some(now) => now.clone(),
                 None => held(store, &change.key).map_err(Failure::at_path(&self.dir))?,
             };
@@ -97,11 +122,7 @@ impl Batch {
                 (Operation::Persist, Some((value, _))) => Some((value, Expiry::NEVER)),
                 (_, None) => return Err(self.at_line(line, not_found(&self.dir, &change.key))),
             };
-            changed.insert(change.key, next);
-            if changed.len() > Limits::BATCH_OP_COUNT_MAX {
-                let most = Limits::BATCH_OP_COUNT_MAX;
-                return Err(self.at_line(line, format!("a batch changes {most} keys at the most")));
-            }
+            changed.insert(change.key, next).map_err(|error| self.at_line(line, error.to_string()))?;
         }
     }
 
@@ -120,7 +141,7 @@ impl Batch {
 
     fn write(&self, store: &Store, changed: &Changed) -> Result<(), Failure> {
         let mut batch = WriteBatch::new();
-        for (key, change) in changed {
+        for (key, change) in &changed.by_key {
             match change {
                 Some((value, expiry)) => batch.put_until(key, value, *expiry),
                 None => batch.delete(key),
@@ -139,7 +160,7 @@ impl Batch {
 }
 
 /// What the key holds.
-fn held(store: &Store, key: &[u8]) -> Result<Option<(Vec<u8>, Expiry)>, hikv::Error> {
+fn held(store: &Store, key: &[u8]) -> Result<Made, Error> {
     let (value, expiry) = (store.get(key)?, store.expires_at(key)?);
     Ok(value.zip(expiry))
 }

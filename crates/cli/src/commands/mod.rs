@@ -88,6 +88,13 @@ impl Command {
     }
 }
 
+impl Command {
+    /// Whether it writes no log of its own.
+    pub(crate) fn has_no_log(&self) -> bool {
+        !matches!(self, Command::Serve(_))
+    }
+}
+
 /// Waits until the store's keys are in order, and shows how far they are.
 fn put_in_order(store: &Store, every: Duration) -> Result<Ordered, Error> {
     let ordered = store.ordered()?;

@@ -26,14 +26,12 @@ fn operations_are_carried_out_together() {
 fn a_line_that_is_wrong_leaves_nothing_done() {
     let place = Place::new();
     place.run("put", &["k", "before"]).succeeded();
-    let too_many: String = (0..1025).map(|number| format!("put\t{number}\tv\n")).collect();
     let too_long = format!("put\tk\tv\nput\t{}\tv\n", "x".repeat(65_536));
     for (input, words) in [
         ("put\tk\tafter\nput\tk\n", &["standard input:2:", "put KEY VALUE", "nothing was done"][..]),
         ("put\tk\tafter\ndelete\ta\tb\n", &["standard input:2:"]),
         ("put\tk\tafter\n\nexpire\tno such key\t5\n", &["standard input:3:", "'no such key'"]),
         ("delete\tk\npersist\tk\n", &["standard input:2:", "'k'"]),
-        (&too_many, &["standard input:1025:", "1024"]),
         (&too_long, &["standard input:2:", "65536"]),
     ] {
         place.run_with_input("batch", &[] as &[&str], input.as_bytes()).failed(2, words);
@@ -45,9 +43,9 @@ fn a_line_that_is_wrong_leaves_nothing_done() {
 }
 
 #[test]
-fn as_many_keys_as_a_batch_may_have() {
+fn a_batch_of_many_keys() {
     let place = Place::new();
-    let input: String = (0..1024).map(|number| format!("put\t{number}\tv\n")).collect();
+    let input: String = (0..5000).map(|number| format!("put\t{number}\tv\n")).collect();
     place.run_with_input("batch", &["-"], input.as_bytes()).succeeded();
-    assert_eq!(place.run("get", &["1023"]).succeeded(), b"v");
+    assert_eq!(place.run("get", &["4999"]).succeeded(), b"v");
 }

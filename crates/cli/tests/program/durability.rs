@@ -177,3 +177,36 @@ fn a_save_syncs_the_directory_after_each_rename() {
         assert!(synced, "no sync of the directory follows {line}:\n{trace}");
     }
 }
+
+/// The store says that it was made where writes survive more, as persistent memory would have it.
+#[test]
+fn each_command_warns_that_writes_survive_less_than_the_store_was_made_for() {
+    // Where a region says it (docs/format/region.md).
+    const MADE_FOR: std::ops::Range<usize> = 9_536..9_544;
+    const POWER: u64 = 3;
+    let place = Place::new();
+    place.run("put", &["--durability", "process", "k", "1"]).succeeded();
+    let file = place.store().join("store.hikv");
+    let mut region = fs::read(&file).unwrap();
+    region[MADE_FOR].copy_from_slice(&pmem::seal(POWER).to_le_bytes());
+    fs::write(&file, region).unwrap();
+    let items = place.write("items.tsv", "a\t1\n");
+    let items = items.to_str().unwrap();
+    let commands: [(&str, &[&str]); 7] = [
+        ("put", &["k", "2"]),
+        ("incr", &["k"]),
+        ("cas", &["k", "3", "4"]),
+        ("expire", &["k", "1000"]),
+        ("persist", &["k"]),
+        ("load", &[items]),
+        ("del", &["k"]),
+    ];
+    for (command, arguments) in commands {
+        place.run(command, arguments).failed(2, &["process, not power", "when the store was made"]);
+        let ended = place.run(command, &[&["--durability", "process"], arguments].concat());
+        let messages = ended.messages();
+        ended.succeeded();
+        let is_said = messages.contains("WARN writes survive less than the store was made for");
+        assert!(is_said && messages.contains("made_for=power"), "{command}: {messages}");
+    }
+}

@@ -19,6 +19,7 @@ mod logs;
 mod medium;
 mod memory;
 mod new_names;
+mod open_files;
 mod pages;
 mod repair;
 mod scan;

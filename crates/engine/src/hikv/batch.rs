@@ -1,11 +1,20 @@
 //! Writing several keys as one step: the engine's part of `index::partitioned_hash::batch`, whose steps these are.
 //!
 //! 1 each key's last operation alone counts; items and room for the record; items written, flushed; 2 the keys' pairs are
-//! locked, each key looked for, a ticket taken for each change; 3 to 7 the index; 8 tickets filled: what was replaced is
-//! retired; 9 whoever wants to know of keys that had expired is told, without lock, turn and pin; segments are told when items expire, after they were published (`index/src/partitioned_hash/due.rs`). Where a segment or a queue has no room, locks and tickets are let go, room is made, and step 2 begins again.
+//! locked, each key looked for, a ticket taken of each queue that the changes go to; 3 to 7 the index; 8 tickets filled: what was
+//! replaced is retired; 9 whoever wants to know of keys that had expired is told, without lock, turn and pin; segments are told when
+//! items expire, after they were published (`index/src/partitioned_hash/due.rs`). Where segments or a queue have no room, locks and
+//! tickets are let go, room is made in all of them, and step 2 begins again.
+//!
+//! Why a batch may be of any size: `docs/decisions/0028-batches-of-any-size.md`.
 //!
 //! # Lock order
-//! A turn -> pairs -> stashes -> (tickets). Who waits for room holds the turn alone, and is not pinned.
+//! A turn -> pairs -> stashes -> (tickets). Tickets come last, and none is waited for: so whoever holds one waits for no lock, and
+//! what lies before it in the queue is filled by somebody who does not wait for it. Who waits for room holds the turn alone, and
+//! is not pinned by itself.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use heap::{FEATURE_BATCHES, Reservation};
 use index::partitioned_hash::batch::record::record_bytes;
@@ -37,9 +46,8 @@ impl<D: Dram> Prepared<'_, D> {
 }
 
 /// A change that was noted in the batch.
-struct Noted<'a, T> {
+struct Noted<'a> {
     signature: u64,
-    ticket: T,
     written: Written<'a>,
     /// When the old item expires, if there is one.
     old_expiry: Option<Expiry>,
@@ -47,8 +55,8 @@ struct Noted<'a, T> {
 
 /// Why step 2 came to no end.
 enum Stop {
-    /// A segment has no room.
-    Segment(Full),
+    /// Segments have no room.
+    Segments(Full),
     /// A queue has none.
     Queue,
     Failed(Error),
@@ -66,13 +74,25 @@ impl From<MediumError> for Stop {
     }
 }
 
-/// Locked pairs, and what is to be done to their entries.
-type Ready<'a, M, D, T> = (Batch<'a, M, D>, Vec<Noted<'a, T>>);
+impl From<Full> for Stop {
+    fn from(full: Full) -> Stop {
+        Stop::Segments(full)
+    }
+}
+
+/// Locked pairs, what is to be done to their entries, and a ticket of each queue that is going to be told.
+struct Ready<'a, M, D: Dram, T> {
+    batch: Batch<'a, M, D>,
+    noted: Vec<Noted<'a>>,
+    tickets: BTreeMap<usize, T>,
+}
 
 impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     pub(super) fn check_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        if ops.len() > Limits::BATCH_OP_COUNT_MAX {
-            return Err(Error::BatchTooLong { op_count: ops.len() });
+        let op_bytes = |op: &BatchOp<'_>| op.key().len() + op.value().map_or(0, <[u8]>::len);
+        let len_bytes = ops.iter().map(|op| op_bytes(op) as u64 + Limits::BATCH_OP_BYTES).sum();
+        if len_bytes > Limits::BATCH_BYTES_MAX {
+            return Err(Error::BatchTooLong { len_bytes });
         }
         ops.iter().try_for_each(|op| match op.value() {
             Some(value) => self.check_put(op.key(), value.len() as u64),
@@ -106,18 +126,28 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         let prepared =
             ops.iter().map(|&(signature, op)| self.prepare_op(signature, op)).collect::<Result<Vec<_>, _>>()?;
         let record = self.reserve(record_bytes(ops.len()))?;
+        let signatures: Vec<_> = ops.iter().map(|(signature, _)| *signature).collect();
         loop {
+            self.make_queue_room(&signatures)?;
             let pin = epoch::pin();
-            match self.lock_and_note(&prepared) {
+            match self.lock_and_note(&signatures, &prepared) {
                 Ok(ready) => return self.carry_out(ready, prepared, record, turn),
-                Err(Stop::Segment(full)) => self.index.split_for_batch(self.cx(), full)?,
-                Err(Stop::Queue) => {
-                    drop(pin);
-                    self.make_queue_room(&prepared)?;
-                }
+                Err(Stop::Segments(full)) => self.index.split_for_batch(self.cx(), full, &signatures)?,
+                Err(Stop::Queue) => drop(pin),
                 Err(Stop::Failed(error)) => return Err(error),
             }
         }
+    }
+
+    /// Waits until each queue that the batch needs has room. The caller holds a turn alone.
+    fn make_queue_room(&self, signatures: &[u64]) -> Result<(), Error> {
+        for of_partition in signatures.chunk_by(|&a, &b| self.index.partition(a) == self.index.partition(b)) {
+            let (partition, mut backoff) = (self.index.partition(of_partition[0]), Backoff::long());
+            while !self.order.has_room(partition) {
+                O::make_room(self, partition, &mut backoff)?;
+            }
+        }
+        Ok(())
     }
 
     /// Step 1 for one key.
@@ -129,13 +159,25 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     /// Step 2. The caller is pinned.
-    fn lock_and_note<'a>(&'a self, prepared: &[Prepared<'a, D>]) -> Result<Ready<'a, M, D, O::Ticket<'a>>, Stop> {
-        let mut batch = self.index.lock_batch(self.cx(), prepared.iter().map(|prepared| prepared.signature));
+    fn lock_and_note<'a>(
+        &'a self,
+        signatures: &[u64],
+        prepared: &[Prepared<'a, D>],
+    ) -> Result<Ready<'a, M, D, O::Ticket<'a>>, Stop> {
+        let mut batch = self.index.lock_batch(self.cx(), signatures);
         let mut noted = Vec::with_capacity(prepared.len());
         for one in prepared {
             noted.extend(self.note(&mut batch, one)?);
         }
-        Ok((batch, noted))
+        batch.has_room()?;
+        let mut tickets = BTreeMap::new();
+        for one in &noted {
+            let partition = self.index.partition(one.signature);
+            if let Entry::Vacant(place) = tickets.entry(self.order.queue_of(partition)) {
+                place.insert(self.order.take(partition).ok_or(Stop::Queue)?);
+            }
+        }
+        Ok(Ready { batch, noted, tickets })
     }
 
     /// Step 2 for one key: what is to be done, `None` if nothing.
@@ -143,7 +185,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         &'a self,
         batch: &mut Batch<'a, M, D>,
         &Prepared { signature, key, ref item }: &Prepared<'a, D>,
-    ) -> Result<Option<Noted<'a, O::Ticket<'a>>>, Stop> {
+    ) -> Result<Option<Noted<'a>>, Stop> {
         let found =
             batch.find(signature, |position| Ok::<_, Stop>(self.item_of(position, key)?.map(|item| item.expiry)))?;
         if found.is_none() {
@@ -152,19 +194,18 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         let new = item.as_ref().map(|item| item.position());
         match (&found, new) {
             (None, None) => return Ok(None),
-            (None, Some(new)) => batch.insert(signature, new).map_err(Stop::Segment)?,
+            (None, Some(new)) => batch.insert(signature, new),
             (Some(found), Some(new)) => batch.replace(signature, found, new),
             (Some(found), None) => batch.remove(signature, found),
         }
-        let ticket = self.order.take(self.index.partition(signature)).ok_or(Stop::Queue)?;
         let (old, old_expiry) = found.map(|found| (found.position, found.value)).unzip();
-        Ok(Some(Noted { signature, ticket, written: Written { key, old, new }, old_expiry }))
+        Ok(Some(Noted { signature, written: Written { key, old, new }, old_expiry }))
     }
 
     /// Steps 3 to 8. The caller is pinned.
     fn carry_out<'a>(
         &'a self,
-        (batch, noted): Ready<'a, M, D, O::Ticket<'a>>,
+        Ready { batch, noted, tickets }: Ready<'a, M, D, O::Ticket<'a>>,
         prepared: Vec<Prepared<'a, D>>,
         record: Reservation<'a, D>,
         turn: &Turn<'_>,
@@ -183,13 +224,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             self.index.lower_due_of(self.cx(), signature, expiry.ms());
             self.reaper.expect(expiry);
         }
-        let mut expired = Vec::new();
-        for Noted { ticket, written, old_expiry, .. } in noted {
-            self.order.tell(self.disposal(), ticket, written);
-            if self.before(old_expiry) == Before::Expired {
-                expired.push(written.key);
-            }
-        }
+        self.tell_all(&noted, tickets);
+        let had_expired = |one: &&Noted<'_>| self.before(one.old_expiry) == Before::Expired;
+        let expired = noted.iter().filter(had_expired).map(|one| one.written.key).collect();
         for (signature, segment) in finished.crowded {
             // The items are in; a split that finds no space now will be tried again by a later put.
             let _ = self.index.split(self.cx(), signature, segment);
@@ -203,7 +240,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     fn stamped_together<'a>(
         &'a self,
         prepared: Vec<Prepared<'a, D>>,
-        noted: &[Noted<'a, O::Ticket<'a>>],
+        noted: &[Noted<'a>],
     ) -> Result<Vec<NewlyWritten<'a, D>>, Error> {
         let stamp = self.stamp();
         let items = prepared.into_iter().filter_map(|prepared| prepared.item);
@@ -215,14 +252,15 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         Ok(stamped)
     }
 
-    /// Waits until each queue that the batch needs has room for all of it.
-    fn make_queue_room(&self, prepared: &[Prepared<'_, D>]) -> Result<(), Error> {
-        for one in prepared {
-            let (partition, mut backoff) = (self.index.partition(one.signature), Backoff::long());
-            while !self.order.has_room(partition, prepared.len()) {
-                O::make_room(self, partition, &mut backoff)?;
-            }
+    /// Step 8: one place of each queue has all of its changes.
+    fn tell_all<'a>(&'a self, noted: &[Noted<'_>], tickets: BTreeMap<usize, O::Ticket<'a>>) {
+        let mut by_queue: BTreeMap<usize, Vec<Written<'_>>> = BTreeMap::new();
+        for one in noted {
+            let queue = self.order.queue_of(self.index.partition(one.signature));
+            by_queue.entry(queue).or_default().push(one.written);
         }
-        Ok(())
+        for ((queue, ticket), written) in tickets.into_iter().zip(by_queue.into_values()) {
+            self.order.tell_all(self.disposal(), queue, ticket, &written);
+        }
     }
 }

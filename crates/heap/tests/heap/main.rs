@@ -5,6 +5,7 @@ mod crash;
 mod damage;
 mod growth;
 mod holes;
+mod killed;
 mod memory;
 mod superblock;
 mod sweep;

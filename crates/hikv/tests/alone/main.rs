@@ -4,6 +4,7 @@
 
 mod clean_close;
 mod idle;
+mod slow_callbacks;
 mod snapshots;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -131,6 +131,58 @@ fn groups_are_whole(options: &Options, group_count: u32) {
     placed.assert_sound();
 }
 
+/// Batches of thousands of keys by two writers, over all partitions, while others put new keys, for which segments are split
+/// that the batches wait for, and delete them again; in order. Whoever reads one key of a batch twice and another between finds
+/// both of one batch.
+fn large_ones_agree(batch_count: u64) {
+    const KEY_COUNT: u64 = 5_000;
+    let placed = Placed::open(&options().ordered(true));
+    let (store, is_over) = (&placed.store, &AtomicBool::new(false));
+    store.ordered().unwrap().iter().unwrap().for_each(|item| _ = item.unwrap());
+    let write_all = |written: u64| {
+        let mut batch = WriteBatch::new();
+        (0..KEY_COUNT).for_each(|key| _ = batch.put(key.to_be_bytes(), written.to_le_bytes()));
+        store.write(&batch).unwrap();
+    };
+    write_all(u64::MAX);
+    thread::scope(|scope| {
+        let others = [0u64, 1].map(|other| scope.spawn(move || put_until(store, other, is_over)));
+        let reader = scope.spawn(move || {
+            let mut agreed_count = 0;
+            for key in (1..KEY_COUNT).cycle().take_while(|_| !is_over.load(Ordering::Relaxed)) {
+                let of = |key: u64| value(store, &key.to_be_bytes()).expect("it is never deleted");
+                let (before, seen, after) = (of(0), of(key), of(0));
+                assert!(seen == before || before != after, "half of a batch: {before} and {seen}");
+                agreed_count += u64::from(before == after);
+            }
+            agreed_count
+        });
+        let writer = |writer| (0..batch_count).for_each(|number| write_all(number * WRITER_COUNT + writer));
+        let writers: Vec<_> = (0..WRITER_COUNT).map(|number| scope.spawn(move || writer(number))).collect();
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        is_over.store(true, Ordering::Relaxed);
+        let kept_count: u64 = others.into_iter().map(|other| other.join().unwrap()).sum();
+        assert!(reader.join().unwrap() > 0);
+        assert_eq!(store.len().unwrap(), KEY_COUNT + kept_count);
+    });
+    let last = value(store, &0u64.to_be_bytes());
+    assert!((0..KEY_COUNT).all(|key| value(store, &key.to_be_bytes()) == last), "half of a batch");
+    let report = store.ordered().unwrap().verify().unwrap();
+    assert_eq!((report.items, report.damage), (store.len().unwrap(), vec![]));
+    placed.assert_sound();
+}
+
+/// Puts new keys, and deletes one of three again; how many stay.
+fn put_until(store: &Store, other: u64, is_over: &AtomicBool) -> u64 {
+    let mut kept_count = 0;
+    for number in (0u64..).take_while(|_| !is_over.load(Ordering::Relaxed)) {
+        let key = format!("other {other} {number}");
+        store.put(&key, number.to_le_bytes()).unwrap();
+        kept_count += u64::from(number % 3 > 0 || !store.delete(&key).unwrap());
+    }
+    kept_count
+}
+
 fn options() -> Options {
     Options::new().partition_count(4)
 }
@@ -163,8 +215,14 @@ fn keys_of_a_batch_appear_together_while_segments_split() {
 }
 
 #[test]
+fn large_ones_are_one_step_while_others_have_segments_split() {
+    large_ones_agree(8);
+}
+
+#[test]
 #[ignore = "minutes"]
 fn batches_are_one_step_for_long() {
+    large_ones_agree(2_000);
     pairs_agree(&options(), 1_000_000, false);
     pairs_agree(&slow(), 1_000_000, true);
     groups_are_whole(&options(), 10_000);

@@ -13,4 +13,3 @@ mod latest;
 mod ordered;
 mod readme;
 mod real_time;
-mod slow_callbacks;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
-use pmem::{Medium, MediumError, Offset, Slot, Span};
+use pmem::{Canary, Medium, MediumError, Offset, Slot, Span};
 
 use super::batch::Batches;
 use super::due::Due;
@@ -136,10 +136,12 @@ impl Segment {
 
     #[cold]
     fn flush_all<M: Medium>(&self, medium: &M) {
-        for segment in self.chain(medium) {
-            medium.flush(Span { start: segment, len_bytes: SEGMENT_BYTES });
+        if !medium.breaks(Canary::SegmentLeftAsFound) {
+            for segment in self.chain(medium) {
+                medium.flush(Span { start: segment, len_bytes: SEGMENT_BYTES });
+            }
+            medium.order();
         }
-        medium.order();
         self.durable.store(true, Ordering::Release);
     }
 

@@ -46,35 +46,35 @@ impl PartitionedHash {
         signature: u64,
         full: Offset,
     ) -> Result<(), IndexError> {
-        self.split_for(cx, signature, full, 1)
+        self.split_for(cx, &[signature], full)
     }
 
-    /// As [`PartitionedHash::split`]; where a segment is chained, or was, there is room for `wanted_count` entries, or for
-    /// a segment's more.
+    /// As [`PartitionedHash::split`], for several signatures of the segment that are to come. Where it is chained, or was, there
+    /// is room for all of them, or for a segment's more. They count when it is decided whether a split makes room: what is
+    /// there already may be much less.
     pub(super) fn split_for<M: Medium, D: Dram>(
         &self,
         cx: Context<'_, M, D>,
-        signature: u64,
+        wanted: &[u64],
         full: Offset,
-        wanted_count: usize,
     ) -> Result<(), IndexError> {
         let _pin = epoch::pin();
-        let partition = self.geometry.partition(signature);
+        let partition = self.geometry.partition(wanted[0]);
         let _partition = self.partitions[partition].lock();
-        let segment = self.root().segment(self.geometry, signature);
+        let segment = self.root().segment(self.geometry, wanted[0]);
         if segment.offset() != full {
             return Ok(());
         }
         let _frozen = segment.lock_all();
         segment.make_durable(cx.medium);
         let entries = live_entries(cx, segment)?;
-        let bit = |entry: &Entry| self.geometry.prefix(entry.signature, segment.depth() + 1) & 1;
-        let ones = entries.iter().filter(|entry| bit(entry) == 1).count() as u64;
-        let smaller = ones.min(entries.len() as u64 - ones);
-        if segment.depth() == DEPTH_MAX || smaller * SMALLER_HALF_MIN < entries.len() as u64 {
-            return Ok(self.chain(cx, segment, partition, wanted_count)?);
+        let bit = |signature| self.geometry.prefix(signature, segment.depth() + 1) & 1;
+        let all = entries.iter().map(|entry| entry.signature).chain(wanted.iter().copied());
+        let (count, ones) = ((entries.len() + wanted.len()) as u64, all.map(bit).sum::<u64>());
+        if segment.depth() == DEPTH_MAX || ones.min(count - ones) * SMALLER_HALF_MIN < count {
+            return Ok(self.chain(cx, segment, partition, wanted.len())?);
         }
-        let (ones, zeros): (Vec<_>, Vec<_>) = entries.iter().partition(|entry| bit(entry) == 1);
+        let (ones, zeros): (Vec<_>, Vec<_>) = entries.iter().partition(|entry| bit(entry.signature) == 1);
         let half = |entries: Vec<Entry>, bit| Half::new(&entries, self.child(cx, segment, partition, bit));
         let mut halves = [half(zeros, 0), half(ones, 1)];
         let tables = self.commit_split(cx, segment, partition, &mut halves)?;
@@ -240,7 +240,7 @@ fn settled_or_fresh<M: Medium>(medium: &M, entry: &Entry) -> Result<Position, Me
     let Entry { slot, position, .. } = *entry;
     let waited = settle_locked(medium, slot, position)?;
     if waited == Waited::Deferred && position.is_live() {
-        return Ok(position);
+        return Ok(if medium.breaks(Canary::SplitSettlesFresh) { position.settled() } else { position });
     }
     if waited == Waited::Deferred {
         medium.wait(medium.commit_published(slot, position.word()))?;

@@ -13,6 +13,7 @@ mod chains;
 mod given_up;
 #[cfg(not(miri))]
 mod interleavings;
+mod large_batches;
 #[cfg(not(miri))]
 mod model;
 mod plain;

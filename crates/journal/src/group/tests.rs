@@ -10,8 +10,8 @@ use pmem::{Durability, Level, Medium, Offset, Slot, Span, Ticket, Waited};
 
 use super::*;
 use crate::frame::any_frame;
-use crate::journaled::PAGE_BYTES;
 use crate::layout::FRAMES_START_BYTES;
+use crate::region::PAGE_BYTES;
 use crate::segment::Header;
 use crate::test_file::{Operation, TestFile};
 use crate::{Files, JournalOptions, Journaled, Receipt};

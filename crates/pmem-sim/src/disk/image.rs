@@ -1,7 +1,8 @@
-//! What a crash left of the simulated disk's files.
+//! What a crash left of the simulated disk's files, or a kill.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use super::NAMES;
@@ -16,6 +17,8 @@ pub struct DiskImage {
     files: [FileImage; 2],
     choice: Vec<(Part, usize)>,
     hash: u64,
+    /// Of a kill: the files as they are, of which what was not synced may be lost yet.
+    left: Option<Arc<[Sectors; 2]>>,
 }
 
 #[derive(Clone)]
@@ -46,6 +49,22 @@ pub(super) fn images(files: &[Sectors; 2], budget: usize, seed: u64) -> Vec<Disk
     images
 }
 
+/// What a killed process leaves, unless all of it is durable.
+pub(super) fn killed(files: &[Sectors; 2]) -> Option<DiskImage> {
+    let parts = files.iter().enumerate().flat_map(|(file, sectors)| parts(file, sectors));
+    let choice: Vec<_> = parts.map(|part| (part, part.outcome_count - 1)).collect();
+    if choice.is_empty() {
+        return None;
+    }
+    let image = DiskImage::of(files, choice);
+    let mut hasher = DefaultHasher::new();
+    for sectors in files {
+        sectors.lengths().hash(&mut hasher);
+        sectors.pending().for_each(|(number, history)| (number, history).hash(&mut hasher));
+    }
+    Some(DiskImage { hash: image.hash ^ hasher.finish(), left: Some(Arc::new(files.clone())), ..image })
+}
+
 fn parts(file: usize, sectors: &Sectors) -> impl Iterator<Item = Part> {
     let length = Part { file, sector: None, outcome_count: sectors.lengths().len() };
     let part = move |(number, outcome_count)| Part { file, sector: Some(number), outcome_count };
@@ -56,14 +75,17 @@ fn parts(file: usize, sectors: &Sectors) -> impl Iterator<Item = Part> {
 impl DiskImage {
     fn of(files: &[Sectors; 2], choice: Vec<(Part, usize)>) -> DiskImage {
         let files = [0, 1].map(|file| FileImage::of(&files[file], choice.iter().filter(|(part, _)| part.file == file)));
-        let mut image = DiskImage { files, choice, hash: 0 };
+        let mut image = DiskImage { files, choice, hash: 0, left: None };
         let hashes = image.files.clone().map(|file| file.pages().hash() ^ file.len_bytes);
         image.hash = hashes[0].rotate_left(1) ^ hashes[1];
         image
     }
 
-    /// The files as the next opening finds them: all that is there is durable.
+    /// The files as the next opening finds them: all that is there is durable, but for what a killed process left.
     pub(super) fn files(&self) -> [Sectors; 2] {
+        if let Some(left) = &self.left {
+            return <[Sectors; 2]>::clone(left);
+        }
         self.files.clone().map(|file| Sectors::holding(file.pages(), file.len_bytes, file.holes))
     }
 }
@@ -113,6 +135,9 @@ impl fmt::Display for DiskImage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         /// As many as fit a line or two of a terminal.
         const SHOWN_PARTS_MAX: usize = 12;
+        if self.left.is_some() {
+            return f.write_str("the process was killed");
+        }
         if self.choice.is_empty() {
             return f.write_str("nothing was pending");
         }

@@ -167,6 +167,10 @@ impl Crashable for SimDisk {
         self.0.steps.observe(observer);
     }
 
+    fn observe_beside(&self, observer: ObserverOf<SimDisk>) {
+        self.0.steps.observe_beside(observer);
+    }
+
     fn unobserve(&self) {
         self.0.steps.unobserve();
     }
@@ -181,6 +185,11 @@ impl Crashable for SimDisk {
 
     fn images(&self, budget: usize, seed: u64) -> Vec<DiskImage> {
         image::images(&self.0.state.lock().files, budget, seed)
+    }
+
+    /// The system keeps what was written, and a later sync writes it.
+    fn killed(&self) -> Option<DiskImage> {
+        image::killed(&self.0.state.lock().files)
     }
 }
 

@@ -18,7 +18,7 @@ const LINE_COUNT: usize = (SECTOR_BYTES / LINE_BYTES) as usize;
 pub(super) type Sector = [Line; LINE_COUNT];
 
 /// What something was since it was last surely durable.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub(super) struct History<T> {
     /// The first is surely durable, the last is what programs read.
     pub(super) contents: Vec<T>,

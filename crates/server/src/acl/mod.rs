@@ -123,6 +123,11 @@ impl Acl {
         self.users.lock().get(name).cloned()
     }
 
+    /// The name, if it is a user's.
+    pub(crate) fn known<'a>(&self, name: &'a [u8]) -> Option<&'a str> {
+        str::from_utf8(name).ok().filter(|name| self.user(name).is_some())
+    }
+
     pub(crate) fn all(&self) -> Vec<Arc<User>> {
         self.users.lock().values().cloned().collect()
     }

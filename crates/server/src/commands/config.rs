@@ -2,6 +2,7 @@
 
 use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
+use crate::file_limit;
 use crate::glob;
 use crate::mail::Mailbox;
 use crate::settings::{self, Effect, PARAMETERS};
@@ -42,6 +43,7 @@ pub(crate) fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
         }
         changes.push((index, PARAMETERS[index].kind.canonical(value).map_err(|what| refused(&what))?));
     }
+    make_room_for_clients(call, &changes)?;
     change_certificates(call, &changes)?;
     for (index, value) in changes {
         if PARAMETERS[index].effect == Effect::Password {
@@ -53,6 +55,20 @@ pub(crate) fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
     // Loops may have to wake earlier from now on.
     call.shared.mailboxes.iter().for_each(Mailbox::wake);
     call.ok();
+    Ok(())
+}
+
+/// Has the process open as many files as `maxclients` needs, if that is to be changed.
+fn make_room_for_clients(call: &Call<'_>, changes: &[(usize, String)]) -> Result<(), Refusal> {
+    let asked = changes.iter().find(|(index, _)| PARAMETERS[*index].effect == Effect::Clients);
+    let Some(clients) = asked.and_then(|(_, value)| value.parse().ok()) else { return Ok(()) };
+    let fitting = file_limit::raise_for(clients, call.shared.loops.len());
+    if fitting < clients {
+        return Err(Refusal::Names(format!(
+            "CONFIG SET failed (possibly related to argument 'maxclients') - The operating system is not able to handle the \
+             specified number of clients, try with {fitting}"
+        )));
+    }
     Ok(())
 }
 

@@ -7,7 +7,6 @@ use crate::acl::{DEFAULT_USER, Reason};
 use crate::call::Call;
 use crate::dispatch;
 use crate::errors::{Refusal, Sentence};
-use crate::log;
 
 pub(crate) fn auth(call: &mut Call<'_>) -> Result<(), Refusal> {
     match call.request.len() {
@@ -33,7 +32,8 @@ pub(super) fn log_in(call: &mut Call<'_>, name: &[u8], password: &[u8]) -> Resul
             Ok(())
         }
         None => {
-            log::auth_failed(call.shared, "redis", call.session.record.addr, name);
+            let shared = call.shared;
+            shared.log.auth_failed("redis", call.session.record.addr, shared.acl.known(name));
             let name = String::from_utf8_lossy(name).into_owned();
             dispatch::log_denied(call.shared, call.session, Reason::Auth, b"AUTH".into(), name);
             Err(Sentence::WrongPass.into())

@@ -32,6 +32,11 @@ pub(crate) fn debug(call: &mut Call<'_>) -> Result<(), Refusal> {
         (b"sleep", 3) => sleep(call),
         (b"protocol", 3) => protocol(call),
         (b"object", 3) => object(call),
+        (b"error", 3) => {
+            // As it is, with no code of its own.
+            call.reply.error(call.argument(2));
+            Ok(())
+        }
         // The store has no other state than what a reload would find, and expired keys are absent in any case.
         (b"reload", _) | (b"loadaof", 2) | (b"set-active-expire" | b"jmap", 3) | (b"jmap", 2) => {
             call.ok();

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::call::Call;
-use crate::errors::Refusal;
+use crate::errors::{Refusal, Sentence};
 use crate::telemetry;
 
 pub(crate) fn time(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -54,7 +54,11 @@ pub(crate) fn bgrewriteaof(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// As SSUBSCRIBE, it answers with more than one reply.
 pub(crate) fn monitor(call: &mut Call<'_>) -> Result<(), Refusal> {
+    if call.session.is_executing {
+        return Err(Sentence::MonitorInExec.into());
+    }
     if !std::mem::replace(&mut call.session.monitors, true) {
         call.shared.monitors.add(call.session.record.place);
     }

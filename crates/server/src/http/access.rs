@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::LazyLock;
 
 use super::request::Credentials;
-use crate::log;
 use crate::shared::Shared;
 use crate::table::{self, Entry};
 
@@ -26,7 +25,7 @@ pub(super) fn access(credentials: &Credentials, addr: SocketAddr, shared: &Share
         Credentials::Unknown => None,
     };
     if login.is_none() {
-        log::auth_failed(shared, "http", addr, credentials.name());
+        shared.log.auth_failed("http", addr, shared.acl.known(credentials.name()));
     }
     match login.as_ref().and_then(|login| login.user()) {
         Some(user) if user.may_run(*INFO) => Access::Granted,

@@ -102,24 +102,20 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// Changes several keys as one step for readers and for a crash, up to [`Limits::BATCH_OP_COUNT_MAX`]; beyond that, one
-    /// for each so many.
+    /// Changes several keys as one step for readers and for a crash.
     pub(crate) fn change_all(self, changes: &[(&[u8], Change<'_>)]) -> Result<(), Refusal> {
         if let Some(pending) = self.pending {
             changes.iter().try_for_each(|(key, change)| check_limits(key, change))?;
             return changes.iter().try_for_each(|(key, change)| pending.note(self.store, key, *change));
         }
-        for changes in changes.chunks(Limits::BATCH_OP_COUNT_MAX) {
-            let mut batch = WriteBatch::new();
-            for (key, change) in changes {
-                match change {
-                    Change::Put(value, expiry) => batch.put_until(key, value, *expiry),
-                    Change::Delete => batch.delete(key),
-                };
-            }
-            self.store.write(&batch)?;
+        let mut batch = WriteBatch::new();
+        for (key, change) in changes {
+            match change {
+                Change::Put(value, expiry) => batch.put_until(key, value, *expiry),
+                Change::Delete => batch.delete(key),
+            };
         }
-        Ok(())
+        Ok(self.store.write(&batch)?)
     }
 
     /// As [`Store::at`]. A transaction is written at the highest level that one of its commands asks for, if that is more

@@ -6,7 +6,7 @@
 //! | the transaction | a crash leaves |
 //! |---|---|
 //! | changes keys | all of its changes, or none: one batch |
-//! | deletes everything, and puts keys afterwards; at most [`Limits::BATCH_OP_COUNT_MAX`] keys in all | the same |
+//! | deletes everything, and puts keys afterwards; at most [`DELETED_COUNT_MAX`] keys in all | the same |
 //! | the same, with more keys | what was there; nothing; or what it put: it is two steps |
 //! | deletes everything, and no more | what was there, or nothing |
 //!
@@ -16,15 +16,16 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use hikv::{Clock, Durability, Error, Expiry, Held, Limits, Store, WriteBatch};
+use hikv::{Clock, Durability, Error, Expiry, Held, Limits, MediumError, Store, WriteBatch};
 
 use super::Change;
 use crate::databases::Slot;
-use crate::errors::{Refusal, Sentence};
+use crate::errors::Refusal;
 use crate::notify::Class;
 
-/// Bytes of keys and values that wait, keys that are deleted among them: as many as the longest request has.
-const PENDING_BYTES_MAX: usize = resp::Limits::REQUEST_BYTES_MAX;
+/// A store of more keys is cleared in a step of its own, rather than key by key in the transaction's: all clients wait while
+/// they are walked and deleted together, for a second or less.
+const DELETED_COUNT_MAX: usize = 100_000;
 
 /// A change of a key that others are told of.
 pub(crate) struct Told {
@@ -39,8 +40,8 @@ pub(crate) struct Told {
 pub(crate) struct Pending {
     changes: RefCell<Changes>,
     told: RefCell<Vec<Told>>,
-    /// It became too much: nothing will be written.
-    is_spoilt: Cell<bool>,
+    /// It became too much, at so many bytes: nothing is kept any more, and nothing will be written.
+    spoilt_bytes: Cell<Option<u64>>,
     /// The highest level that was asked for.
     level: Cell<Option<Durability>>,
 }
@@ -51,7 +52,8 @@ pub(super) struct Changes {
     is_cleared: bool,
     /// The new value, with the time at which it expires; none for a key of the store that is deleted.
     by_key: BTreeMap<Vec<u8>, Option<(Vec<u8>, Expiry)>>,
-    len_bytes: usize,
+    /// As a batch counts them.
+    len_bytes: u64,
 }
 
 impl Pending {
@@ -85,7 +87,11 @@ impl Pending {
 
     /// Takes note of a change.
     pub(super) fn note(&self, store: &Store, key: &[u8], change: Change<'_>) -> Result<(), Refusal> {
+        if let Some(len_bytes) = self.spoilt_bytes.get() {
+            return Err(too_long(len_bytes));
+        }
         let mut changes = self.changes.borrow_mut();
+        self.check_room(&mut changes, key, change)?;
         let new = match change {
             Change::Put(value, expiry) => Some((value.to_vec(), expiry)),
             Change::Delete => None,
@@ -95,16 +101,20 @@ impl Pending {
             return Ok(());
         }
         changes.insert(key, new);
-        self.check_room(&changes)
+        Ok(())
     }
 
-    /// Memory is bounded while changes are gathered; how many there are counts in the end.
-    fn check_room(&self, changes: &Changes) -> Result<(), Refusal> {
-        if changes.len_bytes > PENDING_BYTES_MAX {
-            self.is_spoilt.set(true);
-            return Err(Sentence::ExecBytes.into());
+    /// What is gathered is bounded as a batch is: a change that would be too much is not copied, and those before it are given
+    /// back.
+    fn check_room(&self, changes: &mut Changes, key: &[u8], change: Change<'_>) -> Result<(), Refusal> {
+        let value = if let Change::Put(value, _) = change { value } else { &[] };
+        let len_bytes = changes.len_bytes - changes.len_bytes_of(key) + change_bytes(key, value);
+        if len_bytes <= Limits::BATCH_BYTES_MAX {
+            return Ok(());
         }
-        Ok(())
+        *changes = Changes { is_cleared: changes.is_cleared, ..Changes::default() };
+        self.spoilt_bytes.set(Some(len_bytes));
+        Err(too_long(len_bytes))
     }
 
     pub(super) fn clear(&self) {
@@ -123,38 +133,62 @@ impl Pending {
     /// Writes the changes, as the module's head says, and returns what is to be told.
     pub(crate) fn commit(self, store: &Store) -> Result<Vec<Told>, Refusal> {
         let changes = self.changes.into_inner();
-        if self.is_spoilt.get() {
-            return Err(Sentence::ExecBytes.into());
-        }
-        if changes.by_key.len() > Limits::BATCH_OP_COUNT_MAX {
-            return Err(Sentence::ExecKeyCount.into());
+        if let Some(len_bytes) = self.spoilt_bytes.get() {
+            return Err(too_long(len_bytes));
         }
         let level = store.durability().max(self.level.get().unwrap_or(Durability::Process));
-        store.at(level, |store| {
-            if changes.is_cleared { changes.write_to_cleared(store) } else { changes.write(store, Vec::new()) }
-        })?;
+        store
+            .at(level, |store| {
+                if changes.is_cleared { changes.write_to_cleared(store) } else { changes.write(store, Vec::new()) }
+            })
+            .map_err(refused)?;
         Ok(self.told.into_inner())
     }
 }
 
+/// A transaction's changes in bytes, as [`Limits::BATCH_BYTES_MAX`] counts them.
+fn change_bytes(key: &[u8], value: &[u8]) -> u64 {
+    (key.len() + value.len()) as u64 + Limits::BATCH_OP_BYTES
+}
+
+fn too_long(len_bytes: u64) -> Refusal {
+    refused(Error::BatchTooLong { len_bytes })
+}
+
+/// Whatever kept the changes from being made, where it is certain that none was.
+fn refused(error: Error) -> Refusal {
+    match error {
+        Error::BatchTooLong { .. } => Refusal::ExecAbort(error.to_string()),
+        Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. }) => {
+            Refusal::ExecAbort(format!("no space left: {error}"))
+        }
+        error => Refusal::Store(error),
+    }
+}
+
 impl Changes {
+    /// What the key's change counts for, if it has one.
+    fn len_bytes_of(&self, key: &[u8]) -> u64 {
+        let value = |change: &Option<(Vec<u8>, Expiry)>| change.as_ref().map_or(0, |(value, _)| value.len() as u64);
+        self.by_key.get(key).map_or(0, |change| change_bytes(key, &[]) + value(change))
+    }
+
     fn insert(&mut self, key: &[u8], new: Option<(Vec<u8>, Expiry)>) {
         self.remove(key);
-        self.len_bytes += key.len() + new.as_ref().map_or(0, |(value, _)| value.len());
+        self.len_bytes += change_bytes(key, new.as_ref().map_or(&[], |(value, _)| value));
         self.by_key.insert(key.to_vec(), new);
     }
 
     fn remove(&mut self, key: &[u8]) {
-        if let Some(old) = self.by_key.remove(key) {
-            self.len_bytes -= key.len() + old.map_or(0, |(value, _)| value.len());
-        }
+        self.len_bytes -= self.len_bytes_of(key);
+        self.by_key.remove(key);
     }
 
     fn write_to_cleared(&self, store: &Store) -> Result<(), Error> {
         if self.by_key.is_empty() {
             return store.clear();
         }
-        let deleted_max = (Limits::BATCH_OP_COUNT_MAX - self.by_key.len()) as u64;
+        let deleted_max = DELETED_COUNT_MAX.saturating_sub(self.by_key.len()) as u64;
         if store.len()? > deleted_max {
             store.clear()?;
             return self.write(store, Vec::new());

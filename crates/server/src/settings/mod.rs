@@ -127,6 +127,11 @@ impl Settings {
         self.values.lock()[index].clone()
     }
 
+    /// Gives the parameter with this name, which is one, a value in the form in which it is shown.
+    pub(crate) fn set(&self, name: &str, value: String) {
+        self.put(by_name(name.as_bytes()).expect("a known parameter"), value);
+    }
+
     /// Gives it a value in the form in which it is shown. A password is not kept.
     pub(crate) fn put(&self, index: usize, value: String) {
         let value = completed(index, &self.value(index), value);
@@ -169,6 +174,7 @@ impl Settings {
         }
     }
 
+    /// The most clients at a time.
     pub(crate) fn clients_max(&self) -> usize {
         self.clients_max.load(Ordering::Relaxed)
     }

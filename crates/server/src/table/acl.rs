@@ -3,12 +3,13 @@ use super::flag::{ADMIN, LOADING, NOSCRIPT, STALE};
 use super::policy::Hides::From;
 use super::policy::When::Usual;
 use super::policy::policy;
+use super::takes::Takes::Moment;
 use super::touches::Touches::{Nothing, OthersRequests};
 use crate::commands::{acl, help};
 use crate::telemetry::Kind;
 
 pub(super) static ROWS: &[Command] =
-    &[Command::new("acl", -2, 0, policy(Kind::Other, Nothing, From(2), Usual), Action::Subcommands)
+    &[Command::new("acl", -2, 0, policy(Kind::Other, Nothing, From(2), Usual, Moment), Action::Subcommands)
         .with_subcommands(ACL_SUBCOMMANDS)
         .documented("server", "6.0.0", "A container for Access List Control commands ", "Depends on subcommand.")];
 
@@ -17,7 +18,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|cat",
         -2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment),
         Action::Apply(acl::cat),
     )
     .documented(
@@ -30,7 +31,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|deluser",
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment),
         Action::Apply(acl::deluser),
     )
     .alone()
@@ -44,7 +45,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|dryrun",
         -4,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment),
         Action::Apply(acl::dryrun),
     )
     .documented(
@@ -57,7 +58,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|genpass",
         -2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment),
         Action::Apply(acl::genpass),
     )
     .documented("server", "6.0.0", "Generate a pseudorandom secure password to use for ACL users", "O(1)"),
@@ -65,7 +66,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|getuser",
         3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment),
         Action::Apply(acl::getuser),
     )
     .documented(
@@ -78,7 +79,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|help",
         2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment),
         Action::Apply(help::help),
     )
     .documented("server", "6.0.0", "Show helpful text about the different subcommands", "O(1)"),
@@ -86,7 +87,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|list",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment),
         Action::Apply(acl::list),
     )
     .documented(
@@ -99,7 +100,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|load",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment),
         Action::Apply(acl::load),
     )
     .alone()
@@ -113,7 +114,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|log",
         -2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, OthersRequests, From(2), Usual),
+        policy(Kind::Other, OthersRequests, From(2), Usual, Moment),
         Action::Apply(acl::log),
     )
     .documented(
@@ -126,7 +127,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|save",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment),
         Action::Apply(acl::save),
     )
     .documented(
@@ -139,7 +140,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|setuser",
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment),
         Action::Apply(acl::setuser),
     )
     .alone()
@@ -153,7 +154,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|users",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment),
         Action::Apply(acl::users),
     )
     .documented(
@@ -166,7 +167,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|whoami",
         2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment),
         Action::Apply(acl::whoami),
     )
     .documented("server", "6.0.0", "Return the name of the user associated to the current connection", "O(1)"),

@@ -4,6 +4,7 @@ use super::flag::{DENYOOM, FAST, READONLY, WRITE};
 use super::policy::Hides::Open;
 use super::policy::When::Usual;
 use super::policy::policy;
+use super::takes::Takes::{Bits, Moment, Values};
 use super::touches::{Access, Touches, key};
 use crate::commands::{bitfield, bits};
 use crate::telemetry::Kind;
@@ -13,7 +14,7 @@ pub(super) static ROWS: &[Command] = &[
         "bitcount",
         -2,
         READONLY,
-        policy(Kind::Read, key(Access::Read), Open, Usual),
+        policy(Kind::Read, key(Access::Read), Open, Usual, Values),
         Action::Apply(bits::bitcount),
     )
     .in_categories(category::BITMAP)
@@ -22,7 +23,7 @@ pub(super) static ROWS: &[Command] = &[
         "bitfield",
         -2,
         WRITE | DENYOOM,
-        policy(Kind::Update, Touches::BITFIELD, Open, Usual),
+        policy(Kind::Update, Touches::BITFIELD, Open, Usual, Values),
         Action::Apply(bitfield::bitfield),
     )
     .in_categories(category::BITMAP)
@@ -36,7 +37,7 @@ pub(super) static ROWS: &[Command] = &[
         "bitfield_ro",
         -2,
         READONLY | FAST,
-        policy(Kind::Read, key(Access::Read), Open, Usual),
+        policy(Kind::Read, key(Access::Read), Open, Usual, Values),
         Action::Apply(bitfield::bitfield_ro),
     )
     .in_categories(category::BITMAP)
@@ -50,7 +51,7 @@ pub(super) static ROWS: &[Command] = &[
         "bitop",
         -4,
         WRITE | DENYOOM,
-        policy(Kind::Update, Touches::BITOP, Open, Usual),
+        policy(Kind::Update, Touches::BITOP, Open, Usual, Values),
         Action::Apply(bits::bitop),
     )
     .in_categories(category::BITMAP)
@@ -60,7 +61,7 @@ pub(super) static ROWS: &[Command] = &[
         "bitpos",
         -3,
         READONLY,
-        policy(Kind::Read, key(Access::Read), Open, Usual),
+        policy(Kind::Read, key(Access::Read), Open, Usual, Values),
         Action::Apply(bits::bitpos),
     )
     .in_categories(category::BITMAP)
@@ -69,7 +70,7 @@ pub(super) static ROWS: &[Command] = &[
         "getbit",
         3,
         READONLY | FAST,
-        policy(Kind::Read, key(Access::Read), Open, Usual),
+        policy(Kind::Read, key(Access::Read), Open, Usual, Moment),
         Action::Apply(bits::getbit),
     )
     .in_categories(category::BITMAP)
@@ -78,7 +79,7 @@ pub(super) static ROWS: &[Command] = &[
         "setbit",
         4,
         WRITE | DENYOOM,
-        policy(Kind::Update, key(Access::ReadAndUpdate), Open, Usual),
+        policy(Kind::Update, key(Access::ReadAndUpdate), Open, Usual, Bits(2)),
         Action::Apply(bits::setbit),
     )
     .in_categories(category::BITMAP)

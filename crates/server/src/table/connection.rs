@@ -4,6 +4,7 @@ use super::flag::{ADMIN, ALLOW_BUSY, FAST, LOADING, NO_AUTH, NOSCRIPT, STALE};
 use super::policy::Hides::{From, Open};
 use super::policy::When::{Always, Subscribed, Usual};
 use super::policy::policy;
+use super::takes::Takes::Moment;
 use super::touches::Touches::Nothing;
 use crate::commands::{client, client_waiting, connection, hello, help};
 use crate::telemetry::Kind;
@@ -13,7 +14,7 @@ pub(super) static ROWS: &[Command] = &[
         "auth",
         -2,
         NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY,
-        policy(Kind::Other, Nothing, From(1), Usual),
+        policy(Kind::Other, Nothing, From(1), Usual, Moment),
         Action::Apply(connection::auth),
     )
     .in_categories(category::CONNECTION)
@@ -23,14 +24,14 @@ pub(super) static ROWS: &[Command] = &[
         "Authenticate to the server",
         "O(N) where N is the number of passwords defined for the user",
     ),
-    Command::new("client", -2, 0, policy(Kind::Other, Nothing, Open, Usual), Action::Subcommands)
+    Command::new("client", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Subcommands)
         .with_subcommands(CLIENT_SUBCOMMANDS)
         .documented("connection", "2.4.0", "A container for client connection commands", "Depends on subcommand."),
     Command::new(
         "echo",
         2,
         LOADING | STALE | FAST,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(connection::echo),
     )
     .in_categories(category::CONNECTION)
@@ -39,19 +40,25 @@ pub(super) static ROWS: &[Command] = &[
         "hello",
         -1,
         NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY,
-        policy(Kind::Other, Nothing, From(2), Usual),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment),
         Action::Apply(hello::hello),
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "6.0.0", "Handshake with Redis", "O(1)"),
-    Command::new("ping", -1, FAST, policy(Kind::Other, Nothing, Open, Subscribed), Action::Apply(connection::ping))
-        .in_categories(category::CONNECTION)
-        .documented("connection", "1.0.0", "Ping the server", "O(1)"),
+    Command::new(
+        "ping",
+        -1,
+        FAST,
+        policy(Kind::Other, Nothing, Open, Subscribed, Moment),
+        Action::Apply(connection::ping),
+    )
+    .in_categories(category::CONNECTION)
+    .documented("connection", "1.0.0", "Ping the server", "O(1)"),
     Command::new(
         "quit",
         -1,
         ALLOW_BUSY | NOSCRIPT | LOADING | STALE | FAST | NO_AUTH,
-        policy(Kind::Other, Nothing, Open, Always),
+        policy(Kind::Other, Nothing, Open, Always, Moment),
         Action::Apply(connection::quit),
     )
     .in_categories(category::CONNECTION)
@@ -60,7 +67,7 @@ pub(super) static ROWS: &[Command] = &[
         "reset",
         1,
         NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY,
-        policy(Kind::Other, Nothing, Open, Always),
+        policy(Kind::Other, Nothing, Open, Always, Moment),
         Action::Apply(connection::reset),
     )
     .in_categories(category::CONNECTION)
@@ -69,7 +76,7 @@ pub(super) static ROWS: &[Command] = &[
         "select",
         2,
         LOADING | STALE | FAST,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(connection::select),
     )
     .in_categories(category::CONNECTION)
@@ -81,7 +88,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|getname",
         2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(client::getname),
     )
     .in_categories(category::CONNECTION)
@@ -90,7 +97,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|help",
         2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(help::help),
     )
     .in_categories(category::CONNECTION)
@@ -99,7 +106,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|id",
         2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(client::id),
     )
     .in_categories(category::CONNECTION)
@@ -108,7 +115,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|info",
         2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(client::info),
     )
     .in_categories(category::CONNECTION)
@@ -117,7 +124,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|kill",
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(client::kill),
     )
     .in_categories(category::CONNECTION)
@@ -131,7 +138,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|list",
         -2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(client::list),
     )
     .in_categories(category::CONNECTION)
@@ -145,7 +152,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|caching",
         3,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(client::caching),
     )
     .in_categories(category::CONNECTION)
@@ -159,7 +166,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|getredir",
         2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(client::getredir),
     )
     .in_categories(category::CONNECTION)
@@ -168,7 +175,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|no-touch",
         3,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(client::no_touch),
     )
     .in_categories(category::CONNECTION)
@@ -182,7 +189,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|pause",
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(client_waiting::pause),
     )
     .in_categories(category::CONNECTION)
@@ -191,7 +198,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|trackinginfo",
         2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(client::trackinginfo),
     )
     .in_categories(category::CONNECTION)
@@ -205,7 +212,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|unblock",
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(client_waiting::unblock),
     )
     .in_categories(category::CONNECTION)
@@ -219,7 +226,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|unpause",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(client_waiting::unpause),
     )
     .in_categories(category::CONNECTION)
@@ -233,7 +240,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|no-evict",
         3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(client::no_evict),
     )
     .in_categories(category::CONNECTION)
@@ -242,7 +249,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|reply",
         3,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(client::reply),
     )
     .in_categories(category::CONNECTION)
@@ -251,7 +258,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|setinfo",
         4,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(client::setinfo),
     )
     .in_categories(category::CONNECTION)
@@ -260,7 +267,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|setname",
         3,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(client::setname),
     )
     .in_categories(category::CONNECTION)
@@ -269,7 +276,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|tracking",
         -3,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(client::tracking),
     )
     .in_categories(category::CONNECTION)

@@ -4,22 +4,29 @@ use super::flag::{ADMIN, LOADING, NOSCRIPT, READONLY, STALE};
 use super::policy::Hides::Open;
 use super::policy::When::Usual;
 use super::policy::policy;
+use super::takes::Takes::Moment;
 use super::touches::Touches::{Nothing, OthersRequests};
 use super::touches::{Access, subcommand_key};
 use crate::commands::{help, info, latency, memory, slowlog};
 use crate::telemetry::Kind;
 
 pub(super) static ROWS: &[Command] = &[
-    Command::new("info", -1, LOADING | STALE, policy(Kind::Other, Nothing, Open, Usual), Action::Apply(info::info))
-        .in_categories(category::DANGEROUS)
-        .documented("server", "1.0.0", "Get information and statistics about the server", "O(1)"),
-    Command::new("latency", -2, 0, policy(Kind::Other, Nothing, Open, Usual), Action::Subcommands)
+    Command::new(
+        "info",
+        -1,
+        LOADING | STALE,
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        Action::Apply(info::info),
+    )
+    .in_categories(category::DANGEROUS)
+    .documented("server", "1.0.0", "Get information and statistics about the server", "O(1)"),
+    Command::new("latency", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Subcommands)
         .with_subcommands(LATENCY_SUBCOMMANDS)
         .documented("server", "2.8.13", "A container for latency diagnostics commands", "Depends on subcommand."),
-    Command::new("memory", -2, 0, policy(Kind::Other, Nothing, Open, Usual), Action::Subcommands)
+    Command::new("memory", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Subcommands)
         .with_subcommands(MEMORY_SUBCOMMANDS)
         .documented("server", "4.0.0", "A container for memory diagnostics commands", "Depends on subcommand."),
-    Command::new("slowlog", -2, 0, policy(Kind::Other, Nothing, Open, Usual), Action::Subcommands)
+    Command::new("slowlog", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Subcommands)
         .with_subcommands(SLOWLOG_SUBCOMMANDS)
         .documented("server", "2.2.12", "A container for slow log commands", "Depends on subcommand."),
 ];
@@ -29,7 +36,7 @@ static LATENCY_SUBCOMMANDS: &[Command] = &[
         "latency|doctor",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(latency::doctor),
     )
     .documented("server", "2.8.13", "Return a human readable latency analysis report.", "O(1)"),
@@ -37,7 +44,7 @@ static LATENCY_SUBCOMMANDS: &[Command] = &[
         "latency|graph",
         3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(latency::graph),
     )
     .documented("server", "2.8.13", "Return a latency graph for the event.", "O(1)"),
@@ -45,7 +52,7 @@ static LATENCY_SUBCOMMANDS: &[Command] = &[
         "latency|help",
         2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(help::help),
     )
     .documented("server", "2.8.13", "Show helpful text about the different subcommands.", "O(1)"),
@@ -53,7 +60,7 @@ static LATENCY_SUBCOMMANDS: &[Command] = &[
         "latency|histogram",
         -2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(latency::histogram),
     )
     .documented(
@@ -66,7 +73,7 @@ static LATENCY_SUBCOMMANDS: &[Command] = &[
         "latency|history",
         3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(latency::history),
     )
     .documented("server", "2.8.13", "Return timestamp-latency samples for the event.", "O(1)"),
@@ -74,7 +81,7 @@ static LATENCY_SUBCOMMANDS: &[Command] = &[
         "latency|latest",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(latency::latest),
     )
     .documented("server", "2.8.13", "Return the latest latency samples for all events.", "O(1)"),
@@ -82,20 +89,26 @@ static LATENCY_SUBCOMMANDS: &[Command] = &[
         "latency|reset",
         -2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(latency::reset),
     )
     .documented("server", "2.8.13", "Reset latency data for one or more events.", "O(1)"),
 ];
 
 static MEMORY_SUBCOMMANDS: &[Command] = &[
-    Command::new("memory|doctor", 2, 0, policy(Kind::Other, Nothing, Open, Usual), Action::Apply(memory::doctor))
-        .documented("server", "4.0.0", "Outputs memory problems report", "O(1)"),
+    Command::new(
+        "memory|doctor",
+        2,
+        0,
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        Action::Apply(memory::doctor),
+    )
+    .documented("server", "4.0.0", "Outputs memory problems report", "O(1)"),
     Command::new(
         "memory|help",
         2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(help::help),
     )
     .documented("server", "4.0.0", "Show helpful text about the different subcommands", "O(1)"),
@@ -103,7 +116,7 @@ static MEMORY_SUBCOMMANDS: &[Command] = &[
         "memory|malloc-stats",
         2,
         0,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(memory::malloc_stats),
     )
     .documented(
@@ -112,20 +125,20 @@ static MEMORY_SUBCOMMANDS: &[Command] = &[
         "Show allocator internal stats",
         "Depends on how much memory is allocated, could be slow",
     ),
-    Command::new("memory|purge", 2, 0, policy(Kind::Other, Nothing, Open, Usual), Action::Apply(memory::purge))
+    Command::new("memory|purge", 2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply(memory::purge))
         .documented(
             "server",
             "4.0.0",
             "Ask the allocator to release memory",
             "Depends on how much memory is allocated, could be slow",
         ),
-    Command::new("memory|stats", 2, 0, policy(Kind::Other, Nothing, Open, Usual), Action::Apply(memory::stats))
+    Command::new("memory|stats", 2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply(memory::stats))
         .documented("server", "4.0.0", "Show memory usage details", "O(1)"),
     Command::new(
         "memory|usage",
         -3,
         READONLY,
-        policy(Kind::Read, subcommand_key(Access::Look), Open, Usual),
+        policy(Kind::Read, subcommand_key(Access::Look), Open, Usual, Moment),
         Action::Apply(memory::usage),
     )
     .documented("server", "4.0.0", "Estimate the memory usage of a key", "O(N) where N is the number of samples."),
@@ -136,7 +149,7 @@ static SLOWLOG_SUBCOMMANDS: &[Command] = &[
         "slowlog|get",
         -2,
         ADMIN | LOADING | STALE,
-        policy(Kind::Other, OthersRequests, Open, Usual),
+        policy(Kind::Other, OthersRequests, Open, Usual, Moment),
         Action::Apply(slowlog::get),
     )
     .documented("server", "2.2.12", "Get the slow log's entries", "O(N) where N is the number of entries returned"),
@@ -144,7 +157,7 @@ static SLOWLOG_SUBCOMMANDS: &[Command] = &[
         "slowlog|help",
         2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(help::help),
     )
     .documented("server", "6.2.0", "Show helpful text about the different subcommands", "O(1)"),
@@ -152,7 +165,7 @@ static SLOWLOG_SUBCOMMANDS: &[Command] = &[
         "slowlog|len",
         2,
         ADMIN | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(slowlog::len),
     )
     .documented("server", "2.2.12", "Get the slow log's length", "O(1)"),
@@ -160,7 +173,7 @@ static SLOWLOG_SUBCOMMANDS: &[Command] = &[
         "slowlog|reset",
         2,
         ADMIN | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(slowlog::reset),
     )
     .documented(

@@ -17,6 +17,7 @@ mod pubsub;
 mod server;
 mod strings;
 mod syntax;
+mod takes;
 mod touches;
 mod transactions;
 
@@ -27,6 +28,7 @@ use resp::Request;
 
 pub(crate) use command::{Action, Command, ReadShape};
 pub(crate) use policy::Hides;
+pub(crate) use takes::Takes;
 pub(crate) use touches::{Access, Channels, Keys, Places, Touches};
 
 use crate::errors::Refusal;

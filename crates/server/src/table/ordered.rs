@@ -4,6 +4,7 @@ use super::flag::{DENYOOM, FAST, READONLY, WRITE};
 use super::policy::Hides::Open;
 use super::policy::When::Usual;
 use super::policy::policy;
+use super::takes::Takes::{Keys, Ranges, Values};
 use super::touches::Touches::{Prefix, Range};
 use super::touches::{Access, key};
 use crate::commands::{ordered, set};
@@ -14,7 +15,7 @@ pub(super) static ROWS: &[Command] = &[
         "cas",
         4,
         WRITE | DENYOOM | FAST,
-        policy(Kind::Update, key(Access::ReadAndUpdate), Open, Usual),
+        policy(Kind::Update, key(Access::ReadAndUpdate), Open, Usual, Values),
         Action::Apply(set::cas),
     )
     .in_categories(category::STRING)
@@ -23,7 +24,7 @@ pub(super) static ROWS: &[Command] = &[
         "countrange",
         3,
         READONLY,
-        policy(Kind::Range, Range, Open, Usual),
+        policy(Kind::Range, Range, Open, Usual, Keys),
         Action::Apply(ordered::countrange),
     )
     .in_categories(category::KEYSPACE)
@@ -33,15 +34,21 @@ pub(super) static ROWS: &[Command] = &[
         "Return the number of keys between two keys",
         "O(N) where N is the number of those keys; it reads the index, not the items",
     ),
-    Command::new("prefix", -2, READONLY, policy(Kind::Range, Prefix, Open, Usual), Action::Apply(ordered::prefix))
-        .in_categories(category::KEYSPACE)
-        .documented(
-            "generic",
-            "0.1.0",
-            "Return the keys that begin with a prefix, and their values, in order",
-            "O(log(N)+M) where N is the number of keys, and M the number of those returned",
-        ),
-    Command::new("range", -3, READONLY, policy(Kind::Range, Range, Open, Usual), Action::Apply(ordered::range))
+    Command::new(
+        "prefix",
+        -2,
+        READONLY,
+        policy(Kind::Range, Prefix, Open, Usual, Ranges),
+        Action::Apply(ordered::prefix),
+    )
+    .in_categories(category::KEYSPACE)
+    .documented(
+        "generic",
+        "0.1.0",
+        "Return the keys that begin with a prefix, and their values, in order",
+        "O(log(N)+M) where N is the number of keys, and M the number of those returned",
+    ),
+    Command::new("range", -3, READONLY, policy(Kind::Range, Range, Open, Usual, Ranges), Action::Apply(ordered::range))
         .in_categories(category::KEYSPACE)
         .documented(
             "generic",

@@ -1,6 +1,7 @@
 //! What must be said of every command: a row without it does not compile, and nothing of it has a default. What somebody
-//! forgets here would show a password to others, or give a client what is not its own.
+//! forgets here would show a password to others, give a client what is not its own, or keep all others waiting.
 
+use super::takes::Takes;
 use super::touches::Touches;
 use crate::telemetry::Kind;
 
@@ -13,11 +14,12 @@ pub(crate) struct Policy {
     pub(crate) touches: Touches,
     pub(crate) hides: Hides,
     pub(crate) when: When,
+    pub(crate) takes: Takes,
 }
 
 /// In the order in which rows say it.
-pub(super) const fn policy(kind: Kind, touches: Touches, hides: Hides, when: When) -> Policy {
-    Policy { kind, touches, hides, when }
+pub(super) const fn policy(kind: Kind, touches: Touches, hides: Hides, when: When, takes: Takes) -> Policy {
+    Policy { kind, touches, hides, when, takes }
 }
 
 /// What of a request nobody else may see.

@@ -4,19 +4,20 @@ use super::flag::{ADMIN, ALLOW_BUSY, FAST, LOADING, NO_MULTI, NOSCRIPT, READONLY
 use super::policy::Hides::{From, Open};
 use super::policy::When::Usual;
 use super::policy::policy;
+use super::takes::Takes::{Apart, ApartIf, Moment};
 use super::touches::Touches::{Nothing, OthersRequests};
 use crate::commands::{command, config, debug, help, scripting, server};
 use crate::telemetry::Kind;
 
 pub(super) static ROWS: &[Command] = &[
-    Command::new("module", -2, 0, policy(Kind::Other, Nothing, Open, Usual), Action::Subcommands)
+    Command::new("module", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Subcommands)
         .with_subcommands(MODULE_SUBCOMMANDS)
         .documented("server", "4.0.0", "A container for module commands", "Depends on subcommand."),
     Command::new(
         "replicaof",
         3,
         ADMIN | NOSCRIPT | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(scripting::replicaof),
     )
     .documented(
@@ -29,7 +30,7 @@ pub(super) static ROWS: &[Command] = &[
         "bgrewriteaof",
         1,
         ADMIN | NOSCRIPT,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(server::bgrewriteaof),
     )
     .documented("server", "1.0.0", "Asynchronously rewrite the append-only file", "O(1)"),
@@ -37,7 +38,7 @@ pub(super) static ROWS: &[Command] = &[
         "bgsave",
         -1,
         ADMIN | NOSCRIPT,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(server::bgsave),
     )
     .documented("server", "1.0.0", "Asynchronously save the dataset to disk", "O(1)"),
@@ -45,7 +46,7 @@ pub(super) static ROWS: &[Command] = &[
         "command",
         -1,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(command::all),
     )
     .in_categories(category::CONNECTION)
@@ -56,25 +57,25 @@ pub(super) static ROWS: &[Command] = &[
         "Get array of Redis command details",
         "O(N) where N is the total number of Redis commands",
     ),
-    Command::new("config", -2, 0, policy(Kind::Other, Nothing, From(2), Usual), Action::Subcommands)
+    Command::new("config", -2, 0, policy(Kind::Other, Nothing, From(2), Usual, Moment), Action::Subcommands)
         .with_subcommands(CONFIG_SUBCOMMANDS)
         .documented("server", "2.0.0", "A container for server configuration commands", "Depends on subcommand."),
     Command::new(
         "debug",
         -2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, OthersRequests, Open, Usual),
+        policy(Kind::Other, OthersRequests, Open, Usual, ApartIf("sleep")),
         Action::Apply(debug::debug),
     )
     .documented("server", "1.0.0", "A container for debugging commands", "Depends on subcommand."),
-    Command::new("function", -2, 0, policy(Kind::Other, Nothing, Open, Usual), Action::Subcommands)
+    Command::new("function", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Subcommands)
         .with_subcommands(FUNCTION_SUBCOMMANDS)
         .documented("scripting", "7.0.0", "A container for function commands", "Depends on subcommand."),
     Command::new(
         "lastsave",
         1,
         LOADING | STALE | FAST,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(server::lastsave),
     )
     .in_categories(category::ADMIN | category::DANGEROUS)
@@ -83,7 +84,7 @@ pub(super) static ROWS: &[Command] = &[
         "lolwut",
         -1,
         READONLY | FAST,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(server::lolwut),
     )
     .documented("server", "5.0.0", "Display some computer art and the Redis version", ""),
@@ -91,7 +92,7 @@ pub(super) static ROWS: &[Command] = &[
         "monitor",
         1,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, OthersRequests, Open, Usual),
+        policy(Kind::Other, OthersRequests, Open, Usual, Moment),
         Action::Apply(server::monitor),
     )
     .documented("server", "1.0.0", "Listen for all requests received by the server in real time", ""),
@@ -99,7 +100,7 @@ pub(super) static ROWS: &[Command] = &[
         "role",
         1,
         NOSCRIPT | LOADING | STALE | FAST,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(server::role),
     )
     .in_categories(category::ADMIN | category::DANGEROUS)
@@ -108,7 +109,7 @@ pub(super) static ROWS: &[Command] = &[
         "save",
         1,
         ADMIN | NOSCRIPT | NO_MULTI,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Apart),
         Action::Apply(server::save),
     )
     .documented(
@@ -117,14 +118,14 @@ pub(super) static ROWS: &[Command] = &[
         "Synchronously save the dataset to disk",
         "O(N) where N is the total number of keys in all databases",
     ),
-    Command::new("script", -2, 0, policy(Kind::Other, Nothing, Open, Usual), Action::Subcommands)
+    Command::new("script", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Subcommands)
         .with_subcommands(SCRIPT_SUBCOMMANDS)
         .documented("scripting", "2.6.0", "A container for Lua scripts management commands", "Depends on subcommand."),
     Command::new(
         "shutdown",
         -1,
         ADMIN | NOSCRIPT | LOADING | STALE | NO_MULTI | ALLOW_BUSY,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(server::shutdown),
     )
     .documented(
@@ -137,7 +138,7 @@ pub(super) static ROWS: &[Command] = &[
         "time",
         1,
         LOADING | STALE | FAST,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(server::time),
     )
     .documented("server", "2.6.0", "Return the current server time", "O(1)"),
@@ -148,7 +149,7 @@ static COMMAND_SUBCOMMANDS: &[Command] = &[
         "command|count",
         2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(command::count),
     )
     .in_categories(category::CONNECTION)
@@ -157,7 +158,7 @@ static COMMAND_SUBCOMMANDS: &[Command] = &[
         "command|docs",
         -2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(command::docs),
     )
     .in_categories(category::CONNECTION)
@@ -171,7 +172,7 @@ static COMMAND_SUBCOMMANDS: &[Command] = &[
         "command|getkeys",
         -4,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(command::getkeys),
     )
     .in_categories(category::CONNECTION)
@@ -185,7 +186,7 @@ static COMMAND_SUBCOMMANDS: &[Command] = &[
         "command|getkeysandflags",
         -4,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(command::getkeysandflags),
     )
     .in_categories(category::CONNECTION)
@@ -199,7 +200,7 @@ static COMMAND_SUBCOMMANDS: &[Command] = &[
         "command|help",
         2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(help::help),
     )
     .in_categories(category::CONNECTION)
@@ -208,7 +209,7 @@ static COMMAND_SUBCOMMANDS: &[Command] = &[
         "command|info",
         -2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(command::info),
     )
     .in_categories(category::CONNECTION)
@@ -222,7 +223,7 @@ static COMMAND_SUBCOMMANDS: &[Command] = &[
         "command|list",
         -2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(command::list),
     )
     .in_categories(category::CONNECTION)
@@ -239,7 +240,7 @@ static CONFIG_SUBCOMMANDS: &[Command] = &[
         "config|get",
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment),
         Action::Apply(config::get),
     )
     .documented(
@@ -252,7 +253,7 @@ static CONFIG_SUBCOMMANDS: &[Command] = &[
         "config|help",
         2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment),
         Action::Apply(help::help),
     )
     .documented("server", "5.0.0", "Show helpful text about the different subcommands", "O(1)"),
@@ -260,7 +261,7 @@ static CONFIG_SUBCOMMANDS: &[Command] = &[
         "config|resetstat",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment),
         Action::Apply(config::resetstat),
     )
     .documented("server", "2.0.0", "Reset the stats returned by INFO", "O(1)"),
@@ -268,7 +269,7 @@ static CONFIG_SUBCOMMANDS: &[Command] = &[
         "config|rewrite",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment),
         Action::Apply(config::rewrite),
     )
     .documented("server", "2.8.0", "Rewrite the configuration file with the in memory configuration", "O(1)"),
@@ -276,7 +277,7 @@ static CONFIG_SUBCOMMANDS: &[Command] = &[
         "config|set",
         -4,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment),
         Action::Apply(config::set),
     )
     .documented(
@@ -291,7 +292,7 @@ static FUNCTION_SUBCOMMANDS: &[Command] = &[Command::new(
     "function|flush",
     -2,
     NOSCRIPT | WRITE,
-    policy(Kind::Other, Nothing, Open, Usual),
+    policy(Kind::Other, Nothing, Open, Usual, Moment),
     Action::Apply(scripting::function_flush),
 )
 .in_categories(category::SCRIPTING)
@@ -302,7 +303,7 @@ static SCRIPT_SUBCOMMANDS: &[Command] = &[
         "script|exists",
         -3,
         NOSCRIPT,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(scripting::script_exists),
     )
     .in_categories(category::SCRIPTING)
@@ -316,7 +317,7 @@ static SCRIPT_SUBCOMMANDS: &[Command] = &[
         "script|flush",
         -2,
         NOSCRIPT,
-        policy(Kind::Other, Nothing, Open, Usual),
+        policy(Kind::Other, Nothing, Open, Usual, Moment),
         Action::Apply(scripting::script_flush),
     )
     .in_categories(category::SCRIPTING)
@@ -332,7 +333,7 @@ static MODULE_SUBCOMMANDS: &[Command] = &[Command::new(
     "module|list",
     2,
     ADMIN | NOSCRIPT,
-    policy(Kind::Other, Nothing, Open, Usual),
+    policy(Kind::Other, Nothing, Open, Usual, Moment),
     Action::Apply(scripting::module_list),
 )
 .documented(

@@ -4,6 +4,7 @@ use super::flag::{ALLOW_BUSY, FAST, LOADING, NOSCRIPT, SKIP_SLOWLOG, STALE};
 use super::policy::Hides::Open;
 use super::policy::When::{AtOnce, Executes, Usual};
 use super::policy::policy;
+use super::takes::Takes::Moment;
 use super::touches::Touches::Nothing;
 use super::touches::{Access, keys};
 use crate::commands::transactions;
@@ -14,7 +15,7 @@ pub(super) static ROWS: &[Command] = &[
         "discard",
         1,
         NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
-        policy(Kind::Transaction, Nothing, Open, AtOnce),
+        policy(Kind::Transaction, Nothing, Open, AtOnce, Moment),
         Action::Apply(transactions::discard),
     )
     .in_categories(category::TRANSACTION)
@@ -28,7 +29,7 @@ pub(super) static ROWS: &[Command] = &[
         "exec",
         1,
         NOSCRIPT | LOADING | STALE | SKIP_SLOWLOG,
-        policy(Kind::Transaction, Nothing, Open, Executes),
+        policy(Kind::Transaction, Nothing, Open, Executes, Moment),
         Action::Apply(transactions::exec),
     )
     .in_categories(category::TRANSACTION)
@@ -43,7 +44,7 @@ pub(super) static ROWS: &[Command] = &[
         "multi",
         1,
         NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
-        policy(Kind::Transaction, Nothing, Open, AtOnce),
+        policy(Kind::Transaction, Nothing, Open, AtOnce, Moment),
         Action::Apply(transactions::multi),
     )
     .in_categories(category::TRANSACTION)
@@ -52,7 +53,7 @@ pub(super) static ROWS: &[Command] = &[
         "unwatch",
         1,
         NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
-        policy(Kind::Transaction, Nothing, Open, Usual),
+        policy(Kind::Transaction, Nothing, Open, Usual, Moment),
         Action::Apply(transactions::unwatch),
     )
     .in_categories(category::TRANSACTION)
@@ -61,7 +62,7 @@ pub(super) static ROWS: &[Command] = &[
         "watch",
         -2,
         NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
-        policy(Kind::Transaction, keys(Access::Look), Open, AtOnce),
+        policy(Kind::Transaction, keys(Access::Look), Open, AtOnce, Moment),
         Action::Apply(transactions::watch),
     )
     .in_categories(category::TRANSACTION)

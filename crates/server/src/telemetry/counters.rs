@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::Kind;
 use super::histogram::{Histogram, Latencies, add};
-use crate::shared::LoopCounters;
 
 /// What a batch of requests was.
 #[derive(Debug, Default, Clone, Copy)]
@@ -50,9 +49,9 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    pub(crate) fn of(loops: &[LoopCounters]) -> Counted {
+    pub(crate) fn of<'a>(loops: impl Iterator<Item = &'a Counters>) -> Counted {
         let mut sum = Counted::default();
-        loops.iter().for_each(|counters| counters.watched.add_to(&mut sum));
+        loops.for_each(|counters| counters.add_to(&mut sum));
         sum
     }
 }

@@ -121,6 +121,12 @@ impl Reading {
         out.gauge("clients", "Clients connected", self.clients as u64)?;
         out.counter("connections", "Clients that have connected", self.totals.connections)?;
         out.counter("refused_connections", "Clients turned away since there were too many", self.refused_clients)?;
+        let waiting_bytes = self.messages_waiting_bytes as u64;
+        out.bytes(
+            "messages_waiting",
+            "Messages published that wait for the event loops of their receivers",
+            waiting_bytes,
+        )?;
         out.bytes_counter("input", "Read from clients", self.counted.input_bytes)?;
         out.bytes_counter("output", "Sent to clients", self.counted.output_bytes)
     }

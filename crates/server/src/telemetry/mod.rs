@@ -32,7 +32,7 @@ mod totals;
 mod unanswered;
 
 pub(crate) use commands::{CommandCounters, CommandTotal};
-pub(crate) use counters::{BatchCounts, Counters};
+pub(crate) use counters::{BatchCounts, Counted, Counters};
 pub(crate) use errors::ErrorCounts;
 pub(crate) use figures::{Figures, write_count};
 pub(crate) use health::{Health, Status};

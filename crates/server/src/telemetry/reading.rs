@@ -17,6 +17,8 @@ pub(crate) struct Reading {
     pub(crate) health: Health,
     pub(crate) clients: usize,
     pub(crate) refused_clients: u64,
+    /// Of published messages and the like that wait for event loops.
+    pub(crate) messages_waiting_bytes: usize,
     pub(crate) totals: Tally,
     pub(crate) counted: Counted,
     /// Requests that were slow, those among them that the log has forgotten.
@@ -40,8 +42,9 @@ impl Reading {
             health: Health::of(shared, &stats),
             clients: shared.clients(),
             refused_clients: shared.refused_connections(),
+            messages_waiting_bytes: shared.mail.waiting_bytes(),
             totals: shared.totals(),
-            counted: Counted::of(&shared.loops),
+            counted: shared.counted(),
             slow_count: shared.slowlog.total(),
             cpu: cpu::times(&serving),
             stats,

@@ -5,7 +5,6 @@
 use parking_lot::Mutex;
 
 use super::commands::CommandTotal;
-use super::counters::Counted;
 use crate::shared::{Shared, Tally};
 use crate::table;
 
@@ -39,7 +38,7 @@ impl Baseline {
 
 impl Totals {
     pub(super) fn of(shared: &Shared) -> Totals {
-        let counted = Counted::of(&shared.loops);
+        let counted = shared.counted();
         let mut commands = vec![CommandTotal::default(); table::entries().len()];
         shared.loops.iter().for_each(|counters| counters.commands.add_to(&mut commands));
         Totals {

@@ -271,6 +271,12 @@ impl<S: Read + Write> Client<S> {
         rest
     }
 
+    /// Whether a line of CLIENT LIST has this word.
+    pub(crate) fn is_told_of(&mut self, word: &str) -> bool {
+        let Value::Bulk(list) = self.say("CLIENT LIST") else { panic!("not a text") };
+        String::from_utf8(list).expect("a text").split_whitespace().any(|other| other == word)
+    }
+
     /// The first line of a reply.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();

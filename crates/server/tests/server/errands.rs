@@ -1,5 +1,7 @@
 //! Commands that take long: the other clients of their event loop are answered meanwhile.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use server::{Config, Parameters};
 
 use crate::common::{TestServer, Value, array, bulk, encode, error, int, ok};
@@ -110,6 +112,125 @@ fn transactions_are_alone_beside_errands() {
     assert_eq!(server.client().say("GET n"), bulk((4 * COUNT).to_string()));
 }
 
+/// A transaction that sleeps, and holds its keys meanwhile.
+#[test]
+fn a_transaction_that_takes_long_keeps_out_only_who_touches_its_keys() {
+    let mut server = TestServer::debugging();
+    let (mut long, mut other, mut kept_out) = (server.client(), server.client(), server.client());
+    long.send(format!("MULTI\r\nSET mine 1\r\n{FOR_EVER}\r\nEXEC\r\n").as_bytes());
+    assert_eq!((long.reply(), long.reply(), long.reply()), (ok(), queued(), queued()));
+    while !other.is_told_of("cmd=exec") && !other.is_told_of("cmd=debug") {
+        std::thread::yield_now();
+    }
+    other.converse([
+        ("PING", Value::Simple("PONG".into())),
+        ("SET yours 1", ok()),
+        ("GET yours", bulk("1")),
+        ("MGET yours others", array([bulk("1"), Value::Null])),
+        ("WATCH yours", ok()),
+        ("MULTI", ok()),
+        ("INCR yours", queued()),
+        ("EXEC", array([int(2)])),
+        ("RENAME yours others", ok()),
+    ]);
+    kept_out.send(b"GET mine\r\n");
+    other.send(b"SHUTDOWN\r\n");
+    assert!(other.is_at_end());
+    // The transaction was executed as a whole before whoever it kept out.
+    assert_eq!(long.reply(), array([ok(), ok()]));
+    assert_eq!(kept_out.rest(), b"$1\r\n1\r\n");
+    server.join().expect("the server ends without an error");
+}
+
+/// Those who come later, and would take longer, do not come before.
+#[test]
+fn errands_are_done_in_the_order_in_which_they_come() {
+    let server = TestServer::debugging();
+    let (mut first, mut second, mut third, mut other) =
+        (server.client(), server.client(), server.client(), server.client());
+    first.send(b"MULTI\r\nGET made\r\nDEBUG SLEEP 0.3\r\nEXEC\r\n");
+    assert_eq!((first.reply(), first.reply(), first.reply()), (ok(), queued(), queued()));
+    while !other.is_told_of("cmd=exec") && !other.is_told_of("cmd=debug") {
+        std::thread::yield_now();
+    }
+    second.send(b"MULTI\r\nSET made 1\r\nEXEC\r\n");
+    assert_eq!((second.reply(), second.reply()), (ok(), queued()));
+    // One loop executes in the order in which requests come.
+    other.say("PING");
+    third.send(b"KEYS *\r\n");
+    assert_eq!(third.reply(), array([bulk("made")]));
+    assert_eq!(second.reply(), array([ok()]));
+    assert_eq!(first.reply(), array([Value::Null, ok()]));
+}
+
+/// As many clients as there are give long commands without end; a transaction has its turn each time.
+#[test]
+fn a_stream_of_long_commands_starves_no_transaction() {
+    let (server, stops) = (TestServer::single(), AtomicBool::new(false));
+    server.client().say("SET k v");
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let mut client = server.client();
+                while !stops.load(Ordering::Relaxed) {
+                    assert_eq!(client.say("KEYS k"), array([bulk("k")]));
+                }
+            });
+        }
+        let mut client = server.client();
+        for count in 1..=100 {
+            client.send(b"MULTI\r\nINCR n\r\nEXEC\r\n");
+            assert_eq!((client.reply(), client.reply(), client.reply()), (ok(), queued(), array([int(count)])));
+        }
+        stops.store(true, Ordering::Relaxed);
+    });
+}
+
+/// A request that is long waits for `EXEC` as any other, and clients that want no replies get none.
+#[test]
+fn errands_of_transactions_and_of_clients_without_replies() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    let long = "x".repeat(9 << 20);
+    assert_eq!(client.say("MULTI"), ok());
+    assert_eq!(client.call(&["SET", "k", &long]), queued());
+    assert_eq!(client.say("STRLEN k"), queued());
+    assert_eq!(client.say("EXEC"), array([ok(), int(9 << 20)]));
+    client.send(b"CLIENT REPLY OFF\r\n");
+    client.send(&encode(&["SET", "k", &long]));
+    client.send(b"KEYS *\r\nAPPEND k x\r\nCLIENT REPLY ON\r\nSTRLEN k\r\n");
+    assert_eq!((client.reply(), client.reply()), (ok(), int((9 << 20) + 1)));
+    client.send(b"CLIENT REPLY SKIP\r\nKEYS *\r\nSTRLEN k\r\n");
+    assert_eq!(client.reply(), int((9 << 20) + 1));
+}
+
+/// What a client subscribes to and watches is where it was when it comes back, and is gone if it does not.
+#[test]
+fn a_client_that_was_away_is_who_it_was() {
+    let mut server = TestServer::debugging();
+    let (mut client, mut other) = (server.client(), server.client());
+    client.send(b"HELLO 3\r\nSUBSCRIBE news\r\nKEYS *\r\nWATCH k\r\nKEYS *\r\n");
+    (0..2).for_each(|_| drop(client.reply()));
+    assert_eq!((client.reply(), client.reply(), client.reply()), (array([]), ok(), array([])));
+    assert_eq!(other.say("PUBLISH news x"), int(1));
+    assert_eq!(client.reply(), Value::Push(vec![bulk("message"), bulk("news"), bulk("x")]));
+    other.say("SET k v");
+    client.send(b"MULTI\r\nKEYS *\r\nEXEC\r\n");
+    assert_eq!((client.reply(), client.reply(), client.reply()), (ok(), queued(), Value::Null));
+    client.send(format!("{FOR_EVER}\r\n").as_bytes());
+    while !other.is_told_of("cmd=debug") {
+        std::thread::yield_now();
+    }
+    drop(client);
+    other.send(b"SHUTDOWN\r\n");
+    assert!(other.is_at_end());
+    server.join().expect("the server ends without an error");
+}
+
+fn queued() -> Value {
+    Value::Simple("QUEUED".into())
+}
+
 #[test]
 fn debug_is_for_nobody_unless_the_server_was_told() {
     let refused = error(
@@ -128,6 +249,16 @@ fn debug_is_for_nobody_unless_the_server_was_told() {
         ("MULTI", ok()),
         ("DEBUG SLEEP 0", Value::Simple("QUEUED".into())),
         ("EXEC", array([refused])),
+    ]);
+    // As it is, without a code of its own; line ends would end the reply.
+    TestServer::debugging().client().converse([
+        ("DEBUG ERROR \"Some text\"", error("Some text")),
+        ("DEBUG ERROR \"A\\r\\nB\"", error("A  B")),
+        ("MULTI", ok()),
+        ("DEBUG ERROR x", queued()),
+        ("MONITOR", queued()),
+        ("EXEC", array([error("x"), error("ERR MONITOR isn't allowed for DENY BLOCKING client")])),
+        ("PING", Value::Simple("PONG".into())),
     ]);
     for who in ["local", "yes"] {
         with(who).client().converse([("DEBUG SLEEP 0", ok()), ("DEBUG PROTOCOL integer", int(12345))]);

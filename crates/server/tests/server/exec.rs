@@ -1,7 +1,9 @@
 //! What `EXEC` does: the same as its commands one after the other, as one step, or nothing.
 
-use crate::common::{Client, TestServer, Value, array, bulk, error, int, ok};
+use crate::common::{Client, TestServer, Value, array, bulk, int, ok};
 use fastrand::Rng;
+use hikv::Options;
+use server::Config;
 
 fn queued() -> Value {
     Value::Simple("QUEUED".into())
@@ -114,36 +116,75 @@ fn a_transaction_does_what_its_commands_do() {
 }
 
 #[test]
-fn a_transaction_that_changes_too_much_changes_nothing() {
+fn a_transaction_changes_as_many_keys_as_it_likes() {
+    const KEY_COUNT: i64 = 5000;
     let server = TestServer::start();
     let mut client = server.client();
-    client.converse([("SET k before", ok()), ("SELECT 1", ok()), ("MULTI", ok()), ("SET k other", queued())]);
-    client.converse([("SWAPDB 0 1", queued()), ("SELECT 0", queued())]);
-    for number in 0..1025 {
-        client.say(&format!("SET {number} v"));
-    }
-    let refused = "EXECABORT Transaction discarded because of: it changes more than 1024 keys, which is the most that is one step";
-    client.converse([("EXEC", error(refused)), ("SELECT 0", ok()), ("GET k", bulk("before")), ("DBSIZE", int(1))]);
-    client.converse([("SELECT 1", ok()), ("DBSIZE", int(0)), ("SET k there", ok()), ("DBSIZE", int(1))]);
     client.say("MULTI");
-    for number in 0..1024 {
+    for number in 0..KEY_COUNT {
         client.say(&format!("SET {number} v"));
         client.say(&format!("INCR {number}:again"));
         client.say(&format!("DEL {number}:again"));
     }
-    assert!(matches!(client.say("EXEC"), Value::Array(replies) if replies.len() == 3 * 1024));
-    assert_eq!(client.say("DBSIZE"), int(1025));
+    assert!(matches!(client.say("EXEC"), Value::Array(replies) if replies.len() == 3 * KEY_COUNT as usize));
+    assert_eq!(client.say("DBSIZE"), int(KEY_COUNT));
+    let pairs: String = (0..KEY_COUNT).map(|number| format!(" {number} w")).collect();
+    client.converse([(&format!("MSET{pairs}")[..], ok()), ("GET 4999", bulk("w"))]);
 }
 
-/// More keys than one batch has are deleted as a whole first.
+/// A server whose store takes a few MiB.
+fn small() -> TestServer {
+    TestServer::of(&Options::new().region_bytes_max(16 << 20), Config { threads: 1, ..Config::default() })
+}
+
+/// More than that store has room for.
+fn queue_too_much(client: &mut Client) {
+    (0..8).for_each(|number| client.converse([(&format!("SETRANGE large:{number} 4194304 x")[..], queued())]));
+}
+
+fn is_refused_for_want_of_room(reply: &Value) -> bool {
+    matches!(reply, Value::Error(text) if text.starts_with("EXECABORT Transaction discarded because of: no space left: "))
+}
+
+#[test]
+fn a_transaction_for_which_there_is_no_room_changes_nothing() {
+    let server = small();
+    let mut client = server.client();
+    client.converse([("SET k before", ok()), ("SELECT 1", ok()), ("MULTI", ok()), ("SET k other", queued())]);
+    client.converse([("SWAPDB 0 1", queued()), ("SELECT 0", queued())]);
+    queue_too_much(&mut client);
+    let reply = client.say("EXEC");
+    assert!(is_refused_for_want_of_room(&reply), "{reply:?}");
+    client.converse([("SELECT 0", ok()), ("GET k", bulk("before")), ("DBSIZE", int(1))]);
+    client.converse([("SELECT 1", ok()), ("DBSIZE", int(0)), ("SET k there", ok()), ("DBSIZE", int(1))]);
+    client.converse([("MULTI", ok()), ("SET k after", queued()), ("EXEC", array([ok()])), ("GET k", bulk("after"))]);
+}
+
+/// What it would change is not gathered beyond the limit, which the error names; what is queued afterwards is not, either.
+#[test]
+#[ignore = "a gigabyte of memory"]
+fn a_transaction_of_too_many_bytes_changes_nothing() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    client.converse([("SET k before", ok()), ("MULTI", ok()), ("SET k after", queued())]);
+    for number in 0..40 {
+        client.converse([(&format!("SETRANGE large:{number} 67108863 x")[..], queued())]);
+    }
+    let Value::Error(refused) = client.say("EXEC") else { panic!("it was carried out") };
+    assert!(refused.starts_with("EXECABORT Transaction discarded because of: the batch has 1073"), "{refused}");
+    assert!(refused.ends_with("512 for each operation; the limit is 1073741824"), "{refused}");
+    client.converse([("GET k", bulk("before")), ("DBSIZE", int(1))]);
+}
+
+/// A store of very many keys is cleared as a whole first.
 #[test]
 fn everything_is_deleted_and_put_anew() {
     let server = TestServer::start();
     let mut client = server.client();
-    for count in [10, 2000] {
-        for number in 0..count {
-            client.say(&format!("SET {number} v"));
-        }
+    for count in [10, 2000, 100_001] {
+        let pairs = (0..count).flat_map(|number| [number.to_string(), "v".into()]);
+        let mset: Vec<String> = ["MSET".into()].into_iter().chain(pairs).collect();
+        assert_eq!(client.call(&mset), ok());
         client.converse([("MULTI", ok()), ("SET a 1", queued()), ("FLUSHALL", queued()), ("GET a", queued())]);
         client.converse([("SET b 2", queued()), ("DBSIZE", queued()), ("KEYS *", queued()), ("RANGE - +", queued())]);
         let range = array([bulk("b"), bulk("2")]);
@@ -155,16 +196,15 @@ fn everything_is_deleted_and_put_anew() {
 /// Nobody hears of a change before it is made, nor of one that is not.
 #[test]
 fn listeners_hear_of_what_was_done() {
-    let server = TestServer::start();
+    let server = small();
     let (mut client, mut listener) = (server.client(), server.client());
     client.converse([("CONFIG SET notify-keyspace-events KEA", ok()), ("SET x 1", ok())]);
     listener.say("SUBSCRIBE __keyevent@0__:set __keyevent@0__:rename_to");
     listener.reply();
-    client.say("MULTI");
-    for number in 0..1025 {
-        client.say(&format!("SET {number} v"));
-    }
-    assert!(matches!(client.say("EXEC"), Value::Error(_)));
+    client.converse([("MULTI", ok()), ("SET b 0", queued())]);
+    queue_too_much(&mut client);
+    let reply = client.say("EXEC");
+    assert!(is_refused_for_want_of_room(&reply), "{reply:?}");
     client.converse([("MULTI", ok()), ("SET a 1", queued()), ("RENAME a b", queued()), ("EXEC", array([ok(), ok()]))]);
     for (event, key) in [("set", "a"), ("rename_to", "b")] {
         let wanted = array([bulk("message"), bulk(format!("__keyevent@0__:{event}")), bulk(key)]);

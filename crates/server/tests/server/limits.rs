@@ -1,9 +1,12 @@
 //! What a client may leave unread, and how long it may say nothing.
 
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
-use crate::common::{TestServer, Value, array, bulk, error, int, ok};
+use hikv::{Durability, Options};
 use server::Config;
+
+use crate::common::{Client, TestServer, Value, array, bulk, error, int, ok};
 
 fn limits(server: &TestServer) -> Value {
     server.client().say("CONFIG GET client-output-buffer-limit")
@@ -67,9 +70,10 @@ fn who_says_nothing_is_closed_after_the_timeout_but_for_subscribers() {
     );
 }
 
-/// Publishers wait for loops that have not taken their letters: all messages come, and little memory is used meanwhile.
+/// Publishers wait for loops that have not taken their letters, and nobody who waited is forgotten: all messages come. That they
+/// wait is shown in `mail.rs`.
 #[test]
-fn messages_that_wait_for_a_loop_hold_publishers_back() {
+fn all_messages_come_of_publishers_that_are_held_back() {
     let server = TestServer::with(Config { threads: 3, ..Config::default() });
     let mut subscribers: Vec<_> = (0..3).map(|_| server.client()).collect();
     subscribers.iter_mut().for_each(|subscriber| drop(subscriber.say("SUBSCRIBE news")));
@@ -92,6 +96,66 @@ fn messages_that_wait_for_a_loop_hold_publishers_back() {
         publishers.into_iter().all(|publisher| publisher.join().expect("it does not panic"))
     });
     assert!(heard);
+}
+
+/// Whether the line of one client has both words.
+fn has_line(client: &mut Client, words: [&str; 2]) -> bool {
+    let Value::Bulk(list) = client.say("CLIENT LIST") else { panic!("not a text") };
+    let list = String::from_utf8(list).expect("a text");
+    list.lines().any(|line| words.iter().all(|word| line.contains(word)))
+}
+
+fn waiting_bytes(client: &mut Client) -> usize {
+    let Value::Bulk(info) = client.say("INFO memory") else { panic!("not a text") };
+    let info = String::from_utf8(info).expect("a text");
+    let figure = info.lines().find_map(|line| line.strip_prefix("messages_waiting_bytes:"));
+    figure.and_then(|figure| figure.parse().ok()).expect("it is told")
+}
+
+/// A loop is kept busy while messages for its client come, more than that may leave unread.
+#[test]
+fn messages_that_wait_for_a_loop_count_for_their_subscribers() {
+    const MESSAGE_BYTES: usize = 1 << 20;
+    let options = Options::new().durability(Durability::Buffered);
+    let server = TestServer::of(&options, Config { threads: 2, ..Config::default() });
+    // Clients go to the loops in turn.
+    let (mut publisher, mut subscriber, mut other, mut busy) =
+        (server.client(), server.client(), server.client(), server.client());
+    other.call(&["CONFIG", "SET", "client-output-buffer-limit", "pubsub 2mb 0 0"]);
+    subscriber.say("SUBSCRIBE news");
+    busy.say("CLIENT SETNAME busy");
+    let stalled = Arc::new(RwLock::new(()));
+    let end_of_stall = stalled.write().expect("nobody panics");
+    stall_who_finds_expired_keys(&server, &stalled);
+    busy.send(b"SET k w\r\n");
+    while !has_line(&mut other, [" name=busy ", " cmd=set "]) {
+        std::thread::yield_now();
+    }
+    let message = "x".repeat(MESSAGE_BYTES);
+    (0..3).for_each(|_| assert_eq!(publisher.call(&["PUBLISH", "news", &message]), int(1)));
+    assert!(waiting_bytes(&mut other) >= 3 * MESSAGE_BYTES);
+    drop(end_of_stall);
+    assert_eq!(busy.reply(), ok());
+    assert!(subscriber.rest().len() < 3 * MESSAGE_BYTES, "it was given up for what waited");
+    assert_eq!(other.say("PUBSUB NUMSUB news"), array([bulk("news"), int(0)]));
+    assert_eq!(waiting_bytes(&mut other), 0);
+}
+
+/// Whoever takes an expired key away waits for `stalled`: the reaper does already, and `k` has expired.
+fn stall_who_finds_expired_keys(server: &TestServer, stalled: &Arc<RwLock<()>>) {
+    let (began, begins) = std::sync::mpsc::channel();
+    let (began, stalled) = (Mutex::new(began), Arc::clone(stalled));
+    let told = move |_: &[u8]| {
+        let _ = began.lock().expect("nobody panics").send(());
+        drop(stalled.read());
+    };
+    server.store.on_expired(Some(Arc::new(told))).expect("it is this process'");
+    server.store.put_with_ttl("first", "v", Duration::from_millis(1)).expect("the store takes it");
+    begins.recv().expect("the reaper comes");
+    server.store.put_with_ttl("k", "v", Duration::from_millis(1)).expect("the store takes it");
+    while server.store.contains("k").expect("it is read") {
+        std::thread::yield_now();
+    }
 }
 
 /// Nothing happens on the connection, but time goes by.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{BatchOp, Engine, Limits};
+use engine::{BatchOp, Engine};
 use heap::layout::{BATCH_WORD_COUNT, BATCH_WORDS, SUPERBLOCK_COPIES};
 use heap::{BatchState, BatchWord, FEATURE_BATCHES};
 use index::partitioned_hash::batch::record::{HEADER_BYTES, OPERATION_BYTES};
@@ -47,7 +47,6 @@ fn batch_words() {
         (head().start("batch words"), head().length("batch words")),
         (BATCH_WORDS.0, BATCH_WORD_COUNT as u64 * LINE_BYTES)
     );
-    assert_eq!(Limits::BATCH_OP_COUNT_MAX, 1024);
 }
 
 /// What a region says of a batch at one moment, read by the documented offsets alone.

@@ -21,7 +21,7 @@ pub(crate) fn batch<K: AsRef<[u8]>, V: AsRef<[u8]>>(changes: impl IntoIterator<I
 }
 
 /// Inserts, replacements and deletions, together; a key twice; nothing; keys that are not there.
-fn several_changes_at_once() -> Script {
+pub(crate) fn several_changes_at_once() -> Script {
     let ops = [
         batch([("a", Some("1")), ("b", Some("2"))]),
         batch([("a", Some(&"3".repeat(100)[..])), ("b", None), ("c", Some("4")), ("no such key", None)]),

@@ -12,7 +12,7 @@ use crate::{caught, passes, settings};
 const EXTENT_BYTES: usize = 300_000;
 
 /// Changes of every kind before and after images; an image where an older one lay; closes without a change between.
-fn closed_and_changed() -> Script {
+pub(crate) fn closed_and_changed() -> Script {
     let ops = [
         put("a", "1"),
         Op::Reopen,

@@ -3,23 +3,25 @@
 
 use std::ops::Bound;
 
-use engine::{HashOnly, HostDram, Ordered};
+use engine::{Engine, HashOnly, HiKv, HostDram, Ordered};
+use heap::Parameters;
+use journal::{JournalOptions, Journaled};
 use pmem::Canary;
-use pmem_sim::SimDisk;
+use pmem_sim::{Crashable, DiskImage, Model, SimDisk};
 use testkit::{
     Contents, Direction, Failure, Op, Operations, Script, Settings, Space, Subject, Verdict, Visit, Visitor, explore,
     hunt,
 };
 
 use crate::batches::batch;
-use crate::journaled::{OnDisk, PAUSE, settings, sparing};
+use crate::journaled::{OnDisk, PAUSE, options, settings, sparing};
 use crate::scripts::{
     around_a_split, compared, delete, everyday, in_order, multi_put, put, several_at_once, up_to_a_split,
 };
-use crate::subject::{Crashed, Kept};
+use crate::subject::{Crashed, Kept, REGION_BYTES};
 
 /// The store, and the way to it.
-struct Deferring<O = HashOnly>(Crashed<O, OnDisk>);
+pub(crate) struct Deferring<O = HashOnly>(Crashed<O, OnDisk>);
 
 impl<O: Kept<OnDisk>> Deferring<O> {
     /// What `operate` returns, once it may be told.
@@ -191,4 +193,42 @@ fn stores_that_tell_too_early_are_caught() {
 #[test]
 fn scans_that_tell_too_early_are_caught() {
     caught::<Ordered<HostDram>>(Canary::DeferredScanTold, in_order().remove(0), Visitor::ScannerAt(PAUSE));
+}
+
+/// A put that splits a segment, and that nobody has waited for; then a read of what it put. Whether the read may be told at once,
+/// and how many images of a crash then lack the key.
+///
+/// The log is so large that the split does not fill it: a checkpoint would sync what it copies, and nothing would be seen.
+fn told_of_a_copy(canary: Option<Canary>) -> (bool, usize) {
+    let disk = SimDisk::new(0, Model::Disk);
+    let disk = canary.map_or(disk.clone(), |canary| disk.with_canary(canary));
+    let roomy = || JournalOptions { log_bytes_max: 3 << 20, segment_bytes: 1 << 20, ..options() };
+    let journal = Journaled::create(disk.files(), REGION_BYTES, [7; 16], roomy()).unwrap();
+    let acknowledger = journal.acknowledger();
+    let parameters = Parameters { uuid: [7; 16], hash_seed: 1, partition_count: 1, region_bytes: REGION_BYTES };
+    let store = HiKv::format(journal, HostDram, &parameters).unwrap();
+    let split = (0..2000u32).map(u32::to_be_bytes).find(|key| {
+        let (put, receipt) = acknowledger.deferred(|| store.put(key, b"value"));
+        put.unwrap();
+        let has_split = store.stats().split_count > 0;
+        has_split || acknowledger.wait(receipt).map(|()| false).unwrap()
+    });
+    let key = split.expect("a segment has not so much room");
+    let (found, receipt) = acknowledger.deferred(|| store.get(&key, &mut |_, _| {}));
+    assert!(found.unwrap());
+    let lacks = |image: &DiskImage| {
+        let disk = SimDisk::from_image(image, Model::Disk);
+        let store = HiKv::open(Journaled::open(disk.files(), roomy(), &|_| {}).unwrap(), HostDram).unwrap();
+        !store.get(&key, &mut |_, _| {}).unwrap()
+    };
+    let lost_count = disk.images(40, 7).iter().filter(|image| lacks(image)).count();
+    (acknowledger.is_durable(receipt).unwrap(), lost_count)
+}
+
+#[test]
+fn who_reads_what_a_split_has_copied_waits_until_it_is_durable() {
+    let (is_told, lost_count) = told_of_a_copy(None);
+    assert!(!is_told && lost_count > 0, "all was durable, which shows nothing");
+    let (is_told, lost_count) = told_of_a_copy(Some(Canary::SplitSettlesFresh));
+    assert!(is_told && lost_count > 0, "the twin was not caught");
 }

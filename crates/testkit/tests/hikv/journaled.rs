@@ -38,7 +38,7 @@ impl Reports {
 pub(crate) type OnDisk = Probed<Journaled<SimFile>, Reports>;
 
 /// The store that is crashed.
-type Journal<O = HashOnly> = Crashed<O, OnDisk>;
+pub(crate) type Journal<O = HashOnly> = Crashed<O, OnDisk>;
 
 /// Small segments, so that few changes fill the log and have it checkpointed.
 pub(crate) fn options() -> JournalOptions {
@@ -95,11 +95,11 @@ pub(crate) fn settings() -> Settings {
     }
 }
 
-fn passes(scripts: &[Script], settings: &Settings) -> testkit::Counts {
+pub(crate) fn passes(scripts: &[Script], settings: &Settings) -> testkit::Counts {
     explore::<Journal>(scripts, settings).unwrap_or_else(|objection| panic!("{objection}"))
 }
 
-fn caught(canary: Canary, scripts: &[Script], settings: Settings) -> Box<Violation> {
+pub(crate) fn caught(canary: Canary, scripts: &[Script], settings: Settings) -> Box<Violation> {
     match hunt::<Journal>(canary, scripts, &settings) {
         Verdict::Caught(violation) => violation,
         Verdict::NotCaught(counts) => panic!("{canary:?} was not caught: {counts:?}"),
@@ -118,7 +118,7 @@ pub(crate) fn sparing() -> Settings {
 }
 
 /// Enough changes of few keys to fill the log several times.
-fn filling() -> Script {
+pub(crate) fn filling() -> Script {
     let value = |i: u8| vec![i; 700];
     Script::fresh(70, (0..60u8).map(|i| if i % 7 == 6 { delete([i % 5]) } else { put([i % 5], value(i)) }))
 }

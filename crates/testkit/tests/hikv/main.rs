@@ -9,10 +9,13 @@ mod closes;
 mod compactions;
 mod deferred;
 mod journaled;
+mod killed;
+mod large_batches;
 mod lost;
 mod scripts;
 mod snapshots;
 mod subject;
+mod two_writers;
 
 use pmem::Canary;
 use pmem_sim::Model;

@@ -59,6 +59,9 @@ impl Change {
         })
     }
 
+    /// Stands for changes that lie beside the queue, all in this place: see `ordered::Queue`.
+    pub(super) const MANY: [u64; CHANGE_WORDS] = [u64::MAX; CHANGE_WORDS];
+
     /// The change in a place of a queue; `None` where a writer left without having changed anything.
     #[inline]
     pub(super) fn from_words(words: [u64; CHANGE_WORDS]) -> Option<Change> {

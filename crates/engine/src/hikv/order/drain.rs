@@ -30,17 +30,37 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
         let _pin = epoch::pin();
         let mut words = [[0; CHANGE_WORDS]; GROUP_COUNT];
         let count = queue.ring.peek(&mut words);
-        if count == 0 {
+        let single_count = words[..count].iter().take_while(|words| **words != Change::MANY).count();
+        if count > 0 && single_count == 0 {
+            return Ok(self.drain_many(disposal, queue, insist));
+        }
+        let group: Group = words[..single_count].iter().filter_map(|words| Change::from_words(*words)).collect();
+        if single_count == 0 || !self.apply_or_fall(disposal, &group, insist) {
             return Ok(0);
         }
-        let group: Group = words[..count].iter().filter_map(|words| Change::from_words(*words)).collect();
-        match self.apply(disposal, &group, insist) {
-            Ok(true) => {}
-            Ok(false) => return Ok(0),
-            Err(error) => self.fall_with(disposal, &group, error),
+        queue.ring.advance(single_count);
+        Ok(single_count)
+    }
+
+    /// The same for the next changes of a batch; the queue moves on after the last of them.
+    fn drain_many<M: Medium>(&self, disposal: Disposal<'_, M, D>, queue: &Queue, insist: bool) -> usize {
+        let number = queue.ring.head();
+        let group = queue.many.next(number);
+        if !self.apply_or_fall(disposal, &group, insist) {
+            return 0;
         }
-        queue.ring.advance(count);
-        Ok(count)
+        if queue.many.advance(number, group.len()) {
+            queue.ring.advance(1);
+        }
+        group.len()
+    }
+
+    /// Steps 2 and 3, or the tree is given up; false if the delta is full.
+    fn apply_or_fall<M: Medium>(&self, disposal: Disposal<'_, M, D>, group: &Group, insist: bool) -> bool {
+        self.apply(disposal, group, insist).unwrap_or_else(|error| {
+            self.fall_with(disposal, group, error);
+            true
+        })
     }
 
     /// As [`Ordered::drain`], once for each queue.

@@ -20,13 +20,21 @@ impl<M: Medium, D: Dram> Order<M, D> for HashOnly {
         Some(())
     }
 
-    fn has_room(&self, _: usize, _: usize) -> bool {
+    fn has_room(&self, _: usize) -> bool {
         true
+    }
+
+    fn queue_of(&self, _: usize) -> usize {
+        0
     }
 
     #[inline(always)]
     fn tell(&self, disposal: Disposal<'_, M, D>, (): (), written: Written<'_>) {
         disposal.retire(written.old);
+    }
+
+    fn tell_all(&self, disposal: Disposal<'_, M, D>, _: usize, (): (), all: &[Written<'_>]) {
+        all.iter().for_each(|written| disposal.retire(written.old));
     }
 
     fn make_room(_: &HiKv<M, D, HashOnly>, _: usize, _: &mut Backoff) -> Result<(), Error> {

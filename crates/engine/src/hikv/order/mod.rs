@@ -21,6 +21,7 @@ mod collect;
 mod delta;
 mod drain;
 mod hash_only;
+mod many;
 mod merge;
 mod ordered;
 mod progress;
@@ -58,11 +59,19 @@ pub trait Order<M: Medium, D: Dram>: Sized + Send + Sync + 'static {
     /// A ticket for a change of this partition; `None` while its queue is full. The caller holds the bucket's lock.
     fn take(&self, partition: usize) -> Option<Self::Ticket<'_>>;
 
-    /// True if the partition's queue has room for so many changes. Others may take it.
-    fn has_room(&self, partition: usize, count: usize) -> bool;
+    /// True if the partition's queue has a place, and fewer changes of batches wait than it has places: so they are bounded by
+    /// that and by what sixteen batches have. Others may take the room.
+    fn has_room(&self, partition: usize) -> bool;
+
+    /// The queue of a partition's changes.
+    fn queue_of(&self, partition: usize) -> usize;
 
     /// Hands over what was written, and the old item, to be retired. The caller is pinned and holds no lock.
     fn tell(&self, disposal: Disposal<'_, M, D>, ticket: Self::Ticket<'_>, written: Written<'_>);
+
+    /// As [`Order::tell`], of changes of one queue that happened together, in the order of the list: they are applied in the
+    /// place of one ticket.
+    fn tell_all(&self, disposal: Disposal<'_, M, D>, queue: usize, ticket: Self::Ticket<'_>, all: &[Written<'_>]);
 
     /// Makes room in the partition's full queue, or lets others run. The caller holds no lock, and is not pinned by itself.
     fn make_room(engine: &HiKv<M, D, Self>, partition: usize, backoff: &mut Backoff) -> Result<(), Error>;

@@ -23,17 +23,17 @@ use pmem::{Backoff, Canary, Dram, Medium};
 use super::build::Build;
 use super::change::Change;
 use super::delta::Delta;
+use super::many::Many;
 use super::progress::BuildProgress;
 use super::ring::{self, Ring};
 use super::{Order, Written};
 use crate::hikv::HiKv;
 use crate::hikv::item::Item;
 use crate::hikv::snapshots::Disposal;
-use crate::{Error, Limits, OrderState, OrderStats, OrderedEngine, Progress, Wanted};
+use crate::{Error, OrderState, OrderStats, OrderedEngine, Progress, Wanted};
 
 /// Changes that a queue holds (paper, section 4.1).
 const QUEUE_COUNT: usize = 4096;
-const _: () = assert!(Limits::BATCH_OP_COUNT_MAX * 4 <= QUEUE_COUNT);
 /// A worker is asked for after this many changes of a queue: often enough to be far from its end, and seldom enough that
 /// waking somebody does not show among the writes.
 const ASK_EVERY: u64 = 256;
@@ -43,6 +43,7 @@ const ASK_EVERY: u64 = 256;
 pub(super) struct Queue {
     pub(super) ring: Ring,
     pub(super) drainer: Mutex<()>,
+    pub(super) many: Many,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,7 +84,7 @@ impl<D: Dram + Clone> Ordered<D> {
     }
 
     fn with_queues(queue_count: usize, dram: D) -> Ordered<D> {
-        let queue = |_| Queue { ring: Ring::new(QUEUE_COUNT), drainer: Mutex::new(()) };
+        let queue = |_| Queue { ring: Ring::new(QUEUE_COUNT), drainer: Mutex::default(), many: Many::default() };
         Ordered {
             queues: (0..queue_count).map(queue).collect(),
             phase: AtomicU8::new(Phase::Off as u8),
@@ -128,7 +129,7 @@ impl<D: Dram> Ordered<D> {
     }
 
     fn queued_count(&self) -> u64 {
-        self.queues.iter().map(|queue| queue.ring.len()).sum()
+        self.queues.iter().map(|queue| queue.ring.len() + queue.many.len()).sum()
     }
 
     /// Takes tree and delta away; what the delta kept is retired. Queues are not looked at.
@@ -152,8 +153,17 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
         self.queue(partition).ring.take().map(Some)
     }
 
-    fn has_room(&self, partition: usize, count: usize) -> bool {
-        self.phase() == Phase::Off || self.queue(partition).ring.len() + count as u64 <= QUEUE_COUNT as u64
+    fn has_room(&self, partition: usize) -> bool {
+        if self.phase() == Phase::Off {
+            return true;
+        }
+        let queue = self.queue(partition);
+        queue.ring.len().max(queue.many.len()) < QUEUE_COUNT as u64
+    }
+
+    /// 0 where there are no queues.
+    fn queue_of(&self, partition: usize) -> usize {
+        partition.checked_rem(self.queues.len()).unwrap_or(0)
     }
 
     #[inline(always)]
@@ -167,6 +177,24 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
         ticket.fill(Change::of(written.key, written.old, written.new).to_words());
         if disposal.medium.breaks(Canary::RetireBeforeTree) {
             disposal.retire(written.old);
+        }
+    }
+
+    fn tell_all(&self, disposal: Disposal<'_, M, D>, queue: usize, ticket: Self::Ticket<'_>, all: &[Written<'_>]) {
+        if let [written] = *all {
+            return self.tell(disposal, ticket, written);
+        }
+        let Some(ticket) = ticket else {
+            return all.iter().for_each(|written| disposal.retire(written.old));
+        };
+        if all.len() as u64 >= ASK_EVERY || ticket.number() % ASK_EVERY == ASK_EVERY - 1 {
+            self.ask(if ticket.is_crowded() { Wanted::All } else { Wanted::One });
+        }
+        let changes = all.iter().map(|written| Change::of(written.key, written.old, written.new)).collect();
+        self.queues[queue].many.put(ticket.number(), changes);
+        ticket.fill(Change::MANY);
+        if disposal.medium.breaks(Canary::RetireBeforeTree) {
+            all.iter().for_each(|written| disposal.retire(written.old));
         }
     }
 

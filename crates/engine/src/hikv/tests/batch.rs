@@ -9,8 +9,8 @@ use fastrand::Rng;
 use heap::layout::batch_word;
 use heap::{BatchState, BatchWord};
 use parking_lot::Mutex;
-use pmem::{Counts, Medium, MediumError, Offset};
-use pmem_sim::{Image, Model, Sim};
+use pmem::{Canary, Counts, Medium, MediumError, Offset};
+use pmem_sim::{Image, Model, Sim, StepKind};
 
 use super::read_only::ReadOnly;
 use super::rig::{Contents, REGION_BYTES, Rig};
@@ -79,14 +79,57 @@ fn the_last_operation_of_a_key_counts() {
 }
 
 #[test]
-fn a_batch_has_as_many_operations_as_the_limit_says() {
-    let rig = Rig::new();
-    let most = puts(Limits::BATCH_OP_COUNT_MAX as u32, b"value");
-    write(&rig.store, &most).unwrap();
-    let error = write(&rig.store, &puts(Limits::BATCH_OP_COUNT_MAX as u32 + 1, b"other")).unwrap_err();
-    assert!(matches!(error, Error::BatchTooLong { op_count: 1025 }));
-    assert_eq!(error.to_string(), "the batch has 1025 operations; the limit is 1024");
-    assert!(rig.contents().values().all(|value| value == b"value") && rig.contents().len() == most.len());
+fn a_batch_that_is_longer_than_the_limit_is_refused() {
+    const VALUE_BYTES: usize = 64 << 20;
+    let (rig, value) = (Rig::new(), vec![0; VALUE_BYTES]);
+    let keys: Vec<_> = (0..16).map(key).collect();
+    let ops: Vec<_> = keys.iter().map(|key| BatchOp::Put { key, value: &value }).collect();
+    let error = rig.store.write_batch(&ops).unwrap_err();
+    let len_bytes = 16 * (VALUE_BYTES as u64 + 4 + Limits::BATCH_OP_BYTES);
+    assert!(matches!(error, Error::BatchTooLong { len_bytes: said } if said == len_bytes));
+    let wanted = format!("the batch has {len_bytes} bytes, 512 for each operation; the limit is 1073741824");
+    assert_eq!((error.to_string(), rig.contents().len()), (wanted, 0));
+}
+
+/// More than a segment holds, and than the largest slot has room for in a record.
+const LARGE_OP_COUNT: u32 = 12_000;
+
+/// The region around each fence of a large batch, and at some steps between, in several crashes each; and how many show
+/// neither all of the batch nor nothing.
+fn large(canary: Option<Canary>) -> (usize, usize) {
+    let sim = Sim::new(REGION_BYTES, Model::Line);
+    let rig = Rig::on(canary.map_or(sim.clone(), |canary| sim.with_canary(canary)));
+    write(&rig.store, &puts(LARGE_OP_COUNT, b"old")).unwrap();
+    let images = Arc::new(Mutex::new(Vec::new()));
+    let (noted, mut flushed, mut step_count) = (Arc::clone(&images), 0, 0u64);
+    rig.sim().observe(Box::new(move |sim, kind| {
+        let word = sim.load(batch_word(0), Ordering::Acquire);
+        let is_word = kind == StepKind::Flush && word != flushed;
+        flushed = if is_word { word } else { flushed };
+        step_count += 1;
+        if is_word || [StepKind::Order, StepKind::Commit].contains(&kind) || step_count.is_multiple_of(9_001) {
+            noted.lock().extend(sim.images(4, step_count));
+        }
+    }));
+    write(&rig.store, &puts(LARGE_OP_COUNT, b"new")).unwrap();
+    rig.sim().unobserve();
+    let images = std::mem::take(&mut *images.lock());
+    let is_whole = |image: &Image| {
+        let Ok(store) = HiKv::open(Sim::from_image(image, Model::Line), HostDram) else { return false };
+        let found = contents(&store);
+        found.len() == LARGE_OP_COUNT as usize
+            && [b"old", b"new"].iter().any(|one| found.values().all(|value| value == *one))
+    };
+    (images.len(), images.iter().filter(|image| !is_whole(image)).count())
+}
+
+#[test]
+fn a_large_batch_is_one_step_for_a_crash() {
+    let (image_count, half_count) = large(None);
+    assert!(image_count > 20 && half_count == 0, "{half_count} of {image_count} images have half of it");
+    for canary in [Canary::BatchBeforeRecord, Canary::BatchBeforeEntries, Canary::HalfBatch] {
+        assert!(large(Some(canary)).1 > 0, "{canary:?} was not caught");
+    }
 }
 
 #[test]
@@ -269,6 +312,36 @@ fn batches_that_fill_the_queue_are_kept_in_order() {
     store.get(&key(1), &mut |_, _| write(&store, &deleted).unwrap()).unwrap();
     apply(&mut expected, &deleted);
     assert!(scanned(&store) == expected && contents(&store) == expected);
+}
+
+/// One batch of more changes than the queue has places, by whoever is pinned.
+#[test]
+fn a_batch_of_more_changes_than_a_queue_holds_is_in_order() {
+    let (store, mut expected) = (ordered(), Contents::new());
+    assert_eq!(scanned(&store), expected);
+    for (count, value) in [(10_000, Some(&b"1"[..])), (9_000, Some(b"2")), (6_000, None)] {
+        let changes: Changes = (0..count).map(|i| (key(i), value.map(<[u8]>::to_vec))).collect();
+        store.get(&key(9_999), &mut |_, _| write(&store, &changes).unwrap()).unwrap();
+        if expected.is_empty() {
+            write(&store, &changes).unwrap();
+        }
+        apply(&mut expected, &changes);
+        assert!(scanned(&store) == expected && contents(&store) == expected);
+    }
+}
+
+/// What waits for the ordered index is bounded: a batch that finds more of it than the queue has places applies it first.
+#[test]
+fn changes_of_batches_that_nobody_applies_are_bounded() {
+    const OP_COUNT: u32 = 5000;
+    let store = ordered();
+    assert_eq!(scanned(&store), Contents::new());
+    for round in 0..8u8 {
+        write(&store, &puts(OP_COUNT, &[round])).unwrap();
+        let queued_count = store.stats().order.unwrap().queued_count;
+        assert!((1000..4096 + u64::from(OP_COUNT) + 8).contains(&queued_count), "{queued_count} wait");
+    }
+    assert!(scanned(&store) == contents(&store) && contents(&store).values().all(|value| value == &[7]));
 }
 
 /// What a salvage takes.

@@ -10,7 +10,7 @@ mod make;
 
 use std::ops::ControlFlow;
 
-use hikv::{Limits, Store, WriteBatch};
+use hikv::{Store, WriteBatch};
 use image::{Image, Items, images, summary};
 
 /// What the store holds is exactly what the image's list says, by lookup and by walk.
@@ -83,7 +83,7 @@ fn put(store: &Store, items: &mut Items, key: &[u8], value: &[u8]) {
 
 fn write_batch<'a>(store: &Store, items: &mut Items, keys: impl Iterator<Item = &'a Vec<u8>>) {
     let mut batch = WriteBatch::new();
-    for (i, key) in keys.take(Limits::BATCH_OP_COUNT_MAX).enumerate() {
+    for (i, key) in keys.take(1024).enumerate() {
         if i % 2 == 0 {
             batch.delete(key);
             items.remove(key);

@@ -37,6 +37,11 @@
 //! # Lock order
 //! A turn (one of sixteen); then all pairs, by partition, prefix and number: the order in which `clear` takes them. Then
 //! stashes, by partition and prefix. Who waits for a turn, a split or a queue holds none of the locks.
+//!
+//! A segment may be split or cleared while its pairs are waited for. Who holds them then finds it dead, lets those of this
+//! segment go, and locks those of what took its place: they come where the dead one's did, after all that is held. So a batch
+//! keeps what it has locked, whoever splits meanwhile, and is not driven back to its beginning. A split takes the locks of one
+//! segment, which nobody who waits for a later one is kept from letting go; its halves are nobody's until it is over.
 
 mod active;
 pub mod record;

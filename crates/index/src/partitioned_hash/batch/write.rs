@@ -7,7 +7,7 @@ use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Slot, Ticket, Waite
 
 use super::{Active, Change, Turn, finish, now, record};
 use crate::Position;
-use crate::partitioned_hash::layout::{Home, Way};
+use crate::partitioned_hash::layout::{Home, SEGMENT_ENTRY_COUNT, Way};
 use crate::partitioned_hash::locked::LockedHome;
 use crate::partitioned_hash::ops::{Found, mark_unlinked};
 use crate::partitioned_hash::segment::Segment;
@@ -25,20 +25,21 @@ pub struct Batch<'a, M, D: Dram> {
     chosen: HashSet<Offset>,
     /// Signatures whose entries lie outside their home lines, and the ways that lead there.
     ways: Vec<(u64, Way)>,
+    full: HashSet<Offset>,
     crowded: Vec<(u64, Offset)>,
     stashes: Vec<(Offset, Locked<'a>)>,
     pairs: Vec<Locked<'a>>,
 }
 
-/// A segment without room for all of a batch, which was not carried out.
-#[derive(Clone, Copy, Debug)]
+/// So many of a batch's keys in one segment are worth a look whether they have room there.
+const MANY_IN_SEGMENT: usize = SEGMENT_ENTRY_COUNT as usize / 16;
+/// A segment that would hold more is split ahead: splits come at three quarters, as for single keys.
+const SPLIT_AHEAD_ENTRY_COUNT: u64 = SEGMENT_ENTRY_COUNT * 3 / 4;
+
+/// All segments without room for their part of a batch, which is not carried out.
+#[derive(Clone, Debug)]
 #[must_use]
-pub struct Full {
-    signature: u64,
-    segment: Offset,
-    /// Entries that the batch would have filled, this one included.
-    wanted_count: usize,
-}
+pub struct Full(HashSet<Offset>);
 
 /// A batch that took place.
 #[must_use]
@@ -55,64 +56,77 @@ impl PartitionedHash {
         self.batches.turn()
     }
 
-    /// Locks the pairs of all `signatures` for a batch (step 2). The caller is pinned until the batch is finished or
-    /// dropped, and holds no bucket.
-    pub fn lock_batch<'a, M: Medium, D: Dram>(
-        &'a self,
-        cx: Context<'a, M, D>,
-        signatures: impl Iterator<Item = u64> + Clone,
-    ) -> Batch<'a, M, D> {
-        loop {
-            let mut homes: Vec<_> = signatures.clone().map(|signature| self.lock_rank(signature)).collect();
-            homes.sort_unstable_by_key(|&(rank, _)| rank);
-            homes.dedup_by_key(|&mut (rank, _)| rank);
-            let pairs: Vec<_> = homes.iter().map(|&(rank, segment)| segment.lock_pair(rank.pair)).collect();
-            if homes.iter().any(|(_, segment)| segment.is_dead()) {
-                drop(pairs);
-                std::thread::yield_now();
+    /// Locks the pairs of all `signatures`, which are sorted, for a batch (step 2). The caller is pinned until the batch is
+    /// finished or dropped, and holds no bucket.
+    pub fn lock_batch<'a, M: Medium, D: Dram>(&'a self, cx: Context<'a, M, D>, signatures: &[u64]) -> Batch<'a, M, D> {
+        let (mut pairs, mut rest) = (Vec::new(), signatures);
+        while let Some(&first) = rest.first() {
+            let segment = self.root().segment(self.geometry, first);
+            let count = self.count_in(segment, rest);
+            let locked = lock_pairs(segment, &rest[..count]);
+            if segment.is_dead() {
+                // Split or cleared meanwhile: what took its place comes at the same place in the order.
                 continue;
             }
-            homes.iter().for_each(|(_, segment)| segment.make_durable(cx.medium));
-            let (changes, signatures, ways, crowded, stashes) = Default::default();
-            return Batch {
-                index: self,
-                cx,
-                changes,
-                signatures,
-                chosen: HashSet::new(),
-                ways,
-                crowded,
-                stashes,
-                pairs,
-            };
+            segment.make_durable(cx.medium);
+            pairs.extend(locked);
+            rest = &rest[count..];
+        }
+        Batch {
+            index: self,
+            cx,
+            changes: Vec::with_capacity(signatures.len()),
+            signatures: Vec::with_capacity(signatures.len()),
+            chosen: HashSet::new(),
+            ways: Vec::new(),
+            full: HashSet::new(),
+            crowded: Vec::new(),
+            stashes: Vec::new(),
+            pairs,
         }
     }
 
-    /// Makes room for a batch, which is carried out anew then. The caller holds no bucket.
+    /// Makes room for a batch of these signatures, which are sorted; it is carried out anew then. Where many of them go to one
+    /// segment that segment is split ahead, as if their keys were new: else a large batch would start over for each. The
+    /// caller is pinned and holds no bucket.
     ///
     /// # Errors
-    /// The allocator's, and nothing has changed.
-    pub fn split_for_batch<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, full: Full) -> Result<(), IndexError> {
-        self.split_for(cx, full.signature, full.segment, full.wanted_count)
+    /// The allocator's, and nothing has changed but that.
+    pub fn split_for_batch<M: Medium, D: Dram>(
+        &self,
+        cx: Context<'_, M, D>,
+        Full(full): Full,
+        signatures: &[u64],
+    ) -> Result<(), IndexError> {
+        let mut rest = signatures;
+        while let Some(&first) = rest.first() {
+            let segment = self.root().segment(self.geometry, first);
+            let (offset, count) = (segment.offset(), self.count_in(segment, rest));
+            let will_be_full = segment.entry_count() + count as u64 > SPLIT_AHEAD_ENTRY_COUNT;
+            if full.contains(&offset) || count >= MANY_IN_SEGMENT && will_be_full {
+                self.split_for(cx, &rest[..count], offset)?;
+                if self.root().offset(self.geometry, first) != offset {
+                    continue;
+                }
+            }
+            rest = &rest[count..];
+        }
+        Ok(())
     }
 
-    fn lock_rank(&self, signature: u64) -> (Rank, &Segment) {
-        let segment = self.root().segment(self.geometry, signature);
-        let prefix = (segment.prefix() << 1).checked_shl(63 - segment.depth()).unwrap_or(0);
-        let (partition, pair) = (self.geometry.partition(signature), Home::of(signature).pair);
-        (Rank { partition, prefix, segment: segment.offset(), pair }, segment)
+    /// How many of these signatures, the first of which is the segment's, belong to it; they are sorted.
+    fn count_in(&self, segment: &Segment, signatures: &[u64]) -> usize {
+        let place = |signature| (self.geometry.partition(signature), self.geometry.prefix(signature, segment.depth()));
+        signatures.partition_point(|&signature| place(signature) == place(signatures[0]))
     }
 }
 
-/// The place of a pair in the lock order. Two segments of one prefix are there only while one is split or cleared, which
-/// whoever locks the dead one finds out.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
-    partition: usize,
-    /// Aligned to the left.
-    prefix: u64,
-    segment: Offset,
-    pair: u64,
+/// Locks the pairs of these signatures, which are all the segment's, in ascending order.
+fn lock_pairs<'a>(segment: &'a Segment, signatures: &[u64]) -> Vec<Locked<'a>> {
+    let mut pairs: Vec<_> = signatures.iter().map(|&signature| Home::of(signature).pair).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs.into_iter().map(|pair| segment.lock_pair(pair)).collect()
 }
 
 impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
@@ -128,21 +142,20 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         self.home(signature).find(visit)
     }
 
-    /// Notes that `position`, whose item was flushed, gets an entry. The key has none yet. Keys come in the order of their
-    /// signatures.
-    ///
-    /// # Errors
-    /// [`Full`]: drop the batch, make room ([`PartitionedHash::split_for_batch`]) and start over.
-    pub fn insert(&mut self, signature: u64, position: Position) -> Result<(), Full> {
+    /// Notes that `position`, whose item was flushed, gets an entry, or that there is no room for one: see
+    /// [`Batch::has_room`]. The key has none yet. Keys come in the order of their signatures.
+    pub fn insert(&mut self, signature: u64, position: Position) {
         let home = self.home(signature);
         let segment = home.segment();
-        let full = Full { signature, segment: segment.offset(), wanted_count: self.chosen.len() + 1 };
         let mut room = home.room(|slot| self.is_free(&home, slot));
         if room.is_none() {
             self.lock_stash(segment);
-            let further = home.room_further(|slot| self.is_free(&home, slot)).ok_or(full)?;
-            self.crowded.extend(further.1.then_some((signature, segment.offset())));
-            room = Some(further.0);
+            let Some((further, is_crowded)) = home.room_further(|slot| self.is_free(&home, slot)) else {
+                _ = self.full.insert(segment.offset());
+                return;
+            };
+            self.crowded.extend(is_crowded.then_some((signature, segment.offset())));
+            room = Some(further);
         }
         let room = room.expect("it was found");
         if self.cx.medium.breaks(Canary::WaysMarkedEarly) {
@@ -151,7 +164,14 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         self.ways.extend(room.way.map(|way| (signature, way)));
         self.chosen.insert(room.slot.position);
         self.note(signature, Change { slot: room.slot, old: Position::EMPTY, new: position.item() });
-        Ok(())
+    }
+
+    /// Whether there was room for all that was noted.
+    ///
+    /// # Errors
+    /// [`Full`]: drop the batch, make room ([`PartitionedHash::split_for_batch`]) and start over.
+    pub fn has_room(&mut self) -> Result<(), Full> {
+        if self.full.is_empty() { Ok(()) } else { Err(Full(std::mem::take(&mut self.full))) }
     }
 
     /// Notes that `position`, whose item was flushed, takes the place of what was found.

@@ -72,11 +72,16 @@ impl Rig<Sim> {
     }
 
     pub(super) fn opened(medium: Sim, partition_count: u32) -> Rig<Sim> {
+        Rig::try_opened(medium, partition_count).expect("it is whole")
+    }
+
+    /// None if it is damaged.
+    pub(super) fn try_opened(medium: Sim, partition_count: u32) -> Option<Rig<Sim>> {
         let geometry = Geometry::new(partition_count).unwrap();
-        let heap = Heap::open(&medium, Host).unwrap();
+        let heap = Heap::open(&medium, Host).ok()?;
         let limbo = Limbo::default();
-        let index = PartitionedHash::open(Context { medium: &medium, heap: &heap, limbo: &limbo }, geometry).unwrap();
-        Rig { medium, heap, index, limbo }
+        let index = PartitionedHash::open(Context { medium: &medium, heap: &heap, limbo: &limbo }, geometry).ok()?;
+        Some(Rig { medium, heap, index, limbo })
     }
 }
 
@@ -114,29 +119,39 @@ impl<M: Medium> Rig<M> {
 
     /// Puts what has a value and removes what has none, as one step. No key comes twice.
     pub(super) fn write_batch(&self, changes: &[(Key, Option<u64>)]) {
+        _ = self.attempts_of_batch(changes);
+    }
+
+    /// The same; how often it was begun.
+    pub(super) fn attempts_of_batch(&self, changes: &[(Key, Option<u64>)]) -> usize {
         let _pin = epoch::pin();
         let mut changes: Vec<_> =
             changes.iter().map(|&(key, value)| (key, value.map(|value| self.write_item(key, value)))).collect();
         changes.sort_by_key(|(key, _)| key.signature);
         let turn = self.index.batch_turn();
-        while let Err(full) = self.try_batch(&changes, &turn) {
-            self.index.split_for_batch(self.cx(), full).unwrap();
+        let signatures: Vec<_> = changes.iter().map(|(key, _)| key.signature).collect();
+        let mut attempt_count = 1;
+        while let Err(full) = self.try_batch(&changes, &signatures, &turn) {
+            self.index.split_for_batch(self.cx(), full, &signatures).unwrap();
+            attempt_count += 1;
         }
+        attempt_count
     }
 
-    fn try_batch(&self, changes: &[(Key, Option<Position>)], turn: &Turn<'_>) -> Result<(), Full> {
-        let mut batch = self.index.lock_batch(self.cx(), changes.iter().map(|(key, _)| key.signature));
+    fn try_batch(&self, changes: &[(Key, Option<Position>)], signatures: &[u64], turn: &Turn<'_>) -> Result<(), Full> {
+        let mut batch = self.index.lock_batch(self.cx(), signatures);
         let mut replaced = Vec::new();
         for &(key, new) in changes {
             let found = batch.find(key.signature, |position| self.matching(position, key)).unwrap();
             match (&found, new) {
                 (Some(found), Some(new)) => batch.replace(key.signature, found, new),
                 (Some(found), None) => batch.remove(key.signature, found),
-                (None, Some(new)) => batch.insert(key.signature, new)?,
+                (None, Some(new)) => batch.insert(key.signature, new),
                 (None, None) => {}
             }
             replaced.extend(found.map(|found| found.position.place().unwrap()));
         }
+        batch.has_room()?;
         let record = self.heap.reserve(&self.medium, record_bytes(changes.len()), 0).unwrap().publish();
         let finished = batch.commit(turn, record);
         finished.durable.unwrap();

@@ -204,11 +204,13 @@ fn cluster(_: &Shared) -> Result<Lines, Refusal> {
     Ok(lines([("cluster_enabled", "0".into())]))
 }
 
-/// Redis leaves out a database without keys. How many keys expire is not counted.
+/// Redis leaves out a database without keys; here it is left out as well if the number cannot be told, after a failed sync. How
+/// many keys expire is not counted.
 fn keyspace(shared: &Shared) -> Result<Lines, Refusal> {
     let mut lines = Lines::new();
     for db in 0..DATABASE_COUNT as u8 {
-        let count = databases::key_count(shared, Items::new(&shared.store, None), shared.databases.slot(db))?;
+        let count =
+            databases::key_count(shared, Items::new(&shared.store, None), shared.databases.slot(db)).unwrap_or(0);
         if count > 0 {
             lines.push((format!("db{db}").into(), format!("keys={count},expires=0,avg_ttl=0")));
         }

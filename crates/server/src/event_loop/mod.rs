@@ -10,9 +10,9 @@
 //! | others to have a turn | [`Turn::Again`] | itself: it is queued at once |
 //! | a disk | `holders` | a wake-up of the store, or the answer of [`Holders::ask`] |
 //! | the end of a pause | `postponed` | the time until then, or a wake-up by who changed it |
-//! | room in the mail; the end of an errand of another | `postponed` | a wake-up by who made room; by the errand's thread |
-//! | its own errand (`errands`) | its session | the letter with the reply |
-//! | letters that a turn had no time for | `has_letters` | itself: the loop does not sleep |
+//! | room in the mail | `postponed` | a wake-up by who made room |
+//! | its own errand, or one that keeps it out (`errands`) | its session | the letter with the reply |
+//! | letters that a turn had no time for | `taken` | itself: the loop does not sleep |
 //! | nothing, but somebody else acts on it | the letter | the wake-up that follows every letter |
 //!
 //! A wake-up is an event of its own in the poller. It comes after what it tells of: the letter is in the box, the log is
@@ -31,36 +31,32 @@
 //!
 //! [`Output`]: crate::output::Output
 
-use std::collections::BTreeSet;
+mod letters;
+
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, ErrorKind};
 use std::mem;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use hikv::Ticket;
 use mio::{Events, Poll, Token};
 use slab::Slab;
 
 use crate::accept::Acceptor;
 use crate::buffers::Buffers;
 use crate::connection::{Connection, Turn, Worker};
-use crate::errands::Done;
 use crate::held::Holders;
 use crate::idle::Watchman;
 use crate::listen;
-use crate::mail::{Letter, Parcel, Place};
+use crate::mail::Letter;
 use crate::output::FULL_BYTES;
 use crate::patience::Patience;
-use crate::shared::{Admission, Shared};
-use crate::transport::{Handshakes, Transport};
+use crate::shared::Shared;
+use crate::transport::Handshakes;
 
 /// Events taken from the poller at a time; more wait in the kernel.
 const EVENT_COUNT_MAX: usize = 1024;
-
-/// Bytes of messages given to clients before those get a turn, in which they are sent.
-const DELIVERED_BYTES_MAX: usize = 1 << 20;
 
 /// Connections have their number in `connections` as token; the listeners follow.
 pub(crate) const WAKER: Token = Token(usize::MAX);
@@ -80,8 +76,8 @@ pub(crate) struct EventLoop {
     poll: Poll,
     patience: Patience,
     letters: Receiver<Letter>,
-    /// Letters wait in the box.
-    has_letters: bool,
+    /// Letters that were taken out of the box, for which there was no time yet.
+    taken: VecDeque<Letter>,
     /// Somebody leaves more unread than may stay.
     has_unread: bool,
     acceptors: Vec<Acceptor>,
@@ -113,7 +109,7 @@ impl EventLoop {
             poll,
             patience: Patience::default(),
             letters,
-            has_letters: false,
+            taken: VecDeque::new(),
             has_unread: false,
             acceptors: Vec::new(),
             handshakes: Handshakes::default(),
@@ -178,7 +174,7 @@ impl EventLoop {
     }
 
     fn timeout(&self) -> Option<Duration> {
-        if !self.ready.is_empty() || self.has_letters {
+        if !self.ready.is_empty() || !self.taken.is_empty() {
             return Some(Duration::ZERO);
         }
         let until_deadline = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -220,70 +216,6 @@ impl EventLoop {
         self.acceptors.iter_mut().for_each(Acceptor::accept_waiting);
     }
 
-    /// Takes letters out of the box, as far as there is time; says whether more are left.
-    pub(crate) fn take_letters(&mut self) -> bool {
-        let mut delivered_bytes = 0;
-        self.has_letters = true;
-        while delivered_bytes < DELIVERED_BYTES_MAX {
-            match self.letters.try_recv() {
-                Err(_) => {
-                    self.has_letters = false;
-                    break;
-                }
-                Ok(Letter::Arrival(transport, addr, admission)) => self.adopt(transport, addr, admission),
-                Ok(Letter::Parcel { receivers, parcel }) => {
-                    delivered_bytes += receivers.len() * parcel.len_bytes();
-                    self.deliver(&receivers, &parcel);
-                    self.shared.mail.note_taken(&receivers, &parcel, &self.shared.mailboxes);
-                }
-                Ok(Letter::Done(place, done)) => self.welcome(place, *done),
-                Ok(Letter::Close(place)) => self.close(place),
-            }
-        }
-        self.has_letters
-    }
-
-    /// Gives a client the reply of its errand.
-    fn welcome(&mut self, place: Place, done: Done) {
-        if let Some(slot) = self.connections.get_mut(place.key)
-            && slot.connection.is_of(place.client_id)
-        {
-            slot.connection.come_back(done);
-            self.queue(place.key);
-        }
-    }
-
-    /// Takes over a connection that was given to this loop.
-    fn adopt(&mut self, transport: Transport, addr: SocketAddr, admission: Admission) {
-        let entry = self.connections.vacant_entry();
-        let key = entry.key();
-        let place = Place { loop_index: self.index, key, client_id: admission.client_id };
-        if transport.is_shaking_hands() {
-            self.handshakes.begin(place, self.shared.handshake_max);
-        }
-        let mut connection = Connection::new(transport, addr, place, admission);
-        // A refusal leaves the connection to be dropped, which closes it.
-        if connection.register(&self.poll, Token(key)).is_ok() {
-            entry.insert(Slot { connection, queued: false, holds: false });
-            self.finish_if_stopping(key);
-        }
-    }
-
-    /// Gives a message to its receivers. It may tell of what is not durable yet, and is held as long.
-    fn deliver(&mut self, receivers: &[Place], parcel: &Parcel) {
-        let so_far = self.shared.store.deferred_so_far();
-        let is_durable = self.shared.store.is_durable(so_far).unwrap_or(false);
-        let ticket = if is_durable { Ticket::default() } else { so_far };
-        for place in receivers {
-            if let Some(slot) = self.connections.get_mut(place.key)
-                && slot.connection.is_of(place.client_id)
-            {
-                slot.connection.receive(parcel, ticket);
-                self.queue(place.key);
-            }
-        }
-    }
-
     /// Lets those connections go on that wait for what is durable now.
     fn release(&mut self) {
         let (connections, ready) = (&mut self.connections, &mut self.ready);
@@ -295,15 +227,6 @@ impl EventLoop {
             slot.holds = slot.connection.holds();
             slot.holds
         });
-    }
-
-    fn close(&mut self, place: Place) {
-        if let Some(slot) = self.connections.get_mut(place.key)
-            && slot.connection.is_of(place.client_id)
-        {
-            slot.connection.abandon();
-            self.queue(place.key);
-        }
     }
 
     /// Closes those who say nothing, and those who do not read what they get, though nothing happens.
@@ -326,18 +249,6 @@ impl EventLoop {
         }
         self.has_unread = has_unread;
         given_up.into_iter().for_each(|key| self.queue(key));
-    }
-
-    /// Closes the connections whose handshake takes too long.
-    fn end_handshakes(&mut self) {
-        while let Some(place) = self.handshakes.pop_overdue() {
-            if let Some(slot) = self.connections.get_mut(place.key)
-                && slot.connection.is_of(place.client_id)
-            {
-                slot.connection.end_handshake();
-                self.queue(place.key);
-            }
-        }
     }
 
     /// Lets those go on who were paused, once they may.

@@ -6,11 +6,14 @@ use std::thread;
 
 use hikv::{Durability, Options};
 
+use crate::alone;
+
 /// More than waits for readers who take no time.
 const BOUND_BYTES: u64 = 64 << 20;
 
 #[test]
 fn a_slow_callback_holds_writers_up_and_stops_nobody() {
+    let _alone = alone();
     let memory = Path::new("/dev/shm");
     let dir = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
     let store = Options::new().durability(Durability::Process).open(dir.path()).unwrap();

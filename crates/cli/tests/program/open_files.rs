@@ -1,0 +1,86 @@
+//! A server that may open few files: it says so, keeps those it has, and takes others once there is room.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
+
+use crate::serve::Serving;
+use crate::support::{Place, hikv, left_out};
+
+/// Longer than any answer takes: a test that would hang fails.
+const ANSWER_MAX: Duration = Duration::from_secs(60);
+
+fn limit(serving: &Serving, count: u64) {
+    let limit = Rlimit { current: Some(count), maximum: Some(count.max(4_096)) };
+    prlimit(Some(Pid::from_child(&serving.child)), Resource::Nofile, limit).expect("the limit is changed");
+}
+
+fn asked(socket: &mut TcpStream, request: &str, answer: &str) {
+    socket.write_all(request.as_bytes()).unwrap();
+    answered(socket, answer);
+}
+
+fn answered(socket: &mut TcpStream, answer: &str) {
+    let mut told = vec![0; answer.len()];
+    socket.set_read_timeout(Some(ANSWER_MAX)).unwrap();
+    socket.read_exact(&mut told).unwrap();
+    assert_eq!(String::from_utf8_lossy(&told), answer);
+}
+
+#[test]
+fn maxclients_is_what_the_limit_on_open_files_allows() {
+    let place = Place::new();
+    let serve = hikv("serve", &place.store(), &["--addr", "127.0.0.1:0", "--threads", "2"]);
+    let mut limited = Command::new("prlimit");
+    if limited.arg("--version").output().is_err() {
+        return left_out("there is no prlimit");
+    }
+    let mut limited = Command::new("prlimit");
+    limited.arg("--nofile=50").arg(serve.get_program()).args(serve.get_args());
+    limited.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let serving = Serving::spawned(limited);
+    // 32 of those are not for clients, and 3 for each event loop.
+    let mut clients: Vec<TcpStream> = (0..12).map(|_| serving.connect()).collect();
+    clients.iter_mut().for_each(|client| asked(client, "PING\r\n", "+PONG\r\n"));
+    answered(&mut serving.connect(), "-ERR max number of clients reached\r\n");
+    asked(&mut clients[0], "CONFIG GET maxclients\r\n", "*2\r\n$10\r\nmaxclients\r\n$2\r\n12\r\n");
+    let refused = "-ERR CONFIG SET failed (possibly related to argument 'maxclients') - The operating system is not able to \
+                   handle the specified number of clients, try with 12\r\n";
+    asked(&mut clients[0], "CONFIG SET maxclients 13\r\n", refused);
+    asked(&mut clients[0], "CONFIG SET maxclients 11\r\n", "+OK\r\n");
+    drop(clients);
+    serving.signal(Signal::TERM);
+    let ended = serving.ended();
+    let messages = ended.messages();
+    ended.succeeded();
+    assert!(messages.contains("maxclients is lowered") && messages.contains("clients_max=12"), "{messages}");
+}
+
+#[test]
+fn who_cannot_be_accepted_waits_while_the_others_are_served() {
+    let place = Place::new();
+    let serving = Serving::start(&place);
+    let mut first = serving.connect();
+    asked(&mut first, "SET k v\r\n", "+OK\r\n");
+    for _ in 0..2 {
+        // Fewer than are open already.
+        limit(&serving, 8);
+        let mut second = serving.connect();
+        second.write_all(b"GET k\r\n").unwrap();
+        (0..1_000).for_each(|_| asked(&mut first, "GET k\r\n", "$1\r\nv\r\n"));
+        limit(&serving, 4_096);
+        answered(&mut second, "$1\r\nv\r\n");
+    }
+    drop(first);
+    serving.signal(Signal::TERM);
+    let ended = serving.ended();
+    let messages = ended.messages();
+    ended.succeeded();
+    let said = messages.lines().filter(|line| line.contains("clients wait that cannot be accepted"));
+    // Once each time, however often it is tried.
+    assert_eq!(said.count(), 2, "{messages}");
+    assert!(messages.contains("Too many open files"), "{messages}");
+}

@@ -1,0 +1,60 @@
+//! Batches that find many segments without room: they start over a few times, and not once for each.
+
+use fastrand::Rng;
+
+use super::super::layout::Home;
+use super::plain::Plain;
+use super::rig::{Key, Rig, key};
+
+/// Keys whose signatures begin with these bits.
+fn keys(rng: &mut Rng, prefix: u64, prefix_bits: u32) -> impl Iterator<Item = Key> {
+    let mut number = prefix << 32;
+    std::iter::repeat_with(move || {
+        number += 1;
+        key(prefix << (64 - prefix_bits) | rng.u64(..) >> prefix_bits, number)
+    })
+}
+
+/// Each key's value is its number; how often the batch was begun.
+fn write(rig: &Rig<Plain>, keys: &[Key]) -> usize {
+    let attempt_count = rig.attempts_of_batch(&keys.iter().map(|&key| (key, Some(key.number))).collect::<Vec<_>>());
+    assert!(keys.iter().all(|&key| rig.get(key) == Some(key.number)));
+    attempt_count
+}
+
+/// A segment in which there is hardly anything yet is split for what is to come; it is no sign of equal signatures.
+#[test]
+fn segments_that_are_nearly_empty_are_split_ahead() {
+    const PARTITION_COUNT: u32 = 4;
+    let (rig, mut rng) = (Rig::format(Plain::new(), PARTITION_COUNT), Rng::with_seed(1));
+    let mut keys = keys(&mut rng, 1, 1);
+    keys.by_ref().take(2).for_each(|key| _ = rig.put(key, key.number));
+    let many: Vec<_> = keys.take(10_000).collect();
+    let attempt_count = write(&rig, &many);
+    assert!(attempt_count <= 4, "begun {attempt_count} times");
+    let stats = rig.index.split_stats();
+    assert!(stats.chained_count == 0 && stats.split_count > 10, "{} chained", stats.chained_count);
+}
+
+/// All segments that are full are split before the batch is begun again.
+#[test]
+fn full_segments_are_split_together() {
+    const PARTITION_BITS: u32 = 5;
+    let (rig, mut rng) = (Rig::format(Plain::new(), 1 << PARTITION_BITS), Rng::with_seed(2));
+    let without_room: Vec<_> = (0..1 << PARTITION_BITS)
+        .map(|partition| {
+            let _pin = epoch::pin();
+            let mut keys = keys(&mut rng, partition, PARTITION_BITS).filter(|key| Home::of(key.signature).pair == 0);
+            loop {
+                let key = keys.next().expect("there are many");
+                match rig.publish(key, rig.write_item(key, key.number)) {
+                    Ok((published, found)) => _ = rig.finish(published, found),
+                    Err(_) => return key,
+                }
+            }
+        })
+        .collect();
+    assert_eq!(rig.index.split_stats().split_count, 0);
+    let attempt_count = write(&rig, &without_room);
+    assert!(attempt_count <= 3, "begun {attempt_count} times");
+}

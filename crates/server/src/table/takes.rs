@@ -1,0 +1,29 @@
+//! How long commands may take.
+
+/// What the time that a command takes depends on, as far as that can be told before it is executed. Any request that is long
+/// itself takes long, too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Takes {
+    /// It takes a moment, however large the store is, and whatever its values are.
+    Moment,
+    /// On the values that its keys hold.
+    Values,
+    /// The same, if this is among its options.
+    ValuesIf(&'static str),
+    /// On the values that its keys hold, and on argument number so and so, up to which byte one will reach.
+    Bytes(usize),
+    /// The same in bits.
+    Bits(usize),
+    /// On the product of the lengths of the values of its two keys.
+    Product,
+    /// It looks at all keys, or at as many as it finds.
+    Keys,
+    /// The same, where more than one database was ever used.
+    KeysOfDatabases,
+    /// It looks at as many keys as its option `LIMIT` says; at all, without.
+    Ranges,
+    /// It takes as long as something else than the store does, and goes on beside whoever is alone.
+    Apart,
+    /// The same, if this is its first argument.
+    ApartIf(&'static str),
+}

@@ -1,0 +1,28 @@
+//! A server without clients, for tests of what only its own modules see.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use hikv::{Durability, Options};
+use tempfile::TempDir;
+
+use crate::clients::Record;
+use crate::mail::Place;
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::{Config, Server, StopHandle};
+
+/// A server with two event loops, which do not run, on a new store.
+pub(crate) fn server() -> (Server, TempDir) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = Options::new().durability(Durability::Buffered).open(dir.path()).expect("it opens");
+    let config = Config { addrs: vec!["127.0.0.1:0".into()], threads: 2, ..Config::default() };
+    (Server::bind(store, config, StopHandle::new()).expect("a free port binds"), dir)
+}
+
+/// A client of the first loop.
+pub(crate) fn session(shared: &Shared) -> Session {
+    let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let place = Place { loop_index: 0, key: 0, client_id: 1 };
+    Session::new(Arc::new(Record::new(place, addr, addr)), shared)
+}

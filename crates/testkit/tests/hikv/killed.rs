@@ -1,0 +1,86 @@
+//! HiKV whose process is killed at every step. The next process finds what was stored, durable or not, opens it, reads it and goes
+//! on; and then the power fails, at every step of that, and takes what neither has made durable.
+//!
+//! What was read by the second process is there after the loss of power as well, and so is all that either acknowledged.
+
+use engine::HashOnly;
+use pmem::Canary;
+use pmem_sim::Model;
+use testkit::{End, Script, Settings, Verdict, Visitor, hunt};
+
+use crate::batches;
+use crate::closes::closed_and_changed;
+use crate::journaled::{self, OnDisk};
+use crate::scripts::{clears_and_reopens, crowded_chunk, everyday, growth, reopened_after_a_split, several_at_once};
+use crate::subject::{Crashed, InOrder};
+use crate::{passes, settings};
+
+/// One image a step is of a kill, and of what it leads to few more are needed: nothing pending survives, everything does, and some
+/// mixtures.
+fn kills(images_per_op_max: usize) -> Settings {
+    Settings {
+        models: vec![Model::Line],
+        end: End::Kill,
+        images_per_step_max: 8,
+        images_per_op_max,
+        nested_images_max: 6,
+        visitors: vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAlways],
+        ..settings()
+    }
+}
+
+fn on_disk() -> Settings {
+    let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAfter(4)];
+    Settings { end: End::Kill, nested_images_max: 4, visitors, ..journaled::settings() }
+}
+
+#[test]
+fn what_a_killed_process_left_survives_the_next_one() {
+    let counts = passes::<Crashed>(&everyday(), &kills(40));
+    assert!(counts.reach(100, 500, 0), "{counts:?}");
+    passes::<Crashed>(&[clears_and_reopens(), vec![several_at_once()]].concat(), &kills(20));
+    passes::<InOrder>(&everyday()[..1], &kills(20));
+}
+
+#[test]
+fn batches_and_closes_of_a_killed_process_survive_the_next_one() {
+    passes::<Crashed>(&[batches::several_changes_at_once(), closed_and_changed()], &kills(20));
+}
+
+#[test]
+fn splits_and_growth_of_a_killed_process_survive_the_next_one() {
+    let few = Settings { visitors: vec![Visitor::Nobody], nested_images_max: 2, ..kills(12) };
+    passes::<Crashed>(&[reopened_after_a_split(), crowded_chunk(), growth()], &few);
+}
+
+/// Whatever of the head was seen and not durable: a generation, a mark, a committed split.
+#[test]
+fn a_head_that_is_left_as_it_was_found_is_caught() {
+    let scripts: Vec<Script> = clears_and_reopens();
+    let verdict = hunt::<Crashed>(Canary::HeadLeftAsFound, &scripts, &kills(60));
+    assert!(matches!(&verdict, Verdict::Caught(violation) if violation.images.len() == 2), "{verdict:?}");
+}
+
+#[test]
+fn what_a_killed_process_wrote_to_a_disk_survives_the_next_one() {
+    let counts = journaled::passes(&[everyday(), vec![several_at_once()]].concat(), &on_disk());
+    assert!(counts.reach(50, 200, 0), "{counts:?}");
+}
+
+#[test]
+fn a_log_that_is_taken_for_durable_as_it_was_found_is_caught() {
+    let settings = Settings { visitors: vec![Visitor::Nobody], nested_images_max: 40, ..on_disk() };
+    let verdict = hunt::<Crashed<HashOnly, OnDisk>>(Canary::TailNotRewritten, &everyday()[..1], &settings);
+    assert!(verdict.is_caught(), "{verdict:?}");
+}
+
+#[test]
+#[ignore = "many minutes"]
+fn whatever_a_killed_process_left_survives_for_long() {
+    let scripts = [everyday(), clears_and_reopens(), vec![several_at_once(), closed_and_changed()]].concat();
+    passes::<Crashed>(&scripts, &Settings { visitors: Visitor::all(6), nested_images_max: 16, ..kills(2000) });
+    passes::<InOrder>(&scripts, &Settings { nested_images_max: 16, ..kills(500) });
+    passes::<Crashed>(&[reopened_after_a_split(), crowded_chunk(), growth()], &kills(200));
+    journaled::passes(&scripts, &Settings { images_per_op_max: 500, nested_images_max: 16, ..on_disk() });
+    journaled::passes(&[journaled::filling()], &Settings { nested_images_max: 1, images_per_op_max: 4, ..on_disk() });
+}

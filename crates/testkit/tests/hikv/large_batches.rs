@@ -1,0 +1,143 @@
+//! Batches of more keys than a segment has entries, whose records are longer than a segment, than a block and a segment of
+//! the log, and whose items are more than a log holds: on memory, in order, on the journal, waited for and deferred.
+//!
+//! `cargo test --release -p hikv-testkit --test hikv large_batches -- --ignored` looks at ten times as much.
+
+use engine::{HashOnly, HostDram, Ordered};
+use index::partitioned_hash::batch::record::record_bytes;
+use index::partitioned_hash::layout::SEGMENT_ENTRY_COUNT;
+use pmem::Canary;
+use pmem_sim::{Model, StepKind};
+use testkit::{Counts, Op, Script, Settings, Visitor};
+
+use crate::batches::batch;
+use crate::deferred::Deferring;
+use crate::journaled::{self, Journal, options};
+use crate::scripts::put;
+use crate::subject::{Crashed, InOrder, REGION_BYTES};
+use crate::{caught, passes, sparing};
+
+/// Keys of a batch.
+const KEY_COUNT: u32 = 1_100;
+const _: () = assert!(KEY_COUNT as u64 > SEGMENT_ENTRY_COUNT && record_bytes(KEY_COUNT as usize) > 1 << 14);
+/// Bytes of a value for which there is no room in so many items, if the region is as large as it is.
+const FILLING_BYTES: usize = (REGION_BYTES / KEY_COUNT as u64) as usize;
+
+/// So many keys, of which some are replaced and others deleted while new ones come, for which segments are split.
+fn large() -> Script {
+    Script::after(90, [put("other", "1"), all("1")], [mixed(), put([0; 4], "3"), Op::Reopen])
+}
+
+/// The same, looked at in order: many changes in one place of the queue.
+fn large_in_order() -> Script {
+    let ops = [mixed(), put([0; 4], "4"), Op::Scan];
+    Script::after(93, [Op::Scan, put("other", "1"), all("1")], ops)
+}
+
+fn all(value: &'static str) -> Op {
+    batch((0..KEY_COUNT).map(move |i| (i.to_be_bytes(), Some(value))))
+}
+
+fn mixed() -> Op {
+    batch((KEY_COUNT / 3..KEY_COUNT * 4 / 3).map(|i| (i.to_be_bytes(), (i % 3 > 0).then_some("2"))))
+}
+
+/// The first batch of a store, with nothing there yet.
+fn first() -> Script {
+    Script::fresh(91, [all("1")])
+}
+
+/// The region fills up in the midst of a batch, before its record has room; then a smaller one finds room, and a large one that
+/// deletes.
+fn without_room() -> Script {
+    let values = |fill: u8, len: usize| move |i: u32| (i.to_be_bytes(), Some(vec![fill; len]));
+    let ops = [
+        batch((0..KEY_COUNT).map(values(2, FILLING_BYTES))),
+        batch((0..KEY_COUNT).map(values(3, 100))),
+        batch((0..KEY_COUNT).map(|i| (i.to_be_bytes(), None::<Vec<u8>>))),
+    ];
+    Script::after(92, [Op::Full, batch((0..KEY_COUNT).map(values(1, 100)))], ops)
+}
+
+/// A reader and a second writer where something is ordered: at a few of the thousands of steps.
+fn few() -> Settings {
+    fewer(sparing(), [Visitor::ReaderAt(StepKind::Order), Visitor::WriterAt(StepKind::Order)])
+}
+
+/// A log orders by itself. There they come in the midst of the batch, and where it is waited for.
+fn few_on_a_journal() -> Settings {
+    fewer(journaled::sparing(), [Visitor::ReaderAt(StepKind::WaitBegin), Visitor::WriterAfter(700)])
+}
+
+fn fewer(settings: Settings, visitors: [Visitor; 2]) -> Settings {
+    let visitors = visitors.to_vec();
+    Settings { images_per_step_max: 2, images_per_op_max: 8, nested_images_max: 1, visitors, ..settings }
+}
+
+/// The same, and nobody; and in the midst of marking, too.
+fn for_long(few: Settings) -> Settings {
+    let further = [Visitor::Nobody, Visitor::WriterAfter(700), Visitor::WriterAfter(4_000)];
+    let visitors = few.visitors.iter().copied().chain(further).collect();
+    Settings { images_per_step_max: 4, images_per_op_max: 60, nested_images_max: 2, visitors, ..few }
+}
+
+fn all_survive() -> Counts {
+    let (memory, journal) = (for_long(few()), for_long(few_on_a_journal()));
+    let scripts = [large(), first(), without_room()];
+    let mut counts = passes::<Crashed>(&scripts, &memory);
+    counts += passes::<InOrder>(&[large_in_order(), without_room()], &memory);
+    counts += passes::<Journal>(&scripts, &journal);
+    counts += passes::<Journal<Ordered<HostDram>>>(&[large_in_order()], &journal);
+    counts += passes::<Deferring<HashOnly>>(&scripts, &journal);
+    counts
+}
+
+#[test]
+fn they_survive_on_memory() {
+    let counts = passes::<Crashed>(&[first()], &few());
+    assert!(counts.steps > 2_000 && counts.images > 5 && counts.visits > 2, "{counts:?}");
+}
+
+#[test]
+fn they_survive_in_order() {
+    let counts = passes::<InOrder>(&[large_in_order()], &few());
+    assert!(counts.images > 8, "{counts:?}");
+}
+
+#[test]
+fn they_survive_on_a_journal() {
+    assert!(record_bytes(KEY_COUNT as usize) > options().segment_bytes.max(options().block_bytes));
+    let counts = passes::<Journal>(&[large(), first()], &few_on_a_journal());
+    assert!(counts.images > 8, "{counts:?}");
+}
+
+#[test]
+fn they_survive_where_they_are_told_later() {
+    let counts = passes::<Deferring<HashOnly>>(&[large(), first()], &few_on_a_journal());
+    assert!(counts.images > 8, "{counts:?}");
+}
+
+#[test]
+#[ignore = "many minutes"]
+fn one_for_which_there_is_no_room_changes_nothing() {
+    let alone = |few| Settings { images_per_op_max: 4, visitors: vec![Visitor::Nobody], ..few };
+    passes::<Crashed>(&[without_room()], &alone(few()));
+    passes::<Journal>(&[without_room()], &alone(few_on_a_journal()));
+}
+
+#[test]
+fn broken_ones_are_caught() {
+    let alone = |few| Settings { images_per_op_max: 60, visitors: vec![Visitor::Nobody], ..few };
+    // What one missing order gives away is a step or two of thousands: `engine`'s own tests look at those.
+    let violation = caught(Canary::HalfBatch, Model::Line, &[large()], alone(few()));
+    assert!(matches!(violation.op, Op::Batch(_)), "another write gave it away: {violation}");
+    let violation = journaled::caught(Canary::HalfBatch, &[large()], alone(few_on_a_journal()));
+    assert!(matches!(violation.op, Op::Batch(_)), "another write gave it away: {violation}");
+}
+
+#[test]
+#[ignore = "many minutes"]
+fn they_survive_for_long() {
+    let counts = all_survive();
+    assert!(counts.images > 1_000, "{counts:?}");
+}

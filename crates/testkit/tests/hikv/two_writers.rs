@@ -1,0 +1,71 @@
+//! Two writers in flight, crashed at the steps of both: one stands between two of its steps while the other makes all of its own, and
+//! at each of those the power fails. So every place at which the one may be is met with every place of the other.
+
+use pmem::Canary;
+use pmem_sim::{Model, StepKind};
+use testkit::{Op, Script, Settings, Visitor};
+
+use crate::batches::several_changes_at_once;
+use crate::closes::closed_and_changed;
+use crate::journaled;
+use crate::scripts::{clears_and_reopens, delete, everyday, put, several_at_once};
+use crate::subject::{Crashed, InOrder};
+use crate::{caught, passes, settings};
+
+fn both(visitor: Visitor) -> Settings {
+    Settings {
+        visitors: vec![visitor],
+        images_per_step_max: 2,
+        rival_images_per_step_max: 4,
+        images_per_op_max: 60,
+        nested_images_max: 1,
+        ..settings()
+    }
+}
+
+#[test]
+fn two_writers_survive_wherever_both_are() {
+    let counts = passes::<Crashed>(&[everyday(), vec![several_at_once()]].concat(), &both(Visitor::WriterAlways));
+    assert!(counts.reach(500, 0, 0), "{counts:?}");
+    let scripts = [clears_and_reopens(), vec![several_changes_at_once(), closed_and_changed()]].concat();
+    let few = Settings { models: vec![Model::Line], images_per_op_max: 25, ..both(Visitor::WriterAlways) };
+    passes::<Crashed>(&scripts, &few);
+    passes::<InOrder>(&everyday()[..1], &few);
+}
+
+/// Snapshots are taken and let go of while another one writes, and the log is waited for.
+#[test]
+fn a_second_writer_survives_beside_snapshots() {
+    let ops = [put("a", "1"), Op::Snapshot, put("a", "2"), delete("a"), Op::Snapshot, put("b", "3"), Op::Release];
+    let few = Settings { models: vec![Model::Line], images_per_op_max: 25, ..both(Visitor::WriterAlways) };
+    passes::<Crashed>(&[Script::fresh(90, ops)], &few);
+}
+
+#[test]
+fn two_writers_survive_on_a_disk() {
+    for visitor in [Visitor::WriterAt(StepKind::FileWrite), Visitor::WriterAt(StepKind::WaitBegin)] {
+        let settings = Settings {
+            visitors: vec![visitor],
+            rival_images_per_step_max: 4,
+            images_per_op_max: 25,
+            ..journaled::sparing()
+        };
+        journaled::passes(&[everyday(), vec![several_at_once()]].concat(), &settings);
+    }
+}
+
+/// Images of the second writer's steps alone.
+#[test]
+fn what_is_lost_at_the_second_writers_steps_is_seen() {
+    let beside_alone = Settings { images_per_step_max: 0, ..both(Visitor::WriterAlways) };
+    caught(Canary::ItemNotOrdered, Model::Line, &everyday(), beside_alone);
+}
+
+#[test]
+#[ignore = "many minutes"]
+fn two_writers_survive_for_long() {
+    let scripts = [everyday(), clears_and_reopens(), vec![several_changes_at_once(), closed_and_changed()]].concat();
+    let far = || Settings { images_per_op_max: 3000, nested_images_max: 4, ..both(Visitor::WriterAlways) };
+    passes::<Crashed>(&scripts, &far());
+    passes::<InOrder>(&scripts, &far());
+}
