@@ -12,7 +12,7 @@ use std::os::fd::AsFd;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 use rustix::io::Errno;
@@ -127,35 +127,41 @@ fn value(number: u64) -> String {
     format!("{number:>VALUE_BYTES$}")
 }
 
-/// Sets keys from `first` on, one after the other, until one is not acknowledged; counts those that are.
-fn write_until_refused(address: &str, first: u64, acknowledged: &AtomicU64) {
+/// Sets keys from `first` on, one after the other, until one is not acknowledged; tells of each that is.
+fn write_until_refused(address: &str, first: u64, acknowledged: &Sender<()>) {
     let mut socket = TcpStream::connect(address).unwrap();
     let mut answers = BufReader::new(socket.try_clone().unwrap());
     for number in first.. {
         let mut answer = String::new();
-        let asked = writeln!(socket, "SET {} {}\r", key(number), value(number).replace(' ', "0"));
-        if asked.is_err() || answers.read_line(&mut answer).is_err() || answer != "+OK\r\n" {
+        // In one piece: the system would hold back a second one until the first is acknowledged.
+        let asked = format!("SET {} {}\r\n", key(number), value(number).replace(' ', "0"));
+        if socket.write_all(asked.as_bytes()).is_err() || answers.read_line(&mut answer).is_err() || answer != "+OK\r\n"
+        {
             return;
         }
-        acknowledged.fetch_add(1, Ordering::Release);
+        acknowledged.send(()).unwrap();
     }
 }
 
 /// Writes while the power goes after `count` acknowledged writes; how many were acknowledged in all. None where the file system
 /// cannot be shut down.
 fn cut_after(count: u64, disk: &Disk<'_>, serving: &Serving, first: u64) -> Option<u64> {
-    let acknowledged = AtomicU64::new(0);
-    let is_cut = thread::scope(|scope| {
-        let writer = scope.spawn(|| write_until_refused(serving.address(), first, &acknowledged));
-        while acknowledged.load(Ordering::Acquire) < count && !writer.is_finished() {
-            thread::yield_now();
-        }
-        let is_cut = disk.shut_down();
+    let (acknowledged, is_cut) = write_until(count, serving, first, || disk.shut_down());
+    is_cut.then_some(acknowledged)
+}
+
+/// Writes until the server is killed, which it is after `count` acknowledged writes and `stop`; how many were acknowledged in all,
+/// and what `stop` returned.
+fn write_until<R>(count: u64, serving: &Serving, first: u64, stop: impl FnOnce() -> R) -> (u64, R) {
+    let (tell, acknowledged) = channel();
+    thread::scope(|scope| {
+        scope.spawn(move || write_until_refused(serving.address(), first, &tell));
+        let before = acknowledged.iter().take(count as usize).count();
+        let stopped = stop();
         // Nobody answers a server whose disk is gone for ever: the writer ends with it.
         serving.signal(Signal::KILL);
-        is_cut
-    });
-    is_cut.then(|| acknowledged.into_inner())
+        ((before + acknowledged.iter().count()) as u64, stopped)
+    })
 }
 
 /// How many keys the store has: those from 0 on, and no other.
@@ -209,17 +215,11 @@ fn a_kill_and_then_the_power() {
         for count in ACKNOWLEDGED_COUNTS {
             let store = disk.place.file("disk").join(count.to_string());
             make(&store);
-            let (first, acknowledged) = (serve(&store, "process"), AtomicU64::new(0));
-            thread::scope(|scope| {
-                let writer = scope.spawn(|| write_until_refused(first.address(), 0, &acknowledged));
-                while acknowledged.load(Ordering::Acquire) < count && !writer.is_finished() {
-                    thread::yield_now();
-                }
-                first.signal(Signal::KILL);
-            });
+            let first = serve(&store, "process");
+            let (acknowledged, ()) = write_until(count, &first, 0, || ());
             drop(first);
             let before = kept(&store);
-            assert!(before >= acknowledged.into_inner(), "{kind}: a kill loses nothing");
+            assert!(before >= acknowledged, "{kind}: a kill loses nothing");
             let second = serve(&store, "power");
             let Some(more) = cut_after(count, disk, &second, before) else {
                 drop(second);
