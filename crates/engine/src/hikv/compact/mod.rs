@@ -27,10 +27,9 @@ mod plan;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Mutex, ReentrantMutex, ReentrantMutexGuard};
 use pmem::{Dram, Medium};
 
 use super::HiKv;
@@ -61,9 +60,7 @@ pub(super) struct Compaction {
     look_bytes: AtomicU64,
     work: Mutex<Work>,
     /// Held by whoever compacts by request.
-    requested: Mutex<()>,
-    /// And which thread that is.
-    requested_by: Mutex<Option<ThreadId>>,
+    requested: ReentrantMutex<()>,
     /// Shared with those for whom the background moves nothing.
     rests: Arc<()>,
     moved_items: AtomicU64,
@@ -85,8 +82,7 @@ impl Compaction {
             above,
             look_bytes: AtomicU64::new(if above.is_some() { LOOK_BYTES } else { u64::MAX }),
             work: Mutex::default(),
-            requested: Mutex::default(),
-            requested_by: Mutex::default(),
+            requested: ReentrantMutex::default(),
             rests: Arc::default(),
             moved_items: AtomicU64::new(0),
             moved_bytes: AtomicU64::new(0),
@@ -104,13 +100,10 @@ impl Compaction {
     /// For a thread that compacts by request, alone; others wait. Not twice for the same, which would wait for itself: its
     /// `progress` is called while it holds this, and no other lock.
     fn request(&self) -> Result<Requested<'_>, Error> {
-        let this = thread::current().id();
-        if *self.requested_by.lock() == Some(this) {
+        if self.requested.is_owned_by_current_thread() {
             return Err(Error::InsideCallback);
         }
-        let alone = self.requested.lock();
-        *self.requested_by.lock() = Some(this);
-        Ok(Requested { compaction: self, _alone: alone, _rest: self.rest() })
+        Ok(Requested { _alone: self.requested.lock(), _rest: self.rest() })
     }
 
     /// The background looks once so much was loosened, if it ever does.
@@ -139,15 +132,8 @@ impl Compaction {
 
 /// A compaction by request, during which the background rests.
 struct Requested<'a> {
-    compaction: &'a Compaction,
-    _alone: MutexGuard<'a, ()>,
+    _alone: ReentrantMutexGuard<'a, ()>,
     _rest: Arc<()>,
-}
-
-impl Drop for Requested<'_> {
-    fn drop(&mut self) {
-        *self.compaction.requested_by.lock() = None;
-    }
 }
 
 impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
