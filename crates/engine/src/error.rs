@@ -21,6 +21,12 @@ impl Limits {
     /// What an operation of a batch counts for beside its key and value: somewhat more than what is known of it in volatile
     /// memory and in the batch's record while it is carried out.
     pub const BATCH_OP_BYTES: u64 = 512;
+
+    /// What an operation of a batch counts for in all: one that deletes has no value.
+    #[must_use]
+    pub const fn batch_op_bytes(key: &[u8], value: &[u8]) -> u64 {
+        (key.len() + value.len()) as u64 + Limits::BATCH_OP_BYTES
+    }
 }
 
 /// Why an operation did not happen. Unless said otherwise nothing has changed.

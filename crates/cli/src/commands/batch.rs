@@ -64,10 +64,8 @@ struct Changed {
 impl Changed {
     /// Refuses what a batch would refuse, before more of it is read.
     fn insert(&mut self, key: Vec<u8>, made: Made) -> Result<(), Error> {
-        let counted = |key: &[u8], made: &Made| {
-            let value_bytes = made.as_ref().map_or(0, |(value, _)| value.len());
-            (key.len() + value_bytes) as u64 + Limits::BATCH_OP_BYTES
-        };
+        let counted =
+            |key: &[u8], made: &Made| Limits::batch_op_bytes(key, made.as_ref().map_or(&[], |(value, _)| value));
         self.len_bytes += counted(&key, &made);
         self.len_bytes -= self.by_key.get(&key).map_or(0, |before| counted(&key, before));
         if self.len_bytes > Limits::BATCH_BYTES_MAX {

@@ -89,8 +89,8 @@ struct Ready<'a, M, D: Dram, T> {
 
 impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     pub(super) fn check_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        let op_bytes = |op: &BatchOp<'_>| op.key().len() + op.value().map_or(0, <[u8]>::len);
-        let len_bytes = ops.iter().map(|op| op_bytes(op) as u64 + Limits::BATCH_OP_BYTES).sum();
+        let op_bytes = |op: &BatchOp<'_>| Limits::batch_op_bytes(op.key(), op.value().unwrap_or_default());
+        let len_bytes = ops.iter().map(op_bytes).sum();
         if len_bytes > Limits::BATCH_BYTES_MAX {
             return Err(Error::BatchTooLong { len_bytes });
         }

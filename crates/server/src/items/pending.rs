@@ -108,7 +108,7 @@ impl Pending {
     /// back.
     fn check_room(&self, changes: &mut Changes, key: &[u8], change: Change<'_>) -> Result<(), Refusal> {
         let value = if let Change::Put(value, _) = change { value } else { &[] };
-        let len_bytes = changes.len_bytes - changes.len_bytes_of(key) + change_bytes(key, value);
+        let len_bytes = changes.len_bytes - changes.len_bytes_of(key) + Limits::batch_op_bytes(key, value);
         if len_bytes <= Limits::BATCH_BYTES_MAX {
             return Ok(());
         }
@@ -146,11 +146,6 @@ impl Pending {
     }
 }
 
-/// A transaction's changes in bytes, as [`Limits::BATCH_BYTES_MAX`] counts them.
-fn change_bytes(key: &[u8], value: &[u8]) -> u64 {
-    (key.len() + value.len()) as u64 + Limits::BATCH_OP_BYTES
-}
-
 fn too_long(len_bytes: u64) -> Refusal {
     refused(Error::BatchTooLong { len_bytes })
 }
@@ -166,16 +161,19 @@ fn refused(error: Error) -> Refusal {
     }
 }
 
+fn change_bytes(key: &[u8], new: &Option<(Vec<u8>, Expiry)>) -> u64 {
+    Limits::batch_op_bytes(key, new.as_ref().map_or(&[], |(value, _)| value))
+}
+
 impl Changes {
     /// What the key's change counts for, if it has one.
     fn len_bytes_of(&self, key: &[u8]) -> u64 {
-        let value = |change: &Option<(Vec<u8>, Expiry)>| change.as_ref().map_or(0, |(value, _)| value.len() as u64);
-        self.by_key.get(key).map_or(0, |change| change_bytes(key, &[]) + value(change))
+        self.by_key.get(key).map_or(0, |change| change_bytes(key, change))
     }
 
     fn insert(&mut self, key: &[u8], new: Option<(Vec<u8>, Expiry)>) {
         self.remove(key);
-        self.len_bytes += change_bytes(key, new.as_ref().map_or(&[], |(value, _)| value));
+        self.len_bytes += change_bytes(key, &new);
         self.by_key.insert(key.to_vec(), new);
     }
 
