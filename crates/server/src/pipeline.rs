@@ -35,6 +35,18 @@ pub(crate) struct Cursor {
     pub(crate) key: usize,
 }
 
+/// What a turn works with.
+struct Turn<'t, 'g> {
+    /// What the requests were parsed from.
+    input: &'t [u8],
+    session: &'t mut Session,
+    worker: &'t Worker<'g>,
+    output: &'t mut Output,
+    tally: Tally,
+    /// None only while nobody else executes.
+    pass: Option<Pass<'g>>,
+}
+
 #[derive(Default)]
 pub(crate) struct Pipeline {
     requests: Requests,
@@ -97,12 +109,13 @@ impl Pipeline {
         output: &mut Output,
     ) -> BatchCounts {
         let first = self.cursor.request;
-        let mut tally = Tally::default();
-        let mut pass = Some(worker.shared.gate.pass(worker.lane));
+        let pass = Some(worker.shared.gate.pass(worker.lane));
         session.is_postponed = false;
-        while self.cursor.request < self.requests.len() && !output.is_full() && session.goes_on() {
-            self.step(input, session, worker, output, &mut tally, &mut pass);
+        let mut turn = Turn { input, session, worker, output, tally: Tally::default(), pass };
+        while self.cursor.request < self.requests.len() && !turn.output.is_full() && turn.session.goes_on() {
+            self.step(&mut turn);
         }
+        let Turn { session, output, mut tally, pass, .. } = turn;
         drop(pass);
         tally.commands = (self.cursor.request - first) as u64;
         worker.counters.add(tally);
@@ -113,15 +126,8 @@ impl Pipeline {
         tally.batch
     }
 
-    fn step<'g>(
-        &mut self,
-        input: &[u8],
-        session: &mut Session,
-        worker: &Worker<'g>,
-        output: &mut Output,
-        tally: &mut Tally,
-        pass: &mut Option<Pass<'g>>,
-    ) {
+    fn step(&mut self, turn: &mut Turn<'_, '_>) {
+        let Turn { input, session, worker, output, tally, .. } = turn;
         let shared = worker.shared;
         if !shared.acl.refresh(&mut session.login) {
             // Its user was deleted.
@@ -158,7 +164,7 @@ impl Pipeline {
         if let Some(way) = way {
             self.leave(way, entry, session, worker.woke);
         } else if entry.command.runs_alone() && !dispatch::is_queued(entry, session) {
-            self.step_alone(entry, input, session, worker, output, tally, pass);
+            self.step_alone(entry, turn);
         } else {
             let puts = Puts::gather(entry, &self.requests, input, first, session, shared);
             if let Some(count) = puts.and_then(|puts| puts.execute(session, shared, output)) {
@@ -179,17 +185,8 @@ impl Pipeline {
     }
 
     /// Executes the request at the cursor while nobody else does, unless an errand that has just begun keeps it out.
-    #[allow(clippy::too_many_arguments, reason = "those of a step")]
-    fn step_alone<'g>(
-        &mut self,
-        entry: Entry,
-        input: &[u8],
-        session: &mut Session,
-        worker: &Worker<'g>,
-        output: &mut Output,
-        tally: &mut Tally,
-        pass: &mut Option<Pass<'g>>,
-    ) {
+    fn step_alone(&mut self, entry: Entry, turn: &mut Turn<'_, '_>) {
+        let Turn { input, session, worker, output, tally, pass } = turn;
         let (shared, request) = (worker.shared, self.requests.get(self.cursor.request, input));
         *pass = None;
         let alone = shared.gate.close();
