@@ -12,7 +12,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::rustc::{cargo, host, libraries, run, rustc};
 
 /// The packages that promise it.

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// Runs all explorations, those that are ignored among them, or the ones whose name contains one of `names`.
 pub(crate) fn whole(names: &[&str]) -> Result<(), Failure> {

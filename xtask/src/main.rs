@@ -8,6 +8,7 @@
 
 mod core_only;
 mod explore;
+mod failure;
 mod house;
 mod mutants;
 mod rustc;
@@ -17,8 +18,7 @@ use std::env;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Why a check did not pass, as a sentence.
-type Failure = String;
+use failure::Failure;
 
 const USAGE: &str = "usage: cargo xtask core-only | explore [NAME] | house [check] | mutants [list | [quick] [PACKAGE [COUNT]]] | vm rounds COUNT [SEED [MEDIUM]]";
 

@@ -4,7 +4,7 @@ use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// The compiler, as cargo would run it.
 pub(crate) fn rustc() -> Command {

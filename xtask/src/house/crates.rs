@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// A package that others use, or a program.
 pub(super) struct Package {

@@ -8,7 +8,7 @@ use std::slice;
 use syn::{Attribute, Expr, ExprLit, Item, ItemMod, ItemUse, Lit, Visibility};
 
 use super::names::{self, Names};
-use crate::Failure;
+use crate::failure::Failure;
 
 /// A module's path from the crate's root.
 pub(super) type ModulePath = Vec<String>;

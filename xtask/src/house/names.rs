@@ -3,43 +3,38 @@
 use std::collections::BTreeSet;
 
 use syn::visit::Visit;
-use syn::{Attribute, Item, UseTree};
+use syn::{Attribute, Ident, Item, UseTree};
 
 use super::modules::ModulePath;
 
-/// The names that an item gives to its module.
-pub(super) fn defined(item: &Item) -> Option<String> {
-    let name = match item {
-        Item::Const(item) => &item.ident,
-        Item::Enum(item) => &item.ident,
-        Item::Fn(item) => &item.sig.ident,
-        Item::Macro(item) => item.ident.as_ref()?,
-        Item::Static(item) => &item.ident,
-        Item::Struct(item) => &item.ident,
-        Item::Trait(item) => &item.ident,
-        Item::TraitAlias(item) => &item.ident,
-        Item::Type(item) => &item.ident,
-        Item::Union(item) => &item.ident,
-        _ => return None,
-    };
-    Some(name.to_string())
+/// The name that an item gives to its module, if it is none that is read elsewhere, and its attributes.
+fn head(item: &Item) -> (Option<&Ident>, &[Attribute]) {
+    match item {
+        Item::Const(item) => (Some(&item.ident), &item.attrs),
+        Item::Enum(item) => (Some(&item.ident), &item.attrs),
+        Item::Fn(item) => (Some(&item.sig.ident), &item.attrs),
+        Item::Impl(item) => (None, &item.attrs),
+        Item::Macro(item) => (item.ident.as_ref(), &item.attrs),
+        Item::Mod(item) => (None, &item.attrs),
+        Item::Static(item) => (Some(&item.ident), &item.attrs),
+        Item::Struct(item) => (Some(&item.ident), &item.attrs),
+        Item::Trait(item) => (Some(&item.ident), &item.attrs),
+        Item::TraitAlias(item) => (Some(&item.ident), &item.attrs),
+        Item::Type(item) => (Some(&item.ident), &item.attrs),
+        Item::Union(item) => (Some(&item.ident), &item.attrs),
+        Item::Use(item) => (None, &item.attrs),
+        _ => (None, &[]),
+    }
 }
 
-/// An item's attributes, of those items that may be for tests alone.
+/// What an item defines, beside modules and imports.
+pub(super) fn defined(item: &Item) -> Option<String> {
+    head(item).0.map(Ident::to_string)
+}
+
+/// An item's attributes, where it may be for tests alone.
 pub(super) fn attributes(item: &Item) -> &[Attribute] {
-    match item {
-        Item::Const(item) => &item.attrs,
-        Item::Enum(item) => &item.attrs,
-        Item::Fn(item) => &item.attrs,
-        Item::Impl(item) => &item.attrs,
-        Item::Mod(item) => &item.attrs,
-        Item::Static(item) => &item.attrs,
-        Item::Struct(item) => &item.attrs,
-        Item::Trait(item) => &item.attrs,
-        Item::Type(item) => &item.attrs,
-        Item::Use(item) => &item.attrs,
-        _ => &[],
-    }
+    head(item).1
 }
 
 /// What a `use` brings: names with their paths from the crate's root; without a name where it brings all of a module's.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::sites::Site;
-use crate::Failure;
+use crate::failure::Failure;
 use crate::rustc::{answer, cargo};
 
 /// Stands at the end of each crate that has mutants.

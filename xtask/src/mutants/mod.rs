@@ -22,7 +22,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::Failure;
+use crate::failure::Failure;
 use build::{Program, Suite};
 use sites::Site;
 use table::Table;

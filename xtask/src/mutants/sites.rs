@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// A call that orders, flushes, syncs, waits, settles, publishes, seals, poisons, kills, marks or retires.
 const STEPS: [&str; 18] = [

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::sites::{Kind, Site};
-use crate::Failure;
+use crate::failure::Failure;
 
 const HEAD: &str = "# Mutants
 

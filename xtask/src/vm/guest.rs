@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::disk::Image;
-use crate::Failure;
+use crate::failure::Failure;
 use crate::rustc::{answer, cargo, run};
 
 /// What is run here, and the package of Debian that has it.

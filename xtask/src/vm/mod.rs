@@ -22,7 +22,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use crate::Failure;
+use crate::failure::Failure;
 use disk::{Disk, Image, Served};
 use guest::{DISK_BYTES, Guest};
 

@@ -1,0 +1,4 @@
+//! Why a check did not pass.
+
+/// As a sentence.
+pub(crate) type Failure = String;
