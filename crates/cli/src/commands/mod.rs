@@ -86,9 +86,7 @@ impl Command {
             Command::Man(man) => man.run(),
         }
     }
-}
 
-impl Command {
     /// Whether it writes no log of its own.
     pub(crate) fn has_no_log(&self) -> bool {
         !matches!(self, Command::Serve(_))

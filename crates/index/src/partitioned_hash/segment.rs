@@ -213,6 +213,7 @@ impl Entry {
             seen = Entry::read(medium, seen.slot);
         }
     }
+
     /// The entry without marks: durable, and as its batch decides, if it is in one.
     #[inline]
     pub(super) fn decided<M: Medium>(self, medium: &M, batches: &Batches) -> Result<Entry, MediumError> {
