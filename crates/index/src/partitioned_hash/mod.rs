@@ -38,6 +38,7 @@ pub mod salvage;
 mod segment;
 mod settle;
 mod shared;
+mod slot;
 mod split;
 mod sweep;
 #[cfg(test)]
@@ -56,6 +57,7 @@ pub use counts::SEGMENT_COUNT_WORDS;
 pub use due::NEVER;
 pub use ops::{Bucket, Found, Published};
 pub use segment::Entry;
+pub use slot::Slot;
 pub use sweep::{Cleared, Cursor, Misplacement};
 
 use batch::Batches;

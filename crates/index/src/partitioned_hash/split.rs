@@ -243,7 +243,7 @@ fn settled_or_fresh<M: Medium>(medium: &M, entry: &Entry) -> Result<Position, Me
         return Ok(if medium.breaks(Canary::SplitSettlesFresh) { position.settled() } else { position });
     }
     if waited == Waited::Deferred {
-        medium.wait(medium.commit_published(slot, position.word()))?;
+        medium.wait(slot.commit_published(medium, position))?;
     }
     Ok(position.settled())
 }

@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 
 use heap::{BatchState, BatchWord, Place};
-use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Slot, Ticket, Waited};
+use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Ticket, Waited};
 
 use super::{Active, Change, Turn, finish, now, record};
 use crate::Position;
+use crate::partitioned_hash::Slot;
 use crate::partitioned_hash::layout::{Home, SEGMENT_ENTRY_COUNT, Way};
 use crate::partitioned_hash::locked::LockedHome;
 use crate::partitioned_hash::ops::{Found, mark_unlinked};
@@ -228,7 +229,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
                 word = word.out_of_batch();
             }
             let signature = change.old.is_empty().then_some(signature);
-            medium.publish(change.slot, signature, word.in_place_of(now(medium, change.slot)).word());
+            change.slot.publish(medium, signature, word.in_place_of(now(medium, change.slot)));
         }
         if !medium.breaks(Canary::BatchBeforeEntries) {
             medium.order();
@@ -240,7 +241,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         let medium = self.cx.medium;
         for change in &self.changes {
             let outcome = change.marked().out_of_batch().fresh();
-            medium.publish(change.slot, None, outcome.in_place_of(now(medium, change.slot)).word());
+            change.slot.publish(medium, None, outcome.in_place_of(now(medium, change.slot)));
         }
     }
 
