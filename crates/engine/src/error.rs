@@ -4,6 +4,7 @@ use std::fmt;
 
 use heap::HeapError;
 use index::partitioned_hash::IndexError;
+use items::ItemError;
 use pmem::{Durability, MediumError};
 
 /// The limits every engine keeps.
@@ -11,9 +12,9 @@ pub struct Limits;
 
 impl Limits {
     /// The longest key.
-    pub const KEY_BYTES_MAX: usize = 65_535;
+    pub const KEY_BYTES_MAX: usize = items::KEY_BYTES_MAX;
     /// The longest value: 1 GiB.
-    pub const VALUE_BYTES_MAX: u64 = 1 << 30;
+    pub const VALUE_BYTES_MAX: u64 = items::VALUE_BYTES_MAX;
     /// One batch: the bytes of its keys and values, and [`Limits::BATCH_OP_BYTES`] for each operation. 1 GiB: what it needs
     /// of volatile memory and of the store is there at once, and other writers of its keys' buckets wait while it is
     /// carried out.
@@ -172,6 +173,16 @@ impl std::error::Error for Error {
 impl From<MediumError> for Error {
     fn from(error: MediumError) -> Error {
         Error::Medium(error)
+    }
+}
+
+impl From<ItemError> for Error {
+    #[inline]
+    fn from(error: ItemError) -> Error {
+        match error {
+            ItemError::Medium(error) => Error::Medium(error),
+            ItemError::Damaged { offset, what } => Error::Corrupt { offset, what },
+        }
     }
 }
 

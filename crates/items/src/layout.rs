@@ -15,7 +15,7 @@
 
 use pmem::Checksum;
 
-use crate::{Expiry, Limits};
+use crate::{Expiry, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
 /// Bytes before the expiry, or before the key.
 pub const HEADER_BYTES: usize = 16;
@@ -24,7 +24,7 @@ pub const EXPIRY_BYTES: usize = 8;
 /// The flag of an item that has an expiry.
 pub const FLAG_EXPIRY: u16 = 1;
 
-const _: () = assert!(Limits::KEY_BYTES_MAX <= u16::MAX as usize && Limits::VALUE_BYTES_MAX <= u32::MAX as u64);
+const _: () = assert!(KEY_BYTES_MAX <= u16::MAX as usize && VALUE_BYTES_MAX <= u32::MAX as u64);
 
 /// An item's first bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

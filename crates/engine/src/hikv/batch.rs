@@ -22,11 +22,11 @@ use index::partitioned_hash::batch::{Batch, Full, Turn};
 use pmem::{Backoff, Dram, Medium, MediumError};
 
 use super::HiKv;
-use super::item::NewItem;
 use super::order::{Order, Written};
 use super::publish::{self, Before};
 use super::write::check_key;
 use crate::{BatchOp, Error, Expiry, Limits};
+use items::NewItem;
 
 /// An item that was written and not published.
 type NewlyWritten<'a, D> = publish::Prepared<'a, D>;

@@ -10,11 +10,12 @@ use index::Position;
 use pmem::{Dram, Medium, MediumError, Offset};
 
 use super::HiKv;
-use super::item::Item;
+use super::item;
 use super::order::Order;
 use super::read::whole;
 use crate::places::Places;
 use crate::{Check, Damage, Depth, Error};
+use items::Item;
 
 impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// Checks one segment; the region's head before the first, free space after the last.
@@ -85,7 +86,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
 
     fn check_header(&self, position: Position) -> Result<(), Damage> {
         // SAFETY: the position comes from the index, and the caller is pinned.
-        let item = unsafe { Item::read(&self.medium, position) };
+        let item = unsafe { item::read(&self.medium, position) };
         item.map(drop).map_err(|error| damage_to_item(position, &error))
     }
 
@@ -115,7 +116,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
 
     fn whole_item(&self, position: Position) -> Result<Item<'_>, Error> {
         // SAFETY: the position comes from the index, and the caller is pinned.
-        let item = unsafe { Item::read(&self.medium, position) }?;
+        let item = unsafe { item::read(&self.medium, position) }?;
         whole(&item, position)?;
         Ok(item)
     }

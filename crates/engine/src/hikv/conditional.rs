@@ -18,11 +18,11 @@ use std::borrow::Cow;
 use pmem::{Backoff, Dram, Medium};
 
 use super::HiKv;
-use super::item::{Item, NewItem};
 use super::order::Order;
 use super::publish::{Before, Outcome, Target};
 use super::read::whole;
 use crate::{Decide, Decision, Error, Expiry, Held};
+use items::{Item, NewItem};
 
 /// What a decision makes of a key.
 pub(super) enum Change<'v> {

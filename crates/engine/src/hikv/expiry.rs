@@ -11,10 +11,10 @@ use pmem::{Dram, Medium};
 
 use super::HiKv;
 use super::conditional::Change;
-use super::item::Item;
 use super::order::Order;
 use super::read::whole;
 use crate::{Clock, Error, Expiry};
+use items::Item;
 
 impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// The item, unless it has expired.

@@ -25,7 +25,6 @@ mod expiry;
 mod garbage;
 pub mod image;
 mod item;
-pub mod layout;
 mod multi_put;
 mod open;
 mod ops;

@@ -14,11 +14,11 @@ use arrayvec::ArrayVec;
 use pmem::{Canary, Dram, Level, Medium, Waited};
 
 use super::HiKv;
-use super::item::NewItem;
 use super::order::Order;
 use super::publish::{Before, Committed, Entered, Pending, Prepared, Target};
 use super::read::GROUP_COUNT;
 use crate::{Engine, Error, Expiry};
+use items::NewItem;
 
 /// A key with its item, written and not published.
 struct Keyed<'a, D: Dram> {

@@ -8,15 +8,17 @@ use index::partitioned_hash::Cursor;
 use pmem::{Backoff, Dram, Medium};
 
 use super::HiKv;
-use super::item::{Item, NewItem, Streamed};
+use super::item;
 use super::order::Order;
 use super::publish::{Before, Prepared, Target};
 use super::read::{GROUP_COUNT, whole};
 use super::write::{READER_WAITS_MAX, check_key};
+use crate::streamed::Streamed;
 use crate::{
     BatchOp, Check, Clock, Compacted, CompactionProgress, Damage, Decide, Engine, EngineStats, Error, Expiry,
     OnExpired, OrderedEngine, Progress, SnapshotEngine, Version, Wanted,
 };
+use items::NewItem;
 
 impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     fn name(&self) -> &'static str {
@@ -30,7 +32,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
             return Ok(false);
         };
         self.may_show(&item, position)?;
-        found(item.version(position), item.value);
+        found(item::version(&item, position), item.value);
         Ok(true)
     }
 
@@ -41,7 +43,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
             return Ok(false);
         };
         self.may_show_part(&item, position)?;
-        found(item.version(position), item.value);
+        found(item::version(&item, position), item.value);
         Ok(true)
     }
 
@@ -162,7 +164,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         let _pin = epoch::pin();
         self.index.visit(&self.medium, cursor, |signature, position| {
             // SAFETY: pinned since before the walk's step.
-            let item = unsafe { Item::read(&self.medium, position) }?;
+            let item = unsafe { item::read(&self.medium, position) }?;
             whole(&item, position)?;
             self.findable(signature, &item, position)?;
             if !self.clock.is_past(item.expiry) {

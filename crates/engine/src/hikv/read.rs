@@ -5,9 +5,10 @@ use index::partitioned_hash::Absence;
 use pmem::{Canary, Dram, Medium};
 
 use super::HiKv;
-use super::item::{self, Item};
+use super::item;
 use super::order::Order;
 use crate::{Error, Verify};
+use items::Item;
 
 /// Keys of a batch whose memory accesses overlap: as many as a core has misses in flight, with some to spare.
 pub(super) const GROUP_COUNT: usize = 16;
@@ -21,7 +22,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     pub(super) fn item_of(&self, position: Position, key: &[u8]) -> Result<Option<Item<'_>>, Error> {
         // SAFETY: positions are shown by the index to pinned callers, and every caller here stays pinned until it is
         // done with the item.
-        let item = unsafe { Item::read(&self.medium, position) }?;
+        let item = unsafe { item::read(&self.medium, position) }?;
         if item.key == key {
             return Ok(Some(item));
         }
@@ -90,7 +91,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             return Ok(true);
         }
         // SAFETY: the index shows positions to pinned callers, and whoever searches is pinned until it is done.
-        let is_of_key = |position| unsafe { Item::read(&self.medium, position) }.is_ok_and(|item| item.key == key);
+        let is_of_key = |position| unsafe { item::read(&self.medium, position) }.is_ok_and(|item| item.key == key);
         match self.index.absence(&self.medium, signature, is_of_key) {
             Absence::Sure => Ok(true),
             Absence::Stale => Ok(false),

@@ -19,7 +19,7 @@ use index::partitioned_hash::{Cursor, NEVER};
 use pmem::{Canary, Dram, Medium};
 
 use super::HiKv;
-use super::item::Item;
+use super::item;
 use super::order::Order;
 use super::publish::{Before, Outcome, Target};
 use crate::{Error, Expiry, Progress};
@@ -151,7 +151,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         let now_ms = self.clock.now_ms();
         self.index.visit_due(self.cx(), cursor, now_ms, SEGMENTS_PER_STEP, |signature, position| {
             // SAFETY: the index shows the position, and the caller is pinned.
-            let item = unsafe { Item::read(&self.medium, position) };
+            let item = unsafe { item::read(&self.medium, position) };
             // A damaged item stays, for whoever checks the store.
             let Some(item) = item.ok().filter(|item| !item.expiry.is_never()) else { return Ok::<_, Error>(NEVER) };
             if item.expiry.ms() > now_ms {
@@ -176,7 +176,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         }
         for &Expired { signature, position } in expired {
             // SAFETY: the caller's pin keeps the item, whether it was replaced meanwhile or not.
-            let item = unsafe { Item::read(&self.medium, position) }?;
+            let item = unsafe { item::read(&self.medium, position) }?;
             let renewed = self.medium.breaks(Canary::ReapsRenewed);
             let target = if renewed {
                 Target::any(signature, item.key)

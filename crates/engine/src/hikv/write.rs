@@ -5,10 +5,10 @@ use index::Position;
 use pmem::{Backoff, Canary, Dram, Medium, MediumError};
 
 use super::HiKv;
-use super::item::NewItem;
 use super::order::Order;
 use super::publish::{Prepared, Target};
 use crate::{Error, Limits, Progress};
+use items::NewItem;
 
 /// How often a writer on a full store, or who has deleted every key, lets readers run who keep retired items: some tens of
 /// milliseconds, many times what a read takes.

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use engine::hikv::layout::{EXPIRY_BYTES, HEADER_BYTES, Header};
 use engine::{Engine, Expiry, Hasher, Limits};
 use heap::layout::{SEGMENT_BYTES, SEGMENTS_CHUNK_SLOTS, SUPERBLOCK_COPIES};
 use heap::{Class, FEATURE_EXPIRY};
+use items::layout::{EXPIRY_BYTES, HEADER_BYTES, Header};
 use pmem::{LINE_BYTES, crc32c, seal};
 
 use crate::fields::Fields;

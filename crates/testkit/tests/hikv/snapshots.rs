@@ -7,9 +7,10 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::thread;
 
-use engine::{Engine, HiKv, HostDram, Moment, Progress, SnapshotEngine, hikv::Parameters, hikv::layout::HEADER_BYTES};
+use engine::{Engine, HiKv, HostDram, Moment, Progress, SnapshotEngine, hikv::Parameters};
 use heap::Class;
 use heap::layout::SNAPSHOT_EPOCH;
+use items::layout::HEADER_BYTES;
 use pmem::{Canary, Medium};
 use pmem_sim::{Model, Sim, StepKind};
 use testkit::{Op, Problem, Script, Settings, Shape, Visitor};

@@ -4,14 +4,15 @@ use std::cell::RefCell;
 use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
+use engine::hikv::Parameters;
 use engine::hikv::order::Order;
-use engine::hikv::{Parameters, layout::HEADER_BYTES};
 use engine::{
     BatchOp, Check, Clock, Cursor, Decision, Depth, Early, Engine, Error, Expiry, HashOnly, Held, HiKv, HostDram,
     Moment, OpenError, Ordered, Progress, ScanCursor, SnapshotEngine,
 };
 use heap::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, UNIT_BYTES};
 use heap::{Class, HeapError};
+use items::layout::HEADER_BYTES;
 use parking_lot::Mutex;
 use pmem::{Medium, MediumError};
 use pmem_sim::{Crashable, Sim};

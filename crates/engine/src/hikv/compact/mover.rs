@@ -8,7 +8,7 @@ use pmem::{Backoff, Canary, Dram, Medium, MediumError};
 use super::pass::Pass;
 use crate::Error;
 use crate::hikv::HiKv;
-use crate::hikv::item::{self, Item};
+use crate::hikv::item;
 use crate::hikv::order::Order;
 use crate::hikv::publish::{Before, Expected, Outcome, Prepared, Target};
 
@@ -72,13 +72,13 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         let named = |position: Position| Ok::<_, MediumError>((position.item() == old).then_some(position));
         let Some(position) = self.index.find(&self.medium, signature, named)? else { return Ok(Moved::Gone) };
         // SAFETY: pinned since before the position was found.
-        let item = unsafe { Item::read(&self.medium, position) }?;
+        let item = unsafe { item::read(&self.medium, position) }?;
         if !item.is_whole() {
             return Ok(Moved::Damaged);
         }
         let Some(new) = self.room_to_move(pass, position)? else { return Ok(Moved::NoRoom) };
         // SAFETY: the room was just reserved, and the item, which is read under the pin, lies elsewhere.
-        unsafe { item::copy(&self.medium, new.place().offset, position, &item) }?;
+        unsafe { items::copy(&self.medium, new.place().offset, position.offset(), &item) }?;
         if self.medium.breaks(Canary::MoveFreesEarly) {
             position.place().into_iter().for_each(|place| self.heap.free(&self.medium, place));
         }

@@ -28,7 +28,7 @@ use super::progress::BuildProgress;
 use super::ring::{self, Ring};
 use super::{Order, Written};
 use crate::hikv::HiKv;
-use crate::hikv::item::Item;
+use crate::hikv::item;
 use crate::hikv::snapshots::Disposal;
 use crate::{Error, OrderState, OrderStats, OrderedEngine, Progress, Wanted};
 
@@ -286,7 +286,7 @@ impl<M: Medium> Keys for Items<'_, M> {
 
     fn key(&self, position: Position) -> Result<&[u8], Error> {
         // SAFETY: the tree and the build ask for items that are not retired, or that were not when they pinned.
-        unsafe { Item::read(self.0, position) }.map(|item| item.key)
+        unsafe { item::read(self.0, position) }.map(|item| item.key)
     }
 
     fn prefetch(&self, position: Position) {

@@ -13,8 +13,9 @@ use pmem::{Backoff, Dram, Medium};
 use super::Order;
 use super::ordered::{Items, Ordered, Phase};
 use crate::hikv::HiKv;
-use crate::hikv::item::{self, Item};
+use crate::hikv::item;
 use crate::{Damage, Early, Error, Moment, OrderedEngine, Progress, ScanCursor, Visit};
+use items::Item;
 
 /// Items asked for ahead of their use.
 const AHEAD_COUNT: usize = 16;
@@ -135,7 +136,7 @@ impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
 
     pub(super) fn scanned(&self, position: Position) -> Result<Item<'_>, Error> {
         // SAFETY: a leaf referred to it when it was read, which was after the pin: so it was not retired before.
-        let item = unsafe { Item::read(&self.medium, position) }?;
+        let item = unsafe { item::read(&self.medium, position) }?;
         self.may_show(&item, position)?;
         Ok(item)
     }

@@ -12,9 +12,9 @@ use pmem::{Dram, Medium};
 
 use super::ordered::Ordered;
 use crate::hikv::HiKv;
-use crate::hikv::item::Item;
 use crate::snapshot_engine::Moment;
 use crate::{Error, ScanCursor, Visit};
+use items::Item;
 
 /// Kept keys that are merged into a page at most: a page of the tree is of some dozens, but its interval may have had any
 /// number of keys.

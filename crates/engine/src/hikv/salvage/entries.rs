@@ -7,12 +7,12 @@ use index::partitioned_hash::Entry;
 use index::partitioned_hash::salvage::{Interrupted, chain_from, entries};
 use pmem::{Medium, Offset};
 
-use super::super::item::Item;
-use super::super::layout::{HEADER_BYTES, Header};
 use super::survey::Survey;
 use super::vouched::Vouched;
 use super::{Finding, SalvageError, Sink, Taken, WRONG_BITS_MAX, Weight};
 use crate::places::Places;
+use items::Item;
+use items::layout::{HEADER_BYTES, Header};
 
 /// One salvage.
 pub(super) struct Run<'a, M> {
@@ -220,7 +220,7 @@ impl<'a, M: Medium> Run<'a, M> {
             );
         }
         // SAFETY: nobody stores to the region: it is open for reading, and nobody else may have it open for writing.
-        let item = unsafe { Item::read_within(self.medium, at, room_bytes) };
+        let item = unsafe { Item::read(self.medium, at, room_bytes) };
         let item = item.map_err(|_| "an item's header is damaged")?;
         if item.is_whole() { Ok(item) } else { Err("an item's checksum does not fit".into()) }
     }

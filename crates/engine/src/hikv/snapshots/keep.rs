@@ -8,7 +8,7 @@ use super::Snapshots;
 use super::kept::Version;
 use crate::Error;
 use crate::hikv::HiKv;
-use crate::hikv::item::{self, Item};
+use crate::hikv::item;
 use crate::hikv::order::Order;
 use crate::hikv::publish::Prepared;
 
@@ -96,7 +96,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     fn keep_if_seen(&self, stamp: u32, signature: u64, key: &[u8], position: Position) -> Result<(), Error> {
         let live = self.snapshots.live.read();
         // SAFETY: found in the index, under the bucket's lock.
-        let header = unsafe { Item::read(&self.medium, position) }?.header;
+        let header = unsafe { item::read(&self.medium, position) }?.header;
         if Snapshots::any_sees(&live, header.epoch, stamp) {
             let version = Version { position, item_bytes: header.item_bytes(), from: header.epoch, until: stamp };
             self.snapshots.kept.insert(signature, key, version);
@@ -115,7 +115,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     #[cold]
     pub(in crate::hikv) fn stamp_as<'r>(&self, item: Prepared<'r, D>, stamp: u32) -> Result<Prepared<'r, D>, Error> {
         // SAFETY: the item was written whole to room that is the caller's, and nobody else knows it.
-        unsafe { item::restamp(&self.medium, item.position(), stamp) }?;
+        let written = unsafe { item::read(&self.medium, item.position()) }?;
+        // SAFETY: as above.
+        unsafe { items::restamp(&self.medium, item.position().offset(), &written, stamp) };
         self.medium.order();
         Ok(Prepared { stamp, ..item })
     }

@@ -5,12 +5,13 @@ use index::partitioned_hash::Cursor;
 use pmem::{Dram, Medium};
 
 use crate::hikv::HiKv;
-use crate::hikv::item::Item;
+use crate::hikv::item;
 use crate::hikv::order::Order;
 use crate::hikv::read::whole;
 use crate::hikv::write::check_key;
 use crate::snapshot_engine::{Moment, Show, Skip, SnapshotEngine};
 use crate::{Error, Expiry, Version};
+use items::Item;
 
 impl<M: Medium, D: Dram, O: Order<M, D>> SnapshotEngine for HiKv<M, D, O> {
     fn take_snapshot(&self) -> Result<Moment, Error> {
@@ -34,7 +35,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> SnapshotEngine for HiKv<M, D, O> {
         };
         let is_there = seen.is_some();
         if let Some((position, item)) = seen {
-            found(item.version(position), item.expiry, item.value);
+            found(item::version(&item, position), item.expiry, item.value);
         }
         Ok(is_there)
     }
@@ -83,7 +84,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// What the snapshot sees of the key of an entry that a walk met.
     fn met(&self, at: Moment, signature: u64, position: Position) -> Result<Option<(Position, Item<'_>)>, Error> {
         // SAFETY: the walk shows positions to pinned callers, who stay so until they are done with the item.
-        let item = unsafe { Item::read(&self.medium, position) }?;
+        let item = unsafe { item::read(&self.medium, position) }?;
         self.findable(signature, &item, position)?;
         self.seen(at, position, item)
     }
@@ -91,7 +92,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// What the snapshot sees of an item that was kept for it.
     fn kept_at(&self, at: Moment, position: Position) -> Result<Option<(Position, Item<'_>)>, Error> {
         // SAFETY: kept for a live snapshot.
-        let item = unsafe { Item::read(&self.medium, position) }?;
+        let item = unsafe { item::read(&self.medium, position) }?;
         self.unexpired_at(at, position, item)
     }
 
@@ -124,7 +125,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         let Some(position) = self.snapshots.kept.at(at, key) else { return Ok(None) };
         self.acknowledge_deferred()?;
         // SAFETY: it was kept after the caller pinned, and so not retired before.
-        let item = unsafe { Item::read(&self.medium, position) }?;
+        let item = unsafe { item::read(&self.medium, position) }?;
         self.may_show(&item, position)?;
         self.unexpired_at(at, position, item)
     }

@@ -1,10 +1,11 @@
 //! A flipped bit: no value is taken for absent, and the check names it.
 
-use pmem::{Medium, Offset, Slot};
+use index::partitioned_hash::Slot;
+use pmem::{Medium, Offset};
 
-use super::super::layout::HEADER_BYTES;
 use super::rig::Rig;
 use crate::{Engine, Error, Verify};
+use items::layout::HEADER_BYTES;
 
 const KEY: &[u8] = b"the key whose item is damaged";
 const VALUE: &[u8] = b"and its value, which crosses a line";

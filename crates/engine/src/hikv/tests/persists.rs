@@ -2,9 +2,9 @@
 
 use pmem::{Counts, lines};
 
-use super::super::layout::HEADER_BYTES;
 use super::rig::Rig;
 use crate::Engine;
+use items::layout::HEADER_BYTES;
 
 const VALUE_BYTES: usize = 256;
 const ITEM_BYTES: u64 = (HEADER_BYTES + 16 + VALUE_BYTES) as u64;

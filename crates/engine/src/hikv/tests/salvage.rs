@@ -9,10 +9,10 @@ use index::partitioned_hash::salvage::{SplitStates, Standing};
 use pmem::{Medium, Offset};
 use pmem_sim::Sim;
 
-use super::super::layout::HEADER_BYTES;
 use super::super::salvage::{Finding, Sink, Taken, salvage};
 use super::rig::{Contents, Rig};
 use crate::{Engine, Error, Expiry};
+use items::layout::HEADER_BYTES;
 
 /// Keeps the first item of each key, as it is told to.
 #[derive(Default)]

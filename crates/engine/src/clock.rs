@@ -1,44 +1,11 @@
-//! When keys expire, and the clock that says so.
+//! The clock that says which keys have expired.
 
 use std::sync::Arc;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The moment from which on a key is absent, in milliseconds since the Unix epoch.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Expiry(u64);
-
-impl Expiry {
-    /// No moment: the key stays.
-    pub const NEVER: Expiry = Expiry(u64::MAX);
-
-    /// So many milliseconds after the Unix epoch; the greatest number is [`Expiry::NEVER`].
-    #[must_use]
-    pub const fn at_ms(ms: u64) -> Expiry {
-        Expiry(ms)
-    }
-
-    /// This time, cut to whole milliseconds. Before the Unix epoch all times are the epoch.
-    #[must_use]
-    pub fn at(time: SystemTime) -> Expiry {
-        Expiry(ms_of(time.duration_since(UNIX_EPOCH).unwrap_or_default()))
-    }
-
-    /// Milliseconds since the Unix epoch.
-    #[inline(always)]
-    #[must_use]
-    pub const fn ms(self) -> u64 {
-        self.0
-    }
-
-    /// True if there is no such moment.
-    #[inline(always)]
-    #[must_use]
-    pub const fn is_never(self) -> bool {
-        self.0 == Expiry::NEVER.0
-    }
-}
+use items::Expiry;
 
 /// What is left of a key's life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -116,7 +83,7 @@ impl Clock {
     /// The moment that comes after this time.
     #[must_use]
     pub fn after(&self, time: Duration) -> Expiry {
-        Expiry(self.now_ms().saturating_add(ms_of(time)))
+        Expiry::at_ms(self.now_ms().saturating_add(ms_of(time)))
     }
 
     /// True once the moment has come.
@@ -128,7 +95,7 @@ impl Clock {
 
     #[cold]
     fn has_come(&self, expiry: Expiry) -> bool {
-        expiry.0 <= self.now_ms()
+        expiry.ms() <= self.now_ms()
     }
 
     /// What is left until then.
@@ -137,7 +104,7 @@ impl Clock {
         if expiry.is_never() {
             return Ttl::Unlimited;
         }
-        Ttl::Left(Duration::from_millis(expiry.0.saturating_sub(self.now_ms())))
+        Ttl::Left(Duration::from_millis(expiry.ms().saturating_sub(self.now_ms())))
     }
 }
 
