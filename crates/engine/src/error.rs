@@ -3,7 +3,6 @@
 use std::fmt;
 
 use heap::HeapError;
-use index::partitioned_hash::IndexError;
 use items::ItemError;
 use pmem::{Durability, MediumError};
 
@@ -72,6 +71,13 @@ pub enum Error {
         /// Steps in all, as far as is known.
         total: u64,
     },
+    /// The store's engine cannot do this.
+    Unsupported {
+        /// The engine's name.
+        engine: &'static str,
+        /// What it lacks.
+        what: &'static str,
+    },
     /// The store was opened without order.
     HashOnly,
     /// Live snapshots see the keys that were to be deleted all at once.
@@ -136,6 +142,7 @@ impl fmt::Display for Error {
             Error::Overflow { number, by } => {
                 write!(f, "{number} and {by} make more than a number of 64 bits can hold")
             }
+            Error::Unsupported { engine, what } => write!(f, "engine {engine} has no {what}"),
             Error::HashOnly => f.write_str("the store was opened without order: there are no ranges"),
             Error::SnapshotLive { count } => {
                 write!(
@@ -199,25 +206,16 @@ impl From<HeapError> for Error {
     }
 }
 
-impl From<IndexError> for Error {
-    fn from(error: IndexError) -> Error {
-        match error {
-            IndexError::Heap(error) => error.into(),
-            IndexError::Damaged { offset, what } => Error::Corrupt { offset: offset.0, what },
-        }
-    }
-}
-
 /// Why a region does not open as a store.
 #[derive(Debug)]
 pub enum OpenError {
     /// Its head, its chunks or its medium.
     Heap(HeapError),
-    /// Its index.
-    Index {
-        /// Where, as an offset into the region.
-        offset: u64,
-        /// What is wrong there.
+    /// The engine, which wants something else of its region.
+    Engine {
+        /// Its name.
+        engine: &'static str,
+        /// What is wrong.
         what: &'static str,
     },
 }
@@ -226,7 +224,7 @@ impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OpenError::Heap(error) => error.fmt(f),
-            OpenError::Index { offset, what } => write!(f, "the store is damaged at offset {offset:#x}: {what}"),
+            OpenError::Engine { engine, what } => write!(f, "engine {engine}: {what}"),
         }
     }
 }
@@ -236,14 +234,5 @@ impl std::error::Error for OpenError {}
 impl From<HeapError> for OpenError {
     fn from(error: HeapError) -> OpenError {
         OpenError::Heap(error)
-    }
-}
-
-impl From<IndexError> for OpenError {
-    fn from(error: IndexError) -> OpenError {
-        match error {
-            IndexError::Heap(error) => OpenError::Heap(error),
-            IndexError::Damaged { offset, what } => OpenError::Index { offset: offset.0, what },
-        }
     }
 }

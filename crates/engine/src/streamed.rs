@@ -11,7 +11,7 @@ use crate::{Error, Expiry};
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// An item whose value comes from a source, in pieces.
-pub(crate) struct Streamed<'a> {
+pub struct Streamed<'a> {
     header: Header,
     /// Expiry, key and value, as far as they are still to be read.
     body: Chain<Cursor<Vec<u8>>, Take<&'a mut dyn Read>>,
@@ -24,7 +24,7 @@ impl<'a> Streamed<'a> {
     ///
     /// # Errors
     /// [`Error::Source`].
-    pub(crate) fn start(
+    pub fn start(
         key: &[u8],
         expiry: Expiry,
         value_bytes: u64,
@@ -40,7 +40,9 @@ impl<'a> Streamed<'a> {
         Ok(item)
     }
 
-    pub(crate) fn item_bytes(&self) -> u64 {
+    /// The room that the item takes.
+    #[must_use]
+    pub fn item_bytes(&self) -> u64 {
         self.header.item_bytes()
     }
 
@@ -51,7 +53,7 @@ impl<'a> Streamed<'a> {
     ///
     /// # Safety
     /// The caller reserved room for it at `at`.
-    pub(crate) unsafe fn write<M: Medium>(mut self, medium: &M, at: Offset) -> Result<(), Error> {
+    pub unsafe fn write<M: Medium>(mut self, medium: &M, at: Offset) -> Result<(), Error> {
         let (mut checksum, mut end) = (self.header.checksum_start(), at.plus(HEADER_BYTES as u64));
         while !self.piece.is_empty() {
             checksum = checksum.update(&self.piece);

@@ -47,9 +47,9 @@ mod tests;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use epoch::Limbo;
-use heap::{Heap, HeapError, Place};
+use heap::{Heap, Place};
 use parking_lot::Mutex;
-use pmem::{Dram, Medium, Offset};
+use pmem::{Dram, Medium};
 
 pub use astray::Absence;
 pub use check::{EachEntry, SegmentDamage};
@@ -129,26 +129,6 @@ enum TableKind {
     Directory(Retired<Directory>),
     Root(Retired<Root>),
     Batch(Retired<batch::Active>),
-}
-
-/// Why an index does not open.
-#[derive(Debug)]
-pub enum IndexError {
-    /// The allocator or the medium failed.
-    Heap(HeapError),
-    /// The index contradicts itself.
-    Damaged {
-        /// Where.
-        offset: Offset,
-        /// What is wrong there.
-        what: &'static str,
-    },
-}
-
-impl From<HeapError> for IndexError {
-    fn from(error: HeapError) -> IndexError {
-        IndexError::Heap(error)
-    }
 }
 
 /// What splits have done since the store was opened.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use heap::{BatchState, BatchWord, Place};
+use heap::{BatchState, BatchWord, HeapError, Place};
 use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Ticket, Waited};
 
 use super::{Active, Change, Turn, finish, now, record};
@@ -13,7 +13,7 @@ use crate::partitioned_hash::locked::LockedHome;
 use crate::partitioned_hash::ops::{Found, mark_unlinked};
 use crate::partitioned_hash::segment::Segment;
 use crate::partitioned_hash::shared::Locked;
-use crate::partitioned_hash::{Context, Garbage, IndexError, PartitionedHash, Table, TableKind};
+use crate::partitioned_hash::{Context, Garbage, PartitionedHash, Table, TableKind};
 
 /// The pairs of a batch's keys, locked, and what is to be done to their entries. The caller is pinned.
 pub struct Batch<'a, M, D: Dram> {
@@ -98,7 +98,7 @@ impl PartitionedHash {
         cx: Context<'_, M, D>,
         Full(full): Full,
         signatures: &[u64],
-    ) -> Result<(), IndexError> {
+    ) -> Result<(), HeapError> {
         let mut rest = signatures;
         while let Some(&first) = rest.first() {
             let segment = self.root().segment(self.geometry, first);
