@@ -192,9 +192,6 @@ pub trait Subject: Operations + Sized + Send + Sync + 'static {
     /// What it lies on: [`pmem_sim::Sim`], or [`pmem_sim::SimDisk`] with a journal between.
     type Medium: Crashable;
 
-    /// Whether it has snapshots. They end with the store's process.
-    const HAS_SNAPSHOTS: bool = false;
-
     /// Makes an empty store, whatever the medium holds.
     ///
     /// # Errors
@@ -206,6 +203,11 @@ pub trait Subject: Operations + Sized + Send + Sync + 'static {
     /// # Errors
     /// [`Failure::Unfinished`] if the medium holds none; otherwise whatever the store says.
     fn open(medium: Self::Medium) -> Result<Self, Failure>;
+
+    /// Whether it has snapshots. They end with the store's process.
+    fn has_snapshots(&self) -> bool {
+        false
+    }
 
     /// Sets the time, in milliseconds, for all stores of this thread.
     fn set_time(_now_ms: u64) {}
