@@ -147,4 +147,20 @@ pub enum Canary {
     SplitSettlesFresh,
     /// A batch that nobody has waited for takes its marks away, and none takes their place.
     BatchSettledEarly,
+    /// An undo log's run is flushed, but nothing orders it before the change.
+    LogNotOrdered,
+    /// A change's number is raised before the change is durable.
+    NumberBeforeChange,
+    /// Recovery restores runs whose checksum does not fit.
+    RunChecksumIgnored,
+    /// Recovery does not compare numbers, and takes back what stands.
+    OldRunReplayed,
+    /// Recovery raises a lane's number before it restores.
+    NumberBeforeRestore,
+    /// Recovery orders nothing between what it restores and the number that makes the run void.
+    RestoreNotOrdered,
+    /// Opening relies on a word that a killed process has changed by itself, and does not make it durable.
+    WordLeftAsFound,
+    /// Two lanes' runs have the same word.
+    WordInTwoLanes,
 }
