@@ -1,7 +1,7 @@
 //! Making and opening a store in a region.
 
 use epoch::Limbo;
-use heap::{Heap, HeapError};
+use heap::{EngineNumber, Heap, HeapError};
 use index::PartitionedHash;
 use index::partitioned_hash::{Context, layout::Geometry};
 use parking_lot::Mutex;
@@ -26,7 +26,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
     /// Allocator and index are written and flushed, then the superblock makes the region a store. A crash before that
     /// leaves a region that is formatted anew.
     pub fn format(medium: M, dram: D, parameters: &Parameters) -> Result<HiKv<M, D>, OpenError> {
-        let heap = Heap::format(&medium, parameters, dram)?;
+        let heap = Heap::format(&medium, EngineNumber::HIKV, parameters, dram)?;
         let geometry = geometry(parameters.partition_count)?;
         let index = PartitionedHash::format(&medium, &heap, geometry)?;
         heap.finish_format(&medium)?;
@@ -45,7 +45,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
     }
 
     fn parts(medium: &M, dram: D) -> Result<(Heap<D>, PartitionedHash, CleanImage, u32), OpenError> {
-        let heap = Heap::open(medium, dram)?;
+        let heap = Heap::open(medium, EngineNumber::HIKV, dram)?;
         let geometry = geometry(heap.superblock().partition_count)?;
         let limbo = Limbo::default();
         let index = PartitionedHash::open(Context { medium, heap: &heap, limbo: &limbo }, geometry)?;

@@ -18,9 +18,9 @@ pub(super) struct SplitRecord {
     pub(super) halves: [Offset; 2],
 }
 
-/// Where a partition's record lies.
+/// Where a partition's record lies: its line of the engine area.
 pub(super) fn record_of(partition: u32) -> Offset {
-    heap::layout::PARTITION_HEADERS.plus(u64::from(partition) * pmem::LINE_BYTES)
+    heap::layout::ENGINE_AREA.plus(u64::from(partition) * pmem::LINE_BYTES)
 }
 
 /// The partition's committed split, if a crash left one.

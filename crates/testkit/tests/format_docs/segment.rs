@@ -179,7 +179,7 @@ fn split_records() {
     let store = Store::new(&engine::hikv::Parameters { partition_count: 1, ..PARAMETERS });
     let count = (0..2_000).take_while(|&i| store.0.stats().split_count == 0 && put(&store, i)).count();
     assert!(count < 2_000, "a segment was split");
-    let record = head().start("partition headers");
+    let record = head().start("engine area");
     fields.assert_zeroes(store.bytes(record, LINE_BYTES));
     let [old, zero, one] =
         ["old", "zero half", "one half"].map(|name| payload(store.word(record + fields.start(name))));

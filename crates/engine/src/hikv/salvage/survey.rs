@@ -2,9 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use heap::HeapError;
 use heap::layout::{SEGMENT_BYTES, UNIT_BYTES, unit_of};
 use heap::salvage::{Chunk, Contents, Head, Told};
+use heap::{EngineNumber, HeapError};
 use index::partitioned_hash::layout::{Geometry, Header, PARTITION_COUNT_MAX};
 use index::partitioned_hash::salvage::{Cover, SplitStates, Standing, is_in};
 use pmem::{Medium, Offset};
@@ -32,7 +32,7 @@ impl Survey {
     /// # Errors
     /// If the region is another program's, or nothing of it can be made out.
     pub(super) fn take<M: Medium>(medium: &M, told: &mut Told<'_>) -> Result<Survey, HeapError> {
-        let head = Head::read(medium, told)?;
+        let head = Head::read(medium, told)?.of_engine(EngineNumber::HIKV)?;
         let mut chunks = Vec::new();
         if medium.len_bytes() >= UNIT_BYTES {
             head.chunks(medium, told, &mut |chunk| chunks.push(chunk));

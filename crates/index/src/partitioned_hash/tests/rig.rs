@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ptr::NonNull;
 
 use epoch::Limbo;
-use heap::{Heap, Parameters};
+use heap::{EngineNumber, Heap, Parameters};
 use pmem::{Dram, Level, Medium, MediumError, Offset, Slot};
 use pmem_sim::{Model, Sim};
 
@@ -78,7 +78,7 @@ impl Rig<Sim> {
     /// None if it is damaged.
     pub(super) fn try_opened(medium: Sim, partition_count: u32) -> Option<Rig<Sim>> {
         let geometry = Geometry::new(partition_count).unwrap();
-        let heap = Heap::open(&medium, Host).ok()?;
+        let heap = Heap::open(&medium, EngineNumber::HIKV, Host).ok()?;
         let limbo = Limbo::default();
         let index = PartitionedHash::open(Context { medium: &medium, heap: &heap, limbo: &limbo }, geometry).ok()?;
         Some(Rig { medium, heap, index, limbo })
@@ -88,7 +88,7 @@ impl Rig<Sim> {
 impl<M: Medium> Rig<M> {
     pub(super) fn format(medium: M, partition_count: u32) -> Rig<M> {
         let parameters = Parameters { uuid: [1; 16], hash_seed: 1, partition_count, region_bytes: 2 << 20 };
-        let heap = Heap::format(&medium, &parameters, Host).unwrap();
+        let heap = Heap::format(&medium, EngineNumber::HIKV, &parameters, Host).unwrap();
         let index = PartitionedHash::format(&medium, &heap, Geometry::new(partition_count).unwrap()).unwrap();
         heap.finish_format(&medium).expect("the medium does not fail");
         Rig { medium, heap, index, limbo: Limbo::default() }
