@@ -20,7 +20,7 @@
 //!   +8  what the words held before
 //! ```
 
-use heap::layout::{CHUNK_HEADER_BYTES, PARTITION_HEADERS, UNIT_BYTES};
+use heap::layout::{CHUNK_HEADER_BYTES, ENGINE_AREA, UNIT_BYTES};
 use pmem::{LINE_BYTES, Offset, Span};
 
 /// The engine area's lines before the first lane's: what the engine itself has there.
@@ -40,7 +40,7 @@ const OFFSET_BITS: u32 = 48;
 /// Where the number of lane `lane` lies.
 #[must_use]
 pub const fn number_at(lane: usize) -> Offset {
-    PARTITION_HEADERS.plus((FIRST_LANE_LINE + lane as u64) * LINE_BYTES)
+    ENGINE_AREA.plus((FIRST_LANE_LINE + lane as u64) * LINE_BYTES)
 }
 
 /// Where the place of its log lies.

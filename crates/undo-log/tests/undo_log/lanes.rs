@@ -39,7 +39,7 @@ fn damaged_lanes_are_refused() {
         let scene = Scene::format(Model::Line, None, false);
         scene.sim.unobserve();
         scene.sim.store(at, word, std::sync::atomic::Ordering::Release);
-        let heap = heap::Heap::open(&scene.sim, Lent).unwrap();
+        let heap = heap::Heap::open(&scene.sim, heap::EngineNumber::INK, Lent).unwrap();
         let opened: Result<Lanes, HeapError> = Lanes::open(&scene.sim, &heap, LANE_COUNT);
         assert!(matches!(opened, Err(HeapError::Damaged { offset, .. }) if offset == at.0));
     }

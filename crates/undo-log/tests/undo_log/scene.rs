@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use heap::{Heap, Parameters};
+use heap::{EngineNumber, Heap, Parameters};
 use pmem::{Canary, Medium, Offset, Span};
 use pmem_sim::{Image, Lent, Model, Sim};
 use undo_log::{Lane, Lanes};
@@ -92,7 +92,7 @@ impl Explorer {
         if !is_nested {
             self.watch(&sim, true);
         }
-        let heap = Heap::open(&sim, Lent).map_err(|error| error.to_string())?;
+        let heap = Heap::open(&sim, EngineNumber::INK, Lent).map_err(|error| error.to_string())?;
         let lanes = Lanes::open(&sim, &heap, LANE_COUNT).map_err(|error| error.to_string())?;
         let recovered = lanes.recover(&sim).map_err(|error| error.to_string())?;
         sim.unobserve();
@@ -128,7 +128,7 @@ impl Scene {
         let sim = canary.into_iter().fold(Sim::new(0, model), Sim::with_canary);
         let parameters =
             Parameters { uuid: [1; 16], hash_seed: 1, partition_count: LANE_COUNT as u32, region_bytes: 1 << 20 };
-        let heap = Heap::format(&sim, &parameters, Lent).unwrap();
+        let heap = Heap::format(&sim, EngineNumber::INK, &parameters, Lent).unwrap();
         let lanes = Lanes::format(&sim, &heap, LANE_COUNT).unwrap();
         let cells = heap.reserve(&sim, WORD_COUNT as u64 * 8, 0).unwrap().publish().offset.plus(56).line();
         heap.finish_format(&sim).unwrap();
