@@ -163,4 +163,22 @@ pub enum Canary {
     WordLeftAsFound,
     /// Two lanes' runs have the same word.
     WordInTwoLanes,
+    /// A node's lock is let go of before the change under it is committed.
+    UnlockedBeforeCommit,
+    /// A deleted key's word is not flushed.
+    DeleteNotFlushed,
+    /// A leaf's count is raised before the pair behind its last is durable.
+    CountBeforePair,
+    /// A value is written over another one that is in no run.
+    InPlaceNotLogged,
+    /// A node is linked that was never flushed.
+    NodeNotFlushed,
+    /// A split's run does not have the parent's words.
+    ParentOutsideRun,
+    /// The root's word names a node that was never flushed.
+    RootBeforeNode,
+    /// A separator is a leaf's own key, which is freed with it.
+    KeyUnderSeparator,
+    /// What says which stamps were given is not flushed.
+    StampBlockNotFlushed,
 }
