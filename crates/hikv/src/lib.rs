@@ -28,6 +28,7 @@ mod conditional;
 mod copy_mark;
 pub mod dump;
 mod durable;
+mod engines;
 mod error;
 mod expiry;
 mod files;
@@ -51,8 +52,10 @@ pub use backup::{BackupError, BackupProgress, BackupReport};
 pub use batch::WriteBatch;
 pub use durable::{Ticket, Waker};
 pub use engine::{
-    Clock, Compacted, CompactionProgress, Damage, Decision, Error, Expiry, Held, Limits, OnExpired, Ttl, Verify,
+    Clock, Compacted, CompactionProgress, Damage, Decision, Error, Expiry, Features, Figure, FigureKind, Held, Limits,
+    OnExpired, Ttl, Verify,
 };
+pub use engines::{EngineKind, UnknownEngine};
 pub use error::OpenError;
 pub use format::Format;
 pub use journal::OpenProgress;

@@ -4,16 +4,19 @@ use std::cell::RefCell;
 use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
-use engine::hikv::order::Order;
-use engine::hikv::{Parameters, layout::HEADER_BYTES};
 use engine::{
-    BatchOp, Check, Clock, Cursor, Decision, Depth, Early, Engine, Error, Expiry, HashOnly, Held, HiKv, HostDram,
-    Moment, OpenError, Ordered, Progress, ScanCursor, SnapshotEngine,
+    BatchOp, Check, Clock, Cursor, Decision, Depth, Early, Engine, Error, Expiry, Held, Moment, OpenError, Progress,
+    ScanCursor, SnapshotEngine,
 };
+use engine_hikv::Order;
+use engine_hikv::{HashOnly, HiKv, Ordered};
+use heap::Parameters;
 use heap::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, UNIT_BYTES};
 use heap::{Class, HeapError};
+use items::layout::HEADER_BYTES;
 use parking_lot::Mutex;
 use pmem::{Medium, MediumError};
+use pmem_os::HostDram;
 use pmem_sim::{Crashable, Sim};
 use testkit::{Contents, Direction, Failure, Lasting, Operations, Space, Subject, Visit, expiring};
 
@@ -237,7 +240,7 @@ impl<O: Kept<M>, M: Over> Operations for Crashed<O, M> {
 
     fn for_each(&self, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
         let (mut cursor, mut failed) = (Cursor::default(), None);
-        let mut show = |key: &[u8], value: &[u8]| match self.shown(key, value) {
+        let mut show = |key: &[u8], value: &[u8], _| match self.shown(key, value) {
             Ok(value) => each(key, &value),
             Err(failure) => failed = Some(failure),
         };
@@ -342,7 +345,10 @@ impl<O: Kept<M>, M: Over> Subject for Crashed<O, M> {
     fn space(&self, contents: &Contents) -> Option<Space> {
         let stats = self.0.stats();
         let items: u64 = contents.iter().map(|(key, value)| room_bytes(HEADER_BYTES + key.len() + value.len())).sum();
-        Some(Space { live_bytes: stats.live_bytes, needed_bytes: items + stats.segment_count * SEGMENT_BYTES })
+        Some(Space {
+            live_bytes: stats.live_bytes,
+            needed_bytes: items + stats.figure("segment_count").unwrap_or_default() as u64 * SEGMENT_BYTES,
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use epoch::Limbo;
 use heap::{EngineNumber, Heap, Parameters};
-use pmem::{Dram, Level, Medium, MediumError, Offset, Slot};
+use pmem::{Dram, Level, Medium, MediumError, Offset};
 use pmem_sim::{Model, Sim};
 
 use super::super::batch::record::record_bytes;
@@ -14,6 +14,7 @@ use super::super::batch::{Full, Turn};
 use super::super::layout::Geometry;
 use super::super::{Context, Cursor, Found, Garbage, PartitionedHash, Published};
 use crate::Position;
+use crate::partitioned_hash::Slot;
 
 /// A key: its signature, and what tells it from others of that signature.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -1,0 +1,111 @@
+//! Which engine keeps a store: the one place that knows them all. A new engine is a kind here, and an arm of each `match`.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use engine::{Engine, OpenError};
+use engine_hikv::{HiKv, Ordered};
+use heap::{EngineNumber, HeapError, Parameters, Region};
+use pmem::Medium;
+use pmem_os::HostDram;
+
+use crate::Options;
+
+/// An engine that can keep a store.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum EngineKind {
+    /// A persistent hash index for single keys, and a B+tree in volatile memory for ranges (HiKV).
+    #[default]
+    HiKv,
+}
+
+impl EngineKind {
+    /// All that this build has.
+    pub const ALL: &[EngineKind] = &[EngineKind::HiKv];
+
+    /// Its number in a store's first bytes.
+    fn number(self) -> EngineNumber {
+        match self {
+            EngineKind::HiKv => EngineNumber::HIKV,
+        }
+    }
+
+    /// Its name in options and stats.
+    ///
+    /// # Panics
+    /// Never: every kind has a name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.number().name().expect("an engine that has a number has a name")
+    }
+
+    /// The kind that keeps the region of `medium`, whoever asked for which.
+    fn of<M: Medium>(medium: &M, wanted: Option<EngineKind>) -> Result<EngineKind, HeapError> {
+        let found = Region::engine(medium)?;
+        let kind = EngineKind::ALL.iter().copied().find(|kind| kind.number() == found);
+        match (kind, wanted) {
+            (Some(kind), None) => Ok(kind),
+            (Some(kind), Some(wanted)) if kind == wanted => Ok(kind),
+            (_, wanted) => Err(HeapError::WrongEngine { found, wanted: wanted.unwrap_or_default().number() }),
+        }
+    }
+}
+
+impl fmt::Display for EngineKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A name that is no engine's of this build.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnknownEngine {
+    /// The name.
+    pub name: String,
+}
+
+impl fmt::Display for UnknownEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = EngineKind::ALL.iter().map(|kind| kind.name()).collect();
+        write!(f, "there is no engine '{}'; there is {}", self.name, names.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownEngine {}
+
+impl FromStr for EngineKind {
+    type Err = UnknownEngine;
+
+    fn from_str(name: &str) -> Result<EngineKind, UnknownEngine> {
+        let kind = EngineKind::ALL.iter().copied().find(|kind| kind.name() == name);
+        kind.ok_or_else(|| UnknownEngine { name: name.to_owned() })
+    }
+}
+
+/// Makes a store in an empty region.
+pub(crate) fn format<M: Medium>(
+    medium: M,
+    options: &Options,
+    parameters: &Parameters,
+) -> Result<Arc<dyn Engine>, OpenError> {
+    match options.engine.unwrap_or_default() {
+        EngineKind::HiKv => Ok(hikv(HiKv::format(medium, HostDram, parameters)?, options)),
+    }
+}
+
+/// Opens the store in a region, by the engine that it belongs to.
+pub(crate) fn open<M: Medium>(medium: M, options: &Options) -> Result<Arc<dyn Engine>, OpenError> {
+    match EngineKind::of(&medium, options.engine)? {
+        EngineKind::HiKv => Ok(hikv(HiKv::open(medium, HostDram)?, options)),
+    }
+}
+
+/// Stores without order are of the same type, since each type is another copy of the engine.
+fn hikv<M: Medium>(hikv: HiKv<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
+    let hikv = hikv.verifying(options.verify).compacting_above(options.compact_above);
+    let order =
+        if options.ordered { Ordered::new(options.worker_count().max(1), HostDram) } else { Ordered::never(HostDram) };
+    Arc::new(hikv.by_clock(options.clock.clone()).ordered(order))
+}
