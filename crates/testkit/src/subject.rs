@@ -47,12 +47,21 @@ pub type Lasting<'a> = Option<(&'a [u8], Option<u64>)>;
 
 /// A key-value store, as tests use it.
 pub trait Operations {
-    /// The key's value. Called by interposed readers while another operation is between two steps on the same thread,
-    /// so it may not wait for a lock that writers hold.
+    /// The key's value.
     ///
     /// # Errors
     /// Whatever the store says.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure>;
+
+    /// The same for interposed readers, which come while another operation is between two steps on the same thread, so
+    /// that no lock may be waited for that writers hold; `None` where one would be. A store whose readers take no lock has
+    /// nothing to say here.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn try_get(&self, key: &[u8]) -> Result<Option<Option<Vec<u8>>>, Failure> {
+        self.get(key).map(Some)
+    }
 
     /// The keys' values.
     ///
