@@ -84,12 +84,7 @@ impl<K: Made> Crashed<K> {
     ///
     /// # Errors
     /// Whatever the engine says.
-    pub fn scan_values(
-        &self,
-        from: Bound<&[u8]>,
-        direction: Direction,
-        each: &mut Visit<'_>,
-    ) -> Result<bool, Failure> {
+    pub fn scan_values(&self, from: Bound<&[u8]>, direction: Direction, each: &mut Visit<'_>) -> Result<bool, Failure> {
         let Some(ordered) = self.0.ordered() else { return Ok(false) };
         ordered.catch_up(Early::Wait)?;
         let mut cursor = ScanCursor::new(from, towards(direction));
