@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use engine::{Engine, OpenError};
 use engine_hikv::{HiKv, Ordered};
+#[cfg(feature = "toy")]
+use engine_toy::Toy;
 use heap::{EngineNumber, HeapError, Parameters, Region};
 use pmem::Medium;
 use pmem_os::HostDram;
@@ -19,16 +21,25 @@ pub enum EngineKind {
     /// A persistent hash index for single keys, and a B+tree in volatile memory for ranges (HiKV).
     #[default]
     HiKv,
+    /// The smallest engine that persists, which shows how one is added. No release has it.
+    #[cfg(feature = "toy")]
+    Toy,
 }
 
 impl EngineKind {
     /// All that this build has.
-    pub const ALL: &[EngineKind] = &[EngineKind::HiKv];
+    pub const ALL: &[EngineKind] = &[
+        EngineKind::HiKv,
+        #[cfg(feature = "toy")]
+        EngineKind::Toy,
+    ];
 
     /// Its number in a store's first bytes.
     fn number(self) -> EngineNumber {
         match self {
             EngineKind::HiKv => EngineNumber::HIKV,
+            #[cfg(feature = "toy")]
+            EngineKind::Toy => EngineNumber::TOY,
         }
     }
 
@@ -92,6 +103,8 @@ pub(crate) fn format<M: Medium>(
 ) -> Result<Arc<dyn Engine>, OpenError> {
     match options.engine.unwrap_or_default() {
         EngineKind::HiKv => Ok(hikv(HiKv::format(medium, HostDram, parameters)?, options)),
+        #[cfg(feature = "toy")]
+        EngineKind::Toy => Ok(Arc::new(Toy::format(medium, HostDram, parameters)?.by_clock(options.clock.clone()))),
     }
 }
 
@@ -99,6 +112,8 @@ pub(crate) fn format<M: Medium>(
 pub(crate) fn open<M: Medium>(medium: M, options: &Options) -> Result<Arc<dyn Engine>, OpenError> {
     match EngineKind::of(&medium, options.engine)? {
         EngineKind::HiKv => Ok(hikv(HiKv::open(medium, HostDram)?, options)),
+        #[cfg(feature = "toy")]
+        EngineKind::Toy => Ok(Arc::new(Toy::open(medium, HostDram)?.by_clock(options.clock.clone()))),
     }
 }
 
