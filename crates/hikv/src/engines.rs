@@ -6,11 +6,15 @@ use std::sync::Arc;
 
 use engine::{Engine, OpenError};
 use engine_hikv::{HiKv, Ordered};
+use engine_ink::Ink;
 use heap::{EngineNumber, HeapError, Parameters, Region};
 use pmem::Medium;
 use pmem_os::HostDram;
 
 use crate::Options;
+
+/// Writers of InK that can be under way at once: each has a log of 64 KiB in the region.
+const INK_LANE_COUNT_MAX: u32 = 16;
 
 /// An engine that can keep a store.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -19,16 +23,19 @@ pub enum EngineKind {
     /// A persistent hash index for single keys, and a B+tree in volatile memory for ranges (HiKV).
     #[default]
     HiKv,
+    /// A persistent B+tree: keys in order at once, and nothing of them in volatile memory (InK).
+    Ink,
 }
 
 impl EngineKind {
     /// All that this build has.
-    pub const ALL: &[EngineKind] = &[EngineKind::HiKv];
+    pub const ALL: &[EngineKind] = &[EngineKind::HiKv, EngineKind::Ink];
 
     /// Its number in a store's first bytes.
     fn number(self) -> EngineNumber {
         match self {
             EngineKind::HiKv => EngineNumber::HIKV,
+            EngineKind::Ink => EngineNumber::INK,
         }
     }
 
@@ -92,6 +99,11 @@ pub(crate) fn format<M: Medium>(
 ) -> Result<Arc<dyn Engine>, OpenError> {
     match options.engine.unwrap_or_default() {
         EngineKind::HiKv => Ok(hikv(HiKv::format(medium, HostDram, parameters)?, options)),
+        EngineKind::Ink => {
+            let partition_count = parameters.partition_count.min(INK_LANE_COUNT_MAX);
+            let parameters = Parameters { partition_count, ..*parameters };
+            Ok(ink(Ink::format(medium, HostDram, &parameters, engine_ink::Options::default())?, options))
+        }
     }
 }
 
@@ -99,7 +111,12 @@ pub(crate) fn format<M: Medium>(
 pub(crate) fn open<M: Medium>(medium: M, options: &Options) -> Result<Arc<dyn Engine>, OpenError> {
     match EngineKind::of(&medium, options.engine)? {
         EngineKind::HiKv => Ok(hikv(HiKv::open(medium, HostDram)?, options)),
+        EngineKind::Ink => Ok(ink(Ink::open(medium, HostDram, engine_ink::Options::default())?, options)),
     }
+}
+
+fn ink<M: Medium>(ink: Ink<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
+    Arc::new(ink.verifying(options.verify).by_clock(options.clock.clone()))
 }
 
 /// Stores without order are of the same type, since each type is another copy of the engine.

@@ -47,8 +47,8 @@ mod visitor;
 mod walk;
 
 pub use conformance::{Mismatch, conformance};
-pub use crashed::{Crashed, Made};
 pub use contend::{Contention, Disorder, contend};
+pub use crashed::{Crashed, Made};
 pub use explore::{Counts, End, Settings, Verdict, explore, hunt};
 pub use extent::Extent;
 pub use history::{Call, Clock, Event, History, Recorder, Write};

@@ -76,7 +76,8 @@ impl<M: Medium, D: Dram> Toy<M, D> {
     pub fn open(medium: M, dram: D) -> Result<Toy<M, D>, OpenError> {
         let heap = Heap::open(&medium, EngineNumber::TOY, dram)?;
         let slots = Slots::find(&medium)?;
-        heap.mark_reached(slots.place()).map_err(|wrong| HeapError::Damaged { offset: wrong.offset, what: wrong.what })?;
+        heap.mark_reached(slots.place())
+            .map_err(|wrong| HeapError::Damaged { offset: wrong.offset, what: wrong.what })?;
         slots.undo(&medium)?;
         heap.finish_sweep(&medium);
         let toy = Toy::of(medium, heap, slots);

@@ -128,7 +128,9 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
         let expired = |(_, expiry): &(Vec<u8>, Expiry)| self.clock.is_past(*expiry);
         let key = self.contents.read().iter().find(|(_, value)| expired(value)).map(|(key, _)| key.clone());
         match key.filter(|_| self.medium.is_writable()) {
-            Some(key) => self.change(&key, &mut |held| held.map_or(Decision::Delete, |_| Decision::Keep)).map(|_| Progress::More),
+            Some(key) => {
+                self.change(&key, &mut |held| held.map_or(Decision::Delete, |_| Decision::Keep)).map(|_| Progress::More)
+            }
             None => Ok(Progress::Idle),
         }
     }

@@ -6,7 +6,9 @@ use heap::Parameters;
 use pmem::Canary;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
-use testkit::{Crashed, Failure, Made, Operations, Script, Settings, Shape, Subject, Verdict, conformance, explore, hunt};
+use testkit::{
+    Crashed, Failure, Made, Operations, Script, Settings, Shape, Subject, Verdict, conformance, explore, hunt,
+};
 
 const REGION_BYTES: u64 = 1 << 20;
 
