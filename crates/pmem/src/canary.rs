@@ -147,6 +147,8 @@ pub enum Canary {
     SplitSettlesFresh,
     /// A batch that nobody has waited for takes its marks away, and none takes their place.
     BatchSettledEarly,
+    /// The image that an undo word names is flushed, but nothing orders it before the word.
+    ImageNotOrdered,
     /// An undo log's run is flushed, but nothing orders it before the change.
     LogNotOrdered,
     /// A change's number is raised before the change is durable.

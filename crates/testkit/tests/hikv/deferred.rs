@@ -23,7 +23,7 @@ use crate::scripts::{
 use crate::subject::{Crashed, Kept, REGION_BYTES};
 
 /// The store, and the way to it.
-pub(crate) struct Deferring<O = HashOnly>(Crashed<O, OnDisk>);
+pub(crate) struct Deferring<O: Kept<OnDisk> = HashOnly>(Crashed<O, OnDisk>);
 
 impl<O: Kept<OnDisk>> Deferring<O> {
     /// What `operate` returns, once it may be told.
