@@ -17,6 +17,7 @@ use tempfile::TempDir;
 use crate::durable::Durable;
 use crate::failure::{Failure, complain};
 use crate::interrupt::Interrupt;
+use crate::kept_by::KeptBy;
 use crate::verified::Verified;
 
 /// Measure the speed of a fresh store, with every value checked
@@ -69,6 +70,8 @@ pub(crate) struct Bench {
     verified: Verified,
     #[command(flatten)]
     durable: Durable,
+    #[command(flatten)]
+    kept_by: KeptBy,
 }
 
 impl Bench {
@@ -121,8 +124,8 @@ impl Bench {
     }
 
     fn options(&self) -> Options {
-        self.durable
-            .options()
+        self.kept_by
+            .options(self.durable.options())
             .verify_reads(self.verified.level())
             .count_persists(self.count)
             .persist_delay(Duration::from_nanos(self.persist_ns))
