@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use engine::{Engine, OpenError};
 use engine_hikv::{HiKv, Ordered};
+use engine_ink::Ink;
 #[cfg(feature = "toy")]
 use engine_toy::Toy;
 use heap::{EngineNumber, HeapError, Parameters, Region};
@@ -14,6 +15,9 @@ use pmem_os::HostDram;
 
 use crate::Options;
 
+/// Writers of InK that can be under way at once: each has a log of 64 KiB in the region.
+const INK_LANE_COUNT_MAX: u32 = 16;
+
 /// An engine that can keep a store.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
@@ -21,6 +25,8 @@ pub enum EngineKind {
     /// A persistent hash index for single keys, and a B+tree in volatile memory for ranges (HiKV).
     #[default]
     HiKv,
+    /// A persistent B+tree: keys in order at once, and nothing of them in volatile memory (InK).
+    Ink,
     /// The smallest engine that persists, which shows how one is added. No release has it.
     #[cfg(feature = "toy")]
     Toy,
@@ -30,6 +36,7 @@ impl EngineKind {
     /// All that this build has.
     pub const ALL: &[EngineKind] = &[
         EngineKind::HiKv,
+        EngineKind::Ink,
         #[cfg(feature = "toy")]
         EngineKind::Toy,
     ];
@@ -38,6 +45,7 @@ impl EngineKind {
     fn number(self) -> EngineNumber {
         match self {
             EngineKind::HiKv => EngineNumber::HIKV,
+            EngineKind::Ink => EngineNumber::INK,
             #[cfg(feature = "toy")]
             EngineKind::Toy => EngineNumber::TOY,
         }
@@ -103,6 +111,11 @@ pub(crate) fn format<M: Medium>(
 ) -> Result<Arc<dyn Engine>, OpenError> {
     match options.engine.unwrap_or_default() {
         EngineKind::HiKv => Ok(hikv(HiKv::format(medium, HostDram, parameters)?, options)),
+        EngineKind::Ink => {
+            let partition_count = parameters.partition_count.min(INK_LANE_COUNT_MAX);
+            let parameters = Parameters { partition_count, ..*parameters };
+            Ok(ink(Ink::format(medium, HostDram, &parameters, engine_ink::Options::default())?, options))
+        }
         #[cfg(feature = "toy")]
         EngineKind::Toy => Ok(Arc::new(Toy::format(medium, HostDram, parameters)?.by_clock(options.clock.clone()))),
     }
@@ -112,9 +125,14 @@ pub(crate) fn format<M: Medium>(
 pub(crate) fn open<M: Medium>(medium: M, options: &Options) -> Result<Arc<dyn Engine>, OpenError> {
     match EngineKind::of(&medium, options.engine)? {
         EngineKind::HiKv => Ok(hikv(HiKv::open(medium, HostDram)?, options)),
+        EngineKind::Ink => Ok(ink(Ink::open(medium, HostDram, engine_ink::Options::default())?, options)),
         #[cfg(feature = "toy")]
         EngineKind::Toy => Ok(Arc::new(Toy::open(medium, HostDram)?.by_clock(options.clock.clone()))),
     }
+}
+
+fn ink<M: Medium>(ink: Ink<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
+    Arc::new(ink.verifying(options.verify).by_clock(options.clock.clone()))
 }
 
 /// Stores without order are of the same type, since each type is another copy of the engine.

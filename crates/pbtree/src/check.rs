@@ -56,6 +56,26 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         }
     }
 
+    /// Counts nodes and pairs, without a look at keys and values: nothing of [`Figures::used_bytes`].
+    ///
+    /// # Errors
+    /// [`Error::Damaged`]; [`Error::Heap`] if the medium fails.
+    pub fn figures(&self) -> Result<Figures, Error> {
+        let mut figures = Figures::default();
+        while self.each_node(figures.level_count as u8, |_, node| {
+            figures.node_count += 1;
+            if node.meta.level == 0 {
+                let dead_count = node.node.dead_count(node.meta.count);
+                figures.dead_count += dead_count as u64;
+                figures.key_count += (node.meta.count - dead_count) as u64;
+            }
+            Ok(())
+        })? {
+            figures.level_count += 1;
+        }
+        Ok(figures)
+    }
+
     fn check_node(&self, fences: Fences<'_>, node: &Reached<'_, M>, figures: &mut Figures, told: Told<'_>) {
         figures.node_count += 1;
         let mut used_bytes = 0;

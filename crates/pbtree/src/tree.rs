@@ -129,6 +129,11 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         &self.heap
     }
 
+    /// DRAM that its locks have borrowed.
+    pub fn dram_bytes(&self) -> u64 {
+        self.locks.lent_bytes()
+    }
+
     /// How it is written to, and its order.
     pub fn options(&self) -> Options {
         self.options

@@ -44,6 +44,17 @@ pub trait Made: Send + Sync + 'static {
     /// As for [`Subject::open`].
     fn open(on: Self::Medium, clock: Clock) -> Result<Self::Engine, Failure>;
 
+    /// As [`Operations::try_get`]: for engines whose readers take locks.
+    ///
+    /// # Errors
+    /// Whatever the engine says.
+    fn try_get(store: &Crashed<Self>, key: &[u8]) -> Result<Option<Option<Vec<u8>>>, Failure>
+    where
+        Self: Sized,
+    {
+        store.get(key).map(Some)
+    }
+
     /// Ends what the medium leaves to the background.
     ///
     /// # Errors
@@ -142,6 +153,10 @@ impl<K: Made> Operations for Crashed<K> {
         let mut copy = None;
         self.0.get(key, &mut |_, value| copy = Some(value.to_vec()))?;
         copy.map(|value| self.shown(key, &value)).transpose()
+    }
+
+    fn try_get(&self, key: &[u8]) -> Result<Option<Option<Vec<u8>>>, Failure> {
+        K::try_get(self, key)
     }
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {

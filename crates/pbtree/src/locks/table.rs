@@ -4,7 +4,7 @@
 
 use core::alloc::Layout;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use heap::HeapError;
 use heap::layout::{REGION_UNITS_MAX, UNIT_BYTES};
@@ -25,11 +25,18 @@ pub(crate) struct LockTable<D: Dram> {
     dram: D,
     node_bytes: u64,
     groups: [AtomicPtr<Group>; GROUP_COUNT],
+    lent_bytes: AtomicU64,
 }
 
 impl<D: Dram> LockTable<D> {
     pub(crate) fn new(dram: D, node_bytes: u64) -> LockTable<D> {
-        LockTable { dram, node_bytes, groups: [const { AtomicPtr::new(ptr::null_mut()) }; GROUP_COUNT] }
+        let groups = [const { AtomicPtr::new(ptr::null_mut()) }; GROUP_COUNT];
+        LockTable { dram, node_bytes, groups, lent_bytes: AtomicU64::new(0) }
+    }
+
+    /// What it has borrowed.
+    pub(crate) fn lent_bytes(&self) -> u64 {
+        self.lent_bytes.load(Ordering::Relaxed)
     }
 
     /// The lock of a node. Nodes do not overlap, so no two that start in a unit have the same quotient.
@@ -60,7 +67,10 @@ impl<D: Dram> LockTable<D> {
         let installed =
             part.compare_exchange(ptr::null_mut(), new.as_ptr().cast(), Ordering::AcqRel, Ordering::Acquire);
         match installed.err().and_then(NonNull::new) {
-            None => Ok(new.cast()),
+            None => {
+                self.lent_bytes.fetch_add(layout.size() as u64, Ordering::Relaxed);
+                Ok(new.cast())
+            }
             Some(others) => {
                 // SAFETY: lent just now with this layout, and shown to nobody.
                 unsafe { self.dram.give_back(new, layout) };
