@@ -18,6 +18,8 @@ mod large_batches;
 mod model;
 mod plain;
 #[cfg(not(miri))]
+mod power;
+#[cfg(not(miri))]
 mod protocol;
 #[cfg_attr(miri, allow(dead_code, reason = "the other tests' methods"))]
 mod rig;
