@@ -8,7 +8,11 @@
 //! ```
 
 #[cfg(not(miri))]
+mod alone;
+#[cfg(not(miri))]
 mod chains;
+#[cfg(not(miri))]
+mod deferred;
 #[cfg(not(miri))]
 mod given_up;
 #[cfg(not(miri))]
@@ -31,5 +35,7 @@ mod splits;
 #[cfg(not(miri))]
 mod stalls;
 mod threads;
+#[cfg(not(miri))]
+mod waiting;
 #[cfg(not(miri))]
 mod walks;

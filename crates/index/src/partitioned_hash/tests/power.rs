@@ -82,7 +82,7 @@ fn crashed(rig: &Arc<Rig<Sim>>, after: &Contents, act: impl FnOnce(&Rig<Sim>)) -
     act(rig);
     rig.medium.unobserve();
     assert_eq!(&rig.contents(), after);
-    look(&rig.medium, std::slice::from_ref(after), &wrong, StepKind::WaitEnd);
+    wrong.lock().extend(wrong_now(rig, after.clone()));
     wrong.lock().clone()
 }
 
@@ -222,7 +222,8 @@ fn no_word_names_the_record_of_a_batch_that_is_over() {
     rig.write_batch(&changes);
     as_another(&rig, |rig| {
         rig.free_garbage();
-        for _ in 0..64 {
+        // All slots of its chunk.
+        for _ in 0..2000 {
             let place = rig.heap.reserve(&rig.medium, 128, 0).unwrap().publish();
             // SAFETY: the place was reserved just now.
             unsafe { rig.medium.stream(place.offset, &[&[0xA5; 128]]) };
