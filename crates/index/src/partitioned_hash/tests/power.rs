@@ -6,7 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use heap::FEATURE_BATCHES;
+use heap::layout::BATCH_WORD_COUNT;
+use heap::{BatchWord, FEATURE_BATCHES};
 use parking_lot::Mutex;
 use pmem::{Canary, Medium, Offset, Slot};
 use pmem_sim::{Image, Model, Sim, StepKind};
@@ -213,23 +214,32 @@ fn a_batch_is_there_whole_or_not_at_all() {
     }
 }
 
+/// The next owner of a place that is free, on another thread: whatever was there is gone, durably.
+fn use_again(rig: &Arc<Rig<Sim>>, place: Offset, bytes: [u8; 64]) {
+    as_another(rig, move |rig| {
+        rig.free_garbage();
+        // SAFETY: the place is free, and nobody else allocates.
+        unsafe { rig.medium.stream(place, &[&bytes]) };
+        rig.commit_all();
+    });
+}
+
 /// The record's room is free when the batch is over: nothing that is found after a crash names it.
 #[test]
 fn no_word_names_the_record_of_a_batch_that_is_over() {
     let (contents, new) = crowded();
     let rig = store(&contents, None);
     let (changes, after) = batch_of(&contents, new);
+    let record = Arc::new(Mutex::new(None));
+    let noted = Arc::clone(&record);
+    rig.medium.observe(Box::new(move |medium, _| {
+        let word = (0..BATCH_WORD_COUNT).find_map(|number| BatchWord::load(medium, number).unwrap());
+        word.iter().for_each(|word| *noted.lock() = Some(word.record));
+    }));
     rig.write_batch(&changes);
-    as_another(&rig, |rig| {
-        rig.free_garbage();
-        // All slots of its chunk.
-        for _ in 0..2000 {
-            let place = rig.heap.reserve(&rig.medium, 128, 0).unwrap().publish();
-            // SAFETY: the place was reserved just now.
-            unsafe { rig.medium.stream(place.offset, &[&[0xA5; 128]]) };
-        }
-        rig.commit_all();
-    });
+    rig.medium.unobserve();
+    let record = record.lock().expect("there was one");
+    use_again(&rig, record, [0xA5; 64]);
     assert_eq!(wrong_now(&rig, after), Vec::<String>::new());
 }
 
@@ -246,17 +256,14 @@ fn a_split_loses_nothing() {
     }
 }
 
-/// When a split is over another partition may have the old segment's space; the record does not name it any more.
+/// The old segment's space is free when the split is over: the partition's record does not name it any more.
 #[test]
 fn no_record_names_the_segment_that_a_split_gave_up() {
     let (contents, rig) = (some(), store(&some(), None));
+    let given_up = rig.index.root().offset(rig.index.geometry, 0);
     rig.split(0);
-    as_another(&rig, |rig| {
-        rig.free_garbage();
-        let signatures = (0..).map(mixed).filter(|&signature| rig.index.partition(signature) == 1);
-        signatures.take(24).for_each(|signature| rig.split(signature));
-        rig.free_garbage();
-    });
+    // A new chunk of segments begins so.
+    use_again(&rig, given_up, [0; 64]);
     assert_eq!(wrong_now(&rig, contents), Vec::<String>::new());
 }
 
@@ -292,6 +299,15 @@ fn clears(canary: Option<Canary>) -> Vec<String> {
 fn a_clear_removes_everything_or_nothing() {
     assert_eq!(clears(None), Vec::<String>::new());
     assert!(!clears(Some(Canary::ClearBeforeSegments)).is_empty(), "the twin was not caught");
+}
+
+/// A log has no fence that makes anything durable.
+#[test]
+fn a_clear_is_durable_when_it_returns_on_a_log_too() {
+    let rig = Arc::new(Rig::format(Sim::new(0, Model::Span), PARTITION_COUNT));
+    some().iter().for_each(|(&key, &value)| _ = rig.put(key, value));
+    rig.clear();
+    assert_eq!(wrong_now(&rig, Contents::new()), Vec::<String>::new());
 }
 
 /// What was stored and not committed by who was killed: a replacement, and an entry that overflowed. The next process; where the two are.
