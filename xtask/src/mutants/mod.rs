@@ -34,6 +34,9 @@ const PATIENCE_MIN: Duration = Duration::from_secs(30);
 /// The outcome of who has not met the slow tests yet.
 const MISSED_BY_QUICK: &str = "not run by the slow tests";
 
+/// Hunts for broken twins take long, and say nothing of a mutant that the same tests without a twin do not say.
+const HUNTS: &str = "caught";
+
 const fn lib(package: &'static str) -> Suite {
     Suite { package, target: &["--lib"], arguments: &[] }
 }
@@ -192,7 +195,7 @@ impl Bench {
         if !self.built.contains_key(&suite) {
             let program = build::program(&self.tree, suite)?;
             let start = Instant::now();
-            let outcome = run_suite(&program, 0, suite.arguments, Duration::from_secs(3600))?;
+            let outcome = run_suite(&program, 0, &arguments(suite, &[]), Duration::from_secs(3600))?;
             if let Outcome::Failed(test) = outcome {
                 return Err(format!("{}: {} fails without a mutant", named(suite), test.unwrap_or_default()));
             }
@@ -209,15 +212,18 @@ fn outcome_of(program: &Program, number: u64, time_max: Duration) -> Result<Outc
     let (start, mut excused) = (Instant::now(), Vec::<String>::new());
     let left = || time_max.saturating_sub(start.elapsed());
     loop {
-        let skipped = excused.iter().flat_map(|test| ["--skip", test]);
-        let arguments: Vec<&str> = program.suite.arguments.iter().copied().chain(skipped).collect();
-        let outcome = run_suite(program, number, &arguments, left())?;
+        let outcome = run_suite(program, number, &arguments(program.suite, &excused), left())?;
         let Outcome::Failed(Some(test)) = outcome else { return Ok(outcome) };
         match run_suite(program, number, &["--exact", &test], left())? {
             Outcome::Passed => excused.push(test),
             again => return Ok(again),
         }
     }
+}
+
+fn arguments(suite: Suite, skipped: &[String]) -> Vec<&str> {
+    let skipped = std::iter::once(HUNTS).chain(skipped.iter().map(String::as_str));
+    suite.arguments.iter().copied().chain(skipped.flat_map(|test| ["--skip", test])).collect()
 }
 
 fn named(suite: Suite) -> String {

@@ -72,6 +72,17 @@ fn is_read(operation: &Operation) -> bool {
     matches!(operation, Operation::Read(_))
 }
 
+/// Nothing was appended to it.
+#[test]
+fn a_new_log_is_closed_without_a_write() {
+    let files = Files { base: TestFile::default(), log: TestFile::default() };
+    let journal = Journaled::create(files.handles(), PAGE_COUNT * PAGE_BYTES, [1; 16], options()).unwrap();
+    for file in [&files.base, &files.log] {
+        file.interpose(|operation| panic!("{operation:?}"));
+    }
+    drop(journal);
+}
+
 /// What is opened afterwards has all of it, and the log gets longer again.
 #[test]
 fn a_closed_log_is_as_short_as_a_new_one() {

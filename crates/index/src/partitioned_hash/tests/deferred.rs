@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use pmem::Medium;
 
+use super::super::Cursor;
 use super::plain::Plain;
 use super::rig::{Key, Rig, key, mixed};
 use crate::Position;
@@ -36,4 +37,17 @@ fn a_split_waits_for_removals() {
     rig.split(mixed(3));
     assert_eq!(rig.medium.waited_count(), waited_count + 1);
     assert_eq!((rig.get(key(mixed(3), 3)), rig.index.split_stats().split_count), (None, 2));
+}
+
+/// Others write while a store that was opened is swept: what they have published may not be durable yet.
+#[test]
+fn a_sweep_waits_for_what_it_settles() {
+    let rig = Rig::format(Plain::log(), 1);
+    let put = key(0x77, 1);
+    rig.put(put, 1);
+    assert!(word(&rig, put).is_fresh());
+    let waited_count = rig.medium.waited_count();
+    rig.sweep_step(Cursor::default());
+    assert_eq!(rig.medium.waited_count(), waited_count + 1);
+    assert!(!word(&rig, put).is_fresh());
 }
