@@ -3,16 +3,16 @@
 
 use std::sync::{Arc, Mutex};
 
-use heap::{FEATURE_EXPIRY, Heap};
+use heap::{FEATURE_BATCHES, FEATURE_EXPIRY, Heap};
 use pmem::Canary;
 use pmem_sim::{Image, Model, Sim};
 
 use crate::memory::{Host, PARAMETERS};
 
-const IMAGE_COUNT_MAX: usize = 64;
+pub(crate) const IMAGE_COUNT_MAX: usize = 64;
 
 /// What `images` finds at each step of `act` on `sim`.
-fn at_steps(sim: &Sim, images: fn(&Sim) -> Vec<Image>, act: impl FnOnce()) -> Vec<Image> {
+pub(crate) fn at_steps(sim: &Sim, images: fn(&Sim) -> Vec<Image>, act: impl FnOnce()) -> Vec<Image> {
     let found = Arc::new(Mutex::new(Vec::new()));
     let into = Arc::clone(&found);
     sim.observe(Box::new(move |sim, _| into.lock().unwrap().extend(images(sim))));
@@ -34,7 +34,10 @@ fn refused_after_a_kill(canary: Option<Canary>) -> (usize, usize) {
     let crashes = killed.iter().flat_map(|image| {
         let sim = twin(Sim::from_image(image, Model::Line), canary);
         let images = |sim: &Sim| sim.images(IMAGE_COUNT_MAX, sim.step_count());
-        at_steps(&sim, images, || drop(Heap::open(&sim, Host::default()).unwrap()))
+        at_steps(&sim, images, || {
+            // Whoever stores the copies again next finds both of them durable.
+            Heap::open(&sim, Host::default()).unwrap().set_features(&sim, FEATURE_BATCHES);
+        })
     });
     let opens = crashes.map(|image| Heap::open(&Sim::from_image(&image, Model::Line), Host::default()).is_ok());
     let opens: Vec<bool> = opens.collect();
