@@ -50,9 +50,17 @@ const LOOKS_AGAIN: [&str; 20] = [
     "version",
     "whole",
 ];
-/// Lines that are no step of a protocol, or cannot be left out by themselves.
-const NO_STEPS: [&str; 7] =
-    ["forget", "fn ", "notify_all", "retired_words()", "wait(&mut", "wait_until(&mut", "word(record::"];
+/// Lines that are no step of a protocol (hints to the kernel are none), or cannot be left out by themselves.
+const NO_STEPS: [&str; 8] = [
+    "SYNC_FILE_RANGE",
+    "forget",
+    "fn ",
+    "notify_all",
+    "retired_words()",
+    "wait(&mut",
+    "wait_until(&mut",
+    "word(record::",
+];
 
 /// A branch of a broken twin: no store that is shipped takes it, and what it does wrong is what it is for.
 const TWIN: &str = "breaks(Canary::";
