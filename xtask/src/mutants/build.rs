@@ -95,6 +95,17 @@ pub(super) fn program(tree: &Path, suite: Suite) -> Result<Program, Failure> {
     let Some((_, file)) = file.filter(|_| output.status.success()) else {
         return Err(format!("{command:?} ended with {}:\n{said}", output.status));
     };
-    let dir = tree.join("crates").join(suite.package.strip_prefix("hikv-").unwrap_or(suite.package));
-    Ok(Program { suite, file: tree.join(file.trim_end_matches(')')), dir })
+    Ok(Program {
+        suite,
+        file: tree.join(file.trim_end_matches(')')),
+        dir: tree.join("crates").join(dir_of(suite.package)),
+    })
+}
+
+/// Below `crates`.
+fn dir_of(package: &str) -> PathBuf {
+    match package.strip_prefix("hikv-engine-") {
+        Some(engine) => Path::new("engines").join(engine),
+        None => package.strip_prefix("hikv-").unwrap_or(package).into(),
+    }
 }

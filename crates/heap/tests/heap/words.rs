@@ -1,6 +1,6 @@
 //! What a call has set is durable before whatever its caller stores next, and what it names is durable before it.
 
-use heap::{FEATURE_BATCHES, FEATURE_EXPIRY, Heap, Region};
+use heap::{EngineNumber, FEATURE_BATCHES, FEATURE_EXPIRY, Heap, Region};
 use pmem::{Durability, Level, Medium};
 use pmem_sim::{Image, Model, Sim};
 
@@ -9,7 +9,7 @@ use crate::memory::{Host, PARAMETERS};
 
 fn formatted(model: Model) -> (Sim, Heap<Host>) {
     let sim = Sim::new(0, model);
-    let heap = Heap::format(&sim, &PARAMETERS, Host::default()).unwrap();
+    let heap = Heap::format(&sim, EngineNumber::HIKV, &PARAMETERS, Host::default()).unwrap();
     heap.finish_format(&sim).unwrap();
     (sim, heap)
 }
@@ -23,7 +23,7 @@ fn found<T>(images: &[Image], read: impl Fn(&Sim, &Heap<Host>) -> T) -> Vec<T> {
     assert!(!images.is_empty());
     let open = |image| {
         let sim = Sim::from_image(image, Model::Line);
-        let heap = Heap::open(&sim, Host::default()).unwrap();
+        let heap = Heap::open(&sim, EngineNumber::HIKV, Host::default()).unwrap();
         read(&sim, &heap)
     };
     images.iter().map(open).collect()
@@ -105,7 +105,7 @@ fn what_a_killed_process_left_is_durable_before_it_is_relied_on() {
         // Before these the heads of segments are zeroed.
         for image in killed.iter().rev().take(LAST_COUNT) {
             let sim = Sim::from_image(image, Model::Line);
-            let heap = Heap::open(&sim, Host::default()).unwrap();
+            let heap = Heap::open(&sim, EngineNumber::HIKV, Host::default()).unwrap();
             heap.finish_sweep(&sim);
             let segment = heap.reserve_segment(&sim).unwrap().publish();
             let extent = heap.reserve_extent(&sim, 300_000).unwrap().publish();

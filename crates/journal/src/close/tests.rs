@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pmem::{Level, Medium, Offset, Slot};
+use pmem::{Level, Medium, Offset};
 
 use super::*;
 use crate::test_file::{Operation, TestFile};
@@ -24,7 +24,7 @@ fn options() -> JournalOptions {
 
 fn publish(journal: &Journaled<TestFile>, page: u64) {
     let start = Offset(page * PAGE_BYTES);
-    journal.publish(Slot { signature: start.plus(8), position: start }, None, page + 1);
+    journal.publish(&[(start, page + 1)], page + 1);
     journal.wait(journal.commit(Level::Strongest)).unwrap();
 }
 
@@ -83,6 +83,19 @@ fn a_new_log_is_closed_without_a_write() {
     drop(journal);
 }
 
+/// What the writer keeps of the log is a page, however long the log gets.
+#[test]
+fn a_writer_keeps_the_page_at_which_the_log_ends() {
+    let options = JournalOptions { segment_bytes: 64 * PAGE_BYTES, log_bytes_max: 256 * PAGE_BYTES, ..options() };
+    let files = Files { base: TestFile::default(), log: TestFile::default() };
+    let journal = Journaled::create(files.handles(), PAGE_COUNT * PAGE_BYTES, [1; 16], options).unwrap();
+    for _ in 0..300 {
+        publish(&journal, 1);
+    }
+    let writer = journal.journal.writer.lock();
+    assert!(writer.at_bytes > 4 * PAGE_BYTES && writer.tail.kept_bytes() as u64 <= PAGE_BYTES);
+}
+
 /// What is opened afterwards has all of it, and the log gets longer again.
 #[test]
 fn a_closed_log_is_as_short_as_a_new_one() {
@@ -91,7 +104,7 @@ fn a_closed_log_is_as_short_as_a_new_one() {
     let mut journal = Journaled::create(files.handles(), PAGE_COUNT * PAGE_BYTES, [1; 16], options).unwrap();
     for life in 0..3 {
         for word in 0..200 {
-            journal.publish(Slot { signature: Offset(8), position: Offset(0) }, None, 1000 * life + word);
+            journal.publish(&[(Offset(0), 1000 * life + word)], 0);
             journal.wait(journal.commit(Level::Strongest)).unwrap();
         }
         assert!(files.log.bytes().len() as u64 > 2 * options.segment_bytes, "the log was longer");

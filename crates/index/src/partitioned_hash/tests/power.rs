@@ -9,12 +9,13 @@ use std::sync::atomic::Ordering;
 use heap::layout::BATCH_WORD_COUNT;
 use heap::{BatchWord, FEATURE_BATCHES};
 use parking_lot::Mutex;
-use pmem::{Canary, Medium, Offset, Slot};
+use pmem::{Canary, Medium, Offset};
 use pmem_sim::{Image, Model, Sim, StepKind};
 
 use super::super::layout::LINE_ENTRY_COUNT;
 use super::rig::{Contents, Key, Rig, item, key, mixed};
 use crate::Position;
+use crate::partitioned_hash::Slot;
 
 /// Images of each step.
 const IMAGE_COUNT: usize = 8;
