@@ -40,7 +40,7 @@ impl Store {
         self.change(|engine| engine.put_until(key.as_ref(), value.as_ref(), expiry))
     }
 
-    /// As [`Store::put`], of a key that expires at `time`.
+    /// As [`Store::put`], of a key that expires when the system's clock tells `time` ([`Expiry::at`]).
     ///
     /// # Errors
     /// See [`Error`]; nothing has changed.
