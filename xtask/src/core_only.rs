@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::rustc::{cargo, host, libraries, run, rustc};
 
 /// The packages that promise it.
-const PACKAGES: [&str; 2] = ["hikv-pmem", "hikv-heap"];
+const PACKAGES: [&str; 5] = ["hikv-pmem", "hikv-heap", "hikv-items", "hikv-undo-log", "hikv-pbtree"];
 /// What `core` is made of.
 const CORE_LIBRARIES: [&str; 3] = ["libcore-", "libcompiler_builtins-", "librustc_std_workspace_core-"];
 const BARE_TARGET: &str = "x86_64-unknown-none";
@@ -27,10 +27,10 @@ pub(crate) fn check() -> Result<(), Failure> {
     let sysroot = core_sysroot(&work, &host)?;
     hunt(&work, &sysroot, &host)?;
     build(&work, &host, Some(&sysroot))?;
-    println!("{} build with core alone", PACKAGES.join(" and "));
+    println!("{} build with core alone", PACKAGES.join(", "));
     if libraries(BARE_TARGET)?.is_dir() {
         build(&work, BARE_TARGET, None)?;
-        println!("{} build for {BARE_TARGET}", PACKAGES.join(" and "));
+        println!("{} build for {BARE_TARGET}", PACKAGES.join(", "));
     } else {
         println!("left out: {BARE_TARGET} is not installed (rustup target add {BARE_TARGET})");
     }

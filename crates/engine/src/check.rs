@@ -1,44 +1,43 @@
 //! How thoroughly a store is checked, and how far a check has come.
 
-use std::sync::Arc;
-
-use index::partitioned_hash::Cursor;
-
-use crate::places::Places;
+use std::any::Any;
 
 /// How thoroughly.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Depth {
-    /// Head, chunk and segment headers, the places that entries name, item headers: a line an item.
+    /// Head, chunk and index headers, the places that entries name, item headers: a line an item.
     Quick,
-    /// The same; every key and value against checksum and signature, every key by a lookup, what is free against what is
-    /// named, and the clean image.
+    /// The same; every key and value against checksum and index, every key by a lookup, what is free against what is
+    /// named.
     Deep,
 }
 
 /// A check under way: of one store, from its start to its end.
 #[derive(Debug)]
 pub struct Check {
-    pub(crate) depth: Depth,
-    pub(crate) cursor: Cursor,
-    pub(crate) item_count: u64,
-    /// Places that entries named so far.
-    pub(crate) named: Places,
-    /// While it lives, the background moves nothing: an item that moves would seem to be in two places, or in none.
-    pub(crate) rest: Option<Arc<()>>,
+    depth: Depth,
+    is_done: bool,
+    item_count: u64,
+    state: Option<Box<dyn Any + Send>>,
 }
 
 impl Check {
     /// A check that has not begun.
     #[must_use]
     pub fn new(depth: Depth) -> Check {
-        Check { depth, cursor: Cursor::default(), item_count: 0, named: Places::new(0), rest: None }
+        Check { depth, is_done: false, item_count: 0, state: None }
+    }
+
+    /// How thorough it is.
+    #[must_use]
+    pub fn depth(&self) -> Depth {
+        self.depth
     }
 
     /// True once everything was checked.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.cursor.is_done()
+        self.is_done
     }
 
     /// Items checked so far.
@@ -47,7 +46,20 @@ impl Check {
         self.item_count
     }
 
-    pub(crate) fn has_begun(&self) -> bool {
-        self.cursor != Cursor::default()
+    /// For engines: an item more was checked.
+    pub fn count_item(&mut self) {
+        self.item_count += 1;
+    }
+
+    /// For engines: what the engine knows of the check under way, taken out; `None` where it has not begun.
+    #[must_use]
+    pub fn take_state<T: Any + Send>(&mut self) -> Option<Box<T>> {
+        self.state.take().and_then(|state| state.downcast().ok())
+    }
+
+    /// For engines: the check goes on with this, or everything was checked.
+    pub fn go_on_with<T: Any + Send>(&mut self, state: Option<Box<T>>) {
+        self.is_done = state.is_none();
+        self.state = state.map(|state| state as Box<dyn Any + Send>);
     }
 }

@@ -33,7 +33,8 @@ pub struct Compacted {
 }
 
 impl Compacted {
-    pub(crate) fn add(&mut self, other: &Compacted) {
+    /// Adds what a further pass has done.
+    pub fn add(&mut self, other: &Compacted) {
         self.moved_items += other.moved_items;
         self.moved_bytes += other.moved_bytes;
         self.given_back_bytes += other.given_back_bytes;

@@ -5,19 +5,30 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
-use index::partitioned_hash::Cursor;
 use pmem::Counts;
 
 use crate::{
-    BatchOp, Check, Clock, Compacted, CompactionProgress, CompactionStats, Error, Expiry, OrderStats, OrderedEngine,
-    SnapshotEngine, SnapshotStats,
+    BatchOp, Check, Clock, Compacted, CompactionProgress, CompactionStats, Cursor, Error, Expiry, Features, Figure,
+    OrderStats, OrderedEngine, Show, SnapshotEngine, SnapshotStats,
 };
 
-/// Which of a key's values was seen: equal for equal values that were put once, different after any later put.
+/// Which of a key's values was seen: equal only for equal values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Version {
-    pub(crate) item: u64,
-    pub(crate) checksum: u32,
+pub struct Version([u64; 2]);
+
+impl Version {
+    /// For engines: what tells a key's values apart, such as where a value lies and its checksum.
+    #[inline(always)]
+    #[must_use]
+    pub const fn new(words: [u64; 2]) -> Version {
+        Version(words)
+    }
+
+    /// For engines: what it was made of.
+    #[must_use]
+    pub const fn words(self) -> [u64; 2] {
+        self.0
+    }
 }
 
 /// What to do with a key, given what it holds.
@@ -82,7 +93,7 @@ pub struct Damage {
 }
 
 /// An engine's figures at one moment.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct EngineStats {
     /// Keys.
     pub items: u64,
@@ -108,29 +119,40 @@ pub struct EngineStats {
     pub garbage_bytes: u64,
     /// Writes since open that were held up, since garbage was above its bound.
     pub held_up_count: u64,
-    /// Segments of the hash index.
-    pub segment_count: u64,
-    /// Splits since open.
-    pub split_count: u64,
-    /// The mean load of the segments that were split, 0 to 1; 0 where none was.
-    pub split_load: f64,
-    /// Segments chained since open, because a split would not have made room.
-    pub chained_count: u64,
     /// Keys deleted since open because they had expired.
     pub reaped_count: u64,
     /// Flushes and fences, where they are counted.
     pub counts: Option<Counts>,
     /// The ordered index, where the engine can keep one.
     pub order: Option<OrderStats>,
-    /// Snapshots.
+    /// Snapshots, where the engine has them.
     pub snapshots: SnapshotStats,
+    /// What only this engine has.
+    pub figures: Vec<Figure>,
+}
+
+impl EngineStats {
+    /// The engine's own figure of this name, if it has one.
+    #[must_use]
+    pub fn figure(&self, name: &str) -> Option<f64> {
+        self.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value)
+    }
 }
 
 /// What every engine can do. All methods may be called by many threads at once; a write is durable, as far as the
 /// medium goes, when it returns.
+///
+/// What not every engine has ([`Engine::features`]) is [`Error::Unsupported`] unless the engine says otherwise, and changes
+/// nothing.
 pub trait Engine: Send + Sync {
     /// The engine's name in stats and options.
     fn name(&self) -> &'static str;
+
+    /// What it offers besides.
+    fn features(&self) -> Features;
+
+    /// The store's identity, from its superblock.
+    fn uuid(&self) -> [u8; 16];
 
     /// Shows the key's value to `found`; false if there is none. The value stays in place until `found` returns, which
     /// should be soon: space is not reused meanwhile.
@@ -142,21 +164,34 @@ pub trait Engine: Send + Sync {
 
     /// Shows each key's value, or `None`, to `found` with the key's number, in order. Memory accesses overlap, so that
     /// this is several times as fast as one [`Engine::get`] after the other (HiKV paper, section 6: future work).
-    fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error>;
+    fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
+        for (i, key) in keys.iter().enumerate() {
+            if !self.get(key, &mut |_, value| found(i, Some(value)))? {
+                found(i, None);
+            }
+        }
+        Ok(())
+    }
 
     /// Puts or replaces. The key does not expire, whatever it did before.
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error>;
 
     /// As [`Engine::put`], of a key that expires.
-    fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error>;
+    fn put_until(&self, _key: &[u8], _value: &[u8], _expiry: Expiry) -> Result<(), Error> {
+        Err(unsupported(self.name(), "keys that expire"))
+    }
 
     /// Puts or replaces several: as [`Engine::put`] for one after the other, but faster (HiKV paper, section 6: future
     /// work). Not one step: an error, or a crash, may leave some of them done.
-    fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error>;
+    fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
+        items.iter().try_for_each(|(key, value)| self.put(key, value))
+    }
 
     /// Puts and deletes several keys as one step for readers and for a crash; the last operation of a key counts. The
     /// order of keys, which scans read, takes the changes one by one.
-    fn write_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error>;
+    fn write_batch(&self, _ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        Err(unsupported(self.name(), "batches"))
+    }
 
     /// Puts or replaces a value of `len_bytes`, read from `source`; nothing changes if the source ends early.
     fn put_from(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read) -> Result<(), Error> {
@@ -164,7 +199,15 @@ pub trait Engine: Send + Sync {
     }
 
     /// As [`Engine::put_from`], of a key that expires.
-    fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error>;
+    fn put_from_until(
+        &self,
+        _key: &[u8],
+        _len_bytes: u64,
+        _source: &mut dyn Read,
+        _expiry: Expiry,
+    ) -> Result<(), Error> {
+        Err(unsupported(self.name(), "values that are read from a source"))
+    }
 
     /// Deletes; false if there was no such key.
     fn delete(&self, key: &[u8]) -> Result<bool, Error>;
@@ -172,11 +215,15 @@ pub trait Engine: Send + Sync {
     /// Changes the key as `decide` says of what it holds, as one step; true if anything changed. `decide` runs outside of
     /// locks, is asked again whenever somebody else wrote the key meanwhile, and its last answer is what happened. It
     /// should be quick: space is not reused meanwhile.
-    fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error>;
+    fn update<'v>(&self, _key: &[u8], _decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
+        Err(unsupported(self.name(), "writes that depend on what a key holds"))
+    }
 
     /// Changes when the key expires, and says whether it was there. The item is written anew: its value is copied within
     /// the region.
-    fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error>;
+    fn expire(&self, _key: &[u8], _expiry: Expiry) -> Result<bool, Error> {
+        Err(unsupported(self.name(), "keys that expire"))
+    }
 
     /// When the key expires; `None` if there is no such key.
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error>;
@@ -184,7 +231,8 @@ pub trait Engine: Send + Sync {
     /// From now on `told` is told of each key that has expired, once it is taken away: by the background, within a second or
     /// so, or by a write to the key that comes before. Nobody is, if there is none. It takes the place
     /// of any other, which is not being told any more when this returns, unless that is who calls.
-    fn on_expired(&self, told: Option<Arc<OnExpired>>);
+    /// Engines without keys that expire tell nobody.
+    fn on_expired(&self, _told: Option<Arc<OnExpired>>) {}
 
     /// The clock by which keys expire.
     fn clock(&self) -> &Clock;
@@ -203,9 +251,15 @@ pub trait Engine: Send + Sync {
         Ok(self.len()? == 0)
     }
 
-    /// Shows the items of the next part of the store to `each`, in no order, and returns where to go on. Each key that
-    /// is there from the first step to the last is shown exactly once; not a snapshot.
-    fn walk(&self, cursor: Cursor, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<Cursor, Error>;
+    /// Shows the items of the next part of the store to `each`, with when they expire, in no order, and returns where to go
+    /// on. Each key that is there from the first step to the last is shown exactly once; not a snapshot. A number that the
+    /// engine never gave is harmless.
+    fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error>;
+
+    /// Somewhere in the store, chosen by `seed`: for whoever wants any key.
+    fn somewhere(&self, _seed: u64) -> Cursor {
+        Cursor::Start
+    }
 
     /// Checks the next part of the store; see [`Check`]. Damage is shown to `damaged`. Nothing is stored.
     fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error>;
@@ -216,11 +270,15 @@ pub trait Engine: Send + Sync {
 
     /// Frees what writers left behind when they stopped, and says whether that leaves something for [`Engine::step`]. For
     /// idle times: every core passes a barrier.
-    fn tidy(&self) -> Progress;
+    fn tidy(&self) -> Progress {
+        Progress::Idle
+    }
 
     /// Gathers items, and gives free space back to the file system, as far as it can be done; others read and write
     /// meanwhile. Waits for the sweep after open, and helps it.
-    fn compact(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error>;
+    fn compact(&self, _progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error> {
+        Err(unsupported(self.name(), "compaction"))
+    }
 
     /// What speaks against further writes, though the store was opened for them. Costs a load.
     ///
@@ -233,20 +291,32 @@ pub trait Engine: Send + Sync {
 
     /// Leaves behind what makes the next opening quick, if there is room. Nobody else uses the engine meanwhile; nothing
     /// that was acknowledged depends on it.
-    fn close(&self) -> Result<(), Error>;
+    fn close(&self) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Who should call [`Engine::step`]: there is something to do that others may soon wait for.
     fn wanted(&self) -> Wanted;
 
     /// How long nobody need call [`Engine::step`] unless somebody is wanted; `None` for ever.
-    fn sleep_time(&self) -> Option<Duration>;
+    fn sleep_time(&self) -> Option<Duration> {
+        None
+    }
 
     /// The ordered operations, if the engine can keep keys in order.
-    fn ordered(&self) -> Option<&dyn OrderedEngine>;
+    fn ordered(&self) -> Option<&dyn OrderedEngine> {
+        None
+    }
 
-    /// The operations of snapshots.
-    fn snapshots(&self) -> &dyn SnapshotEngine;
+    /// The operations of snapshots, if the engine has them.
+    fn snapshots(&self) -> Option<&dyn SnapshotEngine> {
+        None
+    }
 
     /// The figures.
     fn stats(&self) -> EngineStats;
+}
+
+fn unsupported(engine: &'static str, what: &'static str) -> Error {
+    Error::Unsupported { engine, what }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use heap::HeapError;
-use index::partitioned_hash::IndexError;
+use items::ItemError;
 use pmem::{Durability, MediumError};
 
 /// The limits every engine keeps.
@@ -11,9 +11,9 @@ pub struct Limits;
 
 impl Limits {
     /// The longest key.
-    pub const KEY_BYTES_MAX: usize = 65_535;
+    pub const KEY_BYTES_MAX: usize = items::KEY_BYTES_MAX;
     /// The longest value: 1 GiB.
-    pub const VALUE_BYTES_MAX: u64 = 1 << 30;
+    pub const VALUE_BYTES_MAX: u64 = items::VALUE_BYTES_MAX;
     /// One batch: the bytes of its keys and values, and [`Limits::BATCH_OP_BYTES`] for each operation. 1 GiB: what it needs
     /// of volatile memory and of the store is there at once, and other writers of its keys' buckets wait while it is
     /// carried out.
@@ -70,6 +70,13 @@ pub enum Error {
         done: u64,
         /// Steps in all, as far as is known.
         total: u64,
+    },
+    /// The store's engine cannot do this.
+    Unsupported {
+        /// The engine's name.
+        engine: &'static str,
+        /// What it lacks.
+        what: &'static str,
     },
     /// The store was opened without order.
     HashOnly,
@@ -135,6 +142,7 @@ impl fmt::Display for Error {
             Error::Overflow { number, by } => {
                 write!(f, "{number} and {by} make more than a number of 64 bits can hold")
             }
+            Error::Unsupported { engine, what } => write!(f, "engine {engine} has no {what}"),
             Error::HashOnly => f.write_str("the store was opened without order: there are no ranges"),
             Error::SnapshotLive { count } => {
                 write!(
@@ -175,6 +183,16 @@ impl From<MediumError> for Error {
     }
 }
 
+impl From<ItemError> for Error {
+    #[inline]
+    fn from(error: ItemError) -> Error {
+        match error {
+            ItemError::Medium(error) => Error::Medium(error),
+            ItemError::Damaged { offset, what } => Error::Corrupt { offset, what },
+        }
+    }
+}
+
 impl From<HeapError> for Error {
     fn from(error: HeapError) -> Error {
         match error {
@@ -188,25 +206,16 @@ impl From<HeapError> for Error {
     }
 }
 
-impl From<IndexError> for Error {
-    fn from(error: IndexError) -> Error {
-        match error {
-            IndexError::Heap(error) => error.into(),
-            IndexError::Damaged { offset, what } => Error::Corrupt { offset: offset.0, what },
-        }
-    }
-}
-
 /// Why a region does not open as a store.
 #[derive(Debug)]
 pub enum OpenError {
     /// Its head, its chunks or its medium.
     Heap(HeapError),
-    /// Its index.
-    Index {
-        /// Where, as an offset into the region.
-        offset: u64,
-        /// What is wrong there.
+    /// The engine, which wants something else of its region.
+    Engine {
+        /// Its name.
+        engine: &'static str,
+        /// What is wrong.
         what: &'static str,
     },
 }
@@ -215,7 +224,7 @@ impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OpenError::Heap(error) => error.fmt(f),
-            OpenError::Index { offset, what } => write!(f, "the store is damaged at offset {offset:#x}: {what}"),
+            OpenError::Engine { engine, what } => write!(f, "engine {engine}: {what}"),
         }
     }
 }
@@ -225,14 +234,5 @@ impl std::error::Error for OpenError {}
 impl From<HeapError> for OpenError {
     fn from(error: HeapError) -> OpenError {
         OpenError::Heap(error)
-    }
-}
-
-impl From<IndexError> for OpenError {
-    fn from(error: IndexError) -> OpenError {
-        match error {
-            IndexError::Heap(error) => OpenError::Heap(error),
-            IndexError::Damaged { offset, what } => OpenError::Index { offset: offset.0, what },
-        }
     }
 }

@@ -1,37 +1,40 @@
-//! Engines: what a store can do, whichever paper it comes from.
+//! What a store can do, whichever engine keeps it.
 //!
-//! [`Engine`] is the object-safe seam between the fronts (library, command line, server) and the engines. Values are
-//! pushed into a callback: no copy is forced on anyone, and no lifetime crosses a lock.
+//! [`Engine`] is the object-safe seam between the fronts (library, command line, server) and the engines, each of which is a
+//! crate of its own. Values are pushed into a callback: no copy is forced on anyone, and no lifetime crosses a lock. This
+//! crate knows no engine and no index.
 
 mod batch_op;
 mod check;
+mod clock;
 mod compaction;
+mod cursor;
 mod engine;
 mod error;
-mod expiry;
+mod features;
+mod figure;
 mod hash;
-pub mod hikv;
-mod host_dram;
 mod ordered_engine;
-mod places;
-mod relax;
+mod scan_cursor;
 mod snapshot_engine;
+mod streamed;
 mod verify;
 mod worker;
 
 pub use batch_op::BatchOp;
 pub use check::{Check, Depth};
+pub use clock::{Clock, Ttl};
 pub use compaction::{Compacted, CompactionProgress, CompactionStats};
+pub use cursor::Cursor;
 pub use engine::{Damage, Decide, Decision, Engine, EngineStats, Held, OnExpired, Progress, Version, Wanted};
 pub use error::{Error, Limits, OpenError};
-pub use expiry::{Clock, Expiry, Ttl};
+pub use features::{Features, Order};
+pub use figure::{Figure, FigureKind};
 pub use hash::Hasher;
-pub use hikv::HiKv;
-pub use hikv::order::{HashOnly, Ordered};
-pub use host_dram::HostDram;
-pub use index::bplus_tree::Direction;
-pub use index::partitioned_hash::{Cursor, layout::SEGMENT_ENTRY_COUNT};
-pub use ordered_engine::{Early, OrderState, OrderStats, OrderedEngine, ScanCursor, Visit};
+pub use items::Expiry;
+pub use ordered_engine::{Early, OrderState, OrderStats, OrderedEngine, Visit};
+pub use scan_cursor::{Direction, ScanCursor};
 pub use snapshot_engine::{Moment, Show, Skip, SnapshotEngine, SnapshotStats};
+pub use streamed::Streamed;
 pub use verify::Verify;
 pub use worker::Worker;

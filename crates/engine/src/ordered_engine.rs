@@ -2,9 +2,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use index::bplus_tree::{Direction, Page};
-
-use crate::{Damage, Engine, Error, Moment};
+use crate::{Damage, Engine, Error, Moment, ScanCursor};
 
 /// How an ordered index is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,86 +54,25 @@ pub enum Early {
     Refuse,
 }
 
-/// How far a scan has come. It holds nothing of the engine.
-#[derive(Debug)]
-pub struct ScanCursor {
-    from: Bound<Vec<u8>>,
-    direction: Direction,
-    page: Page,
-}
-
-impl ScanCursor {
-    /// A scan from `from` on, upwards or downwards.
-    #[must_use]
-    pub fn new(from: Bound<&[u8]>, direction: Direction) -> ScanCursor {
-        ScanCursor { from: from.map(<[u8]>::to_vec), direction, page: Page::default() }
-    }
-
-    pub(crate) fn parts(&mut self) -> (Bound<&[u8]>, Direction, &mut Page) {
-        (self.from.as_ref().map(Vec::as_slice), self.direction, &mut self.page)
-    }
-
-    pub(crate) fn from(&self) -> Bound<&[u8]> {
-        self.from.as_ref().map(Vec::as_slice)
-    }
-
-    pub(crate) fn is_backward(&self) -> bool {
-        self.direction == Direction::Backward
-    }
-
-    pub(crate) fn page(&self) -> &Page {
-        &self.page
-    }
-
-    /// The next key is the one after `key`.
-    pub(crate) fn pass(&mut self, key: &[u8]) {
-        let mut from = self.take_from();
-        from.extend_from_slice(key);
-        self.from = Bound::Excluded(from);
-    }
-
-    /// The next key is the first one after the page. False if there is none.
-    pub(crate) fn follow(&mut self) -> bool {
-        let mut from = self.take_from();
-        let next = self.page.next().map(|next| {
-            next.map(|fence| {
-                from.extend_from_slice(fence);
-                from
-            })
-        });
-        match next {
-            Some(next) => self.from = next,
-            None => return false,
-        }
-        true
-    }
-
-    /// The memory of the present bound, emptied.
-    fn take_from(&mut self) -> Vec<u8> {
-        match std::mem::replace(&mut self.from, Bound::Unbounded) {
-            Bound::Included(mut from) | Bound::Excluded(mut from) => {
-                from.clear();
-                from
-            }
-            Bound::Unbounded => Vec::new(),
-        }
-    }
-}
-
 /// Is shown a key and its value, and says whether to go on.
 pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 
 /// What an engine that keeps order can do besides (HiKV paper, section 3.2).
 pub trait OrderedEngine: Engine {
     /// Has the ordered index built, in the background, unless it is there. Why an earlier one was lost is told once.
-    fn ask_for_order(&self) -> Result<(), Error>;
+    /// An engine whose index is ordered has nothing to build.
+    fn ask_for_order(&self) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Returns once a scan would see every write that was acknowledged before this call.
     ///
     /// # Errors
     /// [`Error::NotOrderedYet`] if the index is not built yet and the caller will not wait, or cannot, since it is inside
     /// of another operation's callback.
-    fn catch_up(&self, early: Early) -> Result<(), Error>;
+    fn catch_up(&self, _early: Early) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Shows the next items of a scan, some dozens, to `each`; false when the scan is at its end, or `each` has ended it.
     /// It can then be gone on with, too, after the last item that was shown.
@@ -143,11 +80,21 @@ pub trait OrderedEngine: Engine {
 
     /// As [`OrderedEngine::scan`], at a snapshot, whose keys it shows exactly once, as long as the snapshot lives. The caller
     /// has caught up once since it was taken.
-    fn scan_at(&self, at: Moment, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error>;
+    fn scan_at(&self, _at: Moment, _cursor: &mut ScanCursor, _each: &mut Visit<'_>) -> Result<bool, Error> {
+        Err(Error::Unsupported { engine: self.name(), what: "snapshots" })
+    }
 
     /// How many keys the next part of a scan has that lie before `end`, without reading all of them; false as in
     /// [`OrderedEngine::scan`].
-    fn count(&self, cursor: &mut ScanCursor, end: Bound<&[u8]>) -> Result<(u64, bool), Error>;
+    fn count(&self, cursor: &mut ScanCursor, end: Bound<&[u8]>) -> Result<(u64, bool), Error> {
+        let (is_backward, mut count, mut is_past) = (cursor.is_backward(), 0, false);
+        let goes_on = self.scan(cursor, &mut |key, _| {
+            is_past = lies_past(key, end, is_backward);
+            count += u64::from(!is_past);
+            if is_past { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok((count, goes_on && !is_past))
+    }
 
     /// Checks the ordered index, and compares it with the index of points; how many keys that were. Damage is shown to
     /// `damaged`. Nobody writes meanwhile: a key that changes can look damaged.
@@ -155,4 +102,14 @@ pub trait OrderedEngine: Engine {
     /// # Errors
     /// See [`OrderedEngine::catch_up`], for who waits.
     fn check_order(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error>;
+}
+
+fn lies_past(key: &[u8], end: Bound<&[u8]>, is_backward: bool) -> bool {
+    let (ordering, past) = match end {
+        Bound::Included(end) => (key.cmp(end), false),
+        Bound::Excluded(end) => (key.cmp(end), true),
+        Bound::Unbounded => return false,
+    };
+    let ordering = if is_backward { ordering.reverse() } else { ordering };
+    ordering.is_gt() || past && ordering.is_eq()
 }

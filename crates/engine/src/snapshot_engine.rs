@@ -2,26 +2,38 @@
 
 use std::time::Duration;
 
-use index::partitioned_hash::Cursor;
-
-use crate::{Error, Expiry, Version};
+use crate::{Cursor, Error, Expiry, Version};
 
 /// Which snapshot: the newest stamp that it sees, and when it was taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Moment {
-    pub(crate) epoch: u32,
-    pub(crate) now_ms: u64,
+    epoch: u32,
+    now_ms: u64,
 }
 
 impl Moment {
+    /// For engines: a snapshot that sees stamps up to `epoch`, taken at `now_ms` after the Unix epoch.
+    #[must_use]
+    pub const fn new(epoch: u32, now_ms: u64) -> Moment {
+        Moment { epoch, now_ms }
+    }
+
+    /// The newest stamp that it sees.
+    #[must_use]
+    pub const fn epoch(self) -> u32 {
+        self.epoch
+    }
+
     /// True if an item of this stamp is of the snapshot, unless it was replaced by then.
     #[inline(always)]
-    pub(crate) fn sees(self, stamp: u32) -> bool {
+    #[must_use]
+    pub fn sees(self, stamp: u32) -> bool {
         stamp <= self.epoch
     }
 
     /// True if a key of this expiry was absent at that time.
-    pub(crate) fn is_past(self, expiry: Expiry) -> bool {
+    #[must_use]
+    pub fn is_past(self, expiry: Expiry) -> bool {
         !expiry.is_never() && expiry.ms() <= self.now_ms
     }
 }

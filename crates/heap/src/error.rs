@@ -4,6 +4,8 @@ use core::fmt;
 
 use pmem::MediumError;
 
+use crate::EngineNumber;
+
 /// Why a region could not be formatted, opened or allocated from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -48,10 +50,10 @@ pub enum HeapError {
     NotJournaled,
     /// The region belongs to another engine.
     WrongEngine {
-        /// The engine's number in the superblock.
-        found: u32,
+        /// The engine in the superblock.
+        found: EngineNumber,
         /// The engine that was wanted.
-        wanted: u32,
+        wanted: EngineNumber,
     },
     /// A parameter of a new region is outside its range.
     Parameter {
@@ -96,7 +98,7 @@ impl fmt::Display for HeapError {
             ),
             HeapError::NotJournaled => f.write_str("it was made without a journal, and there is one beside it"),
             HeapError::WrongEngine { found, wanted } => {
-                write!(f, "the store belongs to engine {found}, not to engine {wanted}")
+                write!(f, "the store belongs to engine {found}, not to {wanted}")
             }
             HeapError::Parameter { what, value } => write!(f, "{what} cannot be {value}"),
             HeapError::NoDram { wanted_bytes } => write!(f, "no memory left: {wanted_bytes} bytes were wanted"),

@@ -2,7 +2,7 @@
 //!
 //! # Steps
 //! 1. The format mark says 'unfinished', order. *Crash from here to step 4:* the region is fresh, and formatted anew.
-//! 2. Everything else: state words, zeroed partition headers, and what the caller reserves and writes between
+//! 2. Everything else: state words, the zeroed engine area, and what the caller reserves and writes between
 //!    [`Heap::format`](crate::Heap::format) and [`Heap::finish_format`](crate::Heap::finish_format).
 //! 3. Superblock copy A, order (of step 2 as well), copy B, order.
 //! 4. The format mark becomes 0, order, commit. *Crash after it:* the region is whole.
@@ -10,12 +10,12 @@
 use pmem::{Canary, Level, Medium};
 
 use crate::layout::{
-    FIRST_CHUNK_UNIT, FORMAT_MARK, FORMAT_UNFINISHED, IMAGE, PARTITION_COUNT_MAX, PARTITION_HEADER_BYTES,
-    PARTITION_HEADERS, REGION_BYTES_MAX, SNAPSHOT_EPOCH, UNIT_BYTES,
+    ENGINE_AREA, ENGINE_AREA_BYTES, FIRST_CHUNK_UNIT, FORMAT_MARK, FORMAT_UNFINISHED, IMAGE, PARTITION_COUNT_MAX,
+    REGION_BYTES_MAX, SNAPSHOT_EPOCH, UNIT_BYTES,
 };
 use crate::region::{Found, Region};
-use crate::superblock::{ENGINE_HIKV, FEATURE_IMAGE, FEATURE_JOURNAL, FORMAT_MINOR, Superblock};
-use crate::{HeapError, header, state};
+use crate::superblock::{FEATURE_IMAGE, FEATURE_JOURNAL, FORMAT_MINOR, Superblock};
+use crate::{EngineNumber, HeapError, header, state};
 
 /// What a new region is to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +24,7 @@ pub struct Parameters {
     pub uuid: [u8; 16],
     /// The key of the index's hash; random, since clients choose keys.
     pub hash_seed: u64,
-    /// Partitions of the index: 1 to [`PARTITION_COUNT_MAX`].
+    /// Parallel units of the engine, partitions or lanes: 1 to [`PARTITION_COUNT_MAX`].
     pub partition_count: u32,
     /// The initial length, rounded up to units. Growth takes care of the rest.
     pub region_bytes: u64,
@@ -34,7 +34,7 @@ impl Parameters {
     /// A usual initial length: 4 MiB.
     pub const REGION_BYTES_DEFAULT: u64 = 4 << 20;
 
-    fn superblock(&self, is_journaled: bool) -> Result<Superblock, HeapError> {
+    fn superblock(&self, engine: EngineNumber, is_journaled: bool) -> Result<Superblock, HeapError> {
         if self.partition_count == 0 || self.partition_count > PARTITION_COUNT_MAX {
             return Err(HeapError::Parameter { what: "the partition count", value: self.partition_count.into() });
         }
@@ -44,7 +44,7 @@ impl Parameters {
         Ok(Superblock {
             format_minor: FORMAT_MINOR,
             features: if is_journaled { FEATURE_IMAGE | FEATURE_JOURNAL } else { FEATURE_IMAGE },
-            engine: ENGINE_HIKV,
+            engine,
             uuid: self.uuid,
             hash_seed: self.hash_seed,
             partition_count: self.partition_count,
@@ -56,8 +56,12 @@ impl Parameters {
 
 impl Region {
     /// Steps 1 and 2.
-    pub(crate) fn format<M: Medium>(medium: &M, parameters: &Parameters) -> Result<Region, HeapError> {
-        let superblock = parameters.superblock(medium.is_journaled())?;
+    pub(crate) fn format<M: Medium>(
+        medium: &M,
+        engine: EngineNumber,
+        parameters: &Parameters,
+    ) -> Result<Region, HeapError> {
+        let superblock = parameters.superblock(engine, medium.is_journaled())?;
         if Region::probe(medium)? != Found::Fresh {
             return Err(HeapError::AlreadyFormatted);
         }
@@ -72,7 +76,7 @@ impl Region {
         if !medium.is_journaled() {
             state::store_made_for(medium);
         }
-        header::zero(medium, PARTITION_HEADERS, u64::from(PARTITION_COUNT_MAX) * PARTITION_HEADER_BYTES);
+        header::zero(medium, ENGINE_AREA, ENGINE_AREA_BYTES);
         Ok(Region::new(superblock, 0))
     }
 

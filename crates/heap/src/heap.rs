@@ -23,7 +23,7 @@ use crate::slab::State;
 use crate::space::{Figures, Space};
 use crate::superblock::Superblock;
 use crate::table::{Table, Tag};
-use crate::{HeapError, state};
+use crate::{EngineNumber, HeapError, state};
 
 /// A region's allocator. Threads reserve and free at once.
 ///
@@ -46,14 +46,20 @@ pub struct Heap<D: Dram> {
 }
 
 impl<D: Dram> Heap<D> {
-    /// Begins a new region on a fresh medium. It can be allocated from at once, and counts as a region once
+    /// Begins a new region of an engine on a fresh medium. It can be allocated from at once, and counts as a region once
     /// [`Heap::finish_format`] has returned.
     ///
     /// # Errors
     /// [`HeapError::AlreadyFormatted`] and whatever [`Region::probe`] finds; [`HeapError::Parameter`];
     /// [`HeapError::Medium`] if the medium has no room; [`HeapError::NoDram`].
-    pub fn format<M: Medium>(medium: &M, parameters: &Parameters, dram: D) -> Result<Heap<D>, HeapError> {
-        let heap = Heap::new(Region::format(medium, parameters)?, FIRST_CHUNK_UNIT, ImageWord::default(), dram)?;
+    pub fn format<M: Medium>(
+        medium: &M,
+        engine: EngineNumber,
+        parameters: &Parameters,
+        dram: D,
+    ) -> Result<Heap<D>, HeapError> {
+        let region = Region::format(medium, engine, parameters)?;
+        let heap = Heap::new(region, FIRST_CHUNK_UNIT, ImageWord::default(), dram)?;
         heap.finish_sweep(medium);
         Ok(heap)
     }
@@ -66,17 +72,17 @@ impl<D: Dram> Heap<D> {
         self.region.finish_format(medium)
     }
 
-    /// Opens a region and checks its superblock, its state words and the header of every chunk. On a medium for reading
+    /// Opens the region of the engine `wanted` and checks its superblock, its state words and the header of every chunk. On a medium for reading
     /// nothing is stored; elsewhere a bad copy of the superblock is rewritten.
     ///
     /// An earlier process may have been killed between a store and its flush. What it stored is seen, and relied on from
     /// now on, so the region's head and every chunk's header are made durable as they stand.
     ///
     /// # Errors
-    /// What is wrong with the region and where; [`HeapError::Medium`] if holes in what is used cannot be filled;
+    /// What is wrong with the region and where; [`HeapError::WrongEngine`]; [`HeapError::Medium`] if holes in what is used cannot be filled;
     /// [`HeapError::NoDram`].
-    pub fn open<M: Medium>(medium: &M, dram: D) -> Result<Heap<D>, HeapError> {
-        let region = Region::open(medium)?;
+    pub fn open<M: Medium>(medium: &M, wanted: EngineNumber, dram: D) -> Result<Heap<D>, HeapError> {
+        let region = Region::open(medium, wanted)?;
         let mark = state::load_mark(medium, region.len_bytes())?;
         let image = ImageWord::load(medium, region.superblock())?;
         let heap = Heap::new(region, mark, image, dram)?;

@@ -20,7 +20,7 @@
 //!    12288 ├──────────────────────────────────────────┤
 //!          │ zero                                     │
 //!    16384 ├──────────────────────────────────────────┤
-//!          │ 256 partition headers of 64 bytes        │  contents: the index
+//!          │ the engine area: 256 lines of 64 bytes  │  contents: the index
 //!    32768 ├──────────────────────────────────────────┤
 //!          │ zero                                     │
 //!    65536 └──────────────────────────────────────────┘
@@ -77,11 +77,11 @@ pub const MADE_FOR: Offset = Offset(9_536);
 /// The format mark of a region whose format has not finished: the bytes `hikv new`.
 pub const FORMAT_UNFINISHED: u64 = u64::from_le_bytes(*b"hikv new");
 
-/// The first partition header.
-pub const PARTITION_HEADERS: Offset = Offset(16_384);
-/// One partition header: a line.
-pub const PARTITION_HEADER_BYTES: u64 = LINE_BYTES;
-/// The most partitions a region has headers for.
+/// The engine area: lines that mean what the region's engine says. A new region has them zeroed.
+pub const ENGINE_AREA: Offset = Offset(16_384);
+/// The length of the engine area: a line for each parallel unit, if an engine wants that.
+pub const ENGINE_AREA_BYTES: u64 = PARTITION_COUNT_MAX as u64 * LINE_BYTES;
+/// The most parallel units a region can state.
 pub const PARTITION_COUNT_MAX: u32 = 256;
 
 /// The first unit that holds a chunk.
@@ -123,7 +123,7 @@ const _: () = {
     assert!(IMAGE.0 + LINE_BYTES == SNAPSHOT_EPOCH.0);
     assert!(SNAPSHOT_EPOCH.0 + LINE_BYTES == BATCH_WORDS.0);
     assert!(batch_word(BATCH_WORD_COUNT).0 == MADE_FOR.0);
-    assert!(MADE_FOR.0 + LINE_BYTES <= PARTITION_HEADERS.0);
-    assert!(PARTITION_HEADERS.0 + PARTITION_COUNT_MAX as u64 * PARTITION_HEADER_BYTES <= UNIT_BYTES);
+    assert!(MADE_FOR.0 + LINE_BYTES <= ENGINE_AREA.0);
+    assert!(ENGINE_AREA.0 + ENGINE_AREA_BYTES <= UNIT_BYTES);
     assert!((SEGMENTS_CHUNK_SLOTS as u64 + 1) * SEGMENT_BYTES == SEGMENTS_CHUNK_UNITS as u64 * UNIT_BYTES);
 };

@@ -33,6 +33,7 @@ mod ahead;
 mod batch_word;
 mod chunks;
 mod class;
+mod engine_number;
 mod error;
 mod evacuation;
 mod format;
@@ -65,6 +66,7 @@ mod table;
 
 pub use batch_word::{BatchState, BatchWord};
 pub use class::Class;
+pub use engine_number::EngineNumber;
 pub use error::{HeapError, Misplaced};
 pub use evacuation::ChunkUse;
 pub use format::Parameters;
@@ -75,6 +77,6 @@ pub use place::{Place, PlaceKind, Reservation};
 pub use region::{Found, Region};
 pub use stats::HeapStats;
 pub use superblock::{
-    ENGINE_HIKV, FEATURE_BATCHES, FEATURE_EXPIRY, FEATURE_IMAGE, FEATURE_JOURNAL, FEATURES_KNOWN, FORMAT_MAJOR,
-    FORMAT_MINOR, MAGIC, Superblock,
+    FEATURE_BATCHES, FEATURE_EXPIRY, FEATURE_IMAGE, FEATURE_JOURNAL, FEATURES_KNOWN, FORMAT_MAJOR, FORMAT_MINOR, MAGIC,
+    Superblock,
 };

@@ -22,11 +22,10 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use pmem::{Canary, Durability, Medium, MediumError};
 
-use crate::HeapError;
 use crate::layout::{FORMAT_MARK, FORMAT_UNFINISHED, REGION_BYTES_MAX, SUPERBLOCK_COPIES, UNIT_BYTES};
 use crate::lock::Spin;
-use crate::state;
 use crate::superblock::{FEATURE_JOURNAL, Superblock};
+use crate::{EngineNumber, HeapError, state};
 
 /// A region grows by two huge pages at a time, if no more is wanted: a writer who has to wait for fresh memory waits a few
 /// milliseconds, and little is grown in vain.
@@ -69,6 +68,17 @@ impl Region {
         Ok(Found::Formatted)
     }
 
+    /// Whose region it is. Writes nothing.
+    ///
+    /// # Errors
+    /// Whatever speaks against opening it; [`HeapError::Unformatted`].
+    pub fn engine<M: Medium>(medium: &M) -> Result<EngineNumber, HeapError> {
+        match Region::probe(medium)? {
+            Found::Fresh => Err(HeapError::Unformatted),
+            Found::Formatted => Ok(Superblock::load(medium)?.superblock.engine),
+        }
+    }
+
     /// What the medium gave when the region was made, if it says; a region that has a journal does not. It is for whoever
     /// opens the region, who alone knows what is asked for.
     pub fn made_for<M: Medium>(medium: &M) -> Option<Durability> {
@@ -82,11 +92,12 @@ impl Region {
         Region { superblock: Spin::new(superblock), len_bytes, generation, features }
     }
 
-    pub(crate) fn open<M: Medium>(medium: &M) -> Result<Region, HeapError> {
+    pub(crate) fn open<M: Medium>(medium: &M, wanted: EngineNumber) -> Result<Region, HeapError> {
         if Region::probe(medium)? == Found::Fresh {
             return Err(HeapError::Unformatted);
         }
         let chosen = Superblock::load(medium)?;
+        chosen.superblock.confirm_engine(wanted)?;
         if let Some(stale) = chosen.stale.filter(|_| medium.is_writable()) {
             if !medium.breaks(Canary::HeadLeftAsFound) {
                 SUPERBLOCK_COPIES

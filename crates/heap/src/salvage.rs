@@ -18,7 +18,7 @@ use crate::layout::{
 };
 use crate::shape::Shape;
 use crate::superblock::Superblock;
-use crate::{Class, HeapError, mend, state};
+use crate::{Class, EngineNumber, HeapError, mend, state};
 
 /// Is told where something is wrong, and what.
 pub type Told<'a> = dyn FnMut(Offset, &'static str) + 'a;
@@ -66,7 +66,7 @@ impl Head {
     /// Reads what can be read.
     ///
     /// # Errors
-    /// [`HeapError::Newer`], [`HeapError::UnknownFeatures`], [`HeapError::WrongEngine`]: the region is not damaged but
+    /// [`HeapError::Newer`], [`HeapError::UnknownFeatures`]: the region is not damaged but
     /// not this program's.
     pub fn read<M: Medium>(medium: &M, told: &mut Told<'_>) -> Result<Head, HeapError> {
         let superblock = mend::salvage(medium, told)?;
@@ -88,6 +88,21 @@ impl Head {
         let image = superblock.map(|superblock| ImageWord::load(medium, superblock).map_err(&mut or_tell));
         let image = image.and_then(Result::ok).and_then(ImageWord::named);
         Ok(Head { superblock, mark_units, generation, image })
+    }
+
+    /// The region's engine, unless the superblock is lost.
+    #[must_use]
+    pub fn engine(&self) -> Option<EngineNumber> {
+        self.superblock.map(|superblock| superblock.engine)
+    }
+
+    /// Refuses the region of another engine. One that has lost its superblock may be anybody's.
+    ///
+    /// # Errors
+    /// [`HeapError::WrongEngine`].
+    pub fn of_engine(self, wanted: EngineNumber) -> Result<Head, HeapError> {
+        self.superblock.map_or(Ok(()), |superblock| superblock.confirm_engine(wanted))?;
+        Ok(self)
     }
 
     /// The first unit past all chunks, as far as they lie in the medium.

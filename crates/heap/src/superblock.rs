@@ -21,8 +21,8 @@ use pmem::{Medium, Offset, crc32c};
 
 use core::sync::atomic::Ordering;
 
-use crate::HeapError;
 use crate::layout::{PARTITION_COUNT_MAX, REGION_BYTES_MAX, SEGMENT_BYTES, SUPERBLOCK_COPIES, UNIT_BYTES};
+use crate::{EngineNumber, HeapError};
 
 /// The first bytes of a region. Neither text nor a name in any encoding; transfer in text mode damages it visibly.
 pub const MAGIC: [u8; 8] = *b"\x89hikv\r\n\x1a";
@@ -30,8 +30,6 @@ pub const MAGIC: [u8; 8] = *b"\x89hikv\r\n\x1a";
 pub const FORMAT_MAJOR: u16 = 1;
 /// Additions that this major version has seen.
 pub const FORMAT_MINOR: u16 = 1;
-/// The engine's number of HiKV.
-pub const ENGINE_HIKV: u32 = 1;
 /// The feature flag of a region that may carry a clean image: a program that does not know it would change the region
 /// and leave the image named. New regions have it; those of version 1.0 never get an image.
 pub const FEATURE_IMAGE: u32 = 1;
@@ -57,12 +55,12 @@ pub struct Superblock {
     /// What a program must know to use the region: flags such as [`FEATURE_IMAGE`].
     pub features: u32,
     /// Whose region it is.
-    pub engine: u32,
+    pub engine: EngineNumber,
     /// The store's identity.
     pub uuid: [u8; 16],
     /// The key of the index's hash.
     pub hash_seed: u64,
-    /// Partitions of the index.
+    /// Parallel units of the engine: partitions of its index, or lanes.
     pub partition_count: u32,
     /// The region's length.
     pub region_bytes: u64,
@@ -115,7 +113,7 @@ impl Superblock {
         put(0, &MAGIC);
         put(8, &FORMAT_MAJOR.to_le_bytes());
         put(10, &self.format_minor.to_le_bytes());
-        put(12, &self.engine.to_le_bytes());
+        put(12, &self.engine.0.to_le_bytes());
         put(16, &self.uuid);
         put(32, &self.hash_seed.to_le_bytes());
         put(40, &self.partition_count.to_le_bytes());
@@ -156,11 +154,11 @@ pub(crate) fn decode(bytes: &Bytes, at: Offset) -> Result<Superblock, Unusable> 
     if crc32c(0, &bytes[..CHECKED_BYTES]) != u32_at(CHECKED_BYTES) {
         return Err(Unusable::BadChecksum { major: u16_at(8) });
     }
-    refuse(u16_at(8), u32_at(12), u32_at(52))?;
+    refuse(u16_at(8), u32_at(52))?;
     let superblock = Superblock {
         format_minor: u16_at(10),
         features: u32_at(52),
-        engine: u32_at(12),
+        engine: EngineNumber(u32_at(12)),
         uuid: field(bytes, 16),
         hash_seed: u64_at(32),
         partition_count: u32_at(40),
@@ -174,11 +172,9 @@ pub(crate) fn decode(bytes: &Bytes, at: Offset) -> Result<Superblock, Unusable> 
 }
 
 /// Refuses what this program cannot read.
-fn refuse(major: u16, engine: u32, features: u32) -> Result<(), Unusable> {
+fn refuse(major: u16, features: u32) -> Result<(), Unusable> {
     let refused = if major > FORMAT_MAJOR {
         HeapError::Newer { found: major, supported: FORMAT_MAJOR }
-    } else if engine != ENGINE_HIKV {
-        HeapError::WrongEngine { found: engine, wanted: ENGINE_HIKV }
     } else if features & !FEATURES_KNOWN != 0 {
         HeapError::UnknownFeatures { flags: features & !FEATURES_KNOWN }
     } else {
@@ -188,6 +184,12 @@ fn refuse(major: u16, engine: u32, features: u32) -> Result<(), Unusable> {
 }
 
 impl Superblock {
+    /// Refuses the region of another engine.
+    pub(crate) fn confirm_engine(&self, wanted: EngineNumber) -> Result<(), HeapError> {
+        let found = self.engine;
+        if found == wanted { Ok(()) } else { Err(HeapError::WrongEngine { found, wanted }) }
+    }
+
     /// The first field that no writer of this format sets so: its place in the superblock and what is wrong.
     fn implausible(&self, [segment_bytes, unit_bytes]: [u32; 2]) -> Option<(u64, &'static str)> {
         let checks = [

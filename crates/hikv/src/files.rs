@@ -18,17 +18,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::{Engine, HiKv, HostDram, hikv::Parameters};
+use engine::Engine;
 use heap::salvage::Head;
-use heap::{FEATURE_JOURNAL, Found, Region};
+use heap::{FEATURE_JOURNAL, Found, Parameters, Region};
 use journal::{Acknowledger, JournalError, Journaled, OsFile};
 use pmem::{Durability, Latency, Medium, PersistCounts, Probed, arch};
-use pmem_os::{MapOptions, Mapped, StoreLock, names};
+use pmem_os::{MapOptions, Mapped, StoreLock, names, relax_by_threads};
 use uuid::Uuid;
 
 use crate::journal_files::{Naming, Progress};
 use crate::stats::Identity;
-use crate::{OpenError, Options, copy_mark, journal_files};
+use crate::{OpenError, Options, copy_mark, engines, journal_files};
 
 pub(crate) const REGION_NAME: &str = "store.hikv";
 pub(crate) const UNFINISHED_NAME: &str = "store.hikv.new";
@@ -48,6 +48,7 @@ pub(crate) struct Opened {
 pub(crate) type Locks = Vec<StoreLock>;
 
 pub(crate) fn open(path: &Path, options: &Options, progress: &Progress<'_>) -> Result<Opened, OpenError> {
+    relax_by_threads();
     refuse_empty(path)?;
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => open_dir(path, options, progress),
@@ -120,7 +121,7 @@ pub(crate) fn make_region(dir: &Path, options: &Options, locks: Locks) -> Result
     if medium.lacks_a_journal() && options.durability != Some(Durability::Process) {
         drop(medium);
         remove_left(&unfinished, dir)?;
-        journal_files::make(dir, &parameters(options))?;
+        journal_files::make(dir, options, &parameters(options))?;
         return journal_files::open(dir, Naming::Unfinished, options, locks, &|_| {});
     }
     format_region(medium, [dir, &unfinished], options, locks).inspect_err(|_| {
@@ -336,33 +337,24 @@ pub(crate) fn start<M: Medium>(
     let delays = (latency != Latency { persist_ticks: 0, read_ticks: 0 }).then_some(latency);
     let counts = options.count_persists.then(PersistCounts::default);
     // One type for every choice of probes: each medium that an engine is compiled for is a copy of the engine.
-    let (engine, uuid) = match (&delays, &counts) {
+    let engine = match (&delays, &counts) {
         (None, None) => engine(medium, options, format),
         _ => engine(Probed::with_probe(medium, (delays, counts)), options, format),
     }
     .map_err(OpenError::unusable(file))?;
-    Ok(Opened { engine, identity: identity.with_uuid(uuid), journal: None, locks })
+    let identity = identity.with_uuid(Uuid::from_bytes(engine.uuid()));
+    Ok(Opened { engine, identity, journal: None, locks })
 }
 
 fn engine<M: Medium>(
     medium: M,
     options: &Options,
     format: Option<Parameters>,
-) -> Result<(Arc<dyn Engine>, Uuid), engine::OpenError> {
-    let hikv = match format {
-        Some(parameters) => HiKv::format(medium, HostDram, &parameters)?,
-        None => HiKv::open(medium, HostDram)?,
-    };
-    let hikv = hikv.verifying(options.verify).compacting_above(options.compact_above);
-    let hikv = hikv.by_clock(options.clock.clone());
-    let uuid = Uuid::from_bytes(hikv.uuid());
-    // Stores without order are of the same type, since each type is another copy of the engine.
-    let order = if options.ordered {
-        engine::Ordered::new(options.worker_count().max(1), HostDram)
-    } else {
-        engine::Ordered::never(HostDram)
-    };
-    Ok((Arc::new(hikv.ordered(order)), uuid))
+) -> Result<Arc<dyn Engine>, engine::OpenError> {
+    match format {
+        Some(parameters) => engines::format(medium, options, &parameters),
+        None => engines::open(medium, options),
+    }
 }
 
 /// A new region's bytes and length reach the disk, where there is one, before its name does.

@@ -11,7 +11,7 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use engine::{Engine, HiKv, HostDram, hikv::Parameters};
+use heap::Parameters;
 use journal::{Acknowledger, Files, JournalError, JournalOptions, Journaled, OpenProgress, OsFile, Which};
 use pmem::Durability;
 use pmem_os::{StoreLock, names};
@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::files::{Locks, Opened, REGION_NAME, UNFINISHED_NAME, exists, remove_left, start, sync_new};
 use crate::stats::Identity;
-use crate::{OpenError, Options, copy_mark};
+use crate::{OpenError, Options, copy_mark, engines};
 
 pub(crate) const LOG_NAME: &str = "journal.hikv";
 pub(crate) const UNFINISHED_LOG_NAME: &str = "journal.hikv.new";
@@ -66,23 +66,24 @@ pub(crate) fn remove_unfinished(dir: &Path) -> Result<(), OpenError> {
 }
 
 /// Step 1: makes an empty store under the names of an unfinished one.
-pub(crate) fn make(dir: &Path, parameters: &Parameters) -> Result<(), OpenError> {
+pub(crate) fn make(dir: &Path, options: &Options, parameters: &Parameters) -> Result<(), OpenError> {
     let [base, log] = Naming::Unfinished.files(dir);
-    format(dir, [&base, &log], parameters).inspect_err(|_| {
+    format(dir, [&base, &log], options, parameters).inspect_err(|_| {
         // They are in nobody's way; the next making removes them, too.
         let _ = (fs::remove_file(&base), fs::remove_file(&log));
     })
 }
 
-fn format(dir: &Path, [base, log]: [&Path; 2], parameters: &Parameters) -> Result<(), OpenError> {
+fn format(dir: &Path, [base, log]: [&Path; 2], options: &Options, parameters: &Parameters) -> Result<(), OpenError> {
     let create = |path: &Path| OsFile::create(path).map_err(OpenError::io(path, "create"));
     let files = Files { base: create(base)?, log: create(log)? };
     let _locks = lock(&files, dir, [base, log])?;
-    let options = JournalOptions { background: false, salt: Uuid::new_v4().as_fields().0, ..JournalOptions::default() };
-    let medium = Journaled::create(files, parameters.region_bytes, parameters.uuid, options);
+    let log_options =
+        JournalOptions { background: false, salt: Uuid::new_v4().as_fields().0, ..JournalOptions::default() };
+    let medium = Journaled::create(files, parameters.region_bytes, parameters.uuid, log_options);
     let medium = medium.map_err(|error| journal_error([base, log], error))?;
     let journal = medium.acknowledger();
-    let store = HiKv::format(medium, HostDram, parameters).map_err(OpenError::unusable(base))?;
+    let store = engines::format(medium, options, parameters).map_err(OpenError::unusable(base))?;
     // With an image: whoever opens it knows all its free space at once, as if it had just been formatted.
     let closed = store.close();
     drop(store);

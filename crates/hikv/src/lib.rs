@@ -28,10 +28,12 @@ mod conditional;
 mod copy_mark;
 pub mod dump;
 mod durable;
+mod engines;
 mod error;
 mod expiry;
 mod files;
 mod format;
+mod frozen;
 mod handles;
 mod journal_files;
 mod latest;
@@ -51,10 +53,13 @@ pub use backup::{BackupError, BackupProgress, BackupReport};
 pub use batch::WriteBatch;
 pub use durable::{Ticket, Waker};
 pub use engine::{
-    Clock, Compacted, CompactionProgress, Damage, Decision, Error, Expiry, Held, Limits, OnExpired, Ttl, Verify,
+    Clock, Compacted, CompactionProgress, Damage, Decision, Error, Expiry, Features, Figure, FigureKind, Held, Limits,
+    OnExpired, Ttl, Verify,
 };
+pub use engines::{EngineKind, UnknownEngine};
 pub use error::OpenError;
 pub use format::Format;
+pub use frozen::Frozen;
 pub use journal::OpenProgress;
 pub use options::Options;
 pub use ordered::{Item, OrderProgress, Ordered, Range, prefix_range};

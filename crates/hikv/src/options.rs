@@ -9,7 +9,7 @@ use engine::{Clock, Verify};
 use journal::OpenProgress;
 use pmem::Durability;
 
-use crate::{OpenError, Store};
+use crate::{EngineKind, OpenError, Store};
 
 /// How a store is opened. The defaults suit most: created if it is not there, read and written.
 ///
@@ -28,6 +28,7 @@ use crate::{OpenError, Store};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
+    pub(crate) engine: Option<EngineKind>,
     pub(crate) create: bool,
     pub(crate) read_only: bool,
     pub(crate) huge_pages: bool,
@@ -68,6 +69,7 @@ const LOG_BYTES_MAX: u64 = 256 << 20;
 impl Default for Options {
     fn default() -> Options {
         Options {
+            engine: None,
             create: true,
             read_only: false,
             huge_pages: true,
@@ -95,6 +97,13 @@ impl Options {
     #[must_use]
     pub fn new() -> Options {
         Options::default()
+    }
+
+    /// The engine that keeps a new store (default: HiKV). A store that is there keeps its own: if another one is asked for, it
+    /// is not opened.
+    #[must_use]
+    pub fn engine(self, engine: EngineKind) -> Options {
+        Options { engine: Some(engine), ..self }
     }
 
     /// Create the store if it is not there (default: yes).

@@ -1,6 +1,6 @@
 //! Salvaging a damaged store into a new one.
 //!
-//! What counts as an item of a damaged region is decided in `engine::hikv::salvage`. Here it gets a store of its own:
+//! What counts as an item of a damaged region is decided in `engine_hikv::salvage`. Here it gets a store of its own:
 //!
 //! 1. a store is made beside `into`, under the name with `.unfinished` behind it; *a crash leaves* that;
 //! 2. the items are put into it, and it is closed; *the same*;
@@ -12,11 +12,11 @@ use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use engine::hikv::salvage::{SalvageError, Sink, Taken, salvage};
 use engine::{Error, Expiry, OpenError as RegionError};
+use engine_hikv::salvage::{SalvageError, Sink, Taken, salvage};
 use pmem_os::names;
 
-pub use engine::hikv::salvage::{Finding, Weight};
+pub use engine_hikv::salvage::{Finding, Weight};
 
 pub use crate::files::Missing;
 use crate::files::{self, DamagedMedium};

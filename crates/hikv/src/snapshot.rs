@@ -3,7 +3,7 @@
 use std::ops::{ControlFlow, RangeBounds};
 use std::sync::Arc;
 
-use engine::{Cursor, Damage, Early, Error, Expiry, Moment, Skip, SnapshotEngine};
+use engine::{Cursor, Damage, Early, Engine, Error, Expiry, Moment, Skip, SnapshotEngine};
 
 use crate::handles::Kind;
 use crate::ordered::Bounds;
@@ -51,7 +51,7 @@ impl Drop for Taken {
     fn drop(&mut self) {
         // In a child of a fork there is nothing to release.
         if let Ok(engine) = self.store.engine() {
-            engine.snapshots().release_snapshot(self.moment);
+            engine.snapshots().into_iter().for_each(|snapshots| snapshots.release_snapshot(self.moment));
         }
     }
 }
@@ -68,7 +68,7 @@ impl Store {
     /// [`Error::InsideCallback`] inside of such a callback. [`Error::TooManySnapshots`] after four thousand million of one
     /// store.
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
-        let moment = self.engine()?.snapshots().take_snapshot()?;
+        let moment = snapshots(self.engine()?)?.take_snapshot()?;
         Ok(Snapshot { taken: Arc::new(Taken { store: self.held_by(Kind::Snapshot), moment }) })
     }
 }
@@ -194,6 +194,10 @@ impl Snapshot {
     }
 
     fn engine(&self) -> Result<&dyn SnapshotEngine, Error> {
-        self.store().engine().map(|engine| engine.snapshots())
+        snapshots(self.store().engine()?)
     }
+}
+
+fn snapshots(engine: &dyn Engine) -> Result<&dyn SnapshotEngine, Error> {
+    engine.snapshots().ok_or_else(|| Error::Unsupported { engine: engine.name(), what: "snapshots" })
 }

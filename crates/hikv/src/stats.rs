@@ -5,10 +5,11 @@ use std::time::Duration;
 use journal::{Figures, Journaled, OsFile};
 use pmem::{Durability, Medium, arch};
 use pmem_os::Mapped;
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
-use engine::{Engine, EngineStats};
+use engine::{Engine, Figure};
 
 /// What does not change while a store is open.
 #[derive(Clone, Copy, Debug)]
@@ -141,16 +142,9 @@ pub struct Stats {
     pub oldest_pin_ms: u64,
     /// Keys that expired and whose room was taken back since open.
     pub reaped_count: u64,
-    /// Segments of the hash index.
-    pub segment_count: u64,
-    /// How full they are, 0 to 1.
-    pub load: f64,
-    /// Segments that were split since open.
-    pub split_count: u64,
-    /// How full those were, 0 to 1.
-    pub split_load: f64,
-    /// Segments chained since open: keys whose hashes do not spread.
-    pub chained_count: u64,
+    /// What only the store's engine has, by name.
+    #[serde(flatten, serialize_with = "by_name")]
+    pub figures: Vec<Figure>,
     /// Lines flushed since open, with [`crate::Options::count_persists`].
     pub flushed_lines: Option<u64>,
     /// Fences since open, with [`crate::Options::count_persists`].
@@ -211,11 +205,7 @@ impl Stats {
             held_up_count: figures.held_up_count,
             oldest_pin_ms: epoch::oldest_pin().as_millis() as u64,
             reaped_count: figures.reaped_count,
-            segment_count: figures.segment_count,
-            load: load(&figures),
-            split_count: figures.split_count,
-            split_load: figures.split_load,
-            chained_count: figures.chained_count,
+            figures: figures.figures,
             flushed_lines: figures.counts.map(|counts| counts.flushed_line_count),
             fences: figures.counts.map(|counts| counts.fence_count),
             counted: figures.swept,
@@ -236,6 +226,22 @@ impl Stats {
     }
 }
 
-fn load(figures: &EngineStats) -> f64 {
-    figures.items as f64 / (figures.segment_count.max(1) * engine::SEGMENT_ENTRY_COUNT) as f64
+impl Stats {
+    /// The engine's own figure of this name, if it has one.
+    #[must_use]
+    pub fn figure(&self, name: &str) -> Option<f64> {
+        self.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value)
+    }
+}
+
+/// Whole numbers as such.
+fn by_name<S: Serializer>(figures: &[Figure], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(figures.len()))?;
+    for figure in figures {
+        match figure.value {
+            value if value.fract() == 0.0 && !figure.is_ratio() => map.serialize_entry(figure.name, &(value as u64))?,
+            value => map.serialize_entry(figure.name, &value)?,
+        }
+    }
+    map.end()
 }

@@ -15,7 +15,7 @@ impl Store {
     pub fn for_each(&self, mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
         let (mut cursor, mut flow) = (Cursor::default(), ControlFlow::Continue(()));
         while !cursor.is_done() && flow.is_continue() {
-            cursor = self.engine()?.walk(cursor, &mut |key, value| {
+            cursor = self.engine()?.walk(cursor, &mut |key, value, _| {
                 if flow.is_continue() {
                     flow = each(key, value);
                 }
@@ -48,6 +48,10 @@ impl Store {
     /// # Errors
     /// See [`Error`].
     pub fn walk(&self, from: u64, mut each: impl FnMut(&[u8], &[u8])) -> Result<u64, Error> {
-        self.engine()?.walk(Cursor::from_number(from), &mut each).map(Cursor::number)
+        let cursor = if from == 0 { Cursor::Start } else { Cursor::Number(from) };
+        match self.engine()?.walk(cursor, &mut |key, value, _| each(key, value))? {
+            Cursor::Number(number) => Ok(number),
+            _ => Ok(0),
+        }
     }
 }

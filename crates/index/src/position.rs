@@ -2,7 +2,7 @@
 
 use heap::layout::REGION_BYTES_MAX;
 use heap::{Class, Place, PlaceKind};
-use pmem::{Offset, POSITION_OFFSET_BITS};
+use pmem::Offset;
 
 /// Where an item lies, and in what state its entry is: 48 bits of offset below 16 bits of marks.
 ///
@@ -19,7 +19,7 @@ use pmem::{Offset, POSITION_OFFSET_BITS};
 #[repr(transparent)]
 pub struct Position(u64);
 
-const OFFSET_BITS: u32 = POSITION_OFFSET_BITS;
+const OFFSET_BITS: u32 = 48;
 const OFFSET: u64 = (1 << OFFSET_BITS) - 1;
 const FRESH: u64 = 1 << 48;
 const DELETED: u64 = 1 << 49;

@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pmem::{Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Slot, Span, Ticket, Waited};
+use pmem::{Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Span, Ticket, Waited};
 
 use crate::options::entry_bytes_max;
 use crate::region::PAGE_BYTES;
@@ -179,33 +179,33 @@ unsafe impl<F: File> Medium for Journaled<F> {
 
     /// The words are in the log before anybody can load them: both happen under the buffer's lock, in the order in which the
     /// words' owner stores them. On a poisoned log nothing is stored.
-    fn publish(&self, slot: Slot, signature: Option<u64>, position: u64) {
+    fn publish(&self, words: &[(Offset, u64)], key: u64) {
         let is_late = self.breaks(Canary::LogOrderUnlikeStores);
         // Under the lock no file is used.
-        let line_start = slot.position.0 & !(LINE_BYTES - 1);
-        self.check(Offset(line_start), LINE_BYTES);
-        let Some(mut append) = self.journal.room(2, 16) else { return };
-        if let Some(signature) = signature {
+        let (last, before) = words.split_last().expect("something is published");
+        self.check(last.0.line(), LINE_BYTES);
+        let Some(mut append) = self.journal.room(words.len(), words.len() * 8) else { return };
+        for &(at, word) in before {
             if !is_late {
-                append.buffer.push_word(slot.signature, signature);
+                append.buffer.push_word(at, word);
             }
-            self.store(slot.signature, signature, Ordering::Release);
+            self.store(at, word, Ordering::Release);
         }
         if !is_late {
-            append.buffer.push_word(slot.position, position);
+            append.buffer.push_word(last.0, last.1);
         }
         if !self.breaks(Canary::PublishedUnnoted) {
-            self.journal.published.note(position, append.position());
+            self.journal.published.note(key, append.position());
         }
-        self.store(slot.position, position, Ordering::Release);
+        self.store(last.0, last.1, Ordering::Release);
         drop(append);
         if is_late {
-            self.hold(&[slot.signature.span(8), slot.position.span(8)]);
+            words.iter().for_each(|(at, _)| self.hold(&[at.span(8)]));
         }
     }
 
-    fn commit_published(&self, _slot: Slot, seen: u64) -> Ticket {
-        Ticket(self.journal.published.position(seen))
+    fn commit_published(&self, _at: Offset, key: u64) -> Ticket {
+        Ticket(self.journal.published.position(key))
     }
 
     fn commit(&self, _level: Level) -> Ticket {

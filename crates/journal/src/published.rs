@@ -1,7 +1,7 @@
 //! When the words are durable that readers meet FRESH: where the log was when each was published.
 //!
-//! A word's place here is that of its item, so a copy of the entry has the same. Items share places, of which there are few:
-//! each holds the latest position of its items, so it may say later than is so, and never earlier. What was published before
+//! A word's place here follows from the key that its engine gives it. Keys share places, of which there are few: each holds
+//! the latest position of its keys, so it may say later than is so, and never earlier. What was published before
 //! the log was opened is durable, and position 0.
 //!
 //! # Order
@@ -9,8 +9,6 @@
 //! word's position, or a later one of the place, and that one lies in the log already.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-
-use pmem::POSITION_OFFSET_BITS;
 
 #[cfg(test)]
 mod tests;
@@ -41,7 +39,7 @@ impl Word for AtomicU64 {
     }
 }
 
-/// Positions, by item.
+/// Positions, by key.
 #[derive(Debug)]
 pub(crate) struct Published<W = AtomicU64, const COUNT_LOG2: u32 = PLACE_COUNT_LOG2>(Box<[W]>);
 
@@ -50,23 +48,22 @@ impl<W: Word, const COUNT_LOG2: u32> Published<W, COUNT_LOG2> {
         Published((0..1 << COUNT_LOG2).map(|_| W::new(0)).collect())
     }
 
-    /// The entry of `word` is in the log before `position`. Positions ascend from call to call.
+    /// What was published as `key` is in the log before `position`. Positions ascend from call to call.
     #[inline(always)]
-    pub(crate) fn note(&self, word: u64, position: u64) {
-        self.place(word).store(position, Ordering::Relaxed);
+    pub(crate) fn note(&self, key: u64, position: u64) {
+        self.place(key).store(position, Ordering::Relaxed);
     }
 
-    /// Where the log had `word`, which the caller has loaded, or a later position.
+    /// Where the log had what was published as `key`, and loaded by the caller; or a later position.
     #[inline(always)]
-    pub(crate) fn position(&self, word: u64) -> u64 {
-        self.place(word).load(Ordering::Relaxed)
+    pub(crate) fn position(&self, key: u64) -> u64 {
+        self.place(key).load(Ordering::Relaxed)
     }
 
     #[inline(always)]
-    fn place(&self, word: u64) -> &W {
-        // Fibonacci hashing: items are neighbours, and multiples of 16.
+    fn place(&self, key: u64) -> &W {
+        // Fibonacci hashing: keys are neighbours, and multiples of 8 or 16.
         const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-        let item = word & ((1 << POSITION_OFFSET_BITS) - 1);
-        &self.0[(item.wrapping_mul(GOLDEN) >> (u64::BITS - COUNT_LOG2)) as usize]
+        &self.0[(key.wrapping_mul(GOLDEN) >> (u64::BITS - COUNT_LOG2)) as usize]
     }
 }

@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pmem::{Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Slot, Span, Ticket, lines};
+use pmem::{Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Span, Ticket, lines};
 
 use crate::agent::Agent;
 use crate::memory::REGION_BYTES_MAX;
@@ -73,24 +73,23 @@ unsafe impl Medium for Sim {
         self.step(StepKind::Order);
     }
 
-    fn publish(&self, slot: Slot, signature: Option<u64>, position: u64) {
+    fn publish(&self, words: &[(Offset, u64)], _key: u64) {
         if self.model() == Model::Span {
-            self.log_publish(slot, signature, position);
+            self.log_publish(words);
             self.step(StepKind::PublishLogged);
         }
-        if let Some(signature) = signature {
-            self.store_step(slot.signature, signature, StepKind::PublishSignature);
-        }
-        self.store_step(slot.position, position, StepKind::PublishPosition);
+        let Some((&(at, last), before)) = words.split_last() else { panic!("nothing is published") };
+        before.iter().for_each(|&(at, word)| self.store_step(at, word, StepKind::PublishWord));
+        self.store_step(at, last, StepKind::PublishLast);
         if self.model() == Model::Line {
-            self.flush(slot.position.span(8));
+            self.flush(at.span(8));
         }
     }
 
-    fn commit_published(&self, slot: Slot, _seen: u64) -> Ticket {
+    fn commit_published(&self, at: Offset, _key: u64) -> Ticket {
         match self.model() {
             Model::Span => self.step(StepKind::Flush),
-            _ => self.flush(slot.position.span(8)),
+            _ => self.flush(at.span(8)),
         }
         self.commit(Level::Strongest)
     }
@@ -194,10 +193,8 @@ impl Sim {
         state.pending.flushed(Agent::current(), &[(span.start, &self.bytes_now(span))]);
     }
 
-    fn log_publish(&self, slot: Slot, signature: Option<u64>, position: u64) {
-        let signature = signature.map(|word| (slot.signature, word.to_ne_bytes()));
-        let position = (slot.position, position.to_ne_bytes());
-        let words: Vec<(Offset, [u8; 8])> = signature.into_iter().chain([position]).collect();
+    fn log_publish(&self, words: &[(Offset, u64)]) {
+        let words: Vec<(Offset, [u8; 8])> = words.iter().map(|&(at, word)| (at, word.to_ne_bytes())).collect();
         let pieces: Vec<(Offset, &[u8])> = words.iter().map(|(at, bytes)| (*at, bytes.as_slice())).collect();
         self.0.state.lock().pending.flushed(Agent::current(), &pieces);
     }

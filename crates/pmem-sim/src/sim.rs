@@ -38,10 +38,10 @@ pub enum StepKind {
     Order,
     /// A publish put its words into the log, where the model has one.
     PublishLogged,
-    /// A publish stored the signature.
-    PublishSignature,
-    /// A publish stored the position.
-    PublishPosition,
+    /// A publish stored one of its words, and not the last.
+    PublishWord,
+    /// A publish stored its last word.
+    PublishLast,
     /// A commit was asked for.
     Commit,
     /// A wait begins: nothing has changed, and whoever waits holds no lock that others need.

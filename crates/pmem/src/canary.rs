@@ -147,4 +147,40 @@ pub enum Canary {
     SplitSettlesFresh,
     /// A batch that nobody has waited for takes its marks away, and none takes their place.
     BatchSettledEarly,
+    /// The image that an undo word names is flushed, but nothing orders it before the word.
+    ImageNotOrdered,
+    /// An undo log's run is flushed, but nothing orders it before the change.
+    LogNotOrdered,
+    /// A change's number is raised before the change is durable.
+    NumberBeforeChange,
+    /// Recovery restores runs whose checksum does not fit.
+    RunChecksumIgnored,
+    /// Recovery does not compare numbers, and takes back what stands.
+    OldRunReplayed,
+    /// Recovery raises a lane's number before it restores.
+    NumberBeforeRestore,
+    /// Recovery orders nothing between what it restores and the number that makes the run void.
+    RestoreNotOrdered,
+    /// Opening relies on a word that a killed process has changed by itself, and does not make it durable.
+    WordLeftAsFound,
+    /// Two lanes' runs have the same word.
+    WordInTwoLanes,
+    /// A node's lock is let go of before the change under it is committed.
+    UnlockedBeforeCommit,
+    /// A deleted key's word is not flushed.
+    DeleteNotFlushed,
+    /// A leaf's count is raised before the pair behind its last is durable.
+    CountBeforePair,
+    /// A value is written over another one that is in no run.
+    InPlaceNotLogged,
+    /// A node is linked that was never flushed.
+    NodeNotFlushed,
+    /// A split's run does not have the parent's words.
+    ParentOutsideRun,
+    /// The root's word names a node that was never flushed.
+    RootBeforeNode,
+    /// A separator is a leaf's own key, which is freed with it.
+    KeyUnderSeparator,
+    /// What says which stamps were given is not flushed.
+    StampBlockNotFlushed,
 }

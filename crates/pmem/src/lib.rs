@@ -30,7 +30,7 @@ pub use counted::{Counted, Counts, PersistCounts};
 pub use delayed::{Delayed, Latency};
 pub use dram::Dram;
 pub use durability::{Durability, Level, Ticket, Waited};
-pub use medium::{Medium, POSITION_OFFSET_BITS, Slot};
+pub use medium::Medium;
 pub use medium_error::MediumError;
 pub use offset::{LINE_BYTES, Offset, Span, lines};
 pub use probed::{Probe, Probed};

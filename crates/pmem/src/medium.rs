@@ -5,18 +5,6 @@ use core::sync::atomic::{AtomicU64, Ordering, fence};
 
 use crate::{Canary, Counts, Durability, Level, MediumError, Offset, Span, Ticket, Waited, arch};
 
-/// Where an index entry lies: two words of one line.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Slot {
-    /// The word of the key's signature.
-    pub signature: Offset,
-    /// The word of the position, in the same line: the commit point.
-    pub position: Offset,
-}
-
-/// The bits of a position word that say where its item lies; those above are marks.
-pub const POSITION_OFFSET_BITS: u32 = 48;
-
 /// Persistent memory: a region of bytes, the stores to it, and their durability.
 ///
 /// Order and commit are two things: [`Medium::order`] says what comes first, [`Medium::commit`] asks for durability. On
@@ -102,22 +90,26 @@ pub unsafe trait Medium: Send + Sync + 'static {
     /// What was flushed before is durable before anything flushed after.
     fn order(&self);
 
-    /// Makes an entry visible and starts making it durable: the signature (if it changes), then the position, then the
-    /// write-back of their line. Stores to one line become durable in this order. Both are stored with Release: a reader may
-    /// conclude from the signature alone that its key is not there.
-    fn publish(&self, slot: Slot, signature: Option<u64>, position: u64) {
-        if let Some(signature) = signature {
-            self.store(slot.signature, signature, Ordering::Release);
-        }
-        self.store(slot.position, position, Ordering::Release);
-        self.flush(slot.position.span(8));
+    /// Makes words of one line visible and starts making them durable: one after the other, then the write-back of their
+    /// line. Stores to one line become durable in this order, and the last is the commit point. All are stored with Release: a
+    /// reader may conclude from the first alone.
+    ///
+    /// `key` stands for what the words say, for [`Medium::commit_published`]. The engine chooses it: what stays the same when
+    /// the words are copied elsewhere, or the last word's address.
+    ///
+    /// # Panics
+    /// If there is no word.
+    #[inline(always)]
+    fn publish(&self, words: &[(Offset, u64)], _key: u64) {
+        words.iter().for_each(|&(at, word)| self.store(at, word, Ordering::Release));
+        self.flush(words[words.len() - 1].0.span(8));
     }
 
-    /// When the position word `seen`, which a publish made visible, is durable: for whoever meets it before its publisher has
+    /// When what was published as `key`, its last word at `at`, is durable: for whoever meets it before its publisher has
     /// waited. A log holds it already, and names the point at which it was published, or a later one, but none that lies
     /// in the future.
-    fn commit_published(&self, slot: Slot, _seen: u64) -> Ticket {
-        self.flush(slot.position.span(8));
+    fn commit_published(&self, at: Offset, _key: u64) -> Ticket {
+        self.flush(at.span(8));
         self.commit(Level::Strongest)
     }
 

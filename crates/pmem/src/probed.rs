@@ -3,7 +3,7 @@
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
-use crate::{Canary, Counts, Durability, Level, Medium, MediumError, Offset, Slot, Span, Ticket, Waited};
+use crate::{Canary, Counts, Durability, Level, Medium, MediumError, Offset, Span, Ticket, Waited};
 
 /// Is told what a medium is asked to do, after the inner medium has done it.
 pub trait Probe: Send + Sync + 'static {
@@ -173,14 +173,14 @@ unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
         self.probe.fenced();
     }
 
-    fn publish(&self, slot: Slot, signature: Option<u64>, position: u64) {
-        self.inner.publish(slot, signature, position);
-        self.probe.flushed(slot.position.span(8));
+    fn publish(&self, words: &[(Offset, u64)], key: u64) {
+        self.inner.publish(words, key);
+        self.probe.flushed(words[words.len() - 1].0.span(8));
     }
 
-    fn commit_published(&self, slot: Slot, seen: u64) -> Ticket {
-        let ticket = self.inner.commit_published(slot, seen);
-        self.probe.flushed(slot.position.span(8));
+    fn commit_published(&self, at: Offset, key: u64) -> Ticket {
+        let ticket = self.inner.commit_published(at, key);
+        self.probe.flushed(at.span(8));
         self.probe.fenced();
         ticket
     }

@@ -196,7 +196,7 @@ impl Examiner {
 
     /// A snapshot of a recovered store has all that was recovered.
     fn snapshot_of<S: Subject>(&self, store: &S, found: &State, depth: Depth) -> Result<(), Problem> {
-        if !S::HAS_SNAPSHOTS || depth == Depth::Recovery {
+        if !store.has_snapshots() || depth == Depth::Recovery {
             return Ok(());
         }
         let number = store.snapshot().map_err(refused("snapshot after recovery"))?;

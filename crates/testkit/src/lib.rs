@@ -19,11 +19,13 @@
 //! **Contention** ([`contend`]): threads work on the same keys at once, and the [history](History) of each key is judged:
 //! is there an order of its operations, one after the other, that explains every answer?
 //!
-//! A store joins by implementing [`Operations`] and, for the explorer, [`Subject`].
+//! An engine joins by saying how its stores are made ([`Made`], [`Crashed`]); any other store by implementing [`Operations`]
+//! and, for the explorer, [`Subject`].
 
 mod at_snapshot;
 mod conformance;
 mod contend;
+mod crashed;
 mod examine;
 mod explore;
 mod extent;
@@ -46,6 +48,7 @@ mod walk;
 
 pub use conformance::{Mismatch, conformance};
 pub use contend::{Contention, Disorder, contend};
+pub use crashed::{Crashed, Made};
 pub use explore::{Counts, End, Settings, Verdict, explore, hunt};
 pub use extent::Extent;
 pub use history::{Call, Clock, Event, History, Recorder, Write};

@@ -262,8 +262,15 @@ impl<S: Subject> Scene<S> {
                 }
             }
             _ => {
+                let mut answered = false;
                 for key in examiner.keys() {
-                    oracle.saw(key, store.get(key).map_err(refused("get by a visitor"))?.as_deref())?;
+                    let Some(value) = store.try_get(key).map_err(refused("get by a visitor"))? else { continue };
+                    oracle.saw(key, value.as_deref())?;
+                    answered = true;
+                }
+                // A visitor who waits everywhere sees nothing, and is not counted.
+                if !answered {
+                    return Ok(());
                 }
                 snapshots.iter().try_for_each(|taken| taken.look_up(&**store, examiner.keys()))?;
             }

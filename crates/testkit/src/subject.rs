@@ -47,12 +47,21 @@ pub type Lasting<'a> = Option<(&'a [u8], Option<u64>)>;
 
 /// A key-value store, as tests use it.
 pub trait Operations {
-    /// The key's value. Called by interposed readers while another operation is between two steps on the same thread,
-    /// so it may not wait for a lock that writers hold.
+    /// The key's value.
     ///
     /// # Errors
     /// Whatever the store says.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure>;
+
+    /// The same for interposed readers, which come while another operation is between two steps on the same thread, so
+    /// that no lock may be waited for that writers hold; `None` where one would be. A store whose readers take no lock has
+    /// nothing to say here.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn try_get(&self, key: &[u8]) -> Result<Option<Option<Vec<u8>>>, Failure> {
+        self.get(key).map(Some)
+    }
 
     /// The keys' values.
     ///
@@ -192,9 +201,6 @@ pub trait Subject: Operations + Sized + Send + Sync + 'static {
     /// What it lies on: [`pmem_sim::Sim`], or [`pmem_sim::SimDisk`] with a journal between.
     type Medium: Crashable;
 
-    /// Whether it has snapshots. They end with the store's process.
-    const HAS_SNAPSHOTS: bool = false;
-
     /// Makes an empty store, whatever the medium holds.
     ///
     /// # Errors
@@ -206,6 +212,11 @@ pub trait Subject: Operations + Sized + Send + Sync + 'static {
     /// # Errors
     /// [`Failure::Unfinished`] if the medium holds none; otherwise whatever the store says.
     fn open(medium: Self::Medium) -> Result<Self, Failure>;
+
+    /// Whether it has snapshots. They end with the store's process.
+    fn has_snapshots(&self) -> bool {
+        false
+    }
 
     /// Sets the time, in milliseconds, for all stores of this thread.
     fn set_time(_now_ms: u64) {}

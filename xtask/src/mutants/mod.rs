@@ -55,7 +55,7 @@ const fn explored(arguments: &'static [&'static str]) -> Suite {
     Suite { arguments, ..test("hikv-testkit", &["--test", "hikv"]) }
 }
 
-const ENGINE: Suite = test("hikv-engine", &["--test", "engine"]);
+const ENGINE: Suite = test("hikv-engine-hikv", &["--test", "engine"]);
 const HEAP: Suite = test("hikv-heap", &["--test", "heap"]);
 const HEAP_QUICK: Suite = Suite { arguments: &["--skip", "crash::every_crash"], ..HEAP };
 const LIBRARY: Suite = test("hikv", &["--test", "hikv"]);
@@ -83,12 +83,12 @@ struct Judges {
 }
 
 const PACKAGES: [Judges; 7] = [
-    Judges { package: "epoch", quick: &[lib("hikv-epoch")], slow: &[lib("hikv-engine"), CONTENTION] },
+    Judges { package: "epoch", quick: &[lib("hikv-epoch")], slow: &[lib("hikv-engine-hikv"), CONTENTION] },
     Judges {
         package: "index",
         quick: &[plain("hikv-index")],
         slow: &[
-            plain("hikv-engine"),
+            plain("hikv-engine-hikv"),
             ENGINE,
             modelled("hikv-index"),
             EXPLORED,
@@ -103,9 +103,9 @@ const PACKAGES: [Judges; 7] = [
         slow: &[HEAP, EXPLORED_FULL, EXPLORED, EXPLORED_REST],
     },
     Judges {
-        package: "engine",
-        quick: &[plain("hikv-engine"), ENGINE],
-        slow: &[modelled("hikv-engine"), EXPLORED, EXPLORED_REST, CONTENTION, LIBRARY],
+        package: "engines/hikv",
+        quick: &[plain("hikv-engine-hikv"), ENGINE],
+        slow: &[modelled("hikv-engine-hikv"), EXPLORED, EXPLORED_REST, CONTENTION, LIBRARY],
     },
     Judges {
         package: "journal",

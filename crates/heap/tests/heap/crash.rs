@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use heap::layout::SEGMENT_BYTES;
-use heap::{FEATURE_EXPIRY, Found, Heap, HeapError, Parameters, Place, PlaceKind, Region};
+use heap::{EngineNumber, FEATURE_EXPIRY, Found, Heap, HeapError, Parameters, Place, PlaceKind, Region};
 use pmem::{Canary, Level, Medium, Offset};
 use pmem_sim::{Image, Model, Sim};
 
@@ -125,9 +125,9 @@ impl Explorer {
 }
 
 fn format_again(sim: &Sim) -> Result<(), String> {
-    let heap = Heap::format(sim, &small(), Host::default()).map_err(|error| error.to_string())?;
+    let heap = Heap::format(sim, EngineNumber::HIKV, &small(), Host::default()).map_err(|error| error.to_string())?;
     heap.finish_format(sim).map_err(|error| error.to_string())?;
-    Heap::open(sim, Host::default()).map(drop).map_err(|error| error.to_string())
+    Heap::open(sim, EngineNumber::HIKV, Host::default()).map(drop).map_err(|error| error.to_string())
 }
 
 /// Recovers, allocates before and after the sweep, and recovers once more.
@@ -146,7 +146,7 @@ fn use_again(sim: &Sim, index: &Index) -> Result<(), String> {
 }
 
 fn open(sim: &Sim, index: &Index) -> Result<Heap<Host>, String> {
-    let heap = Heap::open(sim, Host::default()).map_err(|error| error.to_string())?;
+    let heap = Heap::open(sim, EngineNumber::HIKV, Host::default()).map_err(|error| error.to_string())?;
     if !index.generations.contains(&heap.generation()) {
         return Err(format!("generation {} was never set", heap.generation()));
     }
@@ -198,7 +198,7 @@ impl Script {
     fn format(sim: Sim, explorer: &Arc<Explorer>) -> Script {
         explorer.index.lock().unwrap().generations = vec![0];
         explorer.watch(&sim, false);
-        let heap = Heap::format(&sim, &small(), Host::default()).unwrap();
+        let heap = Heap::format(&sim, EngineNumber::HIKV, &small(), Host::default()).unwrap();
         let script = Script { sim, heap, explorer: Arc::clone(explorer) };
         script.segment();
         script.heap.finish_format(&script.sim).unwrap();

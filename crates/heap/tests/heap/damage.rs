@@ -1,7 +1,7 @@
 //! Damaged chunk headers and damaged places.
 
 use heap::layout::{CHUNK_HEADER_BYTES, HIGH_WATER_MARK, UNIT_BYTES};
-use heap::{Class, Heap, HeapError, Place, PlaceKind};
+use heap::{Class, EngineNumber, Heap, HeapError, Place, PlaceKind};
 use pmem::{Offset, seal, unseal};
 
 use crate::memory::{Host, Memory};
@@ -25,7 +25,7 @@ fn any_flipped_bit_of_a_chunk_header_is_refused() {
     for at in headers {
         for bit in 0..64 {
             memory.flip(at * 8 + bit);
-            let error = Heap::open(&memory, Host::default()).err();
+            let error = Heap::open(&memory, EngineNumber::HIKV, Host::default()).err();
             assert!(
                 matches!(error, Some(HeapError::Damaged { offset, .. }) if offset == at),
                 "header at {at:#x}, bit {bit}: {error:?}"
@@ -33,7 +33,7 @@ fn any_flipped_bit_of_a_chunk_header_is_refused() {
             memory.flip(at * 8 + bit);
         }
     }
-    assert!(Heap::open(&memory, Host::default()).is_ok());
+    assert!(Heap::open(&memory, EngineNumber::HIKV, Host::default()).is_ok());
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_chunk_that_overruns_the_mark_is_refused() {
     let (memory, headers) = varied();
     let mark = unseal(memory.word_at(HIGH_WATER_MARK.0)).unwrap();
     memory.set_word(HIGH_WATER_MARK.0, seal(mark - 1));
-    let error = Heap::open(&memory, Host::default()).err();
+    let error = Heap::open(&memory, EngineNumber::HIKV, Host::default()).err();
     let expected = HeapError::Damaged { offset: headers[4], what: "the chunk reaches beyond the high-water mark" };
     assert_eq!(error, Some(expected));
 }
@@ -51,17 +51,17 @@ fn nothing_is_kept_of_a_region_that_is_refused_or_memory_that_runs_out() {
     let (memory, headers) = varied();
     let host = Host::default();
     let all_bytes = host.left_bytes();
-    drop(Heap::open(&memory, host.clone()).unwrap());
+    drop(Heap::open(&memory, EngineNumber::HIKV, host.clone()).unwrap());
     assert_eq!(host.left_bytes(), all_bytes);
     for bytes in (0..1 << 18).step_by(1_000) {
         let poor = Host::with_bytes(bytes);
-        if let Err(error) = Heap::open(&memory, poor.clone()) {
+        if let Err(error) = Heap::open(&memory, EngineNumber::HIKV, poor.clone()) {
             assert!(matches!(error, HeapError::NoDram { .. }));
         }
         assert_eq!(poor.left_bytes(), bytes);
     }
     memory.flip(headers[3] * 8);
-    assert!(Heap::open(&memory, host.clone()).is_err());
+    assert!(Heap::open(&memory, EngineNumber::HIKV, host.clone()).is_err());
     assert_eq!(host.left_bytes(), all_bytes);
 }
 
@@ -69,7 +69,7 @@ fn nothing_is_kept_of_a_region_that_is_refused_or_memory_that_runs_out() {
 #[test]
 fn only_slots_and_extents_are_places() {
     let (memory, headers) = varied();
-    let heap = Heap::open(&memory, Host::default()).unwrap();
+    let heap = Heap::open(&memory, EngineNumber::HIKV, Host::default()).unwrap();
     let class = Class::for_bytes(100).unwrap();
     let is_slot = |at: u64| {
         let within = at.checked_sub(headers[0] + CHUNK_HEADER_BYTES);

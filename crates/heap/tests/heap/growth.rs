@@ -1,7 +1,7 @@
 //! Growth, and what happens where there is none.
 
 use heap::layout::UNIT_BYTES;
-use heap::{Class, Heap, HeapError, LANE_COUNT};
+use heap::{Class, EngineNumber, Heap, HeapError, LANE_COUNT};
 use pmem::{Medium, MediumError};
 
 use crate::memory::{Host, Memory};
@@ -17,7 +17,7 @@ fn a_region_grows_by_steps_and_opens_with_its_new_length() {
     lengths.dedup();
     assert!(lengths.windows(2).all(|pair| pair[1] - pair[0] == 4 << 20), "{lengths:?}");
     drop(heap);
-    let heap = Heap::open(&memory, Host::default()).unwrap();
+    let heap = Heap::open(&memory, EngineNumber::HIKV, Host::default()).unwrap();
     assert_eq!(heap.superblock().region_bytes, *lengths.last().unwrap());
 }
 
@@ -102,7 +102,7 @@ fn preparation_ends_with_the_space_it_was_asked_for() {
 fn memory_that_runs_out_is_an_error_and_nothing_is_lost() {
     let memory = Memory::new(0);
     let host = Host::with_bytes(300_000);
-    let heap = Heap::format(&memory, &crate::memory::PARAMETERS, host.clone()).unwrap();
+    let heap = Heap::format(&memory, EngineNumber::HIKV, &crate::memory::PARAMETERS, host.clone()).unwrap();
     heap.finish_format(&memory).unwrap();
     let mut places = vec![];
     let error = loop {
@@ -117,5 +117,5 @@ fn memory_that_runs_out_is_an_error_and_nothing_is_lost() {
     assert!(heap.reserve(&memory, 16, 0).is_ok());
     drop(heap);
     assert_eq!(host.left_bytes(), 300_000);
-    assert!(Heap::open(&memory, Host::default()).is_ok());
+    assert!(Heap::open(&memory, EngineNumber::HIKV, Host::default()).is_ok());
 }

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use heap::{FEATURE_EXPIRY, Heap};
+use heap::{EngineNumber, FEATURE_EXPIRY, Heap};
 use pmem::Canary;
 use pmem_sim::{Image, Model, Sim};
 
@@ -28,15 +28,16 @@ fn twin(sim: Sim, canary: Option<Canary>) -> Sim {
 /// How many images there are, and how many of them do not open.
 fn refused_after_a_kill(canary: Option<Canary>) -> (usize, usize) {
     let sim = Sim::new(0, Model::Line);
-    let heap = Heap::format(&sim, &PARAMETERS, Host::default()).unwrap();
+    let heap = Heap::format(&sim, EngineNumber::HIKV, &PARAMETERS, Host::default()).unwrap();
     heap.finish_format(&sim).unwrap();
     let killed = at_steps(&sim, |sim| sim.killed().into_iter().collect(), || heap.set_features(&sim, FEATURE_EXPIRY));
     let crashes = killed.iter().flat_map(|image| {
         let sim = twin(Sim::from_image(image, Model::Line), canary);
         let images = |sim: &Sim| sim.images(IMAGE_COUNT_MAX, sim.step_count());
-        at_steps(&sim, images, || drop(Heap::open(&sim, Host::default()).unwrap()))
+        at_steps(&sim, images, || drop(Heap::open(&sim, EngineNumber::HIKV, Host::default()).unwrap()))
     });
-    let opens = crashes.map(|image| Heap::open(&Sim::from_image(&image, Model::Line), Host::default()).is_ok());
+    let opens = crashes
+        .map(|image| Heap::open(&Sim::from_image(&image, Model::Line), EngineNumber::HIKV, Host::default()).is_ok());
     let opens: Vec<bool> = opens.collect();
     (opens.len(), opens.iter().filter(|opens| !**opens).count())
 }

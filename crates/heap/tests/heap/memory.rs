@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use heap::layout::UNIT_BYTES;
-use heap::{Heap, Parameters};
+use heap::{EngineNumber, Heap, Parameters};
 use pmem::{Dram, Durability, Level, Medium, MediumError, Offset, Span, Ticket};
 
 /// Address space of a medium; pages cost nothing until they are touched.
@@ -51,7 +51,7 @@ impl Memory {
     /// A region with nothing in it but a finished format.
     pub(crate) fn formatted() -> (Memory, Heap<Host>) {
         let memory = Memory::new(0);
-        let heap = Heap::format(&memory, &PARAMETERS, Host::default()).unwrap();
+        let heap = Heap::format(&memory, EngineNumber::HIKV, &PARAMETERS, Host::default()).unwrap();
         heap.finish_format(&memory).unwrap();
         (memory, heap)
     }

@@ -1,7 +1,7 @@
 //! The superblock: two copies, and what speaks against a region.
 
 use heap::layout::{FORMAT_MARK, FORMAT_UNFINISHED, GENERATION, HIGH_WATER_MARK, SUPERBLOCK_COPIES, UNIT_BYTES};
-use heap::{Found, Heap, HeapError, Region};
+use heap::{EngineNumber, Found, Heap, HeapError, Region};
 use pmem::{crc32c, seal};
 
 use crate::memory::{Host, Memory, PARAMETERS};
@@ -10,7 +10,7 @@ const CHECKED_BYTES: u64 = 72;
 const SUPERBLOCK_BITS: u64 = (CHECKED_BYTES + 4) * 8;
 
 fn open(memory: &Memory) -> Result<Heap<Host>, HeapError> {
-    Heap::open(memory, Host::default())
+    Heap::open(memory, EngineNumber::HIKV, Host::default())
 }
 
 fn open_error(memory: &Memory) -> HeapError {
@@ -40,7 +40,7 @@ fn a_formatted_region_opens_as_it_was_made() {
     assert_eq!(Region::probe(&memory), Ok(Found::Formatted));
     let heap = open(&memory).unwrap();
     assert_eq!((heap.superblock(), heap.generation()), (superblock, 7));
-    let again = Heap::format(&memory, &PARAMETERS, Host::default()).err();
+    let again = Heap::format(&memory, EngineNumber::HIKV, &PARAMETERS, Host::default()).err();
     assert_eq!(again, Some(HeapError::AlreadyFormatted));
 }
 
@@ -48,13 +48,13 @@ fn a_formatted_region_opens_as_it_was_made() {
 fn an_unfinished_format_is_fresh_and_can_be_done_again() {
     let memory = Memory::new(0);
     assert_eq!(Region::probe(&memory), Ok(Found::Fresh));
-    let heap = Heap::format(&memory, &PARAMETERS, Host::default()).unwrap();
+    let heap = Heap::format(&memory, EngineNumber::HIKV, &PARAMETERS, Host::default()).unwrap();
     heap.reserve_segment(&memory).unwrap().publish();
     drop(heap);
     assert_eq!(memory.word_at(FORMAT_MARK.0), FORMAT_UNFINISHED);
     assert_eq!(Region::probe(&memory), Ok(Found::Fresh));
     assert_eq!(open_error(&memory), HeapError::Unformatted);
-    let heap = Heap::format(&memory, &PARAMETERS, Host::default()).unwrap();
+    let heap = Heap::format(&memory, EngineNumber::HIKV, &PARAMETERS, Host::default()).unwrap();
     heap.finish_format(&memory).unwrap();
     assert!(open(&memory).is_ok());
     assert_eq!(heap.stats().mark_bytes, UNIT_BYTES);
@@ -108,9 +108,8 @@ fn the_same_bit_flipped_in_both_copies_is_refused() {
 
 #[test]
 fn what_this_program_cannot_read_is_named() {
-    let cases: [(usize, &[u8], HeapError); 7] = [
+    let cases: [(usize, &[u8], HeapError); 6] = [
         (8, &2u16.to_le_bytes(), HeapError::Newer { found: 2, supported: 1 }),
-        (12, &3u32.to_le_bytes(), HeapError::WrongEngine { found: 3, wanted: 1 }),
         (52, &(1u32 << 31).to_le_bytes(), HeapError::UnknownFeatures { flags: 1 << 31 }),
         (40, &257u32.to_le_bytes(), HeapError::Damaged { offset: 40, what: "the partition count" }),
         (44, &1u32.to_le_bytes(), HeapError::Damaged { offset: 44, what: "the segment size" }),
@@ -123,6 +122,36 @@ fn what_this_program_cannot_read_is_named() {
         assert_eq!(open_error(&memory), expected);
         assert_eq!(Region::probe(&memory), Err(expected));
     }
+}
+
+#[test]
+fn a_region_is_its_own_engines_and_no_others() {
+    let engines =
+        [EngineNumber::HIKV, EngineNumber::REWO_HASH, EngineNumber::INK, EngineNumber::PMEKV, EngineNumber::TOY];
+    for found in engines {
+        let memory = Memory::new(0);
+        let heap = Heap::format(&memory, found, &PARAMETERS, Host::default()).unwrap();
+        heap.finish_format(&memory).unwrap();
+        assert_eq!(Region::engine(&memory), Ok(found));
+        for wanted in engines {
+            match Heap::open(&memory, wanted, Host::default()).err() {
+                None => assert_eq!(found, wanted),
+                Some(error) => {
+                    assert_eq!(error, HeapError::WrongEngine { found, wanted });
+                    let (found, wanted) = (found.name().unwrap(), wanted.name().unwrap());
+                    assert_eq!(error.to_string(), format!("the store belongs to engine {found}, not to {wanted}"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_engine_that_nobody_knows_keeps_its_number() {
+    let (memory, _heap) = Memory::formatted();
+    forge(&memory, 12, &77u32.to_le_bytes());
+    assert_eq!(Region::engine(&memory), Ok(EngineNumber(77)));
+    assert_eq!(open_error(&memory).to_string(), "the store belongs to engine number 77, not to hikv");
 }
 
 #[test]
@@ -181,7 +210,7 @@ fn any_flipped_bit_of_a_state_word_is_refused() {
 fn parameters_outside_their_range_are_refused() {
     for partition_count in [0, 257] {
         let parameters = heap::Parameters { partition_count, ..PARAMETERS };
-        let error = Heap::format(&Memory::new(0), &parameters, Host::default()).err();
+        let error = Heap::format(&Memory::new(0), EngineNumber::HIKV, &parameters, Host::default()).err();
         let value = partition_count.into();
         assert_eq!(error, Some(HeapError::Parameter { what: "the partition count", value }));
     }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use heap::layout::UNIT_BYTES;
-use heap::{Heap, Place};
+use heap::{EngineNumber, Heap, Place};
 use proptest::prelude::*;
 
 use crate::allocation::{Model, Step, run, steps};
@@ -66,7 +66,7 @@ proptest! {
         drop(heap);
 
         let host = Host::default();
-        let heap = Heap::open(&memory, host.clone()).unwrap();
+        let heap = Heap::open(&memory, EngineNumber::HIKV, host.clone()).unwrap();
         let old_mark_bytes = heap.stats().mark_bytes;
         let mut model = Model::default();
         let mut later = vec![];
@@ -108,7 +108,7 @@ fn a_place_reached_twice_has_two_owners() {
     let places = [100, 300_000].map(|len_bytes| heap.reserve(&memory, len_bytes, 0).unwrap().publish());
     let segment = heap.reserve_segment(&memory).unwrap().publish();
     drop(heap);
-    let heap = Heap::open(&memory, Host::default()).unwrap();
+    let heap = Heap::open(&memory, EngineNumber::HIKV, Host::default()).unwrap();
     for place in places.into_iter().chain([segment]) {
         assert_eq!(heap.mark_reached(place), Ok(true));
         assert_eq!(heap.mark_reached(place), Ok(false));
@@ -125,7 +125,7 @@ fn a_region_of_which_nothing_is_reached_is_one_free_run_after_the_sweep() {
         heap.reserve(&memory, [50, 500, 5_000, 300_000][i % if i < 100 { 4 } else { 3 }], i).unwrap().publish();
     }
     drop(heap);
-    let heap = Heap::open(&memory, Host::default()).unwrap();
+    let heap = Heap::open(&memory, EngineNumber::HIKV, Host::default()).unwrap();
     heap.finish_sweep(&memory);
     let stats = heap.stats();
     assert_eq!((stats.live_bytes, stats.chunk_count), (0, 0));
@@ -134,7 +134,7 @@ fn a_region_of_which_nothing_is_reached_is_one_free_run_after_the_sweep() {
     assert_eq!(place.offset.0, UNIT_BYTES + 64);
     assert_eq!(heap.stats().mark_bytes, stats.mark_bytes);
     drop(heap);
-    assert!(Heap::open(&memory, Host::default()).unwrap().check_place(place).is_ok());
+    assert!(Heap::open(&memory, EngineNumber::HIKV, Host::default()).unwrap().check_place(place).is_ok());
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn recovery_meets_every_segment_slot() {
     let (memory, heap) = Memory::formatted();
     let reserved: BTreeSet<_> = (0..100).map(|_| heap.reserve_segment(&memory).unwrap().publish().offset).collect();
     drop(heap);
-    let heap = Heap::open(&memory, Host::default()).unwrap();
+    let heap = Heap::open(&memory, EngineNumber::HIKV, Host::default()).unwrap();
     let found = RefCell::new(BTreeSet::new());
     heap.segments(&mut |offset| assert!(found.borrow_mut().insert(offset)));
     assert_eq!(found.borrow().len(), 126);

@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 
-use heap::{Heap, Place};
+use heap::{EngineNumber, Heap, Place};
 
 use crate::memory::{Host, Memory};
 
@@ -119,7 +119,7 @@ fn frees_that_meet_the_end_of_the_sweep_are_neither_lost_nor_doubled() {
         .map(|i| heap.reserve(&memory, [40, 400, 40_000][i % if i < 900 { 3 } else { 2 }], 0).unwrap().publish())
         .collect();
     drop(heap);
-    let heap = Heap::open(&memory, Host::default()).unwrap();
+    let heap = Heap::open(&memory, EngineNumber::HIKV, Host::default()).unwrap();
     old.iter().for_each(|place| assert_eq!(heap.mark_reached(*place), Ok(true)));
     let left = thread::scope(|scope| {
         scope.spawn(|| old.iter().for_each(|place| heap.free(&memory, *place)));
@@ -140,7 +140,7 @@ fn a_free_at_the_very_moment_its_chunk_is_swept_is_not_lost() {
         let (memory, heap) = Memory::formatted();
         let old: Vec<Place> = (0..14_000).map(|_| heap.reserve(&memory, 32_768, 0).unwrap().publish()).collect();
         drop(heap);
-        let heap = Heap::open(&memory, Host::default()).unwrap();
+        let heap = Heap::open(&memory, EngineNumber::HIKV, Host::default()).unwrap();
         old.iter().for_each(|place| assert_eq!(heap.mark_reached(*place), Ok(true)));
         let start = Barrier::new(3);
         let free_seventh = |first: usize| {

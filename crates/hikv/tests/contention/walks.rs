@@ -55,7 +55,7 @@ fn walks(count: u32) {
         }
         walked.store(true, Ordering::Relaxed);
     });
-    assert!(store.stats().split_count > 0);
+    assert!(store.stats().figure("split_count").unwrap() > 0.0);
     placed.assert_sound();
 }
 

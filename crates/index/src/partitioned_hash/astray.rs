@@ -16,12 +16,13 @@
 use std::iter;
 use std::sync::atomic::Ordering;
 
-use pmem::{Medium, Offset, Slot, unseal};
+use pmem::{Medium, Offset, unseal};
 
 use super::PartitionedHash;
 use super::check::is_reachable;
 use super::layout::{Home, LINE_ENTRY_COUNT, NEXT_BYTES, Way, entry_lines, slot};
 use super::segment::{Entry, chained};
+use super::slot::Slot;
 use crate::Position;
 
 /// What is to be thought of an absence.

@@ -1,9 +1,10 @@
 //! A segment in the making: filled in DRAM, then streamed into the region as a whole.
 
 use heap::layout::SEGMENT_BYTES;
-use pmem::{LINE_BYTES, Medium, Offset, Slot, seal};
+use pmem::{LINE_BYTES, Medium, Offset, seal};
 
 use super::layout::{Header, Home, NEXT_BYTES, PREFIX_BYTES, State, Way, entry_lines, slot};
+use super::slot::Slot;
 use crate::Position;
 
 const WORD_COUNT: usize = SEGMENT_BYTES as usize / 8;

@@ -19,8 +19,9 @@
 //! the stash, or at last to a chained segment, and the home line keeps a sticky bit for each of these ways, so that a
 //! search that ends in the home line touches nothing else (`docs/decisions/0004-segments.md`).
 
+use super::slot::Slot;
 use heap::layout::SEGMENT_BYTES;
-use pmem::{LINE_BYTES, Offset, Slot, seal, unseal};
+use pmem::{LINE_BYTES, Offset, seal, unseal};
 
 /// Entries of a line.
 pub const LINE_ENTRY_COUNT: u64 = 4;

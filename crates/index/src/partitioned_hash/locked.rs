@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use pmem::{Canary, Medium, MediumError, Slot};
+use pmem::{Canary, Medium, MediumError};
 
 use super::batch::Batches;
 use super::image::{Room, overflow_word, room};
@@ -10,6 +10,7 @@ use super::layout::{Home, Way, entry_lines, slot};
 use super::ops::{Found, search};
 use super::segment::Segment;
 use super::settle::{Searcher, is_free};
+use super::slot::Slot;
 use super::split::crowded_from_line;
 use crate::Position;
 

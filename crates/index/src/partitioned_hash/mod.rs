@@ -38,6 +38,7 @@ pub mod salvage;
 mod segment;
 mod settle;
 mod shared;
+mod slot;
 mod split;
 mod sweep;
 #[cfg(test)]
@@ -46,9 +47,9 @@ mod tests;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use epoch::Limbo;
-use heap::{Heap, HeapError, Place};
+use heap::{Heap, Place};
 use parking_lot::Mutex;
-use pmem::{Dram, Medium, Offset};
+use pmem::{Dram, Medium};
 
 pub use astray::Absence;
 pub use check::{EachEntry, SegmentDamage};
@@ -56,6 +57,7 @@ pub use counts::SEGMENT_COUNT_WORDS;
 pub use due::NEVER;
 pub use ops::{Bucket, Found, Published};
 pub use segment::Entry;
+pub use slot::Slot;
 pub use sweep::{Cleared, Cursor, Misplacement};
 
 use batch::Batches;
@@ -127,26 +129,6 @@ enum TableKind {
     Directory(Retired<Directory>),
     Root(Retired<Root>),
     Batch(Retired<batch::Active>),
-}
-
-/// Why an index does not open.
-#[derive(Debug)]
-pub enum IndexError {
-    /// The allocator or the medium failed.
-    Heap(HeapError),
-    /// The index contradicts itself.
-    Damaged {
-        /// Where.
-        offset: Offset,
-        /// What is wrong there.
-        what: &'static str,
-    },
-}
-
-impl From<HeapError> for IndexError {
-    fn from(error: HeapError) -> IndexError {
-        IndexError::Heap(error)
-    }
 }
 
 /// What splits have done since the store was opened.

@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use heap::FEATURE_EXPIRY;
+use heap::{FEATURE_EXPIRY, HeapError};
 use pmem::{Dram, Medium, Offset};
 
 use super::batch::{Batches, recover};
@@ -20,14 +20,14 @@ use super::layout::{Geometry, Header, PREFIX_BYTES, State};
 use super::recover::{SplitRecord, committed};
 use super::segment::Segment;
 use super::sweep::bury;
-use super::{Context, IndexError, PartitionedHash};
+use super::{Context, PartitionedHash};
 
 impl PartitionedHash {
     /// Opens the index of a store.
     ///
     /// # Errors
-    /// [`IndexError::Damaged`] if a header is damaged, or the live segments do not cover every prefix exactly once.
-    pub fn open<M: Medium, D: Dram>(cx: Context<'_, M, D>, geometry: Geometry) -> Result<PartitionedHash, IndexError> {
+    /// [`HeapError::Damaged`] if a header is damaged, or the live segments do not cover every prefix exactly once.
+    pub fn open<M: Medium, D: Dram>(cx: Context<'_, M, D>, geometry: Geometry) -> Result<PartitionedHash, HeapError> {
         let splits = finish_splits(cx, geometry)?;
         let batches = Batches::default();
         recover(cx, &batches)?;
@@ -46,7 +46,7 @@ impl PartitionedHash {
             cx.medium.order();
         }
         if let Some(offset) = damaged {
-            return Err(IndexError::Damaged { offset, what: "a segment's header is damaged" });
+            return Err(HeapError::Damaged { offset: offset.0, what: "a segment's header is damaged" });
         }
         let directories = partitions.into_iter().zip(0..).map(|(segments, partition)| build(segments, partition));
         let root = Root::new(directories.collect::<Result<Vec<_>, _>>()?.into_iter());
@@ -58,7 +58,7 @@ impl PartitionedHash {
 fn finish_splits<M: Medium, D: Dram>(
     cx: Context<'_, M, D>,
     geometry: Geometry,
-) -> Result<HashMap<Offset, State>, IndexError> {
+) -> Result<HashMap<Offset, State>, HeapError> {
     let mut states = HashMap::new();
     for partition in 0..geometry.partition_count() as u32 {
         let Some(split) = committed(cx.medium, partition)? else { continue };
@@ -102,11 +102,11 @@ fn live_header<M: Medium, D: Dram>(
 }
 
 #[expect(clippy::vec_box, reason = "a table stays where it is: its locks are shared by address")]
-fn build(segments: Vec<Box<Segment>>, partition: u32) -> Result<Directory, IndexError> {
+fn build(segments: Vec<Box<Segment>>, partition: u32) -> Result<Directory, HeapError> {
     Directory::build(segments).map_err(|overlapping| match overlapping {
-        Some(offset) => IndexError::Damaged { offset, what: "two segments claim the same prefix" },
-        None => IndexError::Damaged {
-            offset: super::recover::record_of(partition),
+        Some(offset) => HeapError::Damaged { offset: offset.0, what: "two segments claim the same prefix" },
+        None => HeapError::Damaged {
+            offset: super::recover::record_of(partition).0,
             what: "a part of this partition's keys has no segment",
         },
     })

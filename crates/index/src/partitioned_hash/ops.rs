@@ -48,7 +48,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use heap::Heap;
-use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Slot, Ticket, Waited};
+use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Ticket, Waited};
 
 use super::due::NEVER;
 use super::image::overflow_word;
@@ -57,6 +57,7 @@ use super::locked::LockedHome;
 use super::segment::{Entry, chained};
 use super::settle::Searcher;
 use super::shared::Locked;
+use super::slot::Slot;
 use super::{Context, PartitionedHash};
 use crate::Position;
 
@@ -326,11 +327,11 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         let word = position.fresh().in_place_of(self.home.now(slot));
         match signature {
             Some(signature) if medium.breaks(Canary::TornPair) => {
-                medium.publish(slot, None, word.word());
+                slot.publish(medium, None, word);
                 medium.store(slot.signature, signature, Ordering::Relaxed);
                 medium.flush(slot.signature.span(8));
             }
-            _ => medium.publish(slot, signature, word.word()),
+            _ => slot.publish(medium, signature, word),
         }
         self.lower_due();
         let ticket = (!self.is_one_of_many).then(|| medium.commit(Level::Strongest));

@@ -4,11 +4,12 @@
 //! and the old one is dead, whatever their state words say. Finishing is writing the states again, so that a crash in
 //! the midst of it changes nothing.
 
+use heap::HeapError;
 use pmem::{Canary, Dram, Medium, Offset, unseal};
 use std::sync::atomic::Ordering;
 
+use super::Context;
 use super::layout::{Header, PREFIX_BYTES, State, record};
-use super::{Context, IndexError};
 
 /// A committed split.
 #[derive(Clone, Copy, Debug)]
@@ -18,13 +19,13 @@ pub(super) struct SplitRecord {
     pub(super) halves: [Offset; 2],
 }
 
-/// Where a partition's record lies.
+/// Where a partition's record lies: its line of the engine area.
 pub(super) fn record_of(partition: u32) -> Offset {
-    heap::layout::PARTITION_HEADERS.plus(u64::from(partition) * pmem::LINE_BYTES)
+    heap::layout::ENGINE_AREA.plus(u64::from(partition) * pmem::LINE_BYTES)
 }
 
 /// The partition's committed split, if a crash left one.
-pub(super) fn committed<M: Medium>(medium: &M, partition: u32) -> Result<Option<SplitRecord>, IndexError> {
+pub(super) fn committed<M: Medium>(medium: &M, partition: u32) -> Result<Option<SplitRecord>, HeapError> {
     let at = record_of(partition);
     let word = |bytes| medium.load(at.plus(bytes), Ordering::Acquire);
     match word(record::COMMIT_BYTES) {
@@ -34,11 +35,11 @@ pub(super) fn committed<M: Medium>(medium: &M, partition: u32) -> Result<Option<
             let [Some(old), Some(zero), Some(one)] =
                 [record::OLD_BYTES, record::ZERO_BYTES, record::ONE_BYTES].map(offset)
             else {
-                return Err(IndexError::Damaged { offset: at, what: "a split record names no segments" });
+                return Err(HeapError::Damaged { offset: at.0, what: "a split record names no segments" });
             };
             Ok(Some(SplitRecord { at, old, halves: [zero, one] }))
         }
-        _ => Err(IndexError::Damaged { offset: at, what: "a split record's commit word is damaged" }),
+        _ => Err(HeapError::Damaged { offset: at.0, what: "a split record's commit word is damaged" }),
     }
 }
 
@@ -58,11 +59,11 @@ impl SplitRecord {
     }
 
     /// Makes the states durable, then clears the record (steps 4 and 5 of a split).
-    pub(super) fn finish<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>) -> Result<(), IndexError> {
+    pub(super) fn finish<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>) -> Result<(), HeapError> {
         let medium = cx.medium;
         for segment in [self.old, self.halves[0], self.halves[1]] {
             let state = self.state_of(segment).expect("these are the split's own");
-            let damaged = IndexError::Damaged { offset: segment, what: "a split record names a segment that is none" };
+            let damaged = HeapError::Damaged { offset: segment.0, what: "a split record names a segment that is none" };
             let header = header(medium, segment).ok_or(damaged)?;
             if state == State::Dead && medium.breaks(Canary::GhostSegment) {
                 continue;

@@ -13,13 +13,13 @@ use heap::layout::{BATCH_WORD_COUNT, SEGMENT_BYTES};
 use heap::salvage::Told;
 use pmem::{Medium, Offset, unseal};
 
-use super::IndexError;
 use super::batch::{Change, record};
 use super::layout::{Geometry, Header, NEXT_BYTES, PREFIX_BYTES, State, entry_lines, slot};
 use super::open::states_of;
 use super::recover::{committed, header};
 use super::segment::Entry;
 use crate::Position;
+use heap::HeapError;
 
 /// What a place for a segment holds, as far as its header tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,8 +49,8 @@ impl SplitStates {
         for partition in 0..geometry.partition_count() as u32 {
             match committed(medium, partition) {
                 Ok(split) => states.extend(split.iter().flat_map(states_of)),
-                Err(IndexError::Damaged { offset, what }) => told(offset, what),
-                Err(IndexError::Heap(_)) => {}
+                Err(HeapError::Damaged { offset, what }) => told(Offset(offset), what),
+                Err(_) => {}
             }
         }
         SplitStates(states)

@@ -2,12 +2,13 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
-use pmem::{Canary, Medium, MediumError, Offset, Slot, Span};
+use pmem::{Canary, Medium, MediumError, Offset, Span};
 
 use super::batch::Batches;
 use super::due::Due;
 use super::layout::{Header, NEXT_BYTES, PAIR_COUNT, SEGMENT_LINE_COUNT, entry_lines, slot};
 use super::shared::{Flag, Lock, Locked};
+use super::slot::Slot;
 use crate::Position;
 use heap::layout::SEGMENT_BYTES;
 use pmem::unseal;

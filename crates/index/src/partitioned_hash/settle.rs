@@ -9,9 +9,10 @@
 //! A removal whose log's writer has not waited keeps its word after its item's room was given back: the same word may come
 //! back. So it is compared with under the pair's lock alone.
 
-use pmem::{Canary, Medium, MediumError, Slot, Waited};
+use pmem::{Canary, Medium, MediumError, Waited};
 
 use super::batch::Batches;
+use super::slot::Slot;
 use crate::Position;
 
 /// Who searches, and so what is done about a mark that stands for something undecided.
@@ -39,7 +40,7 @@ impl<'a> Searcher<'a> {
     pub(super) fn decided<M: Medium>(self, medium: &M, slot: Slot, seen: Position) -> Result<Position, MediumError> {
         if self.is_writer && medium.is_journaled() && !seen.is_in_batch() {
             // Noted, if it is not durable, for those who meet the item elsewhere: snapshots that see what is replaced.
-            let _ = medium.acknowledge_now(medium.commit_published(slot, seen.word()))?;
+            let _ = medium.acknowledge_now(slot.commit_published(medium, seen))?;
             return Ok(seen.settled());
         }
         self.batches.decided(medium, slot, seen)
@@ -53,7 +54,7 @@ impl<'a> Searcher<'a> {
 pub(super) fn settle<M: Medium>(medium: &M, slot: Slot, seen: Position) -> Result<Position, MediumError> {
     let mut position = seen;
     while position.is_fresh() && medium.is_writable() && !medium.breaks(Canary::UnsettledRead) {
-        let ticket = medium.commit_published(slot, position.word());
+        let ticket = slot.commit_published(medium, position);
         if medium.acknowledge_met(ticket)? == Waited::Deferred || outlives_its_item(medium, position) {
             break;
         }
@@ -80,14 +81,14 @@ pub(super) fn is_free<M: Medium>(medium: &M, slot: Slot, position: Position) -> 
 /// A log's writer may have left it to others to find out that a removal is durable.
 #[cold]
 fn is_gone<M: Medium>(medium: &M, slot: Slot, removed: Position) -> bool {
-    let is_durable = || medium.acknowledge_now(medium.commit_published(slot, removed.word())) == Ok(Waited::Durable);
+    let is_durable = || medium.acknowledge_now(slot.commit_published(medium, removed)) == Ok(Waited::Durable);
     !removed.is_in_batch() && (!removed.is_fresh() || medium.is_journaled() && is_durable())
 }
 
 /// Takes the mark away from a FRESH word that is durable, and says whether it is. Nobody is told of it, and the caller holds
 /// the lock of the pair, so a disk is not waited for.
 pub(super) fn settle_locked<M: Medium>(medium: &M, slot: Slot, seen: Position) -> Result<Waited, MediumError> {
-    let waited = medium.acknowledge_now(medium.commit_published(slot, seen.word()))?;
+    let waited = medium.acknowledge_now(slot.commit_published(medium, seen))?;
     if waited == Waited::Durable {
         // It fails only where a reader settled the word first.
         let _ = medium.compare_exchange(slot.position, seen.word(), seen.settled().word());

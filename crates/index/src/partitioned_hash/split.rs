@@ -22,7 +22,7 @@ use super::layout::{DEPTH_MAX, Header, Home, NEXT_BYTES, PAIR_COUNT, SEGMENT_ENT
 use super::recover::{SplitRecord, record_of};
 use super::segment::{Entry, Segment};
 use super::settle::{is_free, settle_locked};
-use super::{Context, Garbage, IndexError, PartitionedHash, Table, TableKind};
+use super::{Context, Garbage, PartitionedHash, Table, TableKind};
 use crate::Position;
 
 /// The smaller half must get at least this part of the entries, else a split makes no room: equal signatures.
@@ -45,7 +45,7 @@ impl PartitionedHash {
         cx: Context<'_, M, D>,
         signature: u64,
         full: Offset,
-    ) -> Result<(), IndexError> {
+    ) -> Result<(), HeapError> {
         self.split_for(cx, &[signature], full)
     }
 
@@ -57,7 +57,7 @@ impl PartitionedHash {
         cx: Context<'_, M, D>,
         wanted: &[u64],
         full: Offset,
-    ) -> Result<(), IndexError> {
+    ) -> Result<(), HeapError> {
         let _pin = epoch::pin();
         let partition = self.geometry.partition(wanted[0]);
         let _partition = self.partitions[partition].lock();
@@ -101,7 +101,7 @@ impl PartitionedHash {
         old: &Segment,
         partition: usize,
         halves: &mut [Half; 2],
-    ) -> Result<[Box<Segment>; 2], IndexError> {
+    ) -> Result<[Box<Segment>; 2], HeapError> {
         let offsets = [halves[0].stream(cx)?, halves[1].stream(cx)?];
         if !cx.medium.breaks(Canary::SplitBeforeSegments) {
             cx.medium.order();
@@ -243,7 +243,7 @@ fn settled_or_fresh<M: Medium>(medium: &M, entry: &Entry) -> Result<Position, Me
         return Ok(if medium.breaks(Canary::SplitSettlesFresh) { position.settled() } else { position });
     }
     if waited == Waited::Deferred {
-        medium.wait(medium.commit_published(slot, position.word()))?;
+        medium.wait(slot.commit_published(medium, position))?;
     }
     Ok(position.settled())
 }

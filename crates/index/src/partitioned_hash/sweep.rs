@@ -15,7 +15,7 @@ use super::format::empty_root;
 use super::layout::{DEPTH_MAX, Header, Home, PAIR_COUNT, PARTITION_COUNT_MAX};
 use super::segment::{Entry, Segment};
 use super::split::segment_place;
-use super::{Context, Garbage, IndexError, PartitionedHash, Table, TableKind};
+use super::{Context, Garbage, PartitionedHash, Table, TableKind};
 use crate::Position;
 
 /// How far a walk has come: a partition, and the first signature prefix in it that was not visited.
@@ -121,7 +121,7 @@ impl PartitionedHash {
         cx: Context<'_, M, D>,
         cursor: Cursor,
         misplaced: &mut dyn FnMut(Misplacement),
-    ) -> Result<Cursor, IndexError> {
+    ) -> Result<Cursor, HeapError> {
         let _pin = epoch::pin();
         let _partition = self.partitions[cursor.partition].lock();
         let segment = self.at_cursor(cursor);
@@ -231,7 +231,7 @@ pub(super) fn bury<M: Medium>(medium: &M, segment: Offset) {
 }
 
 /// Settles what an earlier process left FRESH, and empties what it left DELETED. The caller holds all locks.
-fn settle_all<M: Medium, D: Dram>(cx: Context<'_, M, D>, segment: &Segment) -> Result<(), IndexError> {
+fn settle_all<M: Medium, D: Dram>(cx: Context<'_, M, D>, segment: &Segment) -> Result<(), HeapError> {
     let marked: Vec<_> = segment
         .entries(cx.medium)
         .filter(|entry| !entry.position.is_empty() && (entry.position.is_fresh() || entry.position.is_deleted()))

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use pmem::{Durability, Level, Medium, Offset, Slot, Span, Ticket, Waited};
+use pmem::{Durability, Level, Medium, Offset, Span, Ticket, Waited};
 
 use super::*;
 use crate::frame::any_frame;
@@ -42,7 +42,7 @@ fn create(options: JournalOptions) -> (Files<TestFile>, Journaled<TestFile>) {
 
 /// Publishes a word; up to where the log has it.
 fn publish(journal: &Journaled<TestFile>, word: u64) -> u64 {
-    journal.publish(Slot { signature: Offset(8), position: Offset(0) }, None, word);
+    journal.publish(&[(Offset(0), word)], 0);
     journal.commit(Level::Strongest).0
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use pmem::{Level, Medium, Slot};
+use pmem::{Level, Medium};
 
 use super::*;
 use crate::layout::FRAMES_START_BYTES;
@@ -38,7 +38,7 @@ fn open(files: &Files<TestFile>, background: bool) -> Journaled<TestFile> {
 /// Sets the first word of a page.
 fn set(journal: &Journaled<TestFile>, page: u64, word: u64) {
     let start = Offset(page * PAGE_BYTES);
-    journal.publish(Slot { signature: start.plus(8), position: start }, None, word);
+    journal.publish(&[(start, word)], word);
 }
 
 fn commit(journal: &Journaled<TestFile>) {

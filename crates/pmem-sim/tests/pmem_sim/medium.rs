@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use pmem::{Canary, Level, Medium, MediumError, Offset, Slot};
+use pmem::{Canary, Level, Medium, MediumError, Offset};
 use pmem_sim::{Model, REGION_BYTES_MAX, Sim, StepKind};
 
 const MODELS: [Model; 2] = [Model::Line, Model::Span];
@@ -58,7 +58,7 @@ fn steps_of_every_call(model: Model) -> Vec<StepKind> {
     }
     sim.flush(Offset(64).span(100));
     sim.order();
-    sim.publish(Slot { signature: Offset(512), position: Offset(520) }, Some(1), 2);
+    sim.publish(&[(Offset(512), 1), (Offset(520), 2)], 2);
     let ticket = sim.commit(Level::Strongest);
     sim.wait(ticket).expect("a simulated wait succeeds");
     sim.grow(8192).expect("there is room");
@@ -72,13 +72,13 @@ fn steps_of_every_call(model: Model) -> Vec<StepKind> {
 #[test]
 fn every_call_is_a_step() {
     use StepKind::{
-        Commit, CompareExchange, Flush, Grow, Order, PublishLogged, PublishPosition, PublishSignature, Store, Stream,
-        WaitBegin, WaitEnd, Write,
+        Commit, CompareExchange, Flush, Grow, Order, PublishLast, PublishLogged, PublishWord, Store, Stream, WaitBegin,
+        WaitEnd, Write,
     };
     let before = [Store, CompareExchange, Write, Stream, Flush, Order];
     let after = [Commit, WaitBegin, WaitEnd, Grow];
-    let line = [PublishSignature, PublishPosition, Flush];
-    let span = [PublishLogged, PublishSignature, PublishPosition];
+    let line = [PublishWord, PublishLast, Flush];
+    let span = [PublishLogged, PublishWord, PublishLast];
     assert_eq!(steps_of_every_call(Model::Line), [&before[..], &line, &after].concat());
     assert_eq!(steps_of_every_call(Model::Span), [&before[..], &span, &after].concat());
 }

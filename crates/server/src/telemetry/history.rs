@@ -1,6 +1,6 @@
 //! The last minutes, a sample a second, so that a page that is opened shows how it came to this.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use hikv::JournalStats;
 use serde::Serialize;
@@ -38,7 +38,8 @@ pub(crate) struct Sample {
     live_bytes: u64,
     dram_bytes: u64,
     order_dram_bytes: u64,
-    segment_count: u64,
+    /// The engine's own figures.
+    figures: BTreeMap<&'static str, f64>,
     kept_bytes: u64,
     log_syncs_per_second: Option<f64>,
     log_bytes_per_second: Option<f64>,
@@ -105,7 +106,7 @@ impl Sample {
             live_bytes: now.stats.live_bytes,
             dram_bytes: now.stats.dram_bytes,
             order_dram_bytes: now.stats.order_dram_bytes,
-            segment_count: now.stats.segment_count,
+            figures: now.stats.figures.iter().map(|figure| (figure.name, figure.value)).collect(),
             kept_bytes: now.stats.kept_bytes,
             log_syncs_per_second: log_rate(|journal| journal.log_sync_count),
             log_bytes_per_second: log_rate(|journal| journal.log_written_bytes),

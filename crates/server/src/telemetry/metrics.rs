@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use hikv::{Figure, FigureKind};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
@@ -51,6 +52,14 @@ impl Out<'_> {
 
     fn bytes(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
         self.0.encode_descriptor(name, help, Some(&Unit::Bytes), MetricType::Gauge)?.encode_gauge(&(value as f64))
+    }
+
+    fn figure(&mut self, figure: &Figure) -> fmt::Result {
+        let Figure { name, help, kind, value } = *figure;
+        if kind == FigureKind::Counter {
+            return self.counter(name.trim_end_matches("_count"), help, value as u64);
+        }
+        self.0.encode_descriptor(name, help, None, MetricType::Gauge)?.encode_gauge(&value)
     }
 
     fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
@@ -151,8 +160,7 @@ impl Reading {
         out.bytes("region_free", "What is free of it", stats.free_bytes)?;
         out.bytes("region_allocated", "Space that it takes on its medium", stats.allocated_bytes)?;
         out.bytes("dram", "Volatile memory of index and allocator", stats.dram_bytes)?;
-        out.gauge("segments", "Segments of the hash index", stats.segment_count)?;
-        out.counter("segment_splits", "Segments split since open", stats.split_count)?;
+        stats.figures.iter().try_for_each(|figure| out.figure(figure))?;
         out.gauge("garbage_items", "Replaced items that wait for readers to move on", stats.garbage_count)?;
         out.bytes("garbage", "What those and replaced parts of the index occupy of the region", stats.garbage_bytes)?;
         out.counter("held_up_writes", "Writes held up since open, as garbage was at its bound", stats.held_up_count)?;

@@ -91,7 +91,7 @@ fn metrics_count_what_was_done() {
     }
     let stats = server.store.stats();
     assert_eq!(metrics.metric("hikv_region_bytes"), stats.region_bytes as f64);
-    assert_eq!(metrics.metric("hikv_segments"), stats.segment_count as f64);
+    assert_eq!(metrics.metric("hikv_segment_count"), stats.figure("segment_count").unwrap());
     assert!(metrics.metric("hikv_output_bytes_total") > 20.0 * 11.0);
     assert!(metrics.metric("hikv_input_bytes_total") > 20.0 * 11.0);
     assert!(metrics.metric("hikv_cpu_seconds_total{role=\"serving\"}") > 0.0);

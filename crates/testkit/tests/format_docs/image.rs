@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 
-use engine::hikv::image::layout::{FLAG_ORDER, HEADER_BYTES, MAGIC, VERSION};
-use engine::{Early, Engine, HiKv, HostDram, Ordered};
+use engine::{Early, Engine};
+use engine_hikv::image::layout::{FLAG_ORDER, HEADER_BYTES, MAGIC, VERSION};
+use engine_hikv::{HiKv, Ordered};
 use heap::layout::UNIT_BYTES;
 use index::partitioned_hash::SEGMENT_COUNT_WORDS;
 use pmem::crc32c;
+use pmem_os::HostDram;
 
 use crate::fields::Fields;
 use crate::item::Reader;

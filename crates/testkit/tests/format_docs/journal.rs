@@ -2,7 +2,7 @@
 
 use journal::layout::{ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES, FRAMES_START_BYTES, HEADER_BYTES, MAGIC, VERSION};
 use journal::{File, JournalOptions, Journaled};
-use pmem::{Level, Medium, Offset, Slot, crc32c};
+use pmem::{Level, Medium, Offset, crc32c};
 use pmem_sim::{Crashable, Model, SimDisk};
 
 use crate::fields::Fields;
@@ -57,7 +57,7 @@ fn log() -> Vec<u8> {
     let disk = SimDisk::new(0, Model::Disk);
     let journal = Journaled::create(disk.files(), REGION_BYTES, IDENTITY, options()).expect("a disk without faults");
     let commit = || journal.wait(journal.commit(Level::Strongest)).expect("a disk without faults");
-    journal.publish(Slot { signature: Offset(0), position: Offset(32) }, Some(0x1111), 0x2222);
+    journal.publish(&[(Offset(0), 0x1111), (Offset(32), 0x2222)], 0x2222);
     commit();
     // SAFETY: one thread alone uses the region, and holds no reference into it.
     unsafe { journal.stream(Offset(4096), &[b"twelve bytes"]) };

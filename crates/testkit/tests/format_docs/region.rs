@@ -2,11 +2,11 @@
 
 use engine::Engine;
 use heap::layout::{
-    BATCH_WORDS, FORMAT_MARK, FORMAT_UNFINISHED, GENERATION, HIGH_WATER_MARK, IMAGE, MADE_FOR, PARTITION_COUNT_MAX,
-    PARTITION_HEADER_BYTES, PARTITION_HEADERS, REGION_BYTES_MAX, SEGMENT_BYTES, SEGMENTS_CHUNK_SLOTS,
-    SEGMENTS_CHUNK_UNITS, SNAPSHOT_EPOCH, SUPERBLOCK_COPIES, UNIT_BYTES,
+    BATCH_WORDS, ENGINE_AREA, ENGINE_AREA_BYTES, FORMAT_MARK, FORMAT_UNFINISHED, GENERATION, HIGH_WATER_MARK, IMAGE,
+    MADE_FOR, PARTITION_COUNT_MAX, REGION_BYTES_MAX, SEGMENT_BYTES, SEGMENTS_CHUNK_SLOTS, SEGMENTS_CHUNK_UNITS,
+    SNAPSHOT_EPOCH, SUPERBLOCK_COPIES, UNIT_BYTES,
 };
-use heap::{Class, ENGINE_HIKV, FEATURE_IMAGE, FEATURES_KNOWN, FORMAT_MAJOR, FORMAT_MINOR, MAGIC};
+use heap::{Class, EngineNumber, FEATURE_IMAGE, FEATURES_KNOWN, FORMAT_MAJOR, FORMAT_MINOR, MAGIC};
 use pmem::{LINE_BYTES, crc32c, seal};
 
 use crate::fields::Fields;
@@ -48,13 +48,11 @@ pub(crate) fn head() -> Fields {
     let rows = table(PAGE, "Head");
     let [a, b] = SUPERBLOCK_COPIES;
     let words = [FORMAT_MARK, HIGH_WATER_MARK, GENERATION, IMAGE, SNAPSHOT_EPOCH, BATCH_WORDS];
-    let ends = [MADE_FOR, MADE_FOR.plus(LINE_BYTES), PARTITION_HEADERS];
+    let ends = [MADE_FOR, MADE_FOR.plus(LINE_BYTES), ENGINE_AREA];
     let starts = [a, b].into_iter().chain(words).chain(ends);
     let names = ["superblock, copy A", "superblock, copy B", "format mark", "high-water mark", "generation", "image"];
-    let names: Vec<&str> = names
-        .into_iter()
-        .chain(["snapshot epoch", "batch words", "made for", "zero", "partition headers", "zero"])
-        .collect();
+    let names: Vec<&str> =
+        names.into_iter().chain(["snapshot epoch", "batch words", "made for", "zero", "engine area", "zero"]).collect();
     assert_names(&rows, &names);
     for (row, start) in rows.iter().zip(starts) {
         assert_eq!(row.number("offset"), start.0, "{}", row.text("name"));
@@ -92,8 +90,8 @@ fn the_head_of_a_store() {
     assert_eq!(payload(word("high-water mark")) * UNIT_BYTES, store.0.stats().used_bytes);
     assert_eq!(payload(word("made for")), 3, "the simulated memory survives a loss of power");
     assert_eq!(FORMAT_UNFINISHED.to_le_bytes(), *b"hikv new");
-    let header_count = fields.length("partition headers") / PARTITION_HEADER_BYTES;
-    assert_eq!((header_count, PARTITION_HEADER_BYTES), (PARTITION_COUNT_MAX.into(), 64));
+    assert_eq!(fields.length("engine area"), ENGINE_AREA_BYTES);
+    assert_eq!(ENGINE_AREA_BYTES, u64::from(PARTITION_COUNT_MAX) * LINE_BYTES);
     store.0.clear().expect("there is room");
     assert_eq!(payload(word("generation")), 1);
 }
@@ -116,7 +114,7 @@ fn superblock() {
     let numbers = [
         ("major", FORMAT_MAJOR.into()),
         ("minor", FORMAT_MINOR.into()),
-        ("engine", ENGINE_HIKV.into()),
+        ("engine", EngineNumber::HIKV.0.into()),
         ("hash seed", PARAMETERS.hash_seed),
         ("partition count", PARAMETERS.partition_count.into()),
         ("segment bytes", SEGMENT_BYTES),

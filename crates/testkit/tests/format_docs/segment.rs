@@ -176,10 +176,11 @@ fn split_records() {
     for (name, at) in words {
         assert_eq!(fields.start(name), at, "{name}");
     }
-    let store = Store::new(&engine::hikv::Parameters { partition_count: 1, ..PARAMETERS });
-    let count = (0..2_000).take_while(|&i| store.0.stats().split_count == 0 && put(&store, i)).count();
+    let store = Store::new(&heap::Parameters { partition_count: 1, ..PARAMETERS });
+    let count =
+        (0..2_000).take_while(|&i| store.0.stats().figure("split_count").unwrap() == 0.0 && put(&store, i)).count();
     assert!(count < 2_000, "a segment was split");
-    let record = head().start("partition headers");
+    let record = head().start("engine area");
     fields.assert_zeroes(store.bytes(record, LINE_BYTES));
     let [old, zero, one] =
         ["old", "zero half", "one half"].map(|name| payload(store.word(record + fields.start(name))));

@@ -1,8 +1,10 @@
 //! A store whose bytes the tests look at.
 
-use engine::hikv::Parameters;
-use engine::{Engine, HiKv, HostDram, Progress};
+use engine::{Engine, Progress};
+use engine_hikv::HiKv;
+use heap::Parameters;
 use pmem::{Medium, Offset};
+use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 
 /// What the superblock must say.

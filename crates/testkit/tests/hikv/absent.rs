@@ -4,9 +4,11 @@
 use std::collections::BTreeMap;
 use std::thread;
 
-use engine::{Cursor, Engine, Error, HiKv, HostDram, Moment, SnapshotEngine};
+use engine::{Cursor, Engine, Error, Moment, SnapshotEngine};
+use engine_hikv::HiKv;
 use journal::{Acknowledger, Journaled};
 use pmem::Canary;
+use pmem_os::HostDram;
 use pmem_sim::{Crashable, SimDisk, SimFile};
 
 use crate::journaled::options;

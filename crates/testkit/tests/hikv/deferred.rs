@@ -3,10 +3,12 @@
 
 use std::ops::Bound;
 
-use engine::{Engine, HashOnly, HiKv, HostDram, Ordered};
+use engine::Engine;
+use engine_hikv::{HashOnly, HiKv, Ordered};
 use heap::Parameters;
 use journal::{JournalOptions, Journaled};
 use pmem::Canary;
+use pmem_os::HostDram;
 use pmem_sim::{Crashable, DiskImage, Model, SimDisk};
 use testkit::{
     Contents, Direction, Failure, Op, Operations, Script, Settings, Space, Subject, Verdict, Visit, Visitor, explore,
@@ -21,7 +23,7 @@ use crate::scripts::{
 use crate::subject::{Crashed, Kept, REGION_BYTES};
 
 /// The store, and the way to it.
-pub(crate) struct Deferring<O = HashOnly>(Crashed<O, OnDisk>);
+pub(crate) struct Deferring<O: Kept<OnDisk> = HashOnly>(Crashed<O, OnDisk>);
 
 impl<O: Kept<OnDisk>> Deferring<O> {
     /// What `operate` returns, once it may be told.
@@ -210,7 +212,7 @@ fn told_of_a_copy(canary: Option<Canary>) -> (bool, usize) {
     let split = (0..2000u32).map(u32::to_be_bytes).find(|key| {
         let (put, receipt) = acknowledger.deferred(|| store.put(key, b"value"));
         put.unwrap();
-        let has_split = store.stats().split_count > 0;
+        let has_split = store.stats().figure("split_count").unwrap() > 0.0;
         has_split || acknowledger.wait(receipt).map(|()| false).unwrap()
     });
     let key = split.expect("a segment has not so much room");

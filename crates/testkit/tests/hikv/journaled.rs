@@ -1,6 +1,6 @@
 //! HiKV on the journal, on a disk that loses, tears and reorders what was not synced.
 
-use engine::HashOnly;
+use engine_hikv::HashOnly;
 use journal::{JournalError, JournalOptions, Journaled};
 use pmem::{Canary, Durability, Probe, Probed, Span};
 use pmem_sim::{Model, SimDisk, SimFile, StepKind};

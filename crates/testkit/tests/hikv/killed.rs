@@ -3,7 +3,7 @@
 //!
 //! What was read by the second process is there after the loss of power as well, and so is all that either acknowledged.
 
-use engine::HashOnly;
+use engine_hikv::HashOnly;
 use pmem::Canary;
 use pmem_sim::Model;
 use testkit::{End, Script, Settings, Verdict, Visitor, hunt};

@@ -3,10 +3,11 @@
 //!
 //! `cargo test --release -p hikv-testkit --test hikv large_batches -- --ignored` looks at ten times as much.
 
-use engine::{HashOnly, HostDram, Ordered};
+use engine_hikv::{HashOnly, Ordered};
 use index::partitioned_hash::batch::record::record_bytes;
 use index::partitioned_hash::layout::SEGMENT_ENTRY_COUNT;
 use pmem::Canary;
+use pmem_os::HostDram;
 use pmem_sim::{Model, StepKind};
 use testkit::{Counts, Op, Script, Settings, Visitor};
 

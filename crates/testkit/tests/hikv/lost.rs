@@ -2,11 +2,13 @@
 
 use std::thread;
 
-use engine::{Engine, Error, HiKv, HostDram, Progress};
+use engine::Cursor;
+use engine::{Engine, Error, Progress};
+use engine_hikv::HiKv;
 use heap::Parameters;
-use index::partitioned_hash::Cursor;
 use journal::Journaled;
 use pmem::MediumError;
+use pmem_os::HostDram;
 use pmem_sim::{Crashable, Fault, Model, SimDisk, SimFile};
 
 use crate::journaled::options;
@@ -65,7 +67,7 @@ fn error_count(store: &Store) -> usize {
     }
     let (mut cursor, mut walked) = (Cursor::default(), 0);
     let whole = loop {
-        match store.walk(cursor, &mut |_, _| walked += 1) {
+        match store.walk(cursor, &mut |_, _, _| walked += 1) {
             Ok(next) if next.is_done() => break Ok(()),
             Ok(next) => cursor = next,
             Err(error) => break Err(error),

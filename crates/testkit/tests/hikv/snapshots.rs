@@ -7,10 +7,14 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::thread;
 
-use engine::{Engine, HiKv, HostDram, Moment, Progress, SnapshotEngine, hikv::Parameters, hikv::layout::HEADER_BYTES};
+use engine::{Engine, Moment, Progress, SnapshotEngine};
+use engine_hikv::HiKv;
 use heap::Class;
+use heap::Parameters;
 use heap::layout::SNAPSHOT_EPOCH;
+use items::layout::HEADER_BYTES;
 use pmem::{Canary, Medium};
+use pmem_os::HostDram;
 use pmem_sim::{Model, Sim, StepKind};
 use testkit::{Op, Problem, Script, Settings, Shape, Visitor};
 

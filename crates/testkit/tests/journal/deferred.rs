@@ -3,10 +3,10 @@
 use std::sync::mpsc;
 
 use journal::{JournalOptions, Journaled, Receipt};
-use pmem::{Durability, Level, Medium, MediumError, Offset, Slot, Waited};
+use pmem::{Durability, Level, Medium, MediumError, Offset, Waited};
 use pmem_sim::{Crashable, Fault, Model, SimDisk, SimFile};
 
-const SLOT: Slot = Slot { signature: Offset(64), position: Offset(96) };
+const PLACE: Offset = Offset(96);
 
 fn opened(disk: &SimDisk, level: Durability) -> Journaled<SimFile> {
     opened_with(disk, level, true)
@@ -29,7 +29,7 @@ fn opened_with(disk: &SimDisk, level: Durability, background: bool) -> Journaled
 /// A word that is published, and not waited for.
 fn published(journal: &Journaled<SimFile>) -> Receipt {
     let publish = || {
-        journal.publish(SLOT, Some(1), 2);
+        journal.publish(&[(Offset(64), 1), (PLACE, 2)], 2);
         journal.acknowledge(journal.commit(Level::Strongest))
     };
     let (waited, receipt) = journal.acknowledger().deferred(publish);
@@ -74,7 +74,7 @@ fn what_is_durable_is_told_after_a_failure_and_what_is_not_taken_in_never() {
     let disk = SimDisk::new(0, Model::Disk);
     let journal = opened_with(&disk, Durability::Power, false);
     let early = published(&journal);
-    let met = journal.commit_published(SLOT, 2);
+    let met = journal.commit_published(PLACE, 2);
     journal.acknowledger().wait(early).expect("a disk without faults");
     disk.fail(Some(Fault::Error(disk.operation_count() + 1)));
     assert!(matches!(journal.checkpoint(), Err(MediumError::Poisoned { .. })));
@@ -83,7 +83,7 @@ fn what_is_durable_is_told_after_a_failure_and_what_is_not_taken_in_never() {
     assert_eq!(acknowledger.wait(early), Ok(()));
     // The log was durable to its end, and has nothing of this.
     let (waited, late) = acknowledger.deferred(|| {
-        journal.publish(SLOT, Some(1), 4);
+        journal.publish(&[(Offset(64), 1), (PLACE, 4)], 4);
         journal.acknowledge(journal.commit(Level::Strongest))
     });
     assert!(waited.is_err() && acknowledger.is_durable(late).is_err() && acknowledger.wait(late).is_err());
@@ -96,7 +96,7 @@ fn who_reads_what_a_failure_left_has_nothing_to_wait_for() {
     let receipt = published(&journal);
     disk.fail(Some(Fault::Error(disk.operation_count() + 1)));
     assert!(journal.acknowledger().wait(receipt).is_err());
-    let met = journal.commit_published(SLOT, 2);
+    let met = journal.commit_published(PLACE, 2);
     let (waited, nothing) = journal.acknowledger().deferred(|| journal.acknowledge_met(met));
     assert!(matches!(waited, Err(MediumError::Poisoned { .. })), "{waited:?}");
     assert_eq!(nothing, Receipt::default());
@@ -107,12 +107,12 @@ fn who_reads_what_a_failure_left_has_nothing_to_wait_for() {
 fn what_is_buffered_is_synced_though_nobody_asks() {
     let journal = opened(&SimDisk::new(0, Model::Disk), Durability::Power);
     let publish = || {
-        journal.publish(SLOT, Some(1), 2);
+        journal.publish(&[(Offset(64), 1), (PLACE, 2)], 2);
         journal.acknowledge(journal.commit(Level::Strongest)).map(drop)
     };
     let (published, written) = journal.acknowledger().at(Durability::Buffered, publish);
     published.and(written).expect("a disk without faults");
-    let ticket = journal.commit_published(SLOT, 2);
+    let ticket = journal.commit_published(PLACE, 2);
     while journal.acknowledge_now(ticket) == Ok(Waited::Deferred) {
         std::thread::yield_now();
     }
@@ -123,9 +123,9 @@ fn a_word_is_durable_when_the_log_has_come_as_far_as_it_was_then() {
     let journal = opened(&SimDisk::new(0, Model::Disk), Durability::Power);
     let early = published(&journal);
     journal.acknowledger().wait(early).expect("a disk without faults");
-    let ticket = journal.commit_published(SLOT, 2);
-    let later = Slot { signature: Offset(128), position: Offset(160) };
-    journal.publish(later, Some(3), 4);
+    let ticket = journal.commit_published(PLACE, 2);
+    let later = Offset(160);
+    journal.publish(&[(Offset(128), 3), (later, 4)], 4);
     assert_eq!(journal.acknowledge_now(ticket), Ok(Waited::Durable));
     assert_eq!(journal.acknowledge_now(journal.commit_published(later, 4)), Ok(Waited::Deferred));
     assert!(journal.deferred() >= Some(journal.commit_published(later, 4)), "scans wait for it");

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use journal::{File, JournalError, JournalOptions, Journaled};
-use pmem::{Canary, Level, Medium, Offset, Slot};
+use pmem::{Canary, Level, Medium, Offset};
 use pmem_sim::{Crashable, DiskImage, Model, SimDisk, SimFile};
 
 const REGION_BYTES: u64 = 8192;
@@ -25,8 +25,8 @@ fn options() -> JournalOptions {
     }
 }
 
-fn slot(number: u64) -> Slot {
-    Slot { signature: Offset(number * 64), position: Offset(number * 64 + 32) }
+fn place(number: u64) -> Offset {
+    Offset(number * 64 + 32)
 }
 
 /// What is left of a journal whose words were each waited for.
@@ -34,7 +34,7 @@ fn left() -> DiskImage {
     let disk = SimDisk::new(0, Model::Disk);
     let journal = Journaled::create(disk.files(), REGION_BYTES, [1; 16], options()).expect("a disk without faults");
     for number in 0..WORD_COUNT {
-        journal.publish(slot(number), None, number + 1);
+        journal.publish(&[(place(number), number + 1)], number);
         journal.wait(journal.commit(Level::Strongest)).expect("a disk without faults");
     }
     let [image] = &disk.images(1, 0)[..] else { panic!("all was synced") };
@@ -42,7 +42,7 @@ fn left() -> DiskImage {
 }
 
 fn words(journal: &Journaled<SimFile>) -> Vec<u64> {
-    (0..WORD_COUNT).map(|number| journal.load(slot(number).position, Ordering::Relaxed)).collect()
+    (0..WORD_COUNT).map(|number| journal.load(place(number), Ordering::Relaxed)).collect()
 }
 
 /// Those that the log has lost are zero.

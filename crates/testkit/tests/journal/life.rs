@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use fastrand::Rng;
 use journal::{File, JournalError, JournalOptions, Journaled, Which};
 use parking_lot::Mutex;
-use pmem::{Canary, Durability, Level, Medium, MediumError, Offset, Slot, Span};
+use pmem::{Canary, Durability, Level, Medium, MediumError, Offset, Span};
 use pmem_sim::{CrashImage, Crashable, DiskImage, Fault, Model, SimDisk, SimFile};
 
 use crate::history::{Ended, History};
@@ -195,15 +195,14 @@ impl Life {
             0..6 => {
                 let line = rng.u64(0..8) * 64;
                 let place = rng.u64(0..4) * 8;
-                let slot = Slot { signature: Offset(line + place), position: Offset(line + 32 + place) };
-                let (signature, position) = (rng.bool().then(|| rng.u64(..)), rng.u64(..));
+                let first = rng.bool().then(|| (Offset(line + place), rng.u64(..)));
+                let last = (Offset(line + 32 + place), rng.u64(..));
+                let words: Vec<(Offset, u64)> = first.into_iter().chain([last]).collect();
                 // As it will be, since the log has it before memory.
-                let words = signature.map(|word| (slot.signature.span(8), word.to_ne_bytes().to_vec()));
-                let words = words.into_iter().chain([(slot.position.span(8), position.to_ne_bytes().to_vec())]);
                 if was_healthy {
-                    shared.lock().0.push(words);
+                    shared.lock().0.push(words.iter().map(|&(at, word)| (at.span(8), word.to_ne_bytes().to_vec())));
                 }
-                journal.publish(slot, signature, position);
+                journal.publish(&words, last.1);
             }
             6..11 => {
                 let at = Offset(rng.u64(64..REGION_BYTES / 8 - 8) * 8);

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use journal::{JournalOptions, Journaled};
-use pmem::{Level, Medium, MediumError, Offset, Slot};
+use pmem::{Level, Medium, MediumError, Offset};
 use pmem_sim::{Crashable, Fault, Model, SimDisk, SimFile};
 
 /// What the simulated disk answers.
@@ -34,20 +34,19 @@ fn disk() -> SimDisk {
     let disk = SimDisk::new(0, Model::Disk);
     let journal = Journaled::create(disk.files(), PAGE_COUNT * PAGE_BYTES, [1; 16], options()).unwrap();
     for page in 0..PAGE_COUNT {
-        journal.publish(slot(page), None, page + 100);
+        journal.publish(&[(place(page), page + 100)], 0);
     }
     journal.wait(journal.commit(Level::Strongest)).unwrap();
     drop(journal);
     disk
 }
 
-fn slot(page: u64) -> Slot {
-    let start = Offset(page * PAGE_BYTES);
-    Slot { signature: start.plus(8), position: start }
+fn place(page: u64) -> Offset {
+    Offset(page * PAGE_BYTES)
 }
 
 fn first_word(journal: &Journaled<SimFile>, page: u64) -> u64 {
-    journal.load(slot(page).position, Ordering::Acquire)
+    journal.load(place(page), Ordering::Acquire)
 }
 
 #[test]
@@ -60,14 +59,14 @@ fn a_block_that_cannot_be_read_is_an_error_and_nothing_is_written_any_more() {
     assert_eq!((first_word(&journal, LOST_PAGE), journal.losses()), (0, lost));
     // SAFETY: one thread alone uses the region.
     let item = |span| unsafe { journal.item(span) }.map(<[u8]>::len);
-    assert_eq!(item(slot(LOST_PAGE).position.span(8)).map(drop), lost);
+    assert_eq!(item(place(LOST_PAGE).span(8)).map(drop), lost);
     assert_eq!(item(Offset(0).span(PAGE_COUNT * PAGE_BYTES)).map(drop), lost, "a span with a lost part");
-    assert_eq!(item(slot(1).position.span(8)), Ok(8));
+    assert_eq!(item(place(1).span(8)), Ok(8));
     assert_eq!(first_word(&journal, 4), 104, "what can be read is read");
 
     assert_eq!(journal.health(), Err(MediumError::Poisoned { errno: EIO }));
-    journal.publish(slot(LOST_PAGE), None, 7);
-    journal.publish(slot(2), None, 7);
+    journal.publish(&[(place(LOST_PAGE), 7)], 0);
+    journal.publish(&[(place(2), 7)], 0);
     assert_eq!(journal.wait(journal.commit(Level::Strongest)), Err(MediumError::Poisoned { errno: EIO }));
     assert!(journal.checkpoint().is_err());
     drop(journal);
@@ -81,13 +80,9 @@ fn a_block_that_cannot_be_read_is_an_error_and_nothing_is_written_any_more() {
 fn a_peek_that_fails_has_the_block_read() {
     let disk = disk();
     let journal = open(&disk);
-    assert_eq!(journal.peek(slot(LOST_PAGE).position), 100 + LOST_PAGE);
+    assert_eq!(journal.peek(place(LOST_PAGE)), 100 + LOST_PAGE);
     let next = disk.operation_count() + 1;
     disk.fail(Some(Fault::Error(next)));
-    assert_eq!(
-        (journal.peek(slot(LOST_PAGE).position), journal.losses()),
-        (100 + LOST_PAGE, Ok(())),
-        "it is tried again"
-    );
+    assert_eq!((journal.peek(place(LOST_PAGE)), journal.losses()), (100 + LOST_PAGE, Ok(())), "it is tried again");
     assert!(disk.operation_count() > next);
 }

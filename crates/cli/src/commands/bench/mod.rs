@@ -17,6 +17,7 @@ use tempfile::TempDir;
 use crate::durable::Durable;
 use crate::failure::{Failure, complain};
 use crate::interrupt::Interrupt;
+use crate::kept::Kept;
 use crate::verified::Verified;
 
 /// Measure the speed of a fresh store, with every value checked
@@ -67,6 +68,8 @@ pub(crate) struct Bench {
     keep: bool,
     #[command(flatten)]
     verified: Verified,
+    #[command(flatten)]
+    kept: Kept,
     #[command(flatten)]
     durable: Durable,
 }
@@ -121,8 +124,8 @@ impl Bench {
     }
 
     fn options(&self) -> Options {
-        self.durable
-            .options()
+        self.kept
+            .options(self.durable.options())
             .verify_reads(self.verified.level())
             .count_persists(self.count)
             .persist_delay(Duration::from_nanos(self.persist_ns))

@@ -16,6 +16,7 @@ use crate::failure::{Failure, complain};
 use crate::formats::{FileFormat, UNKNOWN_FORMAT};
 use crate::input::{Input, Interruptible, is_stdin};
 use crate::interrupt::Interrupt;
+use crate::kept::Kept;
 use crate::opening;
 use crate::plural::s;
 use crate::progress::Progress;
@@ -45,6 +46,8 @@ pub(crate) struct Load {
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     progress_every: u64,
     #[command(flatten)]
+    kept: Kept,
+    #[command(flatten)]
     durable: Durable,
 }
 
@@ -60,7 +63,7 @@ impl Load {
         let first_bytes = first_bytes(&mut input).map_err(|error| self.unread(&interrupt, &error))?;
         let format = self.format(&first_bytes)?;
         let source = BufReader::with_capacity(READ_BYTES, Cursor::new(first_bytes).chain(input));
-        let store = opening::open(&self.durable.options().sync_on_request(true), &self.dir)?;
+        let store = opening::open(&self.kept.options(self.durable.options()).sync_on_request(true), &self.dir)?;
         let mut loading = Loading {
             store: &store,
             interrupt: &interrupt,

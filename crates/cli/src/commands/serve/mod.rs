@@ -16,6 +16,7 @@ use server::{HttpPort, LogControl, Parameters, Prepared, Server, StopHandle};
 use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::kept::Kept;
 use crate::logging;
 use crate::opening;
 use crate::plural::s;
@@ -40,7 +41,7 @@ impl Serve {
         let port = HttpPort::open(&config).map_err(|error| not_bound("--http", &error))?;
         // What cannot be served makes no store.
         let prepared = Prepared::of(config).map_err(|error| not_bound("--addr", &error))?;
-        let store = open(dir, &store_options(parameters))?;
+        let store = open(dir, &store_options(parameters)?)?;
         let stop = StopHandle::new();
         let server = Server::on(store.clone(), prepared, stop.clone()).map_err(|error| not_bound("--addr", &error))?;
         port.iter().for_each(|port| server.show_on(port));
@@ -70,8 +71,9 @@ fn stop_at_signal(interrupt: Interrupt, stop: StopHandle) -> io::Result<()> {
     thread::Builder::new().name("hikv-signals".into()).spawn(stop).map(drop)
 }
 
-fn store_options(parameters: &Parameters) -> Options {
-    Durable::of(parameters).options().verify_reads(Verified::of(parameters).level())
+fn store_options(parameters: &Parameters) -> Result<Options, Failure> {
+    let options = Durable::of(parameters).options().verify_reads(Verified::of(parameters).level());
+    Ok(Kept::of(parameters)?.options(options))
 }
 
 fn open(dir: &Path, options: &Options) -> Result<Store, Failure> {

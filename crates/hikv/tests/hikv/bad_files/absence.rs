@@ -68,7 +68,7 @@ fn crowded() -> (Closed, Vec<usize>) {
         let store = Closed::new();
         let open = Store::open(store.path()).unwrap();
         (ITEM_COUNT..CROWD_COUNT).for_each(|i| open.put(key(i), value(i)).unwrap());
-        let is_split = open.stats().segment_count > 1;
+        let is_split = open.stats().figure("segment_count").unwrap() > 1.0;
         drop(open);
         let marks = overflow_marks(&store.bytes());
         (!is_split && !marks.is_empty()).then_some((store, marks))

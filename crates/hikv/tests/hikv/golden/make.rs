@@ -14,7 +14,7 @@ fn make_an_image() {
     let store = Options::new().partition_count(1).background(false).open(dir.path()).unwrap();
     let items = fill(&store);
     let stats = store.stats();
-    assert!(stats.split_count > 0 && stats.items == items.len() as u64, "{stats:?}");
+    assert!(stats.figure("split_count").unwrap() > 0.0 && stats.items == items.len() as u64, "{stats:?}");
     // What a close leaves of the order belongs to the format.
     assert_eq!(store.ordered().unwrap().count::<&[u8]>(..).unwrap(), stats.items);
     store.close().unwrap();

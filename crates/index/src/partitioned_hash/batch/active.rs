@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use heap::layout::{BATCH_WORD_COUNT, batch_word};
 use heap::{BatchState, BatchWord};
 use parking_lot::{Condvar, Mutex};
-use pmem::{Canary, Level, Medium, MediumError, Offset, Slot, Ticket};
+use pmem::{Canary, Level, Medium, MediumError, Offset, Ticket};
 
 use super::{Change, now};
 use crate::Position;
+use crate::partitioned_hash::Slot;
 use crate::partitioned_hash::directory::Retired;
 use crate::partitioned_hash::settle::settle;
 

@@ -57,11 +57,12 @@ pub(super) use active::Active;
 pub(super) use recover::recover;
 
 use heap::{BatchState, BatchWord};
-use pmem::{Canary, Medium, Slot};
+use pmem::{Canary, Medium};
 use std::sync::atomic::Ordering;
 
 use super::layout::slot_of;
 use crate::Position;
+use crate::partitioned_hash::Slot;
 
 /// What a batch does to one entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -15,7 +15,7 @@ use pmem::{Checksum, Medium, Offset};
 
 use super::{Change, slot_of};
 use crate::Position;
-use crate::partitioned_hash::IndexError;
+use heap::HeapError;
 
 /// Bytes before the operations.
 pub const HEADER_BYTES: u64 = 8;
@@ -44,9 +44,9 @@ pub(super) unsafe fn write<M: Medium>(medium: &M, at: Offset, changes: &[Change]
 /// The changes in the record at `at`.
 ///
 /// # Errors
-/// [`IndexError::Damaged`] if there is none, or it names what cannot be an entry.
-pub(in crate::partitioned_hash) fn read<M: Medium>(medium: &M, at: Offset) -> Result<Vec<Change>, IndexError> {
-    let damaged = |what| IndexError::Damaged { offset: at, what };
+/// [`HeapError::Damaged`] if there is none, or it names what cannot be an entry.
+pub(in crate::partitioned_hash) fn read<M: Medium>(medium: &M, at: Offset) -> Result<Vec<Change>, HeapError> {
+    let damaged = |what| HeapError::Damaged { offset: at.0, what };
     // SAFETY: the store is being opened: nobody stores to it.
     let header = unsafe { medium.item(at.span(HEADER_BYTES)) }.map_err(|_| damaged("a batch's record lies outside"))?;
     let word = u64::from_le_bytes(*header.first_chunk().expect("a header is a word"));

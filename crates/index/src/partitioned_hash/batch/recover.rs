@@ -7,20 +7,20 @@
 use std::sync::atomic::Ordering;
 
 use heap::layout::BATCH_WORD_COUNT;
-use heap::{BatchState, BatchWord, FEATURE_BATCHES};
+use heap::{BatchState, BatchWord, FEATURE_BATCHES, HeapError};
 use pmem::{Canary, Dram, Medium};
 
 use super::{Active, Batches, Change, finish, now, record};
-use crate::partitioned_hash::{Context, IndexError};
+use crate::partitioned_hash::Context;
 
 /// Finishes every batch; where the medium is not writable, readers are shown what it comes to. The index is not in use.
 ///
 /// # Errors
-/// [`IndexError::Damaged`] if a batch's word or its record is damaged.
+/// [`HeapError::Damaged`] if a batch's word or its record is damaged.
 pub(in crate::partitioned_hash) fn recover<M: Medium, D: Dram>(
     cx: Context<'_, M, D>,
     batches: &Batches,
-) -> Result<(), IndexError> {
+) -> Result<(), HeapError> {
     if !cx.heap.has_features(FEATURE_BATCHES) {
         return Ok(());
     }

@@ -2,17 +2,18 @@
 
 use std::collections::HashSet;
 
-use heap::{BatchState, BatchWord, Place};
-use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Slot, Ticket, Waited};
+use heap::{BatchState, BatchWord, HeapError, Place};
+use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Ticket, Waited};
 
 use super::{Active, Change, Turn, finish, now, record};
 use crate::Position;
+use crate::partitioned_hash::Slot;
 use crate::partitioned_hash::layout::{Home, SEGMENT_ENTRY_COUNT, Way};
 use crate::partitioned_hash::locked::LockedHome;
 use crate::partitioned_hash::ops::{Found, mark_unlinked};
 use crate::partitioned_hash::segment::Segment;
 use crate::partitioned_hash::shared::Locked;
-use crate::partitioned_hash::{Context, Garbage, IndexError, PartitionedHash, Table, TableKind};
+use crate::partitioned_hash::{Context, Garbage, PartitionedHash, Table, TableKind};
 
 /// The pairs of a batch's keys, locked, and what is to be done to their entries. The caller is pinned.
 pub struct Batch<'a, M, D: Dram> {
@@ -97,7 +98,7 @@ impl PartitionedHash {
         cx: Context<'_, M, D>,
         Full(full): Full,
         signatures: &[u64],
-    ) -> Result<(), IndexError> {
+    ) -> Result<(), HeapError> {
         let mut rest = signatures;
         while let Some(&first) = rest.first() {
             let segment = self.root().segment(self.geometry, first);
@@ -228,7 +229,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
                 word = word.out_of_batch();
             }
             let signature = change.old.is_empty().then_some(signature);
-            medium.publish(change.slot, signature, word.in_place_of(now(medium, change.slot)).word());
+            change.slot.publish(medium, signature, word.in_place_of(now(medium, change.slot)));
         }
         if !medium.breaks(Canary::BatchBeforeEntries) {
             medium.order();
@@ -240,7 +241,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         let medium = self.cx.medium;
         for change in &self.changes {
             let outcome = change.marked().out_of_batch().fresh();
-            medium.publish(change.slot, None, outcome.in_place_of(now(medium, change.slot)).word());
+            change.slot.publish(medium, None, outcome.in_place_of(now(medium, change.slot)));
         }
     }
 

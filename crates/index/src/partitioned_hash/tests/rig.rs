@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::ptr::NonNull;
 
 use epoch::Limbo;
-use heap::{Heap, Parameters};
-use pmem::{Dram, Level, Medium, MediumError, Offset, Slot};
+use heap::{EngineNumber, Heap, Parameters};
+use pmem::{Dram, Level, Medium, MediumError, Offset};
 use pmem_sim::{Model, Sim};
 
 use super::super::batch::record::record_bytes;
@@ -14,6 +14,7 @@ use super::super::batch::{Full, Turn};
 use super::super::layout::Geometry;
 use super::super::{Context, Cursor, Found, Garbage, PartitionedHash, Published};
 use crate::Position;
+use crate::partitioned_hash::Slot;
 
 /// A key: its signature, and what tells it from others of that signature.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -78,7 +79,7 @@ impl Rig<Sim> {
     /// None if it is damaged.
     pub(super) fn try_opened(medium: Sim, partition_count: u32) -> Option<Rig<Sim>> {
         let geometry = Geometry::new(partition_count).unwrap();
-        let heap = Heap::open(&medium, Host).ok()?;
+        let heap = Heap::open(&medium, EngineNumber::HIKV, Host).ok()?;
         let limbo = Limbo::default();
         let index = PartitionedHash::open(Context { medium: &medium, heap: &heap, limbo: &limbo }, geometry).ok()?;
         Some(Rig { medium, heap, index, limbo })
@@ -88,7 +89,7 @@ impl Rig<Sim> {
 impl<M: Medium> Rig<M> {
     pub(super) fn format(medium: M, partition_count: u32) -> Rig<M> {
         let parameters = Parameters { uuid: [1; 16], hash_seed: 1, partition_count, region_bytes: 2 << 20 };
-        let heap = Heap::format(&medium, &parameters, Host).unwrap();
+        let heap = Heap::format(&medium, EngineNumber::HIKV, &parameters, Host).unwrap();
         let index = PartitionedHash::format(&medium, &heap, Geometry::new(partition_count).unwrap()).unwrap();
         heap.finish_format(&medium).expect("the medium does not fail");
         Rig { medium, heap, index, limbo: Limbo::default() }

@@ -2,13 +2,14 @@
 
 use std::sync::atomic::Ordering;
 
-use pmem::{Medium, Slot};
+use pmem::Medium;
 use pmem_sim::Sim;
 
 use super::super::image::overflow_word;
 use super::super::layout::{Home, LINE_ENTRY_COUNT, Way};
 use super::rig::{Key, Rig, key};
 use crate::Position;
+use crate::partitioned_hash::Slot;
 
 /// Keys of different signatures and one home line.
 fn neighbour(number: u64) -> Key {

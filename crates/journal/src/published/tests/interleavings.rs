@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use loom::sync::atomic::AtomicU64;
 use loom::sync::{Arc, Mutex};
 use loom::thread;
-use pmem::POSITION_OFFSET_BITS;
 
 use super::super::{Published, Word};
 
@@ -51,9 +50,8 @@ struct Log {
     broken: Broken,
 }
 
-/// An item's word. Its marks, which say nothing to the code under test, are where the log is behind it.
-fn word(item: usize, end: u64) -> u64 {
-    ((item as u64 + 1) * 16) | (end << POSITION_OFFSET_BITS)
+fn key(item: usize) -> u64 {
+    (item as u64 + 1) * 16
 }
 
 impl Log {
@@ -72,12 +70,13 @@ impl Log {
         let append = self.buffer.lock().unwrap();
         let start = self.appended.load(Ordering::Relaxed);
         let end = start + ENTRY_BYTES;
-        let note = || self.published.note(word(item, end), if self.broken == Broken::NotedShort { start } else { end });
+        let note = || self.published.note(key(item), if self.broken == Broken::NotedShort { start } else { end });
         if self.broken != Broken::NotedLate {
             note();
         }
         let order = if self.broken == Broken::StoredRelaxed { Ordering::Relaxed } else { Ordering::Release };
-        self.words[item].store(word(item, end), order);
+        // A word says where the log is behind it.
+        self.words[item].store(end, order);
         if self.broken == Broken::NotedLate {
             note();
         }
@@ -97,8 +96,8 @@ impl Log {
     fn read(&self, item: usize) {
         let seen = self.words[item].load(Ordering::Acquire);
         if seen != 0 {
-            let position = self.published.position(seen);
-            assert!(position >= seen >> POSITION_OFFSET_BITS, "told too early");
+            let position = self.published.position(key(item));
+            assert!(position >= seen, "told too early");
             self.sync();
             assert!(self.synced.load(Ordering::Acquire) >= position, "never told");
         }
@@ -123,8 +122,8 @@ fn model(broken: Broken) {
 fn the_items_share_a_place() {
     loom::model(|| {
         let log = Log::new(Broken::Nothing);
-        log.published.note(word(0, 0), 7);
-        assert_eq!(log.published.position(word(1, 0)), 7);
+        log.published.note(key(0), 7);
+        assert_eq!(log.published.position(key(1)), 7);
     });
 }
 

@@ -15,7 +15,7 @@ mod ops;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use pmem::{Canary, Checksum, Level, Medium, MediumError, Offset, Slot};
+use pmem::{Canary, Checksum, Level, Medium, MediumError, Offset};
 use pmem_sim::Sim;
 use testkit::Failure;
 
@@ -39,6 +39,13 @@ const HASH_SEED: u64 = 0x5EED;
 const FRESH: u64 = 1 << 48;
 const DELETED: u64 = 1 << 49;
 const OFFSET: u64 = FRESH - 1;
+
+/// An entry: two words, of which the second is the commit point.
+#[derive(Clone, Copy)]
+struct Slot {
+    signature: Offset,
+    position: Offset,
+}
 
 /// See the module's head.
 pub(crate) struct SlotTable {
@@ -167,8 +174,7 @@ impl SlotTable {
     }
 
     fn publish_root(&self, table: u64) {
-        let root = Slot { signature: ROOT, position: ROOT };
-        self.sim.publish(root, None, MAGIC | table | FRESH);
+        self.sim.publish(&[(ROOT, MAGIC | table | FRESH)], table);
         self.sync();
         let _ = self.sim.compare_exchange(ROOT, MAGIC | table | FRESH, MAGIC | table);
     }

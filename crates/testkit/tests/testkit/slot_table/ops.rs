@@ -1,17 +1,25 @@
 //! The table's operations.
 
-use pmem::{Canary, Level, Medium, Slot};
+use pmem::{Canary, Level, Medium};
 use pmem_sim::Sim;
 use std::sync::atomic::Ordering;
 use testkit::{Contents, Failure, Operations, Space, Subject};
 
-use super::{CELL_BYTES, DELETED, FRESH, HEADER_BYTES, OFFSET, SlotTable, signature};
+use super::{CELL_BYTES, DELETED, FRESH, HEADER_BYTES, OFFSET, Slot, SlotTable, signature};
 
 impl SlotTable {
+    fn publish_words(&self, slot: Slot, signature: Option<u64>, position: u64) {
+        let last = (slot.position, position);
+        match signature {
+            Some(signature) => self.sim.publish(&[(slot.signature, signature), last], position & OFFSET),
+            None => self.sim.publish(&[last], position & OFFSET),
+        }
+    }
+
     /// Publishes `position` and is back once it is durable and its mark is gone. `free` is the writer's lock.
     fn publish(&self, slot: Slot, signature: Option<u64>, position: u64, free: impl Drop) {
         let torn = self.sim.breaks(Canary::TornPair) && signature.is_some();
-        self.sim.publish(slot, signature.filter(|_| !torn), position | FRESH);
+        self.publish_words(slot, signature.filter(|_| !torn), position | FRESH);
         let under_way = self.under_way.fetch_add(1, Ordering::SeqCst);
         if under_way > 0 && self.sim.breaks(Canary::SecondNotWaited) {
             // The first one's commit is taken for this one's too.
@@ -52,7 +60,7 @@ impl Operations for SlotTable {
         let slot = slot.ok_or_else(|| Failure::Other("the table is full".into()))?;
         let new_signature = old.is_none().then(|| signature(key));
         if self.sim.breaks(Canary::EntryBeforeItem) {
-            self.sim.publish(slot, new_signature, cell | FRESH);
+            self.publish_words(slot, new_signature, cell | FRESH);
             self.sync();
         }
         self.write_item(cell, key, value);

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 use heap::layout::{SEGMENT_BYTES, batch_word};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicU64;
-use pmem::{Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Slot, Span, Ticket};
+use pmem::{Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Span, Ticket};
 use pmem_sim::Sim;
 
 use super::super::super::layout::slot;
@@ -222,13 +222,13 @@ unsafe impl Medium for Modelled {
         }
     }
 
-    fn publish(&self, slot: Slot, signature: Option<u64>, position: u64) {
-        signature.into_iter().for_each(|signature| self.store(slot.signature, signature, Ordering::Release));
-        self.store(slot.position, position, Ordering::Release);
-        if self.modelled(slot.position).is_none() {
+    fn publish(&self, words: &[(Offset, u64)], _key: u64) {
+        words.iter().for_each(|&(at, word)| self.store(at, word, Ordering::Release));
+        let last = words.last().expect("something is published").0;
+        if self.modelled(last).is_none() {
             self.use_elsewhere();
         }
-        self.flush(slot.position.span(8));
+        self.flush(last.span(8));
     }
 
     fn order(&self) {

@@ -1,0 +1,115 @@
+//! Background work, a bounded step at a time: the sweep after open, freeing, growth ahead of writers, reaping, compaction.
+
+use std::sync::atomic::Ordering;
+
+use index::partitioned_hash::Cursor;
+use parking_lot::MutexGuard;
+use pmem::{Dram, Medium, Offset};
+
+use super::HiKv;
+use super::order::Order;
+use super::reaper::Round;
+use engine::{Error, Progress};
+
+/// Space that is kept ready for new chunks, as a part of what takes space, within these bounds: the lower one keeps small
+/// stores small, the upper one is a tenth of a second of the fastest writer.
+const AHEAD_SHARE: u64 = 32;
+const AHEAD_BYTES_MIN: u64 = 1 << 20;
+const AHEAD_BYTES_MAX: u64 = 64 << 20;
+
+/// The state of the work; whoever holds it does the work.
+#[derive(Debug, Default)]
+pub(super) struct Background {
+    sweep: Cursor,
+    /// Some entry that names no proper place. A store that has one never reuses space below the mark.
+    misplaced: Option<Offset>,
+    /// The reaper's, while one runs.
+    round: Option<Round>,
+}
+
+impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+    pub(super) fn background_step(&self) -> Result<Progress, Error> {
+        let (order, space) = (O::step(self)?, self.space_step()?);
+        Ok(if order == Progress::More { Progress::More } else { space })
+    }
+
+    /// Sweep, growth and reaping: one thread at a time. Of a store that is only read nobody needs to know the free space, but who
+    /// asks for it.
+    fn space_step(&self) -> Result<Progress, Error> {
+        if !self.medium.is_writable() {
+            return Ok(Progress::Idle);
+        }
+        let Some(mut background) = self.background.try_lock() else {
+            return Ok(Progress::Idle);
+        };
+        if !self.swept.load(Ordering::Acquire) {
+            self.sweep_step(&mut background)?;
+            return Ok(Progress::More);
+        }
+        if self.heap.prepare(&self.medium, self.ahead_bytes())? {
+            return Ok(Progress::More);
+        }
+        let mut reaped = Vec::new();
+        let progress = self.reap_step(&mut background.round, &mut reaped);
+        drop(background);
+        if !reaped.is_empty() {
+            // The step ends with it: whoever is told may close the store.
+            reaped.iter().for_each(|key| self.expired_hook.tell(key));
+            return progress.map(|_| Progress::More);
+        }
+        if progress? == Progress::More {
+            return Ok(Progress::More);
+        }
+        self.compaction_step()
+    }
+
+    /// True while a writer may soon meet the end of what is ready.
+    #[inline]
+    pub(super) fn runs_low(&self) -> bool {
+        self.heap.spare_bytes() < self.ahead_bytes() / 4 * 3
+    }
+
+    /// Sweeps one segment.
+    fn sweep_step(&self, background: &mut Background) -> Result<(), Error> {
+        let misplaced = &mut background.misplaced;
+        background.sweep = self.index.sweep(self.cx(), background.sweep, &mut |(at, _)| *misplaced = Some(at))?;
+        if background.sweep.is_done() {
+            if background.misplaced.is_none() && self.medium.is_writable() {
+                self.heap.finish_sweep(&self.medium);
+            }
+            self.swept.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Sweep, growth and reaper stand still while this is held. The caller is not pinned.
+    pub(super) fn keep_background_away(&self) -> MutexGuard<'_, Background> {
+        self.background.lock()
+    }
+
+    /// An entry that names no proper place, if the sweep has met one.
+    pub(super) fn misplaced(&self) -> Option<Offset> {
+        self.background.lock().misplaced
+    }
+
+    /// Sweeps to the end; what others have swept need not be done again.
+    pub(super) fn finish_sweep(&self) -> Result<(), Error> {
+        while !self.swept.load(Ordering::Acquire) {
+            let mut background = self.background.lock();
+            if !self.swept.load(Ordering::Acquire) {
+                self.sweep_step(&mut background)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Frees what no reader can reach any more; true if there was any.
+    pub(super) fn collect(&self) -> bool {
+        let cleared = self.cleared.collect(|cleared| cleared.free(self.cx()));
+        self.cx().collect() || cleared
+    }
+
+    fn ahead_bytes(&self) -> u64 {
+        (self.heap.footprint_bytes() / AHEAD_SHARE).clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX)
+    }
+}

@@ -1,0 +1,266 @@
+//! Writing several keys as one step: the engine's part of `index::partitioned_hash::batch`, whose steps these are.
+//!
+//! 1 each key's last operation alone counts; items and room for the record; items written, flushed; 2 the keys' pairs are
+//! locked, each key looked for, a ticket taken of each queue that the changes go to; 3 to 7 the index; 8 tickets filled: what was
+//! replaced is retired; 9 whoever wants to know of keys that had expired is told, without lock, turn and pin; segments are told when
+//! items expire, after they were published (`index/src/partitioned_hash/due.rs`). Where segments or a queue have no room, locks and
+//! tickets are let go, room is made in all of them, and step 2 begins again.
+//!
+//! Why a batch may be of any size: `docs/decisions/0028-batches-of-any-size.md`.
+//!
+//! # Lock order
+//! A turn -> pairs -> stashes -> (tickets). Tickets come last, and none is waited for: so whoever holds one waits for no lock, and
+//! what lies before it in the queue is filled by somebody who does not wait for it. Who waits for room holds the turn alone, and
+//! is not pinned by itself.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use heap::{FEATURE_BATCHES, Reservation};
+use index::partitioned_hash::batch::record::record_bytes;
+use index::partitioned_hash::batch::{Batch, Full, Turn};
+use pmem::{Backoff, Dram, Medium, MediumError};
+
+use super::HiKv;
+use super::order::{Order, Written};
+use super::publish::{self, Before};
+use super::write::check_key;
+use engine::{BatchOp, Error, Expiry, Limits};
+use items::NewItem;
+
+/// An item that was written and not published.
+type NewlyWritten<'a, D> = publish::Prepared<'a, D>;
+
+/// A key's last operation, with its item written and not published, if it puts.
+struct Prepared<'a, D: Dram> {
+    signature: u64,
+    key: &'a [u8],
+    item: Option<NewlyWritten<'a, D>>,
+}
+
+impl<D: Dram> Prepared<'_, D> {
+    /// When the key expires, if it does.
+    fn due(&self) -> Option<(u64, Expiry)> {
+        self.item.as_ref().filter(|item| !item.expiry.is_never()).map(|item| (self.signature, item.expiry))
+    }
+}
+
+/// A change that was noted in the batch.
+struct Noted<'a> {
+    signature: u64,
+    written: Written<'a>,
+    /// When the old item expires, if there is one.
+    old_expiry: Option<Expiry>,
+}
+
+/// Why step 2 came to no end.
+enum Stop {
+    /// Segments have no room.
+    Segments(Full),
+    /// A queue has none.
+    Queue,
+    Failed(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop::Failed(error)
+    }
+}
+
+impl From<MediumError> for Stop {
+    fn from(error: MediumError) -> Stop {
+        Stop::Failed(error.into())
+    }
+}
+
+impl From<Full> for Stop {
+    fn from(full: Full) -> Stop {
+        Stop::Segments(full)
+    }
+}
+
+/// Locked pairs, what is to be done to their entries, and a ticket of each queue that is going to be told.
+struct Ready<'a, M, D: Dram, T> {
+    batch: Batch<'a, M, D>,
+    noted: Vec<Noted<'a>>,
+    tickets: BTreeMap<usize, T>,
+}
+
+impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+    pub(super) fn check_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        let op_bytes = |op: &BatchOp<'_>| Limits::batch_op_bytes(op.key(), op.value().unwrap_or_default());
+        let len_bytes = ops.iter().map(op_bytes).sum();
+        if len_bytes > Limits::BATCH_BYTES_MAX {
+            return Err(Error::BatchTooLong { len_bytes });
+        }
+        ops.iter().try_for_each(|op| match op.value() {
+            Some(value) => self.check_put(op.key(), value.len() as u64),
+            None => check_key(op.key()),
+        })?;
+        self.check_writable()
+    }
+
+    /// Carries out all of `ops`, which were checked.
+    pub(super) fn apply_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        let ops = self.last_of_each_key(ops);
+        self.heap.set_features(&self.medium, FEATURE_BATCHES);
+        let turn = self.index.batch_turn();
+        let expired = self.with_room(|| self.try_batch(&ops, &turn))?;
+        drop(turn);
+        expired.into_iter().for_each(|key| self.expired_hook.tell(key));
+        Ok(())
+    }
+
+    /// Each key's last operation, with its signature and in the order of signatures.
+    fn last_of_each_key<'a>(&self, ops: &[BatchOp<'a>]) -> Vec<(u64, BatchOp<'a>)> {
+        let mut ops: Vec<_> = ops.iter().rev().map(|op| (self.hasher.signature(op.key()), *op)).collect();
+        // Stable: of one key's operations the last one comes first, and stays.
+        ops.sort_by_key(|(signature, op)| (*signature, op.key()));
+        ops.dedup_by_key(|(_, op)| op.key());
+        ops
+    }
+
+    /// A batch, unless the region is full: then nothing has changed. Those of its keys come back that had expired.
+    fn try_batch<'a>(&'a self, ops: &[(u64, BatchOp<'a>)], turn: &Turn<'_>) -> Result<Vec<&'a [u8]>, Error> {
+        let prepared =
+            ops.iter().map(|&(signature, op)| self.prepare_op(signature, op)).collect::<Result<Vec<_>, _>>()?;
+        let record = self.reserve(record_bytes(ops.len()))?;
+        let signatures: Vec<_> = ops.iter().map(|(signature, _)| *signature).collect();
+        loop {
+            self.make_queue_room(&signatures)?;
+            let pin = epoch::pin();
+            match self.lock_and_note(&signatures, &prepared) {
+                Ok(ready) => return self.carry_out(ready, prepared, record, turn),
+                Err(Stop::Segments(full)) => self.index.split_for_batch(self.cx(), full, &signatures)?,
+                Err(Stop::Queue) => drop(pin),
+                Err(Stop::Failed(error)) => return Err(error),
+            }
+        }
+    }
+
+    /// Waits until each queue that the batch needs has room. The caller holds a turn alone.
+    fn make_queue_room(&self, signatures: &[u64]) -> Result<(), Error> {
+        for of_partition in signatures.chunk_by(|&a, &b| self.index.partition(a) == self.index.partition(b)) {
+            let (partition, mut backoff) = (self.index.partition(of_partition[0]), Backoff::long());
+            while !self.order.has_room(partition) {
+                O::make_room(self, partition, &mut backoff)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Step 1 for one key.
+    fn prepare_op<'a>(&'a self, signature: u64, op: BatchOp<'a>) -> Result<Prepared<'a, D>, Error> {
+        let key = op.key();
+        let Some(value) = op.value() else { return Ok(Prepared { signature, key, item: None }) };
+        let item = self.prepare(&NewItem { key, value, expiry: op.expiry() })?;
+        Ok(Prepared { signature, key, item: Some(item) })
+    }
+
+    /// Step 2. The caller is pinned.
+    fn lock_and_note<'a>(
+        &'a self,
+        signatures: &[u64],
+        prepared: &[Prepared<'a, D>],
+    ) -> Result<Ready<'a, M, D, O::Ticket<'a>>, Stop> {
+        let mut batch = self.index.lock_batch(self.cx(), signatures);
+        let mut noted = Vec::with_capacity(prepared.len());
+        for one in prepared {
+            noted.extend(self.note(&mut batch, one)?);
+        }
+        batch.has_room()?;
+        let mut tickets = BTreeMap::new();
+        for one in &noted {
+            let partition = self.index.partition(one.signature);
+            if let Entry::Vacant(place) = tickets.entry(self.order.queue_of(partition)) {
+                place.insert(self.order.take(partition).ok_or(Stop::Queue)?);
+            }
+        }
+        Ok(Ready { batch, noted, tickets })
+    }
+
+    /// Step 2 for one key: what is to be done, `None` if nothing.
+    fn note<'a>(
+        &'a self,
+        batch: &mut Batch<'a, M, D>,
+        &Prepared { signature, key, ref item }: &Prepared<'a, D>,
+    ) -> Result<Option<Noted<'a>>, Stop> {
+        let found =
+            batch.find(signature, |position| Ok::<_, Stop>(self.item_of(position, key)?.map(|item| item.expiry)))?;
+        if found.is_none() {
+            self.refuse_hidden(signature, key)?;
+        }
+        let new = item.as_ref().map(|item| item.position());
+        match (&found, new) {
+            (None, None) => return Ok(None),
+            (None, Some(new)) => batch.insert(signature, new),
+            (Some(found), Some(new)) => batch.replace(signature, found, new),
+            (Some(found), None) => batch.remove(signature, found),
+        }
+        let (old, old_expiry) = found.map(|found| (found.position, found.value)).unzip();
+        Ok(Some(Noted { signature, written: Written { key, old, new }, old_expiry }))
+    }
+
+    /// Steps 3 to 8. The caller is pinned.
+    fn carry_out<'a>(
+        &'a self,
+        Ready { batch, noted, tickets }: Ready<'a, M, D, O::Ticket<'a>>,
+        prepared: Vec<Prepared<'a, D>>,
+        record: Reservation<'a, D>,
+        turn: &Turn<'_>,
+    ) -> Result<Vec<&'a [u8]>, Error> {
+        if noted.is_empty() {
+            drop(batch);
+            prepared.iter().try_for_each(|one| self.look_again(one.signature, one.key))?;
+            return Ok(Vec::new());
+        }
+        let due: Vec<_> = prepared.iter().filter_map(Prepared::due).collect();
+        for item in self.stamped_together(prepared, &noted)? {
+            item.room.publish();
+        }
+        let finished = batch.commit(turn, record.publish());
+        for (signature, expiry) in due {
+            self.index.lower_due_of(self.cx(), signature, expiry.ms());
+            self.reaper.expect(expiry);
+        }
+        self.tell_all(&noted, tickets);
+        let had_expired = |one: &&Noted<'_>| self.before(one.old_expiry) == Before::Expired;
+        let expired = noted.iter().filter(had_expired).map(|one| one.written.key).collect();
+        for (signature, segment) in finished.crowded {
+            // The items are in; a split that finds no space now will be tried again by a later put.
+            let _ = self.index.split(self.cx(), signature, segment);
+        }
+        let _ = self.medium.acknowledge(finished.durable?)?;
+        Ok(expired)
+    }
+
+    /// The batch's items, of one snapshot epoch, and what live snapshots see of its keys kept: a snapshot has all of the batch
+    /// or nothing. Under all locks, and nothing can keep the caller from publishing any more.
+    fn stamped_together<'a>(
+        &'a self,
+        prepared: Vec<Prepared<'a, D>>,
+        noted: &[Noted<'a>],
+    ) -> Result<Vec<NewlyWritten<'a, D>>, Error> {
+        let stamp = self.stamp();
+        let items = prepared.into_iter().filter_map(|prepared| prepared.item);
+        let stamped = items.map(|item| if item.stamp == stamp { Ok(item) } else { self.stamp_as(item, stamp) });
+        let stamped = stamped.collect::<Result<_, _>>()?;
+        for Noted { signature, written, .. } in noted {
+            self.keep_for_snapshots(stamp, *signature, written.key, written.old)?;
+        }
+        Ok(stamped)
+    }
+
+    /// Step 8: one place of each queue has all of its changes.
+    fn tell_all<'a>(&'a self, noted: &[Noted<'_>], tickets: BTreeMap<usize, O::Ticket<'a>>) {
+        let mut by_queue: BTreeMap<usize, Vec<Written<'_>>> = BTreeMap::new();
+        for one in noted {
+            let queue = self.order.queue_of(self.index.partition(one.signature));
+            by_queue.entry(queue).or_default().push(one.written);
+        }
+        for ((queue, ticket), written) in tickets.into_iter().zip(by_queue.into_values()) {
+            self.order.tell_all(self.disposal(), queue, ticket, &written);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Checking a store: the region's head, every entry against its item, every item against its checksum, no key twice, and
+//! what is free against what is named.
+//!
+//! Nothing is stored, so that a store that is only read can be checked as well. Writers rest meanwhile, and so does the
+//! background.
+
+use std::sync::Arc;
+
+use heap::PlaceKind;
+use heap::salvage::{Chunk, Head, listed};
+use index::Position;
+use index::partitioned_hash::Cursor as Place;
+use pmem::{Dram, Medium, MediumError, Offset};
+
+use super::HiKv;
+use super::item;
+use super::order::Order;
+use super::read::whole;
+use crate::places::Places;
+use engine::{Check, Damage, Depth, Error};
+use items::Item;
+
+/// A check under way.
+struct CheckState {
+    place: Place,
+    /// Places that entries named so far.
+    named: Places,
+    /// While it lives, the background moves nothing: an item that moves would seem to be in two places, or in none.
+    _rest: Arc<()>,
+}
+
+impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+    /// Checks one segment; the region's head before the first, free space after the last.
+    pub(super) fn check_step(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
+        let depth = check.depth();
+        let mut state = match check.take_state() {
+            Some(state) => state,
+            None => self.begin_check(depth, damaged)?,
+        };
+        // Nor does the reaper delete what was just read.
+        let _background = self.keep_background_away();
+        let _pin = epoch::pin();
+        let mut wrong = Vec::new();
+        let is_place = |offset| self.heap.check_place(heap::Place { offset, kind: PlaceKind::Segment }).is_ok();
+        let CheckState { place, named, .. } = &mut *state;
+        *place = self.index.check_segment(
+            &self.medium,
+            *place,
+            &is_place,
+            &mut |damage| damaged(Damage { offset: damage.at.0, what: damage.what.into() }),
+            &mut |signature, at, position, twins| {
+                check.count_item();
+                let checked = self.check_place(at, position, named).and_then(|()| match depth {
+                    Depth::Quick => self.check_header(position),
+                    Depth::Deep => self.check_item(signature, at, position, twins),
+                });
+                wrong.extend(checked.err());
+            },
+        );
+        wrong.into_iter().for_each(&mut *damaged);
+        if !state.place.is_done() {
+            check.go_on_with(Some(state));
+            return Ok(());
+        }
+        if let Err(MediumError::Unreadable { offset, .. }) = self.medium.losses() {
+            damaged(Damage { offset, what: "a part of the region could not be read".into() });
+        }
+        if depth == Depth::Deep && !self.medium.is_writable() && self.heap.is_swept() {
+            self.check_unnamed(&mut state.named, damaged)?;
+        }
+        check.go_on_with::<CheckState>(None);
+        Ok(())
+    }
+
+    fn begin_check(&self, depth: Depth, damaged: &mut dyn FnMut(Damage)) -> Result<Box<CheckState>, Error> {
+        self.finish_sweep()?;
+        let rest = self.compaction.rest();
+        self.check_head(depth, damaged)?;
+        Ok(Box::new(CheckState { place: Place::default(), named: Places::new(self.medium.len_bytes()), _rest: rest }))
+    }
+
+    /// The superblock's copies, the head's words, chunk headers; the clean image.
+    fn check_head(&self, depth: Depth, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
+        let mut told = |at: Offset, what: &'static str| damaged(Damage { offset: at.0, what: what.into() });
+        Head::read(&self.medium, &mut told)?.chunks(&self.medium, &mut told, &mut |_| {});
+        let image = self.heap.named_image().filter(|_| depth == Depth::Deep);
+        if let Some((image, what)) = image.and_then(|image| Some((image, self.image.damage(&self.medium)?))) {
+            damaged(Damage { offset: image.place.offset.0, what: what.into() });
+        }
+        Ok(())
+    }
+
+    /// The place is one, nobody else's, and not free.
+    fn check_place(&self, at: Offset, position: Position, named: &mut Places) -> Result<(), Damage> {
+        let damage = |what: String| Damage { offset: at.0, what };
+        let Some(place) = position.place() else { return Err(damage("the entry names no size class".into())) };
+        self.heap
+            .check_place(place)
+            .map_err(|wrong| damage(format!("the entry names a place that is none: {wrong}")))?;
+        let offset = place.offset.0;
+        if !named.meet(place.offset) {
+            return Err(damage(format!("two entries name the item at {offset:#x}")));
+        }
+        if self.heap.is_free(place) {
+            return Err(damage(format!("the entry names the item at {offset:#x}, whose place is free")));
+        }
+        Ok(())
+    }
+
+    fn check_header(&self, position: Position) -> Result<(), Damage> {
+        // SAFETY: the position comes from the index, and the caller is pinned.
+        let item = unsafe { item::read(&self.medium, position) };
+        item.map(drop).map_err(|error| damage_to_item(position, &error))
+    }
+
+    fn check_item(&self, signature: u64, at: Offset, position: Position, twins: &[Position]) -> Result<(), Damage> {
+        let damage = |what: &str| Damage { offset: at.0, what: what.into() };
+        let item = self.whole_item(position).map_err(|error| damage_to_item(position, &error))?;
+        if !item.expiry.is_never() && !self.may_expire() {
+            let what = "an item expires in a store without the feature flag for it".into();
+            return Err(Damage { offset: position.offset().0, what });
+        }
+        if self.hasher.signature(item.key) != signature {
+            return Err(damage("an entry's signature is not that of its key"));
+        }
+        if item.header.epoch > self.stamp() {
+            return Err(damage("an item is of a later snapshot epoch than the store"));
+        }
+        let same_key = |&twin: &Position| self.whole_item(twin).is_ok_and(|other| other.key == item.key);
+        if twins.iter().any(same_key) {
+            return Err(damage("a key has two entries"));
+        }
+        let found = self.find(signature, item.key).ok().flatten();
+        if found.is_none_or(|(found, _)| found.item() != position.item()) {
+            return Err(damage("a search for the entry's key does not find it"));
+        }
+        Ok(())
+    }
+
+    fn whole_item(&self, position: Position) -> Result<Item<'_>, Error> {
+        // SAFETY: the position comes from the index, and the caller is pinned.
+        let item = unsafe { item::read(&self.medium, position) }?;
+        whole(&item, position)?;
+        Ok(item)
+    }
+
+    /// What the clean image has in use and nothing names. Nobody reserves or frees, since the store is only read.
+    fn check_unnamed(&self, named: &mut Places, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
+        let (mut words, mut chunks) = (Vec::new(), Vec::<Chunk>::new());
+        self.heap.free_words(&mut |word| words.push(word));
+        Head::read(&self.medium, &mut |_, _| {})?.chunks(&self.medium, &mut |_, _| {}, &mut |chunk| chunks.push(chunk));
+        let image = self.heap.named_image().map(|image| image.place.offset);
+        for (unit, free) in listed(&words) {
+            let Ok(chunk) = chunks.binary_search_by_key(&unit, |chunk| chunk.unit) else { continue };
+            let chunk = chunks[chunk];
+            let in_use = chunk.item_places().enumerate().filter(|&(slot, _)| chunk.is_in_use(free, slot));
+            for (_, at) in in_use.filter(|&(_, at)| Some(at) != image && named.meet(at)) {
+                damaged(Damage { offset: at.0, what: "a place is in use that no entry names".into() });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn damage_to_item(position: Position, error: &Error) -> Damage {
+    let offset = position.offset().0;
+    match error {
+        // Where it is stands beside it.
+        Error::Corrupt { offset: at, what } if *at == offset => Damage { offset, what: (*what).into() },
+        other => Damage { offset, what: other.to_string() },
+    }
+}

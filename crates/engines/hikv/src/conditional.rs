@@ -1,0 +1,105 @@
+//! Writes that go by what the key holds.
+//!
+//! | step | a crash after it leaves |
+//! |---|---|
+//! | 1 pin; the key's item is read | nothing |
+//! | 2 the decision, outside of any lock | nothing |
+//! | 3 the new item, if there is one, is written and flushed | free space |
+//! | 4 as a put or a delete, if the key's entry still names the item that was read; otherwise from 1 | the old item or the new one |
+//!
+//! The pin lasts from 1 to 4: the item's room is not reused meanwhile, and a position that is equal names the same item
+//! (no ABA). Where the key's queue is full the pin is given up, and so is what was read.
+//!
+//! A key that has expired is absent to the decision; its item is what is replaced. An item is believed only if its checksum
+//! fits, whatever reads compare: what is made of a damaged value would get a good one.
+
+use std::borrow::Cow;
+
+use pmem::{Backoff, Dram, Medium};
+
+use super::HiKv;
+use super::order::Order;
+use super::publish::{Before, Outcome, Target};
+use super::read::whole;
+use engine::{Decide, Decision, Error, Expiry, Held};
+use items::{Item, NewItem};
+
+/// What a decision makes of a key.
+pub(super) enum Change<'v> {
+    Keep,
+    Delete,
+    Put { value: Cow<'v, [u8]>, expiry: Expiry },
+}
+
+/// What came of an attempt.
+enum Attempt {
+    Done { changed: bool, expired: bool },
+    Overtaken,
+    QueueFull,
+}
+
+impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+    /// [`Self::change`] by somebody who sees no items.
+    pub(super) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
+        self.change(key, &mut |item| match decide(item.map(|item| Held { value: item.value, expiry: item.expiry })) {
+            Decision::Keep => Change::Keep,
+            Decision::Delete => Change::Delete,
+            Decision::Put(value) => Change::Put { value, expiry: item.map_or(Expiry::NEVER, |item| item.expiry) },
+            Decision::PutUntil(value, expiry) => Change::Put { value, expiry },
+        })
+    }
+
+    /// Changes the key as `decide` says of the item that it has; true if it did. `decide` is asked again where others were
+    /// faster.
+    pub(super) fn change<'a, 'v>(
+        &'a self,
+        key: &[u8],
+        decide: &mut dyn FnMut(Option<Item<'a>>) -> Change<'v>,
+    ) -> Result<bool, Error> {
+        let (signature, mut backoff) = (self.hasher.signature(key), Backoff::long());
+        loop {
+            match self.with_room(|| self.try_change(signature, key, decide))? {
+                Attempt::Done { changed, expired } => {
+                    if expired {
+                        self.expired_hook.tell(key);
+                    }
+                    return Ok(changed);
+                }
+                Attempt::Overtaken => {}
+                Attempt::QueueFull => O::make_room(self, self.index.partition(signature), &mut backoff)?,
+            }
+        }
+    }
+
+    fn try_change<'a, 'v>(
+        &'a self,
+        signature: u64,
+        key: &[u8],
+        decide: &mut dyn FnMut(Option<Item<'a>>) -> Change<'v>,
+    ) -> Result<Attempt, Error> {
+        let _pin = epoch::pin();
+        let found = self.find(signature, key)?;
+        let target = Target::holding(signature, key, found.map(|(position, _)| position));
+        let item = match found {
+            Some((position, item)) => {
+                whole(&item, position)?;
+                self.unexpired(item, position)?
+            }
+            None => None,
+        };
+        let new = match decide(item) {
+            Change::Keep => return Ok(Attempt::Done { changed: false, expired: false }),
+            Change::Delete => None,
+            Change::Put { value, expiry } => {
+                self.check_put(key, value.len() as u64)?;
+                Some(self.prepare(&NewItem { key, value: &value, expiry })?)
+            }
+        };
+        let changed = item.is_some() || new.is_some();
+        Ok(match self.publish(target, new)? {
+            Outcome::Settled(Before::Unexpected) => Attempt::Overtaken,
+            Outcome::Settled(before) => Attempt::Done { changed, expired: before == Before::Expired },
+            Outcome::QueueFull(_) => Attempt::QueueFull,
+        })
+    }
+}

@@ -1,0 +1,79 @@
+//! Keys that expire: absent for everybody from a moment on, and free space once the reaper has come by.
+//!
+//! The moment stands in the item, so it is changed as the value is: by a new item. That the region holds such items is
+//! durable before the first one is written (`heap/src/region.rs`, Features).
+//!
+//! An item that seems expired is believed only if its checksum fits: damage is an error, never absence.
+
+use heap::FEATURE_EXPIRY;
+use index::Position;
+use pmem::{Dram, Medium};
+
+use super::HiKv;
+use super::conditional::Change;
+use super::order::Order;
+use super::read::whole;
+use engine::{Clock, Error, Expiry};
+use items::Item;
+
+impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+    /// The item, unless it has expired.
+    #[inline(always)]
+    pub(super) fn unexpired<'a>(&self, item: Item<'a>, position: Position) -> Result<Option<Item<'a>>, Error> {
+        if !self.clock.is_past(item.expiry) {
+            return Ok(Some(item));
+        }
+        whole(&item, position)?;
+        Ok(None)
+    }
+
+    /// The key's item, unless it has expired. The caller is pinned.
+    #[inline(always)]
+    pub(super) fn find_unexpired(&self, signature: u64, key: &[u8]) -> Result<Option<(Position, Item<'_>)>, Error> {
+        let Some((position, item)) = self.find(signature, key)? else { return Ok(None) };
+        Ok(self.unexpired(item, position)?.map(|item| (position, item)))
+    }
+
+    /// Comes before an item of this expiry is written.
+    #[inline(always)]
+    pub(super) fn announce(&self, expiry: Expiry) {
+        if !expiry.is_never() {
+            self.heap.set_features(&self.medium, FEATURE_EXPIRY);
+        }
+    }
+
+    /// True if some items may have expired without having been reaped.
+    #[inline(always)]
+    pub(super) fn may_expire(&self) -> bool {
+        self.heap.has_features(FEATURE_EXPIRY)
+    }
+
+    /// Gives the key another expiry; false if it is not there. A moment that has come deletes it.
+    pub(super) fn expire_at(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
+        let mut was_there = false;
+        self.change(key, &mut |item| {
+            was_there = item.is_some();
+            match item {
+                None => Change::Keep,
+                Some(item) if item.expiry == expiry => Change::Keep,
+                Some(_) if self.clock.is_past(expiry) => Change::Delete,
+                Some(item) => Change::Put { value: item.value.into(), expiry },
+            }
+        })?;
+        Ok(was_there)
+    }
+
+    /// When the key expires; `None` if it is not there.
+    pub(super) fn expiry_of(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
+        let _pin = epoch::pin();
+        let found = self.find_unexpired(self.hasher.signature(key), key)?;
+        Ok(found.map(|(_, item)| item.expiry))
+    }
+
+    /// The same store, by another clock.
+    #[must_use]
+    pub fn by_clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+}

@@ -1,0 +1,92 @@
+//! Opening with an image.
+
+use heap::{Heap, PlaceKind};
+use index::{PartitionedHash, Position};
+use pmem::{Canary, Dram, Medium, Offset, crc32c};
+
+use super::layout::{HEADER_BYTES, Header};
+use super::{CleanImage, Keys, Known};
+
+impl CleanImage {
+    /// Has heap and index, just opened, adopt what the region's image says. Where there is none, or it does not fit, they
+    /// stay as they are. Stores nothing.
+    pub(crate) fn adopt<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>, index: &PartitionedHash) -> CleanImage {
+        let Some(named) = heap.named_image() else { return CleanImage::default() };
+        debug_assert_eq!(named.place.kind, PlaceKind::Extent);
+        let room_bytes = heap.check_place(named.place).unwrap_or(0);
+        let found = Found::read(medium, named, room_bytes);
+        let adopted = found.filter(|found| found.fits(heap, index)).map(|found| {
+            heap.adopt_free_words(found.free_words());
+            index.adopt_count_words(found.count_words());
+            found.known()
+        });
+        CleanImage::new(true, adopted.unwrap_or_default())
+    }
+}
+
+/// An image whose header and words of space are whole.
+pub(crate) struct Found {
+    header: Header,
+    start: Offset,
+    words: Vec<u64>,
+}
+
+impl Found {
+    /// The image that is named, if it lies in `room_bytes`.
+    pub(crate) fn read<M: Medium>(medium: &M, named: heap::NamedImage, room_bytes: u64) -> Option<Found> {
+        let start = named.place.offset;
+        let header = Header::from_bytes(bytes(medium, start, HEADER_BYTES as u64)?.first_chunk()?)?;
+        let is_this = header.number == named.number || medium.breaks(Canary::StaleImage);
+        if !is_this || header.image_bytes().is_none_or(|image_bytes| image_bytes > room_bytes) {
+            return None;
+        }
+        let space = bytes(medium, start.plus(HEADER_BYTES as u64), header.space_bytes())?;
+        let is_whole = crc32c(0, space) == header.space_checksum || medium.breaks(Canary::TornImage);
+        is_whole.then(|| Found { header, start, words: words(space).collect() })
+    }
+
+    /// True if it is the image of this region as it is now.
+    fn fits<D: Dram>(&self, heap: &Heap<D>, index: &PartitionedHash) -> bool {
+        let mark_bytes = heap::layout::unit_start(self.header.mark_units).0;
+        (self.header.generation, mark_bytes) == (heap.generation(), heap.mark_bytes())
+            && heap.fits_free_words(self.free_words())
+            && index.fits_count_words(self.count_words())
+    }
+
+    /// The generation of the store that it is of.
+    pub(crate) fn generation(&self) -> u16 {
+        self.header.generation
+    }
+
+    /// What it says of free space.
+    pub(crate) fn free_words(&self) -> &[u64] {
+        &self.words[..self.header.free_word_count as usize]
+    }
+
+    fn count_words(&self) -> &[u64] {
+        &self.words[self.header.free_word_count as usize..]
+    }
+
+    fn known(&self) -> Known {
+        let start = self.start.plus(HEADER_BYTES as u64 + self.header.space_bytes());
+        let keys = |count| Known::Order(Keys { start, count, checksum: self.header.order_checksum });
+        self.header.key_count.map_or(Known::Space, keys)
+    }
+}
+
+/// The positions, if they are whole. The image is named, and stays so while this runs.
+pub(super) fn positions<M: Medium>(medium: &M, keys: Keys) -> Option<Vec<Position>> {
+    let bytes = bytes(medium, keys.start, keys.count * 8)?;
+    (crc32c(0, bytes) == keys.checksum).then(|| words(bytes).map(Position::from_word).collect())
+}
+
+/// Bytes of the named image.
+fn bytes<M: Medium>(medium: &M, start: Offset, len_bytes: u64) -> Option<&[u8]> {
+    // SAFETY: the image's extent is stored to only after it was given up, which the callers exclude: the store is being
+    // opened, or they hold the lock that giving up takes.
+    unsafe { medium.item(start.span(len_bytes)) }.ok()
+}
+
+fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes))
+}

@@ -1,0 +1,165 @@
+//! Closing with an image.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use heap::{HeapError, Reservation};
+use pmem::{Backoff, Checksum, Dram, Medium, MediumError, Offset};
+
+use super::layout::{HEADER_BYTES, Header};
+use super::{Keys, Known};
+use crate::HiKv;
+use crate::order::Order;
+use engine::Error;
+
+/// Words are written in pieces of this length: a multiple of 16, within the L2 cache.
+const PIECE_BYTES: usize = 64 * 1024;
+/// How long a close waits for readers who keep retired items, before it leaves no image: many times what a read takes,
+/// and nothing that somebody who ends a program would notice.
+const READER_WAIT_MAX: Duration = Duration::from_millis(20);
+
+impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+    /// Steps 1 to 3, where they are of use and possible. Nobody else uses the store.
+    pub(crate) fn write_image(&self) -> Result<(), Error> {
+        if !self.medium.is_writable() || !self.heap.may_have_image() || !self.is_at_rest()? {
+            return Ok(());
+        }
+        let key_count = self.order.key_count().filter(|&count| count == self.index.len());
+        if self.is_as_good_as_named(key_count) {
+            return Ok(());
+        }
+        self.forget_image();
+        self.heap.empty_lanes(&self.medium);
+        let header = self.header(key_count);
+        match self.heap.reserve_extent(&self.medium, header.image_bytes().expect("what there is fits a region")) {
+            // The mark may have risen for the extent.
+            Ok(room) => self.write_and_name(self.header(key_count), room),
+            Err(HeapError::Medium(MediumError::Full { .. } | MediumError::Limit { .. })) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// True if all free space is known and nothing is waiting to be freed.
+    fn is_at_rest(&self) -> Result<bool, Error> {
+        if !self.heap.is_swept() || !O::settle(self)? {
+            return Ok(false);
+        }
+        let (start, mut backoff) = (Instant::now(), Backoff::long());
+        while !(self.limbo.is_empty() && self.cleared.is_empty()) {
+            if start.elapsed() > READER_WAIT_MAX {
+                return Ok(false);
+            }
+            self.collect();
+            backoff.relax();
+        }
+        Ok(true)
+    }
+
+    /// True if an image of now would say no more than the named one.
+    fn is_as_good_as_named(&self, key_count: Option<u64>) -> bool {
+        match *self.image.known.lock() {
+            Known::Nothing => false,
+            Known::Space => key_count.is_none(),
+            Known::Order(_) => true,
+        }
+    }
+
+    /// The header, but for checksums, as if one more extent were listed: the image's.
+    fn header(&self, key_count: Option<u64>) -> Header {
+        let mut free_word_count = 1;
+        self.heap.free_words(&mut |_| free_word_count += 1);
+        Header {
+            generation: self.heap.generation(),
+            number: self.heap.next_image_number(),
+            mark_units: (self.heap.mark_bytes() / heap::layout::UNIT_BYTES) as u32,
+            segment_count: self.index.segment_count() as u32,
+            free_word_count,
+            key_count,
+            space_checksum: 0,
+            order_checksum: 0,
+        }
+    }
+
+    fn write_and_name(&self, header: Header, room: Reservation<'_, D>) -> Result<(), Error> {
+        let start = room.place().offset;
+        let mut words = Words::new(&self.medium, start.plus(HEADER_BYTES as u64));
+        let mut free_word_count = 0;
+        self.heap.free_words(&mut |word| {
+            free_word_count += 1;
+            words.push(word);
+        });
+        self.index.count_words(&mut |word| words.push(word));
+        let header = Header { free_word_count, space_checksum: words.checksum(), ..header };
+        let keys_start = words.end();
+        if let Some(count) = header.key_count
+            && O::each_sorted(self, &mut |position| words.push(position.word()))? != count
+        {
+            return Ok(());
+        }
+        let header = Header { order_checksum: words.checksum(), ..header };
+        words.finish();
+        // SAFETY: the room was reserved for the image.
+        unsafe { self.medium.stream(start, &[&header.to_bytes()]) };
+        self.heap.name_image(&self.medium, room)?;
+        let keys = |count| Known::Order(Keys { start: keys_start, count, checksum: header.order_checksum });
+        *self.image.known.lock() = header.key_count.map_or(Known::Space, keys);
+        self.image.is_named.store(true, Ordering::Release);
+        Ok(())
+    }
+}
+
+/// Writes words one behind the other, and sums them up.
+struct Words<'a, M> {
+    medium: &'a M,
+    /// Where the piece goes.
+    at: Offset,
+    piece: Vec<u8>,
+    /// Bytes of the piece that were summed up.
+    summed_bytes: usize,
+    checksum: Checksum,
+}
+
+impl<'a, M: Medium> Words<'a, M> {
+    /// Words from `at` on, in room that was reserved for them.
+    fn new(medium: &'a M, at: Offset) -> Words<'a, M> {
+        Words { medium, at, piece: Vec::with_capacity(PIECE_BYTES), summed_bytes: 0, checksum: Checksum::default() }
+    }
+
+    fn push(&mut self, word: u64) {
+        self.piece.extend_from_slice(&word.to_le_bytes());
+        if self.piece.len() == PIECE_BYTES {
+            self.stream();
+        }
+    }
+
+    /// Where the next word goes.
+    fn end(&self) -> Offset {
+        self.at.plus(self.piece.len() as u64)
+    }
+
+    /// The checksum of the words since it was last asked for.
+    fn checksum(&mut self) -> u32 {
+        self.sum_up();
+        std::mem::take(&mut self.checksum).value()
+    }
+
+    fn sum_up(&mut self) {
+        self.checksum = self.checksum.update(&self.piece[self.summed_bytes..]);
+        self.summed_bytes = self.piece.len();
+    }
+
+    fn stream(&mut self) {
+        self.sum_up();
+        // SAFETY: the room was reserved for the image, rounded up to lines.
+        unsafe { self.medium.stream(self.at, &[&self.piece]) };
+        self.at = self.end();
+        self.piece.clear();
+        self.summed_bytes = 0;
+    }
+
+    fn finish(mut self) {
+        self.stream();
+    }
+}
+
+const _: () = assert!(PIECE_BYTES.is_multiple_of(16));

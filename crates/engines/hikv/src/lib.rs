@@ -1,0 +1,142 @@
+//! The HiKV engine (Xia et al., USENIX ATC 2017): a hash index in persistent memory serves single keys, and, where order
+//! is kept, a B+tree in volatile memory serves ranges ([`order`]).
+//!
+//! A write costs two persists, the item's and the entry's; a delete one (paper, section 3.4.2). The commit point is the
+//! entry's position word; see `index::partitioned_hash::ops` for its steps and `docs/durability.md` for what a crash can
+//! and cannot take away.
+//!
+//! # Write order
+//! 1 reserve room; 2 write the item, flush; 3 lock the bucket, look for the key, take a ticket of the order, keep what live
+//! snapshots see (`snapshots`); 4 order, publish, commit, unlock; 5 wait, take the FRESH mark away; 6 fill the ticket: the
+//! item that was replaced is retired. A crash before 4 leaves garbage that nothing reaches, which is free space. Several keys
+//! as one step: `batch`.
+//!
+//! # Lock order
+//! background, compaction -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator.
+//! Operations are pinned throughout; whoever waits for readers (`clear`) is not.
+
+mod background;
+mod batch;
+mod check;
+mod compact;
+mod conditional;
+mod expired;
+mod expiry;
+mod garbage;
+pub mod image;
+mod item;
+mod multi_put;
+mod open;
+mod ops;
+mod order;
+mod places;
+mod publish;
+mod read;
+mod reaper;
+pub mod salvage;
+mod snapshots;
+#[cfg(test)]
+mod tests;
+mod walk;
+mod write;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use epoch::Limbo;
+use heap::Heap;
+use index::PartitionedHash;
+use index::partitioned_hash::{Cleared, Context, Garbage, SplitStats, layout::SEGMENT_ENTRY_COUNT};
+use parking_lot::Mutex;
+use pmem::{Dram, Medium};
+
+use background::Background;
+use compact::Compaction;
+use engine::{Clock, EngineStats, Figure, Hasher, Verify};
+use expired::ExpiredHook;
+use garbage::HeldUp;
+use image::CleanImage;
+use reaper::Reaper;
+use snapshots::Snapshots;
+
+pub use heap::Parameters;
+pub use order::{HashOnly, Order, Ordered};
+
+/// HiKV over a medium.
+pub struct HiKv<M, D: Dram, O = HashOnly> {
+    medium: M,
+    heap: Heap<D>,
+    index: PartitionedHash,
+    hasher: Hasher,
+    limbo: Limbo<Garbage>,
+    garbage: HeldUp,
+    cleared: Limbo<Cleared>,
+    background: Mutex<Background>,
+    /// Every entry is counted, and free space is known unless the store is damaged or read-only.
+    swept: AtomicBool,
+    image: CleanImage,
+    snapshots: Snapshots,
+    clock: Clock,
+    reaper: Reaper,
+    expired_hook: ExpiredHook,
+    compaction: Compaction,
+    verify: Verify,
+    order: O,
+}
+
+impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+    #[inline(always)]
+    fn cx(&self) -> Context<'_, M, D> {
+        Context { medium: &self.medium, heap: &self.heap, limbo: &self.limbo }
+    }
+
+    /// The medium.
+    pub fn medium(&self) -> &M {
+        &self.medium
+    }
+
+    fn gather_stats(&self) -> EngineStats {
+        let space = self.heap.stats();
+        let snapshots = self.snapshots.stats();
+        EngineStats {
+            items: self.index.len(),
+            region_bytes: space.region_bytes,
+            used_bytes: space.mark_bytes,
+            live_bytes: space.live_bytes,
+            free_bytes: space.free_bytes,
+            dram_bytes: space.dram_bytes + self.index.dram_bytes() + snapshots.dram_bytes,
+            swept: self.swept.load(Ordering::Acquire),
+            garbage_count: self.limbo.len(),
+            garbage_bytes: self.limbo.bytes(),
+            held_up_count: self.garbage.count(),
+            reaped_count: self.reaper.reaped_count(),
+            taken_bytes: self.taken_bytes(),
+            compaction: self.compaction.stats(),
+            counts: self.medium.counts(),
+            order: self.order.stats(),
+            snapshots,
+            figures: self.figures().into(),
+        }
+    }
+
+    /// What the hash index alone has.
+    fn figures(&self) -> [Figure; 5] {
+        let (splits, segment_count) = (self.index.split_stats(), self.index.segment_count());
+        let load = self.index.len() as f64 / (segment_count.max(1) * SEGMENT_ENTRY_COUNT) as f64;
+        [
+            Figure::gauge("segment_count", "Segments of the hash index", segment_count as f64),
+            Figure::ratio("load", "How full segments are, 0 to 1", load),
+            Figure::counter("split_count", "Segments split since open", splits.split_count as f64),
+            Figure::ratio("split_load", "How full the segments were that were split, 0 to 1", split_load(splits)),
+            Figure::counter(
+                "chained_count",
+                "Segments chained since open: keys whose hashes do not spread",
+                splits.chained_count as f64,
+            ),
+        ]
+    }
+}
+
+fn split_load(splits: SplitStats) -> f64 {
+    let room = splits.split_count * SEGMENT_ENTRY_COUNT;
+    if room == 0 { 0.0 } else { splits.split_entry_count as f64 / room as f64 }
+}

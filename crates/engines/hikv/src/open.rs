@@ -1,0 +1,141 @@
+//! Making and opening a store in a region.
+
+use epoch::Limbo;
+use heap::{EngineNumber, Heap, HeapError};
+use index::PartitionedHash;
+use index::partitioned_hash::{Context, layout::Geometry};
+use parking_lot::Mutex;
+use pmem::{Dram, Medium};
+
+use super::HiKv;
+use super::background::Background;
+use super::compact::Compaction;
+use super::expired::ExpiredHook;
+use super::garbage::{GARBAGE_BYTES_MAX, HeldUp};
+use super::image::CleanImage;
+use super::order::{HashOnly, Ordered};
+use super::reaper::Reaper;
+use super::snapshots::Snapshots;
+use engine::{Clock, Hasher, OpenError, Verify};
+use heap::Parameters;
+
+impl<M: Medium, D: Dram> HiKv<M, D> {
+    /// Makes a store in an empty region.
+    ///
+    /// Allocator and index are written and flushed, then the superblock makes the region a store. A crash before that
+    /// leaves a region that is formatted anew.
+    pub fn format(medium: M, dram: D, parameters: &Parameters) -> Result<HiKv<M, D>, OpenError> {
+        let heap = Heap::format(&medium, EngineNumber::HIKV, parameters, dram)?;
+        let geometry = geometry(parameters.partition_count)?;
+        let index = PartitionedHash::format(&medium, &heap, geometry)?;
+        heap.finish_format(&medium)?;
+        Ok(HiKv::assemble(medium, heap, index, CleanImage::default(), 0))
+    }
+
+    /// Opens the store in a region, after a clean close or a crash alike: an interrupted split is finished, directories
+    /// are built, and keys are served; counting and free space follow in the background ([`engine::Engine::step`]), unless a
+    /// clean image tells.
+    pub fn open(medium: M, dram: D) -> Result<HiKv<M, D>, OpenError> {
+        let opened = HiKv::parts(&medium, dram);
+        // Whatever seemed wrong or right about zeros that stand for what could not be read.
+        medium.losses().map_err(HeapError::from)?;
+        let (heap, index, image, epoch) = opened?;
+        Ok(HiKv::assemble(medium, heap, index, image, epoch))
+    }
+
+    fn parts(medium: &M, dram: D) -> Result<(Heap<D>, PartitionedHash, CleanImage, u32), OpenError> {
+        let heap = Heap::open(medium, EngineNumber::HIKV, dram)?;
+        let geometry = geometry(heap.superblock().partition_count)?;
+        let limbo = Limbo::default();
+        let index = PartitionedHash::open(Context { medium, heap: &heap, limbo: &limbo }, geometry)?;
+        let image = CleanImage::adopt(medium, &heap, &index);
+        let epoch = heap.snapshot_epoch(medium)?;
+        Ok((heap, index, image, epoch))
+    }
+
+    fn assemble(medium: M, heap: Heap<D>, index: PartitionedHash, image: CleanImage, epoch: u32) -> HiKv<M, D> {
+        let swept = heap.is_swept();
+        HiKv {
+            hasher: Hasher::new(heap.superblock().hash_seed),
+            medium,
+            heap,
+            index,
+            limbo: Limbo::bounded(GARBAGE_BYTES_MAX),
+            garbage: HeldUp::default(),
+            cleared: Limbo::default(),
+            background: Mutex::new(Background::default()),
+            swept: swept.into(),
+            image,
+            snapshots: Snapshots::of_epoch(epoch),
+            clock: Clock::default(),
+            reaper: Reaper::default(),
+            expired_hook: ExpiredHook::default(),
+            compaction: Compaction::above(None),
+            verify: Verify::Nothing,
+            order: HashOnly,
+        }
+    }
+
+    /// The same store, able to keep its keys in order: once somebody asks for it.
+    #[must_use]
+    pub fn ordered(self, order: Ordered<D>) -> HiKv<M, D, Ordered<D>> {
+        let HiKv {
+            medium,
+            heap,
+            index,
+            hasher,
+            limbo,
+            garbage,
+            cleared,
+            background,
+            swept,
+            image,
+            snapshots,
+            clock,
+            reaper,
+            expired_hook,
+            compaction,
+            verify,
+            order: HashOnly,
+        } = self;
+        HiKv {
+            medium,
+            heap,
+            index,
+            hasher,
+            limbo,
+            garbage,
+            cleared,
+            background,
+            swept,
+            image,
+            snapshots,
+            clock,
+            reaper,
+            expired_hook,
+            compaction,
+            verify,
+            order,
+        }
+    }
+
+    /// The same store, which gives space back in the background ([`engine::Engine::step`]) while it takes more than `above`
+    /// times what items and index occupy; never if there is no such limit.
+    #[must_use]
+    pub fn compacting_above(mut self, above: Option<f64>) -> HiKv<M, D> {
+        self.compaction = Compaction::above(above);
+        self
+    }
+
+    /// The same store, whose reads compare so much (otherwise: nothing).
+    #[must_use]
+    pub fn verifying(mut self, verify: Verify) -> HiKv<M, D> {
+        self.verify = verify;
+        self
+    }
+}
+
+fn geometry(partition_count: u32) -> Result<Geometry, OpenError> {
+    Geometry::new(partition_count)
+        .ok_or(OpenError::Engine { engine: "hikv", what: "the number of partitions is impossible" })
+}

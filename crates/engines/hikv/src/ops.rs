@@ -1,0 +1,238 @@
+//! What the engine offers.
+
+use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pmem::{Backoff, Dram, Medium};
+
+use super::HiKv;
+use super::item;
+use super::order::Order;
+use super::publish::{Before, Prepared, Target};
+use super::read::GROUP_COUNT;
+use super::write::{READER_WAITS_MAX, check_key};
+use engine::Streamed;
+use engine::{
+    BatchOp, Check, Clock, Compacted, CompactionProgress, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry,
+    Features, OnExpired, OrderedEngine, Progress, Show, SnapshotEngine, Version, Wanted,
+};
+use items::NewItem;
+
+impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
+    fn name(&self) -> &'static str {
+        "hikv"
+    }
+
+    fn features(&self) -> Features {
+        Features {
+            // Also where this store was opened without.
+            order: engine::Order::Asked,
+            batch: true,
+            snapshots: true,
+            expiry: true,
+            conditional: true,
+            compaction: true,
+            numbered_walk: true,
+            salvage: true,
+        }
+    }
+
+    fn uuid(&self) -> [u8; 16] {
+        self.heap.superblock().uuid
+    }
+
+    fn get(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
+        check_key(key)?;
+        let _pin = epoch::pin();
+        let Some((position, item)) = self.find_unexpired(self.hasher.signature(key), key)? else {
+            return Ok(false);
+        };
+        self.may_show(&item, position)?;
+        found(item::version(&item, position), item.value);
+        Ok(true)
+    }
+
+    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
+        check_key(key)?;
+        let _pin = epoch::pin();
+        let Some((position, item)) = self.find_unexpired(self.hasher.signature(key), key)? else {
+            return Ok(false);
+        };
+        self.may_show_part(&item, position)?;
+        found(item::version(&item, position), item.value);
+        Ok(true)
+    }
+
+    fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
+        keys.iter().try_for_each(|key| check_key(key))?;
+        for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
+            self.get_group(keys, |i, value| found(group * GROUP_COUNT + i, value))?;
+        }
+        Ok(())
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.check_put(key, value.len() as u64)?;
+        self.bound_garbage();
+        self.with_room(|| self.try_put(&NewItem { key, value, expiry: Expiry::NEVER }))
+    }
+
+    fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
+        self.check_put(key, value.len() as u64)?;
+        self.bound_garbage();
+        self.with_room(|| self.try_put(&NewItem { key, value, expiry }))
+    }
+
+    fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
+        items.iter().try_for_each(|(key, value)| self.check_put(key, value.len() as u64))?;
+        self.bound_garbage();
+        items.chunks(GROUP_COUNT).try_for_each(|group| self.put_group(group))
+    }
+
+    fn write_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        if ops.is_empty() {
+            return Ok(());
+        }
+        self.check_batch(ops)?;
+        self.bound_garbage();
+        self.apply_batch(ops)
+    }
+
+    fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
+        self.check_put(key, len_bytes)?;
+        self.bound_garbage();
+        // The source may be slow: nobody is kept from freeing memory meanwhile.
+        let stamp = self.stamp();
+        let item = Streamed::start(key, expiry, len_bytes, stamp, source)?;
+        self.announce(expiry);
+        let room = self.with_room(|| self.reserve(item.item_bytes()))?;
+        // SAFETY: the room was just reserved.
+        unsafe { item.write(&self.medium, room.place().offset) }?;
+        let target = Target::any(self.hasher.signature(key), key);
+        self.publish_waiting(epoch::pin(), target, Some(Prepared { room, expiry, stamp })).map(drop)
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool, Error> {
+        check_key(key)?;
+        self.check_writable()?;
+        self.bound_garbage();
+        let target = Target::any(self.hasher.signature(key), key);
+        Ok(self.publish_waiting(epoch::pin(), target, None)? == Before::Present)
+    }
+
+    fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
+        check_key(key)?;
+        self.check_writable()?;
+        self.bound_garbage();
+        self.update_by(key, decide)
+    }
+
+    fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
+        check_key(key)?;
+        self.check_writable()?;
+        self.bound_garbage();
+        self.expire_at(key, expiry)
+    }
+
+    fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
+        check_key(key)?;
+        self.expiry_of(key)
+    }
+
+    fn on_expired(&self, told: Option<Arc<OnExpired>>) {
+        self.expired_hook.set(told);
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn clear(&self) -> Result<(), Error> {
+        self.check_writable()?;
+        // Free space that is still unknown could not be told from what is freed now.
+        self.finish_sweep()?;
+        let no_snapshot = self.snapshots.exclude()?;
+        self.order.suspend(self.disposal());
+        let cleared = self.with_room(|| Ok(self.index.clear(self.cx())?));
+        self.order.resume();
+        drop(no_snapshot);
+        let cleared = cleared?;
+        self.cleared.retire(cleared, 0, |cleared| cleared.free(self.cx()));
+        // A caller that is pinned itself (it reads a value) leaves the freeing to the background, and so does one who waits for
+        // a reader that takes its time.
+        let mut backoff = Backoff::long();
+        for _ in 0..READER_WAITS_MAX {
+            if epoch::is_pinned() || self.cleared.is_empty() {
+                break;
+            }
+            self.collect();
+            backoff.relax();
+        }
+        Ok(())
+    }
+
+    fn len(&self) -> Result<u64, Error> {
+        self.finish_sweep()?;
+        Ok(self.index.len())
+    }
+
+    fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+        self.walk_part(&cursor, each)
+    }
+
+    fn somewhere(&self, seed: u64) -> Cursor {
+        Cursor::Number(seed | 1)
+    }
+
+    fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
+        self.check_step(check, damaged)
+    }
+
+    fn step(&self) -> Result<Progress, Error> {
+        self.background_step()
+    }
+
+    fn health(&self) -> Result<(), Error> {
+        Ok(self.medium.health()?)
+    }
+
+    fn sync(&self) -> Result<(), Error> {
+        Ok(self.medium.sync()?)
+    }
+
+    fn tidy(&self) -> Progress {
+        self.collect();
+        if self.may_compact() { Progress::More } else { Progress::Idle }
+    }
+
+    fn compact(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error> {
+        self.compact_now(progress)
+    }
+
+    fn close(&self) -> Result<(), Error> {
+        self.write_image()
+    }
+
+    fn wanted(&self) -> Wanted {
+        let is_wanted = self.reaper.is_wanted() || self.medium.is_writable() && (self.runs_low() || self.may_compact());
+        let space = if is_wanted { Wanted::One } else { Wanted::Nobody };
+        space.max(self.order.wanted())
+    }
+
+    fn sleep_time(&self) -> Option<Duration> {
+        HiKv::sleep_time(self)
+    }
+
+    fn ordered(&self) -> Option<&dyn OrderedEngine> {
+        O::operations(self)
+    }
+
+    fn snapshots(&self) -> Option<&dyn SnapshotEngine> {
+        Some(self)
+    }
+
+    fn stats(&self) -> EngineStats {
+        self.gather_stats()
+    }
+}

@@ -1,0 +1,96 @@
+//! How a build, or the tree that it made, comes to an early end.
+
+use epoch::Grace;
+use pmem::{Dram, Medium};
+
+use super::{Build, Stage};
+use crate::order::ordered::{Ordered, Phase};
+use crate::snapshots::Disposal;
+use engine::{Error, Wanted};
+
+impl<D: Dram + Clone + 'static> Ordered<D> {
+    /// Gives up the build of this number, for `failure`. What became known too late of an earlier one says nothing of what is
+    /// built now.
+    pub(super) fn abort_build<M: Medium>(&self, disposal: Disposal<'_, M, D>, number: u64, failure: Error) {
+        let mut build = self.build.lock();
+        if build.number == number {
+            self.abort(disposal, &mut build, failure);
+        }
+    }
+
+    /// Gives up a tree that did not take a change, for `failure`, unless somebody else has given it up since. The change is at its
+    /// queue's head: no other tree comes in between.
+    pub(in crate::order) fn abort_tree<M: Medium>(&self, disposal: Disposal<'_, M, D>, failure: Error) {
+        let mut build = self.build.lock();
+        if self.phase() != Phase::Off {
+            self.abort(disposal, &mut build, failure);
+        }
+    }
+
+    fn abort<M: Medium>(&self, disposal: Disposal<'_, M, D>, build: &mut Build<D>, failure: Error) {
+        build.abandon(Stage::Idle);
+        build.failure = Some(failure);
+        self.fall(disposal);
+    }
+
+    /// Leaves an unfinished build. Nobody works at it.
+    pub(in crate::order) fn give_up_build<M: Medium>(&self, disposal: Disposal<'_, M, D>) {
+        let mut build = self.build.lock();
+        if build.is_asked_for() {
+            build.abandon(Stage::Idle);
+            self.fall(disposal);
+        }
+    }
+
+    pub(in crate::order) fn suspend_build<M: Medium>(&self, disposal: Disposal<'_, M, D>) {
+        let mut build = self.build.lock();
+        let (others, resumes) = match build.stage {
+            Stage::Suspended(count, resumes) => (count, resumes),
+            _ => (0, build.is_asked_for() || self.phase() == Phase::Ready),
+        };
+        build.abandon(Stage::Suspended(others + 1, resumes));
+        self.fall(disposal);
+    }
+
+    pub(in crate::order) fn resume_build(&self) {
+        let mut build = self.build.lock();
+        build.stage = match build.stage {
+            Stage::Suspended(1, true) => Stage::Settling(Grace::start()),
+            Stage::Suspended(1, false) => Stage::Idle,
+            Stage::Suspended(count, resumes) => Stage::Suspended(count - 1, resumes),
+            _ => unreachable!("only a suspended build is resumed"),
+        };
+        self.ask(Wanted::All);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pmem_sim::{Model, Sim};
+
+    use crate::Parameters;
+    use crate::{HiKv, Ordered};
+    use engine::{Engine, Error, OrderState, OrderedEngine};
+    use pmem_os::HostDram;
+
+    const REGION_BYTES: u64 = 16 << 20;
+
+    /// Every key is deleted while a part of a build is under way, and the next build is asked for before that part fails.
+    #[test]
+    fn what_an_earlier_build_failed_of_does_not_end_the_next() {
+        let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 4, region_bytes: REGION_BYTES };
+        let medium = Sim::new(REGION_BYTES, Model::Line);
+        let store = HiKv::format(medium, HostDram, &parameters).unwrap().ordered(Ordered::new(1, HostDram));
+        (0..100u32).for_each(|number| store.put(&number.to_be_bytes(), b"value").unwrap());
+        store.ask_for_order().unwrap();
+        let number = store.order.build.lock().number;
+        store.clear().unwrap();
+        let failure = || Error::Corrupt { offset: 64, what: "what was read of it" };
+        store.order.abort_build(store.disposal(), number, failure());
+        assert_eq!(store.stats().order.unwrap().state, OrderState::Building);
+        store.ask_for_order().unwrap();
+        let number = store.order.build.lock().number;
+        store.order.abort_build(store.disposal(), number, failure());
+        assert!(matches!(store.ask_for_order(), Err(Error::Corrupt { offset: 64, .. })));
+    }
+}

@@ -1,0 +1,165 @@
+//! Verifying the ordered index: the tree in itself, then every position of it against the hash index.
+//!
+//! Equal counts, ascending keys, and each of them found by the hash index at the same item: so both have the same keys.
+
+use std::ops::Bound;
+
+use index::Position;
+use index::bplus_tree::{BPlusTree, TreeDamage};
+use pmem::{Dram, Medium};
+
+use super::ordered::{Items, Ordered};
+use super::paged::{Paged, way};
+use crate::HiKv;
+use engine::{Damage, Direction, Early, Error, OrderedEngine, ScanCursor};
+
+impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
+    /// Checks the tree while its lock keeps drainers away; how many keys were compared.
+    pub(super) fn check_tree(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
+        self.catch_up(Early::Wait)?;
+        let slot = self.order.tree.write();
+        let Some(tree) = &*slot else { return Err(self.not_ordered_yet()) };
+        let mut is_sound = true;
+        tree.check(&Items(self.medium()), &mut |damage| {
+            is_sound = false;
+            damaged(described(damage));
+        });
+        let (ordered, hashed) = (tree.len(), self.index.len());
+        if ordered != hashed {
+            let what = format!("the ordered index has {ordered} keys, the hash index has {hashed}");
+            damaged(Damage { offset: 0, what });
+        }
+        // What is not sound in itself cannot be walked.
+        if is_sound { self.compare(tree, damaged) } else { Ok(0) }
+    }
+
+    /// Looks each of the tree's keys up by hash.
+    fn compare(&self, tree: &BPlusTree<D>, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
+        let mut cursor = ScanCursor::new(Bound::Unbounded, Direction::Forward);
+        let mut count = 0;
+        loop {
+            let _pin = epoch::pin();
+            let (from, direction, page) = cursor.parts();
+            tree.read_page(&Items(self.medium()), from, way(direction), page)?;
+            for &position in cursor.page().positions() {
+                count += 1;
+                if !self.is_hashed_at(position)? {
+                    let what = "the ordered index has an item that is not its key's in the hash index".into();
+                    damaged(Damage { offset: position.offset().0, what });
+                }
+            }
+            if !cursor.follow_page() {
+                return Ok(count);
+            }
+        }
+    }
+
+    /// True if the hash index finds this very item by its key, whether it has expired or not: both have it until it is reaped.
+    /// The caller is pinned.
+    fn is_hashed_at(&self, position: Position) -> Result<bool, Error> {
+        let key = self.scanned(position)?.key;
+        let found = self.find(self.hasher.signature(key), key)?;
+        Ok(found.is_some_and(|(found, _)| found.item() == position.item()))
+    }
+}
+
+fn described(damage: TreeDamage) -> Damage {
+    let offset = damage.position.map_or(0, |position| position.offset().0);
+    Damage { offset, what: format!("in the ordered index {}", damage.what) }
+}
+
+#[cfg(test)]
+mod tests {
+    use index::bplus_tree::{Change, Edit, KeyStart};
+    use pmem_sim::{Model, Sim};
+
+    use super::*;
+    use std::time::Duration;
+
+    use crate::Parameters;
+    use engine::{Clock, Engine};
+    use pmem_os::HostDram;
+
+    const REGION_BYTES: u64 = 16 << 20;
+    const KEY_COUNT: u32 = 1_000;
+    type Store = HiKv<Sim, HostDram, Ordered<HostDram>>;
+
+    fn filled() -> Store {
+        let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 4, region_bytes: REGION_BYTES };
+        let medium = Sim::new(REGION_BYTES, Model::Line);
+        let store = HiKv::format(medium, HostDram, &parameters).unwrap().ordered(Ordered::new(1, HostDram));
+        (0..KEY_COUNT).for_each(|number| store.put(&number.to_be_bytes(), b"value").unwrap());
+        store.catch_up(Early::Wait).unwrap();
+        store
+    }
+
+    fn position(store: &Store, number: u32) -> Position {
+        let mut found = None;
+        store
+            .get(&number.to_be_bytes(), &mut |version, _| found = Some(Position::from_word(version.words()[0])))
+            .unwrap();
+        found.expect("the key is there")
+    }
+
+    /// Changes the tree behind the engine's back.
+    fn change_tree(store: &Store, number: u32, edit: Edit) {
+        let key = number.to_be_bytes();
+        let slot = store.order.tree.read();
+        let tree = slot.as_ref().expect("the order is ready");
+        let change = Change { key: KeyStart::whole(&key), edit };
+        tree.apply(&Items(store.medium()), &[change], |_, applied| applied.unwrap());
+    }
+
+    fn damage(store: &Store) -> Vec<String> {
+        let mut found = Vec::new();
+        store.check_order(&mut |damage| found.push(damage.what)).unwrap();
+        found
+    }
+
+    #[test]
+    fn a_sound_order_has_every_key() {
+        let store = filled();
+        (0..KEY_COUNT).step_by(3).for_each(|number| assert!(store.delete(&number.to_be_bytes()).unwrap()));
+        let count = store.check_order(&mut |damage| panic!("{damage:?}")).unwrap();
+        assert_eq!(count, store.len().unwrap());
+    }
+
+    #[test]
+    fn what_has_expired_and_is_not_reaped_yet_is_no_damage() {
+        let clock = Clock::manual(0);
+        let store = filled().by_clock(clock.clone());
+        store.put_until(b"expires", b"value", clock.after(Duration::from_secs(1))).unwrap();
+        clock.advance(Duration::from_secs(1));
+        assert!(!store.get(b"expires", &mut |_, _| ()).unwrap());
+        let count = store.check_order(&mut |damage| panic!("{damage:?}")).unwrap();
+        assert_eq!(count, u64::from(KEY_COUNT) + 1);
+    }
+
+    #[test]
+    fn a_key_that_the_tree_lacks_is_missed() {
+        let store = filled();
+        change_tree(&store, 500, Edit::Remove(position(&store, 500)));
+        assert_eq!(damage(&store), ["the ordered index has 999 keys, the hash index has 1000"]);
+    }
+
+    #[test]
+    fn an_item_that_the_hash_index_does_not_have_is_found() {
+        let store = filled();
+        let old = position(&store, 500);
+        let _pin = epoch::pin();
+        assert!(store.delete(&500u32.to_be_bytes()).unwrap());
+        store.catch_up(Early::Wait).unwrap();
+        change_tree(&store, 500, Edit::Insert(old));
+        let found = damage(&store);
+        assert!(
+            found.iter().any(|what| what.contains("999")) && found.iter().any(|what| what.contains("not its key's"))
+        );
+    }
+
+    #[test]
+    fn a_tree_out_of_order_is_found() {
+        let store = filled();
+        change_tree(&store, 500, Edit::Replace { old: position(&store, 500), new: position(&store, 7) });
+        assert!(damage(&store).iter().any(|what| what.starts_with("in the ordered index")));
+    }
+}

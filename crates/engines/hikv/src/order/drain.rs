@@ -1,0 +1,131 @@
+//! Applying what the queues hold.
+//!
+//! 1 the next changes are copied out; 2 they are applied to the tree, or noted in the delta; 3 what they replaced is retired
+//! (in the delta's case: when it is merged); 4 the queue moves on. A scan that has waited for 4 sees 2.
+
+use arrayvec::ArrayVec;
+use index::bplus_tree::{self as tree, BPlusTree, ChangeError, Edit, KeyStart};
+use pmem::{Canary, Dram, Medium};
+
+use super::change::{Change, INLINE_BYTES};
+use super::ordered::{Items, Ordered, Phase, Queue};
+use super::ring::CHANGE_WORDS;
+use crate::snapshots::Disposal;
+use engine::Error;
+
+/// Changes that are applied at once: as many descents as a core has cache misses in flight, with some to spare.
+pub(super) const GROUP_COUNT: usize = 16;
+
+/// Changes of one group.
+pub(super) type Group = ArrayVec<Change, GROUP_COUNT>;
+
+impl<D: Dram + Clone + 'static> Ordered<D> {
+    /// Applies the next changes of `queue`; returns how many. None if somebody else is at it, if the next ticket is not
+    /// filled yet, or if the delta is full.
+    pub(super) fn drain<M: Medium>(&self, disposal: Disposal<'_, M, D>, queue: &Queue) -> Result<usize, Error> {
+        let insist = epoch::is_pinned();
+        let Some(_drainer) = queue.drainer.try_lock() else {
+            return Ok(0);
+        };
+        let _pin = epoch::pin();
+        let mut words = [[0; CHANGE_WORDS]; GROUP_COUNT];
+        let count = queue.ring.peek(&mut words);
+        let single_count = words[..count].iter().take_while(|words| **words != Change::MANY).count();
+        if count > 0 && single_count == 0 {
+            return Ok(self.drain_many(disposal, queue, insist));
+        }
+        let group: Group = words[..single_count].iter().filter_map(|words| Change::from_words(*words)).collect();
+        if single_count == 0 || !self.apply_or_fall(disposal, &group, insist) {
+            return Ok(0);
+        }
+        queue.ring.advance(single_count);
+        Ok(single_count)
+    }
+
+    /// The same for the next changes of a batch; the queue moves on after the last of them.
+    fn drain_many<M: Medium>(&self, disposal: Disposal<'_, M, D>, queue: &Queue, insist: bool) -> usize {
+        let number = queue.ring.head();
+        let group = queue.many.next(number);
+        if !self.apply_or_fall(disposal, &group, insist) {
+            return 0;
+        }
+        if queue.many.advance(number, group.len()) {
+            queue.ring.advance(1);
+        }
+        group.len()
+    }
+
+    /// Steps 2 and 3, or the tree is given up; false if the delta is full.
+    fn apply_or_fall<M: Medium>(&self, disposal: Disposal<'_, M, D>, group: &Group, insist: bool) -> bool {
+        self.apply(disposal, group, insist).unwrap_or_else(|error| {
+            self.fall_with(disposal, group, error);
+            true
+        })
+    }
+
+    /// As [`Ordered::drain`], once for each queue.
+    pub(super) fn drain_all<M: Medium>(&self, disposal: Disposal<'_, M, D>) -> Result<usize, Error> {
+        self.queues.iter().map(|queue| self.drain(disposal, queue)).sum()
+    }
+
+    /// Steps 2 and 3; false if the delta is full.
+    fn apply<M: Medium>(&self, disposal: Disposal<'_, M, D>, group: &Group, insist: bool) -> Result<bool, Error> {
+        let tree = self.tree.read();
+        match (&*tree, self.phase()) {
+            (Some(tree), _) => apply(tree, disposal.medium, group)?,
+            (None, Phase::Building) if !disposal.medium.breaks(Canary::ChangeMissesDelta) => {
+                return Ok(self.delta.push(group, insist));
+            }
+            (None, _) => {}
+        }
+        drop(tree);
+        group.iter().for_each(|change| disposal.retire(change.old));
+        Ok(true)
+    }
+
+    /// The tree is no use any more: it did not take a change, for want of memory or since an item is damaged. Scans get
+    /// the error; whoever asks for order again has it built anew.
+    #[cold]
+    fn fall_with<M: Medium>(&self, disposal: Disposal<'_, M, D>, group: &Group, error: Error) {
+        self.abort_tree(disposal, error);
+        group.iter().for_each(|change| disposal.retire(change.old));
+    }
+}
+
+/// Applies a group to the tree.
+fn apply<M: Medium, D: Dram>(tree: &BPlusTree<D>, medium: &M, group: &Group) -> Result<(), Error> {
+    let changes: ArrayVec<_, GROUP_COUNT> = group.iter().map(tree_change).collect();
+    let mut result = Ok(());
+    tree.apply(&Items(medium), &changes, |number, applied| {
+        if let Err(error) = applied {
+            result = Err(failure(error, &group[number]));
+        }
+    });
+    result
+}
+
+/// The change as the tree takes it.
+pub(super) fn tree_change(change: &Change) -> tree::Change<'_> {
+    let edit = match (change.old, change.new) {
+        (None, Some(new)) => Edit::Insert(new),
+        (Some(old), Some(new)) => Edit::Replace { old, new },
+        (Some(old), None) => Edit::Remove(old),
+        (None, None) => unreachable!("such a change does not leave the queue"),
+    };
+    let key = change.key().map_or_else(|| KeyStart::new(change.head(), INLINE_BYTES + 1), KeyStart::whole);
+    tree::Change { key, edit }
+}
+
+pub(super) fn failure(error: ChangeError<Error>, change: &Change) -> Error {
+    let position = change.new.or(change.old).map_or(0, |position| position.offset().0);
+    match error {
+        ChangeError::Keys(error) => error,
+        ChangeError::NoDram { wanted_bytes } => Error::NoMemory { wanted_bytes },
+        ChangeError::Exists(_) => {
+            Error::Corrupt { offset: position, what: "a new key was in the ordered index already" }
+        }
+        ChangeError::Missing(_) => {
+            Error::Corrupt { offset: position, what: "a changed key is not in the ordered index" }
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! A store that keeps its keys in order, once somebody has asked for that.
+//!
+//! | phase | writers | drainers | scans |
+//! |---|---|---|---|
+//! | off | take no ticket, retire what they replace | retire the old items of what is left in the queues | wait |
+//! | building | take tickets | note changes in the delta, which the build merges at its end | wait |
+//! | ready | take tickets | apply changes to the tree, retire the old items | run |
+//!
+//! # Invariants
+//! - Phase and tree change together, under the tree's write lock; the tree is there exactly when the phase is ready.
+//! - From off to building only with empty queues and when nobody who saw an earlier phase is still writing; the index is
+//!   read only when nobody who saw the phase off is.
+//! - While the phase is building no item that was in the index at its beginning, or came later, is retired: so positions
+//!   stay good from when the build collects them until it has merged the delta.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use index::Position;
+use index::bplus_tree::{BPlusTree, Keys};
+use parking_lot::{Mutex, RwLock};
+use pmem::{Backoff, Canary, Dram, Medium};
+
+use super::build::Build;
+use super::change::Change;
+use super::delta::Delta;
+use super::many::Many;
+use super::progress::BuildProgress;
+use super::ring::{self, Ring};
+use super::{Order, Written};
+use crate::HiKv;
+use crate::item;
+use crate::snapshots::Disposal;
+use engine::{Error, OrderState, OrderStats, OrderedEngine, Progress, Wanted};
+
+/// Changes that a queue holds (paper, section 4.1).
+const QUEUE_COUNT: usize = 4096;
+/// A worker is asked for after this many changes of a queue: often enough to be far from its end, and seldom enough that
+/// waking somebody does not show among the writes.
+const ASK_EVERY: u64 = 256;
+
+/// One queue, of a group of partitions. Whoever holds `drainer` applies its changes.
+#[derive(Debug)]
+pub(super) struct Queue {
+    pub(super) ring: Ring,
+    pub(super) drainer: Mutex<()>,
+    pub(super) many: Many,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(super) enum Phase {
+    Off,
+    Building,
+    Ready,
+}
+
+/// The order of a store: queues, tree, and how the tree comes about.
+#[derive(Debug)]
+pub struct Ordered<D: Dram> {
+    pub(super) queues: Box<[Queue]>,
+    phase: AtomicU8,
+    pub(super) tree: RwLock<Option<BPlusTree<D>>>,
+    pub(super) delta: Delta,
+    pub(super) build: Mutex<Build<D>>,
+    pub(super) progress: BuildProgress,
+    /// Who should look.
+    wanted: AtomicU8,
+    pub(super) dram: D,
+}
+
+impl<D: Dram + Clone> Ordered<D> {
+    /// The order of a store whose changes travel in `queue_count` queues: as many can be drained at the same time.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn new(queue_count: usize, dram: D) -> Ordered<D> {
+        assert!(queue_count > 0, "changes need a queue");
+        Ordered::with_queues(queue_count, dram)
+    }
+
+    /// Of a store that is opened without order: there are no queues, it is always off, and it offers no ordered operations.
+    pub fn never(dram: D) -> Ordered<D> {
+        Ordered::with_queues(0, dram)
+    }
+
+    fn with_queues(queue_count: usize, dram: D) -> Ordered<D> {
+        let queue = |_| Queue { ring: Ring::new(QUEUE_COUNT), drainer: Mutex::default(), many: Many::default() };
+        Ordered {
+            queues: (0..queue_count).map(queue).collect(),
+            phase: AtomicU8::new(Phase::Off as u8),
+            tree: RwLock::new(None),
+            delta: Delta::default(),
+            build: Mutex::new(Build::default()),
+            progress: BuildProgress::default(),
+            wanted: AtomicU8::new(Wanted::Nobody as u8),
+            dram,
+        }
+    }
+}
+
+impl<D: Dram> Ordered<D> {
+    #[inline(always)]
+    pub(super) fn phase(&self) -> Phase {
+        match self.phase.load(Ordering::Acquire) {
+            0 => Phase::Off,
+            1 => Phase::Building,
+            _ => Phase::Ready,
+        }
+    }
+
+    /// False for a store that is opened without order.
+    fn is_offered(&self) -> bool {
+        !self.queues.is_empty()
+    }
+
+    /// The caller holds the tree's write lock.
+    pub(super) fn set_phase(&self, phase: Phase) {
+        self.phase.store(phase as u8, Ordering::Release);
+    }
+
+    /// Workers should look.
+    pub(super) fn ask(&self, wanted: Wanted) {
+        self.wanted.store(wanted as u8, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn queue(&self, partition: usize) -> &Queue {
+        &self.queues[partition % self.queues.len()]
+    }
+
+    fn queued_count(&self) -> u64 {
+        self.queues.iter().map(|queue| queue.ring.len() + queue.many.len()).sum()
+    }
+
+    /// Takes tree and delta away; what the delta kept is retired. Queues are not looked at.
+    pub(super) fn fall<M: Medium>(&self, disposal: Disposal<'_, M, D>) {
+        let mut tree = self.tree.write();
+        self.set_phase(Phase::Off);
+        let (_tree, deferred) = (tree.take(), self.delta.take_all());
+        deferred.into_iter().for_each(|change| disposal.retire(change.old));
+    }
+}
+
+impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
+    /// None while the order is off.
+    type Ticket<'a> = Option<ring::Ticket<'a>>;
+
+    #[inline(always)]
+    fn take(&self, partition: usize) -> Option<Option<ring::Ticket<'_>>> {
+        if self.phase() == Phase::Off {
+            return Some(None);
+        }
+        self.queue(partition).ring.take().map(Some)
+    }
+
+    fn has_room(&self, partition: usize) -> bool {
+        if self.phase() == Phase::Off {
+            return true;
+        }
+        let queue = self.queue(partition);
+        queue.ring.len().max(queue.many.len()) < QUEUE_COUNT as u64
+    }
+
+    /// 0 where there are no queues.
+    fn queue_of(&self, partition: usize) -> usize {
+        partition.checked_rem(self.queues.len()).unwrap_or(0)
+    }
+
+    #[inline(always)]
+    fn tell(&self, disposal: Disposal<'_, M, D>, ticket: Self::Ticket<'_>, written: Written<'_>) {
+        let Some(ticket) = ticket else {
+            return disposal.retire(written.old);
+        };
+        if ticket.number() % ASK_EVERY == ASK_EVERY - 1 {
+            self.ask(if ticket.is_crowded() { Wanted::All } else { Wanted::One });
+        }
+        ticket.fill(Change::of(written.key, written.old, written.new).to_words());
+        if disposal.medium.breaks(Canary::RetireBeforeTree) {
+            disposal.retire(written.old);
+        }
+    }
+
+    fn tell_all(&self, disposal: Disposal<'_, M, D>, queue: usize, ticket: Self::Ticket<'_>, all: &[Written<'_>]) {
+        if let [written] = *all {
+            return self.tell(disposal, ticket, written);
+        }
+        let Some(ticket) = ticket else {
+            return all.iter().for_each(|written| disposal.retire(written.old));
+        };
+        if all.len() as u64 >= ASK_EVERY || ticket.number() % ASK_EVERY == ASK_EVERY - 1 {
+            self.ask(if ticket.is_crowded() { Wanted::All } else { Wanted::One });
+        }
+        let changes = all.iter().map(|written| Change::of(written.key, written.old, written.new)).collect();
+        self.queues[queue].many.put(ticket.number(), changes);
+        ticket.fill(Change::MANY);
+        if disposal.medium.breaks(Canary::RetireBeforeTree) {
+            all.iter().for_each(|written| disposal.retire(written.old));
+        }
+    }
+
+    fn make_room(engine: &HiKv<M, D, Self>, partition: usize, backoff: &mut Backoff) -> Result<(), Error> {
+        let order = &engine.order;
+        order.ask(Wanted::All);
+        if order.drain(engine.disposal(), order.queue(partition))? == 0 && order.build_step(engine)? == Progress::Idle {
+            // Somebody else drains, or the next ticket's writer is not done yet.
+            backoff.relax();
+        }
+        Ok(())
+    }
+
+    fn suspend(&self, disposal: Disposal<'_, M, D>) {
+        self.suspend_build(disposal);
+    }
+
+    fn resume(&self) {
+        self.resume_build();
+    }
+
+    fn settle(engine: &HiKv<M, D, Self>) -> Result<bool, Error> {
+        let order = &engine.order;
+        order.give_up_build(engine.disposal());
+        while order.queued_count() > 0 {
+            if order.drain_all(engine.disposal())? == 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn key_count(&self) -> Option<u64> {
+        self.tree.read().as_ref().map(BPlusTree::len)
+    }
+
+    fn each_sorted(engine: &HiKv<M, D, Self>, each: &mut dyn FnMut(Position)) -> Result<u64, Error> {
+        engine.each_sorted(each)
+    }
+
+    fn step(engine: &HiKv<M, D, Self>) -> Result<Progress, Error> {
+        let order = &engine.order;
+        order.wanted.store(Wanted::Nobody as u8, Ordering::Release);
+        if order.build_step(engine)? == Progress::More {
+            return Ok(Progress::More);
+        }
+        Ok(if order.drain_all(engine.disposal())? > 0 { Progress::More } else { Progress::Idle })
+    }
+
+    #[inline(always)]
+    fn wanted(&self) -> Wanted {
+        match self.wanted.load(Ordering::Relaxed) {
+            0 => Wanted::Nobody,
+            1 => Wanted::One,
+            _ => Wanted::All,
+        }
+    }
+
+    fn operations(engine: &HiKv<M, D, Self>) -> Option<&dyn OrderedEngine> {
+        if engine.order.is_offered() { Some(engine) } else { None }
+    }
+
+    fn stats(&self) -> Option<OrderStats> {
+        if !self.is_offered() {
+            return None;
+        }
+        let state = match self.phase() {
+            Phase::Ready => OrderState::Ready,
+            _ if self.build.lock().is_asked_for() => OrderState::Building,
+            _ => OrderState::Off,
+        };
+        let (tree, (done, total)) = (self.tree.read(), self.progress.now());
+        Some(OrderStats {
+            state,
+            done,
+            total,
+            queued_count: self.queued_count(),
+            delta_count: self.delta.len(),
+            dram_bytes: tree.as_ref().map_or(0, BPlusTree::dram_bytes),
+        })
+    }
+}
+
+/// Where the tree reads keys.
+pub(super) struct Items<'a, M>(pub(super) &'a M);
+
+impl<M: Medium> Keys for Items<'_, M> {
+    type Error = Error;
+
+    fn key(&self, position: Position) -> Result<&[u8], Error> {
+        // SAFETY: the tree and the build ask for items that are not retired, or that were not when they pinned.
+        unsafe { item::read(self.0, position) }.map(|item| item.key)
+    }
+
+    fn prefetch(&self, position: Position) {
+        self.0.prefetch(position.offset());
+    }
+}

@@ -1,0 +1,54 @@
+//! Scans by pages of the tree: the memory that a scan's cursor keeps is a page.
+
+use std::ops::Bound;
+
+use engine::{Direction, ScanCursor};
+use index::bplus_tree::{self, Page};
+
+/// A cursor whose last step read a page.
+pub(super) trait Paged {
+    /// The page.
+    fn page(&self) -> &Page;
+    /// The next key is the first one after the page. False if there is none.
+    fn follow_page(&mut self) -> bool;
+    /// True if `key` comes before `other` in the scan.
+    fn comes_before(&self, key: &[u8], other: &[u8]) -> bool;
+    /// The keys that the page stands for: from where it was read to where the next one begins.
+    fn page_bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>);
+}
+
+impl Paged for ScanCursor {
+    fn page(&self) -> &Page {
+        self.state().expect("a page was read")
+    }
+
+    fn follow_page(&mut self) -> bool {
+        self.follow(Page::next)
+    }
+
+    fn comes_before(&self, key: &[u8], other: &[u8]) -> bool {
+        if self.is_backward() { key > other } else { key < other }
+    }
+
+    fn page_bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        let end = self.page().next().map_or(Bound::Unbounded, complement);
+        if self.is_backward() { (end, self.from()) } else { (self.from(), end) }
+    }
+}
+
+/// The end of a page before that at which the next one begins.
+fn complement(bound: Bound<&[u8]>) -> Bound<&[u8]> {
+    match bound {
+        Bound::Included(key) => Bound::Excluded(key),
+        Bound::Excluded(key) => Bound::Included(key),
+        Bound::Unbounded => Bound::Unbounded,
+    }
+}
+
+/// The direction, as the tree calls it.
+pub(super) fn way(direction: Direction) -> bplus_tree::Direction {
+    match direction {
+        Direction::Forward => bplus_tree::Direction::Forward,
+        Direction::Backward => bplus_tree::Direction::Backward,
+    }
+}

@@ -1,0 +1,164 @@
+//! Ordered operations (paper, sections 3.2 and 3.3).
+//!
+//! A scan waits until every ticket taken before it began is applied; then it reads leaf after leaf, and holds nothing
+//! between two. It is not a snapshot: each key is shown at most once, in order, as it was at some moment of the scan.
+
+use std::ops::Bound;
+
+use epoch::Pin;
+use index::Position;
+use pmem::{Backoff, Dram, Medium};
+
+use super::Order;
+use super::ordered::{Items, Ordered, Phase};
+use super::paged::{Paged, way};
+use crate::HiKv;
+use crate::item;
+use engine::{Damage, Direction, Early, Error, Moment, OrderedEngine, Progress, ScanCursor, Visit};
+use items::Item;
+
+/// Items asked for ahead of their use.
+const AHEAD_COUNT: usize = 16;
+
+impl<M: Medium, D: Dram + Clone + 'static> OrderedEngine for HiKv<M, D, Ordered<D>> {
+    fn ask_for_order(&self) -> Result<(), Error> {
+        self.order.ask_for_order()
+    }
+
+    fn catch_up(&self, early: Early) -> Result<(), Error> {
+        let mut backoff = Backoff::long();
+        while self.order.phase() != Phase::Ready {
+            self.order.ask_for_order()?;
+            // Who is pinned keeps the build from starting: it would wait for itself.
+            if early == Early::Refuse || epoch::is_pinned() {
+                return Err(self.not_ordered_yet());
+            }
+            if Ordered::step(self)? == Progress::Idle {
+                backoff.relax();
+            }
+        }
+        for queue in &self.order.queues {
+            let (tail, mut backoff) = (queue.ring.tail(), Backoff::long());
+            while queue.ring.head() < tail && self.order.phase() == Phase::Ready {
+                if self.order.drain(self.disposal(), queue)? == 0 {
+                    backoff.relax();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
+        let _pin = self.read_page(cursor)?;
+        let positions = cursor.page().positions();
+        positions.iter().take(AHEAD_COUNT).for_each(|&position| item::prefetch(&self.medium, position));
+        for (i, &position) in positions.iter().enumerate() {
+            if let Some(&ahead) = positions.get(i + AHEAD_COUNT) {
+                item::prefetch(&self.medium, ahead);
+            }
+            let Some(item) = self.shown(position)? else { continue };
+            if each(item.key, item.value).is_break() {
+                cursor.pass(item.key);
+                return Ok(false);
+            }
+        }
+        Ok(cursor.follow_page())
+    }
+
+    fn scan_at(&self, at: Moment, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
+        self.scan_page_at(at, cursor, each)
+    }
+
+    fn count(&self, cursor: &mut ScanCursor, end: Bound<&[u8]>) -> Result<(u64, bool), Error> {
+        let _pin = self.read_page(cursor)?;
+        let page = cursor.page();
+        let is_within = page.next().is_some_and(|next| next_is_before(next, end));
+        // Whether a key has expired only its item tells.
+        if (is_within || end == Bound::Unbounded) && !self.may_expire() {
+            let count = page.positions().len() as u64;
+            return Ok((count, cursor.follow_page()));
+        }
+        let mut count = 0;
+        for &position in page.positions() {
+            let Some(item) = self.shown(position)? else { continue };
+            if !is_before(item.key, end) {
+                return Ok((count, false));
+            }
+            count += 1;
+        }
+        Ok((count, cursor.follow_page()))
+    }
+
+    fn check_order(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
+        let _rest = self.compaction.rest();
+        self.catch_up(Early::Wait)?;
+        self.check_tree(damaged)
+    }
+}
+
+impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
+    /// Reads the next leaf. Its items stay while the caller keeps the pin.
+    pub(super) fn read_page(&self, cursor: &mut ScanCursor) -> Result<Pin, Error> {
+        loop {
+            let pin = epoch::pin();
+            if let Some(tree) = &*self.order.tree.read() {
+                let (from, direction, page) = cursor.parts();
+                tree.read_page(&Items(&self.medium), from, way(direction), page)?;
+                self.acknowledge_deferred()?;
+                return Ok(pin);
+            }
+            drop(pin);
+            // Somebody deletes every key, or the tree fell.
+            self.catch_up(Early::Wait)?;
+        }
+    }
+
+    /// Shows every item in the order of the keys, as far as there is a tree; returns how many.
+    pub(super) fn each_sorted(&self, each: &mut dyn FnMut(Position)) -> Result<u64, Error> {
+        let (mut cursor, mut count) = (ScanCursor::new(Bound::Unbounded, Direction::Forward), 0);
+        let tree = self.order.tree.read();
+        let Some(tree) = &*tree else { return Ok(0) };
+        loop {
+            let (from, direction, page) = cursor.parts();
+            tree.read_page(&Items(&self.medium), from, way(direction), page)?;
+            page.positions().iter().for_each(|&position| each(position));
+            count += page.positions().len() as u64;
+            if !cursor.follow_page() {
+                return Ok(count);
+            }
+        }
+    }
+
+    /// The item that a leaf names, unless it has expired.
+    fn shown(&self, position: Position) -> Result<Option<Item<'_>>, Error> {
+        self.unexpired(self.scanned(position)?, position)
+    }
+
+    pub(super) fn scanned(&self, position: Position) -> Result<Item<'_>, Error> {
+        // SAFETY: a leaf referred to it when it was read, which was after the pin: so it was not retired before.
+        let item = unsafe { item::read(&self.medium, position) }?;
+        self.may_show(&item, position)?;
+        Ok(item)
+    }
+
+    pub(super) fn not_ordered_yet(&self) -> Error {
+        let (done, total) = self.order.progress.now();
+        Error::NotOrderedYet { done, total }
+    }
+}
+
+/// True if every key before `next` is before `end`, too.
+fn next_is_before(next: Bound<&[u8]>, end: Bound<&[u8]>) -> bool {
+    match (next, end) {
+        (Bound::Included(next), Bound::Included(end) | Bound::Excluded(end)) => next <= end,
+        _ => false,
+    }
+}
+
+fn is_before(key: &[u8], end: Bound<&[u8]>) -> bool {
+    match end {
+        Bound::Included(end) => key <= end,
+        Bound::Excluded(end) => key < end,
+        Bound::Unbounded => true,
+    }
+}

@@ -1,0 +1,78 @@
+//! Scans at a snapshot: a page of the tree, merged with what was kept of the page's keys.
+//!
+//! The caller has caught up since the snapshot was taken, so every change that the snapshot sees is applied. Of a key that
+//! the snapshot sees, the tree then has the item seen, or a later one, or none; in the latter two cases the item was entered
+//! into the side table before the change was published, and so before it was applied. The page is read first and the side
+//! table second: what is not found in the one is in the other, and what is in both is shown once.
+
+use index::Position;
+use pmem::{Dram, Medium};
+
+use super::ordered::Ordered;
+use super::paged::Paged;
+use crate::HiKv;
+use engine::Moment;
+use engine::{Error, ScanCursor, Visit};
+use items::Item;
+
+/// Kept keys that are merged into a page at most: a page of the tree is of some dozens, but its interval may have had any
+/// number of keys.
+const KEPT_COUNT_MAX: usize = 256;
+
+impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
+    pub(super) fn scan_page_at(
+        &self,
+        at: Moment,
+        cursor: &mut ScanCursor,
+        each: &mut Visit<'_>,
+    ) -> Result<bool, Error> {
+        let _pin = self.read_page(cursor)?;
+        let mut items = Vec::new();
+        for &position in cursor.page().positions() {
+            let item = self.scanned(position)?;
+            items.extend(self.seen(at, position, item)?.map(|(_, item)| item));
+        }
+        let (kept, cut) = self.snapshots.kept.within(at, cursor.page_bounds(), cursor.is_backward(), KEPT_COUNT_MAX);
+        self.acknowledge_deferred()?;
+        self.merge_kept(at, &mut items, &kept, cursor.is_backward())?;
+        for item in items {
+            let is_beyond = cut.as_ref().is_some_and(|cut| cursor.comes_before(cut, item.key));
+            if is_beyond {
+                break;
+            }
+            if each(item.key, item.value).is_break() {
+                cursor.pass(item.key);
+                return Ok(false);
+            }
+        }
+        match cut {
+            Some(cut) => {
+                cursor.pass(&cut);
+                Ok(true)
+            }
+            None => Ok(cursor.follow_page()),
+        }
+    }
+
+    fn merge_kept<'a>(
+        &'a self,
+        at: Moment,
+        items: &mut Vec<Item<'a>>,
+        kept: &[Position],
+        is_backward: bool,
+    ) -> Result<(), Error> {
+        if kept.is_empty() {
+            return Ok(());
+        }
+        for &position in kept {
+            let item = self.scanned(position)?;
+            items.extend(self.unexpired_at(at, position, item)?.map(|(_, item)| item));
+        }
+        items.sort_unstable_by_key(|item| item.key);
+        items.dedup_by_key(|item| item.key);
+        if is_backward {
+            items.reverse();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,282 @@
+//! Publishing an item that was written, or a removal: steps 3 to 6 of a write.
+//!
+//! [`HiKv::enter`] is the one way to an entry: for puts and deletes, for those of many together, and for changes that hold
+//! only while the key's entry is what somebody saw before. Who expects an item read it under a pin that lasts until the
+//! change is published: so its room was not reused, and an equal position names the same item.
+
+use epoch::Pin;
+use heap::Reservation;
+use index::Position;
+use index::partitioned_hash::Published;
+use pmem::{Backoff, Canary, Dram, Medium};
+
+use super::HiKv;
+use super::order::{Order, Written};
+use super::write::place_of;
+use engine::{Error, Expiry};
+
+/// What a write expects of its key's entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Expected {
+    /// Nothing: it takes place in any case.
+    Anything,
+    /// This item, or that there is none.
+    Item(Option<Position>),
+    /// This item, of which a copy comes in its place: whoever may see the one may see the other, snapshots too.
+    Original(Position),
+}
+
+/// The key that is written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target<'k> {
+    pub(super) signature: u64,
+    pub(super) key: &'k [u8],
+    pub(super) expected: Expected,
+}
+
+/// An item that was written and flushed, and that nobody sees yet.
+pub(super) struct Prepared<'r, D: Dram> {
+    pub(super) room: Reservation<'r, D>,
+    pub(super) expiry: Expiry,
+    /// The snapshot epoch of the item.
+    pub(super) stamp: u32,
+}
+
+impl<D: Dram> Prepared<'_, D> {
+    #[inline(always)]
+    pub(super) fn position(&self) -> Position {
+        Position::of(self.room.place())
+    }
+}
+
+/// Who commits an entry that is published.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Committed {
+    /// Its own publisher.
+    Alone,
+    /// Whoever published it together with others, whose items were ordered together.
+    Together,
+}
+
+/// An entry that was published and not settled.
+pub(super) struct Pending<'k, T> {
+    pub(super) written: Written<'k>,
+    /// When the old item expires, if there is one that goes.
+    pub(super) old_expiry: Option<Expiry>,
+    pub(super) published: Published,
+    pub(super) ticket: T,
+}
+
+/// What came of the way to an entry.
+pub(super) enum Entered<'k, 'r, T, D: Dram> {
+    /// The change is published.
+    Published(Pending<'k, T>),
+    /// There is nothing to remove.
+    NothingThere,
+    /// The key's entry is not what was expected.
+    Unexpected,
+    /// The key's queue is full; the new item, if there is one, comes back.
+    QueueFull(Option<Prepared<'r, D>>),
+}
+
+/// What a write found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Before {
+    /// The key was not there. The write is done.
+    Absent,
+    /// The key's item had expired. The write is done, and whoever wants to know of it is to be told, once the caller holds
+    /// neither lock nor pin.
+    Expired,
+    /// The key was there. The write is done.
+    Present,
+    /// Not what was expected: nothing has changed, and the new item's room is free again.
+    Unexpected,
+}
+
+/// What came of a write.
+pub(super) enum Outcome<'r, D: Dram> {
+    Settled(Before),
+    /// Nothing has changed: the key's queue is full; the new item, if there is one, comes back.
+    QueueFull(Option<Prepared<'r, D>>),
+}
+
+impl Expected {
+    #[inline(always)]
+    fn allows(self, present: Option<Position>) -> bool {
+        match self {
+            Expected::Anything => true,
+            Expected::Item(item) => item == present.map(Position::item),
+            Expected::Original(item) => present.is_some_and(|present| present.item() == item.item()),
+        }
+    }
+}
+
+impl<'k> Target<'k> {
+    /// The key, whatever it holds.
+    #[inline(always)]
+    pub(super) fn any(signature: u64, key: &'k [u8]) -> Target<'k> {
+        Target { signature, key, expected: Expected::Anything }
+    }
+
+    /// The key while its item is this one, which the caller saw under the pin that it still holds.
+    pub(super) fn holding(signature: u64, key: &'k [u8], item: Option<Position>) -> Target<'k> {
+        Target { signature, key, expected: Expected::Item(item.map(Position::item)) }
+    }
+}
+
+impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+    /// Steps 3 and 4: publishes `new`, whose item was written and flushed, or the removal of what is there. The caller is
+    /// pinned.
+    #[inline(always)]
+    pub(super) fn enter<'a, 'k>(
+        &'a self,
+        target: Target<'k>,
+        mut new: Option<Prepared<'a, D>>,
+        committed: Committed,
+    ) -> Result<Entered<'k, 'a, O::Ticket<'a>, D>, Error> {
+        let Target { signature, key, expected } = target;
+        let position = new.as_ref().map(Prepared::position);
+        let expiry = new.as_ref().map_or(Expiry::NEVER, |new| new.expiry);
+        loop {
+            let mut bucket = self.index.lock(self.cx(), signature).due_at(expiry.ms());
+            if committed == Committed::Together {
+                bucket = bucket.as_one_of_many();
+            }
+            let found = bucket.find(|position| Ok::<_, Error>(self.item_of(position, key)?.map(|item| item.expiry)))?;
+            let old = found.as_ref().map(|found| found.position);
+            if old.is_none() {
+                self.refuse_hidden(signature, key)?;
+            }
+            if !expected.allows(old) && !self.medium.breaks(Canary::CasIgnoresChange) {
+                return Ok(Entered::Unexpected);
+            }
+            if old.is_none() && position.is_none() {
+                drop(bucket);
+                self.look_again(signature, key)?;
+                return Ok(Entered::NothingThere);
+            }
+            let Some(ticket) = self.order.take(self.index.partition(signature)) else {
+                return Ok(Entered::QueueFull(new));
+            };
+            let stamp = new.as_ref().map_or_else(|| self.stamp(), |new| new.stamp);
+            let is_copy = matches!(expected, Expected::Original(_));
+            if !is_copy && !self.may_publish(stamp, signature, key, old)? {
+                drop((ticket, bucket));
+                new = new.map(|new| self.stamp_anew(new)).transpose()?;
+                continue;
+            }
+            let published = match (&found, position) {
+                (Some(found), Some(position)) => Ok(bucket.replace(found, position)),
+                (Some(found), None) => Ok(bucket.remove(found)),
+                (None, position) => bucket.insert(position.expect("where nothing was, something new comes")),
+            };
+            match published {
+                Ok(published) => {
+                    new.map(|new| new.room.publish());
+                    if self.medium.breaks(Canary::KeptAfterPublish) {
+                        self.keep_for_snapshots(stamp, signature, key, old)?;
+                    }
+                    self.reaper.expect(expiry);
+                    let written = Written { key, old, new: position };
+                    let old_expiry = found.filter(|_| !is_copy).map(|found| found.value);
+                    return Ok(Entered::Published(Pending { written, old_expiry, published, ticket }));
+                }
+                Err(full) => {
+                    drop(ticket);
+                    self.index.split(self.cx(), signature, full)?;
+                }
+            }
+        }
+    }
+
+    /// A writer that publishes nothing has still seen that a key is absent, and under its lock it did not wait for that to be
+    /// durable. A reader does; or for whatever came later.
+    #[cold]
+    pub(super) fn look_again(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
+        if self.medium.is_journaled() {
+            self.find(signature, key)?;
+        }
+        Ok(())
+    }
+
+    /// Steps 5 and 6. Where 5 fails the change is published all the same, and the order follows.
+    #[inline(always)]
+    pub(super) fn settle<'a>(&'a self, pending: Pending<'_, O::Ticket<'a>>) -> Result<(), Error> {
+        let Pending { written, published, ticket, .. } = pending;
+        let settled = published.settle(&self.medium);
+        if self.medium.breaks(Canary::PlainZeroDelete)
+            && let Written { old: Some(old), new: None, .. } = written
+        {
+            self.heap.free(&self.medium, place_of(old)?);
+            return Ok(());
+        }
+        self.tell(ticket, written);
+        Ok(settled?)
+    }
+
+    /// What an item of this expiry was to the write that took it away just now.
+    #[inline(always)]
+    pub(super) fn before(&self, old_expiry: Option<Expiry>) -> Before {
+        match old_expiry {
+            None => Before::Absent,
+            Some(expiry) if self.clock.is_past(expiry) => Before::Expired,
+            Some(_) => Before::Present,
+        }
+    }
+
+    /// Step 6.
+    #[inline(always)]
+    pub(super) fn tell<'a>(&'a self, ticket: O::Ticket<'a>, written: Written<'_>) {
+        self.order.tell(self.disposal(), ticket, written);
+    }
+
+    /// Steps 3 to 6. The caller is pinned.
+    #[inline]
+    pub(super) fn publish<'a>(
+        &'a self,
+        target: Target<'_>,
+        new: Option<Prepared<'a, D>>,
+    ) -> Result<Outcome<'a, D>, Error> {
+        let pending = match self.enter(target, new, Committed::Alone)? {
+            Entered::Published(pending) => pending,
+            Entered::NothingThere => return Ok(Outcome::Settled(Before::Absent)),
+            Entered::Unexpected => return Ok(Outcome::Settled(Before::Unexpected)),
+            Entered::QueueFull(new) => return Ok(Outcome::QueueFull(new)),
+        };
+        let before = self.before(pending.old_expiry);
+        let crowded = pending.published.crowded;
+        self.settle(pending)?;
+        if let Some(segment) = crowded {
+            // The item is in; a split that finds no space now will be tried again by a later put.
+            let _ = self.index.split(self.cx(), target.signature, segment);
+        }
+        Ok(Outcome::Settled(before))
+    }
+
+    /// Steps 3 to 6, also where queues are full: whoever waits is not pinned. So `target` expects nothing that a pin keeps.
+    /// Whoever wants to know of a key that had expired has been told.
+    #[inline]
+    pub(super) fn publish_waiting<'a>(
+        &'a self,
+        pin: Pin,
+        target: Target<'_>,
+        mut new: Option<Prepared<'a, D>>,
+    ) -> Result<Before, Error> {
+        let (mut pin, mut backoff) = (Some(pin), Backoff::long());
+        loop {
+            match self.publish(target, new)? {
+                Outcome::Settled(before) => {
+                    drop(pin);
+                    if before == Before::Expired {
+                        self.expired_hook.tell(target.key);
+                    }
+                    return Ok(before);
+                }
+                Outcome::QueueFull(waiting) => new = waiting,
+            }
+            drop(pin.take());
+            O::make_room(self, self.index.partition(target.signature), &mut backoff)?;
+            pin = Some(epoch::pin());
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! From entries to items: what is taken, what is not, and why.
+
+use std::collections::HashSet;
+
+use heap::layout::UNIT_BYTES;
+use index::partitioned_hash::Entry;
+use index::partitioned_hash::salvage::{Interrupted, chain_from, entries};
+use pmem::{Medium, Offset};
+
+use super::survey::Survey;
+use super::vouched::Vouched;
+use super::{Finding, SalvageError, Sink, Taken, WRONG_BITS_MAX, Weight};
+use crate::places::Places;
+use items::Item;
+use items::layout::{HEADER_BYTES, Header};
+
+/// One salvage.
+pub(super) struct Run<'a, M> {
+    medium: &'a M,
+    survey: &'a Survey,
+    batches: Interrupted,
+    vouched: Option<Vouched>,
+    sink: &'a mut dyn Sink,
+    /// Items that were taken, or are known to be lost.
+    met: Places,
+    /// What entries lost, with their signatures: unless the item turns up without them.
+    losses: Vec<(u64, Finding)>,
+    /// Entries whose signatures are damaged: a key that they hid may have been put again.
+    astray: Vec<Entry>,
+    /// Segments that could not be read gave something.
+    gaps_gave: bool,
+}
+
+impl<'a, M: Medium> Run<'a, M> {
+    pub(super) fn new(medium: &'a M, survey: &'a Survey, sink: &'a mut dyn Sink) -> Run<'a, M> {
+        let (batches, vouched) = (Interrupted::read(medium), Vouched::read(medium, survey));
+        let met = Places::new(medium.len_bytes());
+        Run { medium, survey, batches, vouched, sink, met, losses: Vec::new(), astray: Vec::new(), gaps_gave: false }
+    }
+
+    pub(super) fn all(mut self) -> Result<(), SalvageError> {
+        let survey = self.survey;
+        if survey.hasher.is_none() {
+            let what = "the hash seed is lost with both superblocks: items are taken by their checksums alone";
+            self.tell(Weight::Doubtful, Offset(0), None, what.into());
+        }
+        let total = (survey.live.len() + survey.unreadable.len()) as u64;
+        for (done, &segment) in (0..).zip(&survey.live) {
+            self.live_segment(segment)?;
+            self.progress(done, total)?;
+        }
+        for entry in std::mem::take(&mut self.astray) {
+            self.entry_astray(&entry)?;
+        }
+        for (done, &segment) in (survey.live.len() as u64..).zip(&survey.unreadable) {
+            entries(self.medium, segment)
+                .try_for_each(|entry| self.decided(entry).map_or(Ok(()), |entry| self.entry_of_unreadable(&entry)))?;
+            self.progress(done, total)?;
+        }
+        let found = self.take_unnamed()?;
+        self.tell_gaps();
+        for (signature, loss) in std::mem::take(&mut self.losses) {
+            if !found.contains(&signature) {
+                self.sink.found(loss);
+            }
+        }
+        Ok(())
+    }
+
+    fn progress(&mut self, done: u64, total: u64) -> Result<(), SalvageError> {
+        if self.sink.progress(done + 1, total).is_break() { Err(SalvageError::Stopped) } else { Ok(()) }
+    }
+
+    fn live_segment(&mut self, segment: Offset) -> Result<(), SalvageError> {
+        let survey = self.survey;
+        let (chain, damaged) = chain_from(self.medium, segment, &|at| survey.is_segment_place(self.medium, at));
+        if let Some(at) = damaged {
+            let what = "the word that names a chained segment is damaged; what may be chained is left out";
+            let weight = if self.vouched.is_some() { Weight::Doubtful } else { Weight::Lost };
+            self.tell(weight, at, None, what.into());
+        }
+        for segment in chain {
+            entries(self.medium, segment)
+                .try_for_each(|entry| self.decided(entry).map_or(Ok(()), |entry| self.entry(&entry)))?;
+        }
+        Ok(())
+    }
+
+    /// The entry as its batch decides, if it is marked as one of a batch.
+    fn decided(&mut self, entry: Entry) -> Option<Entry> {
+        if !entry.position.is_in_batch() {
+            return Some(entry);
+        }
+        let decided = self.batches.decided(&entry).unwrap_or_else(|| {
+            let what = "an entry is marked as one of a batch that cannot be read: the batch may not have taken place";
+            self.tell(Weight::Doubtful, entry.slot.position, None, what.into());
+            entry.position.out_of_batch()
+        });
+        decided.is_live().then_some(Entry { position: decided, ..entry })
+    }
+
+    /// An entry of a segment in use.
+    fn entry(&mut self, entry: &Entry) -> Result<(), SalvageError> {
+        if !entry.position.is_live() {
+            return Ok(());
+        }
+        let at = entry.position.offset();
+        let item = match self.whole_item(at) {
+            Ok(item) => item,
+            Err(what) => {
+                self.met.meet(at);
+                self.lose(entry, self.key_at(at, entry.signature), what);
+                return Ok(());
+            }
+        };
+        let wrong_bits = self.signature(item.key).map_or(0, |signature| (signature ^ entry.signature).count_ones());
+        if wrong_bits > WRONG_BITS_MAX {
+            self.lose(entry, None, "an entry names another key's item".into());
+            return Ok(());
+        }
+        if !self.allows(entry) {
+            self.lose(entry, Some(item.key.to_vec()), "an entry names a place that the clean image has as free".into());
+            return Ok(());
+        }
+        if wrong_bits > 0 {
+            self.astray.push(*entry);
+            return Ok(());
+        }
+        self.take(entry, item).map(drop)
+    }
+
+    /// An entry of a segment in use, right but for its signature; all that are right in every respect were taken.
+    fn entry_astray(&mut self, entry: &Entry) -> Result<(), SalvageError> {
+        let Ok(item) = self.whole_item(entry.position.offset()) else { return Ok(()) };
+        let key = Some(item.key.to_vec());
+        self.tell(Weight::Mended, entry.slot.signature, key, "an entry's signature was not its key's".into());
+        self.take(entry, item).map(drop)
+    }
+
+    /// An entry of what may have been a segment in use: it must be right in every respect, and its key without a segment.
+    fn entry_of_unreadable(&mut self, entry: &Entry) -> Result<(), SalvageError> {
+        if !entry.position.is_live() || !self.survey.is_in_gap(entry.signature) {
+            return Ok(());
+        }
+        let at = entry.position.offset();
+        let Ok(item) = self.whole_item(at) else {
+            let starts_item = self.survey.chunk_of(at).is_some_and(|chunk| chunk.slot_at(at).is_some());
+            let key = self.key_at(at, entry.signature);
+            if starts_item && key.is_some() {
+                self.met.meet(at);
+                self.lose(entry, key, "an item is damaged".into());
+            }
+            return Ok(());
+        };
+        if self.signature(item.key) == Some(entry.signature) && self.allows(entry) && self.take(entry, item)? {
+            self.gaps_gave = true;
+            let what = "its entry lies in a segment whose header is damaged: it may be an older value, or deleted";
+            let weight = if self.vouched.is_some() { Weight::Mended } else { Weight::Doubtful };
+            self.tell(weight, entry.slot.position, Some(item.key.to_vec()), what.into());
+        }
+        Ok(())
+    }
+
+    /// Gives the item to the sink; true if its key was not there.
+    fn take(&mut self, entry: &Entry, item: Item<'_>) -> Result<bool, SalvageError> {
+        if !self.met.meet(entry.position.offset()) {
+            return Ok(false);
+        }
+        let taken = self.sink.take(item.key, item.value, item.expiry).map_err(SalvageError::Sink)?;
+        if taken == Taken::Other {
+            let what = "a key has two entries: the value of the other one was taken".into();
+            self.tell(Weight::Doubtful, entry.slot.position, Some(item.key.to_vec()), what);
+        }
+        Ok(taken == Taken::New)
+    }
+
+    /// Takes what the clean image has in use and no entry named; the signatures of what was found.
+    fn take_unnamed(&mut self) -> Result<HashSet<u64>, SalvageError> {
+        let (survey, Some(vouched)) = (self.survey, self.vouched.take()) else { return Ok(HashSet::new()) };
+        let mut found = HashSet::new();
+        for at in vouched.in_use(survey) {
+            if !self.met.meet(at) {
+                continue;
+            }
+            let Ok(item) = self.whole_item(at) else {
+                let what = "an item that no entry names is damaged, and in use by the clean image";
+                self.tell(Weight::Lost, at, None, what.into());
+                continue;
+            };
+            found.extend(self.signature(item.key));
+            if self.sink.take(item.key, item.value, item.expiry).map_err(SalvageError::Sink)? == Taken::New {
+                let what = "no whole entry names the item; the clean image has it in use";
+                self.tell(Weight::Mended, at, Some(item.key.to_vec()), what.into());
+            }
+        }
+        self.vouched = Some(vouched);
+        Ok(found)
+    }
+
+    fn tell_gaps(&mut self) {
+        let weight = match (self.vouched.is_some(), self.gaps_gave) {
+            (true, _) => Weight::Mended,
+            (false, true) => Weight::Doubtful,
+            (false, false) => Weight::Lost,
+        };
+        let survey = self.survey;
+        for gap in &survey.gaps {
+            let (first, last) = (gap.start(), gap.end());
+            let what = format!("no whole segment has the keys of signatures {first:#018x} to {last:#018x}");
+            self.tell(weight, Offset(UNIT_BYTES), None, what);
+        }
+    }
+
+    /// The item at `at`, if it is one to the last bit, or what is wrong with it.
+    fn whole_item(&self, at: Offset) -> Result<Item<'a>, String> {
+        let room_bytes = self.medium.len_bytes().saturating_sub(at.0);
+        if at.0 < UNIT_BYTES || room_bytes < HEADER_BYTES as u64 {
+            return Err(
+                if room_bytes == 0 { "an item lies beyond the file's end" } else { "an entry names no item" }.into()
+            );
+        }
+        // SAFETY: nobody stores to the region: it is open for reading, and nobody else may have it open for writing.
+        let item = unsafe { Item::read(self.medium, at, room_bytes) };
+        let item = item.map_err(|_| "an item's header is damaged")?;
+        if item.is_whole() { Ok(item) } else { Err("an item's checksum does not fit".into()) }
+    }
+
+    /// The key of the damaged item at `at`, if it is of this signature.
+    fn key_at(&self, at: Offset, signature: u64) -> Option<Vec<u8>> {
+        // SAFETY: as for `whole_item`.
+        let bytes = |at: Offset, len_bytes| unsafe { self.medium.item(at.span(len_bytes)) }.ok();
+        let header = Header::from_bytes(*bytes(at, HEADER_BYTES as u64)?.first_chunk()?);
+        let key = bytes(at.plus(header.key_start() as u64), u64::from(header.key_bytes))?;
+        (self.signature(key) == Some(signature)).then(|| key.to_vec())
+    }
+
+    fn signature(&self, key: &[u8]) -> Option<u64> {
+        self.survey.hasher.as_ref().map(|hasher| hasher.signature(key))
+    }
+
+    fn allows(&self, entry: &Entry) -> bool {
+        self.vouched.as_ref().is_none_or(|vouched| vouched.allows(self.survey, entry.position))
+    }
+
+    fn lose(&mut self, entry: &Entry, key: Option<Vec<u8>>, what: String) {
+        let what = match key {
+            Some(_) => what,
+            None => format!("{what}; the signature of its key is {:#018x}", entry.signature),
+        };
+        let offset = entry.slot.position.0;
+        self.losses.push((entry.signature, Finding { weight: Weight::Lost, offset, key, what }));
+    }
+
+    fn tell(&mut self, weight: Weight, at: Offset, key: Option<Vec<u8>>, what: String) {
+        self.sink.found(Finding { weight, offset: at.0, key, what });
+    }
+}

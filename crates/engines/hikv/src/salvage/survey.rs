@@ -1,0 +1,174 @@
+//! What is left of the region as a whole: its head, its chunks, and which segments of the index are in use.
+
+use std::ops::RangeInclusive;
+
+use heap::layout::{SEGMENT_BYTES, UNIT_BYTES, unit_of};
+use heap::salvage::{Chunk, Contents, Head, Told};
+use heap::{EngineNumber, HeapError};
+use index::partitioned_hash::layout::{Geometry, Header, PARTITION_COUNT_MAX};
+use index::partitioned_hash::salvage::{Cover, SplitStates, Standing, is_in};
+use pmem::{Medium, Offset};
+
+use engine::Hasher;
+
+/// A region as far as it can be made out.
+pub(super) struct Survey {
+    pub(super) head: Head,
+    /// `None` if the seed is lost.
+    pub(super) hasher: Option<Hasher>,
+    /// In the order of their units.
+    pub(super) chunks: Vec<Chunk>,
+    /// Segments in use, those whose entries go first in front.
+    pub(super) live: Vec<Offset>,
+    /// What may be segments in use, to be asked for what `cover` lacks; those with a whole state word in front.
+    pub(super) unreadable: Vec<Offset>,
+    /// The signatures that no live segment has, in ascending runs.
+    pub(super) gaps: Vec<RangeInclusive<u64>>,
+}
+
+impl Survey {
+    /// Reads the region.
+    ///
+    /// # Errors
+    /// If the region is another program's, or nothing of it can be made out.
+    pub(super) fn take<M: Medium>(medium: &M, told: &mut Told<'_>) -> Result<Survey, HeapError> {
+        let head = Head::read(medium, told)?.of_engine(EngineNumber::HIKV)?;
+        let mut chunks = Vec::new();
+        if medium.len_bytes() >= UNIT_BYTES {
+            head.chunks(medium, told, &mut |chunk| chunks.push(chunk));
+        }
+        let mut survey = Survey {
+            hasher: head.superblock.map(|superblock| Hasher::new(superblock.hash_seed)),
+            head,
+            chunks,
+            live: Vec::new(),
+            unreadable: Vec::new(),
+            gaps: vec![0..=u64::MAX],
+        };
+        survey.find_segments(medium, told);
+        if survey.live.is_empty() && (survey.unreadable.is_empty() || survey.hasher.is_none()) {
+            return Err(match survey.head.superblock {
+                Some(_) => HeapError::Damaged { offset: UNIT_BYTES, what: "no segment of the index is left" },
+                None => {
+                    HeapError::Damaged { offset: 0, what: "neither a superblock nor a segment of the index is left" }
+                }
+            });
+        }
+        Ok(survey)
+    }
+
+    /// The chunk that holds `at`.
+    pub(super) fn chunk_of(&self, at: Offset) -> Option<Chunk> {
+        let unit = unit_of(at)?;
+        let past = self.chunks.partition_point(|chunk| chunk.unit <= unit);
+        let chunk = *self.chunks.get(past.checked_sub(1)?)?;
+        (unit - chunk.unit < chunk.units).then_some(chunk)
+    }
+
+    /// True if no live segment has the signature.
+    pub(super) fn is_in_gap(&self, signature: u64) -> bool {
+        let past = self.gaps.partition_point(|gap| *gap.start() <= signature);
+        past.checked_sub(1).is_some_and(|last| self.gaps[last].contains(&signature))
+    }
+
+    /// True if a segment can lie at `at`.
+    pub(super) fn is_segment_place<M: Medium>(&self, medium: &M, at: Offset) -> bool {
+        let may_hold = |chunk: Chunk| matches!(chunk.contents, Contents::Segments | Contents::Unknown);
+        is_in(medium.len_bytes(), at) && self.chunk_of(at).is_some_and(may_hold)
+    }
+
+    fn find_segments<M: Medium>(&mut self, medium: &M, told: &mut Told<'_>) {
+        if medium.len_bytes() < UNIT_BYTES {
+            return;
+        }
+        let all = Geometry::new(PARTITION_COUNT_MAX).expect("it is a number of partitions");
+        let splits = SplitStates::read(medium, all, told);
+        let places: Vec<Offset> = self
+            .chunks
+            .iter()
+            .filter(|chunk| chunk.contents == Contents::Segments)
+            .flat_map(|c| c.segment_places())
+            .collect();
+        let mut standings: Vec<_> = places.iter().map(|&at| (at, splits.standing(medium, at))).collect();
+        if self.head.superblock.is_none() || self.is_incomplete(&standings) {
+            // A chunk's header may be damaged, and segments lie where none are expected.
+            let elsewhere = self.grid(medium).filter(|at| places.binary_search(at).is_err());
+            standings.extend(elsewhere.map(|at| (at, splits.standing(medium, at))).filter(|&(at, standing)| {
+                // What lies in a chunk of items is somebody's value, whatever it looks like.
+                let is_nowhere = self.chunk_of(at).is_none();
+                self.is_segment_place(medium, at) || is_nowhere && matches!(standing, Standing::Live(_))
+            }));
+        }
+        let Some(geometry) = self.geometry(&standings) else { return };
+        let generation = self.head.generation.or_else(|| newest(&standings));
+        self.file(geometry, generation, &standings, told);
+    }
+
+    /// Every place in the medium that is aligned as segments are.
+    fn grid<M: Medium>(&self, medium: &M) -> impl Iterator<Item = Offset> + use<M> {
+        let len_bytes = medium.len_bytes();
+        (UNIT_BYTES / SEGMENT_BYTES..len_bytes / SEGMENT_BYTES).map(|number| Offset(number * SEGMENT_BYTES))
+    }
+
+    /// True unless the live segments cover every key.
+    fn is_incomplete(&self, standings: &[(Offset, Standing)]) -> bool {
+        let (Some(geometry), Some(generation)) = (self.geometry(standings), self.head.generation) else { return true };
+        let mut cover = Cover::default();
+        for header in live_headers(standings).filter(|header| header.generation == generation) {
+            let _ = cover.add(geometry, header);
+        }
+        !cover.gaps().is_empty()
+    }
+
+    /// The superblock's, or else that of as many partitions as the segments tell of.
+    fn geometry(&self, standings: &[(Offset, Standing)]) -> Option<Geometry> {
+        let told = || live_headers(standings).map(|header| (header.partition + 1).next_power_of_two()).max();
+        self.head.superblock.map(|superblock| superblock.partition_count).or_else(told).and_then(Geometry::new)
+    }
+
+    /// Puts each segment where it belongs.
+    fn file(
+        &mut self,
+        geometry: Geometry,
+        generation: Option<u16>,
+        standings: &[(Offset, Standing)],
+        told: &mut Told<'_>,
+    ) {
+        let (mut live, mut unreadable, mut cover) = (Vec::new(), Vec::new(), Cover::default());
+        for &(at, standing) in standings {
+            match standing {
+                Standing::Live(header) if Some(header.generation) != generation => {}
+                Standing::Live(header) if cover.add(geometry, header).is_some() => live.push((header.depth, at)),
+                Standing::Live(_) => unreadable.push((false, at)),
+                Standing::Unreadable { is_live } => {
+                    if self.chunk_of(at).is_some_and(|chunk| chunk.contents == Contents::Segments) {
+                        told(at, "a segment's header is damaged");
+                    }
+                    unreadable.push((!is_live, at));
+                }
+                Standing::Unused => unreadable.push((true, at)),
+                Standing::Void => {}
+            }
+        }
+        live.sort_by_key(|&(depth, at)| (std::cmp::Reverse(depth), at));
+        unreadable.sort_unstable();
+        self.live = live.into_iter().map(|(_, at)| at).collect();
+        // Whoever covers all keys needs no others.
+        self.gaps = cover.gaps();
+        let is_wanted = !self.gaps.is_empty();
+        self.unreadable = unreadable.into_iter().filter(|_| is_wanted).map(|(_, at)| at).collect();
+    }
+}
+
+fn live_headers(standings: &[(Offset, Standing)]) -> impl Iterator<Item = Header> {
+    standings.iter().filter_map(|(_, standing)| match standing {
+        Standing::Live(header) => Some(*header),
+        _ => None,
+    })
+}
+
+/// The newest generation of all live segments: what an interrupted `clear` left of an older one stays away.
+fn newest(standings: &[(Offset, Standing)]) -> Option<u16> {
+    let is_newer = |a: u16, b: u16| a.wrapping_sub(b) < 1 << 15;
+    live_headers(standings).map(|header| header.generation).reduce(|a, b| if is_newer(a, b) { a } else { b })
+}

@@ -1,0 +1,124 @@
+//! What writers do for snapshots: stamps, and keeping what they replace.
+
+use index::Position;
+use index::partitioned_hash::{Context, Garbage};
+use pmem::{Canary, Dram, Medium};
+
+use super::Snapshots;
+use super::kept::Version;
+use crate::HiKv;
+use crate::item;
+use crate::order::Order;
+use crate::publish::Prepared;
+use engine::Error;
+
+/// What becomes of items that were replaced.
+pub struct Disposal<'a, M, D: Dram> {
+    pub(crate) medium: &'a M,
+    index: Context<'a, M, D>,
+    snapshots: &'a Snapshots,
+}
+
+impl<M, D: Dram> Clone for Disposal<'_, M, D> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M, D: Dram> Copy for Disposal<'_, M, D> {}
+
+impl<M: Medium, D: Dram> Disposal<'_, M, D> {
+    /// Retires the item that a write replaced, if there was one, now that nothing but snapshots may refer to it; what they
+    /// keep they retire themselves. One of no size class cannot have been found (damage).
+    #[inline(always)]
+    pub(crate) fn retire(self, old: Option<Position>) {
+        if let Some(position) = old
+            && let Some(place) = position.place()
+            && !self.snapshots.kept.let_go(position)
+        {
+            self.index.retire(Garbage::Place(place));
+        }
+    }
+}
+
+impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+    /// Where replaced items go.
+    #[inline(always)]
+    pub(crate) fn disposal(&self) -> Disposal<'_, M, D> {
+        Disposal { medium: &self.medium, index: self.cx(), snapshots: &self.snapshots }
+    }
+
+    /// What an item that is written now is stamped with.
+    #[inline(always)]
+    pub(crate) fn stamp(&self) -> u32 {
+        self.snapshots.stamp()
+    }
+
+    /// Comes under the bucket's lock, when nothing can keep the caller from publishing any more: an item of this stamp, in
+    /// the place of `old`. False if the item must be stamped anew first.
+    #[inline(always)]
+    pub(crate) fn may_publish(
+        &self,
+        stamp: u32,
+        signature: u64,
+        key: &[u8],
+        old: Option<Position>,
+    ) -> Result<bool, Error> {
+        if self.snapshots.is_calm(stamp) {
+            return Ok(true);
+        }
+        if self.stamp() != stamp && !self.medium.breaks(Canary::StaleStamp) {
+            return Ok(false);
+        }
+        if !self.medium.breaks(Canary::KeptAfterPublish) {
+            self.keep_for_snapshots(stamp, signature, key, old)?;
+        }
+        Ok(true)
+    }
+
+    /// Comes under the bucket's lock, before an item of this stamp takes the place of `old`, or before `old` is removed in
+    /// the epoch `stamp`: if a live snapshot sees `old`, it stays.
+    #[inline(always)]
+    pub(crate) fn keep_for_snapshots(
+        &self,
+        stamp: u32,
+        signature: u64,
+        key: &[u8],
+        old: Option<Position>,
+    ) -> Result<(), Error> {
+        match old {
+            Some(old) if self.snapshots.any_is_live() => self.keep_if_seen(stamp, signature, key, old),
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn keep_if_seen(&self, stamp: u32, signature: u64, key: &[u8], position: Position) -> Result<(), Error> {
+        let live = self.snapshots.live.read();
+        // SAFETY: found in the index, under the bucket's lock.
+        let header = unsafe { item::read(&self.medium, position) }?.header;
+        if Snapshots::any_sees(&live, header.epoch, stamp) {
+            let version = Version { position, item_bytes: header.item_bytes(), from: header.epoch, until: stamp };
+            self.snapshots.kept.insert(signature, key, version);
+        }
+        Ok(())
+    }
+
+    /// Stamps an item anew that was written before a snapshot was taken. It is read once more for that. Flushed, and ordered
+    /// before whatever follows.
+    #[cold]
+    pub(crate) fn stamp_anew<'r>(&self, item: Prepared<'r, D>) -> Result<Prepared<'r, D>, Error> {
+        self.stamp_as(item, self.stamp())
+    }
+
+    /// As [`HiKv::stamp_anew`], with this stamp: the epoch as the caller found it under its locks.
+    #[cold]
+    pub(crate) fn stamp_as<'r>(&self, item: Prepared<'r, D>, stamp: u32) -> Result<Prepared<'r, D>, Error> {
+        // SAFETY: the item was written whole to room that is the caller's, and nobody else knows it.
+        let written = unsafe { item::read(&self.medium, item.position()) }?;
+        // SAFETY: as above.
+        unsafe { items::restamp(&self.medium, item.position().offset(), &written, stamp) };
+        self.medium.order();
+        Ok(Prepared { stamp, ..item })
+    }
+}

@@ -1,0 +1,132 @@
+//! Reading at a snapshot: the index first, the side table second.
+
+use index::Position;
+use pmem::{Dram, Medium};
+
+use crate::HiKv;
+use crate::item;
+use crate::order::Order;
+use crate::read::whole;
+use crate::walk::{cursor_at, place_of};
+use crate::write::check_key;
+use engine::{Cursor, Error, Expiry, Moment, Show, Skip, SnapshotEngine, Version};
+use items::Item;
+
+impl<M: Medium, D: Dram, O: Order<M, D>> SnapshotEngine for HiKv<M, D, O> {
+    fn take_snapshot(&self) -> Result<Moment, Error> {
+        self.take_snapshot()
+    }
+
+    fn release_snapshot(&self, at: Moment) {
+        self.release_snapshot(at);
+    }
+
+    fn get_at(&self, at: Moment, key: &[u8], found: &mut dyn FnMut(Version, Expiry, &[u8])) -> Result<bool, Error> {
+        check_key(key)?;
+        let _pin = epoch::pin();
+        let newest = self.find(self.hasher.signature(key), key)?.filter(|(_, item)| at.sees(item.header.epoch));
+        let seen = match newest {
+            Some((position, item)) => {
+                self.may_show(&item, position)?;
+                self.unexpired_at(at, position, item)?
+            }
+            None => self.kept_item(at, key)?,
+        };
+        let is_there = seen.is_some();
+        if let Some((position, item)) = seen {
+            found(item::version(&item, position), item.expiry, item.value);
+        }
+        Ok(is_there)
+    }
+
+    /// What the index shows of a segment comes first, what was kept of its signatures second. So a key that was removed
+    /// before its entry was read is among the kept ones. One that was removed afterwards is met twice, as may be one that was
+    /// put again meanwhile: each is shown once, since all of them are put in order before. A key belongs to the signatures of
+    /// exactly one step, however segments are split between two.
+    fn walk_at(
+        &self,
+        at: Moment,
+        cursor: Cursor,
+        each: &mut Show<'_>,
+        damaged: &mut Skip<'_>,
+    ) -> Result<Cursor, Error> {
+        let Some(place) = place_of(&cursor)? else { return Ok(Cursor::End) };
+        let _pin = epoch::pin();
+        let mut items = Vec::new();
+        let next = self.index.visit(&self.medium, place, |signature, position| {
+            match self.met(at, signature, position) {
+                Ok(seen) => items.extend(seen),
+                Err(error) => damaged(error)?,
+            }
+            Ok::<_, Error>(())
+        })?;
+        let kept = self.snapshots.kept.of_signatures(at, self.index.signatures(place, next));
+        self.acknowledge_deferred()?;
+        for position in kept {
+            match self.kept_at(at, position) {
+                Ok(seen) => items.extend(seen),
+                Err(error) => damaged(error)?,
+            }
+        }
+        items.sort_unstable_by_key(|(_, item)| item.key);
+        items.dedup_by_key(|(_, item)| item.key);
+        for (position, item) in items {
+            match whole(&item, position) {
+                Ok(()) => each(item.key, item.value, item.expiry),
+                Err(error) => damaged(error)?,
+            }
+        }
+        Ok(cursor_at(next))
+    }
+}
+
+impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+    /// What the snapshot sees of the key of an entry that a walk met.
+    fn met(&self, at: Moment, signature: u64, position: Position) -> Result<Option<(Position, Item<'_>)>, Error> {
+        // SAFETY: the walk shows positions to pinned callers, who stay so until they are done with the item.
+        let item = unsafe { item::read(&self.medium, position) }?;
+        self.findable(signature, &item, position)?;
+        self.seen(at, position, item)
+    }
+
+    /// What the snapshot sees of an item that was kept for it.
+    fn kept_at(&self, at: Moment, position: Position) -> Result<Option<(Position, Item<'_>)>, Error> {
+        // SAFETY: kept for a live snapshot.
+        let item = unsafe { item::read(&self.medium, position) }?;
+        self.unexpired_at(at, position, item)
+    }
+
+    /// The item that the snapshot sees of a key whose newest item, as somebody found it, is `item`.
+    pub(crate) fn seen<'a>(
+        &'a self,
+        at: Moment,
+        position: Position,
+        item: Item<'a>,
+    ) -> Result<Option<(Position, Item<'a>)>, Error> {
+        if at.sees(item.header.epoch) { self.unexpired_at(at, position, item) } else { self.kept_item(at, item.key) }
+    }
+
+    /// The item, unless it had expired. That is believed only if its checksum fits.
+    pub(crate) fn unexpired_at<'a>(
+        &self,
+        at: Moment,
+        position: Position,
+        item: Item<'a>,
+    ) -> Result<Option<(Position, Item<'a>)>, Error> {
+        if !at.is_past(item.expiry) {
+            return Ok(Some((position, item)));
+        }
+        whole(&item, position)?;
+        Ok(None)
+    }
+
+    /// The key's replaced item that the snapshot sees. The caller is pinned.
+    fn kept_item(&self, at: Moment, key: &[u8]) -> Result<Option<(Position, Item<'_>)>, Error> {
+        let Some(position) = self.snapshots.kept.at(at, key) else { return Ok(None) };
+        self.acknowledge_deferred()?;
+        // SAFETY: it was kept after the caller pinned, and so not retired before.
+        let item = unsafe { item::read(&self.medium, position) }?;
+        self.may_show(&item, position)?;
+        self.unexpired_at(at, position, item)
+    }
+}

@@ -1,0 +1,98 @@
+//! A region that cannot grow, filled with items of each size: an error, nothing lost, and room again after deletes.
+
+use pmem::MediumError;
+
+use super::rig::{Contents, Rig};
+use engine::{Engine, Error};
+
+/// A size class each, small and large, and extents.
+const VALUE_LENS_BYTES: [usize; 6] = [40, 272, 4_000, 30_000, 200_000, 300_000];
+
+fn key(number: u32) -> [u8; 4] {
+    number.to_le_bytes()
+}
+
+/// Puts keys from `first` on until the region is full; says how many.
+fn fill(rig: &Rig, contents: &mut Contents, first: u32, len_bytes: usize) -> u32 {
+    for number in first.. {
+        let value = vec![number as u8; len_bytes];
+        match rig.store.put(&key(number), &value) {
+            Ok(()) => contents.insert(key(number).to_vec(), value),
+            Err(Error::Medium(MediumError::Full { .. })) => return number - first,
+            Err(error) => panic!("{error}"),
+        };
+    }
+    unreachable!("a region has an end")
+}
+
+fn assert_holds(rig: &Rig, contents: &Contents) {
+    assert!(rig.contents() == *contents, "lost or foreign items");
+    assert_eq!((rig.store.len().unwrap(), rig.damage()), (contents.len() as u64, vec![]));
+}
+
+#[test]
+fn a_full_region_refuses_and_loses_nothing() {
+    for len_bytes in VALUE_LENS_BYTES {
+        let (rig, mut contents) = (Rig::of_fixed_size(), Contents::new());
+        let count = fill(&rig, &mut contents, 0, len_bytes);
+        assert!(count > 0);
+        assert_holds(&rig, &contents);
+        assert!(rig.store.put(&key(count), &vec![0; len_bytes]).is_err());
+        assert_holds(&rig.reopened(), &contents);
+    }
+}
+
+#[test]
+fn an_update_in_a_full_region_succeeds_or_leaves_the_old_value() {
+    for len_bytes in VALUE_LENS_BYTES {
+        let (rig, mut contents) = (Rig::of_fixed_size(), Contents::new());
+        let count = fill(&rig, &mut contents, 0, len_bytes);
+        for number in (0..count).step_by(1.max(count as usize / 20)) {
+            let value = vec![!number as u8; len_bytes];
+            match rig.store.put(&key(number), &value) {
+                Ok(()) => drop(contents.insert(key(number).to_vec(), value)),
+                Err(Error::Medium(MediumError::Full { .. })) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert_holds(&rig, &contents);
+    }
+}
+
+/// Emptied, the region takes items of any other size: at least half of what it would take at first. (Not after the
+/// smallest items: the index of so many keeps its segments.)
+#[test]
+fn room_of_one_size_becomes_room_of_another() {
+    for (from, to) in VALUE_LENS_BYTES[1..].iter().zip(VALUE_LENS_BYTES.iter().rev()) {
+        let fresh_count = fill(&Rig::of_fixed_size(), &mut Contents::new(), 0, *to);
+        let (rig, mut contents) = (Rig::of_fixed_size(), Contents::new());
+        let count = fill(&rig, &mut contents, 0, *from);
+        (0..count).for_each(|number| assert!(rig.store.delete(&key(number)).unwrap()));
+        rig.free_garbage();
+        contents.clear();
+        let count = fill(&rig, &mut contents, count, *to);
+        assert!(count >= fresh_count / 2, "{from} to {to} bytes: {count} of {fresh_count}");
+        assert_holds(&rig, &contents);
+    }
+}
+
+/// `clear` needs a segment; where there is none left it says so, and deletes make room for it.
+#[test]
+fn clear_makes_room_or_changes_nothing() {
+    for len_bytes in VALUE_LENS_BYTES {
+        let (rig, mut contents) = (Rig::of_fixed_size(), Contents::new());
+        let count = fill(&rig, &mut contents, 0, len_bytes);
+        if let Err(error) = rig.store.clear() {
+            assert!(matches!(error, Error::Medium(MediumError::Full { .. })), "{error}");
+            assert_holds(&rig, &contents);
+            (0..count).for_each(|number| assert!(rig.store.delete(&key(number)).unwrap()));
+            rig.free_garbage();
+            rig.store.clear().unwrap();
+        }
+        contents.clear();
+        assert_holds(&rig, &contents);
+        let again = fill(&rig, &mut contents, 0, len_bytes);
+        assert!(again >= count / 2, "{len_bytes} bytes: {again} of {count}");
+        assert_holds(&rig, &contents);
+    }
+}

@@ -1,0 +1,144 @@
+//! Writing one key: its item, then its entry (`publish`).
+
+use heap::{Place, Reservation};
+use index::Position;
+use pmem::{Backoff, Canary, Dram, Medium, MediumError};
+
+use super::HiKv;
+use super::order::Order;
+use super::publish::{Prepared, Target};
+use engine::{Error, Limits, Progress};
+use items::NewItem;
+
+/// How often a writer on a full store, or who has deleted every key, lets readers run who keep retired items: some tens of
+/// milliseconds, many times what a read takes.
+pub(super) const READER_WAITS_MAX: usize = 100;
+
+impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+    pub(super) fn check_put(&self, key: &[u8], value_bytes: u64) -> Result<(), Error> {
+        check_key(key)?;
+        if value_bytes > Limits::VALUE_BYTES_MAX {
+            return Err(Error::ValueTooLong { len_bytes: value_bytes });
+        }
+        self.check_writable()
+    }
+
+    /// Comes before every change: none is made while a clean image is named.
+    #[inline(always)]
+    pub(super) fn check_writable(&self) -> Result<(), Error> {
+        if !self.medium.is_writable() {
+            return Err(MediumError::ReadOnly.into());
+        }
+        self.medium.health()?;
+        if self.image.is_named() {
+            self.forget_image();
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn reserve(&self, item_bytes: u64) -> Result<Reservation<'_, D>, Error> {
+        Ok(self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?)
+    }
+
+    /// Steps 1 and 2: room, and in it the item, flushed.
+    #[inline(always)]
+    pub(super) fn prepare(&self, item: &NewItem<'_>) -> Result<Prepared<'_, D>, Error> {
+        self.announce(item.expiry);
+        let (room, stamp) = (self.reserve(item.item_bytes())?, self.stamp());
+        // SAFETY: the room was just reserved.
+        unsafe { item.write(&self.medium, room.place().offset, stamp) };
+        Ok(Prepared { room, expiry: item.expiry, stamp })
+    }
+
+    /// Tries a second time what found the region full: free space may turn up. The caller is not pinned, or what waits for
+    /// it would not be freed.
+    #[inline(always)]
+    pub(super) fn with_room<R>(&self, mut attempt: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
+        let mut is_first = true;
+        loop {
+            match attempt() {
+                Err(Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. })) if is_first => {
+                    self.make_room()?;
+                    is_first = false;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// The sweep may find free space, and so may readers that move on: they are given some time, unless the caller is
+    /// one of them.
+    #[cold]
+    fn make_room(&self) -> Result<(), Error> {
+        self.finish_sweep()?;
+        // Changes that wait in queues keep what they replaced.
+        while !epoch::is_pinned() && O::step(self)? == Progress::More {}
+        let mut backoff = Backoff::long();
+        for _ in 0..READER_WAITS_MAX {
+            self.collect();
+            if self.limbo.is_empty() || epoch::is_pinned() {
+                break;
+            }
+            backoff.relax();
+        }
+        Ok(())
+    }
+
+    /// A put, unless the region is full.
+    #[inline(always)]
+    pub(super) fn try_put(&self, item: &NewItem<'_>) -> Result<(), Error> {
+        let pin = epoch::pin();
+        let signature = self.hasher.signature(item.key);
+        self.index.prefetch(&self.medium, signature);
+        self.index.prefetch_locks(signature);
+        if self.medium.breaks(Canary::FreeBeforeUnlink) {
+            self.free_before_unlink(signature, item.key)?;
+        }
+        let target = Target::any(signature, item.key);
+        if self.medium.breaks(Canary::EntryBeforeItem) {
+            return self.publish_before_it_is_written(target, item);
+        }
+        let new = self.prepare(item)?;
+        self.prefetch_old(signature);
+        self.publish_waiting(pin, target, Some(new)).map(drop)
+    }
+
+    /// The broken twin whose entry comes first.
+    #[cold]
+    fn publish_before_it_is_written(&self, target: Target<'_>, item: &NewItem<'_>) -> Result<(), Error> {
+        let room = self.reserve(item.item_bytes())?;
+        let (at, stamp) = (room.place().offset, self.stamp());
+        self.publish(target, Some(Prepared { room, expiry: item.expiry, stamp }))?;
+        // SAFETY: it is not: this twin is broken on purpose, and runs on the crash medium alone, with one thread.
+        unsafe { item.write(&self.medium, at, stamp) };
+        self.medium.order();
+        Ok(())
+    }
+
+    /// Starts the miss of the old item, if there seems to be one: the bucket's lock waits for the new one's write-back.
+    #[inline(always)]
+    pub(super) fn prefetch_old(&self, signature: u64) {
+        if let Some(position) = self.index.hint(&self.medium, signature) {
+            self.medium.prefetch(position.offset());
+        }
+    }
+
+    /// The broken twin that reuses the old item's room before the new entry is durable.
+    fn free_before_unlink(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
+        if let Some((position, _)) = self.find(signature, key)? {
+            self.heap.free(&self.medium, place_of(position)?);
+        }
+        Ok(())
+    }
+}
+
+#[inline(always)]
+pub(super) fn check_key(key: &[u8]) -> Result<(), Error> {
+    if key.len() > Limits::KEY_BYTES_MAX { Err(Error::KeyTooLong { len_bytes: key.len() }) } else { Ok(()) }
+}
+
+pub(super) fn place_of(position: Position) -> Result<Place, Error> {
+    let offset = position.offset().0;
+    position.place().ok_or(Error::Corrupt { offset, what: "an entry names an item of no size class" })
+}

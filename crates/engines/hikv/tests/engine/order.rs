@@ -1,0 +1,237 @@
+//! Keys in order: what scans show is what the store holds, whenever the order is asked for and whatever is written meanwhile.
+
+use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use engine::{Direction, Early, Engine, Error, OrderState, OrderedEngine, Progress, ScanCursor};
+use engine_hikv::{HiKv, Ordered};
+use fastrand::Rng;
+use heap::Parameters;
+use pmem::Canary;
+use pmem_os::HostDram;
+use pmem_sim::{Model, Sim};
+
+const REGION_BYTES: u64 = 16 << 20;
+const QUEUE_COUNT: usize = 2;
+
+type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
+type Store = HiKv<Sim, HostDram, Ordered<HostDram>>;
+
+fn store() -> Store {
+    store_on(Sim::new(REGION_BYTES, Model::Line))
+}
+
+fn store_on(medium: Sim) -> Store {
+    let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 4, region_bytes: REGION_BYTES };
+    HiKv::format(medium, HostDram, &parameters).unwrap().ordered(Ordered::new(QUEUE_COUNT, HostDram))
+}
+
+/// Short keys, keys that share much, and keys that are others' beginnings.
+fn key(rng: &mut Rng, count: u32) -> Vec<u8> {
+    let number = rng.u32(..count);
+    match number % 4 {
+        0 => number.to_be_bytes().to_vec(),
+        1 => format!("https://example.org/a/rather/long/path/that/is/shared/{number:06}").into_bytes(),
+        2 => vec![b'a'; number as usize % 90],
+        _ => format!("user{number:012}").into_bytes(),
+    }
+}
+
+/// One random write, in the store and in the model.
+fn write(store: &Store, contents: &mut Contents, rng: &mut Rng, key_count: u32) {
+    let key = key(rng, key_count);
+    if rng.u8(..4) == 0 {
+        assert_eq!(store.delete(&key).unwrap(), contents.remove(&key).is_some());
+    } else {
+        let value = rng.u64(..).to_le_bytes().repeat(rng.usize(1..20));
+        store.put(&key, &value).unwrap();
+        contents.insert(key, value);
+    }
+}
+
+fn scanned(store: &Store, from: Bound<&[u8]>, direction: Direction) -> Vec<(Vec<u8>, Vec<u8>)> {
+    store.catch_up(Early::Wait).unwrap();
+    let (mut cursor, mut items) = (ScanCursor::new(from, direction), Vec::new());
+    while store
+        .scan(&mut cursor, &mut |key, value| {
+            items.push((key.to_vec(), value.to_vec()));
+            ControlFlow::Continue(())
+        })
+        .unwrap()
+    {}
+    items
+}
+
+fn assert_in_order(store: &Store, contents: &Contents) {
+    let expected: Vec<_> = contents.clone().into_iter().collect();
+    assert!(scanned(store, Bound::Unbounded, Direction::Forward) == expected, "forwards");
+    assert!(scanned(store, Bound::Unbounded, Direction::Backward).into_iter().rev().eq(expected), "backwards");
+}
+
+#[test]
+fn scans_show_what_was_written_before_and_after_the_order_was_asked_for() {
+    let (store, mut contents, mut rng) = (store(), Contents::new(), Rng::with_seed(1));
+    for count in [0, 10, 2_000, 10_000, 10_000] {
+        for _ in 0..count {
+            write(&store, &mut contents, &mut rng, 3_000);
+        }
+        assert_in_order(&store, &contents);
+    }
+    for from in [&b""[..], b"a", b"https://", b"user000000000100", b"zzz"] {
+        let expected: Vec<_> = contents.range::<[u8], _>((Bound::Included(from), Bound::Unbounded)).collect();
+        let items = scanned(&store, Bound::Included(from), Direction::Forward);
+        assert!(items.iter().map(|(key, value)| (key, value)).eq(expected));
+        let expected: Vec<_> = contents.range::<[u8], _>((Bound::Unbounded, Bound::Excluded(from))).rev().collect();
+        let items = scanned(&store, Bound::Excluded(from), Direction::Backward);
+        assert!(items.iter().map(|(key, value)| (key, value)).eq(expected));
+    }
+}
+
+/// Every stage of the build meets writes, and some meet a `clear`.
+fn write_while_the_order_is_built(medium: impl Fn() -> Sim) {
+    for seed in 0..40 {
+        let (store, mut contents, mut rng) = (store_on(medium()), Contents::new(), Rng::with_seed(seed));
+        for _ in 0..2_000 {
+            write(&store, &mut contents, &mut rng, 1_000);
+        }
+        let clears_after = rng.usize(..40);
+        for step in 0.. {
+            store.ask_for_order().unwrap();
+            if store.stats().order.unwrap().state == OrderState::Ready {
+                break;
+            }
+            store.step().unwrap();
+            if step == clears_after && seed % 2 == 0 {
+                store.clear().unwrap();
+                contents.clear();
+            }
+            for _ in 0..rng.usize(..40) {
+                write(&store, &mut contents, &mut rng, 1_000);
+            }
+        }
+        assert_in_order(&store, &contents);
+        for _ in 0..500 {
+            write(&store, &mut contents, &mut rng, 1_000);
+        }
+        assert_in_order(&store, &contents);
+    }
+}
+
+#[test]
+fn what_is_written_while_the_order_is_built_is_in_it() {
+    write_while_the_order_is_built(|| Sim::new(REGION_BYTES, Model::Line));
+}
+
+#[test]
+fn what_is_written_while_the_order_is_built_and_not_noted_is_caught() {
+    let medium = || Sim::new(REGION_BYTES, Model::Line).with_canary(Canary::ChangeMissesDelta);
+    assert_caught(|| write_while_the_order_is_built(medium));
+}
+
+fn assert_caught(twin: impl FnOnce()) {
+    assert!(catch_unwind(AssertUnwindSafe(twin)).is_err(), "the broken twin went unnoticed");
+}
+
+#[test]
+fn clear_leaves_nothing_in_order_and_the_order_goes_on() {
+    let (store, mut contents, mut rng) = (store(), Contents::new(), Rng::with_seed(2));
+    for _ in 0..3 {
+        for _ in 0..1_000 {
+            write(&store, &mut contents, &mut rng, 500);
+        }
+        assert_in_order(&store, &contents);
+        store.clear().unwrap();
+        contents.clear();
+        assert_in_order(&store, &contents);
+    }
+}
+
+#[test]
+fn an_early_scan_is_refused_where_it_was_asked_to_be_and_where_it_would_wait_for_itself() {
+    let store = store();
+    store.put(b"key", b"value").unwrap();
+    let refused = |result| matches!(result, Err(Error::NotOrderedYet { .. }));
+    assert!(refused(store.catch_up(Early::Refuse)));
+    assert!(store.get(b"key", &mut |_, _| assert!(refused(store.catch_up(Early::Wait)))).unwrap());
+    store.catch_up(Early::Wait).unwrap();
+    assert!(store.get(b"key", &mut |_, _| store.catch_up(Early::Wait).unwrap()).unwrap());
+}
+
+/// Nobody works in the background: writers drain the full queues themselves, and what they replaced is freed.
+#[test]
+fn writers_help_where_queues_are_full() {
+    let (store, mut contents, mut rng) = (store(), Contents::new(), Rng::with_seed(3));
+    store.catch_up(Early::Wait).unwrap();
+    for _ in 0..40_000 {
+        write(&store, &mut contents, &mut rng, 200);
+    }
+    assert!(store.stats().order.unwrap().queued_count > 0, "nobody drains what is not full");
+    while store.step().unwrap() == Progress::More {}
+    assert_eq!(store.stats().order.unwrap().queued_count, 0);
+    // Other tests' threads read, and move on.
+    let is_freed = |_: &u32| {
+        store.tidy();
+        store.stats().garbage_count == 0
+    };
+    assert!((0..1_000_000).find(is_freed).is_some(), "{} items wait", store.stats().garbage_count);
+    assert_in_order(&store, &contents);
+}
+
+#[test]
+fn a_range_is_counted_without_reading_it_all() {
+    let store = store();
+    (0..1_000u32).for_each(|number| store.put(&number.to_be_bytes(), b"value").unwrap());
+    store.catch_up(Early::Wait).unwrap();
+    for (from, to) in [(0, 1_000), (0, 0), (17, 18), (5, 999), (500, 2_000)] {
+        for is_inclusive in [false, true] {
+            let [first, last]: [[u8; 4]; 2] = [from, to].map(u32::to_be_bytes);
+            let end = if is_inclusive { Bound::Included(&last[..]) } else { Bound::Excluded(&last[..]) };
+            let mut cursor = ScanCursor::new(Bound::Included(&first), Direction::Forward);
+            let (mut count, mut has_more) = (0, true);
+            while has_more {
+                let (more, goes_on) = store.count(&mut cursor, end).unwrap();
+                (count, has_more) = (count + more, goes_on);
+            }
+            let expected = (0..1_000).filter(|n| *n >= from && (*n < to || is_inclusive && *n == to)).count() as u64;
+            assert_eq!(count, expected, "{from}..{to}");
+        }
+    }
+}
+
+/// Items of one queue are replaced, freed and used for other keys before the tree has heard of it; then the other queue's
+/// changes are compared with them.
+fn replaced_items_are_compared_with(medium: Sim) -> Result<(), Error> {
+    let store = store_on(medium);
+    // Ten keys each share more than a leaf's heads tell.
+    let key = |number: u32| format!("{:02} the same bytes {}", number / 10, number % 10).into_bytes();
+    store.catch_up(Early::Wait)?;
+    let mut rng = Rng::with_seed(4);
+    let mut contents = Contents::new();
+    // Queues stay full: writers make room in one of them when they must, and what they free is used again at once.
+    for round in 0..100_000u32 {
+        let key = key(rng.u32(..400));
+        if rng.bool() {
+            assert_eq!(store.delete(&key)?, contents.remove(&key).is_some());
+        } else {
+            store.put(&key, &round.to_le_bytes())?;
+            contents.insert(key, round.to_le_bytes().to_vec());
+        }
+    }
+    store.catch_up(Early::Wait)?;
+    let order = store.stats().order.unwrap();
+    assert_eq!(order.state, OrderState::Ready, "the tree fell");
+    assert_in_order(&store, &contents);
+    Ok(())
+}
+
+#[test]
+fn replaced_items_stay_until_the_tree_has_let_go_of_them() {
+    replaced_items_are_compared_with(Sim::new(REGION_BYTES, Model::Line)).unwrap();
+}
+
+#[test]
+fn items_that_are_freed_before_the_tree_has_let_go_are_caught() {
+    let medium = Sim::new(REGION_BYTES, Model::Line).with_canary(Canary::RetireBeforeTree);
+    assert_caught(|| replaced_items_are_compared_with(medium).unwrap());
+}

@@ -1,0 +1,56 @@
+//! Values copied under a lock, into memory that each thread keeps for it.
+
+use std::cell::Cell;
+
+use engine::{Error, Expiry, Version};
+use pbtree::Value;
+
+thread_local! {
+    /// The memory of the last copy; nothing while one is shown.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// What of it a thread keeps.
+const KEPT_BYTES_MAX: usize = 64 * 1024;
+
+/// A key's value, out of the lock.
+pub(crate) struct Copy {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) expiry: Expiry,
+    pub(crate) stamp: u64,
+}
+
+/// When a value expires, in the engines' words.
+pub(crate) fn expiry_of(value: &Value<'_>) -> Expiry {
+    value.expiry.map_or(Expiry::NEVER, Expiry::at_ms)
+}
+
+impl Copy {
+    /// Copies a value, and its bytes if they are wanted.
+    pub(crate) fn of(value: &Value<'_>) -> Copy {
+        let mut bytes = SPARE.take();
+        bytes.clear();
+        bytes.extend_from_slice(value.bytes);
+        Copy { bytes, expiry: expiry_of(value), stamp: value.stamp }
+    }
+
+    pub(crate) fn version(&self) -> Version {
+        Version::new([self.stamp, 0])
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        if self.bytes.capacity() <= KEPT_BYTES_MAX {
+            SPARE.set(std::mem::take(&mut self.bytes));
+        }
+    }
+}
+
+/// Refuses a value whose checksum does not fit.
+pub(crate) fn whole(value: &Value<'_>) -> Result<(), Error> {
+    match value.is_whole() {
+        true => Ok(()),
+        false => Err(Error::Corrupt { offset: value.place.offset.0, what: "a value's checksum does not fit" }),
+    }
+}

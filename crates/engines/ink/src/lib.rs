@@ -1,0 +1,65 @@
+//! The InK engine: a persistent B+tree (`pbtree`), of which nothing is in volatile memory but locks. Its keys are in order at
+//! once, and it serves as soon as it is open.
+//!
+//! Everything durable, and the order of its writes, is the tree's: `pbtree` and `undo_log` say what a crash leaves. This crate
+//! gives the tree the engines' words.
+//!
+//! # Values and callbacks
+//! Values are copied under their leaf's lock, into memory that the thread keeps, and shown after it: a callback may use the
+//! store. So nothing is read that was let go of, and what is let go of is free at once.
+//!
+//! # Keys that expire
+//! A key whose time has come is absent to whoever asks; its item stays until it is written over or reaped. The reaper walks the
+//! tree, a leaf a step, while a value that expires may be there, and deletes what is due by a write that looks again under the
+//! lock. `reaper.rs`.
+//!
+//! # Conditional writes
+//! A value has a stamp that no other value of the store ever has. A write that depends on what it saw takes place if the stamp is
+//! still that one, or the key is still absent, under the leaf's lock.
+
+mod copy;
+mod error;
+mod open;
+mod ops;
+mod ordered;
+mod pages;
+mod reaper;
+mod update;
+
+use engine::{Clock, Verify};
+use pbtree::{AtOnce, Tree};
+use pmem::{Dram, Medium};
+
+pub use pbtree::Options;
+
+use reaper::Reaper;
+
+/// The name in stats and options.
+pub const NAME: &str = "ink";
+
+/// The InK engine over a medium.
+pub struct Ink<M: Medium, D: Dram> {
+    tree: Tree<M, D, AtOnce>,
+    clock: Clock,
+    verify: Verify,
+    reaper: Reaper,
+}
+
+impl<M: Medium, D: Dram> Ink<M, D> {
+    /// The same store, by this clock.
+    #[must_use]
+    pub fn by_clock(self, clock: Clock) -> Ink<M, D> {
+        Ink { clock, ..self }
+    }
+
+    /// The same store, whose reads compare this much.
+    #[must_use]
+    pub fn verifying(self, verify: Verify) -> Ink<M, D> {
+        Ink { verify, ..self }
+    }
+
+    /// The tree.
+    pub fn tree(&self) -> &Tree<M, D, AtOnce> {
+        &self.tree
+    }
+}

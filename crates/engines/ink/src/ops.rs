@@ -1,0 +1,183 @@
+//! What the engine offers.
+
+use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::{
+    Check, Clock, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure, Limits, OnExpired,
+    Order, OrderState, OrderStats, OrderedEngine, Progress, Show, Version, Wanted,
+};
+use pbtree::Figures;
+use pmem::{Dram, Medium};
+
+use crate::copy::expiry_of;
+use crate::error::told;
+use crate::update::put;
+use crate::{Ink, NAME, reaper};
+
+impl<M: Medium, D: Dram> Engine for Ink<M, D> {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn features(&self) -> Features {
+        Features {
+            order: Order::Native,
+            batch: false,
+            snapshots: false,
+            expiry: true,
+            conditional: true,
+            compaction: false,
+            numbered_walk: false,
+            salvage: false,
+        }
+    }
+
+    fn uuid(&self) -> [u8; 16] {
+        self.tree.heap().superblock().uuid
+    }
+
+    fn get(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
+        let copied = self.find(key)?;
+        copied.iter().for_each(|copied| found(copied.version(), &copied.bytes));
+        Ok(copied.is_some())
+    }
+
+    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
+        self.get(key, found)
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.put_until(key, value, Expiry::NEVER)
+    }
+
+    fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
+        self.write(key, put(value, expiry), &mut |_| true).map(drop)
+    }
+
+    fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
+        if len_bytes > Limits::VALUE_BYTES_MAX {
+            return Err(Error::ValueTooLong { len_bytes });
+        }
+        let mut value = vec![0; len_bytes as usize];
+        source.read_exact(&mut value).map_err(Error::Source)?;
+        self.put_until(key, &value, expiry)
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool, Error> {
+        self.remove(key)
+    }
+
+    fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
+        self.update_by(key, decide)
+    }
+
+    fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
+        self.expire_at(key, expiry)
+    }
+
+    fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
+        let expiry = self.tree.get(key, expiry_of).map_err(told)?;
+        Ok(expiry.filter(|expiry| !self.is_past(*expiry)))
+    }
+
+    fn on_expired(&self, told: Option<Arc<OnExpired>>) {
+        self.reaper.tell(told);
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn clear(&self) -> Result<(), Error> {
+        self.may_write()?;
+        self.tree.clear(epoch::thread_index()).map_err(told)
+    }
+
+    fn len(&self) -> Result<u64, Error> {
+        self.tree.count().map_err(told)
+    }
+
+    fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+        self.walk_all(&cursor, &mut |key, value, expiry| {
+            if !self.is_past(expiry) {
+                each(key, value, expiry);
+            }
+        })
+    }
+
+    fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
+        let mut tell = |found: pbtree::Damage| damaged(Damage { offset: found.offset, what: found.what.to_owned() });
+        let figures = self.tree.check(&mut tell).map_err(told)?;
+        (0..figures.key_count).for_each(|_| check.count_item());
+        check.go_on_with::<()>(None);
+        Ok(())
+    }
+
+    fn step(&self) -> Result<Progress, Error> {
+        if self.tree.medium().is_writable() {
+            self.tree.sweep().map_err(told)?;
+            return self.reap();
+        }
+        Ok(Progress::Idle)
+    }
+
+    fn health(&self) -> Result<(), Error> {
+        Ok(self.tree.medium().health()?)
+    }
+
+    fn sync(&self) -> Result<(), Error> {
+        Ok(self.tree.medium().sync()?)
+    }
+
+    fn wanted(&self) -> Wanted {
+        let is_unswept = self.tree.medium().is_writable() && !self.tree.heap().is_swept();
+        if is_unswept { Wanted::One } else { Wanted::Nobody }
+    }
+
+    fn sleep_time(&self) -> Option<Duration> {
+        self.reaper.is_awake().then_some(reaper::REST)
+    }
+
+    fn ordered(&self) -> Option<&dyn OrderedEngine> {
+        Some(self)
+    }
+
+    fn stats(&self) -> EngineStats {
+        let (heap, medium) = (self.tree.heap(), self.tree.medium());
+        let space = heap.stats();
+        let tree = self.tree.figures().unwrap_or_default();
+        let dram_bytes = space.dram_bytes + self.tree.dram_bytes();
+        EngineStats {
+            items: tree.key_count,
+            region_bytes: space.region_bytes,
+            used_bytes: space.mark_bytes,
+            live_bytes: space.live_bytes,
+            free_bytes: space.free_bytes,
+            taken_bytes: medium.allocated_bytes().unwrap_or_else(|| heap.footprint_bytes()),
+            dram_bytes,
+            swept: heap.is_swept(),
+            reaped_count: self.reaper.reaped_count(),
+            counts: medium.counts(),
+            order: Some(OrderStats {
+                state: OrderState::Ready,
+                done: 0,
+                total: 0,
+                queued_count: 0,
+                delta_count: 0,
+                dram_bytes: 0,
+            }),
+            figures: figures(&tree),
+            ..EngineStats::default()
+        }
+    }
+}
+
+fn figures(tree: &Figures) -> Vec<Figure> {
+    vec![
+        Figure::gauge("ink_levels", "Levels of the tree", tree.level_count as f64),
+        Figure::gauge("ink_nodes", "Nodes of the tree", tree.node_count as f64),
+        Figure::gauge("ink_dead_pairs", "Pairs of deleted keys that leaves still have", tree.dead_count as f64),
+    ]
+}

@@ -1,0 +1,80 @@
+//! Scans.
+
+use std::ops::{Bound, ControlFlow};
+
+use engine::{Cursor, Damage, Error, OrderedEngine, ScanCursor, Show, Visit};
+use pbtree::Direction;
+use pmem::{Dram, Medium};
+
+use crate::Ink;
+use crate::error::told;
+use crate::pages::Copied;
+
+impl<M: Medium, D: Dram> OrderedEngine for Ink<M, D> {
+    fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
+        let (from, direction, page) = cursor.parts::<Copied>();
+        let direction = match direction {
+            engine::Direction::Forward => Direction::Forward,
+            engine::Direction::Backward => Direction::Backward,
+        };
+        self.turn(page, from, direction)?;
+        let live = page.items().filter(|&(_, _, expiry)| !self.is_past(expiry));
+        let mut ended_at = None;
+        for (key, value, _) in live {
+            if each(key, value) == ControlFlow::Break(()) {
+                ended_at = Some(key.to_vec());
+                break;
+            }
+        }
+        match ended_at {
+            Some(key) => {
+                cursor.pass(&key);
+                Ok(false)
+            }
+            None => Ok(go_on(cursor, direction)),
+        }
+    }
+
+    fn check_order(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
+        let mut tell = |found: pbtree::Damage| damaged(Damage { offset: found.offset, what: found.what.to_owned() });
+        Ok(self.tree.check(&mut tell).map_err(told)?.key_count)
+    }
+}
+
+/// Sets the cursor to the next page; behind the last item where there is none.
+fn go_on(cursor: &mut ScanCursor, direction: Direction) -> bool {
+    let last = cursor.state::<Copied>().and_then(|page| page.items().last().map(|(key, ..)| key.to_vec()));
+    if cursor.follow::<Copied>(|page| page.next(direction)) {
+        return true;
+    }
+    last.into_iter().for_each(|key| cursor.pass(&key));
+    false
+}
+
+impl<M: Medium, D: Dram> Ink<M, D> {
+    /// As [`Engine::walk`], with what has expired.
+    pub(crate) fn walk_all(&self, cursor: &Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+        let from = match cursor {
+            Cursor::Start => Bound::Unbounded,
+            Cursor::After(key) => Bound::Excluded(&key[..]),
+            Cursor::Number(_) | Cursor::End => return Ok(Cursor::End),
+        };
+        Ok(self.show_leaf(from, each)?.map_or(Cursor::End, Cursor::After))
+    }
+
+    /// Shows the items of the next leaf that has any, whatever their time, and returns the last one's key; `None` at the end.
+    fn show_leaf(&self, from: Bound<&[u8]>, each: &mut Show<'_>) -> Result<Option<Vec<u8>>, Error> {
+        let (mut page, mut from) = (Copied::default(), from.map(<[u8]>::to_vec));
+        loop {
+            self.turn(&mut page, from.as_ref().map(Vec::as_slice), Direction::Forward)?;
+            if let Some((last, ..)) = page.items().last() {
+                page.items().for_each(|(key, value, expiry)| each(key, value, expiry));
+                return Ok(Some(last.to_vec()));
+            }
+            match page.next(Direction::Forward) {
+                Some(next) => from = next.map(<[u8]>::to_vec),
+                None => return Ok(None),
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Writes: plain ones, and those that depend on what a key holds.
+
+use engine::{Decide, Decision, Error, Expiry, Held};
+use heap::HeapError;
+use pbtree::{Change, Error as TreeError, NewValue, Value, Written};
+use pmem::{Dram, Medium, MediumError};
+
+use crate::Ink;
+use crate::copy::{Copy, expiry_of, whole};
+use crate::error::told;
+
+/// A value that is to be put.
+pub(crate) fn put(bytes: &[u8], expiry: Expiry) -> Change<'_> {
+    Change::Put(NewValue { bytes, expiry: (!expiry.is_never()).then(|| expiry.ms()) })
+}
+
+impl<M: Medium, D: Dram> Ink<M, D> {
+    /// Writes if `allowed`, and tells the reaper of what expires. Where it seems full, free space may only not be known yet.
+    pub(crate) fn write(
+        &self,
+        key: &[u8],
+        change: Change<'_>,
+        allowed: &mut dyn FnMut(Option<&Value<'_>>) -> bool,
+    ) -> Result<Written, Error> {
+        self.may_write()?;
+        if let Change::Put(NewValue { expiry: Some(_), .. }) = change {
+            self.reaper.expect();
+        }
+        let agent = epoch::thread_index();
+        match self.tree.write(agent, key, change, allowed) {
+            Err(TreeError::Heap(HeapError::Medium(MediumError::Full { .. } | MediumError::Limit { .. })))
+                if !self.tree.heap().is_swept() =>
+            {
+                self.tree.sweep().map_err(told)?;
+                self.tree.write(agent, key, change, allowed).map_err(told)
+            }
+            written => written.map_err(told),
+        }
+    }
+
+    pub(crate) fn may_write(&self) -> Result<(), Error> {
+        if self.tree.medium().is_writable() { Ok(()) } else { Err(MediumError::ReadOnly.into()) }
+    }
+
+    /// True where the key is absent, though there is a value.
+    pub(crate) fn is_past(&self, expiry: Expiry) -> bool {
+        self.clock.is_past(expiry)
+    }
+
+    /// The key's value, whatever its time.
+    pub(crate) fn look_up(&self, key: &[u8]) -> Result<Option<Copy>, Error> {
+        let verify = self.verify;
+        let copied = self.tree.get(key, |value| {
+            if verify > engine::Verify::Nothing {
+                whole(value)?;
+            }
+            Ok(Copy::of(value))
+        });
+        copied.map_err(told)?.transpose()
+    }
+
+    /// The key's value, unless its time has come.
+    pub(crate) fn find(&self, key: &[u8]) -> Result<Option<Copy>, Error> {
+        Ok(self.look_up(key)?.filter(|found| !self.is_past(found.expiry)))
+    }
+
+    /// Deletes; true if there was such a key.
+    pub(crate) fn remove(&self, key: &[u8]) -> Result<bool, Error> {
+        let mut was_live = false;
+        self.write(key, Change::Delete, &mut |held| {
+            was_live = held.is_some_and(|value| !self.is_past(expiry_of(value)));
+            held.is_some()
+        })?;
+        Ok(was_live)
+    }
+
+    /// Asks `decide`, and writes what it says if the key still holds what it was shown; else again.
+    pub(crate) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
+        loop {
+            let found = self.look_up(key)?;
+            let seen = found.as_ref().map(|found| found.stamp);
+            let live = found.as_ref().filter(|found| !self.is_past(found.expiry));
+            let expiry = live.map_or(Expiry::NEVER, |live| live.expiry);
+            let decision = decide(live.map(|live| Held { value: &live.bytes, expiry }));
+            let is_there = live.is_some();
+            drop(found);
+            let change = match &decision {
+                Decision::Keep => return Ok(false),
+                Decision::Put(bytes) => put(bytes, expiry),
+                Decision::PutUntil(bytes, expiry) => put(bytes, *expiry),
+                Decision::Delete => Change::Delete,
+            };
+            let written = self.write(key, change, &mut |held| held.map(|held| held.stamp) == seen)?;
+            if written.is_done {
+                return Ok(change != Change::Delete || is_there);
+            }
+        }
+    }
+
+    /// Gives the key another expiry; false if it is not there.
+    pub(crate) fn expire_at(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
+        self.update_by(key, &mut |held| match held {
+            Some(held) => Decision::PutUntil(held.value.to_vec().into(), expiry),
+            None => Decision::Keep,
+        })
+    }
+}

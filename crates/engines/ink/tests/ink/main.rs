@@ -1,0 +1,6 @@
+//! The engine beside a map, crashed at every step, and among threads.
+
+mod crash;
+mod expiry;
+mod subject;
+mod threads;

@@ -1,0 +1,127 @@
+//! Threads that write, read, scan and clear at once.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use engine::{Check, Decision, Depth, Engine, ScanCursor};
+use engine_ink::{Ink, Options};
+use heap::Parameters;
+use pmem::Medium;
+use pmem_os::HostDram;
+use pmem_sim::{Model, Sim};
+use std::ops::{Bound, ControlFlow};
+
+use crate::subject::PARAMETERS;
+
+const THREAD_COUNT: u64 = 4;
+const ROUND_COUNT: u64 = 400;
+
+fn store(order: usize, in_place: bool) -> Ink<Sim, HostDram> {
+    let parameters = Parameters { partition_count: 3, ..PARAMETERS };
+    Ink::format(Sim::new(0, Model::Span), HostDram, &parameters, Options { order, in_place }).unwrap()
+}
+
+fn number<M: Medium>(store: &Ink<M, HostDram>, key: &[u8]) -> Option<u64> {
+    let mut number = None;
+    store.get(key, &mut |_, value| number = value.first_chunk().map(|&word| u64::from_le_bytes(word))).unwrap();
+    number
+}
+
+fn add_one<M: Medium>(store: &Ink<M, HostDram>, key: &[u8]) {
+    let mut add = |held: Option<engine::Held<'_>>| {
+        let before = held.map_or(0, |held| u64::from_le_bytes(*held.value.first_chunk().unwrap()));
+        Decision::Put((before + 1).to_le_bytes().to_vec().into())
+    };
+    assert!(store.update(key, &mut add).unwrap());
+}
+
+/// Every thread counts the same keys up, while its own keys come and go and split the leaves: no count is lost.
+#[test]
+fn no_update_is_lost_while_leaves_split() {
+    for in_place in [false, true] {
+        let store = store(7, in_place);
+        thread::scope(|scope| {
+            for thread in 0..THREAD_COUNT {
+                let store = &store;
+                scope.spawn(move || {
+                    for round in 0..ROUND_COUNT {
+                        add_one(store, &[b'c', (round % 5) as u8 * 50]);
+                        let own = [b'c', (round * 7 % 250) as u8, thread as u8 + 1];
+                        store.put(&own, &round.to_le_bytes()).unwrap();
+                        assert_eq!(number(store, &own), Some(round));
+                        if round % 3 == 0 {
+                            assert!(store.delete(&own).unwrap());
+                        }
+                    }
+                });
+            }
+        });
+        let total: u64 = (0..5).map(|i| number(&store, &[b'c', i * 50]).unwrap()).sum();
+        assert_eq!(total, THREAD_COUNT * ROUND_COUNT);
+        is_sound(&store);
+    }
+}
+
+/// Scans show keys in order, each once, and every key that is there from first to last.
+#[test]
+fn scans_are_in_order_while_others_write() {
+    let store = store(15, false);
+    (0..200u8).step_by(2).for_each(|i| store.put(&[i], &[i; 8]).unwrap());
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0..ROUND_COUNT * 4 {
+                let key = [(round * 37 % 200) as u8 | 1];
+                if round % 2 == 0 { store.put(&key, b"odd").unwrap() } else { drop(store.delete(&key)) }
+            }
+            done.store(true, Ordering::Release);
+        });
+        let mut is_last = false;
+        while !is_last {
+            is_last = done.load(Ordering::Acquire);
+            for direction in [engine::Direction::Forward, engine::Direction::Backward] {
+                let mut keys = Vec::new();
+                let mut cursor = ScanCursor::new(Bound::Unbounded, direction);
+                let mut note = |key: &[u8], _: &[u8]| {
+                    keys.push(key[0]);
+                    ControlFlow::Continue(())
+                };
+                while store.ordered().unwrap().scan(&mut cursor, &mut note).unwrap() {}
+                if direction == engine::Direction::Backward {
+                    keys.reverse();
+                }
+                assert!(keys.is_sorted_by(|a, b| a < b));
+                assert!((0..200).step_by(2).eq(keys.iter().copied().filter(|key| key % 2 == 0)));
+            }
+        }
+    });
+    is_sound(&store);
+}
+
+/// A store that is cleared again and again, while others read and write, ends with what was written after.
+#[test]
+fn clears_among_readers_and_writers_leave_a_sound_tree() {
+    let store = store(7, false);
+    thread::scope(|scope| {
+        for thread in 0..2u8 {
+            let store = &store;
+            scope.spawn(move || {
+                for round in 0..ROUND_COUNT {
+                    store.put(&[thread, (round * 11 % 60) as u8], &[7; 20]).unwrap();
+                    store.get(&[1 - thread, (round % 60) as u8], &mut |_, value| assert_eq!(value, [7; 20])).unwrap();
+                }
+            });
+        }
+        (0..30).for_each(|_| store.clear().unwrap());
+    });
+    is_sound(&store);
+    store.clear().unwrap();
+    assert_eq!((store.len().unwrap(), store.stats().figure("ink_nodes")), (0, Some(1.0)));
+}
+
+fn is_sound(store: &Ink<Sim, HostDram>) {
+    let mut check = Check::new(Depth::Deep);
+    store.check(&mut check, &mut |damage| panic!("{damage:?}")).unwrap();
+    let figures = store.tree().check(&mut |_| {}).unwrap();
+    assert_eq!(figures.used_bytes, store.stats().live_bytes);
+}

@@ -1,0 +1,113 @@
+//! The smallest engine that persists: an array of slots in one extent, changed in place under an undo log, with a copy of
+//! everything in volatile memory, which readers read. It is no engine to store anything with: it shows what one consists of.
+//!
+//! ```text
+//! engine area   +0   place of the array, sealed      +64  undo word, sealed: 0, or the slot's number + 1
+//!               +128 undo image: SLOT_BYTES
+//! extent        slot after slot, an item each (`items`); its epoch is the store's generation + 1, or the slot is empty
+//! ```
+//!
+//! # Invariants
+//! - While the undo word is 0, every slot holds a whole item or none, and no key twice.
+//! - The copy in volatile memory changes once the change is durable, so no reader sees what a crash may take.
+//!
+//! # A write, under the lock of writers
+//! | step | a crash after it leaves |
+//! |---|---|
+//! | 1 the slot's bytes are copied to the undo image; ordered | the old item, and an image that nothing names |
+//! | 2 the undo word names the slot; ordered | the old item, put back by opening |
+//! | 3 the slot is changed; ordered | the same |
+//! | 4 the undo word is 0; committed, and waited for | the new item |
+//! | 5 the copy in volatile memory changes; the lock is let go | the same |
+//!
+//! Clearing is one word: the next generation, of which no item is (`heap`).
+//!
+//! # Lock order
+//! The writers' lock, then the copy's. Nobody waits for the medium while holding the copy's.
+
+mod ops;
+mod slots;
+
+use std::collections::BTreeMap;
+
+use engine::{Clock, OpenError};
+use heap::{EngineNumber, Heap, HeapError, Parameters};
+use items::Expiry;
+use parking_lot::{Mutex, RwLock};
+use pmem::{Dram, Medium};
+
+use slots::Slots;
+
+/// Slots of a store.
+pub const SLOT_COUNT: u64 = 1024;
+/// The room of one item, its header included.
+pub const SLOT_BYTES: u64 = 256;
+
+/// A value, and when its key is absent again.
+type Value = (Vec<u8>, Expiry);
+
+/// The toy engine over a medium.
+pub struct Toy<M, D: Dram> {
+    medium: M,
+    heap: Heap<D>,
+    slots: Slots,
+    /// Which slot each key has: the writers' lock.
+    writers: Mutex<BTreeMap<Vec<u8>, u64>>,
+    contents: RwLock<BTreeMap<Vec<u8>, Value>>,
+    clock: Clock,
+}
+
+impl<M: Medium, D: Dram> Toy<M, D> {
+    /// Makes a store in an empty region, which is a store once its array is named.
+    ///
+    /// # Errors
+    /// The heap's.
+    pub fn format(medium: M, dram: D, parameters: &Parameters) -> Result<Toy<M, D>, OpenError> {
+        let heap = Heap::format(&medium, EngineNumber::TOY, parameters, dram)?;
+        let slots = Slots::make(&medium, heap.reserve_extent(&medium, SLOT_COUNT * SLOT_BYTES)?.publish());
+        heap.finish_format(&medium)?;
+        Ok(Toy::of(medium, heap, slots))
+    }
+
+    /// Opens the store in a region: a write that was under way is undone.
+    ///
+    /// # Errors
+    /// The heap's; damage to the array.
+    pub fn open(medium: M, dram: D) -> Result<Toy<M, D>, OpenError> {
+        let heap = Heap::open(&medium, EngineNumber::TOY, dram)?;
+        let slots = Slots::find(&medium)?;
+        heap.mark_reached(slots.place())
+            .map_err(|wrong| HeapError::Damaged { offset: wrong.offset, what: wrong.what })?;
+        slots.undo(&medium)?;
+        heap.finish_sweep(&medium);
+        let toy = Toy::of(medium, heap, slots);
+        toy.read_all()?;
+        Ok(toy)
+    }
+
+    /// The same store, whose keys expire by this clock.
+    #[must_use]
+    pub fn by_clock(self, clock: Clock) -> Toy<M, D> {
+        Toy { clock, ..self }
+    }
+
+    fn of(medium: M, heap: Heap<D>, slots: Slots) -> Toy<M, D> {
+        let (writers, contents) = (Mutex::default(), RwLock::default());
+        Toy { medium, heap, slots, writers, contents, clock: Clock::default() }
+    }
+
+    fn read_all(&self) -> Result<(), HeapError> {
+        let (mut writers, mut contents) = (self.writers.lock(), self.contents.write());
+        for slot in 0..SLOT_COUNT {
+            let Some(item) = self.slots.item(&self.medium, slot, self.stamp())? else { continue };
+            writers.insert(item.key.to_vec(), slot);
+            contents.insert(item.key.to_vec(), (item.value.to_vec(), item.expiry));
+        }
+        Ok(())
+    }
+
+    /// What items of this generation are stamped with.
+    fn stamp(&self) -> u32 {
+        u32::from(self.heap.generation()) + 1
+    }
+}

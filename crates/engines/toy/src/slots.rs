@@ -1,0 +1,130 @@
+//! The array, and the undo log of one slot: steps 1 to 4.
+
+use std::sync::atomic::Ordering;
+
+use heap::layout::ENGINE_AREA;
+use heap::{HeapError, Place, PlaceKind};
+use items::{Item, ItemError, NewItem};
+use pmem::{Canary, LINE_BYTES, Level, Medium, MediumError, Offset, seal, unseal};
+
+use crate::{SLOT_BYTES, SLOT_COUNT};
+
+const PLACE: Offset = ENGINE_AREA;
+const UNDO_WORD: Offset = ENGINE_AREA.plus(LINE_BYTES);
+const UNDO_IMAGE: Offset = ENGINE_AREA.plus(2 * LINE_BYTES);
+
+/// Where the array lies.
+pub(crate) struct Slots(Offset);
+
+impl Slots {
+    /// An empty array. The caller makes it durable.
+    pub(crate) fn make<M: Medium>(medium: &M, place: Place) -> Slots {
+        let slots = Slots(place.offset);
+        (0..SLOT_COUNT).for_each(|slot| slots.write_header(medium, slot));
+        store(medium, PLACE, seal(place.offset.0));
+        store(medium, UNDO_WORD, seal(0));
+        slots
+    }
+
+    pub(crate) fn find<M: Medium>(medium: &M) -> Result<Slots, HeapError> {
+        let place = load(medium, PLACE, "the place of the array is damaged")?;
+        Ok(Slots(Offset(place)))
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        Place { offset: self.0, kind: PlaceKind::Extent }
+    }
+
+    fn at(&self, slot: u64) -> Offset {
+        self.0.plus(slot * SLOT_BYTES)
+    }
+
+    /// The item in a slot; `None` if there is none of this stamp.
+    pub(crate) fn item<'a, M: Medium>(
+        &self,
+        medium: &'a M,
+        slot: u64,
+        stamp: u32,
+    ) -> Result<Option<Item<'a>>, HeapError> {
+        let at = self.at(slot);
+        // SAFETY: slots change under the writers' lock alone, which the caller holds while it uses the item.
+        let item = unsafe { Item::read(medium, at, SLOT_BYTES) }.map_err(damaged)?;
+        if item.header.epoch != stamp {
+            return Ok(None);
+        }
+        let what = "an item's checksum does not fit";
+        if item.is_whole() { Ok(Some(item)) } else { Err(HeapError::Damaged { offset: at.0, what }) }
+    }
+
+    /// Steps 1 to 4: the slot holds `new` of this stamp, or nothing. The caller holds the writers' lock.
+    pub(crate) fn change<M: Medium>(
+        &self,
+        medium: &M,
+        slot: u64,
+        new: Option<(NewItem<'_>, u32)>,
+    ) -> Result<(), MediumError> {
+        copy(medium, UNDO_IMAGE, self.at(slot))?;
+        if !medium.breaks(Canary::ImageNotOrdered) {
+            medium.order();
+        }
+        store(medium, UNDO_WORD, seal(slot + 1));
+        if !medium.breaks(Canary::LogNotOrdered) {
+            medium.order();
+        }
+        match new {
+            // SAFETY: the slot has that room (the caller has checked), and no reader looks at it.
+            Some((item, stamp)) => unsafe { item.write(medium, self.at(slot), stamp) },
+            None => self.write_header(medium, slot),
+        }
+        medium.order();
+        store(medium, UNDO_WORD, seal(0));
+        medium.wait(medium.commit(Level::default()))
+    }
+
+    /// Empties a slot.
+    fn write_header<M: Medium>(&self, medium: &M, slot: u64) {
+        // SAFETY: as in `change`, or nobody knows the slot yet.
+        unsafe { medium.stream(self.at(slot), &[&[0; items::layout::HEADER_BYTES]]) };
+    }
+
+    /// Puts back what a write under way had changed. Again is the same.
+    pub(crate) fn undo<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
+        let number = load(medium, UNDO_WORD, "the undo word is damaged")?;
+        let Some(slot) = number.checked_sub(1) else { return Ok(()) };
+        if slot >= SLOT_COUNT {
+            return Err(HeapError::Damaged { offset: UNDO_WORD.0, what: "the undo word names no slot" });
+        }
+        if medium.is_writable() {
+            copy(medium, self.at(slot), UNDO_IMAGE)?;
+            medium.order();
+            store(medium, UNDO_WORD, seal(0));
+            medium.wait(medium.commit(Level::default()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Copies a slot's bytes, and flushes them.
+fn copy<M: Medium>(medium: &M, to: Offset, from: Offset) -> Result<(), MediumError> {
+    // SAFETY: both change under the writers' lock alone, or while the store is opened.
+    let bytes = unsafe { medium.item(from.span(SLOT_BYTES)) }?;
+    // SAFETY: as above, and they do not overlap.
+    unsafe { medium.stream(to, &[bytes]) };
+    Ok(())
+}
+
+fn store<M: Medium>(medium: &M, at: Offset, word: u64) {
+    medium.store(at, word, Ordering::Release);
+    medium.flush(at.span(8));
+}
+
+fn load<M: Medium>(medium: &M, at: Offset, what: &'static str) -> Result<u64, HeapError> {
+    unseal(medium.load(at, Ordering::Acquire)).ok_or(HeapError::Damaged { offset: at.0, what })
+}
+
+fn damaged(error: ItemError) -> HeapError {
+    match error {
+        ItemError::Medium(error) => HeapError::Medium(error),
+        ItemError::Damaged { offset, what } => HeapError::Damaged { offset, what },
+    }
+}

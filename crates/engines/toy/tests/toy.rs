@@ -1,0 +1,61 @@
+//! The toy engine answers like a map, survives every crash, and its broken twins are caught.
+
+use engine::Clock;
+use engine_toy::Toy;
+use heap::Parameters;
+use pmem::Canary;
+use pmem_os::HostDram;
+use pmem_sim::{Model, Sim};
+use testkit::{
+    Crashed, Failure, Made, Operations, Script, Settings, Shape, Subject, Verdict, conformance, explore, hunt,
+};
+
+const REGION_BYTES: u64 = 1 << 20;
+
+struct OfToy;
+
+impl Made for OfToy {
+    type Engine = Toy<Sim, HostDram>;
+    type Medium = Sim;
+
+    fn format(on: Sim, clock: Clock) -> Result<Toy<Sim, HostDram>, Failure> {
+        let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
+        Ok(Toy::format(on, HostDram, &parameters)?.by_clock(clock))
+    }
+
+    fn open(on: Sim, clock: Clock) -> Result<Toy<Sim, HostDram>, Failure> {
+        Ok(Toy::open(on, HostDram)?.by_clock(clock))
+    }
+}
+
+fn scripts() -> Vec<Script> {
+    let shape = Shape { clears: true, reopens: true, swaps: true, ..Shape::small(12) };
+    vec![Script::seeded(1, &shape), Script::seeded(2, &shape)]
+}
+
+fn settings() -> Settings {
+    Settings { region_bytes: REGION_BYTES, nested_images_max: 2, ..Settings::default() }
+}
+
+#[test]
+fn it_answers_like_a_map() {
+    let open = || {
+        let store = Crashed::<OfToy>::format(Sim::new(REGION_BYTES, Model::Line)).expect("there is room");
+        Box::new(store) as Box<dyn Operations>
+    };
+    let shape = Shape { clears: true, swaps: true, ..Shape::small(300) };
+    conformance(open, &shape, 0..8).unwrap_or_else(|mismatch| panic!("{mismatch}"));
+}
+
+#[test]
+fn it_survives_every_crash() {
+    explore::<Crashed<OfToy>>(&scripts(), &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+}
+
+#[test]
+fn its_twins_are_caught() {
+    for canary in [Canary::ImageNotOrdered, Canary::LogNotOrdered] {
+        let verdict = hunt::<Crashed<OfToy>>(canary, &scripts(), &settings());
+        assert!(matches!(verdict, Verdict::Caught(_)), "{canary:?}: {verdict:?}");
+    }
+}

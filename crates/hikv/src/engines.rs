@@ -1,0 +1,144 @@
+//! Which engine keeps a store: the one place that knows them all. A new engine is a kind here, and an arm of each `match`.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use engine::{Engine, OpenError};
+use engine_hikv::{HiKv, Ordered};
+use engine_ink::Ink;
+#[cfg(feature = "toy")]
+use engine_toy::Toy;
+use heap::{EngineNumber, HeapError, Parameters, Region};
+use pmem::Medium;
+use pmem_os::HostDram;
+
+use crate::Options;
+
+/// Writers of InK that can be under way at once: each has a log of 64 KiB in the region.
+const INK_LANE_COUNT_MAX: u32 = 16;
+
+/// An engine that can keep a store.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum EngineKind {
+    /// A persistent hash index for single keys, and a B+tree in volatile memory for ranges (HiKV).
+    #[default]
+    HiKv,
+    /// A persistent B+tree: keys in order at once, and nothing of them in volatile memory (InK).
+    Ink,
+    /// The smallest engine that persists, which shows how one is added. No release has it.
+    #[cfg(feature = "toy")]
+    Toy,
+}
+
+impl EngineKind {
+    /// All that this build has.
+    pub const ALL: &[EngineKind] = &[
+        EngineKind::HiKv,
+        EngineKind::Ink,
+        #[cfg(feature = "toy")]
+        EngineKind::Toy,
+    ];
+
+    /// Its number in a store's first bytes.
+    fn number(self) -> EngineNumber {
+        match self {
+            EngineKind::HiKv => EngineNumber::HIKV,
+            EngineKind::Ink => EngineNumber::INK,
+            #[cfg(feature = "toy")]
+            EngineKind::Toy => EngineNumber::TOY,
+        }
+    }
+
+    /// Its name in options and stats.
+    ///
+    /// # Panics
+    /// Never: every kind has a name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.number().name().expect("an engine that has a number has a name")
+    }
+
+    /// The kind that keeps the region of `medium`, whoever asked for which.
+    fn of<M: Medium>(medium: &M, wanted: Option<EngineKind>) -> Result<EngineKind, HeapError> {
+        let found = Region::engine(medium)?;
+        let kind = EngineKind::ALL.iter().copied().find(|kind| kind.number() == found);
+        match (kind, wanted) {
+            (Some(kind), None) => Ok(kind),
+            (Some(kind), Some(wanted)) if kind == wanted => Ok(kind),
+            (_, wanted) => Err(HeapError::WrongEngine { found, wanted: wanted.unwrap_or_default().number() }),
+        }
+    }
+}
+
+impl fmt::Display for EngineKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A name that is no engine's of this build.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnknownEngine {
+    /// The name.
+    pub name: String,
+}
+
+impl fmt::Display for UnknownEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = EngineKind::ALL.iter().map(|kind| kind.name()).collect();
+        write!(f, "there is no engine '{}'; there is {}", self.name, names.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownEngine {}
+
+impl FromStr for EngineKind {
+    type Err = UnknownEngine;
+
+    fn from_str(name: &str) -> Result<EngineKind, UnknownEngine> {
+        let kind = EngineKind::ALL.iter().copied().find(|kind| kind.name() == name);
+        kind.ok_or_else(|| UnknownEngine { name: name.to_owned() })
+    }
+}
+
+/// Makes a store in an empty region.
+pub(crate) fn format<M: Medium>(
+    medium: M,
+    options: &Options,
+    parameters: &Parameters,
+) -> Result<Arc<dyn Engine>, OpenError> {
+    match options.engine.unwrap_or_default() {
+        EngineKind::HiKv => Ok(hikv(HiKv::format(medium, HostDram, parameters)?, options)),
+        EngineKind::Ink => {
+            let partition_count = parameters.partition_count.min(INK_LANE_COUNT_MAX);
+            let parameters = Parameters { partition_count, ..*parameters };
+            Ok(ink(Ink::format(medium, HostDram, &parameters, engine_ink::Options::default())?, options))
+        }
+        #[cfg(feature = "toy")]
+        EngineKind::Toy => Ok(Arc::new(Toy::format(medium, HostDram, parameters)?.by_clock(options.clock.clone()))),
+    }
+}
+
+/// Opens the store in a region, by the engine that it belongs to.
+pub(crate) fn open<M: Medium>(medium: M, options: &Options) -> Result<Arc<dyn Engine>, OpenError> {
+    match EngineKind::of(&medium, options.engine)? {
+        EngineKind::HiKv => Ok(hikv(HiKv::open(medium, HostDram)?, options)),
+        EngineKind::Ink => Ok(ink(Ink::open(medium, HostDram, engine_ink::Options::default())?, options)),
+        #[cfg(feature = "toy")]
+        EngineKind::Toy => Ok(Arc::new(Toy::open(medium, HostDram)?.by_clock(options.clock.clone()))),
+    }
+}
+
+fn ink<M: Medium>(ink: Ink<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
+    Arc::new(ink.verifying(options.verify).by_clock(options.clock.clone()))
+}
+
+/// Stores without order are of the same type, since each type is another copy of the engine.
+fn hikv<M: Medium>(hikv: HiKv<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
+    let hikv = hikv.verifying(options.verify).compacting_above(options.compact_above);
+    let order =
+        if options.ordered { Ordered::new(options.worker_count().max(1), HostDram) } else { Ordered::never(HostDram) };
+    Arc::new(hikv.by_clock(options.clock.clone()).ordered(order))
+}

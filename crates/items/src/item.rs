@@ -1,0 +1,68 @@
+//! Reading items.
+
+use pmem::{Checksum, Medium, Offset};
+
+use crate::layout::{FLAG_EXPIRY, HEADER_BYTES, Header};
+use crate::{Expiry, ItemError};
+
+/// An item as it lies in the region.
+#[derive(Clone, Copy, Debug)]
+pub struct Item<'a> {
+    /// Its first bytes.
+    pub header: Header,
+    /// When the key is absent again.
+    pub expiry: Expiry,
+    /// The key.
+    pub key: &'a [u8],
+    /// The value.
+    pub value: &'a [u8],
+}
+
+impl<'a> Item<'a> {
+    /// Reads the item at `at`, which has `room_bytes` at the most. Checksums are not compared: see [`Item::is_whole`].
+    ///
+    /// # Errors
+    /// [`ItemError`] if no item can lie there.
+    ///
+    /// # Safety
+    /// No thread stores to the item while it is used.
+    #[inline(always)]
+    pub unsafe fn read<M: Medium>(medium: &'a M, at: Offset, room_bytes: u64) -> Result<Item<'a>, ItemError> {
+        // SAFETY: the caller's promise covers the header.
+        let head = unsafe { medium.item(at.span(HEADER_BYTES as u64)) }?;
+        let header = Header::from_bytes(*head.first_chunk().expect("the span has that length"));
+        if header.flags & !FLAG_EXPIRY != 0 || header.item_bytes() > room_bytes {
+            return Err(ItemError::Damaged { offset: at.0, what: "an item's header is damaged" });
+        }
+        // SAFETY: and the whole item.
+        let bytes = unsafe { medium.item(at.span(header.item_bytes())) }?;
+        let (start, body) = bytes.split_at(header.key_start());
+        let (key, value) = body.split_at(usize::from(header.key_bytes));
+        Ok(Item { header, expiry: expiry_of(&start[HEADER_BYTES..]), key, value })
+    }
+
+    /// True if the checksum fits.
+    #[inline]
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.checksum() == self.header.checksum
+    }
+
+    /// The checksum that fits.
+    pub(crate) fn checksum(&self) -> u32 {
+        checksum_start(&self.header, self.expiry).update(self.key).update(self.value).value()
+    }
+}
+
+/// The expiry that stands between header and key, if one does.
+#[inline(always)]
+fn expiry_of(bytes: &[u8]) -> Expiry {
+    bytes.first_chunk().map_or(Expiry::NEVER, |&bytes| Expiry::at_ms(u64::from_le_bytes(bytes)))
+}
+
+/// The checksum of what comes before the key.
+#[inline(always)]
+pub(crate) fn checksum_start(header: &Header, expiry: Expiry) -> Checksum {
+    let start = header.checksum_start();
+    if header.flags == 0 { start } else { start.update(&expiry.ms().to_le_bytes()) }
+}

@@ -1,0 +1,133 @@
+//! The tree's own checker.
+
+use heap::Place;
+use pmem::{Dram, Medium};
+
+use crate::Error;
+use crate::descent::Reached;
+use crate::retire::Retire;
+use crate::tree::Tree;
+use crate::walk::Fences;
+
+/// Something that contradicts itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Damage {
+    /// Where.
+    pub offset: u64,
+    /// What is wrong there.
+    pub what: &'static str,
+}
+
+/// What a check met.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Figures {
+    /// Levels.
+    pub level_count: u64,
+    /// Nodes.
+    pub node_count: u64,
+    /// Keys that hold a value.
+    pub key_count: u64,
+    /// Keys that were deleted, and whose pairs are still there.
+    pub dead_count: u64,
+    /// What nodes, keys, values and logs keep from being used for anything else.
+    pub used_bytes: u64,
+}
+
+type Told<'a> = &'a mut dyn FnMut(Damage);
+
+impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
+    /// Reads the whole tree, and tells what is wrong with it: keys out of order or outside their separators, chunks whose
+    /// checksum does not fit, words that name no place, or one that is free. Others may read and write meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Heap`] if the medium fails.
+    pub fn check(&self, told: Told<'_>) -> Result<Figures, Error> {
+        let mut figures = Figures::default();
+        (0..self.lanes.count()).for_each(|lane| figures.used_bytes += self.heap.place_bytes(self.lanes.log(lane)));
+        loop {
+            let walked = self.each_node(figures.level_count as u8, |fences, node| {
+                self.check_node(fences, node, &mut figures, told);
+                Ok(())
+            });
+            match tell(walked, told)? {
+                Some(true) => figures.level_count += 1,
+                _ => return Ok(figures),
+            }
+        }
+    }
+
+    /// Counts nodes and pairs, without a look at keys and values: nothing of [`Figures::used_bytes`].
+    ///
+    /// # Errors
+    /// [`Error::Damaged`]; [`Error::Heap`] if the medium fails.
+    pub fn figures(&self) -> Result<Figures, Error> {
+        let mut figures = Figures::default();
+        while self.each_node(figures.level_count as u8, |_, node| {
+            figures.node_count += 1;
+            if node.meta.level == 0 {
+                let dead_count = node.node.dead_count(node.meta.count);
+                figures.dead_count += dead_count as u64;
+                figures.key_count += (node.meta.count - dead_count) as u64;
+            }
+            Ok(())
+        })? {
+            figures.level_count += 1;
+        }
+        Ok(figures)
+    }
+
+    fn check_node(&self, fences: Fences<'_>, node: &Reached<'_, M>, figures: &mut Figures, told: Told<'_>) {
+        figures.node_count += 1;
+        let mut used_bytes = 0;
+        let placed = self.each_place(node, &mut |place| {
+            used_bytes += self.heap.place_bytes(place);
+            self.check_place(place)
+        });
+        figures.used_bytes += used_bytes;
+        let _ = tell(placed, told);
+        let mut last = fences.lower;
+        for i in 0..node.meta.count {
+            let Ok(Some(key)) = tell(node.node.key(i), told) else { continue };
+            let is_first = i == 0;
+            let is_above = last.is_none_or(|last| if is_first { last <= key } else { last < key });
+            if !is_above || fences.upper.is_some_and(|upper| key >= upper) {
+                told(Damage { offset: node.node.at.0, what: "a key is out of order" });
+            }
+            last = Some(key);
+            if node.meta.level == 0 {
+                self.check_value(node, i, figures, told);
+            }
+        }
+    }
+
+    fn check_value(&self, leaf: &Reached<'_, M>, i: usize, figures: &mut Figures, told: Told<'_>) {
+        match tell(self.value_of(leaf, i), told) {
+            Ok(Some(Some(value))) => {
+                figures.key_count += 1;
+                if !value.is_whole() {
+                    told(Damage { offset: value.place.offset.0, what: "a value's checksum does not fit" });
+                }
+            }
+            Ok(Some(None)) => figures.dead_count += 1,
+            _ => {}
+        }
+    }
+
+    fn check_place(&self, place: Place) -> Result<(), Error> {
+        let damaged = |what| Error::Damaged { offset: place.offset.0, what };
+        self.heap.check_place(place).map_err(|wrong| damaged(wrong.what))?;
+        if self.heap.is_free(place) { Err(damaged("a word names a place that is free")) } else { Ok(()) }
+    }
+}
+
+/// Tells damage; other errors stay errors.
+fn tell<T>(result: Result<T, Error>, told: Told<'_>) -> Result<Option<T>, Error> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(Error::Damaged { offset, what }) => {
+            told(Damage { offset, what });
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}

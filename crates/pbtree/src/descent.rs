@@ -1,0 +1,71 @@
+//! The way down.
+
+use heap::{Place, PlaceKind};
+use pmem::{Dram, Medium};
+
+use crate::Error;
+use crate::layout::order_of;
+use crate::locks::{Held, Mode, Patience};
+use crate::node::{Meta, Node, Target};
+use crate::retire::Retire;
+use crate::tree::Tree;
+
+/// A node that a descent came to, locked.
+pub(crate) struct Reached<'a, M: Medium> {
+    pub(crate) held: Held<'a>,
+    pub(crate) node: Node<'a, M>,
+    pub(crate) meta: Meta,
+}
+
+impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
+    /// Goes down to `level`, coupling. The last node is locked in this mode, those above shared. `passed` is shown each
+    /// inner node while it is locked, and which of its children the way goes to.
+    #[inline]
+    pub(crate) fn descend(
+        &self,
+        target: Target<'_>,
+        (level, mode): (u8, Mode),
+        patience: Patience,
+        mut passed: impl FnMut(&Reached<'_, M>, usize) -> Result<(), Error>,
+    ) -> Result<Reached<'_, M>, Error> {
+        let mode_at = |at: u8| if at <= level { mode } else { Mode::Shared };
+        let tree = self.tree_lock.lock(Mode::Shared, patience)?;
+        let root = self.root()?;
+        let root_level = self.checked(root)?.meta()?.level;
+        let mut parent = self.reach(root, root_level, mode_at(root_level), patience)?;
+        drop(tree);
+        while parent.meta.level > level {
+            let child = parent.node.child_for(parent.meta.count, target)?;
+            passed(&parent, child)?;
+            let below = parent.meta.level - 1;
+            parent = self.reach(parent.node.child(child)?, below, mode_at(below), patience)?;
+        }
+        Ok(parent)
+    }
+
+    /// Locks a node of which the level is known: it never changes while the node's parent is held.
+    #[inline]
+    pub(crate) fn reach(
+        &self,
+        place: Place,
+        level: u8,
+        mode: Mode,
+        patience: Patience,
+    ) -> Result<Reached<'_, M>, Error> {
+        let node = self.checked(place)?;
+        let held = self.locks.of(node.at)?.lock(mode, patience)?;
+        let meta = node.meta()?;
+        if meta.level != level {
+            return Err(Error::damaged(node.at, "a node lies at the wrong level"));
+        }
+        Ok(Reached { held, node, meta })
+    }
+
+    /// The node at a place that a word names.
+    fn checked(&self, place: Place) -> Result<Node<'_, M>, Error> {
+        match place.kind {
+            PlaceKind::Slot(class) if order_of(class) == Some(self.order()) => Ok(self.node(place.offset)),
+            _ => Err(Error::damaged(place.offset, "a node has the wrong size")),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Key chunks. Written whole into space that nobody else sees, and never changed.
+
+use heap::{Heap, Reservation};
+use pmem::{Dram, Medium, Offset, crc32c};
+
+use crate::Error;
+use crate::layout::{KEY_BYTES_MAX, KEY_HEADER_BYTES};
+use crate::word;
+
+/// The checksum of a key's chunk.
+#[inline]
+pub(crate) fn checksum(key: &[u8]) -> u32 {
+    crc32c(crc32c(0, &(key.len() as u32).to_le_bytes()), key)
+}
+
+/// The key that the word at `at` names, checked.
+///
+/// # Safety
+/// Its chunk is not freed while the slice lives: the caller holds the lock of the node that has the word.
+#[inline]
+pub(crate) unsafe fn read<M: Medium>(medium: &M, at: Offset, word: u64) -> Result<&[u8], Error> {
+    let place = word::key_place(at, word)?;
+    // SAFETY: the caller's promise; chunks of keys are never changed.
+    let head = unsafe { medium.item(place.offset.span(KEY_HEADER_BYTES)) }?;
+    let head = u64::from_le_bytes(*head.first_chunk().expect("the span has that length"));
+    let len_bytes = head & u64::from(u32::MAX);
+    if KEY_HEADER_BYTES + len_bytes > word::room_bytes(medium, place) {
+        return Err(Error::damaged(place.offset, "a key is longer than its chunk"));
+    }
+    // SAFETY: as above.
+    let key = unsafe { medium.item(place.offset.plus(KEY_HEADER_BYTES).span(len_bytes)) }?;
+    let found = checksum(key);
+    if u64::from(found) != head >> 32 || found as u8 != word::check_of(word) {
+        return Err(Error::damaged(place.offset, "a key's checksum does not fit"));
+    }
+    Ok(key)
+}
+
+/// Writes a key and flushes it.
+pub(crate) fn write<'a, M: Medium, D: Dram>(
+    medium: &M,
+    heap: &'a Heap<D>,
+    agent: usize,
+    key: &[u8],
+) -> Result<Reservation<'a, D>, Error> {
+    if key.len() > KEY_BYTES_MAX {
+        return Err(Error::KeyTooLong { len_bytes: key.len() });
+    }
+    let chunk = heap.reserve(medium, KEY_HEADER_BYTES + key.len() as u64, agent)?;
+    let head = (key.len() as u64 | u64::from(checksum(key)) << 32).to_le_bytes();
+    // SAFETY: the chunk was just reserved; chunks are of multiples of 16 bytes, and so reach as far as the padding.
+    unsafe { medium.stream(chunk.place().offset, &[&head, key]) };
+    Ok(chunk)
+}
+
+/// What separates `left` from `right`, which is greater: the shortest start of `right` that is greater than `left`.
+pub(crate) fn separator<'a>(left: &[u8], right: &'a [u8]) -> &'a [u8] {
+    let common = left.iter().zip(right).take_while(|(a, b)| a == b).count();
+    &right[..(common + 1).min(right.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn separators_separate_and_are_short() {
+        for (left, right, expected) in
+            [("", "abc", "a"), ("abc", "abd", "abd"), ("ab", "abcd", "abc"), ("a", "b", "b"), ("azz", "bzz", "b")]
+        {
+            let found = separator(left.as_bytes(), right.as_bytes());
+            assert_eq!(found, expected.as_bytes());
+            assert!(left.as_bytes() < found && found <= right.as_bytes());
+        }
+    }
+}

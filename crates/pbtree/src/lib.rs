@@ -1,0 +1,66 @@
+//! A persistent B+tree: keys in order in persistent memory, with no index in DRAM, so that a store serves as soon as it is
+//! open. The structure of InK.
+//!
+//! # Invariants
+//! - A node of the tree has sorted keys, and all keys of a child lie between the separators around it.
+//! - Every key word names a chunk of its own. *Separators own their bytes*: no node but one names a separator's chunk, so a
+//!   leaf's key may be freed though a separator was made of it.
+//! - A key is in one leaf once. Its value word is 0 once it was deleted; the pair stays until the leaf is packed.
+//! - What a word names is durable before the word is.
+//! - Nothing is freed before the word that named it is durably something else.
+//!
+//! # Writes
+//! Every writer holds a lane (`undo_log`), and exclusively the lock of each node that it changes, until its commit has
+//! returned; then the locks go, and then it waits, if its medium has anything to wait for. `Medium::wait` is never called
+//! under a lock. Who reads a node meanwhile meets the lock; who comes later takes the ticket that is kept beside it.
+//!
+//! | | steps | fences |
+//! |---|---|---|
+//! | update | value chunk, flush; order; the value word, flush; commit | 2 |
+//! | update in place | the run of the old chunk; order; the chunk; order; number; commit | 3 |
+//! | delete | the value word := 0, flush; commit | 1 |
+//! | insert | chunks and the run of the pairs behind it; order; pairs moved, meta; order; number; commit | 3 |
+//! | insert at a leaf's end | chunks and the pair, flush; order; meta, flush; commit | 2 |
+//! | split, pack | new node and separator, the run; order; the nodes; order; number; commit | 3 |
+//!
+//! A word that is changed without a run is told to the lane first (`undo_log::Lane::intend`). Everything that has several
+//! words is in a run: `undo_log` says what a crash leaves.
+//!
+//! A split is a change of its own, made on the way down from the root by a writer that found its leaf full (`split.rs`).
+//!
+//! # Locks
+//! In DRAM: `locks`, which has the order.
+//!
+//! This crate uses `core` alone.
+#![no_std]
+
+mod check;
+mod clear;
+mod descent;
+mod error;
+mod key;
+pub mod layout;
+mod locks;
+mod node;
+mod pack;
+mod read;
+mod retire;
+mod scan;
+mod single;
+mod split;
+mod stamps;
+mod sweep;
+mod tree;
+mod value;
+mod walk;
+mod word;
+mod write;
+
+pub use check::{Damage, Figures};
+pub use error::Error;
+pub use layout::{KEY_BYTES_MAX, ORDER_DEFAULT, VALUE_BYTES_MAX};
+pub use retire::{AtOnce, Retire};
+pub use scan::{Direction, Page};
+pub use tree::{Options, Tree};
+pub use value::{NewValue, Value};
+pub use write::{Change, Written};

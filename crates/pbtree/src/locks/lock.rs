@@ -1,0 +1,139 @@
+//! One lock: many share it, or one has it; and what readers of the node have to wait for before they tell what they saw.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use pmem::{Backoff, Ticket};
+
+use crate::Error;
+
+/// Somebody has it alone.
+const EXCLUSIVE: u64 = 1 << 63;
+/// Somebody waits for that: nobody else begins to share it, or readers could keep writers out for ever.
+const WANTED: u64 = 1 << 62;
+
+/// How a lock is held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    Shared,
+    Exclusive,
+}
+
+/// Whether to wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Patience {
+    Wait,
+    Try,
+}
+
+/// All zero: free.
+#[derive(Debug, Default)]
+pub(crate) struct NodeLock {
+    /// [`EXCLUSIVE`], [`WANTED`], and how many share it.
+    word: AtomicU64,
+    /// The commit of the node's last change; 0 once somebody has waited for it, and where there is nothing to wait for.
+    ticket: AtomicU64,
+}
+
+impl NodeLock {
+    fn try_lock(&self, mode: Mode) -> bool {
+        let word = self.word.load(Ordering::Relaxed);
+        let (is_free, locked) = match mode {
+            Mode::Shared => (word & (EXCLUSIVE | WANTED) == 0, word + 1),
+            Mode::Exclusive => (word & !WANTED == 0, EXCLUSIVE),
+        };
+        is_free && self.word.compare_exchange_weak(word, locked, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Locks.
+    #[inline]
+    pub(crate) fn lock(&self, mode: Mode, patience: Patience) -> Result<Held<'_>, Error> {
+        let mut backoff = Backoff::short();
+        while !self.try_lock(mode) {
+            if patience == Patience::Try {
+                return Err(Error::WouldWait);
+            }
+            if mode == Mode::Exclusive {
+                self.word.fetch_or(WANTED, Ordering::Relaxed);
+            }
+            backoff.relax();
+        }
+        Ok(Held { lock: self, mode })
+    }
+
+    /// Takes `ticket` away, which somebody has waited for, unless a later one has taken its place.
+    pub(crate) fn settle(&self, ticket: Ticket) {
+        let _ = self.ticket.compare_exchange(ticket.0, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    fn unlock(&self, mode: Mode) {
+        match mode {
+            Mode::Shared => self.word.fetch_sub(1, Ordering::Release),
+            Mode::Exclusive => self.word.fetch_and(!EXCLUSIVE, Ordering::Release),
+        };
+    }
+}
+
+/// A lock that is held.
+#[must_use = "a lock that is dropped is free"]
+pub(crate) struct Held<'a> {
+    lock: &'a NodeLock,
+    mode: Mode,
+}
+
+impl<'a> Held<'a> {
+    /// The lock, for when it is held no more.
+    pub(crate) fn lock(&self) -> &'a NodeLock {
+        self.lock
+    }
+
+    /// What whoever saw the node's contents has to wait for.
+    pub(crate) fn ticket(&self) -> Ticket {
+        Ticket(self.lock.ticket.load(Ordering::Relaxed))
+    }
+
+    /// Whoever sees the node from now on has to wait for this commit.
+    pub(crate) fn committed(&self, ticket: Ticket) {
+        debug_assert_eq!(self.mode, Mode::Exclusive);
+        self.lock.ticket.store(ticket.0, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.lock.unlock(self.mode);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn try_lock(lock: &NodeLock, mode: Mode) -> Result<Held<'_>, Error> {
+        // A weak exchange may fail for nothing.
+        (0..100).map(|_| lock.lock(mode, Patience::Try)).find_map(Result::ok).ok_or(Error::WouldWait)
+    }
+
+    #[test]
+    fn many_share_it_or_one_has_it() {
+        let lock = NodeLock::default();
+        let shared = [try_lock(&lock, Mode::Shared).unwrap(), try_lock(&lock, Mode::Shared).unwrap()];
+        assert!(try_lock(&lock, Mode::Exclusive).is_err());
+        drop(shared);
+        let alone = try_lock(&lock, Mode::Exclusive).unwrap();
+        alone.committed(Ticket(7));
+        assert!(try_lock(&lock, Mode::Exclusive).is_err() && try_lock(&lock, Mode::Shared).is_err());
+        drop(alone);
+        assert_eq!(try_lock(&lock, Mode::Shared).unwrap().ticket(), Ticket(7));
+    }
+
+    #[test]
+    fn who_wants_it_alone_keeps_new_readers_out() {
+        let lock = NodeLock::default();
+        let first = try_lock(&lock, Mode::Shared).unwrap();
+        lock.word.fetch_or(WANTED, Ordering::Relaxed);
+        assert!(try_lock(&lock, Mode::Shared).is_err());
+        drop(first);
+        drop(try_lock(&lock, Mode::Exclusive).unwrap());
+        assert!(try_lock(&lock, Mode::Shared).is_ok());
+    }
+}

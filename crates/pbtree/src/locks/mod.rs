@@ -1,0 +1,14 @@
+//! Locks of nodes, in DRAM: nobody but this process knows of them, and a crash leaves none.
+//!
+//! # Lock order
+//! Lane -> tree -> nodes, from the root down -> the heap's. The tree lock is the root's parent: shared before the root's word
+//! is read, exclusive for who changes it.
+//!
+//! Who goes down holds the parent until it has the child (*coupling*). So nobody waits at a node that is being freed, which
+//! takes its parent exclusively; and nobody comes to a node by a word that has changed since.
+
+mod lock;
+mod table;
+
+pub(crate) use lock::{Held, Mode, NodeLock, Patience};
+pub(crate) use table::LockTable;

@@ -1,0 +1,122 @@
+//! Where each node's lock is found: by the node's offset, in a table of which only the parts are there that were used.
+//!
+//! Three levels: a GiB of the region, a unit of 64 KiB, a node's slot. A unit's locks take a 64th of what its nodes take.
+
+use core::alloc::Layout;
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use heap::HeapError;
+use heap::layout::{REGION_UNITS_MAX, UNIT_BYTES};
+use pmem::{Dram, Offset};
+
+use crate::Error;
+use crate::locks::NodeLock;
+
+const GROUP_UNITS: usize = 1 << 14;
+const GROUP_COUNT: usize = REGION_UNITS_MAX as usize / GROUP_UNITS;
+
+/// The locks of the nodes that start in a unit, as many as a unit has slots.
+type Unit = AtomicPtr<NodeLock>;
+type Group = [Unit; GROUP_UNITS];
+
+/// The locks of a tree's nodes.
+pub(crate) struct LockTable<D: Dram> {
+    dram: D,
+    node_bytes: u64,
+    groups: [AtomicPtr<Group>; GROUP_COUNT],
+    lent_bytes: AtomicU64,
+}
+
+impl<D: Dram> LockTable<D> {
+    pub(crate) fn new(dram: D, node_bytes: u64) -> LockTable<D> {
+        let groups = [const { AtomicPtr::new(ptr::null_mut()) }; GROUP_COUNT];
+        LockTable { dram, node_bytes, groups, lent_bytes: AtomicU64::new(0) }
+    }
+
+    /// What it has borrowed.
+    pub(crate) fn lent_bytes(&self) -> u64 {
+        self.lent_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The lock of a node. Nodes do not overlap, so no two that start in a unit have the same quotient.
+    #[inline]
+    pub(crate) fn of(&self, node: Offset) -> Result<&NodeLock, Error> {
+        let unit = (node.0 / UNIT_BYTES) as usize;
+        let group =
+            self.groups.get(unit / GROUP_UNITS).ok_or(Error::damaged(node, "a node lies beyond every region"))?;
+        let units = self.lent(group, Layout::new::<Group>())?;
+        // SAFETY: it was lent for a group, zeroed, which is a group without units, and stays until the table goes.
+        let locks = self.lent(&unsafe { units.as_ref() }[unit % GROUP_UNITS], self.unit_layout())?;
+        // SAFETY: it was lent for as many locks, zeroed, which are free ones, and stays until the table goes.
+        Ok(unsafe { locks.add((node.0 % UNIT_BYTES / self.node_bytes) as usize).as_ref() })
+    }
+
+    /// What `part` points at: borrowed now, if nobody has yet.
+    fn lent<T>(&self, part: &AtomicPtr<T>, layout: Layout) -> Result<NonNull<T>, Error> {
+        match NonNull::new(part.load(Ordering::Acquire)) {
+            Some(there) => Ok(there),
+            None => self.lend(part, layout),
+        }
+    }
+
+    #[cold]
+    fn lend<T>(&self, part: &AtomicPtr<T>, layout: Layout) -> Result<NonNull<T>, Error> {
+        let no_dram = HeapError::NoDram { wanted_bytes: layout.size() };
+        let new = self.dram.lend(layout).ok_or(no_dram)?;
+        let installed =
+            part.compare_exchange(ptr::null_mut(), new.as_ptr().cast(), Ordering::AcqRel, Ordering::Acquire);
+        match installed.err().and_then(NonNull::new) {
+            None => {
+                self.lent_bytes.fetch_add(layout.size() as u64, Ordering::Relaxed);
+                Ok(new.cast())
+            }
+            Some(others) => {
+                // SAFETY: lent just now with this layout, and shown to nobody.
+                unsafe { self.dram.give_back(new, layout) };
+                Ok(others)
+            }
+        }
+    }
+
+    fn unit_layout(&self) -> Layout {
+        Layout::array::<NodeLock>((UNIT_BYTES / self.node_bytes) as usize).expect("at most 512 locks")
+    }
+}
+
+impl<D: Dram> Drop for LockTable<D> {
+    fn drop(&mut self) {
+        for group in self.groups.iter().filter_map(|group| NonNull::new(group.load(Ordering::Acquire))) {
+            // SAFETY: the table goes, and with it every use of what it has borrowed, with these layouts.
+            unsafe {
+                for unit in group.as_ref().iter().filter_map(|unit| NonNull::new(unit.load(Ordering::Acquire))) {
+                    self.dram.give_back(unit.cast(), self.unit_layout());
+                }
+                self.dram.give_back(group.cast(), Layout::new::<Group>());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::collections::BTreeSet;
+
+    use pmem_sim::Lent;
+
+    use super::*;
+
+    #[test]
+    fn every_node_has_a_lock_of_its_own() {
+        for node_bytes in [128, 1024, 4096] {
+            let table = LockTable::new(Lent, node_bytes);
+            let starts = (0..200).map(|i| Offset(UNIT_BYTES + 64 + i * node_bytes));
+            let locks: BTreeSet<usize> = starts.map(|at| ptr::from_ref(table.of(at).unwrap()).addr()).collect();
+            assert_eq!(locks.len(), 200);
+            assert_eq!(ptr::from_ref(table.of(Offset(64)).unwrap()), ptr::from_ref(table.of(Offset(64)).unwrap()));
+            assert!(table.of(Offset(1 << 47)).is_err());
+        }
+    }
+}

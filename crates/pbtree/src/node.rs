@@ -1,0 +1,178 @@
+//! Nodes: words, and how a key is found among them. Who reads holds the node's lock, who stores holds it exclusively.
+
+use core::cmp::Ordering;
+use core::sync::atomic::Ordering::{Acquire, Release};
+
+use heap::Place;
+use pmem::{Medium, Offset, Span, seal, unseal};
+
+use crate::Error;
+use crate::key;
+use crate::layout::{LEVEL_MAX, NODE_HEADER_BYTES, PAIR_BYTES, pairs};
+use crate::word;
+
+/// Where a descent goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Target<'a> {
+    /// Where the least key is, or would be.
+    First,
+    /// Where the greatest is.
+    Last,
+    /// Where this key is.
+    At(&'a [u8]),
+    /// Where the greatest key below this one is.
+    Before(&'a [u8]),
+}
+
+/// What a node says of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Meta {
+    pub(crate) level: u8,
+    pub(crate) count: usize,
+}
+
+impl Meta {
+    pub(crate) fn word(self) -> u64 {
+        seal(u64::from(self.level) | (self.count as u64) << 8)
+    }
+}
+
+/// A node at its place.
+pub(crate) struct Node<'a, M: Medium> {
+    pub(crate) medium: &'a M,
+    pub(crate) at: Offset,
+    order: usize,
+}
+
+impl<M: Medium> Clone for Node<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M: Medium> Copy for Node<'_, M> {}
+
+impl<'a, M: Medium> Node<'a, M> {
+    pub(crate) fn new(medium: &'a M, at: Offset, order: usize) -> Node<'a, M> {
+        Node { medium, at, order }
+    }
+
+    pub(crate) fn meta(self) -> Result<Meta, Error> {
+        let payload = unseal(self.medium.load(self.at, Acquire));
+        let meta = payload.map(|word| Meta { level: word as u8, count: (word >> 8) as usize });
+        let is_possible = |meta: &Meta| meta.count <= self.order && meta.level <= LEVEL_MAX;
+        meta.filter(is_possible).ok_or_else(|| Error::damaged(self.at, "a node's meta word is damaged"))
+    }
+
+    pub(crate) fn set_meta(self, meta: Meta) {
+        self.medium.store(self.at, meta.word(), Release);
+    }
+
+    /// Where the words of pair `i` lie.
+    fn pair_at(self, i: usize) -> Offset {
+        self.at.plus(NODE_HEADER_BYTES + i as u64 * PAIR_BYTES)
+    }
+
+    pub(crate) fn value_at(self, i: usize) -> Offset {
+        self.pair_at(i).plus(8)
+    }
+
+    #[inline]
+    pub(crate) fn key_word(self, i: usize) -> u64 {
+        self.medium.load(self.pair_at(i), Acquire)
+    }
+
+    #[inline]
+    pub(crate) fn value_word(self, i: usize) -> u64 {
+        self.medium.load(self.value_at(i), Acquire)
+    }
+
+    pub(crate) fn pair(self, i: usize) -> (u64, u64) {
+        (self.key_word(i), self.value_word(i))
+    }
+
+    pub(crate) fn set_pair(self, i: usize, (key, value): (u64, u64)) {
+        self.medium.store(self.pair_at(i), key, Release);
+        self.medium.store(self.value_at(i), value, Release);
+    }
+
+    /// The meta word.
+    pub(crate) fn meta_span(self) -> Span {
+        self.at.span(8)
+    }
+
+    /// The pairs `from` to `past`.
+    pub(crate) fn pairs(self, from: usize, past: usize) -> Span {
+        pairs(self.at, from, past)
+    }
+
+    /// Makes room for a pair at `i` among `count`, and fills it.
+    pub(crate) fn insert_pair(self, i: usize, count: usize, pair: (u64, u64)) {
+        (i..count).rev().for_each(|j| self.set_pair(j + 1, self.pair(j)));
+        self.set_pair(i, pair);
+    }
+
+    /// Where child `i` is named: child 0 before the pairs.
+    pub(crate) fn child_at(self, i: usize) -> Offset {
+        if i == 0 { self.at.plus(8) } else { self.value_at(i - 1) }
+    }
+
+    /// Child `i`: of those before it all keys are below separator `i - 1`.
+    pub(crate) fn child(self, i: usize) -> Result<Place, Error> {
+        let at = self.child_at(i);
+        word::place(at, self.medium.load(at, Acquire))
+    }
+
+    /// The key of pair `i`, checked.
+    pub(crate) fn key(self, i: usize) -> Result<&'a [u8], Error> {
+        // SAFETY: who uses a node holds its lock (see the module's head).
+        unsafe { key::read(self.medium, self.pair_at(i), self.key_word(i)) }
+    }
+
+    /// How many of the first `count` keys `goes_before`, which says yes for some of them and then no.
+    fn partition(self, count: usize, goes_before: impl Fn(&[u8]) -> bool) -> Result<usize, Error> {
+        let (mut from, mut past) = (0, count);
+        while from < past {
+            let middle = from.midpoint(past);
+            if goes_before(self.key(middle)?) {
+                from = middle + 1;
+            } else {
+                past = middle;
+            }
+        }
+        Ok(from)
+    }
+
+    /// Which child a descent goes to.
+    pub(crate) fn child_for(self, count: usize, target: Target<'_>) -> Result<usize, Error> {
+        match target {
+            Target::First => Ok(0),
+            Target::Last => Ok(count),
+            Target::At(key) => self.partition(count, |separator| separator <= key),
+            Target::Before(key) => self.partition(count, |separator| separator < key),
+        }
+    }
+
+    /// Where a key is among a leaf's pairs, or where it would be.
+    pub(crate) fn search(self, count: usize, key: &[u8]) -> Result<Result<usize, usize>, Error> {
+        let i = self.partition(count, |found| found < key)?;
+        let is_found = i < count && self.key(i)?.cmp(key) == Ordering::Equal;
+        Ok(if is_found { Ok(i) } else { Err(i) })
+    }
+
+    /// Where a key is, by what key words know of their keys' checksums: without a look at other keys, but for one in 256.
+    pub(crate) fn find(self, count: usize, key: &[u8]) -> Result<Option<usize>, Error> {
+        let check = key::checksum(key) as u8;
+        for i in 0..count {
+            if word::check_of(self.key_word(i)) == check && self.key(i)? == key {
+                return Ok(Some(i));
+            }
+        }
+        Ok(None)
+    }
+
+    /// How many of a leaf's keys were deleted.
+    pub(crate) fn dead_count(self, count: usize) -> usize {
+        (0..count).filter(|&i| self.value_word(i) == 0).count()
+    }
+}

@@ -1,0 +1,21 @@
+//! What becomes of places that nothing names any more.
+
+use heap::{Heap, Place};
+use pmem::{Dram, Medium};
+
+/// Takes what a tree lets go of.
+pub trait Retire<M: Medium, D: Dram>: Send + Sync + 'static {
+    /// Nothing names `place` any more, durably. It may be freed once nobody has it who got it from a
+    /// [`Value`](crate::Value): the tree itself does not read it again.
+    fn retire(&self, medium: &M, heap: &Heap<D>, place: Place);
+}
+
+/// Frees at once: for hosts that copy values while they are shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AtOnce;
+
+impl<M: Medium, D: Dram> Retire<M, D> for AtOnce {
+    fn retire(&self, medium: &M, heap: &Heap<D>, place: Place) {
+        heap.free(medium, place);
+    }
+}

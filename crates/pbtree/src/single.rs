@@ -1,0 +1,99 @@
+//! Changes that take one word, or no node at all: update, delete, update in place, and an insert at a leaf's end.
+
+use core::sync::atomic::Ordering;
+
+use heap::Place;
+use pmem::{Canary, Dram, Level, Medium, Offset, Ticket};
+use undo_log::Lane;
+
+use crate::descent::Reached;
+use crate::node::Meta;
+use crate::retire::Retire;
+use crate::tree::Tree;
+use crate::value::{NewValue, Value};
+
+impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
+    /// Orders chunks that were flushed before the word that will name them.
+    pub(crate) fn order_chunks(&self) {
+        if !self.medium.breaks(Canary::ItemNotOrdered) {
+            self.medium.order();
+        }
+    }
+
+    /// Names another value, or 0, and lets the old one go. What the word names has been ordered.
+    pub(crate) fn set_value(
+        &self,
+        lane: &mut Lane<'_>,
+        leaf: Reached<'_, M>,
+        i: usize,
+        word: u64,
+        old: Option<Place>,
+    ) -> Ticket {
+        if self.medium.breaks(Canary::FreeBeforeUnlink) {
+            old.into_iter().for_each(|old| self.let_go(old));
+        }
+        let at = leaf.node.value_at(i);
+        lane.intend(&self.medium, at);
+        self.medium.store(at, word, Ordering::Release);
+        let held = Some(leaf.held).filter(|_| !self.medium.breaks(Canary::UnlockedBeforeCommit));
+        if word != 0 || !self.medium.breaks(Canary::DeleteNotFlushed) {
+            self.medium.flush(at.span(8));
+        }
+        let ticket = self.medium.commit(Level::default());
+        held.iter().for_each(|held| held.committed(ticket));
+        if !self.medium.breaks(Canary::FreeBeforeUnlink) {
+            old.into_iter().for_each(|old| self.let_go(old));
+        }
+        ticket
+    }
+
+    /// Adds a pair behind a leaf's last. The caller knows that there is room.
+    ///
+    /// # Steps
+    /// Chunks and pair flushed, order: *a crash leaves bytes behind the last pair.* Meta, flush, commit: *there or not.*
+    pub(crate) fn append(&self, lane: &mut Lane<'_>, leaf: Reached<'_, M>, pair: (u64, u64)) -> Ticket {
+        let Meta { level, count } = leaf.meta;
+        let meta = Meta { level, count: count + 1 };
+        leaf.node.set_pair(count, pair);
+        self.medium.flush(leaf.node.pairs(count, count + 1));
+        if !self.medium.breaks(Canary::CountBeforePair) {
+            self.medium.order();
+        }
+        lane.intend(&self.medium, leaf.node.at);
+        leaf.node.set_meta(meta);
+        self.medium.flush(leaf.node.meta_span());
+        let ticket = self.medium.commit(Level::default());
+        leaf.held.committed(ticket);
+        ticket
+    }
+
+    /// True if `new` may be written over `old`.
+    pub(crate) fn fits_over(&self, new: &NewValue<'_>, old: &Value<'_>) -> bool {
+        self.may_fit_over(new) && new.chunk_bytes() == old.chunk_bytes() && new.expiry.is_some() == old.expiry.is_some()
+    }
+
+    /// True if `new` may be written over some value.
+    pub(crate) fn may_fit_over(&self, new: &NewValue<'_>) -> bool {
+        self.options.in_place && new.chunk_bytes() <= crate::Options::IN_PLACE_BYTES_MAX
+    }
+
+    /// Writes a value over another one of its length.
+    pub(crate) fn write_over(
+        &self,
+        lane: &mut Lane<'_>,
+        leaf: Reached<'_, M>,
+        new: &NewValue<'_>,
+        (at, stamp): (Offset, u64),
+    ) -> Ticket {
+        let chunk = at.span(new.chunk_bytes().next_multiple_of(8));
+        let ranges = if self.medium.breaks(Canary::InPlaceNotLogged) { &[][..] } else { &[chunk] };
+        // SAFETY: the leaf is locked exclusively, and nobody reads or writes its values without its lock.
+        unsafe {
+            lane.log(&self.medium, ranges);
+            new.write_over(&self.medium, at, stamp);
+        }
+        let ticket = lane.finish(&self.medium);
+        leaf.held.committed(ticket);
+        ticket
+    }
+}

@@ -1,0 +1,51 @@
+//! Stamps: numbers of values that never return, so that who saw a value can tell whether it is still that one.
+//!
+//! The region counts blocks of stamps that were taken. A lane takes a block, and numbers its values from it. The count is
+//! flushed when a block is taken and durable before a value with such a stamp is: every write orders between. A crash wastes
+//! what was left of a block.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use pmem::{Canary, Medium, seal, unseal};
+use undo_log::layout::LANE_COUNT_MAX;
+
+use crate::Error;
+use crate::layout::STAMP_BLOCKS;
+
+const BLOCK_BITS: u32 = 16;
+const BLOCK: u64 = 1 << BLOCK_BITS;
+
+/// For each lane its next stamp; at a block's start it has none.
+pub(crate) struct Stamps([AtomicU64; LANE_COUNT_MAX]);
+
+impl Stamps {
+    pub(crate) fn new() -> Stamps {
+        Stamps([const { AtomicU64::new(0) }; LANE_COUNT_MAX])
+    }
+
+    /// A stamp for the holder of `lane`.
+    pub(crate) fn next<M: Medium>(&self, medium: &M, lane: usize) -> Result<u64, Error> {
+        let next = self.0[lane].load(Ordering::Relaxed);
+        let stamp = if next.is_multiple_of(BLOCK) { take_block(medium)? * BLOCK } else { next };
+        self.0[lane].store(stamp + 1, Ordering::Relaxed);
+        Ok(stamp)
+    }
+}
+
+/// The number of a block that nobody else takes: 1 and on.
+#[cold]
+fn take_block<M: Medium>(medium: &M) -> Result<u64, Error> {
+    let mut word = medium.load(STAMP_BLOCKS, Ordering::Acquire);
+    loop {
+        let count = unseal(word).ok_or(Error::damaged(STAMP_BLOCKS, "the count of stamps is damaged"))?;
+        match medium.compare_exchange(STAMP_BLOCKS, word, seal(count + 1)) {
+            Err(found) => word = found,
+            Ok(_) => {
+                if !medium.breaks(Canary::StampBlockNotFlushed) {
+                    medium.flush(STAMP_BLOCKS.span(8));
+                }
+                return Ok(count + 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The sweep after opening: tells the heap what the tree reaches, so that the rest is free.
+//!
+//! Levels are walked from the leaves up, so that a separator which a split moves up is met in the node that it left or in the
+//! one that it came to. Who lets go of a place under a node's lock marks it there (`Tree::let_go`), so what is unlinked before
+//! the walk comes by is not handed out twice.
+
+use heap::{Misplaced, Place, PlaceKind};
+use pmem::{Dram, Medium};
+
+use crate::Error;
+use crate::descent::Reached;
+use crate::retire::Retire;
+use crate::tree::Tree;
+use crate::word;
+
+impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
+    /// Walks the whole tree, and frees what it does not reach.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`], and nothing is freed; [`Error::Heap`] if the medium fails.
+    pub fn sweep(&self) -> Result<(), Error> {
+        if self.heap.is_swept() {
+            return Ok(());
+        }
+        (0..self.lanes.count()).try_for_each(|lane| self.mark(self.lanes.log(lane)))?;
+        let mut level = 0;
+        while self.each_node(level, |_, node| self.each_place(node, &mut |place| self.mark(place)))? {
+            level += 1;
+        }
+        self.heap.finish_sweep(&self.medium);
+        Ok(())
+    }
+
+    fn mark(&self, place: Place) -> Result<(), Error> {
+        let damaged = |wrong: Misplaced| Error::Damaged { offset: wrong.offset, what: wrong.what };
+        self.heap.mark_reached(place).map(drop).map_err(damaged)
+    }
+
+    /// Every place that a node takes and names, but for its children.
+    pub(crate) fn each_place(
+        &self,
+        node: &Reached<'_, M>,
+        each: &mut dyn FnMut(Place) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        each(Place { offset: node.node.at, kind: PlaceKind::Slot(self.class) })?;
+        for i in 0..node.meta.count {
+            let (key, value) = node.node.pair(i);
+            each(word::key_place(node.node.at, key)?)?;
+            if node.meta.level == 0 && value != 0 {
+                each(word::place(node.node.value_at(i), value)?)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,170 @@
+//! A tree that is open.
+
+use core::sync::atomic::Ordering;
+
+use heap::{Class, EngineNumber, Heap, HeapError, Parameters, Place, PlaceKind, Reservation};
+use pmem::{Dram, Medium, Offset, seal};
+use undo_log::{Lanes, Recovered};
+
+use crate::Error;
+use crate::layout::{NODE_HEADER_BYTES, ROOT, STAMP_BLOCKS, node_bytes, node_class, order_of};
+use crate::locks::{LockTable, NodeLock};
+use crate::node::{Meta, Node};
+use crate::retire::Retire;
+use crate::stamps::Stamps;
+use crate::word;
+
+/// How a tree is made and written to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Pairs of a node, for a new tree: 7, 15, 31, 63, 127 or 255.
+    pub order: usize,
+    /// Whether a value of the same length, up to [`Options::IN_PLACE_BYTES_MAX`], is written over the old one, as in the paper.
+    pub in_place: bool,
+}
+
+impl Options {
+    /// The longest value that is written over another one.
+    pub const IN_PLACE_BYTES_MAX: u64 = 1024;
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { order: crate::ORDER_DEFAULT, in_place: false }
+    }
+}
+
+/// A persistent B+tree in a region of its own. Threads read and write at once.
+pub struct Tree<M: Medium, D: Dram, R: Retire<M, D>> {
+    pub(crate) medium: M,
+    pub(crate) heap: Heap<D>,
+    pub(crate) lanes: Lanes,
+    pub(crate) dram: D,
+    pub(crate) locks: LockTable<D>,
+    /// The root's parent: see `locks`.
+    pub(crate) tree_lock: NodeLock,
+    pub(crate) stamps: Stamps,
+    pub(crate) retire: R,
+    pub(crate) options: Options,
+    pub(crate) class: Class,
+    recovered: Recovered,
+}
+
+impl<M: Medium, D: Dram + Clone, R: Retire<M, D>> Tree<M, D, R> {
+    /// Makes a region with an empty tree. `parameters` have the number of lanes.
+    ///
+    /// # Steps
+    /// The heap's format, with the lanes and an empty root flushed before the superblock is: `heap`'s steps say what a crash
+    /// leaves.
+    ///
+    /// # Errors
+    /// [`HeapError::Parameter`] for an order that nodes cannot have, or too many lanes; and those of [`Heap::format`].
+    pub fn format(
+        medium: M,
+        parameters: &Parameters,
+        options: Options,
+        dram: D,
+        retire: R,
+    ) -> Result<Tree<M, D, R>, HeapError> {
+        let wrong = |what, value| HeapError::Parameter { what, value };
+        let class = node_class(options.order).ok_or(wrong("the order of a tree", options.order as u64))?;
+        let lane_count = parameters.partition_count as usize;
+        if lane_count > undo_log::layout::LANE_COUNT_MAX {
+            return Err(wrong("the number of lanes", lane_count as u64));
+        }
+        let heap = Heap::format(&medium, EngineNumber::INK, parameters, dram.clone())?;
+        let lanes = Lanes::format(&medium, &heap, lane_count)?;
+        let root = heap.reserve(&medium, class.bytes(), 0)?.publish();
+        Node::new(&medium, root.offset, options.order).set_meta(Meta { level: 0, count: 0 });
+        medium.flush(root.offset.span(NODE_HEADER_BYTES));
+        medium.store(ROOT, word::pointer(root), Ordering::Release);
+        medium.store(STAMP_BLOCKS, seal(0), Ordering::Release);
+        medium.flush(ROOT.span(16));
+        heap.finish_format(&medium)?;
+        Ok(Tree::of(medium, heap, lanes, class, options, dram, retire, Recovered::default()))
+    }
+
+    /// Opens a tree, and takes back what a crash has left half done. It serves at once; [`Tree::sweep`] finds the free space.
+    ///
+    /// # Errors
+    /// Those of [`Heap::open`] and [`Lanes::recover`]; [`HeapError::Damaged`].
+    pub fn open(medium: M, options: Options, dram: D, retire: R) -> Result<Tree<M, D, R>, HeapError> {
+        let heap = Heap::open(&medium, EngineNumber::INK, dram.clone())?;
+        let lanes = Lanes::open(&medium, &heap, heap.superblock().partition_count as usize)?;
+        let recovered = lanes.recover(&medium)?;
+        let damaged = || HeapError::Damaged { offset: ROOT.0, what: "the word of the root is damaged" };
+        let root = word::place(ROOT, medium.load(ROOT, Ordering::Acquire)).map_err(|_| damaged())?;
+        heap.check_place(root).map_err(|_| damaged())?;
+        let PlaceKind::Slot(class) = root.kind else { return Err(damaged()) };
+        let order = order_of(class).ok_or_else(damaged)?;
+        let options = Options { order, ..options };
+        Ok(Tree::of(medium, heap, lanes, class, options, dram, retire, recovered))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the fields, from either way to a tree")]
+    fn of(
+        medium: M,
+        heap: Heap<D>,
+        lanes: Lanes,
+        class: Class,
+        options: Options,
+        dram: D,
+        retire: R,
+        recovered: Recovered,
+    ) -> Tree<M, D, R> {
+        let locks = LockTable::new(dram.clone(), node_bytes(options.order));
+        let (tree_lock, stamps) = (NodeLock::default(), Stamps::new());
+        Tree { medium, heap, lanes, dram, locks, tree_lock, stamps, retire, options, class, recovered }
+    }
+}
+
+impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
+    /// What it lies on.
+    pub fn medium(&self) -> &M {
+        &self.medium
+    }
+
+    /// Its region's allocator.
+    pub fn heap(&self) -> &Heap<D> {
+        &self.heap
+    }
+
+    /// DRAM that its locks have borrowed.
+    pub fn dram_bytes(&self) -> u64 {
+        self.locks.lent_bytes()
+    }
+
+    /// How it is written to, and its order.
+    pub fn options(&self) -> Options {
+        self.options
+    }
+
+    /// What opening took back.
+    pub fn recovered(&self) -> Recovered {
+        self.recovered
+    }
+
+    pub(crate) fn node(&self, at: Offset) -> Node<'_, M> {
+        Node::new(&self.medium, at, self.options.order)
+    }
+
+    pub(crate) fn order(&self) -> usize {
+        self.options.order
+    }
+
+    /// Room for a new node.
+    pub(crate) fn reserve_node(&self, agent: usize) -> Result<Reservation<'_, D>, Error> {
+        Ok(self.heap.reserve(&self.medium, self.class.bytes(), agent)?)
+    }
+
+    /// The root's place. The caller holds the tree lock.
+    pub(crate) fn root(&self) -> Result<Place, Error> {
+        word::place(ROOT, self.medium.load(ROOT, Ordering::Acquire))
+    }
+
+    /// Lets go of what nothing names any more, durably. The caller holds the lock of the node that named it.
+    pub(crate) fn let_go(&self, place: Place) {
+        self.heap.mark_unlinked(place);
+        self.retire.retire(&self.medium, &self.heap, place);
+    }
+}

@@ -1,0 +1,97 @@
+//! Walks over all nodes of a level, from the first to the last, while others read and write.
+//!
+//! A node is shown while it is locked, shared. Between two nodes nothing is held but a copy of the separator between them. A
+//! split moves what is behind a separator to the right, or a separator up: so a walk meets every pair that stays, of a level at
+//! a time; and going from the leaves up it meets every separator.
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+use core::slice;
+
+use heap::HeapError;
+use pmem::{Dram, Medium};
+
+use crate::Error;
+use crate::descent::Reached;
+use crate::layout::KEY_BYTES_MAX;
+use crate::locks::{Mode, Patience};
+use crate::node::Target;
+use crate::retire::Retire;
+use crate::tree::Tree;
+
+/// A key, copied into borrowed memory.
+struct Copied<'d, D: Dram> {
+    dram: &'d D,
+    memory: NonNull<u8>,
+    len: Option<usize>,
+}
+
+const LAYOUT: Layout = match Layout::array::<u8>(KEY_BYTES_MAX) {
+    Ok(layout) => layout,
+    Err(_) => panic!("a key fits memory"),
+};
+
+impl<'d, D: Dram> Copied<'d, D> {
+    fn nothing(dram: &'d D) -> Result<Copied<'d, D>, Error> {
+        let memory = dram.lend(LAYOUT).ok_or(HeapError::NoDram { wanted_bytes: LAYOUT.size() })?;
+        Ok(Copied { dram, memory, len: None })
+    }
+
+    fn set(&mut self, key: &[u8]) {
+        assert!(key.len() <= KEY_BYTES_MAX);
+        // SAFETY: the memory was lent for the longest key, and is nobody else's.
+        unsafe { self.memory.copy_from_nonoverlapping(NonNull::from(key).cast(), key.len()) };
+        self.len = Some(key.len());
+    }
+
+    fn get(&self) -> Option<&[u8]> {
+        // SAFETY: as many bytes were copied there.
+        self.len.map(|len| unsafe { slice::from_raw_parts(self.memory.as_ptr(), len) })
+    }
+}
+
+impl<D: Dram> Drop for Copied<'_, D> {
+    fn drop(&mut self) {
+        // SAFETY: lent with this layout, and nobody uses it any more.
+        unsafe { self.dram.give_back(self.memory, LAYOUT) }
+    }
+}
+
+/// The separators around a node; `None` at the tree's ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Fences<'a> {
+    /// No key of the node is below.
+    pub(crate) lower: Option<&'a [u8]>,
+    /// Every key of the node is below.
+    pub(crate) upper: Option<&'a [u8]>,
+}
+
+impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
+    /// Shows every node of a level. False if the tree has no such level.
+    pub(crate) fn each_node(
+        &self,
+        level: u8,
+        mut each: impl FnMut(Fences<'_>, &Reached<'_, M>) -> Result<(), Error>,
+    ) -> Result<bool, Error> {
+        let (mut lower, mut upper) = (Copied::nothing(&self.dram)?, Copied::nothing(&self.dram)?);
+        loop {
+            upper.len = None;
+            let target = lower.get().map_or(Target::First, Target::At);
+            let node = self.descend(target, (level, Mode::Shared), Patience::Wait, |inner, child| {
+                if child < inner.meta.count {
+                    upper.set(inner.node.key(child)?);
+                }
+                Ok(())
+            })?;
+            if node.meta.level < level {
+                return Ok(false);
+            }
+            each(Fences { lower: lower.get(), upper: upper.get() }, &node)?;
+            drop(node);
+            if upper.len.is_none() {
+                return Ok(true);
+            }
+            core::mem::swap(&mut lower, &mut upper);
+        }
+    }
+}

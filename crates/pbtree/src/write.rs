@@ -1,0 +1,187 @@
+//! Writing a key: found, decided and changed under its leaf's lock.
+
+use heap::Reservation;
+use pmem::{Dram, Medium, Ticket, Waited};
+use undo_log::Lane;
+
+use crate::Error;
+use crate::descent::Reached;
+use crate::key;
+use crate::layout::KEY_BYTES_MAX;
+use crate::locks::{Mode, NodeLock, Patience};
+use crate::node::{Meta, Target};
+use crate::retire::Retire;
+use crate::tree::Tree;
+use crate::value::{NewValue, Value};
+use crate::word;
+
+/// What a key is to hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change<'a> {
+    /// This value.
+    Put(NewValue<'a>),
+    /// None.
+    Delete,
+}
+
+/// What became of a write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Written {
+    /// Whether the key was there.
+    pub was_there: bool,
+    /// Whether the write was allowed, and so took place.
+    pub is_done: bool,
+}
+
+/// A write on its way.
+struct Write<'w, 't, D: Dram> {
+    key: &'w [u8],
+    change: Change<'w>,
+    agent: usize,
+    lane: Lane<'t>,
+    /// The new value's chunk, once it is written.
+    chunk: Option<Reservation<'t, D>>,
+}
+
+/// What an attempt came to: an answer, and what to wait for; or nothing, since the leaf is full.
+type Attempt = Option<(Written, Ticket)>;
+
+impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
+    /// Changes a key if `allowed` says so, which is shown what the key holds; it may be asked more than once, and runs under
+    /// the leaf's lock. Threads that give different `agent`s do not meet in lanes and allocator. The change, or what
+    /// `allowed` saw, is durable when this returns.
+    ///
+    /// # Errors
+    /// [`Error::KeyTooLong`], [`Error::ValueTooLong`]; [`Error::Heap`] if there is no room; [`Error::Damaged`].
+    pub fn write(
+        &self,
+        agent: usize,
+        key: &[u8],
+        change: Change<'_>,
+        allowed: &mut dyn FnMut(Option<&Value<'_>>) -> bool,
+    ) -> Result<Written, Error> {
+        if key.len() > KEY_BYTES_MAX {
+            return Err(Error::KeyTooLong { len_bytes: key.len() });
+        }
+        let mut write = Write { key, change, agent, lane: self.lanes.take(agent), chunk: None };
+        if let Change::Put(value) = &change
+            && !self.may_fit_over(value)
+        {
+            self.write_value(&mut write, value)?;
+        }
+        loop {
+            let leaf = self.descend(Target::At(key), (0, Mode::Exclusive), Patience::Wait, |_, _| Ok(()))?;
+            let lock = leaf.held.lock();
+            if let Some((written, ticket)) = self.attempt(&mut write, leaf, allowed)? {
+                drop(write);
+                self.wait_for(lock, written, ticket)?;
+                return Ok(written);
+            }
+            self.make_room(&mut write.lane, agent, key)?;
+        }
+    }
+
+    fn wait_for(&self, lock: &NodeLock, written: Written, ticket: Ticket) -> Result<(), Error> {
+        let waited =
+            if written.is_done { self.medium.acknowledge(ticket) } else { self.medium.acknowledge_met(ticket) };
+        if waited? == Waited::Durable {
+            lock.settle(ticket);
+        }
+        Ok(())
+    }
+
+    /// Writes the new value into a chunk of its own, once.
+    fn write_value<'t>(&'t self, write: &mut Write<'_, 't, D>, value: &NewValue<'_>) -> Result<(), Error> {
+        if write.chunk.is_none() {
+            let stamp = self.stamps.next(&self.medium, write.lane.index())?;
+            write.chunk = Some(value.write(&self.medium, &self.heap, write.agent, stamp)?);
+        }
+        Ok(())
+    }
+
+    fn attempt<'t>(
+        &'t self,
+        write: &mut Write<'_, 't, D>,
+        leaf: Reached<'_, M>,
+        allowed: &mut dyn FnMut(Option<&Value<'_>>) -> bool,
+    ) -> Result<Attempt, Error> {
+        let place = leaf.node.search(leaf.meta.count, write.key)?;
+        let old = place.map_or(Ok(None), |i| self.value_of(&leaf, i))?;
+        let (was_there, is_done) = (old.is_some(), allowed(old.as_ref()));
+        let ticket = match write.change {
+            _ if !is_done => Some(leaf.held.ticket()),
+            Change::Put(value) => self.put(write, leaf, &value, place, old)?,
+            Change::Delete => Some(self.delete(write, leaf, place, old)),
+        };
+        Ok(ticket.map(|ticket| (Written { was_there, is_done }, ticket)))
+    }
+
+    fn delete(
+        &self,
+        write: &mut Write<'_, '_, D>,
+        leaf: Reached<'_, M>,
+        place: Result<usize, usize>,
+        old: Option<Value<'_>>,
+    ) -> Ticket {
+        match (place, old) {
+            (Ok(i), Some(old)) => self.set_value(&mut write.lane, leaf, i, 0, Some(old.place)),
+            _ => leaf.held.ticket(),
+        }
+    }
+
+    /// Puts a value where the key is, or would be; or says that the leaf has no room.
+    fn put<'t>(
+        &'t self,
+        write: &mut Write<'_, 't, D>,
+        leaf: Reached<'_, M>,
+        value: &NewValue<'_>,
+        place: Result<usize, usize>,
+        old: Option<Value<'_>>,
+    ) -> Result<Option<Ticket>, Error> {
+        if let Some(old) = old.filter(|old| self.fits_over(value, old)) {
+            let stamp = self.stamps.next(&self.medium, write.lane.index())?;
+            return Ok(Some(self.write_over(&mut write.lane, leaf, value, (old.place.offset, stamp))));
+        }
+        self.write_value(write, value)?;
+        match place {
+            Ok(i) => {
+                let chunk = write.chunk.take().expect("it was just written").publish();
+                self.order_chunks();
+                Ok(Some(self.set_value(&mut write.lane, leaf, i, word::pointer(chunk), old.map(|old| old.place))))
+            }
+            Err(i) if leaf.meta.count < self.order() => self.insert(write, leaf, i).map(Some),
+            Err(_) => match self.pack(&mut write.lane, leaf)? {
+                Some(leaf) => {
+                    let i = leaf.node.search(leaf.meta.count, write.key)?.unwrap_or_else(|i| i);
+                    self.insert(write, leaf, i).map(Some)
+                }
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// Inserts the key at `i` of a leaf that has room.
+    ///
+    /// # Steps
+    /// The crate's table: the key's chunk; the run, which orders both chunks; the pairs; the number.
+    fn insert(&self, write: &mut Write<'_, '_, D>, leaf: Reached<'_, M>, i: usize) -> Result<Ticket, Error> {
+        let key_chunk = key::write(&self.medium, &self.heap, write.agent, write.key)?;
+        let value_chunk = write.chunk.take().expect("a put has written its value");
+        let key_word = word::key_word(key_chunk.publish(), key::checksum(write.key));
+        let pair = (key_word, word::pointer(value_chunk.publish()));
+        let Meta { level, count } = leaf.meta;
+        if i == count {
+            return Ok(self.append(&mut write.lane, leaf, pair));
+        }
+        let node = leaf.node;
+        // SAFETY: the leaf is locked exclusively.
+        unsafe { write.lane.log(&self.medium, &[node.meta_span(), node.pairs(i, count)]) };
+        node.insert_pair(i, count, pair);
+        node.set_meta(Meta { level, count: count + 1 });
+        self.medium.flush(node.pairs(i, count + 1));
+        self.medium.flush(node.meta_span());
+        let ticket = write.lane.finish(&self.medium);
+        leaf.held.committed(ticket);
+        Ok(ticket)
+    }
+}

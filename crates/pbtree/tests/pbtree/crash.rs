@@ -1,0 +1,158 @@
+//! The tree crashed at every step: nothing acknowledged is lost, and every broken twin is caught.
+
+use pmem::Canary;
+use pmem_sim::Model;
+use testkit::{Counts, End, Op, Script, Settings, Shape, Subject, Verdict, Visitor, explore, hunt};
+
+use crate::subject::Crashed;
+
+fn settings() -> Settings {
+    Settings {
+        region_bytes: 1 << 20,
+        visitors: vec![Visitor::Nobody],
+        images_per_op_max: 60,
+        nested_images_max: 2,
+        ..Settings::default()
+    }
+}
+
+/// For twins: more images of fewer scripts, and none of recoveries.
+fn closely() -> Settings {
+    Settings { images_per_op_max: 500, nested_images_max: 1, ..settings() }
+}
+
+fn put(key: u32, len: usize) -> Op {
+    Op::Put(name(key), vec![key as u8 ^ len as u8; len])
+}
+
+fn name(key: u32) -> Vec<u8> {
+    format!("key {key:03}").into()
+}
+
+/// Updates of the same and of other lengths, deletes, a key that comes back, inserts before, between and behind.
+fn everyday() -> Script {
+    let delete = |key| Op::Delete(name(key));
+    let first = [put(5, 40), put(3, 40), put(5, 40), put(7, 8), put(5, 41), delete(3)];
+    Script::fresh(1, first.into_iter().chain([put(4, 8), put(3, 70), delete(9), put(3, 70)]))
+}
+
+/// One insert into a full leaf.
+fn one_split(seed: u64, count: u32, behind: u32) -> Script {
+    let filled = (0..count).map(|i| put(i * 10, 8)).chain((1..5).map(|i| put(behind + i, 8)));
+    Script::after(seed, filled, [put(behind + 5, 8)])
+}
+
+/// A root that is split, then leaves, then inner nodes.
+fn splits() -> Vec<Script> {
+    let setup = |count: u32| (0..count).map(|i| put(i * 10, 8));
+    let explored = |from: u32, count: u32| (from..from + count).map(|i| put(i, 8));
+    vec![
+        Script::after(2, setup(7), explored(31, 3)),
+        Script::after(3, setup(30), explored(101, 6)),
+        Script::after(4, setup(35), (0..8).map(|i| put(i * 37 % 350 + 1, 8))),
+    ]
+}
+
+/// A leaf that is packed, and what its keys' chunks become.
+fn packs() -> Script {
+    let setup = (0..14).map(|i| put(i * 10, 8)).chain([0, 10, 20].map(|key| Op::Delete(name(key))));
+    let inserts = [1, 2, 3, 4, 5, 6].map(|key| put(key, 8));
+    Script::after(5, setup, inserts.into_iter().chain([Op::Settle]))
+}
+
+fn clears() -> Script {
+    let setup = (0..20).map(|i| put(i, 8));
+    Script::after(6, setup, [Op::Clear, put(1, 8), Op::Reopen, put(2, 8), Op::Clear])
+}
+
+fn swaps() -> Script {
+    let cas = |expected: Option<usize>, new: Option<usize>| Op::Cas {
+        key: name(1),
+        expected: expected.map(|len| vec![1 ^ len as u8; len]),
+        new: new.map(|len| vec![1 ^ len as u8; len]),
+    };
+    let there = [cas(None, Some(9)), cas(None, Some(8)), cas(Some(9), Some(8))];
+    Script::fresh(7, there.into_iter().chain([cas(Some(8), None), cas(Some(8), None)]))
+}
+
+fn all() -> Vec<Script> {
+    let shape = Shape { swaps: true, scans: true, reopens: true, ..Shape::small(12) };
+    let full = Shape { fills: true, clears: true, ..Shape::small(15) };
+    let drawn = (10..13).map(|seed| Script::seeded(seed, &shape)).chain([Script::seeded(20, &full)]);
+    [everyday(), packs(), clears(), swaps()].into_iter().chain(splits()).chain(drawn).collect()
+}
+
+fn passes<S: Subject>(scripts: &[Script], settings: &Settings) -> Counts {
+    explore::<S>(scripts, settings).unwrap_or_else(|objection| panic!("{objection}"))
+}
+
+#[test]
+fn every_crash_is_recovered() {
+    let counts = passes::<Crashed>(&all(), &settings());
+    assert!(counts.reach(1000, 500, 0), "{counts:?}");
+}
+
+/// Readers who come by between two steps, and a second writer.
+#[test]
+fn what_others_see_and_write_meanwhile_survives() {
+    let visitors = vec![Visitor::ReaderAlways, Visitor::ReaderAfter(7), Visitor::WriterAlways];
+    let visited = Settings { visitors, images_per_op_max: 20, ..settings() };
+    let counts = passes::<Crashed>(&[everyday(), packs(), clears()], &visited);
+    assert!(counts.reach(200, 0, 100), "{counts:?}");
+    passes::<Crashed<true>>(&[everyday()], &visited);
+}
+
+#[test]
+fn every_crash_of_writes_in_place_is_recovered() {
+    passes::<Crashed<true>>(&[everyday(), swaps()], &settings());
+}
+
+#[test]
+fn what_a_killed_process_leaves_is_made_durable() {
+    let killed = Settings { end: End::Kill, models: vec![Model::Line], ..settings() };
+    passes::<Crashed>(&[vec![everyday(), packs(), clears()], splits()].concat(), &killed);
+    passes::<Crashed<true>>(&[everyday()], &killed);
+}
+
+fn caught<S: Subject>(canary: Canary, scripts: &[Script], settings: &Settings) {
+    let settings = Settings { models: vec![Model::Line], ..settings.clone() };
+    match hunt::<S>(canary, scripts, &settings) {
+        Verdict::Caught(_) => {}
+        Verdict::NotCaught(counts) => panic!("{canary:?} was not caught: {counts:?}"),
+    }
+}
+
+#[test]
+fn broken_writes_are_caught() {
+    for canary in [Canary::ItemNotOrdered, Canary::DeleteNotFlushed, Canary::CountBeforePair, Canary::LogNotOrdered] {
+        caught::<Crashed>(canary, &[everyday()], &settings());
+    }
+    caught::<Crashed<true>>(Canary::InPlaceNotLogged, &[everyday()], &settings());
+    caught::<Crashed<true>>(Canary::ItemNotFlushed, &[everyday()], &settings());
+}
+
+#[test]
+fn broken_splits_are_caught() {
+    for canary in [Canary::NodeNotFlushed, Canary::ParentOutsideRun, Canary::RootBeforeNode, Canary::NumberBeforeChange]
+    {
+        caught::<Crashed>(canary, &[one_split(30, 3, 20), one_split(31, 30, 100)], &closely());
+    }
+    caught::<Crashed>(Canary::RootBeforeNode, &[clears()], &closely());
+}
+
+#[test]
+fn a_lock_let_go_of_before_the_commit_is_caught() {
+    let read = Settings { visitors: vec![Visitor::ReaderAlways], ..settings() };
+    caught::<Crashed>(Canary::UnlockedBeforeCommit, &[everyday()], &read);
+}
+
+#[test]
+fn a_key_freed_under_a_separator_is_caught() {
+    caught::<Crashed>(Canary::KeyUnderSeparator, &[packs()], &settings());
+}
+
+#[test]
+fn a_word_that_a_killed_process_left_is_caught() {
+    let killed = Settings { end: End::Kill, ..settings() };
+    caught::<Crashed>(Canary::WordLeftAsFound, &[everyday()], &killed);
+}

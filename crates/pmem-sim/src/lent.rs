@@ -1,0 +1,24 @@
+//! Volatile memory for the core-only crates under test.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+
+use pmem::Dram;
+
+/// Lends memory of the process' allocator.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lent;
+
+// SAFETY: the allocator's memory is zeroed on request, fits its layout, is nobody else's, and stays until freed.
+unsafe impl Dram for Lent {
+    fn lend(&self, layout: Layout) -> Option<NonNull<u8>> {
+        assert!(layout.size() > 0, "nobody borrows nothing");
+        // SAFETY: the layout has a size (just checked).
+        NonNull::new(unsafe { alloc_zeroed(layout) })
+    }
+
+    unsafe fn give_back(&self, memory: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller promises that it was lent with this layout, and that nobody uses it.
+        unsafe { dealloc(memory.as_ptr(), layout) }
+    }
+}

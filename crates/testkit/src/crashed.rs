@@ -1,0 +1,342 @@
+//! Any engine as a subject: what the explorer and the conformance suite ask of a store, in the engine's terms.
+
+use std::cell::RefCell;
+use std::ops::{Bound, ControlFlow};
+use std::time::Duration;
+
+use engine::{
+    BatchOp, Check, Clock, Cursor, Decision, Depth, Early, Engine, Error, Expiry, Held, Moment, OpenError, Progress,
+    ScanCursor, SnapshotEngine,
+};
+use heap::HeapError;
+use parking_lot::Mutex;
+use pmem::MediumError;
+use pmem_sim::Crashable;
+
+use crate::lives::expiring;
+use crate::subject::{Contents, Direction, Failure, Lasting, Operations, Space, Subject, Visit};
+
+thread_local! {
+    /// The clock of this thread's stores: a script, and what its crashes leave, are looked at by one thread.
+    static CLOCK: RefCell<Clock> = RefCell::new(Clock::manual(0));
+}
+
+fn now() -> Clock {
+    CLOCK.with_borrow(Clock::clone)
+}
+
+/// How an engine's stores are made on something that can be crashed.
+pub trait Made: Send + Sync + 'static {
+    /// The engine.
+    type Engine: Engine + 'static;
+    /// What its stores lie on.
+    type Medium: Crashable;
+
+    /// Makes an empty store that goes by `clock`, whatever the medium holds.
+    ///
+    /// # Errors
+    /// As for [`Subject::format`].
+    fn format(on: Self::Medium, clock: Clock) -> Result<Self::Engine, Failure>;
+
+    /// Opens and recovers a store that goes by `clock`.
+    ///
+    /// # Errors
+    /// As for [`Subject::open`].
+    fn open(on: Self::Medium, clock: Clock) -> Result<Self::Engine, Failure>;
+
+    /// As [`Operations::try_get`]: for engines whose readers take locks.
+    ///
+    /// # Errors
+    /// Whatever the engine says.
+    fn try_get(store: &Crashed<Self>, key: &[u8]) -> Result<Option<Option<Vec<u8>>>, Failure>
+    where
+        Self: Sized,
+    {
+        store.get(key).map(Some)
+    }
+
+    /// Ends what the medium leaves to the background.
+    ///
+    /// # Errors
+    /// Whatever it says.
+    fn settle(_engine: &Self::Engine) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// What the settled store needs of its region for these contents, if it can tell.
+    fn needed_bytes(_engine: &Self::Engine, _contents: &Contents) -> Option<u64> {
+        None
+    }
+}
+
+/// An engine's store that is crashed, and the snapshots that were taken of it.
+pub struct Crashed<K: Made>(pub K::Engine, Mutex<Vec<Moment>>);
+
+impl<K: Made> Crashed<K> {
+    fn of(engine: K::Engine) -> Crashed<K> {
+        Crashed(engine, Mutex::default())
+    }
+
+    fn taken(&self, snapshot: u64) -> Moment {
+        self.1.lock()[snapshot as usize]
+    }
+
+    fn snapshots(&self) -> Result<&dyn SnapshotEngine, Failure> {
+        self.0.snapshots().ok_or_else(|| Failure::Other("this engine has no snapshots".into()))
+    }
+
+    /// The value, and with it when the key expires, if it does.
+    fn shown(&self, key: &[u8], value: &[u8]) -> Result<Vec<u8>, Failure> {
+        let expiry = self.0.expiry(key)?;
+        Ok(with_expiry(value, expiry.unwrap_or(Expiry::NEVER)))
+    }
+
+    /// Shows every item that is kept in order, and not when it expires; false if none is.
+    ///
+    /// # Errors
+    /// Whatever the engine says.
+    pub fn scan_values(&self, from: Bound<&[u8]>, direction: Direction, each: &mut Visit<'_>) -> Result<bool, Failure> {
+        let Some(ordered) = self.0.ordered() else { return Ok(false) };
+        ordered.catch_up(Early::Wait)?;
+        let mut cursor = ScanCursor::new(from, towards(direction));
+        while ordered.scan(&mut cursor, each)? {}
+        Ok(true)
+    }
+
+    fn free_garbage(&self) {
+        while self.0.stats().garbage_count > 0 {
+            self.0.tidy();
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        match error {
+            Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. }) => Failure::Full,
+            other => Failure::Other(other.to_string()),
+        }
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Failure {
+        match error {
+            OpenError::Heap(HeapError::Unformatted) => Failure::Unfinished,
+            OpenError::Heap(HeapError::Medium(MediumError::Full { .. } | MediumError::Limit { .. })) => Failure::Full,
+            other => Failure::Other(other.to_string()),
+        }
+    }
+}
+
+fn op_of<'a>((key, new): (&'a [u8], Lasting<'a>)) -> BatchOp<'a> {
+    match new {
+        Some((value, None)) => BatchOp::Put { key, value },
+        Some((value, Some(at_ms))) => BatchOp::PutUntil { key, value, expiry: Expiry::at_ms(at_ms) },
+        None => BatchOp::Delete { key },
+    }
+}
+
+fn with_expiry(value: &[u8], expiry: Expiry) -> Vec<u8> {
+    if expiry.is_never() { value.to_vec() } else { expiring(value, expiry.ms()) }
+}
+
+fn towards(direction: Direction) -> engine::Direction {
+    match direction {
+        Direction::Forward => engine::Direction::Forward,
+        Direction::Backward => engine::Direction::Backward,
+    }
+}
+
+impl<K: Made> Operations for Crashed<K> {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+        let mut copy = None;
+        self.0.get(key, &mut |_, value| copy = Some(value.to_vec()))?;
+        copy.map(|value| self.shown(key, &value)).transpose()
+    }
+
+    fn try_get(&self, key: &[u8]) -> Result<Option<Option<Vec<u8>>>, Failure> {
+        K::try_get(self, key)
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+        Ok(self.0.put(key, value)?)
+    }
+
+    fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Failure> {
+        Ok(self.0.multi_put(items)?)
+    }
+
+    fn put_expiring(&self, key: &[u8], value: &[u8], at_ms: u64) -> Result<(), Failure> {
+        Ok(self.0.put_until(key, value, Expiry::at_ms(at_ms))?)
+    }
+
+    fn expire(&self, key: &[u8], at_ms: Option<u64>) -> Result<bool, Failure> {
+        Ok(self.0.expire(key, at_ms.map_or(Expiry::NEVER, Expiry::at_ms))?)
+    }
+
+    fn batch(&self, changes: &[(&[u8], Option<&[u8]>)]) -> Result<(), Failure> {
+        let op = |&(key, value): &(_, Option<_>)| match value {
+            Some(value) => BatchOp::Put { key, value },
+            None => BatchOp::Delete { key },
+        };
+        Ok(self.0.write_batch(&changes.iter().map(op).collect::<Vec<_>>())?)
+    }
+
+    fn batch_expiring(&self, changes: &[(&[u8], Lasting<'_>)]) -> Result<(), Failure> {
+        Ok(self.0.write_batch(&changes.iter().copied().map(op_of).collect::<Vec<_>>())?)
+    }
+
+    fn scan(&self, from: Bound<&[u8]>, direction: Direction, each: &mut Visit<'_>) -> Result<bool, Failure> {
+        let (mut flow, mut failed) = (ControlFlow::Continue(()), None);
+        let mut show = |key: &[u8], value: &[u8]| {
+            match self.shown(key, value) {
+                Ok(value) => flow = each(key, &value),
+                Err(failure) => (flow, failed) = (ControlFlow::Break(()), Some(failure)),
+            }
+            flow
+        };
+        let is_ordered = self.scan_values(from, direction, &mut show)?;
+        failed.map_or(Ok(is_ordered), Err)
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool, Failure> {
+        Ok(self.0.delete(key)?)
+    }
+
+    fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, Failure> {
+        let mut is_equal = false;
+        let mut decide = |held: Option<Held<'_>>| {
+            is_equal = held.map(|held| held.value) == expected;
+            match new {
+                _ if !is_equal => Decision::Keep,
+                Some(new) => Decision::Put(new.into()),
+                None => Decision::Delete,
+            }
+        };
+        self.0.update(key, &mut decide)?;
+        Ok(is_equal)
+    }
+
+    fn clear(&self) -> Result<(), Failure> {
+        Ok(self.0.clear()?)
+    }
+
+    /// An engine without compaction leaves everything where it is.
+    fn compact(&self) -> Result<(), Failure> {
+        if self.0.features().compaction {
+            self.0.compact(&mut |_| {})?;
+        }
+        Ok(())
+    }
+
+    /// Keys that have expired count until they are reaped.
+    fn len(&self) -> Result<u64, Failure> {
+        while now().now_ms() > 0 && self.0.step()? == Progress::More {}
+        Ok(self.0.len()?)
+    }
+
+    fn for_each(&self, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
+        let mut cursor = Cursor::default();
+        let mut show = |key: &[u8], value: &[u8], expiry| each(key, &with_expiry(value, expiry));
+        while !cursor.is_done() {
+            cursor = self.0.walk(cursor, &mut show)?;
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<Vec<String>, Failure> {
+        let (mut check, mut damage) = (Check::new(Depth::Deep), Vec::new());
+        while !check.is_done() {
+            self.0.check(&mut check, &mut |found| damage.push(format!("{:#x}: {}", found.offset, found.what)))?;
+        }
+        Ok(damage)
+    }
+}
+
+impl<K: Made> Subject for Crashed<K> {
+    type Medium = K::Medium;
+
+    fn format(on: K::Medium) -> Result<Crashed<K>, Failure> {
+        K::format(on, now()).map(Crashed::of)
+    }
+
+    fn open(on: K::Medium) -> Result<Crashed<K>, Failure> {
+        K::open(on, now()).map(Crashed::of)
+    }
+
+    fn has_snapshots(&self) -> bool {
+        self.0.features().snapshots
+    }
+
+    fn snapshot(&self) -> Result<u64, Failure> {
+        let taken = self.snapshots()?.take_snapshot()?;
+        let mut all = self.1.lock();
+        all.push(taken);
+        Ok(all.len() as u64 - 1)
+    }
+
+    fn release(&self, snapshot: u64) {
+        self.0.snapshots().into_iter().for_each(|snapshots| snapshots.release_snapshot(self.taken(snapshot)));
+    }
+
+    fn get_at(&self, snapshot: u64, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+        let mut copy = None;
+        let mut found = |_, expiry: Expiry, value: &[u8]| copy = Some(with_expiry(value, expiry));
+        self.snapshots()?.get_at(self.taken(snapshot), key, &mut found)?;
+        Ok(copy)
+    }
+
+    fn for_each_at(&self, snapshot: u64, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
+        let (mut cursor, at) = (Cursor::default(), self.taken(snapshot));
+        let mut each = |key: &[u8], value: &[u8], expiry| each(key, &with_expiry(value, expiry));
+        while !cursor.is_done() {
+            cursor = self.snapshots()?.walk_at(at, cursor, &mut each, &mut Err)?;
+        }
+        Ok(())
+    }
+
+    fn scan_at(
+        &self,
+        snapshot: u64,
+        from: Bound<&[u8]>,
+        direction: Direction,
+        each: &mut Visit<'_>,
+    ) -> Result<bool, Failure> {
+        let (Some(ordered), snapshots) = (self.0.ordered(), self.snapshots()?) else { return Ok(false) };
+        ordered.catch_up(Early::Wait)?;
+        let (mut cursor, at) = (ScanCursor::new(from, towards(direction)), self.taken(snapshot));
+        let mut each = |key: &[u8], value: &[u8]| {
+            let mut expires = Expiry::NEVER;
+            let found = snapshots.get_at(at, key, &mut |_, expiry, _| expires = expiry);
+            assert!(found.is_ok_and(|found| found), "a scan shows what a lookup does not find");
+            each(key, &with_expiry(value, expires))
+        };
+        while ordered.scan_at(at, &mut cursor, &mut each)? {}
+        Ok(true)
+    }
+
+    fn set_time(now_ms: u64) {
+        CLOCK.with_borrow_mut(|clock| match now_ms.checked_sub(clock.now_ms()) {
+            Some(ms) => clock.advance(Duration::from_millis(ms)),
+            None => *clock = Clock::manual(now_ms),
+        });
+    }
+
+    /// However long the other scripts' threads keep what is retired: a close that does not wait for them leaves no image.
+    fn close(self) -> Result<(), Failure> {
+        self.free_garbage();
+        Ok(self.0.close()?)
+    }
+
+    fn settle(&self) -> Result<(), Failure> {
+        while self.0.step()? == Progress::More {}
+        self.free_garbage();
+        K::settle(&self.0)
+    }
+
+    fn space(&self, contents: &Contents) -> Option<Space> {
+        let needed_bytes = K::needed_bytes(&self.0, contents)?;
+        Some(Space { live_bytes: self.0.stats().live_bytes, needed_bytes })
+    }
+}

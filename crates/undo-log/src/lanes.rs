@@ -1,0 +1,170 @@
+//! The lanes of an open region, in DRAM.
+
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use heap::{Heap, HeapError, Place, PlaceKind};
+use pmem::{Backoff, Dram, Medium, Offset, Span, Ticket, seal, unseal};
+
+use crate::layout::{LANE_COUNT_MAX, LOG_BYTES, intent_at, log_at, number_at};
+use crate::run;
+
+/// What DRAM has of a lane. A line of its own, since each belongs to another thread.
+#[derive(Default)]
+#[repr(align(64))]
+struct Slot {
+    is_taken: AtomicBool,
+    number: AtomicU64,
+    log: AtomicU64,
+}
+
+/// A region's lanes. Every method that takes a medium must be given the one that they lie on.
+pub struct Lanes {
+    slots: [Slot; LANE_COUNT_MAX],
+    count: usize,
+}
+
+impl Lanes {
+    /// Gives a region `count` lanes, each with a log, and flushes them: they count when the region does.
+    ///
+    /// # Errors
+    /// [`HeapError`] if there is no room for the logs.
+    ///
+    /// # Panics
+    /// If `count` is 0 or more than [`LANE_COUNT_MAX`].
+    pub fn format<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>, count: usize) -> Result<Lanes, HeapError> {
+        let lanes = Lanes::of(count);
+        for (lane, slot) in lanes.slots[..count].iter().enumerate() {
+            let log = heap.reserve_extent(medium, LOG_BYTES)?.publish().offset;
+            slot.log.store(log.0, Ordering::Relaxed);
+            medium.store(number_at(lane), seal(0), Ordering::Release);
+            medium.store(log_at(lane), seal(log.0), Ordering::Release);
+            medium.flush(number_at(lane).span(16));
+        }
+        Ok(lanes)
+    }
+
+    /// Reads the lanes of a region. Nothing is recovered yet, and nothing may be changed before [`Lanes::recover`].
+    ///
+    /// # Errors
+    /// [`HeapError::Damaged`].
+    pub fn open<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>, count: usize) -> Result<Lanes, HeapError> {
+        if count == 0 || count > LANE_COUNT_MAX {
+            return Err(HeapError::Parameter { what: "the number of lanes", value: count as u64 });
+        }
+        let lanes = Lanes::of(count);
+        for (lane, slot) in lanes.slots[..count].iter().enumerate() {
+            slot.number.store(load_sealed(medium, number_at(lane), "a lane's number")?, Ordering::Relaxed);
+            slot.log.store(load_sealed(medium, log_at(lane), "the place of a lane's log")?, Ordering::Relaxed);
+            let damaged = |_| HeapError::Damaged { offset: log_at(lane).0, what: "a lane's log lies nowhere" };
+            heap.check_place(lanes.log(lane)).map_err(damaged)?;
+        }
+        Ok(lanes)
+    }
+
+    fn of(count: usize) -> Lanes {
+        assert!((1..=LANE_COUNT_MAX).contains(&count));
+        Lanes { slots: [(); LANE_COUNT_MAX].map(|()| Slot::default()), count }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The place of a lane's log, which a sweep must be told of.
+    #[must_use]
+    pub fn log(&self, lane: usize) -> Place {
+        Place { offset: Offset(self.slots[lane].log.load(Ordering::Relaxed)), kind: PlaceKind::Extent }
+    }
+
+    pub(crate) fn number(&self, lane: usize) -> u64 {
+        self.slots[lane].number.load(Ordering::Relaxed)
+    }
+
+    /// Stores a lane's next number, and flushes it.
+    pub(crate) fn raise<M: Medium>(&self, medium: &M, lane: usize) {
+        let number = self.number(lane) + 1;
+        self.slots[lane].number.store(number, Ordering::Relaxed);
+        medium.store(number_at(lane), seal(number), Ordering::Release);
+        medium.flush(number_at(lane).span(8));
+    }
+
+    /// Waits for a lane: the preferred one, or another that nobody holds.
+    pub fn take(&self, preferred: usize) -> Lane<'_> {
+        let mut backoff = Backoff::short();
+        loop {
+            let free = (0..self.count).map(|i| (preferred + i) % self.count).find(|&lane| self.try_hold(lane));
+            if let Some(number) = free {
+                return Lane { lanes: self, number };
+            }
+            backoff.relax();
+        }
+    }
+
+    /// Waits for a certain lane. Who waits for all of them does so in ascending order, and holds no other.
+    pub fn take_exactly(&self, lane: usize) -> Lane<'_> {
+        let mut backoff = Backoff::short();
+        while !self.try_hold(lane) {
+            backoff.relax();
+        }
+        Lane { lanes: self, number: lane }
+    }
+
+    fn try_hold(&self, lane: usize) -> bool {
+        let taken = &self.slots[lane].is_taken;
+        !taken.load(Ordering::Relaxed) && !taken.swap(true, Ordering::Acquire)
+    }
+}
+
+fn load_sealed<M: Medium>(medium: &M, at: Offset, what: &'static str) -> Result<u64, HeapError> {
+    unseal(medium.load(at, Ordering::Acquire)).ok_or(HeapError::Damaged { offset: at.0, what })
+}
+
+/// A lane that its holder alone writes to.
+#[must_use = "a lane that is dropped is free again"]
+pub struct Lane<'a> {
+    lanes: &'a Lanes,
+    number: usize,
+}
+
+impl Lane<'_> {
+    /// Which of the lanes it is.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.number
+    }
+
+    /// Step 1: writes what `ranges` hold now as the lane's run, and orders it, with all that this thread has flushed, before
+    /// what follows.
+    ///
+    /// # Panics
+    /// If the ranges are not of whole words, or do not fit a log.
+    ///
+    /// # Safety
+    /// Nobody stores to the ranges but the caller, until [`Lane::finish`] has returned.
+    pub unsafe fn log<M: Medium>(&mut self, medium: &M, ranges: &[Span]) {
+        let log = self.lanes.log(self.number).offset;
+        // SAFETY: the log is this lane's, and the caller's promise covers the ranges.
+        unsafe { run::write(medium, log, self.lanes.number(self.number), self.number, ranges) };
+        run::order_log(medium);
+    }
+
+    /// Steps 3 and 4: the change, which was flushed, stands. To be waited for once no lock is held.
+    pub fn finish<M: Medium>(&mut self, medium: &M) -> Ticket {
+        run::order_change(medium);
+        self.lanes.raise(medium, self.number);
+        medium.commit(pmem::Level::default())
+    }
+
+    /// Tells that the word at `at` is about to be changed, by itself and without a run.
+    pub fn intend<M: Medium>(&mut self, medium: &M, at: Offset) {
+        medium.store(intent_at(self.number), seal(at.0), Ordering::Relaxed);
+    }
+}
+
+impl Drop for Lane<'_> {
+    fn drop(&mut self) {
+        self.lanes.slots[self.number].is_taken.store(false, Ordering::Release);
+    }
+}

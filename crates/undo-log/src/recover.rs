@@ -1,0 +1,77 @@
+//! Recovery: what the head of the crate says under *Opening*.
+
+use core::sync::atomic::Ordering;
+
+use heap::HeapError;
+use pmem::{Canary, Medium, MediumError, Span, unseal};
+
+use crate::lanes::Lanes;
+use crate::layout::intent_at;
+use crate::run;
+
+/// What recovery has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Recovered {
+    /// Changes that were taken back.
+    pub undone_count: usize,
+}
+
+impl Lanes {
+    /// Takes back every change that was begun and does not stand, and makes durable what single words a killed process has
+    /// left. To be called before anything else is read that lanes protect.
+    ///
+    /// # Errors
+    /// [`HeapError::Damaged`] if a run contradicts itself; [`MediumError::ReadOnly`] if there is a change to be taken back, and
+    /// nothing may be stored.
+    pub fn recover<M: Medium>(&self, medium: &M) -> Result<Recovered, HeapError> {
+        let mut recovered = Recovered::default();
+        for lane in 0..self.count() {
+            let log = self.log(lane).offset;
+            if let Some(ranges) = run::valid(medium, log, self.number(lane), lane) {
+                self.undo(medium, lane, ranges)?;
+                recovered.undone_count += 1;
+            }
+        }
+        if medium.is_writable() && !medium.is_journaled() && !medium.breaks(Canary::WordLeftAsFound) {
+            (0..self.count()).for_each(|lane| flush_intent(medium, lane));
+            medium.order();
+        }
+        Ok(recovered)
+    }
+
+    fn undo<M: Medium>(&self, medium: &M, lane: usize, ranges: Span) -> Result<(), HeapError> {
+        if !medium.is_writable() {
+            return Err(MediumError::ReadOnly.into());
+        }
+        let offset = ranges.start.0;
+        if !medium.breaks(Canary::RunChecksumIgnored) && !run::each_range(medium, ranges, |_, _| {}) {
+            return Err(HeapError::Damaged { offset, what: "the ranges of an undo log's run do not fit" });
+        }
+        if medium.breaks(Canary::NumberBeforeRestore) {
+            self.raise(medium, lane);
+            medium.order();
+        }
+        run::each_range(medium, ranges, |range, old| {
+            for at in (0..range.len_bytes).step_by(8) {
+                let word = medium.load(old.plus(at), Ordering::Relaxed);
+                medium.store(range.start.plus(at), word, Ordering::Release);
+            }
+            medium.flush(range);
+        });
+        if !medium.breaks(Canary::RestoreNotOrdered) {
+            medium.order();
+        }
+        self.raise(medium, lane);
+        medium.order();
+        Ok(())
+    }
+}
+
+/// Makes the word durable that a lane's last holder was changing.
+fn flush_intent<M: Medium>(medium: &M, lane: usize) {
+    let Some(at) = unseal(medium.load(intent_at(lane), Ordering::Relaxed)) else { return };
+    let word = pmem::Offset(at).span(8);
+    if medium.reach(word).is_ok() {
+        medium.flush(word);
+    }
+}

@@ -1,0 +1,89 @@
+//! Runs: written by who changes, read and restored by who recovers.
+
+use core::sync::atomic::Ordering;
+
+use pmem::{Canary, Checksum, Medium, Offset, Span};
+
+use crate::layout::{LOG_BYTES, RANGE_HEADER_BYTES, RUN_HEADER_BYTES, range_header, range_of, ranges_bytes, run_head};
+
+/// Writes a run and flushes it.
+///
+/// # Safety
+/// The log is the caller's alone, and nobody else stores to the ranges.
+pub(crate) unsafe fn write<M: Medium>(medium: &M, log: Offset, number: u64, lane: usize, ranges: &[Span]) {
+    let len_bytes = ranges_bytes(ranges);
+    assert!(RUN_HEADER_BYTES + len_bytes <= LOG_BYTES, "a run of {len_bytes} bytes fits no log");
+    let head = run_head(number, lane, len_bytes);
+    let (mut checksum, mut at) = (Checksum::default().update(&head), log.plus(RUN_HEADER_BYTES));
+    for &range in ranges {
+        let header = range_header(range).to_le_bytes();
+        // SAFETY: the caller's promises; a range that a change is to be made to lies in the region.
+        let old = unsafe { medium.item(range) }.expect("what is changed lies in the region");
+        checksum = checksum.update(&header).update(old);
+        // SAFETY: the log is the caller's.
+        unsafe {
+            medium.write(at, &header);
+            medium.write(at.plus(RANGE_HEADER_BYTES), old);
+        }
+        at = at.plus(RANGE_HEADER_BYTES + range.len_bytes);
+    }
+    let checksum = u64::from(checksum.value()).to_le_bytes();
+    // SAFETY: the log is the caller's.
+    unsafe {
+        medium.write(log, &head);
+        medium.write(log.plus(head.len() as u64), &checksum);
+    }
+    medium.flush(log.span(RUN_HEADER_BYTES + len_bytes));
+}
+
+/// Orders what was logged before the change that follows.
+pub(crate) fn order_log<M: Medium>(medium: &M) {
+    if !medium.breaks(Canary::LogNotOrdered) {
+        medium.order();
+    }
+}
+
+/// Orders the change before the number that makes its run void.
+pub(crate) fn order_change<M: Medium>(medium: &M) {
+    if !medium.breaks(Canary::NumberBeforeChange) {
+        medium.order();
+    }
+}
+
+/// The ranges of a valid run: where they begin in the log, and how long they are.
+pub(crate) fn valid<M: Medium>(medium: &M, log: Offset, number: u64, lane: usize) -> Option<Span> {
+    // SAFETY: nobody writes to logs while a region is being recovered.
+    let bytes = |span| unsafe { medium.item(span) }.ok();
+    let head: &[u8; 16] = bytes(log.span(16))?.first_chunk()?;
+    let len_bytes = (u128::from_le_bytes(*head) >> 64) as u64 & u64::from(u32::MAX);
+    let is_of_number = *head == run_head(number, lane, len_bytes) || is_taken_for(medium, head, lane);
+    if !is_of_number || RUN_HEADER_BYTES + len_bytes > LOG_BYTES {
+        return None;
+    }
+    let ranges = log.plus(RUN_HEADER_BYTES).span(len_bytes);
+    let checksum = Checksum::default().update(head).update(bytes(ranges)?).value();
+    let stored = medium.load(log.plus(16), Ordering::Relaxed);
+    (stored == u64::from(checksum) || medium.breaks(Canary::RunChecksumIgnored)).then_some(ranges)
+}
+
+/// True of a twin that does not compare numbers.
+fn is_taken_for<M: Medium>(medium: &M, head: &[u8; 16], lane: usize) -> bool {
+    let word = u128::from_le_bytes(*head);
+    medium.breaks(Canary::OldRunReplayed) && word >> 64 != 0 && (word >> 96) as usize == lane
+}
+
+/// Calls `each` with every range of a run, and with where the words' old values lie. False if the ranges do not fit the run
+/// or the region, whose checksum then fits by chance or by damage.
+pub(crate) fn each_range<M: Medium>(medium: &M, ranges: Span, mut each: impl FnMut(Span, Offset)) -> bool {
+    let (mut at, past) = (ranges.start, ranges.start.0 + ranges.len_bytes);
+    while at.0 + RANGE_HEADER_BYTES <= past {
+        let range = range_of(medium.load(at, Ordering::Relaxed));
+        let old = at.plus(RANGE_HEADER_BYTES);
+        if range.len_bytes > past - old.0 || medium.reach(range).is_err() || !range.start.0.is_multiple_of(8) {
+            return false;
+        }
+        each(range, old);
+        at = old.plus(range.len_bytes);
+    }
+    at.0 == past
+}

@@ -1,0 +1,65 @@
+//! Crashes at every step of changes, of recovery, and of recovery's recovery.
+
+use pmem::{Canary, Medium};
+use pmem_sim::Model;
+
+use crate::scene::Scene;
+
+/// Changes of one lane after another, of both at once, shorter ones over longer ones, and of single words.
+fn run(scene: &Scene) {
+    let (mut first, mut second) = (scene.lanes.take(0), scene.lanes.take(1));
+    let long = vec![(0, 1), (1, 2), (9, 3), (17, 4)];
+    scene.begin(&mut first, &long);
+    scene.end(&mut first, &long);
+    let (outer, mut inner) = (vec![(0, 5), (10, 6)], vec![(2, 7), (24, 8)]);
+    if scene.sim.breaks(Canary::WordInTwoLanes) {
+        inner = vec![(2, 7), (10, 8)];
+    }
+    scene.begin(&mut first, &outer);
+    scene.begin(&mut second, &inner);
+    scene.end(&mut second, &inner);
+    scene.end(&mut first, &outer);
+    scene.swap(&mut second, 2, 9);
+    let again = vec![(2, 10), (3, 11), (25, 12)];
+    scene.begin(&mut second, &again);
+    scene.end(&mut second, &again);
+    scene.swap(&mut first, 25, 13);
+}
+
+fn explore(model: Model, canary: Option<Canary>, is_killed: bool) -> (Option<String>, usize) {
+    let scene = Scene::format(model, canary, is_killed);
+    run(&scene);
+    scene.end_of_script()
+}
+
+#[test]
+fn every_crash_leaves_each_change_whole_or_undone() {
+    for (model, image_count_min) in [(Model::Line, 200), (Model::Span, 60)] {
+        let (objection, image_count) = explore(model, None, false);
+        assert_eq!(objection, None);
+        assert!(image_count >= image_count_min, "{model:?}: {image_count} images show nothing");
+    }
+}
+
+#[test]
+fn what_a_killed_process_leaves_is_made_durable() {
+    let (objection, image_count) = explore(Model::Line, None, true);
+    assert_eq!(objection, None);
+    assert!(image_count >= 60, "{image_count} images show nothing");
+}
+
+#[test]
+fn broken_twins_are_caught() {
+    for canary in [
+        Canary::LogNotOrdered,
+        Canary::NumberBeforeChange,
+        Canary::RunChecksumIgnored,
+        Canary::OldRunReplayed,
+        Canary::NumberBeforeRestore,
+        Canary::RestoreNotOrdered,
+        Canary::WordInTwoLanes,
+    ] {
+        assert!(explore(Model::Line, Some(canary), false).0.is_some(), "{canary:?} went unnoticed");
+    }
+    assert!(explore(Model::Line, Some(Canary::WordLeftAsFound), true).0.is_some());
+}
