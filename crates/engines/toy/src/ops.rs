@@ -86,13 +86,13 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
             Cursor::Number(slot) => slot,
             Cursor::After(_) | Cursor::End => SLOT_COUNT,
         };
-        let items =
-            self.contents
-                .read()
-                .by_key
-                .iter()
-                .map(|(key, (slot, _))| (*slot, key.clone()))
-                .min_by_key(|(slot, _)| if *slot < from { u64::MAX } else { *slot });
+        let items = self
+            .contents
+            .read()
+            .by_key
+            .iter()
+            .map(|(key, (slot, _))| (*slot, key.clone()))
+            .min_by_key(|(slot, _)| if *slot < from { u64::MAX } else { *slot });
         let Some((slot, key)) = items.filter(|(slot, _)| *slot >= from) else { return Ok(Cursor::End) };
         self.get(&key, &mut |_, value| each(&key, value, Expiry::NEVER))?;
         Ok(Cursor::Number(slot + 1))

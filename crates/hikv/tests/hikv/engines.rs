@@ -126,3 +126,35 @@ fn a_backup_is_of_the_same_engine() {
         assert_eq!((copy.engine_kind(), copy.get("key").unwrap().as_deref()), (engine, Some(&b"value"[..])));
     }
 }
+
+#[test]
+fn walks_by_number_show_every_key_once_and_forget_no_number_of_theirs_at_once() {
+    let dir = tempdir().unwrap();
+    for &engine in EngineKind::ALL {
+        let path = dir.path().join(engine.name());
+        let store = options(engine).open(&path).unwrap();
+        for number in 0..900u32 {
+            store.put(number.to_be_bytes(), "value").unwrap();
+        }
+        let (mut at, mut shown, mut numbers) = (0, Vec::new(), Vec::new());
+        loop {
+            at = store.walk(at, |key, _| shown.push(key.to_vec())).unwrap();
+            if at == 0 {
+                break;
+            }
+            numbers.push(at);
+        }
+        shown.sort();
+        assert!(shown.iter().eq((0..900u32).map(|number| number.to_be_bytes()).collect::<Vec<_>>().iter()), "{engine}");
+        assert!(numbers.iter().all(|&number| store.walk(number, |_, _| ()).is_ok()), "{engine}");
+        let anywhere = store.walk_somewhere(7).unwrap();
+        assert!(store.walk(anywhere, |_, _| ()).is_ok(), "{engine}");
+        let made_up = store.walk(12_345, |_, _| ());
+        let is_numbered = store.features().numbered_walk;
+        assert!(if is_numbered {
+            made_up.is_ok()
+        } else {
+            matches!(made_up, Err(Error::CursorForgotten { number: 12_345 }))
+        });
+    }
+}
