@@ -1,6 +1,7 @@
 //! Files that refuse what opening wants of them before the log goes on.
 
-use std::io;
+use std::io::{self, Read, Seek};
+use std::sync::Mutex;
 
 use pmem::{Level, Medium, Offset};
 
@@ -112,6 +113,30 @@ fn a_closed_log_is_as_short_as_a_new_one() {
         assert_eq!(files.log.bytes().len() as u64, 2 * options.segment_bytes);
         journal = Journaled::open(files.handles(), options, &|_| {}).unwrap();
         assert_eq!(journal.load(Offset(0), Ordering::Acquire), 1000 * life + 199);
+    }
+}
+
+/// Nobody is there to be given the error.
+#[test]
+fn what_fails_when_a_journal_is_dropped_is_in_the_log() {
+    for is_failing in [false, true] {
+        let files = left(false);
+        let journal = Journaled::open(files.handles(), options(), &|_| {}).unwrap();
+        publish(&journal, 3);
+        if is_failing {
+            fail(&files.base, 0, is_sync);
+        }
+        let (mut lines, closed) = (tempfile::tempfile().unwrap(), journal.acknowledger());
+        let log = tracing_subscriber::fmt().with_writer(Mutex::new(lines.try_clone().unwrap())).finish();
+        tracing::subscriber::with_default(log, || drop(journal));
+        let mut said = String::new();
+        lines.rewind().and_then(|()| lines.read_to_string(&mut said)).unwrap();
+        assert_eq!(
+            said.contains("ERROR") && said.contains("the end of the log could not be made durable"),
+            is_failing,
+            "{said}"
+        );
+        assert_eq!(closed.closed().is_err(), is_failing);
     }
 }
 
