@@ -89,18 +89,22 @@ fn every_engines_store_becomes_every_others() {
         for number in 0..300u32 {
             store.put(number.to_be_bytes(), format!("value {number}")).unwrap();
         }
-        store.put_with_ttl("passing", "soon", Duration::from_secs(10_000)).unwrap();
+        // An engine without keys that expire takes no store that has some.
+        let expires = from.name() != "toy";
+        if expires {
+            store.put_with_ttl("passing", "soon", Duration::from_secs(10_000)).unwrap();
+        }
         store.close().unwrap();
-        for &into in EngineKind::ALL {
+        for &into in EngineKind::ALL.iter().filter(|into| !expires || into.name() != "toy") {
             let made = dir.path().join(format!("{from}-{into}"));
-            assert_eq!(Store::convert(&path, &made, into, |_| {}).unwrap().items, 301);
+            assert_eq!(Store::convert(&path, &made, into, |_| {}).unwrap().items, 300 + u64::from(expires));
             let store = Store::open(&made).unwrap();
-            assert_eq!((store.engine_kind(), store.len().unwrap()), (into, 301));
+            assert_eq!((store.engine_kind(), store.len().unwrap()), (into, 300 + u64::from(expires)));
             for number in 0..300u32 {
                 let value = store.get(number.to_be_bytes()).unwrap();
                 assert_eq!(value, Some(format!("value {number}").into_bytes()), "{from} to {into}");
             }
-            assert!(matches!(store.ttl("passing").unwrap(), Some(hikv::Ttl::Left(_))), "{from} to {into}");
+            assert_eq!(matches!(store.ttl("passing").unwrap(), Some(hikv::Ttl::Left(_))), expires, "{from} to {into}");
             assert!(store.verify(|_| {}).unwrap().damage.is_empty());
         }
     }
