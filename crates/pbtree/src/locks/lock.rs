@@ -1,5 +1,6 @@
 //! One lock: many share it, or one has it; and what readers of the node have to wait for before they tell what they saw.
 
+use core::mem;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use pmem::{Backoff, Ticket};
@@ -60,6 +61,12 @@ impl NodeLock {
         Ok(Held { lock: self, mode })
     }
 
+    /// Lets go of what [`Held::keep`] has kept locked exclusively; whoever sees the node from now on has to wait for `ticket`.
+    pub(crate) fn let_go(&self, ticket: Option<Ticket>) {
+        ticket.iter().for_each(|ticket| self.ticket.store(ticket.0, Ordering::Relaxed));
+        self.unlock(Mode::Exclusive);
+    }
+
     /// Takes `ticket` away, which somebody has waited for, unless a later one has taken its place.
     pub(crate) fn settle(&self, ticket: Ticket) {
         let _ = self.ticket.compare_exchange(ticket.0, 0, Ordering::Relaxed, Ordering::Relaxed);
@@ -84,6 +91,11 @@ impl<'a> Held<'a> {
     /// The lock, for when it is held no more.
     pub(crate) fn lock(&self) -> &'a NodeLock {
         self.lock
+    }
+
+    /// Keeps the node locked; [`NodeLock::let_go`] unlocks it.
+    pub(crate) fn keep(self) {
+        mem::forget(self);
     }
 
     /// What whoever saw the node's contents has to wait for.

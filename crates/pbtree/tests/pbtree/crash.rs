@@ -18,7 +18,7 @@ fn settings() -> Settings {
 
 /// For twins: more images of fewer scripts, and none of recoveries.
 fn closely() -> Settings {
-    Settings { images_per_op_max: 500, nested_images_max: 1, ..settings() }
+    Settings { images_per_op_max: 300, nested_images_max: 1, ..settings() }
 }
 
 fn put(key: u32, len: usize) -> Op {
@@ -89,7 +89,7 @@ fn passes<S: Subject>(scripts: &[Script], settings: &Settings) -> Counts {
 #[test]
 fn every_crash_is_recovered() {
     let counts = passes::<Crashed>(&all(), &settings());
-    assert!(counts.reach(1000, 500, 0), "{counts:?}");
+    assert!(counts.reach(700, 500, 0), "{counts:?}");
 }
 
 /// Readers who come by between two steps, and a second writer.

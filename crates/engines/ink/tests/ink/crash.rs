@@ -1,8 +1,9 @@
 //! What the engine adds to the tree, crashed: keys that expire, writes that depend on what a key holds, readers and a second
 //! writer in between. The tree's own scripts are `pbtree`'s.
 
+use pmem::Canary;
 use pmem_sim::{Model, Sim};
-use testkit::{Crashed, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, explore};
+use testkit::{Crashed, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, explore, hunt};
 
 use crate::subject::OfInk;
 
@@ -23,12 +24,28 @@ fn expiring() -> Script {
     Script::fresh(1, first.into_iter().chain(then))
 }
 
+/// A batch that fills a gap with more keys than a leaf has room for, replaces some and deletes others.
+fn dense_batch() -> Script {
+    let key = |i: u32| format!("key {i:02}").into_bytes();
+    let setup = [0, 5, 40, 50].map(|i| Op::Put(key(i), vec![1; 9]));
+    let inserted = (10..28).map(|i| (key(i), Some(vec![i as u8; 9])));
+    let changed = [(key(0), None), (key(5), Some(vec![2; 30])), (key(33), None)];
+    Script::after(5, setup, [Op::Batch(inserted.chain(changed).collect()), Op::Settle])
+}
+
+#[test]
+fn a_batch_that_is_half_logged_is_caught() {
+    let quiet = Settings { visitors: vec![Visitor::Nobody], images_per_op_max: 200, ..settings() };
+    let verdict = hunt::<Crashed<OfInk>>(Canary::BatchHalfLogged, &[dense_batch()], &quiet);
+    assert!(verdict.is_caught(), "{verdict:?}");
+}
+
 #[test]
 fn it_answers_like_a_map() {
     fn new<const IN_PLACE: bool>() -> Box<dyn Operations> {
         Box::new(Crashed::<OfInk<IN_PLACE>>::format(Sim::new(0, Model::Line)).expect("there is room"))
     }
-    let shape = Shape { reopens: false, ..shape(500) };
+    let shape = Shape { reopens: false, batches: true, ..shape(500) };
     for make in [new::<false>, new::<true>] {
         let compared = conformance(make, &shape, 0..4);
         assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 2000);
@@ -38,6 +55,10 @@ fn it_answers_like_a_map() {
 #[test]
 fn it_survives_every_crash() {
     let scripts = [expiring(), Script::seeded(2, &shape(10))];
+    let counts = explore::<Crashed<OfInk>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    assert!(counts.reach(200, 100, 50), "{counts:?}");
+    let batches = Shape { batches: true, ..shape(8) };
+    let scripts = [Script::seeded(4, &batches), dense_batch()];
     let counts = explore::<Crashed<OfInk>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
     assert!(counts.reach(200, 100, 50), "{counts:?}");
     let in_place = [Script::seeded(3, &shape(8))];
