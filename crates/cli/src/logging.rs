@@ -49,7 +49,7 @@ impl Logging {
 
 /// What the store warns of, for commands that write no log.
 pub(crate) fn of_warnings() -> Option<LogControl> {
-    LogControl::install(LogFormat::Text, LogLevel::Warning)
+    LogControl::install(LogFormat::Text, LogLevel::Warning).ok()
 }
 
 /// Makes the process' log as the parameters say.
@@ -59,5 +59,5 @@ pub(crate) fn install(parameters: &Parameters) -> Result<LogControl, Failure> {
         Some("json") => LogFormat::Json,
         _ => LogFormat::Text,
     };
-    LogControl::install(format, level).ok_or_else(|| Failure::at("the log", "there is one already"))
+    LogControl::install(format, level).map_err(|error| Failure::at("the log", error))
 }

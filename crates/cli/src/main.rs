@@ -7,7 +7,7 @@ mod formats;
 mod given;
 mod input;
 mod interrupt;
-mod kept_by;
+mod kept;
 mod logging;
 mod opening;
 mod output;

@@ -82,7 +82,7 @@ impl TlsArgs {
 /// a service manager sends it to any.
 pub(crate) fn reload_on_hangup(reload: Option<TlsReload>) -> io::Result<()> {
     let mut hangups = Signals::new([SIGHUP])?;
-    thread::spawn(move || {
+    let reload = move || {
         for _ in hangups.forever() {
             match reload.as_ref().map(TlsReload::reload) {
                 None => tracing::info!("a hangup, and no certificates that could be read anew"),
@@ -90,6 +90,6 @@ pub(crate) fn reload_on_hangup(reload: Option<TlsReload>) -> io::Result<()> {
                 Some(Err(error)) => tracing::error!(%error, "the certificates stay as they were"),
             }
         }
-    });
-    Ok(())
+    };
+    thread::Builder::new().name("hikv-hangup".into()).spawn(reload).map(drop)
 }

@@ -20,7 +20,8 @@ pub enum Ttl {
 ///
 /// It is the system's, as long as that does what clocks do. Where that was set back, by whomever, or had been set forward and
 /// was put right, this one goes on from the latest time that it told, as fast as time goes by: keys that are put from then on
-/// live as long as they are to.
+/// live as long as they are to. Who says when a key expires, and not after how long, goes by the system's clock, which is behind then:
+/// [`Clock::lead_ms`] is between the two.
 #[derive(Clone, Debug, Default)]
 pub struct Clock(Source);
 
@@ -47,6 +48,8 @@ enum Source {
 /// How far the system's clock was, at most, ahead of [`STARTED`]'s time, as any store of this process was told. So the time is
 /// what has gone by since, and this; each may grow and neither shrinks.
 static AHEAD_MS: AtomicU64 = AtomicU64::new(0);
+/// A system's clock that is less behind was not set back: both are cut to milliseconds, and a thread may wait between them.
+const LEAD_MIN_MS: u64 = 1000;
 /// When this process first asked for the time.
 static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
 
@@ -73,10 +76,17 @@ impl Clock {
     pub fn now_ms(&self) -> u64 {
         match &self.0 {
             Source::Manual(now_ms) => now_ms.load(Ordering::Acquire),
-            Source::System => {
-                let told = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                time_ms(&AHEAD_MS, ms_of(told), ms_of(STARTED.elapsed()))
-            }
+            Source::System => time_ms(&AHEAD_MS, system_ms(), ms_of(STARTED.elapsed())),
+        }
+    }
+
+    /// How far this clock is ahead of the system's, which was set back; 0 if that is less than a second, as it is where both are
+    /// read one after the other.
+    #[must_use]
+    pub fn lead_ms(&self) -> u64 {
+        match &self.0 {
+            Source::Manual(_) => 0,
+            Source::System => lead_ms(self.now_ms(), system_ms()),
         }
     }
 
@@ -98,6 +108,13 @@ impl Clock {
         expiry.ms() <= self.now_ms()
     }
 
+    /// The moment at which the system's clock tells this time, which is as much later as this one is ahead of it
+    /// ([`Clock::lead_ms`]).
+    #[must_use]
+    pub fn at(&self, time: SystemTime) -> Expiry {
+        Expiry::at_ms(Expiry::at(time).ms().saturating_add(self.lead_ms()))
+    }
+
     /// What is left until then.
     #[must_use]
     pub fn left(&self, expiry: Expiry) -> Ttl {
@@ -116,6 +133,14 @@ fn time_ms(ahead_ms: &AtomicU64, told_ms: u64, gone_ms: u64) -> u64 {
         ahead_ms.fetch_max(now_ahead_ms, Ordering::Relaxed);
     }
     gone_ms.saturating_add(now_ahead_ms.max(seen_ms))
+}
+
+fn lead_ms(now_ms: u64, told_ms: u64) -> u64 {
+    Some(now_ms.saturating_sub(told_ms)).filter(|&lead_ms| lead_ms >= LEAD_MIN_MS).unwrap_or(0)
+}
+
+fn system_ms() -> u64 {
+    ms_of(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
 fn ms_of(time: Duration) -> u64 {
@@ -146,6 +171,13 @@ mod tests {
         // Set back before all times; and right, and as far ahead, after a year.
         assert_eq!(time(0, 2_000), 1_002_000 + YEAR_MS);
         assert_eq!(time(2_000_000 + YEAR_MS, YEAR_MS), 1_000_000 + 2 * YEAR_MS);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_is_led_and_no_other() {
+        assert_eq!([lead_ms(5_000, 5_000), lead_ms(5_000, 5_001), lead_ms(5_999, 5_000)], [0; 3]);
+        assert_eq!((lead_ms(6_000, 5_000), lead_ms(9_000, 0)), (1_000, 9_000));
+        assert_eq!(Clock::manual(9_000).lead_ms(), 0);
     }
 
     #[test]

@@ -17,14 +17,14 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
-use engine::{Clock, Damage, Error, Expiry};
+use engine::{Damage, Error, Expiry};
 use pmem_os::names;
 
 use crate::copy_mark::{self, Mark, Purpose};
 use crate::dump::DumpWriter;
 use crate::files::{self, Locks};
 use crate::journal_files::{LOG_NAME, UNFINISHED_LOG_NAME};
-use crate::{OpenError, Options, Snapshot, Store};
+use crate::{EngineKind, Frozen, OpenError, Options, Store};
 
 /// Appended to the name of a backup that is being written.
 const PARTIAL_SUFFIX: &str = ".partial";
@@ -166,7 +166,7 @@ impl Store {
             items += 1;
             if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
-        let shown = self.snapshot().and_then(|snapshot| snapshot.for_each_with_expiry(each));
+        let shown = self.frozen().and_then(|frozen| frozen.for_each(each));
         shown.map_err(BackupError::Read)?;
         // Only now: a dump of a part has no end.
         written.and_then(|()| dump.finish().map(drop)).map_err(BackupError::Stream)?;
@@ -209,8 +209,8 @@ impl Store {
         purpose: Purpose,
         progress: impl FnMut(BackupProgress),
     ) -> Result<BackupReport, BackupError> {
-        let copy = Copy::begin(out, Mark { purpose, uuid: self.uuid() }, self.engine()?.clock())?;
-        copy.complete(|store| write_items(&self.snapshot()?, self.len()?, store, progress))
+        let copy = Copy::begin(out, Mark { purpose, uuid: self.uuid() }, self, self.engine_kind())?;
+        copy.complete(|store| write_items(&self.frozen()?, self.len()?, store, progress))
     }
 
     /// Makes a store in the directory `dir`, which must not exist, of the items of a backup, or of any other store that
@@ -224,11 +224,50 @@ impl Store {
         progress: impl FnMut(BackupProgress),
     ) -> Result<BackupReport, BackupError> {
         let source = Options::new().create(false).read_only(true).ordered(false).open(backup.as_ref())?;
+        let engine = source.engine_kind();
+        Store::copy_whole(&source, dir.as_ref(), engine, progress)
+    }
+
+    /// Makes a store of the engine `engine` in the directory `into`, which must not exist, of the items of the store at
+    /// `from`, which nobody may have open for writing. That one is verified first, and what was written before it is put in
+    /// its place; it stays as it is.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let (from, into) = (dir.path().join("old"), dir.path().join("new"));
+    /// use hikv::{EngineKind, Store};
+    ///
+    /// Store::open(&from)?.put("answer", "42")?;
+    /// let report = Store::convert(&from, &into, EngineKind::HiKv, |_| {})?;
+    /// assert_eq!((report.items, Store::open(&into)?.engine_kind()), (1, EngineKind::HiKv));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`BackupError`]; then there is no `into`, unless there was one. An item that the engine cannot hold is one.
+    pub fn convert(
+        from: impl AsRef<Path>,
+        into: impl AsRef<Path>,
+        engine: EngineKind,
+        progress: impl FnMut(BackupProgress),
+    ) -> Result<BackupReport, BackupError> {
+        let source = Options::new().create(false).read_only(true).ordered(false).open(from.as_ref())?;
+        Store::copy_whole(&source, into.as_ref(), engine, progress)
+    }
+
+    fn copy_whole(
+        source: &Store,
+        dir: &Path,
+        engine: EngineKind,
+        progress: impl FnMut(BackupProgress),
+    ) -> Result<BackupReport, BackupError> {
         let mark = Mark { purpose: Purpose::Kept, uuid: source.uuid() };
-        let copy = Copy::begin(dir.as_ref(), mark, source.engine()?.clock())?;
+        let copy = Copy::begin(dir, mark, source, engine)?;
         copy.complete(|store| {
-            assert_whole(&source)?;
-            let items = write_items(&source.snapshot()?, source.len()?, store, progress)?;
+            assert_whole(source)?;
+            let items = write_items(&source.frozen()?, source.len()?, store, progress)?;
             assert_whole(store)?;
             Ok(items)
         })
@@ -243,13 +282,13 @@ fn assert_whole(store: &Store) -> Result<(), BackupError> {
 
 /// Puts the snapshot's items into `to`; returns how many.
 fn write_items(
-    from: &Snapshot,
+    from: &Frozen,
     items_total: u64,
     to: &Store,
     mut progress: impl FnMut(BackupProgress),
 ) -> Result<u64, BackupError> {
     let (mut items, mut written) = (0, Ok(()));
-    from.for_each_with_expiry(|key, value, expiry| {
+    from.for_each(|key, value, expiry| {
         written = to.change(|engine| engine.put_until(key, value, expiry));
         items += u64::from(written.is_ok());
         progress(BackupProgress { items, items_total });
@@ -272,7 +311,7 @@ struct Copy {
 
 impl Copy {
     /// Steps 1 and 2, but for the items.
-    fn begin(out: &Path, mark: Mark, clock: &Clock) -> Result<Copy, BackupError> {
+    fn begin(out: &Path, mark: Mark, source: &Store, engine: EngineKind) -> Result<Copy, BackupError> {
         files::refuse_empty(out)?;
         refuse_existing(out)?;
         // Whatever has no name of its own, such as '/' or '..', is there.
@@ -280,7 +319,8 @@ impl Copy {
         let partial = out.with_file_name(OsString::from_iter([name, OsStr::new(PARTIAL_SUFFIX)]));
         refuse_symlink(&partial)?;
         names::create_dirs(&partial).map_err(OpenError::io(&partial, "create"))?;
-        let options = Options::new().ordered(false).clock(clock.clone()).sync_on_request(true);
+        let options = Options::new().engine(engine).ordered(false).sync_on_request(true);
+        let options = options.clock(source.engine()?.clock().clone());
         let locks = files::lock_dir(&partial, &options)?;
         empty(&partial)?;
         mark.write(&partial).map_err(OpenError::io(&partial, "mark"))?;

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use engine::{BatchOp, Expiry};
+use engine::{BatchOp, Clock, Expiry};
 
 /// Puts and deletes that [`Store::write`](crate::Store::write) carries out as one step: after a crash, and for every
 /// reader, all of them are there or none. The last operation of a key counts.
@@ -85,7 +85,7 @@ impl WriteBatch {
         value: impl AsRef<[u8]>,
         time: SystemTime,
     ) -> &mut WriteBatch {
-        self.put_until(key, value, Expiry::at(time))
+        self.put_until(key, value, Clock::default().at(time))
     }
 
     /// As [`WriteBatch::put_expiring_at`], by a moment as [`Store::expires_at`](crate::Store::expires_at) tells it.

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use engine::{Engine, OpenError};
 use engine_hikv::{HiKv, Ordered};
 use engine_ink::Ink;
+#[cfg(feature = "toy")]
+use engine_toy::Toy;
 use heap::{EngineNumber, HeapError, Parameters, Region};
 use pmem::Medium;
 use pmem_os::HostDram;
@@ -25,17 +27,27 @@ pub enum EngineKind {
     HiKv,
     /// A persistent B+tree: keys in order at once, and nothing of them in volatile memory (InK).
     Ink,
+    /// The smallest engine that persists, which shows how one is added. No release has it.
+    #[cfg(feature = "toy")]
+    Toy,
 }
 
 impl EngineKind {
     /// All that this build has.
-    pub const ALL: &[EngineKind] = &[EngineKind::HiKv, EngineKind::Ink];
+    pub const ALL: &[EngineKind] = &[
+        EngineKind::HiKv,
+        EngineKind::Ink,
+        #[cfg(feature = "toy")]
+        EngineKind::Toy,
+    ];
 
     /// Its number in a store's first bytes.
     fn number(self) -> EngineNumber {
         match self {
             EngineKind::HiKv => EngineNumber::HIKV,
             EngineKind::Ink => EngineNumber::INK,
+            #[cfg(feature = "toy")]
+            EngineKind::Toy => EngineNumber::TOY,
         }
     }
 
@@ -104,6 +116,8 @@ pub(crate) fn format<M: Medium>(
             let parameters = Parameters { partition_count, ..*parameters };
             Ok(ink(Ink::format(medium, HostDram, &parameters, engine_ink::Options::default())?, options))
         }
+        #[cfg(feature = "toy")]
+        EngineKind::Toy => Ok(Arc::new(Toy::format(medium, HostDram, parameters)?.by_clock(options.clock.clone()))),
     }
 }
 
@@ -112,6 +126,8 @@ pub(crate) fn open<M: Medium>(medium: M, options: &Options) -> Result<Arc<dyn En
     match EngineKind::of(&medium, options.engine)? {
         EngineKind::HiKv => Ok(hikv(HiKv::open(medium, HostDram)?, options)),
         EngineKind::Ink => Ok(ink(Ink::open(medium, HostDram, engine_ink::Options::default())?, options)),
+        #[cfg(feature = "toy")]
+        EngineKind::Toy => Ok(Arc::new(Toy::open(medium, HostDram)?.by_clock(options.clock.clone()))),
     }
 }
 

@@ -40,7 +40,7 @@ impl Store {
         self.change(|engine| engine.put_until(key.as_ref(), value.as_ref(), expiry))
     }
 
-    /// As [`Store::put`], of a key that expires at `time`.
+    /// As [`Store::put`], of a key that expires when the system's clock tells `time` ([`Clock::at`](crate::Clock::at)).
     ///
     /// # Errors
     /// See [`Error`]; nothing has changed.
@@ -50,7 +50,7 @@ impl Store {
         value: impl AsRef<[u8]>,
         time: SystemTime,
     ) -> Result<(), Error> {
-        self.change(|engine| engine.put_until(key.as_ref(), value.as_ref(), Expiry::at(time)))
+        self.change(|engine| engine.put_until(key.as_ref(), value.as_ref(), engine.clock().at(time)))
     }
 
     /// As [`Store::put_from`] and [`Store::put_with_ttl`] together. The time is counted from the call, not from the end of the source.
@@ -79,7 +79,7 @@ impl Store {
         mut source: impl Read,
         time: SystemTime,
     ) -> Result<(), Error> {
-        self.change(|engine| engine.put_from_until(key.as_ref(), len_bytes, &mut source, Expiry::at(time)))
+        self.change(|engine| engine.put_from_until(key.as_ref(), len_bytes, &mut source, engine.clock().at(time)))
     }
 
     /// Lets the key expire at `time`; false if it is not there. A time that has passed deletes it. The value is copied
@@ -88,7 +88,7 @@ impl Store {
     /// # Errors
     /// See [`Error`]; nothing has changed.
     pub fn expire_at(&self, key: impl AsRef<[u8]>, time: SystemTime) -> Result<bool, Error> {
-        self.change(|engine| engine.expire(key.as_ref(), Expiry::at(time)))
+        self.change(|engine| engine.expire(key.as_ref(), engine.clock().at(time)))
     }
 
     /// As [`Store::expire_at`], after `ttl`.

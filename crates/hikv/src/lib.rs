@@ -33,6 +33,7 @@ mod error;
 mod expiry;
 mod files;
 mod format;
+mod frozen;
 mod handles;
 mod journal_files;
 mod latest;
@@ -58,6 +59,7 @@ pub use engine::{
 pub use engines::{EngineKind, UnknownEngine};
 pub use error::OpenError;
 pub use format::Format;
+pub use frozen::Frozen;
 pub use journal::OpenProgress;
 pub use options::Options;
 pub use ordered::{Item, OrderProgress, Ordered, Range, prefix_range};

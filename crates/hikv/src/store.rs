@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use engine::{Engine, Error, OrderedEngine, Wanted, Worker};
+use engine::{Engine, Error, Features, Order, OrderedEngine, Wanted, Worker};
 use journal::{Acknowledger, OsFile};
 use pmem_os::ForkGuard;
 
@@ -15,7 +15,7 @@ use crate::files::{self, Locks, Opened};
 use crate::handles::{Handle, Kind};
 use crate::journal_files::Progress;
 use crate::stats::{Identity, JournalStats, Stats};
-use crate::{OpenError, Options};
+use crate::{EngineKind, OpenError, Options};
 
 /// An open store. Clones share it; the last one to go closes it.
 pub struct Store {
@@ -41,6 +41,7 @@ struct Inner {
     identity: Identity,
     journal: Option<Acknowledger<OsFile>>,
     sync_interval: Duration,
+    is_read_only: bool,
     locks: Locks,
 }
 
@@ -133,6 +134,7 @@ impl Store {
                 identity,
                 journal,
                 sync_interval: options.sync_interval,
+                is_read_only: options.read_only,
                 locks,
             }),
         })
@@ -255,6 +257,25 @@ impl Store {
         result
     }
 
+    /// The engine that keeps the store.
+    ///
+    /// # Panics
+    /// Never: a store is opened by a kind of engine.
+    #[must_use]
+    pub fn engine_kind(&self) -> EngineKind {
+        self.inner.engine.name().parse().expect("a store is opened by a kind of engine")
+    }
+
+    /// What the store's engine offers beyond single keys.
+    #[must_use]
+    pub fn features(&self) -> Features {
+        self.inner.engine.features()
+    }
+
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.inner.is_read_only
+    }
+
     pub(crate) fn journal(&self) -> Option<&Acknowledger<OsFile>> {
         self.inner.journal.as_ref()
     }
@@ -268,6 +289,10 @@ impl Store {
     }
 
     pub(crate) fn ordered_engine(&self) -> Result<&dyn OrderedEngine, Error> {
-        self.engine()?.ordered().ok_or(Error::HashOnly)
+        let engine = self.engine()?;
+        engine.ordered().ok_or_else(|| match engine.features().order {
+            Order::No => Error::Unsupported { engine: engine.name(), what: "order" },
+            Order::Asked | Order::Native => Error::HashOnly,
+        })
     }
 }

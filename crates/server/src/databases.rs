@@ -21,7 +21,7 @@ use std::io;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering};
 
-use hikv::{Error, Store};
+use hikv::Store;
 use parking_lot::Mutex;
 
 use crate::errors::Refusal;
@@ -102,6 +102,9 @@ fn greater(own: Bound<Vec<u8>>, other: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
     }
 }
 
+/// What the store holds of them.
+pub(crate) struct Table([u8; TABLE_BYTES]);
+
 /// Which slot each database is. It changes only while nobody else executes.
 pub(crate) struct Databases {
     slots: [AtomicU8; DATABASE_COUNT],
@@ -123,13 +126,19 @@ impl Databases {
         Ok(databases)
     }
 
-    /// Makes them what the store has, after a transaction that changed them did not happen.
-    pub(crate) fn reload(&self, store: &Store) -> Result<(), Error> {
-        match store.get(TABLE_KEY)? {
-            Some(table) => _ = self.take(&table),
-            None => self.forget(),
+    /// Which they are now.
+    pub(crate) fn now(&self) -> Table {
+        Table(self.table(self.used.load(Ordering::Acquire)))
+    }
+
+    /// Makes them what the store has, after a transaction that changed them did not happen: what they were before it, where the
+    /// store cannot tell.
+    pub(crate) fn reload(&self, store: &Store, before: &Table) {
+        match store.get(TABLE_KEY) {
+            Ok(Some(table)) => _ = self.take(&table),
+            Ok(None) => self.forget(),
+            Err(_) => _ = self.take(&before.0),
         }
-        Ok(())
     }
 
     fn forget(&self) {

@@ -5,6 +5,7 @@
 //! then says how many were left out.
 
 use std::fmt;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -90,17 +91,21 @@ impl fmt::Debug for LogControl {
 }
 
 impl LogControl {
-    /// Makes this the process' log, on a thread of its own; `None` if it has one already, or there is no thread to be had.
-    pub fn install(format: LogFormat, level: LogLevel) -> Option<LogControl> {
+    /// Makes this the process' log, on a thread of its own.
+    ///
+    /// # Errors
+    /// If it has one already, or there is no thread to be had.
+    pub fn install(format: LogFormat, level: LogLevel) -> io::Result<LogControl> {
         let (filter, handle) = reload::Layer::new(level.filter());
-        let sender = LineSender::to(std::io::stderr()).ok()?;
+        let sender = LineSender::to(io::stderr())?;
         let layer = lines::layer().with_ansi(false).with_target(false).with_writer(sender.clone());
         let log = tracing_subscriber::registry().with(filter);
         let installed = match format {
             LogFormat::Text => log.with(layer).try_init(),
             LogFormat::Json => log.with(layer.json().flatten_event(true)).try_init(),
         };
-        installed.ok().map(|()| LogControl { filter: handle, lines: sender, level: Arc::new(Mutex::new(level)) })
+        let control = LogControl { filter: handle, lines: sender, level: Arc::new(Mutex::new(level)) };
+        installed.map(|()| control).map_err(io::Error::other)
     }
 
     /// Waits until all lines are written; at most a second, since perhaps nobody reads them.

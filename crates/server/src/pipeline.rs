@@ -231,7 +231,8 @@ impl Pipeline {
     }
 }
 
-/// Answers a request with what its command says, or keeps it for later.
+/// Answers a request with what its command says, or keeps it for later. A refusal takes the place of whatever the command has
+/// said before it: there is one reply.
 pub(crate) fn answer(
     entry: Entry,
     request: Request<'_>,
@@ -263,6 +264,7 @@ pub(crate) fn answer(
         shared.log.refused(&refusal);
         let text = refusal.text();
         shared.errors.note(&text);
+        reply.truncate(len_bytes);
         reply.error(&text);
     }
     if !dispatch::wants_reply(session) && !entry.command.pushes() {

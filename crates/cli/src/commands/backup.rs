@@ -1,10 +1,10 @@
-//! `hikv backup` and `hikv restore`.
+//! `hikv backup`, `hikv restore` and `hikv convert`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use hikv::{BackupError, BackupProgress, BackupReport, OpenError, Options, Store};
+use hikv::{BackupError, BackupProgress, BackupReport, EngineKind, OpenError, Options, Store};
 
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -42,6 +42,25 @@ pub(crate) struct Restore {
     progress_every: u64,
 }
 
+/// Make a store of another engine from a store
+///
+/// FROM is verified first, and the new store before it has its name; until then it is called INTO.partial, which opens as no
+/// store. FROM stays as it is.
+#[derive(Args)]
+pub(crate) struct Convert {
+    /// The store: a directory, or a DAX device
+    #[arg(value_name = "FROM")]
+    from: PathBuf,
+    /// The directory of the new store, which must not be there
+    into: PathBuf,
+    /// The new store's engine
+    #[arg(long, value_name = "NAME")]
+    engine: EngineKind,
+    /// Seconds between two lines of progress, where stderr is no terminal
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    progress_every: u64,
+}
+
 impl Backup {
     pub(super) fn run(self) -> Result<(), Failure> {
         let options = Options::new().create(false).read_only(true).ordered(false);
@@ -54,6 +73,14 @@ impl Restore {
     pub(super) fn run(self) -> Result<(), Failure> {
         let restore = |progress: &mut dyn FnMut(BackupProgress)| Store::restore(&self.backup, &self.dir, progress);
         shown("restored", self.progress_every, restore).map_err(failed(&self.backup))
+    }
+}
+
+impl Convert {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let convert =
+            |progress: &mut dyn FnMut(BackupProgress)| Store::convert(&self.from, &self.into, self.engine, progress);
+        shown("converted", self.progress_every, convert).map_err(failed(&self.from))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::formats::{Change, ChangeReader, FileFormat, Format, Operation, ReadError};
 use crate::input::{Input, is_stdin};
+use crate::kept::Kept;
 
 /// Carry out several operations as one step
 ///
@@ -28,6 +29,8 @@ pub(crate) struct Batch {
     /// By default what the extension of FILE says, and TSV from standard input
     #[arg(long, value_enum)]
     format: Option<ChangeFormat>,
+    #[command(flatten)]
+    kept: Kept,
     #[command(flatten)]
     durable: Durable,
 }
@@ -82,7 +85,7 @@ impl Batch {
         let input = Input::open(&self.file).map_err(Failure::at_path(&self.file))?;
         let reader = ChangeReader::new(BufReader::new(input), format);
         let reader = reader.ok_or_else(|| Failure::at(self.file.display(), "operations are tsv or jsonl, not csv"))?;
-        let store = self.durable.options().open(&self.dir)?;
+        let store = self.kept.options(self.durable.options()).open(&self.dir)?;
         let outcome = self.gather(&store, reader).and_then(|changed| self.write(&store, &changed));
         store.close().map_err(Failure::at_path(&self.dir))?;
         outcome

@@ -9,6 +9,7 @@ use clap::Args;
 use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::formats::Escaped;
+use crate::kept::Kept;
 use crate::opening;
 
 /// Replace the value of a key if it is the expected one
@@ -34,6 +35,8 @@ pub(crate) struct Cas {
     #[arg(long)]
     delete: bool,
     #[command(flatten)]
+    kept: Kept,
+    #[command(flatten)]
     durable: Durable,
 }
 
@@ -43,7 +46,7 @@ type Swap<'a> = (Option<&'a [u8]>, Option<&'a [u8]>);
 impl Cas {
     pub(super) fn run(self) -> Result<(), Failure> {
         let (expected, new) = self.expected_and_new()?;
-        let store = opening::open(&self.durable.options().create(self.absent), &self.dir)?;
+        let store = opening::open(&self.kept.options(self.durable.options()).create(self.absent), &self.dir)?;
         let key = self.key.as_bytes();
         let is_swapped = store.compare_and_swap(key, expected, new).map_err(Failure::at_path(&self.dir))?;
         store.close().map_err(Failure::at_path(&self.dir))?;

@@ -85,9 +85,9 @@ impl Dump {
             damaged_count += 1;
             warn(&format!("skipped at offset {:#x}: {}", damage.offset, damage.what));
         };
-        let shown = store.snapshot().and_then(|snapshot| match self.skip_damaged {
-            true => snapshot.for_each_whole(each, damaged),
-            false => snapshot.for_each_with_expiry(each),
+        let shown = store.frozen().and_then(|frozen| match self.skip_damaged {
+            true => frozen.for_each_whole(each, damaged),
+            false => frozen.for_each(each),
         });
         shown.map_err(|error| self.stopped_by(&error))?;
         Ok(damaged_count)

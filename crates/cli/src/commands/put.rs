@@ -14,7 +14,7 @@ use super::expire::seconds;
 use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::input::Input;
-use crate::kept_by::KeptBy;
+use crate::kept::Kept;
 use crate::opening;
 
 /// Store a value under a key, in place of the one that was there
@@ -37,9 +37,9 @@ pub(crate) struct Put {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     ttl: Option<Duration>,
     #[command(flatten)]
-    durable: Durable,
+    kept: Kept,
     #[command(flatten)]
-    kept_by: KeptBy,
+    durable: Durable,
 }
 
 impl Put {
@@ -49,7 +49,7 @@ impl Put {
             (_, Some(file)) => Source::open(file)?,
             (_, None) => Source::open(Path::new("-"))?,
         };
-        let store = opening::open(&self.kept_by.options(self.durable.options()), &self.dir)?;
+        let store = opening::open(&self.kept.options(self.durable.options()), &self.dir)?;
         source.put(&store, self.key.as_bytes(), self.ttl).map_err(Failure::at_path(&self.dir))?;
         store.close().map_err(Failure::at_path(&self.dir))
     }

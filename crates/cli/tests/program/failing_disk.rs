@@ -133,6 +133,28 @@ fn nobody_is_told_of_what_a_failed_sync_leaves() {
     again.stop(Signal::TERM);
 }
 
+/// The table of databases cannot be read when the transaction is taken back: its last write may be lost.
+#[test]
+fn a_transaction_that_cannot_be_written_has_one_answer() {
+    let place = Place::new();
+    let serving = serve(&place);
+    assert_eq!(ask(&serving, "SET first 1\r\nSELECT 1\r\nSET second 2\r\n"), "+OK\r\n".repeat(3));
+    let Some(strace) = Strace::attach(&place, &serving, &["trace=fdatasync,fsync", FAILING]) else { return };
+    assert_eq!(ask(&serving, "SWAPDB 2 3\r\n"), "");
+    for commands in [&["SET k v"][..], &["SWAPDB 0 1", "SET k v"], &["FLUSHALL", "SET k v"]] {
+        let answer = ask(&serving, &format!("MULTI\r\n{}\r\nEXEC\r\nPING\r\n", commands.join("\r\n")));
+        let queued = format!("+OK\r\n{}-ERR ", "+QUEUED\r\n".repeat(commands.len()));
+        let lines = answer.lines().count();
+        let is_refused = answer.starts_with(&queued) && answer.ends_with("\r\n+PONG\r\n");
+        assert!(is_refused && lines == commands.len() + 3, "{commands:?} are answered {answer}");
+        let held = ask(&serving, "GET first\r\nSELECT 1\r\nGET second\r\n");
+        assert_eq!(held, "$1\r\n1\r\n+OK\r\n$1\r\n2\r\n", "after {commands:?}");
+    }
+    drop(strace);
+    serving.signal(Signal::TERM);
+    serving.ended().failed(2, &["error number 5"]);
+}
+
 /// `EXEC` tells by a null that another client has changed a watched key: not before that change is durable.
 #[test]
 fn a_transaction_is_not_told_of_what_a_failed_sync_leaves() {

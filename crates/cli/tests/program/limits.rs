@@ -1,7 +1,15 @@
-//! A process that may not have all it asks for: long files, many files, addresses. It says so, and nothing that was there is lost.
+//! A process that may not have all it asks for: long files, many files, addresses, threads, memory. It says so, and nothing that was
+//! there is lost.
 
-use std::process::Command;
+use std::fs::Permissions;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Output, Stdio};
 
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+
+use crate::serve::Serving;
 use crate::support::{Ended, Place, hikv, left_out};
 
 const KEPT_COUNT: u32 = 50;
@@ -18,22 +26,32 @@ fn filled(level: &str) -> Place {
     place
 }
 
-/// Runs `command` within a limit that `prlimit` sets: it ends by itself, with an error at the most. None where there is no
-/// `prlimit`; else whether the limit was felt.
-fn is_felt(limit: &str, command: &Command) -> Option<bool> {
+/// `command` within a limit that `prlimit` sets.
+fn limited(limit: &str, command: &Command) -> Command {
     let mut limited = Command::new("prlimit");
-    let Ok(ended) = limited.arg(limit).arg(command.get_program()).args(command.get_args()).output() else {
+    limited.arg(limit).arg(command.get_program()).args(command.get_args());
+    limited.stdout(Stdio::piped()).stderr(Stdio::piped());
+    limited
+}
+
+/// Runs `command` within a limit: it ends by itself, with an error at the most. None where there is no `prlimit`; else whether the
+/// limit was felt.
+fn is_felt(limit: &str, command: &Command) -> Option<bool> {
+    let Ok(ended) = limited(limit, command).output() else {
         left_out("there is no prlimit");
         return None;
     };
-    let ended = Ended(ended);
+    Some(is_refused(limit, Ended(ended)))
+}
+
+/// Whether there is an error, which then is one with its reason.
+fn is_refused(limit: &str, ended: Ended) -> bool {
     if ended.0.status.success() {
-        return Some(false);
+        return false;
     }
-    let code = ended.0.status.code();
-    assert_eq!(code, Some(2), "{limit}: {:?} {}", ended.0.status, ended.messages());
+    assert_eq!(ended.0.status.code(), Some(2), "{limit}: {:?} {}", ended.0.status, ended.messages());
     ended.failed(2, &[]);
-    Some(true)
+    true
 }
 
 fn assert_kept(place: &Place) {
@@ -91,4 +109,76 @@ fn on_addresses() {
         }
         assert!(felt_count >= 1, "{level}: {felt_count} were felt");
     }
+}
+
+/// A user whom nobody else is, since the limit counts all threads of one. Root has none.
+const USER_ID: u32 = 54_321;
+
+/// `command`, as that user.
+fn as_user(command: &Command) -> Command {
+    let mut user = Command::new("setpriv");
+    user.arg(format!("--reuid={USER_ID}")).arg("--clear-groups").arg(command.get_program()).args(command.get_args());
+    user.stdout(Stdio::piped()).stderr(Stdio::piped());
+    user
+}
+
+/// How a server ends that is told to as soon as it serves, if it comes so far.
+fn served(mut command: Command) -> Ended {
+    let mut child = command.stdin(Stdio::null()).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut banner = String::new();
+    while !banner.contains("durability") && out.read_line(&mut banner).unwrap() > 0 {}
+    if banner.contains("durability") {
+        // It may have ended by itself.
+        let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+    }
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    out.read_to_end(&mut stdout).unwrap();
+    child.stderr.take().unwrap().read_to_end(&mut stderr).unwrap();
+    Ended(Output { status: child.wait().unwrap(), stdout, stderr })
+}
+
+#[test]
+fn on_threads() {
+    let place = Place::new();
+    std::fs::set_permissions(place.file(""), Permissions::from_mode(0o777)).unwrap();
+    let is_there = as_user(&hikv("stats", &place.file("none"), &[""; 0])).output();
+    if !geteuid().is_root() || is_there.is_err() || is_there.is_ok_and(|ended| ended.status.code() != Some(2)) {
+        return left_out("the program cannot be run as another user");
+    }
+    let mut felt_counts = [0; 2];
+    for count in 1..16 {
+        let limit = format!("--nproc={count}");
+        let put = as_user(&hikv("put", &place.file(&format!("put-{count}")), &["k", "v"]));
+        let Some(is_felt) = is_felt(&limit, &put) else { return };
+        felt_counts[0] += u32::from(is_felt);
+        let arguments = ["--addr", "127.0.0.1:0", "--http", "127.0.0.1:0", "--threads", "2"];
+        let serve = as_user(&hikv("serve", &place.file(&format!("serve-{count}")), &arguments));
+        felt_counts[1] += u32::from(is_refused(&limit, served(limited(&limit, &serve))));
+    }
+    assert!(felt_counts[0] >= 4 && felt_counts[1] > felt_counts[0], "{felt_counts:?} were felt");
+}
+
+/// No memory at all for what a client sends: the process ends as if it were killed, and what it has acknowledged is there.
+#[test]
+fn on_memory() {
+    const CLIENT_COUNT_MAX: usize = 2_000;
+    let place = filled("power");
+    let serve = hikv("serve", &place.store(), &["--addr", "127.0.0.1:0", "--threads", "1"]);
+    let serving = Serving::spawned(limited(&format!("--data={}", 100 << 20), &serve));
+    assert_eq!(serving.ask(b"SET told yes\r\n", 5), b"+OK\r\n");
+    let half = [b"*2\r\n$4\r\nECHO\r\n$400000\r\n".as_slice(), &[b'x'; 200_000]].concat();
+    let mut clients = Vec::new();
+    while clients.len() < CLIENT_COUNT_MAX {
+        let Ok(mut client) = std::net::TcpStream::connect(serving.address()) else { break };
+        if client.write_all(&half).is_err() {
+            break;
+        }
+        clients.push(client);
+    }
+    let ended = serving.ended();
+    assert_eq!(ended.0.status.signal(), Some(Signal::ABORT.as_raw()), "{}", ended.messages());
+    assert!(ended.messages().contains("memory allocation of"), "{}", ended.messages());
+    assert_kept(&place);
+    assert_eq!(place.run("get", &["told"]).succeeded(), b"yes");
 }

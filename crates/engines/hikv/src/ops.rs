@@ -26,7 +26,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
 
     fn features(&self) -> Features {
         Features {
-            order: if O::operations(self).is_some() { engine::Order::Asked } else { engine::Order::No },
+            // Also where this store was opened without.
+            order: engine::Order::Asked,
             batch: true,
             snapshots: true,
             expiry: true,

@@ -5,14 +5,15 @@
 //! and only if the key's entry still names the item that was seen: one that was renewed meanwhile stays.
 //!
 //! Rounds are at least [`ROUND_INTERVAL_MS`] apart, and as far as the last one took: so a burst of expiries takes half of one
-//! background thread at most, and a store in which nothing expires takes nothing.
+//! background thread at most, and a store in which nothing expires takes nothing. How long it took is no difference of two times
+//! of the store's clock: where the system's is set forward meanwhile, by a machine that wakes up or is put right, that may be a year.
 //!
 //! # Who wakes the worker
 //! Before it sleeps, it says until when ([`Reaper::awaited_ms`]) and then looks at the segments' earliest moment once more;
 //! a writer lowers that moment first and then looks until when the worker sleeps. So one of them sees the other.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use index::Position;
 use index::partitioned_hash::{Cursor, NEVER};
@@ -38,7 +39,7 @@ const REAPED_PER_STEP_MAX: usize = 256;
 #[derive(Debug)]
 pub(super) struct Round {
     cursor: Cursor,
-    began_ms: u64,
+    began: Instant,
 }
 
 /// What others may know of the reaper.
@@ -135,13 +136,12 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     fn begin_round(&self) -> Round {
         self.reaper.is_running.store(true, Ordering::SeqCst);
         self.index.begin_due_round();
-        Round { cursor: Cursor::default(), began_ms: self.clock.now_ms() }
+        Round { cursor: Cursor::default(), began: Instant::now() }
     }
 
     fn end_round(&self, round: &Round) {
-        let now_ms = self.clock.now_ms();
-        let rest_ms = (now_ms - round.began_ms).max(ROUND_INTERVAL_MS);
-        self.reaper.not_before_ms.store(now_ms.saturating_add(rest_ms), Ordering::SeqCst);
+        let rest = round.began.elapsed().max(Duration::from_millis(ROUND_INTERVAL_MS));
+        self.reaper.not_before_ms.store(self.clock.after(rest).ms(), Ordering::SeqCst);
         self.reaper.is_running.store(false, Ordering::SeqCst);
     }
 

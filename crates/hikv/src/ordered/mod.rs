@@ -86,7 +86,9 @@ impl Ordered {
     /// # Errors
     /// [`Error::Forked`].
     pub fn is_ready(&self) -> Result<bool, Error> {
-        Ok(self.engine()?.stats().order.is_some_and(|order| order.state == OrderState::Ready))
+        let engine = self.engine()?;
+        let is_built = || engine.stats().order.is_some_and(|order| order.state == OrderState::Ready);
+        Ok(engine.features().order == engine::Order::Native || is_built())
     }
 
     /// Waits for the index, and tells `progress` about it now and then.

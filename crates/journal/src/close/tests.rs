@@ -1,6 +1,7 @@
 //! Files that refuse what opening wants of them before the log goes on.
 
-use std::io;
+use std::io::{self, Read, Seek};
+use std::sync::Mutex;
 
 use pmem::{Level, Medium, Offset};
 
@@ -72,6 +73,30 @@ fn is_read(operation: &Operation) -> bool {
     matches!(operation, Operation::Read(_))
 }
 
+/// Nothing was appended to it.
+#[test]
+fn a_new_log_is_closed_without_a_write() {
+    let files = Files { base: TestFile::default(), log: TestFile::default() };
+    let journal = Journaled::create(files.handles(), PAGE_COUNT * PAGE_BYTES, [1; 16], options()).unwrap();
+    for file in [&files.base, &files.log] {
+        file.interpose(|operation| panic!("{operation:?}"));
+    }
+    drop(journal);
+}
+
+/// What the writer keeps of the log is a page, however long the log gets.
+#[test]
+fn a_writer_keeps_the_page_at_which_the_log_ends() {
+    let options = JournalOptions { segment_bytes: 64 * PAGE_BYTES, log_bytes_max: 256 * PAGE_BYTES, ..options() };
+    let files = Files { base: TestFile::default(), log: TestFile::default() };
+    let journal = Journaled::create(files.handles(), PAGE_COUNT * PAGE_BYTES, [1; 16], options).unwrap();
+    for _ in 0..300 {
+        publish(&journal, 1);
+    }
+    let writer = journal.journal.writer.lock();
+    assert!(writer.at_bytes > 4 * PAGE_BYTES && writer.tail.kept_bytes() as u64 <= PAGE_BYTES);
+}
+
 /// What is opened afterwards has all of it, and the log gets longer again.
 #[test]
 fn a_closed_log_is_as_short_as_a_new_one() {
@@ -88,6 +113,30 @@ fn a_closed_log_is_as_short_as_a_new_one() {
         assert_eq!(files.log.bytes().len() as u64, 2 * options.segment_bytes);
         journal = Journaled::open(files.handles(), options, &|_| {}).unwrap();
         assert_eq!(journal.load(Offset(0), Ordering::Acquire), 1000 * life + 199);
+    }
+}
+
+/// Nobody is there to be given the error.
+#[test]
+fn what_fails_when_a_journal_is_dropped_is_in_the_log() {
+    for is_failing in [false, true] {
+        let files = left(false);
+        let journal = Journaled::open(files.handles(), options(), &|_| {}).unwrap();
+        publish(&journal, 3);
+        if is_failing {
+            fail(&files.base, 0, is_sync);
+        }
+        let (mut lines, closed) = (tempfile::tempfile().unwrap(), journal.acknowledger());
+        let log = tracing_subscriber::fmt().with_writer(Mutex::new(lines.try_clone().unwrap())).finish();
+        tracing::subscriber::with_default(log, || drop(journal));
+        let mut said = String::new();
+        lines.rewind().and_then(|()| lines.read_to_string(&mut said)).unwrap();
+        assert_eq!(
+            said.contains("ERROR") && said.contains("the end of the log could not be made durable"),
+            is_failing,
+            "{said}"
+        );
+        assert_eq!(closed.closed().is_err(), is_failing);
     }
 }
 

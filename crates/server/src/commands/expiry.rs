@@ -107,11 +107,16 @@ pub(crate) fn pttl(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 pub(crate) fn expiretime(call: &mut Call<'_>) -> Result<(), Refusal> {
-    tell(call, |ms| ms.saturating_add(500) / 1000)
+    tell(call, |ms| told_ms(ms).saturating_add(500) / 1000)
 }
 
 pub(crate) fn pexpiretime(call: &mut Call<'_>) -> Result<(), Refusal> {
-    tell(call, |ms| ms)
+    tell(call, told_ms)
+}
+
+/// What clients' clocks tell at that moment.
+fn told_ms(ms: i64) -> i64 {
+    ms - times::lead_ms()
 }
 
 fn left_ms(ms: i64) -> i64 {

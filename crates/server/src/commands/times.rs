@@ -30,16 +30,21 @@ pub(super) fn unit_of(option: &[u8]) -> Option<Unit> {
     }
 }
 
-/// Milliseconds since the Unix epoch.
+/// The store's time, in milliseconds since the Unix epoch.
 pub(super) fn now_ms() -> i64 {
     Clock::default().now_ms() as i64
+}
+
+/// How far that is ahead of the clock that clients know (`TIME`).
+pub(super) fn lead_ms() -> i64 {
+    Clock::default().lead_ms() as i64
 }
 
 /// The moment that a number of this unit means, in milliseconds since the Unix epoch; it may be past, and negative.
 pub(super) fn moment_of(number: i64, unit: Unit, command: &'static str) -> Result<i64, Refusal> {
     let refused = || Refusal::ExpireTime { command };
     let ms = if unit.is_ms { number } else { number.checked_mul(1000).ok_or_else(refused)? };
-    if unit.is_relative { ms.checked_add(now_ms()).ok_or_else(refused) } else { Ok(ms) }
+    ms.checked_add(if unit.is_relative { now_ms() } else { lead_ms() }).ok_or_else(refused)
 }
 
 /// As [`moment_of`], where the number must be above 0.

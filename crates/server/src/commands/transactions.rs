@@ -6,6 +6,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::call::Call;
+use crate::databases::Table;
 use crate::dispatch;
 use crate::errors::{Refusal, Sentence};
 use crate::items::{Pending, Told};
@@ -43,15 +44,15 @@ pub(crate) fn exec(call: &mut Call<'_>) -> Result<(), Refusal> {
         call.reply.null_array();
         return Ok(());
     }
-    let (pending, reply_start) = (Pending::default(), call.reply.len_bytes());
+    let (pending, databases) = (Pending::default(), call.shared.databases.now());
     call.session.is_executing = true;
     execute_all(call, &transaction, &pending);
     call.session.is_executing = false;
-    write(call, pending, reply_start)
+    write(call, pending, &databases)
 }
 
-/// Writes what the commands have changed; if that fails, nothing of it has happened, and the replies are taken back.
-fn write(call: &mut Call<'_>, pending: Pending, reply_start: usize) -> Result<(), Refusal> {
+/// Writes what the commands have changed; if that fails, nothing of it has happened: the refusal stands in place of the replies.
+fn write(call: &mut Call<'_>, pending: Pending, before: &Table) -> Result<(), Refusal> {
     let shared = call.shared;
     match pending.commit(&shared.store) {
         Ok(told) => {
@@ -61,8 +62,7 @@ fn write(call: &mut Call<'_>, pending: Pending, reply_start: usize) -> Result<()
             Ok(())
         }
         Err(refusal) => {
-            shared.databases.reload(&shared.store)?;
-            call.reply.truncate(reply_start);
+            shared.databases.reload(&shared.store, before);
             Err(refusal)
         }
     }
@@ -85,7 +85,7 @@ fn execute_all(call: &mut Call<'_>, transaction: &Transaction, pending: &Pending
     let requests = &transaction.requests;
     call.reply.array(requests.len());
     for index in 0..requests.len() {
-        let request = requests.get(index, &[]);
+        let (request, reply_start) = (requests.get(index, &[]), call.reply.len_bytes());
         let mut step = Call {
             shared: call.shared,
             session: &mut *call.session,
@@ -101,6 +101,7 @@ fn execute_all(call: &mut Call<'_>, transaction: &Transaction, pending: &Pending
             call.tally.add_error(Kind::Transaction);
             let text = refusal.text();
             call.shared.errors.note(&text);
+            call.reply.truncate(reply_start);
             call.reply.error(&text);
         }
         // It may have been changed by HELLO.

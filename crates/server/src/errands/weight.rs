@@ -8,7 +8,7 @@ use resp::Request;
 use super::is_apart;
 use crate::session::{Session, Transaction};
 use crate::shared::Shared;
-use crate::table::{self, Entry, Takes};
+use crate::table::{self, Entry, Takes, Touches, flag};
 
 /// From here on a request takes long: several milliseconds.
 const LONG_BYTES_MIN: u64 = 8 << 20;
@@ -37,9 +37,10 @@ pub(super) fn is_long(entry: Entry, request: &Request<'_>, session: &Session, sh
 
 fn of_transaction(transaction: &Transaction, mut db: u8, shared: &Shared) -> u64 {
     let requests = (0..transaction.requests.len()).map(|index| transaction.requests.get(index, &[]));
-    let mut sum = 0_u64;
+    let (mut sum, mut clears) = (0_u64, false);
     for request in requests {
         let Ok(entry) = table::find(&request) else { continue };
+        clears |= entry.command.has(flag::WRITE) && matches!(entry.command.policy.touches, Touches::AllKeys);
         if entry.command.name == "select" {
             db = resp::parse_integer(request.argument(1)).and_then(|db| db.try_into().ok()).unwrap_or(db);
         }
@@ -49,7 +50,8 @@ fn of_transaction(transaction: &Transaction, mut db: u8, shared: &Shared) -> u64
             break;
         }
     }
-    sum
+    // What it deletes goes with what it puts as one batch, key by key.
+    if clears && shared.store.len().is_ok_and(|count| count > KEY_COUNT_MAX) { FOR_LONG } else { sum }
 }
 
 fn of_request(entry: Entry, request: &Request<'_>, db: u8, shared: &Shared) -> u64 {
@@ -94,6 +96,7 @@ mod tests {
     use resp::Requests;
 
     use crate::errands::Way;
+    use crate::errands::weight::KEY_COUNT_MAX;
     use crate::session::Session;
     use crate::shared::Shared;
     use crate::{table, testing};
@@ -159,6 +162,24 @@ mod tests {
         short.iter().for_each(|words| assert_eq!(way(words, &session, shared), None, "{words:?}"));
         for words in [&["SAVE"][..], &["DEBUG", "SLEEP", "1"]] {
             assert_eq!(way(words, &session, shared), Some(Way::Apart), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn to_clear_many_keys_in_a_transaction_takes_long() {
+        let (server, _dir) = testing::server();
+        let shared = server.shared();
+        for count in [KEY_COUNT_MAX, KEY_COUNT_MAX + 1] {
+            let old = shared.store.len().expect("they are counted");
+            (old..count).for_each(|key| shared.store.put(key.to_be_bytes(), "v").expect("the store takes it"));
+            for clearing in ["FLUSHALL", "FLUSHDB"] {
+                let mut session = client(shared);
+                let mut transaction = crate::session::Transaction::default();
+                [&[clearing][..], &["SET", "a", "1"]].iter().for_each(|words| transaction.requests.push_words(words));
+                session.transaction = Some(Box::new(transaction));
+                let is_long = way(&["EXEC"], &session, shared).is_some();
+                assert_eq!(is_long, count > KEY_COUNT_MAX, "{clearing} of {count} keys");
+            }
         }
     }
 

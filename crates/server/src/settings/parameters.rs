@@ -85,7 +85,7 @@ const EVICTION_POLICIES: [&str; 8] = [
 const ANY_BYTES: Kind = Kind::Bytes { min: 0, max: u64::MAX };
 
 /// By name.
-pub(crate) static PARAMETERS: [Parameter; 55] = [
+pub(crate) static PARAMETERS: [Parameter; 56] = [
     parameter("acl-pubsub-default", "resetchannels", Kind::Choice(&["resetchannels", "allchannels"]), Effect::Constant),
     parameter("aclfile", "", Kind::Text, Effect::Fixed),
     parameter("activerehashing", "yes", Kind::YesOrNo, Effect::None),
@@ -107,6 +107,7 @@ pub(crate) static PARAMETERS: [Parameter; 55] = [
     parameter("dir", "", Kind::Text, Effect::Fixed),
     parameter("dbfilename", "", Kind::Text, Effect::Constant),
     parameter("durability", "most", Kind::Choice(&["most", "power", "buffered", "process"]), Effect::Fixed),
+    parameter("engine", "", Kind::Text, Effect::Fixed),
     parameter("http", "", Kind::Text, Effect::Fixed),
     parameter("http-hosts", "", Kind::Words, Effect::Fixed),
     parameter("http-tls", "no", Kind::YesOrNo, Effect::Fixed),

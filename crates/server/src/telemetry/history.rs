@@ -15,7 +15,8 @@ const SAMPLE_COUNT_MAX: usize = 300;
 pub(crate) struct Sample {
     /// Counted from 1.
     pub(crate) number: u64,
-    unix_ms: u64,
+    /// Since the server started, by a clock that nobody sets.
+    uptime_ms: u64,
     /// By kind, as all arrays here.
     requests_per_second: Vec<f64>,
     errors_per_second: Vec<f64>,
@@ -87,7 +88,7 @@ impl Sample {
         let cpu = now.cpu.iter().zip(&then.cpu);
         Sample {
             number,
-            unix_ms: now.unix_ms,
+            uptime_ms: now.uptime.as_millis() as u64,
             requests_per_second: latencies.iter().map(|latencies| latencies.count() as f64 / seconds).collect(),
             errors_per_second: errors.map(|(now, then)| rate(*now, *then)).collect(),
             p50_us: quantile(0.5),

@@ -1,6 +1,6 @@
 //! Everything that is watched, at one moment.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use hikv::Stats;
 
@@ -12,7 +12,6 @@ use crate::shared::{Shared, Tally};
 #[derive(Clone, Debug)]
 pub(crate) struct Reading {
     pub(crate) at: Instant,
-    pub(crate) unix_ms: u64,
     pub(crate) uptime: Duration,
     pub(crate) health: Health,
     pub(crate) clients: usize,
@@ -37,7 +36,6 @@ impl Reading {
         let serving: Vec<i32> = shared.loops.iter().map(|counters| counters.thread()).collect();
         Ok(Reading {
             at: Instant::now(),
-            unix_ms: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64,
             uptime: shared.started.elapsed(),
             health: Health::of(shared, &stats),
             clients: shared.clients(),

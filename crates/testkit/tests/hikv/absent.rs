@@ -2,6 +2,7 @@
 //! written meanwhile.
 
 use std::collections::BTreeMap;
+use std::thread;
 
 use engine::{Cursor, Engine, Error, Moment, SnapshotEngine};
 use engine_hikv::HiKv;
@@ -90,6 +91,30 @@ fn a_snapshot_shows_what_was_there_before_it_was_written_over() {
             store.release_snapshot(at);
             let later = store.take_snapshot().unwrap();
             assert!(show(&store, later).unwrap() == changed);
+        }
+    }
+}
+
+/// Two writers change what nobody has read, each its own keys, while somebody looks at what was there before.
+#[test]
+fn a_snapshot_shows_what_was_there_before_two_writers_came() {
+    for is_closed in [false, true] {
+        for show in [walked_at, found_at] {
+            let (store, _) = opened(&filled(is_closed));
+            let at = store.take_snapshot().unwrap();
+            let second = |key: u8| (vec![0xFF, key], vec![key; 700]);
+            let changed = thread::scope(|scope| {
+                scope.spawn(|| (0..KEY_COUNT).map(second).for_each(|(key, value)| store.put(&key, &value).unwrap()));
+                let shown = scope.spawn(|| show(&store, at).unwrap());
+                let changed = change(&store);
+                assert!(shown.join().unwrap() == first_contents());
+                changed
+            });
+            assert!(show(&store, at).unwrap() == first_contents());
+            store.release_snapshot(at);
+            let later = store.take_snapshot().unwrap();
+            let all: Contents = changed.into_iter().chain((0..KEY_COUNT).map(second)).collect();
+            assert!(walked_at(&store, later).unwrap() == all);
         }
     }
 }

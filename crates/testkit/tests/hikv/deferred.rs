@@ -124,7 +124,7 @@ impl<O: Kept<OnDisk>> Subject for Deferring<O> {
     }
 }
 
-fn passes<O: Kept<OnDisk>>(scripts: &[Script], settings: &Settings) -> testkit::Counts {
+pub(crate) fn passes<O: Kept<OnDisk>>(scripts: &[Script], settings: &Settings) -> testkit::Counts {
     explore::<Deferring<O>>(scripts, settings).unwrap_or_else(|objection| panic!("{objection}"))
 }
 

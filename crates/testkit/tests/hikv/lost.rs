@@ -1,5 +1,7 @@
 //! A store whose disk cannot read some of the base, whichever part: a key is there, or an error says why it may be.
 
+use std::thread;
+
 use engine::Cursor;
 use engine::{Engine, Error, Progress};
 use engine_hikv::HiKv;
@@ -101,6 +103,63 @@ fn whichever_read_fails(is_closed: bool) {
     let journal = Journaled::open(disk.files(), options(), &|_| {}).unwrap();
     assert_eq!(error_count(&HiKv::open(journal, HostDram).unwrap()), 0);
     assert!(refused_count > 5 && lost_count > 10, "{refused_count} were refused, {lost_count} lost something");
+}
+
+/// While some of the base cannot be read one asks for everything, and another writes: he is told of no write that is not there when
+/// the store is opened again.
+#[test]
+fn what_another_writes_meanwhile_is_kept_or_refused() {
+    const WRITTEN_COUNT: u8 = 8;
+    let (mut refused_count, mut kept_count) = (0, 0);
+    for number in (1..).step_by(3) {
+        let disk = filled(false);
+        let before = disk.operation_count();
+        disk.fail(Some(Fault::Error(before + number)));
+        let opened = Journaled::open(disk.files(), options(), &|_| {}).map(|journal| HiKv::open(journal, HostDram));
+        let Ok(Ok(store)) = opened else { continue };
+        let store: Store = store;
+        let kept: Vec<u8> = thread::scope(|scope| {
+            let write = |key: &u8| store.put(&[0xFF, *key], &value(*key)).is_ok();
+            let writer = scope.spawn(move || (0..WRITTEN_COUNT).filter(write).collect());
+            (0..KEY_COUNT).for_each(|key| _ = is_whole(&store, key));
+            writer.join().unwrap()
+        });
+        let is_over = disk.operation_count() < before + number;
+        disk.fail(Some(Fault::Dead(0)));
+        drop(store);
+        disk.fail(None);
+        let store: Store = HiKv::open(Journaled::open(disk.files(), options(), &|_| {}).unwrap(), HostDram).unwrap();
+        assert!((0..KEY_COUNT).all(|key| is_whole(&store, key)), "fault {number}");
+        for &key in &kept {
+            let mut found = Vec::new();
+            let is_there = store.get(&[0xFF, key], &mut |_, bytes| found = bytes.to_vec()).unwrap();
+            assert!(is_there && found == value(key), "fault {number}: {key} was acknowledged");
+        }
+        kept_count += kept.len();
+        refused_count += usize::from(WRITTEN_COUNT) - kept.len();
+        if is_over {
+            break;
+        }
+    }
+    assert!(refused_count > 10 && kept_count > 10, "{refused_count} were refused, {kept_count} kept");
+}
+
+/// Whether the key is there; an error says why it may not be.
+fn is_whole(store: &Store, key: u8) -> bool {
+    let mut found = Vec::new();
+    match store.get(&[key], &mut |_, bytes| found = bytes.to_vec()) {
+        Ok(is_there) => {
+            assert!(is_there && found == value(key), "key {key}");
+            true
+        }
+        Err(error) => {
+            assert!(
+                matches!(error, Error::Medium(MediumError::Unreadable { .. } | MediumError::Poisoned { .. })),
+                "{error}"
+            );
+            false
+        }
+    }
 }
 
 #[test]

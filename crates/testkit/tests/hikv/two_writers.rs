@@ -1,12 +1,14 @@
 //! Two writers in flight, crashed at the steps of both: one stands between two of its steps while the other makes all of its own, and
 //! at each of those the power fails. So every place at which the one may be is met with every place of the other.
 
+use engine::HashOnly;
 use pmem::Canary;
 use pmem_sim::{Model, StepKind};
 use testkit::{Op, Script, Settings, Visitor};
 
 use crate::batches::several_changes_at_once;
 use crate::closes::closed_and_changed;
+use crate::deferred;
 use crate::journaled;
 use crate::scripts::{clears_and_reopens, delete, everyday, put, several_at_once};
 use crate::subject::{Crashed, InOrder};
@@ -51,6 +53,21 @@ fn two_writers_survive_on_a_disk() {
             ..journaled::sparing()
         };
         journaled::passes(&[everyday(), vec![several_at_once()]].concat(), &settings);
+    }
+}
+
+/// The same, with hardly anything waited for: the other one comes between what an operation did and its answer, too.
+#[test]
+fn two_writers_survive_where_they_are_told_later() {
+    for visitor in [Visitor::WriterAt(StepKind::FileWrite), Visitor::WriterAt(journaled::PAUSE)] {
+        let settings = Settings {
+            visitors: vec![visitor],
+            rival_images_per_step_max: 4,
+            images_per_op_max: 25,
+            ..journaled::sparing()
+        };
+        let counts = deferred::passes::<HashOnly>(&[everyday(), vec![several_at_once()]].concat(), &settings);
+        assert!(counts.visits > 10, "{counts:?}");
     }
 }
 

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use crate::durable::Durable;
 use crate::failure::{Failure, complain};
 use crate::interrupt::Interrupt;
-use crate::kept_by::KeptBy;
+use crate::kept::Kept;
 use crate::verified::Verified;
 
 /// Measure the speed of a fresh store, with every value checked
@@ -69,9 +69,9 @@ pub(crate) struct Bench {
     #[command(flatten)]
     verified: Verified,
     #[command(flatten)]
-    durable: Durable,
+    kept: Kept,
     #[command(flatten)]
-    kept_by: KeptBy,
+    durable: Durable,
 }
 
 impl Bench {
@@ -124,7 +124,7 @@ impl Bench {
     }
 
     fn options(&self) -> Options {
-        self.kept_by
+        self.kept
             .options(self.durable.options())
             .verify_reads(self.verified.level())
             .count_persists(self.count)

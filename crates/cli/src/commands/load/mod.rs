@@ -16,7 +16,7 @@ use crate::failure::{Failure, complain};
 use crate::formats::{FileFormat, UNKNOWN_FORMAT};
 use crate::input::{Input, Interruptible, is_stdin};
 use crate::interrupt::Interrupt;
-use crate::kept_by::KeptBy;
+use crate::kept::Kept;
 use crate::opening;
 use crate::plural::s;
 use crate::progress::Progress;
@@ -46,9 +46,9 @@ pub(crate) struct Load {
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     progress_every: u64,
     #[command(flatten)]
-    durable: Durable,
+    kept: Kept,
     #[command(flatten)]
-    kept_by: KeptBy,
+    durable: Durable,
 }
 
 /// The input from its first byte on.
@@ -63,7 +63,7 @@ impl Load {
         let first_bytes = first_bytes(&mut input).map_err(|error| self.unread(&interrupt, &error))?;
         let format = self.format(&first_bytes)?;
         let source = BufReader::with_capacity(READ_BYTES, Cursor::new(first_bytes).chain(input));
-        let store = opening::open(&self.kept_by.options(self.durable.options()).sync_on_request(true), &self.dir)?;
+        let store = opening::open(&self.kept.options(self.durable.options()).sync_on_request(true), &self.dir)?;
         let mut loading = Loading {
             store: &store,
             interrupt: &interrupt,

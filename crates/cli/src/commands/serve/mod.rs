@@ -16,6 +16,7 @@ use server::{HttpPort, LogControl, Parameters, Prepared, Server, StopHandle};
 use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::kept::Kept;
 use crate::logging;
 use crate::opening;
 use crate::plural::s;
@@ -40,21 +41,15 @@ impl Serve {
         let port = HttpPort::open(&config).map_err(|error| not_bound("--http", &error))?;
         // What cannot be served makes no store.
         let prepared = Prepared::of(config).map_err(|error| not_bound("--addr", &error))?;
-        let store = open(dir, &store_options(parameters))?;
+        let store = open(dir, &store_options(parameters)?)?;
         let stop = StopHandle::new();
         let server = Server::on(store.clone(), prepared, stop.clone()).map_err(|error| not_bound("--addr", &error))?;
         port.iter().for_each(|port| server.show_on(port));
         tls::reload_on_hangup(server.tls_reload()).map_err(Failure::at_signals)?;
+        stop_at_signal(interrupt, stop).map_err(Failure::at_signals)?;
         announce(dir, &store, &server, port.as_ref()).map_err(Failure::output("standard output"))?;
         // Nobody but a service manager waits for it, and that one has a time limit.
         let _ = sd_notify::notify(&[NotifyState::Ready]);
-        let stopper = stop.clone();
-        thread::spawn(move || {
-            interrupt.wait().map(|()| {
-                tracing::info!("stopping: a signal came");
-                stopper.stop();
-            })
-        });
         server.run().map_err(|error| Failure::at("the server", error))?;
         let items = store.len().map_err(Failure::at_path(dir))?;
         // It may be gathering figures of the store, which only its last user closes.
@@ -66,8 +61,19 @@ impl Serve {
     }
 }
 
-fn store_options(parameters: &Parameters) -> Options {
-    Durable::of(parameters).options().verify_reads(Verified::of(parameters).level())
+fn stop_at_signal(interrupt: Interrupt, stop: StopHandle) -> io::Result<()> {
+    let stop = move || {
+        interrupt.wait().map(|()| {
+            tracing::info!("stopping: a signal came");
+            stop.stop();
+        })
+    };
+    thread::Builder::new().name("hikv-signals".into()).spawn(stop).map(drop)
+}
+
+fn store_options(parameters: &Parameters) -> Result<Options, Failure> {
+    let options = Durable::of(parameters).options().verify_reads(Verified::of(parameters).level());
+    Ok(Kept::of(parameters)?.options(options))
 }
 
 fn open(dir: &Path, options: &Options) -> Result<Store, Failure> {
@@ -130,10 +136,11 @@ fn shown(addrs: impl Iterator<Item = SocketAddr>) -> Option<String> {
     (!shown.is_empty()).then(|| shown.join(" "))
 }
 
-/// What cannot be listened on, which the error says; `option` names addresses.
+/// What cannot be listened on, which the error says, unless it is the operating system's own; `option` names addresses.
 fn not_bound(option: &str, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::AddrInUse => Failure::Error(format!("{error}; give another {option}")),
+        _ if error.raw_os_error().is_some() => Failure::at("the server", error),
         _ => Failure::Error(error.to_string()),
     }
 }

@@ -10,6 +10,7 @@ use server::{Config, LogControl, Parameters, Secret};
 use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::given;
+use crate::kept::Kept;
 use crate::logging::Logging;
 use crate::tls::TlsArgs;
 use crate::verified::Verified;
@@ -33,6 +34,8 @@ pub(crate) struct Serve {
     /// Threads that serve; by default one a core, but for one core
     #[arg(long, value_name = "COUNT")]
     threads: Option<NonZeroUsize>,
+    #[command(flatten)]
+    kept: Kept,
     #[command(flatten)]
     durable: Durable,
     #[command(flatten)]
@@ -92,6 +95,7 @@ impl Serve {
         for (name, count) in [("io-threads", self.threads), ("maxclients", self.max_clients)] {
             given::text(given, name, count.map(|count| count.to_string()).as_deref())?;
         }
+        self.kept.give(given)?;
         self.durable.give(given)?;
         self.verified.give(given)?;
         self.logging.give(given)?;

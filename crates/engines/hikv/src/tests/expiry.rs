@@ -262,6 +262,24 @@ fn rounds_are_a_second_apart() {
     assert_eq!(timed.len(), 0);
 }
 
+/// A machine that sleeps for a year half way: the next round is as soon after that one as after any.
+#[test]
+fn a_clock_that_is_set_forward_within_a_round_puts_off_no_other() {
+    let timed = Timed::new();
+    (0..600u64).for_each(|number| timed.put_for(&number.to_be_bytes(), b"value", SECOND));
+    timed.clock.advance(SECOND);
+    while timed.len() == 600 {
+        timed.rig.store.step().unwrap();
+    }
+    assert!(timed.len() > 0, "a round was one step");
+    timed.clock.advance(365 * 24 * 3600 * SECOND);
+    timed.work();
+    timed.put_for(b"later", b"value", SECOND);
+    timed.clock.advance(2 * SECOND);
+    timed.work();
+    assert_eq!(timed.len(), 0);
+}
+
 #[test]
 fn the_background_sleeps_until_something_expires() {
     let timed = Timed::new();

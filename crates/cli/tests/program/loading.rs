@@ -1,0 +1,162 @@
+//! A server whose base is still being read, from a disk that is slow, by strace: it answers as if all were there, and what cannot
+//! be read is an error.
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::process::Command;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::serve::Serving;
+use crate::support::{Place, hikv, left_out};
+
+/// Each is as long as what is read at once, so that opening reads few of the pages that begin with a header.
+const VALUE_BYTES: usize = 1 << 20;
+const ITEM_COUNT: usize = 24;
+/// Of each read: all of it takes much longer than to ask for some of it.
+const SLOW: &str = "inject=pread64:delay_enter=40000";
+/// A machine that is busy may have read all before it is asked.
+const START_COUNT_MAX: usize = 10;
+
+fn value(number: usize) -> String {
+    format!("{number:04}").repeat(VALUE_BYTES / 4)
+}
+
+/// A store of keys 0, 1, ….
+fn filled() -> Place {
+    let place = Place::new();
+    let lines: String = (0..ITEM_COUNT).map(|number| format!("{number}\t{}\n", value(number))).collect();
+    place.run_with_input("load", &["-"], lines.as_bytes()).succeeded();
+    place
+}
+
+/// A server on a slow disk, under an strace that is its parent.
+struct Slow(Serving);
+
+impl Slow {
+    fn start(place: &Place) -> Option<Slow> {
+        if Command::new("strace").args(["-qq", "true"]).output().is_ok_and(|ended| ended.status.success()) {
+            let serve = hikv("serve", &place.store(), &["--addr", "127.0.0.1:0", "--threads", "1"]);
+            let mut strace = Command::new("strace");
+            strace.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=pread64", "-e", SLOW, "-P"]);
+            strace.arg(place.store().join("store.hikv")).arg(serve.get_program()).args(serve.get_args());
+            strace.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+            return Some(Slow(Serving::spawned(strace)));
+        }
+        left_out("strace cannot watch");
+        None
+    }
+
+    fn ask(&self, request: &str) -> String {
+        let (mut socket, mut answer) = (self.0.connect(), Vec::new());
+        socket.write_all(request.as_bytes()).unwrap();
+        socket.shutdown(Shutdown::Write).unwrap();
+        socket.read_to_end(&mut answer).unwrap();
+        String::from_utf8(answer).unwrap()
+    }
+
+    fn is_loaded(&self) -> bool {
+        let info = self.ask("INFO persistence\r\n");
+        let figure = |name: &str| -> u64 {
+            let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            line.unwrap_or_else(|| panic!("no {name} in {info}")).parse().unwrap()
+        };
+        figure("loaded_bytes") >= figure("base_bytes")
+    }
+
+    /// To the server, and not to its strace.
+    fn signal(&self, signal: Signal) {
+        let strace = self.0.child.id();
+        let children = std::fs::read_to_string(format!("/proc/{strace}/task/{strace}/children")).unwrap();
+        let server = children.split_whitespace().next().unwrap().parse().unwrap();
+        kill_process(Pid::from_raw(server).unwrap(), signal).unwrap();
+    }
+}
+
+/// `attack` is true once it has met a server that had not read all of its base.
+fn until_met(mut attack: impl FnMut(&Place, Slow) -> bool) {
+    let met = |_| {
+        let place = filled();
+        let Some(slow) = Slow::start(&place) else { return true };
+        attack(&place, slow)
+    };
+    assert!((0..START_COUNT_MAX).any(met), "all was read each time");
+}
+
+#[test]
+fn what_is_asked_for_is_answered_as_if_all_were_there() {
+    until_met(|place, slow| {
+        let is_met = !slow.is_loaded();
+        let last = ITEM_COUNT - 1;
+        assert_eq!(
+            slow.ask(&format!("GET {last}\r\nGET absent\r\n")),
+            format!("${VALUE_BYTES}\r\n{}\r\n$-1\r\n", value(last))
+        );
+        let transaction = "MULTI\r\nSET 3 new\r\nGET 3\r\nSTRLEN 20\r\nDEL 4\r\nDBSIZE\r\nEXEC\r\n";
+        let queued = format!("+OK\r\n{}", "+QUEUED\r\n".repeat(5));
+        let done = format!("{queued}*5\r\n+OK\r\n$3\r\nnew\r\n:{VALUE_BYTES}\r\n:1\r\n:{last}\r\n");
+        assert_eq!(slow.ask(transaction), done);
+        assert_eq!(slow.ask("KEYS *\r\n").lines().count(), 1 + 2 * last);
+        assert_eq!(slow.ask("SAVE\r\nSHUTDOWN\r\n"), "+OK\r\n");
+        slow.0.ended().succeeded();
+        for store in [place.store(), place.store().join("backup")] {
+            let checked = hikv("check", &store, &["--deep"]).output().unwrap();
+            assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+        }
+        is_met
+    });
+}
+
+#[test]
+fn who_is_killed_meanwhile_loses_nothing() {
+    until_met(|place, slow| {
+        assert_eq!(slow.ask("SET 5 new\r\nDEL 6\r\n"), "+OK\r\n:1\r\n");
+        let is_met = !slow.is_loaded();
+        slow.signal(Signal::KILL);
+        drop(slow);
+        assert_eq!(place.run("get", &["5"]).succeeded(), b"new");
+        place.run("get", &["6"]).failed(1, &["'6'"]);
+        for number in (0..ITEM_COUNT).filter(|number| ![5, 6].contains(number)) {
+            assert_eq!(place.run("get", &[number.to_string()]).succeeded(), value(number).as_bytes());
+        }
+        is_met
+    });
+}
+
+/// Its file is cut under it, so that what is read there fails.
+#[test]
+fn what_cannot_be_read_half_way_is_an_error_and_no_absence() {
+    until_met(|place, slow| {
+        let path = place.store().join("store.hikv");
+        let whole = std::fs::read(&path).unwrap();
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        file.set_len(whole.len() as u64 / 2).unwrap();
+        // Of something that is not there it knows when it has met what cannot be read.
+        while !slow.ask("GET absent\r\n").starts_with("-ERR ") && !slow.is_loaded() {}
+        let is_met = slow.ask("GET absent\r\n").starts_with("-ERR ");
+        let mut lost_count = 0;
+        for number in 0..ITEM_COUNT {
+            let answer = slow.ask(&format!("GET {number}\r\n"));
+            let is_lost = answer.starts_with("-ERR ");
+            assert!(is_lost || answer == format!("${VALUE_BYTES}\r\n{}\r\n", value(number)), "{number}");
+            lost_count += usize::from(is_lost);
+        }
+        assert!(!is_met || lost_count > 0 && lost_count < ITEM_COUNT, "{lost_count} are lost");
+        if is_met {
+            for request in ["SET k v", "DEL 1", "KEYS *", "DBSIZE", "EXISTS absent", "RENAME absent k", "SAVE"] {
+                let answer = slow.ask(&format!("{request}\r\nPING\r\n"));
+                assert!(answer.starts_with("-ERR ") && answer.ends_with("\r\n+PONG\r\n"), "{request}: {answer}");
+                assert_eq!(answer.lines().count(), 2, "{request}: {answer}");
+            }
+            let answer = slow.ask("MULTI\r\nSET k v\r\nEXEC\r\nPING\r\n");
+            assert!(answer.starts_with("+OK\r\n+QUEUED\r\n-ERR ") && answer.lines().count() == 4, "{answer}");
+        }
+        slow.signal(Signal::KILL);
+        drop(slow);
+        std::fs::write(&path, whole).unwrap();
+        for number in 0..ITEM_COUNT {
+            assert_eq!(place.run("get", &[number.to_string()]).succeeded(), value(number).as_bytes());
+        }
+        is_met
+    });
+}

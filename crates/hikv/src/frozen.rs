@@ -1,0 +1,66 @@
+//! All items while none of them changes: at a snapshot, or of a store that is only read.
+
+use std::ops::ControlFlow;
+
+use engine::{Cursor, Damage};
+
+use crate::{Error, Expiry, Snapshot, Store};
+
+/// A store's items at one moment. An engine without snapshots has them while its store is open for reading alone.
+#[derive(Clone, Debug)]
+pub enum Frozen {
+    /// At a snapshot, while the store is written on.
+    Snapshot(Snapshot),
+    /// Of a store that nobody can write to.
+    ReadOnly(Store),
+}
+
+impl Store {
+    /// The items as they are now, which no write changes any more.
+    ///
+    /// # Errors
+    /// See [`Store::snapshot`]. [`Error::Unsupported`] where the engine has no snapshots and the store is open for writing.
+    pub fn frozen(&self) -> Result<Frozen, Error> {
+        match self.snapshot() {
+            Err(Error::Unsupported { .. }) if self.is_read_only() => Ok(Frozen::ReadOnly(self.clone())),
+            snapshot => snapshot.map(Frozen::Snapshot),
+        }
+    }
+}
+
+impl Frozen {
+    /// Shows every item to `each`, with when it expires, exactly once and in no order, until it says to stop.
+    ///
+    /// # Errors
+    /// See [`Error`]; a damaged item ends the walk.
+    pub fn for_each(&self, mut each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>) -> Result<(), Error> {
+        let store = match self {
+            Frozen::Snapshot(snapshot) => return snapshot.for_each_with_expiry(each),
+            Frozen::ReadOnly(store) => store,
+        };
+        let (mut cursor, mut flow) = (Cursor::default(), ControlFlow::Continue(()));
+        while !cursor.is_done() && flow.is_continue() {
+            cursor = store.engine()?.walk(cursor, &mut |key, value, expiry| {
+                if flow.is_continue() {
+                    flow = each(key, value, expiry);
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// As [`Frozen::for_each`], without the items that are damaged, each of which is told to `damaged`.
+    ///
+    /// # Errors
+    /// See [`Error`]; an engine without snapshots ends the walk at a damaged item.
+    pub fn for_each_whole(
+        &self,
+        each: impl FnMut(&[u8], &[u8], Expiry) -> ControlFlow<()>,
+        damaged: impl FnMut(Damage),
+    ) -> Result<(), Error> {
+        match self {
+            Frozen::Snapshot(snapshot) => snapshot.for_each_whole(each, damaged),
+            Frozen::ReadOnly(_) => self.for_each(each),
+        }
+    }
+}
