@@ -9,7 +9,7 @@ use crate::subject::OfInk;
 
 fn settings() -> Settings {
     let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAlways];
-    Settings { region_bytes: 1 << 20, visitors, images_per_op_max: 20, nested_images_max: 1, ..Settings::default() }
+    Settings { region_bytes: 1 << 20, visitors, images_per_op_max: 8, nested_images_max: 1, ..Settings::default() }
 }
 
 fn shape(op_count: usize) -> Shape {
@@ -56,11 +56,11 @@ fn it_answers_like_a_map() {
 fn it_survives_every_crash() {
     let scripts = [expiring(), Script::seeded(2, &shape(10))];
     let counts = explore::<Crashed<OfInk>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
-    assert!(counts.reach(200, 100, 50), "{counts:?}");
+    assert!(counts.reach(80, 50, 50), "{counts:?}");
     let batches = Shape { batches: true, ..shape(8) };
     let scripts = [Script::seeded(4, &batches), dense_batch()];
     let counts = explore::<Crashed<OfInk>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
-    assert!(counts.reach(200, 100, 50), "{counts:?}");
+    assert!(counts.reach(80, 50, 50), "{counts:?}");
     let in_place = [Script::seeded(3, &shape(8))];
     explore::<Crashed<OfInk<true>>>(&in_place, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
 }
