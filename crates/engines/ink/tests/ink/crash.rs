@@ -12,7 +12,7 @@ fn settings() -> Settings {
     Settings { region_bytes: 1 << 20, visitors, images_per_op_max: 8, nested_images_max: 1, ..Settings::default() }
 }
 
-fn shape(op_count: usize) -> Shape {
+pub(crate) fn shape(op_count: usize) -> Shape {
     Shape { swaps: true, scans: true, clears: true, reopens: true, multi_puts: true, ..Shape::small(op_count) }
 }
 
@@ -25,12 +25,25 @@ fn expiring() -> Script {
 }
 
 /// A batch that fills a gap with more keys than a leaf has room for, replaces some and deletes others.
-fn dense_batch() -> Script {
+pub(crate) fn dense_batch() -> Script {
     let key = |i: u32| format!("key {i:02}").into_bytes();
     let setup = [0, 5, 40, 50].map(|i| Op::Put(key(i), vec![1; 9]));
     let inserted = (10..28).map(|i| (key(i), Some(vec![i as u8; 9])));
     let changed = [(key(0), None), (key(5), Some(vec![2; 30])), (key(33), None)];
     Script::after(5, setup, [Op::Batch(inserted.chain(changed).collect()), Op::Settle])
+}
+
+/// The second writer is crashed at each of its steps, too, while the first stands at each of its own.
+#[test]
+fn two_writers_survive_crashes_of_both() {
+    let key = |i: u32| format!("key {i:02}").into_bytes();
+    let setup = (0..6).map(|i| Op::Put(key(i), vec![1; 9]));
+    let explored =
+        [Op::Put(key(9), vec![2; 9]), Op::Put(key(3), vec![3; 9]), Op::Put(key(7), vec![4; 9]), Op::Delete(key(1))];
+    let script = Script::after(6, setup, explored);
+    let both = Settings { visitors: vec![Visitor::WriterAlways], rival_images_per_step_max: 4, ..settings() };
+    let counts = explore::<Crashed<OfInk>>(&[script], &both).unwrap_or_else(|objection| panic!("{objection}"));
+    assert!(counts.reach(60, 20, 20), "{counts:?}");
 }
 
 #[test]
