@@ -211,20 +211,12 @@ impl From<HeapError> for Error {
 pub enum OpenError {
     /// Its head, its chunks or its medium.
     Heap(HeapError),
-    /// The engine, which wants something else of its region.
-    Engine {
-        /// Its name.
-        engine: &'static str,
-        /// What is wrong.
-        what: &'static str,
-    },
 }
 
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OpenError::Heap(error) => error.fmt(f),
-            OpenError::Engine { engine, what } => write!(f, "engine {engine}: {what}"),
         }
     }
 }

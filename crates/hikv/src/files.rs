@@ -23,7 +23,7 @@ use heap::salvage::Head;
 use heap::{FEATURE_JOURNAL, Found, Parameters, Region};
 use journal::{Acknowledger, JournalError, Journaled, OsFile};
 use pmem::{Durability, Latency, Medium, PersistCounts, Probed, arch};
-use pmem_os::{MapOptions, Mapped, StoreLock, names, relax_by_threads};
+use pmem_os::{MapOptions, Mapped, StoreLock, names};
 use uuid::Uuid;
 
 use crate::journal_files::{Naming, Progress};
@@ -48,7 +48,7 @@ pub(crate) struct Opened {
 pub(crate) type Locks = Vec<StoreLock>;
 
 pub(crate) fn open(path: &Path, options: &Options, progress: &Progress<'_>) -> Result<Opened, OpenError> {
-    relax_by_threads();
+    engine::relax_by_threads();
     refuse_empty(path)?;
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => open_dir(path, options, progress),

@@ -262,3 +262,6 @@ pub(crate) fn write_zeros<F: File>(log: &F, range: Range<u64>) -> io::Result<()>
         .step_by(zeros.bytes().len())
         .try_for_each(|at| log.write_through(&zeros.bytes()[..(end - at).min(ZEROS_BYTES) as usize], at))
 }
+
+#[cfg(test)]
+mod tests;

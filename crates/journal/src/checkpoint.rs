@@ -142,3 +142,6 @@ impl<F: File> Journal<F> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

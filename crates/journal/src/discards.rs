@@ -113,7 +113,11 @@ impl<F: File> Journaled<F> {
 
 #[cfg(test)]
 mod tests {
+    use pmem::Offset;
+
     use super::*;
+    use crate::test_file::TestFile;
+    use crate::{Files, JournalOptions};
 
     #[test]
     fn what_is_taken_again_is_not_given_back() {
@@ -127,5 +131,23 @@ mod tests {
         assert_eq!(left(&discards)[0], 85..90);
         discards.keep(&(0..100));
         assert!(discards.take(9).is_empty());
+    }
+
+    #[test]
+    fn less_than_a_page_is_not_given_back_and_nothing_is_after_a_refusal() {
+        let files = Files { base: TestFile::default(), log: TestFile::default() };
+        let options = JournalOptions {
+            reserve_bytes: 1 << 30,
+            huge_pages: false,
+            background: false,
+            ..JournalOptions::default()
+        };
+        let journal = Journaled::create(files.handles(), 8 * PAGE_BYTES, [1; 16], options).unwrap();
+        // SAFETY: nobody uses the pages.
+        let discard = |start, len_bytes| unsafe { journal.discard_pages(Offset(start).span(len_bytes)) };
+        assert_eq!((discard(100, PAGE_BYTES), discard(PAGE_BYTES, 2 * PAGE_BYTES)), (0, 2 * PAGE_BYTES));
+        journal.journal.discards.lock().is_refused = true;
+        assert_eq!(discard(4 * PAGE_BYTES, PAGE_BYTES), 0);
+        assert_eq!(journal.journal.discards.lock().waiting.len(), 1);
     }
 }

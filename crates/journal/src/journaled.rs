@@ -324,3 +324,6 @@ fn reserve(len_bytes: u64, options: &JournalOptions) -> Result<Region, JournalEr
     memory.extend(0..len_bytes).map_err(JournalError::memory(len_bytes))?;
     Ok(Region::new(memory, len_bytes, options.writable))
 }
+
+#[cfg(test)]
+mod tests;

@@ -52,6 +52,14 @@ impl Tail {
     }
 }
 
+#[cfg(test)]
+impl Tail {
+    /// How much is kept in memory.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        self.pages.bytes().len()
+    }
+}
+
 impl Extent {
     fn around(self, added: Range<usize>) -> Range<usize> {
         match self {

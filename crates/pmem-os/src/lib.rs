@@ -23,7 +23,6 @@ mod memory;
 pub mod names;
 mod persistence;
 mod probe;
-mod relax;
 mod write_path;
 
 pub use backing::write_in_place;
@@ -36,4 +35,3 @@ pub use mapped::{MapOptions, Mapped};
 pub use memory::Memory;
 pub use pmem::arch::flush_instruction;
 pub use probe::{MachineProbe, dependent_read_ns, persist_by_flush_ns, persist_by_stream_ns, probe};
-pub use relax::relax_by_threads;

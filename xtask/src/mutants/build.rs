@@ -14,9 +14,9 @@ use crate::rustc::{answer, cargo};
 const SWITCH: &str = r#"
 #[doc(hidden)]
 #[allow(missing_docs, dead_code, unused_extern_crates)]
-pub(crate) fn is_mutated(number: usize) -> bool {
+pub(crate) fn is_mutated(number: u64) -> bool {
     extern crate std;
-    static ASKED: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    static ASKED: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
     let asked = || std::env::var("MUT").ok().and_then(|number| number.parse().ok()).unwrap_or(0);
     *ASKED.get_or_init(asked) == number
 }
@@ -38,13 +38,13 @@ pub(super) struct Program {
     pub(super) dir: PathBuf,
 }
 
-/// The copy in `work`, with a switch in each site, numbered from 1. Files that stay the same are not touched, so that cargo builds
+/// The copy in `work`, with a switch in each site. Files that stay the same are not touched, so that cargo builds
 /// again what changed alone.
 pub(super) fn copy(root: &Path, work: &Path, sites: &[Site]) -> Result<PathBuf, Failure> {
     let tree = work.join("tree");
-    let mut changed: BTreeMap<&Path, Vec<(usize, &Site)>> = BTreeMap::new();
-    for (number, site) in (1..).zip(sites) {
-        changed.entry(&site.file).or_default().push((number, site));
+    let mut changed: BTreeMap<&Path, Vec<&Site>> = BTreeMap::new();
+    for site in sites {
+        changed.entry(&site.file).or_default().push(site);
     }
     let listed = answer(Command::new("git").arg("-C").arg(root).args([
         "ls-files",
@@ -66,10 +66,10 @@ pub(super) fn copy(root: &Path, work: &Path, sites: &[Site]) -> Result<PathBuf, 
     Ok(tree)
 }
 
-fn switched(text: &str, sites: &[(usize, &Site)]) -> String {
+fn switched(text: &str, sites: &[&Site]) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    for (number, site) in sites {
-        lines[site.line] = site.switched(*number);
+    for site in sites {
+        lines[site.line] = site.switched();
     }
     lines.join("\n") + "\n"
 }
@@ -95,6 +95,17 @@ pub(super) fn program(tree: &Path, suite: Suite) -> Result<Program, Failure> {
     let Some((_, file)) = file.filter(|_| output.status.success()) else {
         return Err(format!("{command:?} ended with {}:\n{said}", output.status));
     };
-    let dir = tree.join("crates").join(suite.package.strip_prefix("hikv-").unwrap_or(suite.package));
-    Ok(Program { suite, file: tree.join(file.trim_end_matches(')')), dir })
+    Ok(Program {
+        suite,
+        file: tree.join(file.trim_end_matches(')')),
+        dir: tree.join("crates").join(dir_of(suite.package)),
+    })
+}
+
+/// Below `crates`.
+fn dir_of(package: &str) -> PathBuf {
+    match package.strip_prefix("hikv-engine-") {
+        Some(engine) => Path::new("engines").join(engine),
+        None => package.strip_prefix("hikv-").unwrap_or(package).into(),
+    }
 }

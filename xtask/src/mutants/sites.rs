@@ -1,6 +1,7 @@
 //! The steps that can be left out: found in the source by the words that stand for them, a line each.
 
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
@@ -49,9 +50,20 @@ const LOOKS_AGAIN: [&str; 20] = [
     "version",
     "whole",
 ];
-/// Lines that are no step of a protocol, or cannot be left out by themselves.
-const NO_STEPS: [&str; 7] =
-    ["forget", "fn ", "notify_all", "retired_words()", "wait(&mut", "wait_until(&mut", "word(record::"];
+/// Lines that are no step of a protocol (hints to the kernel are none), or cannot be left out by themselves.
+const NO_STEPS: [&str; 8] = [
+    "SYNC_FILE_RANGE",
+    "forget",
+    "fn ",
+    "notify_all",
+    "retired_words()",
+    "wait(&mut",
+    "wait_until(&mut",
+    "word(record::",
+];
+
+/// A branch of a broken twin: no store that is shipped takes it, and what it does wrong is what it is for.
+const TWIN: &str = "breaks(Canary::";
 
 /// What is done to a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,9 +97,21 @@ impl Site {
         format!("{} `{}`{nth}", self.file.display(), self.text.replace('|', "¦"))
     }
 
-    /// The line as it stands in the build of all mutants, for the number of this one.
-    pub(super) fn switched(&self, number: usize) -> String {
-        let text = &self.text;
+    /// Whether it lies in the package, or in a file whose path ends so.
+    pub(super) fn is_of(&self, which: &str) -> bool {
+        self.package == which || self.file.ends_with(which)
+    }
+
+    /// What switches it: of its name alone, so that a build outlives other sites' coming and going.
+    pub(super) fn number(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.name().hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// The line as it stands in the build of all mutants.
+    pub(super) fn switched(&self) -> String {
+        let (text, number) = (&self.text, self.number());
         match self.kind {
             Kind::LeftOut => format!("if !crate::is_mutated({number}) {{ {text} }}"),
             Kind::NotLocked => {
@@ -130,17 +154,37 @@ fn sources(dir: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
 }
 
 fn in_text(package: &str, file: &Path, text: &str) -> Vec<Site> {
-    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let indented: Vec<&str> = text.lines().collect();
+    let lines: Vec<&str> = indented.iter().map(|line| line.trim()).collect();
     // What is for tests alone stands last in a file.
     let end = lines.iter().position(|line| line.starts_with("#[cfg(") && line.contains("test")).unwrap_or(lines.len());
-    let mut sites: Vec<Site> = Vec::new();
+    let (mut sites, mut twin_end): (Vec<Site>, usize) = (Vec::new(), 0);
     for (line, &text) in lines[..end].iter().enumerate() {
+        if is_twin(text) {
+            twin_end = end_of_block(&indented, line);
+        }
+        if line < twin_end {
+            continue;
+        }
         if let Some(kind) = kind(text, lines.get(line + 1).copied().unwrap_or("")) {
             let nth = sites.iter().filter(|site| site.text == text).count();
             sites.push(Site { package: package.into(), file: file.into(), line, kind, text: text.into(), nth });
         }
     }
     sites
+}
+
+/// Whether a branch begins here that is a broken twin's alone.
+fn is_twin(text: &str) -> bool {
+    let asks = text.find(TWIN).map(|at| &text[..at]);
+    text.ends_with('{') && asks.is_some_and(|before| !before.rsplit(' ').next().unwrap_or("").starts_with('!'))
+}
+
+/// The line that ends the block which begins in this one.
+fn end_of_block(lines: &[&str], begin: usize) -> usize {
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let inside = lines[begin + 1..].iter().take_while(|line| line.is_empty() || depth(line) > depth(lines[begin]));
+    begin + 1 + inside.count()
 }
 
 fn kind(text: &str, next: &str) -> Option<Kind> {
@@ -200,7 +244,8 @@ mod tests {
     #[test]
     fn a_switched_line_does_what_it_did_unless_its_number_is_asked_for() {
         let sites = in_text("p", Path::new("f"), "x.order();\nlet _turn = a.lock();\nif stale && b {\nreturn;\n");
-        let switched: Vec<_> = sites.iter().map(|site| site.switched(7)).collect();
+        let switched: Vec<_> =
+            sites.iter().map(|site| site.switched().replace(&site.number().to_string(), "7")).collect();
         assert_eq!(
             switched,
             [
@@ -209,5 +254,13 @@ mod tests {
                 "if !crate::is_mutated(7) && (stale && b) {",
             ]
         );
+    }
+
+    #[test]
+    fn what_a_broken_twin_does_is_no_step_and_what_it_leaves_out_is() {
+        let source = "fn a() {\n    if medium.breaks(Canary::Torn) {\n        x.flush();\n        y.order();\n    }\n    \
+                      if !medium.breaks(Canary::Late) {\n        z.order();\n    }\n    z.flush();\n}\n";
+        let found: Vec<_> = in_text("p", Path::new("f"), source).into_iter().map(|site| site.text).collect();
+        assert_eq!(found, ["z.order();", "z.flush();"]);
     }
 }

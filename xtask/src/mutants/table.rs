@@ -13,8 +13,9 @@ A mutant is the program with one step left out: a call that orders, flushes, syn
 look at what may have changed. `cargo xtask mutants` finds such lines, builds all mutants at once in a copy of the source
 (`xtask/src/mutants/`; nothing of it is in the source that is shipped), runs the tests for each, three minutes at most, and writes this
 page. It goes on where it was stopped; `cargo xtask mutants quick` runs the tests that take seconds, and leaves what they miss to the
-others; `cargo xtask mutants PACKAGE COUNT` runs some, `cargo xtask mutants list` numbers them. A row's
-outcome is kept as long as its line stays the same; what is written behind `missed` by hand is kept with it.
+others; `cargo xtask mutants PACKAGE COUNT` runs some, of a crate or of one file, `cargo xtask mutants list` numbers them. A row's
+outcome is kept as long as its line stays the same; what is written behind `missed` by hand is kept with it, and so is `equivalent`, with
+the reason, where what is left out changes nothing that anybody could see: such a mutant is not run.
 
 ";
 
@@ -52,8 +53,9 @@ impl Table {
 
     pub(super) fn summary(&self) -> String {
         let count = |beginning: &str| self.outcomes.values().filter(|outcome| outcome.starts_with(beginning)).count();
-        let (all, caught, missed) = (self.names.len(), count("caught"), count("missed"));
-        format!("{all} mutants: {caught} caught, {missed} missed, {} not run", all - caught - missed)
+        let (all, caught, missed, same) = (self.names.len(), count("caught"), count("missed"), count("equivalent"));
+        let rest = all - caught - missed - same;
+        format!("{all} mutants: {caught} caught, {missed} missed, {same} equivalent, {rest} not run")
     }
 
     pub(super) fn write(&self) -> Result<(), Failure> {

@@ -26,7 +26,9 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
     /// leaves a region that is formatted anew.
     pub fn format(medium: M, dram: D, parameters: &Parameters) -> Result<HiKv<M, D>, OpenError> {
         let heap = Heap::format(&medium, EngineNumber::HIKV, parameters, dram)?;
-        let geometry = geometry(parameters.partition_count)?;
+        let count = parameters.partition_count;
+        let refused = HeapError::Parameter { what: "the partition count", value: count.into() };
+        let geometry = Geometry::new(count).ok_or(refused)?;
         let index = PartitionedHash::format(&medium, &heap, geometry)?;
         heap.finish_format(&medium)?;
         Ok(HiKv::assemble(medium, heap, index, CleanImage::default(), 0))
@@ -45,7 +47,8 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
 
     fn parts(medium: &M, dram: D) -> Result<(Heap<D>, PartitionedHash, CleanImage, u32), OpenError> {
         let heap = Heap::open(medium, EngineNumber::HIKV, dram)?;
-        let geometry = geometry(heap.superblock().partition_count)?;
+        let damaged = HeapError::Damaged { offset: 40, what: "the number of partitions is impossible" };
+        let geometry = Geometry::new(heap.superblock().partition_count).ok_or(damaged)?;
         let limbo = Limbo::default();
         let index = PartitionedHash::open(Context { medium, heap: &heap, limbo: &limbo }, geometry)?;
         let image = CleanImage::adopt(medium, &heap, &index);
@@ -55,6 +58,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
 
     fn assemble(medium: M, heap: Heap<D>, index: PartitionedHash, image: CleanImage, epoch: u32) -> HiKv<M, D> {
         let swept = heap.is_swept();
+        engine::relax_by_threads();
         HiKv {
             hasher: Hasher::new(heap.superblock().hash_seed),
             medium,
@@ -133,9 +137,4 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
         self.verify = verify;
         self
     }
-}
-
-fn geometry(partition_count: u32) -> Result<Geometry, OpenError> {
-    Geometry::new(partition_count)
-        .ok_or(OpenError::Engine { engine: "hikv", what: "the number of partitions is impossible" })
 }

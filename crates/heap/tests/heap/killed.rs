@@ -9,10 +9,10 @@ use pmem_sim::{Image, Model, Sim};
 
 use crate::memory::{Host, PARAMETERS};
 
-const IMAGE_COUNT_MAX: usize = 64;
+pub(crate) const IMAGE_COUNT_MAX: usize = 64;
 
 /// What `images` finds at each step of `act` on `sim`.
-fn at_steps(sim: &Sim, images: fn(&Sim) -> Vec<Image>, act: impl FnOnce()) -> Vec<Image> {
+pub(crate) fn at_steps(sim: &Sim, images: fn(&Sim) -> Vec<Image>, act: impl FnOnce()) -> Vec<Image> {
     let found = Arc::new(Mutex::new(Vec::new()));
     let into = Arc::clone(&found);
     sim.observe(Box::new(move |sim, _| into.lock().unwrap().extend(images(sim))));

@@ -10,3 +10,4 @@ mod memory;
 mod superblock;
 mod sweep;
 mod threads;
+mod words;

@@ -4,6 +4,7 @@ mod backup;
 mod bad_files;
 mod compaction;
 mod dumps;
+mod engines;
 mod expiry;
 mod few;
 mod golden;

@@ -90,6 +90,12 @@ impl<D: Dram> Memory<D> {
         self.limbo.collect(|piece| self.arena.take_back(piece))
     }
 
+    /// How many pieces are not free yet.
+    #[cfg(test)]
+    pub(super) fn waiting_count(&self) -> u64 {
+        self.limbo.len()
+    }
+
     fn retire_piece(&self, piece: Piece) {
         self.limbo.retire(piece, 0, |free| self.arena.take_back(free));
     }

@@ -8,7 +8,11 @@
 //! ```
 
 #[cfg(not(miri))]
+mod alone;
+#[cfg(not(miri))]
 mod chains;
+#[cfg(not(miri))]
+mod deferred;
 #[cfg(not(miri))]
 mod given_up;
 #[cfg(not(miri))]
@@ -17,6 +21,8 @@ mod large_batches;
 #[cfg(not(miri))]
 mod model;
 mod plain;
+#[cfg(not(miri))]
+mod power;
 #[cfg(not(miri))]
 mod protocol;
 #[cfg_attr(miri, allow(dead_code, reason = "the other tests' methods"))]
@@ -29,5 +35,7 @@ mod splits;
 #[cfg(not(miri))]
 mod stalls;
 mod threads;
+#[cfg(not(miri))]
+mod waiting;
 #[cfg(not(miri))]
 mod walks;

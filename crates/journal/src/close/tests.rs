@@ -73,6 +73,30 @@ fn is_read(operation: &Operation) -> bool {
     matches!(operation, Operation::Read(_))
 }
 
+/// Nothing was appended to it.
+#[test]
+fn a_new_log_is_closed_without_a_write() {
+    let files = Files { base: TestFile::default(), log: TestFile::default() };
+    let journal = Journaled::create(files.handles(), PAGE_COUNT * PAGE_BYTES, [1; 16], options()).unwrap();
+    for file in [&files.base, &files.log] {
+        file.interpose(|operation| panic!("{operation:?}"));
+    }
+    drop(journal);
+}
+
+/// What the writer keeps of the log is a page, however long the log gets.
+#[test]
+fn a_writer_keeps_the_page_at_which_the_log_ends() {
+    let options = JournalOptions { segment_bytes: 64 * PAGE_BYTES, log_bytes_max: 256 * PAGE_BYTES, ..options() };
+    let files = Files { base: TestFile::default(), log: TestFile::default() };
+    let journal = Journaled::create(files.handles(), PAGE_COUNT * PAGE_BYTES, [1; 16], options).unwrap();
+    for _ in 0..300 {
+        publish(&journal, 1);
+    }
+    let writer = journal.journal.writer.lock();
+    assert!(writer.at_bytes > 4 * PAGE_BYTES && writer.tail.kept_bytes() as u64 <= PAGE_BYTES);
+}
+
 /// What is opened afterwards has all of it, and the log gets longer again.
 #[test]
 fn a_closed_log_is_as_short_as_a_new_one() {

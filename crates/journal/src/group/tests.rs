@@ -246,3 +246,16 @@ fn a_header_says_what_was_durable_and_where_replay_begins() {
         assert!(header.ordinal != newest.oldest || sequence == newest.start, "{newest:?}, {sequence}");
     }
 }
+
+/// A failure takes nothing back that was synced before.
+#[test]
+fn who_waits_for_what_is_synced_is_answered_after_a_failure_too() {
+    let (_files, journal) = create(options(Durability::Power));
+    let position = publish(&journal, 7);
+    journal.journal.wait_synced(position).unwrap();
+    journal.journal.poison(&std::io::Error::from_raw_os_error(libc::EIO));
+    for level in [Durability::Power, Durability::Buffered, Durability::Process] {
+        assert_eq!(journal.journal.wait(position, level), Ok(()));
+        assert!(journal.journal.wait(position + 1, level).is_err());
+    }
+}

@@ -4,7 +4,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pmem::{Durability, Level, Medium, MediumError, Offset, Span, Ticket, arch};
+use pmem::{Durability, Level, Medium, MediumError, Offset, Span, Ticket, Waited, arch};
 
 /// Many times what a rig formats: other tests of the process may be pinned for long, and then nothing is freed.
 const LIMIT_BYTES: u64 = 64 << 20;
@@ -17,13 +17,33 @@ const LAYOUT: Layout = match Layout::from_size_align(LIMIT_BYTES as usize, 4096)
 pub(super) struct Plain {
     base: NonNull<u8>,
     len_bytes: AtomicU64,
+    /// It stands for a log whose writers do not wait: nothing is durable before somebody waits for a disk.
+    is_log: bool,
+    waited_count: AtomicU64,
 }
 
 impl Plain {
     pub(super) fn new() -> Plain {
         // SAFETY: the layout's size is not 0.
         let base = NonNull::new(unsafe { alloc_zeroed(LAYOUT) });
-        Plain { base: base.unwrap_or_else(|| handle_alloc_error(LAYOUT)), len_bytes: AtomicU64::new(0) }
+        let base = base.unwrap_or_else(|| handle_alloc_error(LAYOUT));
+        Plain { base, len_bytes: AtomicU64::new(0), is_log: false, waited_count: AtomicU64::new(0) }
+    }
+
+    /// As a log whose disk never comes to its end by itself.
+    pub(super) fn log() -> Plain {
+        let mut log = Plain::new();
+        log.is_log = true;
+        log
+    }
+
+    /// How often a disk was waited for.
+    pub(super) fn waited_count(&self) -> u64 {
+        self.waited_count.load(Ordering::Relaxed)
+    }
+
+    fn deferred(&self) -> Result<Waited, MediumError> {
+        Ok(if self.is_log { Waited::Deferred } else { Waited::Durable })
     }
 
     fn at(&self, offset: Offset, len_bytes: u64) -> *mut u8 {
@@ -96,7 +116,20 @@ unsafe impl Medium for Plain {
     }
 
     fn wait(&self, _ticket: Ticket) -> Result<(), MediumError> {
+        self.waited_count.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn is_journaled(&self) -> bool {
+        self.is_log
+    }
+
+    fn acknowledge(&self, _ticket: Ticket) -> Result<Waited, MediumError> {
+        self.deferred()
+    }
+
+    fn acknowledge_now(&self, _ticket: Ticket) -> Result<Waited, MediumError> {
+        self.deferred()
     }
 
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {

@@ -218,6 +218,11 @@ impl<M: Medium> Rig<M> {
         }
     }
 
+    /// How much was retired and is not free yet.
+    pub(super) fn waiting_count(&self) -> u64 {
+        self.limbo.len()
+    }
+
     /// Sweeps everything.
     pub(super) fn sweep(&self) {
         let mut cursor = Cursor::default();

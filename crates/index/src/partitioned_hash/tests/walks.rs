@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use heap::layout::SEGMENT_BYTES;
 use parking_lot::Mutex;
-use pmem::Medium;
+use pmem::{LINE_BYTES, Medium, Offset};
 use pmem_sim::{Model, Sim, StepKind};
 
 use super::super::Cursor;
@@ -163,12 +163,25 @@ fn clear_leaves_nothing_and_frees_everything() {
 
 /// How many segments say that they are live, of whatever generation.
 fn live_count(rig: &Rig<Sim>) -> u64 {
+    live_count_in(rig, |offset| rig.medium.load(offset, Ordering::Acquire))
+}
+
+fn live_count_in(rig: &Rig<Sim>, word: impl Fn(Offset) -> u64) -> u64 {
     let mut count = 0;
     rig.heap.segments(&mut |offset| {
-        let state = Header::state_in(rig.medium.load(offset, Ordering::Acquire)).map(|(state, _)| state);
+        let state = Header::state_in(word(offset)).map(|(state, _)| state);
         count += u64::from(state == Some(State::Live));
     });
     count
+}
+
+/// None but those of the store's generation, and if the power fails now, none but those.
+fn assert_buried(rig: &Rig<Sim>) {
+    assert_eq!(live_count(rig), rig.index.segment_count());
+    for image in rig.medium.images(50, 7) {
+        let live_count = live_count_in(rig, |offset| image.line(offset)[(offset.0 % LINE_BYTES / 8) as usize]);
+        assert_eq!(live_count, rig.index.segment_count(), "{image}");
+    }
 }
 
 /// The next `clear` takes the generation of one that a crash kept from its end, and there are but 65,536 of them: what
@@ -188,9 +201,9 @@ fn a_crash_in_clear_leaves_nothing_for_a_later_generation() {
     let images = images.lock();
     let crashed = || images.iter().map(|image| Sim::from_image(image, Model::Line));
     assert!(crashed().any(|medium| live_count(&Rig::opened(medium, 2)) == 2), "no crash was after the clear");
+    assert_buried(&rig);
     for medium in crashed() {
-        let rig = Rig::opened(medium, 2);
-        assert_eq!(live_count(&rig), rig.index.segment_count());
+        assert_buried(&Rig::opened(medium, 2));
     }
 }
 

@@ -1,0 +1,116 @@
+//! What a call has set is durable before whatever its caller stores next, and what it names is durable before it.
+
+use heap::{EngineNumber, FEATURE_BATCHES, FEATURE_EXPIRY, Heap, Region};
+use pmem::{Durability, Level, Medium};
+use pmem_sim::{Image, Model, Sim};
+
+use crate::killed::{IMAGE_COUNT_MAX, at_steps};
+use crate::memory::{Host, PARAMETERS};
+
+fn formatted(model: Model) -> (Sim, Heap<Host>) {
+    let sim = Sim::new(0, model);
+    let heap = Heap::format(&sim, EngineNumber::HIKV, &PARAMETERS, Host::default()).unwrap();
+    heap.finish_format(&sim).unwrap();
+    (sim, heap)
+}
+
+fn images(sim: &Sim) -> Vec<Image> {
+    sim.images(IMAGE_COUNT_MAX, sim.step_count())
+}
+
+/// What `read` finds in each of these images.
+fn found<T>(images: &[Image], read: impl Fn(&Sim, &Heap<Host>) -> T) -> Vec<T> {
+    assert!(!images.is_empty());
+    let open = |image| {
+        let sim = Sim::from_image(image, Model::Line);
+        let heap = Heap::open(&sim, EngineNumber::HIKV, Host::default()).unwrap();
+        read(&sim, &heap)
+    };
+    images.iter().map(open).collect()
+}
+
+#[test]
+fn a_new_region_is_durable_and_says_what_it_was_made_for() {
+    for model in [Model::Line, Model::Span] {
+        let (sim, _) = formatted(model);
+        let made_for = found(&images(&sim), |sim, _| Region::made_for(sim));
+        assert!(made_for.iter().all(|level| *level == Some(Durability::Power)), "{made_for:?}");
+    }
+}
+
+#[test]
+fn a_word_that_was_set_is_set() {
+    let (sim, heap) = formatted(Model::Line);
+    heap.set_snapshot_epoch(&sim, 7);
+    assert!(found(&images(&sim), |sim, heap| heap.snapshot_epoch(sim).unwrap()).iter().all(|epoch| *epoch == 7));
+    heap.set_generation(&sim, 3);
+    assert!(found(&images(&sim), |_, heap| heap.generation()).iter().all(|generation| *generation == 3));
+    heap.set_features(&sim, FEATURE_EXPIRY);
+    assert!(found(&images(&sim), |_, heap| heap.has_features(FEATURE_EXPIRY)).iter().all(|is_set| *is_set));
+}
+
+/// Copies of the superblock are stored one after the other, also those of two calls: one of them is always whole.
+#[test]
+fn whichever_copy_is_being_stored_the_other_is_durable() {
+    let (sim, heap) = formatted(Model::Line);
+    let crashes = at_steps(&sim, images, || {
+        heap.set_features(&sim, FEATURE_EXPIRY);
+        heap.set_features(&sim, FEATURE_BATCHES);
+    });
+    assert!(found(&crashes, |_, heap| heap.superblock().uuid).iter().all(|uuid| *uuid == PARAMETERS.uuid));
+}
+
+#[test]
+fn an_image_is_durable_before_it_is_named_and_its_name_when_the_call_returns() {
+    for model in [Model::Line, Model::Span] {
+        let (sim, heap) = formatted(model);
+        for number in 1..4 {
+            let reservation = heap.reserve_extent(&sim, 300_000).unwrap();
+            let bytes = [number; 64];
+            // SAFETY: the room is reserved.
+            unsafe { sim.stream(reservation.place().offset, &[&bytes]) };
+            let crashes = at_steps(&sim, images, || heap.name_image(&sim, reservation).unwrap());
+            let is_whole = |sim: &Sim, heap: &Heap<Host>| {
+                let named = heap.named_image()?;
+                assert_eq!(named.number, u32::from(number));
+                // SAFETY: nobody stores to it.
+                Some(unsafe { sim.item(named.place.offset.span(64)) }.unwrap() == bytes)
+            };
+            assert!(!found(&crashes, is_whole).contains(&Some(false)), "an image is named and is not there");
+            assert!(found(&images(&sim), is_whole).iter().all(|is_whole| *is_whole == Some(true)), "it is not durable");
+            heap.forget_image(&sim);
+            if model == Model::Line {
+                assert!(found(&images(&sim), |_, heap| heap.named_image()).iter().all(Option::is_none));
+            }
+            sim.wait(sim.commit(Level::default())).unwrap();
+        }
+    }
+}
+
+const LAST_COUNT: usize = 24;
+
+/// What a killed process stored is seen by the next one, which relies on it: chunks that it finds, and the mark over them.
+#[test]
+fn what_a_killed_process_left_is_durable_before_it_is_relied_on() {
+    for is_from_run in [false, true] {
+        let (sim, heap) = formatted(Model::Line);
+        if is_from_run {
+            let run = heap.reserve_extent(&sim, 2_000_000).unwrap().publish();
+            heap.free(&sim, run);
+        }
+        sim.wait(sim.commit(Level::default())).unwrap();
+        let killed =
+            at_steps(&sim, |sim| sim.killed().into_iter().collect(), || drop(heap.reserve_segment(&sim).unwrap()));
+        assert!(killed.len() > LAST_COUNT);
+        // Before these the heads of segments are zeroed.
+        for image in killed.iter().rev().take(LAST_COUNT) {
+            let sim = Sim::from_image(image, Model::Line);
+            let heap = Heap::open(&sim, EngineNumber::HIKV, Host::default()).unwrap();
+            heap.finish_sweep(&sim);
+            let segment = heap.reserve_segment(&sim).unwrap().publish();
+            let extent = heap.reserve_extent(&sim, 300_000).unwrap().publish();
+            let places = found(&images(&sim), |_, heap| [segment, extent].map(|place| heap.check_place(place)));
+            assert!(places.iter().flatten().all(Result::is_ok), "{places:?}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Stores of every engine: what they say of themselves, what they lack, and how one becomes another.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use hikv::{EngineKind, Error, Options, Store, WriteBatch};
+use tempfile::tempdir;
+
+fn options(engine: EngineKind) -> Options {
+    Options::new().engine(engine).background(false)
+}
+
+#[test]
+fn a_store_is_its_engines_and_refuses_the_others() {
+    let dir = tempdir().unwrap();
+    for &engine in EngineKind::ALL {
+        let path = dir.path().join(engine.name());
+        let store = options(engine).open(&path).unwrap();
+        store.put("key", "value").unwrap();
+        store.close().unwrap();
+        let store = Store::open(&path).unwrap();
+        assert_eq!((store.engine_kind(), store.stats().engine), (engine, engine.name()));
+        assert_eq!(store.get("key").unwrap().as_deref(), Some(&b"value"[..]));
+        store.close().unwrap();
+        for &other in EngineKind::ALL.iter().filter(|&&other| other != engine) {
+            let error = options(other).open(&path).unwrap_err().to_string();
+            assert!(error.contains(&format!("belongs to engine {engine}, not to {other}")), "{error}");
+        }
+    }
+    assert!(
+        "nothing"
+            .parse::<EngineKind>()
+            .unwrap_err()
+            .to_string()
+            .contains("there is no engine 'nothing'; there is hikv")
+    );
+}
+
+/// The row of `docs/engines.md` that begins with `name`: what stands in the column of each engine.
+fn told(page: &str, name: &str, column: usize) -> String {
+    let row = page.lines().find(|line| line.starts_with(&format!("| {name} |"))).expect("the page has a row for it");
+    row.split('|').nth(column + 2).expect("the page has a column for it").trim().to_owned()
+}
+
+#[test]
+fn the_page_says_what_engines_say_of_themselves() {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/engines.md")).unwrap();
+    let dir = tempdir().unwrap();
+    for (column, &engine) in EngineKind::ALL.iter().filter(|kind| kind.name() != "toy").enumerate() {
+        let features = options(engine).open(dir.path().join(engine.name())).unwrap().features();
+        assert_eq!(told(&page, "", column), engine.name());
+        for (name, has) in features.named().into_iter().filter(|(name, _)| *name != "order") {
+            assert_eq!(told(&page, name, column) == "yes", has, "{engine}: {name}");
+        }
+        assert_eq!(told(&page, "order", column), format!("{:?}", features.order).to_lowercase(), "{engine}");
+    }
+}
+
+#[test]
+fn what_an_engine_lacks_is_said_and_changes_nothing() {
+    let dir = tempdir().unwrap();
+    for &engine in EngineKind::ALL {
+        let store = options(engine).open(dir.path().join(engine.name())).unwrap();
+        let features = store.features();
+        let mut batch = WriteBatch::new();
+        batch.put("a", "1").delete("b");
+        let lacking = [
+            (features.batch, store.write(&batch)),
+            (features.snapshots, store.snapshot().map(drop)),
+            (features.compaction, store.compact(|_| {}).map(drop)),
+            (features.expiry, store.put_with_ttl("c", "2", Duration::from_secs(1_000))),
+            (features.conditional, store.insert_if_absent("d", "3").map(drop)),
+        ];
+        for (has, done) in lacking {
+            let is_refused = matches!(done, Err(Error::Unsupported { engine: name, .. }) if name == engine.name());
+            assert!(if has { done.is_ok() } else { is_refused }, "{engine}: {done:?}");
+        }
+        assert_eq!(store.get("a").unwrap().is_some(), features.batch, "{engine}");
+    }
+}
+
+#[test]
+fn every_engines_store_becomes_every_others() {
+    let dir = tempdir().unwrap();
+    for &from in EngineKind::ALL {
+        let path = dir.path().join(from.name());
+        let store = options(from).open(&path).unwrap();
+        for number in 0..300u32 {
+            store.put(number.to_be_bytes(), format!("value {number}")).unwrap();
+        }
+        store.put_with_ttl("passing", "soon", Duration::from_secs(10_000)).unwrap();
+        store.close().unwrap();
+        for &into in EngineKind::ALL {
+            let made = dir.path().join(format!("{from}-{into}"));
+            assert_eq!(Store::convert(&path, &made, into, |_| {}).unwrap().items, 301);
+            let store = Store::open(&made).unwrap();
+            assert_eq!((store.engine_kind(), store.len().unwrap()), (into, 301));
+            for number in 0..300u32 {
+                let value = store.get(number.to_be_bytes()).unwrap();
+                assert_eq!(value, Some(format!("value {number}").into_bytes()), "{from} to {into}");
+            }
+            assert!(matches!(store.ttl("passing").unwrap(), Some(hikv::Ttl::Left(_))), "{from} to {into}");
+            assert!(store.verify(|_| {}).unwrap().damage.is_empty());
+        }
+    }
+}
+
+/// An engine without snapshots is backed up while it is read alone.
+#[test]
+fn a_backup_is_of_the_same_engine() {
+    let dir = tempdir().unwrap();
+    for &engine in EngineKind::ALL {
+        let (path, out) = (dir.path().join(engine.name()), dir.path().join(format!("{engine}-backup")));
+        let store = options(engine).open(&path).unwrap();
+        store.put("key", "value").unwrap();
+        let live = store.backup(dir.path().join(format!("{engine}-live")), |_| {});
+        assert_eq!(live.is_ok(), store.features().snapshots, "{engine}: {live:?}");
+        store.close().unwrap();
+        Store::open_read_only(&path).unwrap().backup(&out, |_| {}).unwrap();
+        let copy = Store::open_read_only(&out).unwrap();
+        assert_eq!((copy.engine_kind(), copy.get("key").unwrap().as_deref()), (engine, Some(&b"value"[..])));
+    }
+}

@@ -1,0 +1,49 @@
+//! Who changes what a partition's segments are, or goes by it, is alone in the partition at each of its steps.
+
+use std::sync::Arc;
+
+use pmem::MediumError;
+
+use super::super::{Cursor, NEVER};
+use super::rig::{Rig, key, mixed};
+
+/// Calls `act`, at every step of which the partition of all keys must be locked.
+fn alone(rig: &Arc<Rig<pmem_sim::Sim>>, act: impl FnOnce(&Rig<pmem_sim::Sim>)) {
+    let (seen, steps) = (Arc::clone(rig), rig.medium.step_count());
+    rig.medium.observe(Box::new(move |_, kind| {
+        assert!(seen.index.partitions[0].is_locked(), "after {kind:?} another may be in the partition");
+    }));
+    act(rig);
+    rig.medium.unobserve();
+    assert!(rig.medium.step_count() > steps, "nothing was seen");
+    assert!(!rig.index.partitions[0].is_locked());
+}
+
+fn filled() -> Arc<Rig<pmem_sim::Sim>> {
+    let rig = Rig::new(1);
+    (0..40).for_each(|number| _ = rig.put(key(mixed(number), number), number));
+    Arc::new(rig.reopened())
+}
+
+#[test]
+fn a_split_is() {
+    alone(&filled(), |rig| rig.split(0));
+}
+
+#[test]
+fn a_step_of_a_sweep_is() {
+    alone(&filled(), |rig| _ = rig.sweep_step(Cursor::default()));
+}
+
+#[test]
+fn a_visit_of_what_is_due_is() {
+    let (rig, mut visited_count) = (filled(), 0);
+    let _pin = epoch::pin();
+    rig.index.lower_due_of(rig.cx(), mixed(1), 5);
+    let visited = rig.index.visit_due(rig.cx(), Cursor::default(), 5, 1, |_, _| {
+        visited_count += 1;
+        assert!(rig.index.partitions[0].is_locked(), "another may split what is visited");
+        Ok::<_, MediumError>(NEVER)
+    });
+    assert!(visited.is_ok() && visited_count == 40);
+}

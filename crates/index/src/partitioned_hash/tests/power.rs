@@ -1,0 +1,357 @@
+//! The power fails after every step of a write, or of what a reader or another writer does upon it; what is left is opened, and shows
+//! all that was there before or all that was there after.
+//!
+//! The explorer does the same for whole scripts on whole stores (testkit); here it is one operation, and seconds.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use heap::layout::BATCH_WORD_COUNT;
+use heap::{BatchWord, FEATURE_BATCHES};
+use parking_lot::Mutex;
+use pmem::{Canary, Medium, Offset};
+use pmem_sim::{Image, Model, Sim, StepKind};
+
+use super::super::layout::LINE_ENTRY_COUNT;
+use super::rig::{Contents, Key, Rig, item, key, mixed};
+use crate::Position;
+use crate::partitioned_hash::Slot;
+
+/// Images of each step.
+const IMAGE_COUNT: usize = 8;
+/// Openings that are crashed in their turn, after each fence, and images of each of their steps.
+const OPENING_COUNT: usize = 2;
+/// The partitions of every store here.
+const PARTITION_COUNT: u32 = 2;
+
+/// What is wrong with images, each with the step that it is of.
+type Wrong = Arc<Mutex<Vec<String>>>;
+
+/// What a store may show after a crash.
+type Allowed = Vec<Contents>;
+
+/// What is wrong with an image, if anything.
+fn fault(medium: Sim, allowed: &[Contents]) -> Option<String> {
+    let Some(rig) = Rig::try_opened(medium, PARTITION_COUNT) else { return Some("does not open".to_owned()) };
+    let contents = rig.contents();
+    let found: Vec<_> = allowed.iter().flat_map(Contents::keys).filter_map(|&key| Some((key, rig.get(key)?))).collect();
+    if !allowed.contains(&contents) || !allowed.contains(&found.into_iter().collect()) {
+        return Some("shows something else".to_owned());
+    }
+    rig.sweep();
+    rig.damage().pop()
+}
+
+/// The same, of what a crash of its opening leaves.
+fn fault_of_opening(image: &Image, allowed: &[Contents]) -> Option<String> {
+    let (medium, found, allowed) = (Sim::from_image(image, Model::Line), Wrong::default(), allowed.to_vec());
+    let noted = Arc::clone(&found);
+    medium.observe(Box::new(move |medium, _| {
+        let images = medium.images(OPENING_COUNT, medium.step_count());
+        let fault = images.iter().find_map(|image| fault(Sim::from_image(image, Model::Line), &allowed));
+        noted.lock().extend(fault.map(|fault| format!("opened, crashed again, {fault}")));
+    }));
+    let _opened = Rig::try_opened(medium.clone(), PARTITION_COUNT);
+    medium.unobserve();
+    found.lock().pop()
+}
+
+/// Looks at images of now. The first fault is enough.
+fn look(medium: &Sim, allowed: &[Contents], wrong: &Wrong, what: StepKind) {
+    let mut wrong = wrong.lock();
+    for (number, image) in medium.images(IMAGE_COUNT, medium.step_count()).iter().enumerate() {
+        let is_opening_crashed = what == StepKind::Order && number < OPENING_COUNT;
+        let crashed_again = || is_opening_crashed.then(|| fault_of_opening(image, allowed)).flatten();
+        if wrong.is_empty() {
+            let fault = fault(Sim::from_image(image, Model::Line), allowed).or_else(crashed_again);
+            wrong.extend(fault.map(|fault| format!("after {what:?}, {image}: {fault}")));
+        }
+    }
+}
+
+/// Does `act`, crashed after each of its steps, in which what is in `after` takes the place of what was there. Whoever reads between
+/// two steps and finds a change relies on it: from then on it is there in every image.
+fn crashed(rig: &Arc<Rig<Sim>>, after: &Contents, act: impl FnOnce(&Rig<Sim>)) -> Vec<String> {
+    let (wrong, reader) = (Wrong::default(), Arc::clone(rig));
+    let (noted, mut allowed): (_, Allowed) = (Arc::clone(&wrong), vec![rig.contents(), after.clone()]);
+    let watch = move |medium: &Sim, kind: StepKind| {
+        if allowed.len() > 1 && reads_any_new(&reader, &allowed) {
+            allowed.remove(0);
+        }
+        look(medium, &allowed, &noted, kind);
+    };
+    rig.medium.observe(Box::new(watch));
+    act(rig);
+    rig.medium.unobserve();
+    assert_eq!(&rig.contents(), after);
+    wrong.lock().extend(wrong_now(rig, after.clone()));
+    wrong.lock().clone()
+}
+
+/// Whether a reader finds what is not of before.
+fn reads_any_new(rig: &Rig<Sim>, allowed: &[Contents]) -> bool {
+    let [before, after] = allowed else { return false };
+    let mut keys = before.keys().chain(after.keys()).filter(|key| before.get(key) != after.get(key));
+    keys.any(|&key| rig.get(key) != before.get(&key).copied())
+}
+
+/// Does `work` as another thread does whose fences complete nothing of this one, but with this one's lane of the allocator.
+fn as_another(rig: &Arc<Rig<Sim>>, work: impl FnOnce(&Rig<Sim>) + Send + 'static) {
+    let (other, mut work) = (Arc::clone(rig), Some(work));
+    rig.medium.observe(Box::new(move |_, _| {
+        if let Some(work) = work.take() {
+            work(&other);
+        }
+    }));
+    // A step that changes nothing.
+    rig.medium.store(Offset(0), rig.medium.load(Offset(0), Ordering::Acquire), Ordering::Release);
+    rig.medium.unobserve();
+}
+
+/// What is wrong with images of now, which show this and nothing else.
+fn wrong_now(rig: &Rig<Sim>, contents: Contents) -> Vec<String> {
+    let wrong = Wrong::default();
+    look(&rig.medium, &[contents], &wrong, StepKind::WaitEnd);
+    wrong.lock().clone()
+}
+
+/// The same store, in which nothing is pending.
+fn settled(rig: &Rig<Sim>, canary: Option<Canary>) -> Arc<Rig<Sim>> {
+    let everything = rig.medium.images(2, 0).pop().unwrap();
+    let sim = Sim::from_image(&everything, Model::Line);
+    let rig = Rig::opened(canary.map_or(sim.clone(), |canary| sim.with_canary(canary)), PARTITION_COUNT);
+    rig.sweep();
+    rig.commit_all();
+    Arc::new(rig)
+}
+
+/// A store of these. Its free space holds what segments and items left there.
+fn store(contents: &Contents, canary: Option<Canary>) -> Arc<Rig<Sim>> {
+    let rig = Rig::new(PARTITION_COUNT);
+    rig.heap.set_features(&rig.medium, FEATURE_BATCHES);
+    (0..700).for_each(|number| _ = rig.put(key(mixed(number), number), number));
+    rig.clear();
+    rig.free_garbage();
+    contents.iter().for_each(|(&key, &value)| _ = rig.put(key, value));
+    settled(&rig, canary)
+}
+
+fn some() -> Contents {
+    (0..8).map(|number| (key(mixed(number), number), number)).collect()
+}
+
+/// Keys of one home line, of different signatures.
+fn neighbours() -> impl Iterator<Item = Key> {
+    (0..).map(|number| key(0x77 + (number << 40), 1000 + number))
+}
+
+/// [`some`], and a full home line of [`neighbours`]; the next of them.
+fn crowded() -> (Contents, Key) {
+    let (mut contents, mut keys) = (some(), neighbours());
+    contents.extend(keys.by_ref().take(LINE_ENTRY_COUNT as usize).map(|key| (key, 1)));
+    (contents, keys.next().unwrap())
+}
+
+/// Puts as the engine does: the item is flushed, and ordered by whoever publishes it.
+fn put_streamed(rig: &Rig<Sim>, key: Key, value: u64) {
+    let _pin = epoch::pin();
+    let position = Position::of(rig.heap.reserve(&rig.medium, 16, 0).unwrap().publish());
+    let bytes = [key.number.to_le_bytes(), value.to_le_bytes()].concat();
+    // SAFETY: the place was reserved just now.
+    unsafe { rig.medium.stream(position.offset(), &[&bytes]) };
+    let (published, found) = rig.publish(key, position).unwrap();
+    rig.finish(published, found);
+}
+
+fn puts(canary: Option<Canary>) -> Vec<String> {
+    let (contents, new) = crowded();
+    let rig = store(&contents, canary);
+    let old = *contents.keys().next().unwrap();
+    let with = |contents: &Contents, key, value| contents.clone().into_iter().chain([(key, value)]).collect();
+    let inserted: Contents = with(&contents, new, 2);
+    let replaced = with(&inserted, old, 3);
+    let mut wrong = crashed(&rig, &inserted, |rig| put_streamed(rig, new, 2));
+    wrong.extend(crashed(&rig, &replaced, |rig| put_streamed(rig, old, 3)));
+    let mut removed = replaced;
+    removed.remove(&old);
+    wrong.extend(crashed(&rig, &removed, |rig| _ = rig.remove(old)));
+    wrong
+}
+
+#[test]
+fn a_put_a_replacement_and_a_removal_are_there_or_not() {
+    assert_eq!(puts(None), Vec::<String>::new());
+    for canary in [Canary::ItemNotOrdered, Canary::OverflowBitLate, Canary::UnsettledRead] {
+        assert!(!puts(Some(canary)).is_empty(), "the twin {canary:?} was not caught");
+    }
+}
+
+/// One of each kind, of several segments; the one that is new overflows its line.
+fn batch_of(contents: &Contents, new: Key) -> (Vec<(Key, Option<u64>)>, Contents) {
+    let mut keys = contents.keys().copied();
+    let mut changes = vec![(new, Some(7))];
+    changes.extend(keys.by_ref().take(2).map(|key| (key, Some(8))));
+    changes.extend(keys.take(2).map(|key| (key, None)));
+    let mut after = contents.clone();
+    for (key, value) in &changes {
+        after.remove(key);
+        after.extend(value.map(|value| (*key, value)));
+    }
+    (changes, after)
+}
+
+fn batches(canary: Option<Canary>) -> Vec<String> {
+    let (contents, new) = crowded();
+    let rig = store(&contents, canary);
+    let (changes, after) = batch_of(&contents, new);
+    crashed(&rig, &after, |rig| rig.write_batch(&changes))
+}
+
+#[test]
+fn a_batch_is_there_whole_or_not_at_all() {
+    assert_eq!(batches(None), Vec::<String>::new());
+    for canary in [Canary::BatchBeforeRecord, Canary::BatchBeforeEntries, Canary::BatchForgottenEarly] {
+        assert!(!batches(Some(canary)).is_empty(), "the twin {canary:?} was not caught");
+    }
+}
+
+/// The next owner of a place that is free, on another thread: whatever was there is gone, durably.
+fn use_again(rig: &Arc<Rig<Sim>>, place: Offset, bytes: [u8; 64]) {
+    as_another(rig, move |rig| {
+        rig.free_garbage();
+        // SAFETY: the place is free, and nobody else allocates.
+        unsafe { rig.medium.stream(place, &[&bytes]) };
+        rig.commit_all();
+    });
+}
+
+/// The record's room is free when the batch is over: nothing that is found after a crash names it.
+#[test]
+fn no_word_names_the_record_of_a_batch_that_is_over() {
+    let (contents, new) = crowded();
+    let rig = store(&contents, None);
+    let (changes, after) = batch_of(&contents, new);
+    let record = Arc::new(Mutex::new(None));
+    let noted = Arc::clone(&record);
+    rig.medium.observe(Box::new(move |medium, _| {
+        let word = (0..BATCH_WORD_COUNT).find_map(|number| BatchWord::load(medium, number).unwrap());
+        word.iter().for_each(|word| *noted.lock() = Some(word.record));
+    }));
+    rig.write_batch(&changes);
+    rig.medium.unobserve();
+    let record = record.lock().expect("there was one");
+    use_again(&rig, record, [0xA5; 64]);
+    assert_eq!(wrong_now(&rig, after), Vec::<String>::new());
+}
+
+fn splits(canary: Option<Canary>) -> Vec<String> {
+    let (contents, rig) = (some(), store(&some(), canary));
+    crashed(&rig, &contents, |rig| rig.split(0))
+}
+
+#[test]
+fn a_split_loses_nothing() {
+    assert_eq!(splits(None), Vec::<String>::new());
+    for canary in [Canary::SplitBeforeSegments, Canary::RecordClearedEarly] {
+        assert!(!splits(Some(canary)).is_empty(), "the twin {canary:?} was not caught");
+    }
+}
+
+/// The old segment's space is free when the split is over: the partition's record does not name it any more.
+#[test]
+fn no_record_names_the_segment_that_a_split_gave_up() {
+    let (contents, rig) = (some(), store(&some(), None));
+    let given_up = rig.index.root().offset(rig.index.geometry, 0);
+    rig.split(0);
+    // A new chunk of segments begins so.
+    use_again(&rig, given_up, [0; 64]);
+    assert_eq!(wrong_now(&rig, contents), Vec::<String>::new());
+}
+
+/// A store with as many keys of one signature as its segment has room for; the next of them.
+fn alike() -> (Arc<Rig<Sim>>, Contents, Key) {
+    let (rig, mut contents, mut keys) = (store(&some(), None), some(), (2000..).map(|number| key(mixed(1), number)));
+    let next = loop {
+        let (next, _pin) = (keys.next().unwrap(), epoch::pin());
+        let Ok((published, found)) = rig.publish(next, rig.write_item(next, 5)) else { break next };
+        rig.finish(published, found);
+        contents.insert(next, 5);
+    };
+    (settled(&rig, None), contents, next)
+}
+
+#[test]
+fn a_chained_segment_is_whole_before_it_is_linked_and_linked_before_it_is_used() {
+    let (rig, mut contents, next) = alike();
+    let wrong = crashed(&rig, &contents, |rig| rig.split(next.signature));
+    assert_eq!(wrong, Vec::<String>::new());
+    assert_eq!(rig.index.split_stats().chained_count, 1);
+    as_another(&rig, move |rig| _ = rig.put(next, 5));
+    contents.insert(next, 5);
+    assert_eq!(wrong_now(&rig, contents), Vec::<String>::new());
+}
+
+fn clears(canary: Option<Canary>) -> Vec<String> {
+    let rig = store(&some(), canary);
+    crashed(&rig, &Contents::new(), Rig::clear)
+}
+
+#[test]
+fn a_clear_removes_everything_or_nothing() {
+    assert_eq!(clears(None), Vec::<String>::new());
+    assert!(!clears(Some(Canary::ClearBeforeSegments)).is_empty(), "the twin was not caught");
+}
+
+/// A log has no fence that makes anything durable.
+#[test]
+fn a_clear_is_durable_when_it_returns_on_a_log_too() {
+    let rig = Arc::new(Rig::format(Sim::new(0, Model::Span), PARTITION_COUNT));
+    some().iter().for_each(|(&key, &value)| _ = rig.put(key, value));
+    rig.clear();
+    assert_eq!(wrong_now(&rig, Contents::new()), Vec::<String>::new());
+}
+
+/// What was stored and not committed by who was killed: a replacement, and an entry that overflowed. The next process; where the two are.
+fn killed() -> (Arc<Rig<Sim>>, Contents, Vec<(Key, Slot)>) {
+    let (contents, new) = crowded();
+    let (rig, _pin) = (store(&contents, None), epoch::pin());
+    let written = [*contents.keys().next().unwrap(), new];
+    for key in written {
+        let position = rig.write_item(key, 9);
+        let bucket = rig.index.lock(rig.cx(), key.signature).as_one_of_many();
+        let found = bucket.find(|position| rig.matching(position, key)).unwrap();
+        let _not_committed = match found {
+            Some(found) => bucket.replace(&found, position),
+            None => bucket.insert(position).unwrap(),
+        };
+    }
+    let entries = rig.index.root().segments().flat_map(|segment| segment.entries(&rig.medium));
+    let fresh = entries.filter(|entry| entry.position.is_fresh());
+    let slots: Vec<_> =
+        fresh.map(|entry| (key(entry.signature, item(&rig.medium, entry.position).0), entry.slot)).collect();
+    assert_eq!(slots.len(), written.len());
+    let left = rig.medium.killed().expect("something is not durable");
+    let rig = Rig::opened(Sim::from_image(&left, Model::Line), PARTITION_COUNT);
+    (Arc::new(rig), contents.into_iter().chain(written.map(|key| (key, 9))).collect(), slots)
+}
+
+/// What has no mark is taken for durable by readers: so it is, at every step of the sweep that takes the marks away.
+#[test]
+fn what_a_sweep_settles_is_durable() {
+    let (rig, after, slots) = killed();
+    let wrong = Wrong::default();
+    let noted = Arc::clone(&wrong);
+    rig.medium.observe(Box::new(move |medium, kind| {
+        let is_settled = |slot: Slot| !Position::from_word(medium.load(slot.position, Ordering::Acquire)).is_fresh();
+        for (key, _) in slots.iter().filter(|(_, slot)| is_settled(*slot)) {
+            let is_lost =
+                |image: &Image| Rig::opened(Sim::from_image(image, Model::Line), PARTITION_COUNT).get(*key) != Some(9);
+            let lost = medium.images(IMAGE_COUNT, 7).into_iter().find(is_lost);
+            noted.lock().extend(lost.map(|image| format!("{key:?} is lost at {kind:?}, {image}")));
+        }
+    }));
+    rig.sweep();
+    rig.medium.unobserve();
+    wrong.lock().extend(wrong_now(&rig, after));
+    assert_eq!(*wrong.lock(), Vec::<String>::new());
+}

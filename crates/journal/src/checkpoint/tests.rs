@@ -1,0 +1,26 @@
+//! What a checkpoint waits for before it goes on.
+
+use std::thread;
+
+use crate::region::PAGE_BYTES;
+use crate::test_file::TestFile;
+use crate::{Files, JournalOptions, Journaled};
+
+/// Many times what a thread needs to come to its end that has nothing to wait for.
+const YIELD_COUNT: usize = 10_000;
+
+/// Who has stored to memory and is about to append has the buffer: what he stored may be in a copy already.
+#[test]
+fn who_is_about_to_append_is_waited_for() {
+    let files = Files { base: TestFile::default(), log: TestFile::default() };
+    let options =
+        JournalOptions { reserve_bytes: 1 << 30, huge_pages: false, background: false, ..JournalOptions::default() };
+    let journal = Journaled::create(files.handles(), PAGE_BYTES, [1; 16], options).unwrap();
+    thread::scope(|scope| {
+        let appending = journal.journal.buffer.lock();
+        let asked = scope.spawn(|| journal.journal.appended_by_now());
+        (0..YIELD_COUNT).for_each(|_| thread::yield_now());
+        assert!(!asked.is_finished(), "what is appended now is not waited for");
+        drop(appending);
+    });
+}

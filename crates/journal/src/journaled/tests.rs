@@ -1,0 +1,54 @@
+//! The region grows by one at a time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::region::PAGE_BYTES;
+use crate::test_file::{Operation, TestFile};
+use crate::{Files, JournalOptions, Journaled};
+
+#[test]
+fn who_grows_the_region_is_alone_until_the_base_has_it() {
+    let files = Files { base: TestFile::default(), log: TestFile::default() };
+    let options =
+        JournalOptions { reserve_bytes: 1 << 30, huge_pages: false, background: false, ..JournalOptions::default() };
+    let journal = Arc::new(Journaled::create(files.handles(), PAGE_BYTES, [1; 16], options).unwrap());
+    let (inner, sync_count) = (Arc::downgrade(&journal), Arc::new(AtomicUsize::new(0)));
+    let counted = Arc::clone(&sync_count);
+    files.base.interpose(move |operation| {
+        if *operation == Operation::Sync {
+            assert!(inner.upgrade().expect("it is open").growing.is_locked(), "another may grow it at the same time");
+            counted.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    });
+    journal.grow_to(9 * PAGE_BYTES).unwrap();
+    files.base.interpose(|_| Ok(()));
+    assert_eq!(sync_count.load(Ordering::Relaxed), 1, "the base is as long before the log says so");
+}
+
+/// A crash after it leaves no log for a base that is not there yet.
+#[test]
+fn what_an_unfinished_making_left_of_the_log_is_gone_before_the_base_is_made() {
+    let (files, sync_count) =
+        (Files { base: TestFile::default(), log: TestFile::default() }, Arc::new(AtomicUsize::new(0)));
+    let options =
+        JournalOptions { reserve_bytes: 1 << 30, huge_pages: false, background: false, ..JournalOptions::default() };
+    let create = || drop(Journaled::create(files.handles(), PAGE_BYTES, [1; 16], options).unwrap());
+    create();
+    let (counted, log) = (Arc::clone(&sync_count), files.log.clone());
+    files.log.interpose(move |operation| {
+        counted.fetch_add(usize::from(*operation == Operation::Sync), Ordering::Relaxed);
+        Ok(())
+    });
+    let (counted, seen) = (Arc::clone(&sync_count), Arc::new(AtomicUsize::new(0)));
+    let seen_there = Arc::clone(&seen);
+    files.base.interpose(move |operation| {
+        if *operation == Operation::Sync && seen_there.fetch_add(1, Ordering::Relaxed) == 0 {
+            assert_eq!((log.bytes().len(), counted.load(Ordering::Relaxed)), (0, 1), "bytes of the log, and its syncs");
+        }
+        Ok(())
+    });
+    create();
+    assert!(seen.load(Ordering::Relaxed) > 0);
+}
