@@ -72,7 +72,7 @@ impl PartitionedHash {
         let all = entries.iter().map(|entry| entry.signature).chain(wanted.iter().copied());
         let (count, ones) = ((entries.len() + wanted.len()) as u64, all.map(bit).sum::<u64>());
         if segment.depth() == DEPTH_MAX || ones.min(count - ones) * SMALLER_HALF_MIN < count {
-            return Ok(self.chain(cx, segment, partition, wanted.len())?);
+            return self.chain(cx, segment, partition, wanted.len());
         }
         let (ones, zeros): (Vec<_>, Vec<_>) = entries.iter().partition(|entry| bit(entry.signature) == 1);
         let half = |entries: Vec<Entry>, bit| Half::new(&entries, self.child(cx, segment, partition, bit));
