@@ -270,6 +270,7 @@ def masked(told):
 PRINTABLE = re.compile("[ -~]*")
 COMMAND = re.compile("[a-z][a-z|_-]*")
 OWN = ["cas", "countrange", "prefix", "range"]
+MESSAGES = ["message", "pmessage", "smessage"]
 UNORDERED = set(KEYS) | set(CHANNELS) | set(PATTERNS)
 
 
@@ -300,6 +301,9 @@ def ordered(value):
             return ["*", sorted(part for part in parts if part[1] not in OWN)]
         case ["*", list(parts)] if all(part[0] == "$" and part[1] in UNORDERED for part in parts):
             return ["*", sorted(parts)]
+        # Channels, of whatever names clients have given some of them.
+        case ["*", [["$", first], *_]] if first not in MESSAGES and all(part[0] == "$" for part in value[1]) and any(part[1] in CHANNELS for part in value[1]):
+            return ["*", sorted(value[1])]
         # The names of HELLO's figures that are each server's own.
         case ["*" | "%", list(parts)]:
             own = [number + 1 for number, part in enumerate(parts) if part in (["$", "id"], ["$", "version"])]
