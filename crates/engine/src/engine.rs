@@ -177,8 +177,8 @@ pub trait Engine: Send + Sync {
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error>;
 
     /// As [`Engine::put`], of a key that expires.
-    fn put_until(&self, _key: &[u8], _value: &[u8], _expiry: Expiry) -> Result<(), Error> {
-        Err(unsupported(self.name(), "keys that expire"))
+    fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
+        if expiry.is_never() { self.put(key, value) } else { Err(unsupported(self.name(), "keys that expire")) }
     }
 
     /// Puts or replaces several: as [`Engine::put`] for one after the other, but faster (HiKV paper, section 6: future

@@ -78,6 +78,11 @@ pub enum Error {
         /// What it lacks.
         what: &'static str,
     },
+    /// A walk was to go on at a number that is not known any more.
+    CursorForgotten {
+        /// The number.
+        number: u64,
+    },
     /// The store was opened without order.
     HashOnly,
     /// Live snapshots see the keys that were to be deleted all at once.
@@ -143,6 +148,9 @@ impl fmt::Display for Error {
                 write!(f, "{number} and {by} make more than a number of 64 bits can hold")
             }
             Error::Unsupported { engine, what } => write!(f, "engine {engine} has no {what}"),
+            Error::CursorForgotten { number } => {
+                write!(f, "the walk's number {number} is not known any more: begin again at 0")
+            }
             Error::HashOnly => f.write_str("the store was opened without order: there are no ranges"),
             Error::SnapshotLive { count } => {
                 write!(

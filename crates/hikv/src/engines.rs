@@ -117,7 +117,7 @@ pub(crate) fn format<M: Medium>(
             Ok(ink(Ink::format(medium, HostDram, &parameters, engine_ink::Options::default())?, options))
         }
         #[cfg(feature = "toy")]
-        EngineKind::Toy => Ok(Arc::new(Toy::format(medium, HostDram, parameters)?.by_clock(options.clock.clone()))),
+        EngineKind::Toy => Ok(Arc::new(Toy::format(medium, HostDram, parameters)?)),
     }
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn open<M: Medium>(medium: M, options: &Options) -> Result<Arc<dyn En
         EngineKind::HiKv => Ok(hikv(HiKv::open(medium, HostDram)?, options)),
         EngineKind::Ink => Ok(ink(Ink::open(medium, HostDram, engine_ink::Options::default())?, options)),
         #[cfg(feature = "toy")]
-        EngineKind::Toy => Ok(Arc::new(Toy::open(medium, HostDram)?.by_clock(options.clock.clone()))),
+        EngineKind::Toy => Ok(Arc::new(Toy::open(medium, HostDram)?)),
     }
 }
 

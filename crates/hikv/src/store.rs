@@ -15,6 +15,7 @@ use crate::files::{self, Locks, Opened};
 use crate::handles::{Handle, Kind};
 use crate::journal_files::Progress;
 use crate::stats::{Identity, JournalStats, Stats};
+use crate::walk::Walks;
 use crate::{EngineKind, OpenError, Options};
 
 /// An open store. Clones share it; the last one to go closes it.
@@ -42,6 +43,7 @@ struct Inner {
     journal: Option<Acknowledger<OsFile>>,
     sync_interval: Duration,
     is_read_only: bool,
+    walks: Walks,
     locks: Locks,
 }
 
@@ -135,6 +137,7 @@ impl Store {
                 journal,
                 sync_interval: options.sync_interval,
                 is_read_only: options.read_only,
+                walks: Walks::default(),
                 locks,
             }),
         })
@@ -270,6 +273,10 @@ impl Store {
     #[must_use]
     pub fn features(&self) -> Features {
         self.inner.engine.features()
+    }
+
+    pub(crate) fn walks(&self) -> &Walks {
+        &self.inner.walks
     }
 
     pub(crate) fn is_read_only(&self) -> bool {

@@ -54,7 +54,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     }
 
     /// Takes all lanes, and calls `work` with the first.
-    fn without_writers<T>(&self, work: impl FnOnce(&mut Lane<'_>) -> Result<T, Error>) -> Result<T, Error> {
+    pub(crate) fn without_writers<T>(&self, work: impl FnOnce(&mut Lane<'_>) -> Result<T, Error>) -> Result<T, Error> {
         let mut lanes = [const { None }; undo_log::layout::LANE_COUNT_MAX];
         (0..self.lanes.count()).for_each(|lane| lanes[lane] = Some(self.lanes.take_exactly(lane)));
         work(lanes[0].as_mut().expect("a tree has a lane"))

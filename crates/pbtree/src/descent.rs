@@ -21,13 +21,13 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// Goes down to `level`, coupling. The last node is locked in this mode, those above shared. `passed` is shown each
     /// inner node while it is locked, and which of its children the way goes to.
     #[inline]
-    pub(crate) fn descend(
-        &self,
+    pub(crate) fn descend<'t>(
+        &'t self,
         target: Target<'_>,
         (level, mode): (u8, Mode),
         patience: Patience,
-        mut passed: impl FnMut(&Reached<'_, M>, usize) -> Result<(), Error>,
-    ) -> Result<Reached<'_, M>, Error> {
+        mut passed: impl FnMut(&Reached<'t, M>, usize) -> Result<(), Error>,
+    ) -> Result<Reached<'t, M>, Error> {
         let mode_at = |at: u8| if at <= level { mode } else { Mode::Shared };
         let tree = self.tree_lock.lock(Mode::Shared, patience)?;
         let root = self.root()?;

@@ -26,7 +26,7 @@
 //! A word that is changed without a run is told to the lane first (`undo_log::Lane::intend`). Everything that has several
 //! words is in a run: `undo_log` says what a crash leaves.
 //!
-//! A split is a change of its own, made on the way down from the root by a writer that found its leaf full (`split.rs`).
+//! Several keys change as one step in `batch.rs`. A split is a change of its own, made on the way down from the root by a writer that found its leaf full (`split.rs`).
 //!
 //! # Locks
 //! In DRAM: `locks`, which has the order.
@@ -34,6 +34,7 @@
 //! This crate uses `core` alone.
 #![no_std]
 
+mod batch;
 mod check;
 mod clear;
 mod descent;
@@ -56,6 +57,7 @@ mod walk;
 mod word;
 mod write;
 
+pub use batch::BatchWrite;
 pub use check::{Damage, Figures};
 pub use error::Error;
 pub use layout::{KEY_BYTES_MAX, ORDER_DEFAULT, VALUE_BYTES_MAX};

@@ -160,6 +160,14 @@ impl<'a, M: Medium> Node<'a, M> {
         Ok(if is_found { Ok(i) } else { Err(i) })
     }
 
+    /// As [`Node::search`], quicker where the key is there.
+    pub(crate) fn place_of(self, count: usize, key: &[u8]) -> Result<Result<usize, usize>, Error> {
+        match self.find(count, key)? {
+            Some(i) => Ok(Ok(i)),
+            None => self.search(count, key),
+        }
+    }
+
     /// Where a key is, by what key words know of their keys' checksums: without a look at other keys, but for one in 256.
     pub(crate) fn find(self, count: usize, key: &[u8]) -> Result<Option<usize>, Error> {
         let check = key::checksum(key) as u8;

@@ -105,7 +105,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         leaf: Reached<'_, M>,
         allowed: &mut dyn FnMut(Option<&Value<'_>>) -> bool,
     ) -> Result<Attempt, Error> {
-        let place = leaf.node.search(leaf.meta.count, write.key)?;
+        let place = leaf.node.place_of(leaf.meta.count, write.key)?;
         let old = place.map_or(Ok(None), |i| self.value_of(&leaf, i))?;
         let (was_there, is_done) = (old.is_some(), allowed(old.as_ref()));
         let ticket = match write.change {
@@ -165,23 +165,27 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// # Steps
     /// The crate's table: the key's chunk; the run, which orders both chunks; the pairs; the number.
     fn insert(&self, write: &mut Write<'_, '_, D>, leaf: Reached<'_, M>, i: usize) -> Result<Ticket, Error> {
-        let key_chunk = key::write(&self.medium, &self.heap, write.agent, write.key)?;
+        let key = key::write(&self.medium, &self.heap, write.agent, write.key)?;
+        let key_word = word::key_word(key.publish(), key::checksum(write.key));
         let value_chunk = write.chunk.take().expect("a put has written its value");
-        let key_word = word::key_word(key_chunk.publish(), key::checksum(write.key));
-        let pair = (key_word, word::pointer(value_chunk.publish()));
+        Ok(self.insert_pair(&mut write.lane, leaf, i, (key_word, word::pointer(value_chunk.publish()))))
+    }
+
+    /// Inserts a pair, whose chunks are flushed, at `i` of a leaf that has room.
+    pub(crate) fn insert_pair(&self, lane: &mut Lane<'_>, leaf: Reached<'_, M>, i: usize, pair: (u64, u64)) -> Ticket {
         let Meta { level, count } = leaf.meta;
         if i == count {
-            return Ok(self.append(&mut write.lane, leaf, pair));
+            return self.append(lane, leaf, pair);
         }
         let node = leaf.node;
         // SAFETY: the leaf is locked exclusively.
-        unsafe { write.lane.log(&self.medium, &[node.meta_span(), node.pairs(i, count)]) };
+        unsafe { lane.log(&self.medium, &[node.meta_span(), node.pairs(i, count)]) };
         node.insert_pair(i, count, pair);
         node.set_meta(Meta { level, count: count + 1 });
         self.medium.flush(node.pairs(i, count + 1));
         self.medium.flush(node.meta_span());
-        let ticket = write.lane.finish(&self.medium);
+        let ticket = lane.finish(&self.medium);
         leaf.held.committed(ticket);
-        Ok(ticket)
+        ticket
     }
 }

@@ -183,4 +183,6 @@ pub enum Canary {
     KeyUnderSeparator,
     /// What says which stamps were given is not flushed.
     StampBlockNotFlushed,
+    /// A batch's run has the words of half of its keys.
+    BatchHalfLogged,
 }

@@ -40,7 +40,7 @@ pub enum Level {
 }
 
 /// A point in a medium's history that [`Medium::wait`](crate::Medium::wait) can wait for.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Ticket(pub u64);
 
 /// What came of [`Medium::acknowledge`](crate::Medium::acknowledge).

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use heap::{Heap, HeapError, Place, PlaceKind};
 use pmem::{Backoff, Dram, Medium, Offset, Span, Ticket, seal, unseal};
 
-use crate::layout::{LANE_COUNT_MAX, LOG_BYTES, intent_at, log_at, number_at};
+use crate::layout::{LANE_COUNT_MAX, LOG_BYTES, RUN_HEADER_BYTES, intent_at, log_at, number_at};
 use crate::run;
 
 /// What DRAM has of a lane. A line of its own, since each belongs to another thread.
@@ -15,6 +15,7 @@ struct Slot {
     is_taken: AtomicBool,
     number: AtomicU64,
     log: AtomicU64,
+    log_bytes: AtomicU64,
 }
 
 /// A region's lanes. Every method that takes a medium must be given the one that they lie on.
@@ -36,6 +37,7 @@ impl Lanes {
         for (lane, slot) in lanes.slots[..count].iter().enumerate() {
             let log = heap.reserve_extent(medium, LOG_BYTES)?.publish().offset;
             slot.log.store(log.0, Ordering::Relaxed);
+            slot.log_bytes.store(LOG_BYTES, Ordering::Relaxed);
             medium.store(number_at(lane), seal(0), Ordering::Release);
             medium.store(log_at(lane), seal(log.0), Ordering::Release);
             medium.flush(number_at(lane).span(16));
@@ -56,7 +58,7 @@ impl Lanes {
             slot.number.store(load_sealed(medium, number_at(lane), "a lane's number")?, Ordering::Relaxed);
             slot.log.store(load_sealed(medium, log_at(lane), "the place of a lane's log")?, Ordering::Relaxed);
             let damaged = |_| HeapError::Damaged { offset: log_at(lane).0, what: "a lane's log lies nowhere" };
-            heap.check_place(lanes.log(lane)).map_err(damaged)?;
+            slot.log_bytes.store(heap.check_place(lanes.log(lane)).map_err(damaged)?, Ordering::Relaxed);
         }
         Ok(lanes)
     }
@@ -76,6 +78,11 @@ impl Lanes {
     #[must_use]
     pub fn log(&self, lane: usize) -> Place {
         Place { offset: Offset(self.slots[lane].log.load(Ordering::Relaxed)), kind: PlaceKind::Extent }
+    }
+
+    /// The log and all its room.
+    pub(crate) fn log_span(&self, lane: usize) -> Span {
+        self.log(lane).offset.span(self.slots[lane].log_bytes.load(Ordering::Relaxed))
     }
 
     pub(crate) fn number(&self, lane: usize) -> u64 {
@@ -144,10 +151,53 @@ impl Lane<'_> {
     /// # Safety
     /// Nobody stores to the ranges but the caller, until [`Lane::finish`] has returned.
     pub unsafe fn log<M: Medium>(&mut self, medium: &M, ranges: &[Span]) {
-        let log = self.lanes.log(self.number).offset;
+        // SAFETY: the caller's promise.
+        unsafe { self.log_each(medium, ranges.iter().copied()) }
+    }
+
+    /// As [`Lane::log`], of as many ranges as the log was given room for.
+    ///
+    /// # Panics
+    /// As for [`Lane::log`].
+    ///
+    /// # Safety
+    /// As for [`Lane::log`].
+    pub unsafe fn log_each<M: Medium>(&mut self, medium: &M, ranges: impl Iterator<Item = Span> + Clone) {
+        let (log, number) = (self.lanes.log_span(self.number), self.lanes.number(self.number));
         // SAFETY: the log is this lane's, and the caller's promise covers the ranges.
-        unsafe { run::write(medium, log, self.lanes.number(self.number), self.number, ranges) };
+        unsafe { run::write(medium, log, (number, self.number), ranges) };
         run::order_log(medium);
+    }
+
+    /// Gives the lane a log for ranges of so many bytes with their headers, if it has none or a needlessly long one. No run is
+    /// open.
+    ///
+    /// # Steps
+    /// An extent is reserved. The lane's line names it, flush, order. *Before: the old log, after: the new one; neither has a
+    /// valid run, since the lane's number was never written to a log.* The old one is free.
+    ///
+    /// # Errors
+    /// [`HeapError`] if there is no room, and nothing has changed.
+    pub fn fit_log<M: Medium, D: Dram>(
+        &mut self,
+        medium: &M,
+        heap: &Heap<D>,
+        ranges_bytes: u64,
+    ) -> Result<(), HeapError> {
+        let (wanted_bytes, old) = ((RUN_HEADER_BYTES + ranges_bytes).max(LOG_BYTES), self.lanes.log_span(self.number));
+        if old.len_bytes >= wanted_bytes && (old.len_bytes == LOG_BYTES || wanted_bytes > LOG_BYTES) {
+            return Ok(());
+        }
+        let (slot, old) = (&self.lanes.slots[self.number], self.lanes.log(self.number));
+        let new = heap.reserve_extent(medium, wanted_bytes)?.publish();
+        slot.log_bytes.store(heap.place_bytes(new), Ordering::Relaxed);
+        slot.log.store(new.offset.0, Ordering::Relaxed);
+        medium.store(log_at(self.number), seal(new.offset.0), Ordering::Release);
+        medium.flush(log_at(self.number).span(8));
+        medium.order();
+        heap.mark_unlinked(old);
+        heap.free(medium, old);
+        Ok(())
     }
 
     /// Steps 3 and 4: the change, which was flushed, stands. To be waited for once no lock is held.

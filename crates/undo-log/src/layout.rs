@@ -3,7 +3,7 @@
 //! ```text
 //! line 16 + lane of the engine area
 //!   +0  number, sealed, 8
-//!   +8  place of the log, sealed, 8        an extent of one unit
+//!   +8  place of the log, sealed, 8        an extent, of one unit but for the longest changes
 //!   +16 intent, sealed, 8                  the word that is being changed; never flushed; or 0
 //!   +24 unused to 64
 //!
@@ -56,8 +56,8 @@ pub const fn intent_at(lane: usize) -> Offset {
 }
 
 /// The bytes that the ranges of a run have.
-pub fn ranges_bytes(ranges: &[Span]) -> u64 {
-    ranges.iter().map(|range| RANGE_HEADER_BYTES + range.len_bytes).sum()
+pub fn ranges_bytes(ranges: impl Iterator<Item = Span>) -> u64 {
+    ranges.map(|range| RANGE_HEADER_BYTES + range.len_bytes).sum()
 }
 
 /// A range's header.

@@ -26,8 +26,7 @@ impl Lanes {
     pub fn recover<M: Medium>(&self, medium: &M) -> Result<Recovered, HeapError> {
         let mut recovered = Recovered::default();
         for lane in 0..self.count() {
-            let log = self.log(lane).offset;
-            if let Some(ranges) = run::valid(medium, log, self.number(lane), lane) {
+            if let Some(ranges) = run::valid(medium, self.log_span(lane), self.number(lane), lane) {
                 self.undo(medium, lane, ranges)?;
                 recovered.undone_count += 1;
             }

@@ -4,18 +4,23 @@ use core::sync::atomic::Ordering;
 
 use pmem::{Canary, Checksum, Medium, Offset, Span};
 
-use crate::layout::{LOG_BYTES, RANGE_HEADER_BYTES, RUN_HEADER_BYTES, range_header, range_of, ranges_bytes, run_head};
+use crate::layout::{RANGE_HEADER_BYTES, RUN_HEADER_BYTES, range_header, range_of, ranges_bytes, run_head};
 
 /// Writes a run and flushes it.
 ///
 /// # Safety
 /// The log is the caller's alone, and nobody else stores to the ranges.
-pub(crate) unsafe fn write<M: Medium>(medium: &M, log: Offset, number: u64, lane: usize, ranges: &[Span]) {
-    let len_bytes = ranges_bytes(ranges);
-    assert!(RUN_HEADER_BYTES + len_bytes <= LOG_BYTES, "a run of {len_bytes} bytes fits no log");
-    let head = run_head(number, lane, len_bytes);
+pub(crate) unsafe fn write<M: Medium>(
+    medium: &M,
+    log: Span,
+    (number, lane): (u64, usize),
+    ranges: impl Iterator<Item = Span> + Clone,
+) {
+    let len_bytes = ranges_bytes(ranges.clone());
+    assert!(RUN_HEADER_BYTES + len_bytes <= log.len_bytes, "a run of {len_bytes} bytes does not fit its log");
+    let (head, log) = (run_head(number, lane, len_bytes), log.start);
     let (mut checksum, mut at) = (Checksum::default().update(&head), log.plus(RUN_HEADER_BYTES));
-    for &range in ranges {
+    for range in ranges {
         let header = range_header(range).to_le_bytes();
         // SAFETY: the caller's promises; a range that a change is to be made to lies in the region.
         let old = unsafe { medium.item(range) }.expect("what is changed lies in the region");
@@ -51,13 +56,14 @@ pub(crate) fn order_change<M: Medium>(medium: &M) {
 }
 
 /// The ranges of a valid run: where they begin in the log, and how long they are.
-pub(crate) fn valid<M: Medium>(medium: &M, log: Offset, number: u64, lane: usize) -> Option<Span> {
+pub(crate) fn valid<M: Medium>(medium: &M, log: Span, number: u64, lane: usize) -> Option<Span> {
+    let (log, room_bytes) = (log.start, log.len_bytes);
     // SAFETY: nobody writes to logs while a region is being recovered.
     let bytes = |span| unsafe { medium.item(span) }.ok();
     let head: &[u8; 16] = bytes(log.span(16))?.first_chunk()?;
     let len_bytes = (u128::from_le_bytes(*head) >> 64) as u64 & u64::from(u32::MAX);
     let is_of_number = *head == run_head(number, lane, len_bytes) || is_taken_for(medium, head, lane);
-    if !is_of_number || RUN_HEADER_BYTES + len_bytes > LOG_BYTES {
+    if !is_of_number || RUN_HEADER_BYTES + len_bytes > room_bytes {
         return None;
     }
     let ranges = log.plus(RUN_HEADER_BYTES).span(len_bytes);

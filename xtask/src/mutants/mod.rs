@@ -86,7 +86,11 @@ struct Judges {
 }
 
 const PACKAGES: [Judges; 7] = [
-    Judges { package: "epoch", quick: &[lib("hikv-epoch")], slow: &[lib("hikv-engine-hikv"), CONTENTION] },
+    Judges {
+        package: "epoch",
+        quick: &[lib("hikv-epoch"), test("hikv-epoch", &["--test", "alone"])],
+        slow: &[lib("hikv-engine-hikv"), CONTENTION],
+    },
     Judges {
         package: "index",
         quick: &[plain("hikv-index")],

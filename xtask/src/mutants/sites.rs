@@ -64,6 +64,8 @@ const NO_STEPS: [&str; 8] = [
 
 /// A branch of a broken twin: no store that is shipped takes it, and what it does wrong is what it is for.
 const TWIN: &str = "breaks(Canary::";
+/// How a function is introduced that such a branch calls.
+const TWINS_FUNCTION: &str = "/// The broken twin";
 
 /// What is done to a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -162,6 +164,12 @@ fn in_text(package: &str, file: &Path, text: &str) -> Vec<Site> {
     for (line, &text) in lines[..end].iter().enumerate() {
         if is_twin(text) {
             twin_end = end_of_block(&indented, line);
+        } else if text.starts_with(TWINS_FUNCTION) {
+            twin_end = lines
+                .iter()
+                .skip(line)
+                .position(|line| line.ends_with('{'))
+                .map_or(0, |begin| end_of_block(&indented, line + begin));
         }
         if line < twin_end {
             continue;
@@ -259,7 +267,8 @@ mod tests {
     #[test]
     fn what_a_broken_twin_does_is_no_step_and_what_it_leaves_out_is() {
         let source = "fn a() {\n    if medium.breaks(Canary::Torn) {\n        x.flush();\n        y.order();\n    }\n    \
-                      if !medium.breaks(Canary::Late) {\n        z.order();\n    }\n    z.flush();\n}\n";
+                      if !medium.breaks(Canary::Late) {\n        z.order();\n    }\n    z.flush();\n}\n\n/// The broken twin's way.\n#[cold]\nfn b() {\n    \
+                      w.order();\n}\n";
         let found: Vec<_> = in_text("p", Path::new("f"), source).into_iter().map(|site| site.text).collect();
         assert_eq!(found, ["z.order();", "z.flush();"]);
     }

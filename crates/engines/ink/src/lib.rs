@@ -17,6 +17,7 @@
 //! A value has a stamp that no other value of the store ever has. A write that depends on what it saw takes place if the stamp is
 //! still that one, or the key is still absent, under the leaf's lock.
 
+mod batch;
 mod copy;
 mod error;
 mod open;

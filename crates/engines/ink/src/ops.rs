@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{
-    Check, Clock, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure, Limits, OnExpired,
-    Order, OrderState, OrderStats, OrderedEngine, Progress, Show, Version, Wanted,
+    BatchOp, Check, Clock, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure, Limits,
+    OnExpired, Order, OrderState, OrderStats, OrderedEngine, Progress, Show, Version, Wanted,
 };
 use pbtree::Figures;
 use pmem::{Dram, Medium};
@@ -24,7 +24,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     fn features(&self) -> Features {
         Features {
             order: Order::Native,
-            batch: false,
+            batch: true,
             snapshots: false,
             expiry: true,
             conditional: true,
@@ -54,6 +54,10 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
 
     fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
         self.write(key, put(value, expiry), &mut |_| true).map(drop)
+    }
+
+    fn write_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        self.apply(ops)
     }
 
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {

@@ -15,7 +15,7 @@ pub(crate) fn put(bytes: &[u8], expiry: Expiry) -> Change<'_> {
 }
 
 impl<M: Medium, D: Dram> Ink<M, D> {
-    /// Writes if `allowed`, and tells the reaper of what expires. Where it seems full, free space may only not be known yet.
+    /// Writes if `allowed`, and tells the reaper of what expires.
     pub(crate) fn write(
         &self,
         key: &[u8],
@@ -26,15 +26,19 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         if let Change::Put(NewValue { expiry: Some(_), .. }) = change {
             self.reaper.expect();
         }
-        let agent = epoch::thread_index();
-        match self.tree.write(agent, key, change, allowed) {
+        self.with_room(|| self.tree.write(epoch::thread_index(), key, change, allowed))
+    }
+
+    /// Does `work`; where the region seems full, again once all free space is known.
+    pub(crate) fn with_room<T>(&self, mut work: impl FnMut() -> Result<T, TreeError>) -> Result<T, Error> {
+        match work() {
             Err(TreeError::Heap(HeapError::Medium(MediumError::Full { .. } | MediumError::Limit { .. })))
                 if !self.tree.heap().is_swept() =>
             {
                 self.tree.sweep().map_err(told)?;
-                self.tree.write(agent, key, change, allowed).map_err(told)
+                work().map_err(told)
             }
-            written => written.map_err(told),
+            done => done.map_err(told),
         }
     }
 

@@ -9,7 +9,7 @@
 //!
 //! # Invariants
 //! - While the undo word is 0, every slot holds a whole item or none, and no key twice.
-//! - The copy in volatile memory changes once the change is durable, so no reader sees what a crash may take.
+//! - The copy in volatile memory changes after the commit was asked for, and with it says for what: a reader waits for that.
 //!
 //! # A write, under the lock of writers
 //! | step | a crash after it leaves |
@@ -17,13 +17,14 @@
 //! | 1 the slot's bytes are copied to the undo image; ordered | the old item, and an image that nothing names |
 //! | 2 the undo word names the slot; ordered | the old item, put back by opening |
 //! | 3 the slot is changed; ordered | the same |
-//! | 4 the undo word is 0; committed, and waited for | the new item |
+//! | 4 the undo word is 0; its commit is asked for | the old item, put back by opening, or the new one |
 //! | 5 the copy in volatile memory changes; the lock is let go | the same |
+//! | 6 the commit is waited for | the new item |
 //!
 //! Clearing is one word: the next generation, of which no item is (`heap`).
 //!
 //! # Lock order
-//! The writers' lock, then the copy's. Nobody waits for the medium while holding the copy's.
+//! The writers' lock, then the copy's. Nobody waits for the medium while holding either.
 
 mod ops;
 mod slots;
@@ -32,9 +33,8 @@ use std::collections::BTreeMap;
 
 use engine::{Clock, OpenError};
 use heap::{EngineNumber, Heap, HeapError, Parameters};
-use items::Expiry;
 use parking_lot::{Mutex, RwLock};
-use pmem::{Dram, Medium};
+use pmem::{Dram, Medium, Ticket};
 
 use slots::Slots;
 
@@ -43,17 +43,22 @@ pub const SLOT_COUNT: u64 = 1024;
 /// The room of one item, its header included.
 pub const SLOT_BYTES: u64 = 256;
 
-/// A value, and when its key is absent again.
-type Value = (Vec<u8>, Expiry);
+/// The copy in volatile memory.
+#[derive(Default)]
+struct Contents {
+    /// Each key's slot and value.
+    by_key: BTreeMap<Vec<u8>, (u64, Vec<u8>)>,
+    /// When all of it is durable.
+    ticket: Ticket,
+}
 
 /// The toy engine over a medium.
 pub struct Toy<M, D: Dram> {
     medium: M,
     heap: Heap<D>,
     slots: Slots,
-    /// Which slot each key has: the writers' lock.
-    writers: Mutex<BTreeMap<Vec<u8>, u64>>,
-    contents: RwLock<BTreeMap<Vec<u8>, Value>>,
+    writers: Mutex<()>,
+    contents: RwLock<Contents>,
     clock: Clock,
 }
 
@@ -85,23 +90,16 @@ impl<M: Medium, D: Dram> Toy<M, D> {
         Ok(toy)
     }
 
-    /// The same store, whose keys expire by this clock.
-    #[must_use]
-    pub fn by_clock(self, clock: Clock) -> Toy<M, D> {
-        Toy { clock, ..self }
-    }
-
     fn of(medium: M, heap: Heap<D>, slots: Slots) -> Toy<M, D> {
         let (writers, contents) = (Mutex::default(), RwLock::default());
         Toy { medium, heap, slots, writers, contents, clock: Clock::default() }
     }
 
     fn read_all(&self) -> Result<(), HeapError> {
-        let (mut writers, mut contents) = (self.writers.lock(), self.contents.write());
+        let mut contents = self.contents.write();
         for slot in 0..SLOT_COUNT {
             let Some(item) = self.slots.item(&self.medium, slot, self.stamp())? else { continue };
-            writers.insert(item.key.to_vec(), slot);
-            contents.insert(item.key.to_vec(), (item.value.to_vec(), item.expiry));
+            contents.by_key.insert(item.key.to_vec(), (slot, item.value.to_vec()));
         }
         Ok(())
     }

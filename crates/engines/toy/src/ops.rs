@@ -1,13 +1,13 @@
-//! What the engine offers: points, keys that expire, conditional writes, and walks by the number of a slot.
+//! What the engine offers: points, and walks by the number of a slot.
 
 use engine::{
-    Check, Clock, Cursor, Damage, Decide, Decision, Engine, EngineStats, Error, Features, Held, Order, Progress, Show,
-    Version, Wanted,
+    Check, Clock, Cursor, Damage, Engine, EngineStats, Error, Features, Order, Progress, Show, Version, Wanted,
 };
+use heap::HeapError;
 use items::{Expiry, NewItem};
-use pmem::{Dram, Medium, MediumError};
+use pmem::{Checksum, Dram, Level, Medium, MediumError, Ticket};
 
-use crate::{SLOT_BYTES, SLOT_COUNT, Toy};
+use crate::{Contents, SLOT_BYTES, SLOT_COUNT, Toy};
 
 impl<M: Medium, D: Dram> Engine for Toy<M, D> {
     fn name(&self) -> &'static str {
@@ -19,8 +19,8 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
             order: Order::No,
             batch: false,
             snapshots: false,
-            expiry: true,
-            conditional: true,
+            expiry: false,
+            conditional: false,
             compaction: false,
             numbered_walk: true,
             salvage: false,
@@ -32,9 +32,13 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
-        let value = self.contents.read().get(key).filter(|(_, expiry)| !self.clock.is_past(*expiry)).cloned();
-        let Some((value, _)) = value else { return Ok(false) };
-        let checksum = pmem::Checksum::default().update(&value).value();
+        let (value, ticket) = {
+            let contents = self.contents.read();
+            (contents.by_key.get(key).map(|(_, value)| value.clone()), contents.ticket)
+        };
+        let _ = self.medium.acknowledge_met(ticket)?;
+        let Some(value) = value else { return Ok(false) };
+        let checksum = Checksum::default().update(&value).value();
         found(Version::new([checksum.into(), value.len() as u64]), &value);
         Ok(true)
     }
@@ -44,38 +48,19 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
     }
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        self.put_until(key, value, Expiry::NEVER)
-    }
-
-    fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
-        self.change(key, &mut |_| Decision::PutUntil(value.into(), expiry)).map(drop)
+        let item = NewItem { key, value, expiry: Expiry::NEVER };
+        if item.item_bytes() > SLOT_BYTES {
+            return Err(MediumError::Limit { wanted_bytes: item.item_bytes(), limit_bytes: SLOT_BYTES }.into());
+        }
+        self.change(key, Some(item)).map(drop)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
-        let mut was_there = false;
-        self.change(key, &mut |held| {
-            was_there = held.is_some();
-            Decision::Delete
-        })?;
-        Ok(was_there)
-    }
-
-    fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
-        self.change(key, decide)
-    }
-
-    fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
-        let mut value = None;
-        self.get(key, &mut |_, found| value = Some(found.to_vec()))?;
-        let Some(value) = value else { return Ok(false) };
-        self.change(key, &mut |held| match held {
-            Some(_) => Decision::PutUntil(value.as_slice().into(), expiry),
-            None => Decision::Keep,
-        })
+        self.change(key, None)
     }
 
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
-        Ok(self.contents.read().get(key).map(|(_, expiry)| *expiry).filter(|expiry| !self.clock.is_past(*expiry)))
+        Ok(self.get(key, &mut |_, _| {})?.then_some(Expiry::NEVER))
     }
 
     fn clock(&self) -> &Clock {
@@ -83,32 +68,34 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
     }
 
     fn clear(&self) -> Result<(), Error> {
-        self.check_writable()?;
-        let mut writers = self.writers.lock();
+        let writers = self.write()?;
         self.heap.set_generation(&self.medium, self.heap.generation().wrapping_add(1));
-        writers.clear();
-        self.contents.write().clear();
-        Ok(())
+        let ticket = self.medium.commit(Level::default());
+        *self.contents.write() = Contents { ticket, ..Contents::default() };
+        drop(writers);
+        Ok(self.medium.wait(ticket)?)
     }
 
     fn len(&self) -> Result<u64, Error> {
-        Ok(self.contents.read().len() as u64)
+        Ok(self.contents.read().by_key.len() as u64)
     }
 
     fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
-        let slot = match cursor {
+        let from = match cursor {
             Cursor::Start => 0,
             Cursor::Number(slot) => slot,
             Cursor::After(_) | Cursor::End => SLOT_COUNT,
         };
-        let writers = self.writers.lock();
-        let item = if slot < SLOT_COUNT { self.slots.item(&self.medium, slot, self.stamp())? } else { None };
-        let shown = item.map(|item| (item.key.to_vec(), item.value.to_vec(), item.expiry));
-        drop(writers);
-        if let Some((key, value, expiry)) = shown.filter(|(.., expiry)| !self.clock.is_past(*expiry)) {
-            each(&key, &value, expiry);
-        }
-        Ok(if slot + 1 < SLOT_COUNT { Cursor::Number(slot + 1) } else { Cursor::End })
+        let items = self
+            .contents
+            .read()
+            .by_key
+            .iter()
+            .map(|(key, (slot, _))| (*slot, key.clone()))
+            .min_by_key(|(slot, _)| if *slot < from { u64::MAX } else { *slot });
+        let Some((slot, key)) = items.filter(|(slot, _)| *slot >= from) else { return Ok(Cursor::End) };
+        self.get(&key, &mut |_, value| each(&key, value, Expiry::NEVER))?;
+        Ok(Cursor::Number(slot + 1))
     }
 
     fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
@@ -116,7 +103,7 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
         for slot in 0..SLOT_COUNT {
             match self.slots.item(&self.medium, slot, self.stamp()) {
                 Ok(item) => item.into_iter().for_each(|_| check.count_item()),
-                Err(heap::HeapError::Damaged { offset, what }) => damaged(Damage { offset, what: what.into() }),
+                Err(HeapError::Damaged { offset, what }) => damaged(Damage { offset, what: what.into() }),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -125,14 +112,7 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
     }
 
     fn step(&self) -> Result<Progress, Error> {
-        let expired = |(_, expiry): &(Vec<u8>, Expiry)| self.clock.is_past(*expiry);
-        let key = self.contents.read().iter().find(|(_, value)| expired(value)).map(|(key, _)| key.clone());
-        match key.filter(|_| self.medium.is_writable()) {
-            Some(key) => {
-                self.change(&key, &mut |held| held.map_or(Decision::Delete, |_| Decision::Keep)).map(|_| Progress::More)
-            }
-            None => Ok(Progress::Idle),
-        }
+        Ok(Progress::Idle)
     }
 
     fn health(&self) -> Result<(), Error> {
@@ -150,12 +130,11 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
     fn stats(&self) -> EngineStats {
         let space = self.heap.stats();
         EngineStats {
-            items: self.contents.read().len() as u64,
+            items: self.contents.read().by_key.len() as u64,
             region_bytes: space.region_bytes,
             used_bytes: space.mark_bytes,
             live_bytes: space.live_bytes,
             free_bytes: space.free_bytes,
-            taken_bytes: self.medium.allocated_bytes().unwrap_or(space.region_bytes),
             dram_bytes: space.dram_bytes,
             swept: true,
             counts: self.medium.counts(),
@@ -165,44 +144,47 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
 }
 
 impl<M: Medium, D: Dram> Toy<M, D> {
-    fn check_writable(&self) -> Result<(), Error> {
+    /// The writers' lock, if anything may be written.
+    fn write(&self) -> Result<parking_lot::MutexGuard<'_, ()>, Error> {
         self.medium.health()?;
-        if self.medium.is_writable() { Ok(()) } else { Err(MediumError::ReadOnly.into()) }
+        if self.medium.is_writable() { Ok(self.writers.lock()) } else { Err(MediumError::ReadOnly.into()) }
     }
 
-    /// Changes the key as `decide` says; true if anything changed. What has expired is shown as absent, and goes.
-    fn change(&self, key: &[u8], decide: &mut Decide<'_, '_>) -> Result<bool, Error> {
-        self.check_writable()?;
-        let mut writers = self.writers.lock();
-        let held = self.contents.read().get(key).cloned();
-        let live = held.as_ref().filter(|(_, expiry)| !self.clock.is_past(*expiry));
-        let shown = live.map(|(value, expiry)| Held { value, expiry: *expiry });
-        let (value, expiry) = match decide(shown) {
-            Decision::Keep => return Ok(false),
-            Decision::Delete => {
-                let Some(slot) = writers.remove(key) else { return Ok(false) };
-                self.slots.change(&self.medium, slot, None)?;
-                self.contents.write().remove(key);
-                return Ok(true);
-            }
-            Decision::Put(value) => (value, live.map_or(Expiry::NEVER, |(_, expiry)| *expiry)),
-            Decision::PutUntil(value, expiry) => (value, expiry),
-        };
-        let item = NewItem { key, value: &value, expiry };
-        if item.item_bytes() > SLOT_BYTES {
-            return Err(MediumError::Limit { wanted_bytes: item.item_bytes(), limit_bytes: SLOT_BYTES }.into());
-        }
-        let slot = match writers.get(key) {
-            Some(slot) => *slot,
-            None => {
-                let used: std::collections::BTreeSet<u64> = writers.values().copied().collect();
-                let free = (0..SLOT_COUNT).find(|slot| !used.contains(slot));
-                free.ok_or(MediumError::Limit { wanted_bytes: SLOT_BYTES, limit_bytes: SLOT_COUNT * SLOT_BYTES })?
+    /// Puts the item, or deletes the key; false if there was nothing to delete.
+    fn change(&self, key: &[u8], new: Option<NewItem<'_>>) -> Result<bool, Error> {
+        let writers = self.write()?;
+        let old = self.contents.read().by_key.get(key).map(|(slot, _)| *slot);
+        let slot = match (old, new) {
+            (Some(slot), _) => slot,
+            (None, Some(_)) => self.free_slot()?,
+            (None, None) => {
+                // Another writer deleted it, perhaps, and still waits.
+                let ticket = self.contents.read().ticket;
+                drop(writers);
+                return Ok(self.medium.acknowledge_met(ticket).map(|_| false)?);
             }
         };
-        self.slots.change(&self.medium, slot, Some((item, self.stamp())))?;
-        writers.insert(key.to_vec(), slot);
-        self.contents.write().insert(key.to_vec(), (value.into_owned(), expiry));
+        let ticket = self.slots.change(&self.medium, slot, new.map(|item| (item, self.stamp())))?;
+        self.tell(key, new.map(|item| (slot, item.value.to_vec())), ticket);
+        drop(writers);
+        self.medium.wait(ticket)?;
         Ok(true)
+    }
+
+    /// Step 5.
+    fn tell(&self, key: &[u8], new: Option<(u64, Vec<u8>)>, ticket: Ticket) {
+        let mut contents = self.contents.write();
+        contents.ticket = ticket;
+        match new {
+            Some(new) => contents.by_key.insert(key.to_vec(), new),
+            None => contents.by_key.remove(key),
+        };
+    }
+
+    fn free_slot(&self) -> Result<u64, MediumError> {
+        let contents = self.contents.read();
+        let is_free = |slot: &u64| contents.by_key.values().all(|(used, _)| used != slot);
+        let full = MediumError::Limit { wanted_bytes: SLOT_BYTES, limit_bytes: SLOT_COUNT * SLOT_BYTES };
+        (0..SLOT_COUNT).find(is_free).ok_or(full)
     }
 }

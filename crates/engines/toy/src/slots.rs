@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use heap::layout::ENGINE_AREA;
 use heap::{HeapError, Place, PlaceKind};
 use items::{Item, ItemError, NewItem};
-use pmem::{Canary, LINE_BYTES, Level, Medium, MediumError, Offset, seal, unseal};
+use pmem::{Canary, LINE_BYTES, Level, Medium, MediumError, Offset, Ticket, seal, unseal};
 
 use crate::{SLOT_BYTES, SLOT_COUNT};
 
@@ -56,13 +56,13 @@ impl Slots {
         if item.is_whole() { Ok(Some(item)) } else { Err(HeapError::Damaged { offset: at.0, what }) }
     }
 
-    /// Steps 1 to 4: the slot holds `new` of this stamp, or nothing. The caller holds the writers' lock.
+    /// Steps 1 to 4, and what is to be waited for: the slot holds `new` of this stamp, or nothing. The caller holds the writers' lock.
     pub(crate) fn change<M: Medium>(
         &self,
         medium: &M,
         slot: u64,
         new: Option<(NewItem<'_>, u32)>,
-    ) -> Result<(), MediumError> {
+    ) -> Result<Ticket, MediumError> {
         copy(medium, UNDO_IMAGE, self.at(slot))?;
         if !medium.breaks(Canary::ImageNotOrdered) {
             medium.order();
@@ -78,7 +78,7 @@ impl Slots {
         }
         medium.order();
         store(medium, UNDO_WORD, seal(0));
-        medium.wait(medium.commit(Level::default()))
+        Ok(medium.commit(Level::default()))
     }
 
     /// Empties a slot.

@@ -18,18 +18,18 @@ impl Made for OfToy {
     type Engine = Toy<Sim, HostDram>;
     type Medium = Sim;
 
-    fn format(on: Sim, clock: Clock) -> Result<Toy<Sim, HostDram>, Failure> {
+    fn format(on: Sim, _clock: Clock) -> Result<Toy<Sim, HostDram>, Failure> {
         let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
-        Ok(Toy::format(on, HostDram, &parameters)?.by_clock(clock))
+        Ok(Toy::format(on, HostDram, &parameters)?)
     }
 
-    fn open(on: Sim, clock: Clock) -> Result<Toy<Sim, HostDram>, Failure> {
-        Ok(Toy::open(on, HostDram)?.by_clock(clock))
+    fn open(on: Sim, _clock: Clock) -> Result<Toy<Sim, HostDram>, Failure> {
+        Ok(Toy::open(on, HostDram)?)
     }
 }
 
 fn scripts() -> Vec<Script> {
-    let shape = Shape { clears: true, reopens: true, swaps: true, ..Shape::small(12) };
+    let shape = Shape { clears: true, reopens: true, ..Shape::small(12) };
     vec![Script::seeded(1, &shape), Script::seeded(2, &shape)]
 }
 
@@ -43,7 +43,7 @@ fn it_answers_like_a_map() {
         let store = Crashed::<OfToy>::format(Sim::new(REGION_BYTES, Model::Line)).expect("there is room");
         Box::new(store) as Box<dyn Operations>
     };
-    let shape = Shape { clears: true, swaps: true, ..Shape::small(300) };
+    let shape = Shape { clears: true, ..Shape::small(300) };
     conformance(open, &shape, 0..8).unwrap_or_else(|mismatch| panic!("{mismatch}"));
 }
 

@@ -12,6 +12,8 @@ mod alone;
 #[cfg(not(miri))]
 mod chains;
 #[cfg(not(miri))]
+mod crash;
+#[cfg(not(miri))]
 mod deferred;
 #[cfg(not(miri))]
 mod given_up;

@@ -1,22 +1,12 @@
 //! One lock: many share it, or one has it; and what readers of the node have to wait for before they tell what they saw.
 
+use core::mem;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use pmem::{Backoff, Ticket};
 
 use crate::Error;
-
-/// Somebody has it alone.
-const EXCLUSIVE: u64 = 1 << 63;
-/// Somebody waits for that: nobody else begins to share it, or readers could keep writers out for ever.
-const WANTED: u64 = 1 << 62;
-
-/// How a lock is held.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Mode {
-    Shared,
-    Exclusive,
-}
+use crate::locks::latch::{Latch, Mode};
 
 /// Whether to wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,48 +18,37 @@ pub(crate) enum Patience {
 /// All zero: free.
 #[derive(Debug, Default)]
 pub(crate) struct NodeLock {
-    /// [`EXCLUSIVE`], [`WANTED`], and how many share it.
-    word: AtomicU64,
+    latch: Latch<AtomicU64>,
     /// The commit of the node's last change; 0 once somebody has waited for it, and where there is nothing to wait for.
     ticket: AtomicU64,
 }
 
 impl NodeLock {
-    fn try_lock(&self, mode: Mode) -> bool {
-        let word = self.word.load(Ordering::Relaxed);
-        let (is_free, locked) = match mode {
-            Mode::Shared => (word & (EXCLUSIVE | WANTED) == 0, word + 1),
-            Mode::Exclusive => (word & !WANTED == 0, EXCLUSIVE),
-        };
-        is_free && self.word.compare_exchange_weak(word, locked, Ordering::Acquire, Ordering::Relaxed).is_ok()
-    }
-
     /// Locks.
     #[inline]
     pub(crate) fn lock(&self, mode: Mode, patience: Patience) -> Result<Held<'_>, Error> {
         let mut backoff = Backoff::short();
-        while !self.try_lock(mode) {
+        while !self.latch.try_lock(mode) {
             if patience == Patience::Try {
                 return Err(Error::WouldWait);
             }
             if mode == Mode::Exclusive {
-                self.word.fetch_or(WANTED, Ordering::Relaxed);
+                self.latch.want();
             }
             backoff.relax();
         }
         Ok(Held { lock: self, mode })
     }
 
+    /// Lets go of what [`Held::keep`] has kept locked exclusively; whoever sees the node from now on has to wait for `ticket`.
+    pub(crate) fn let_go(&self, ticket: Option<Ticket>) {
+        ticket.iter().for_each(|ticket| self.ticket.store(ticket.0, Ordering::Relaxed));
+        self.latch.unlock(Mode::Exclusive);
+    }
+
     /// Takes `ticket` away, which somebody has waited for, unless a later one has taken its place.
     pub(crate) fn settle(&self, ticket: Ticket) {
         let _ = self.ticket.compare_exchange(ticket.0, 0, Ordering::Relaxed, Ordering::Relaxed);
-    }
-
-    fn unlock(&self, mode: Mode) {
-        match mode {
-            Mode::Shared => self.word.fetch_sub(1, Ordering::Release),
-            Mode::Exclusive => self.word.fetch_and(!EXCLUSIVE, Ordering::Release),
-        };
     }
 }
 
@@ -86,6 +65,11 @@ impl<'a> Held<'a> {
         self.lock
     }
 
+    /// Keeps the node locked; [`NodeLock::let_go`] unlocks it.
+    pub(crate) fn keep(self) {
+        mem::forget(self);
+    }
+
     /// What whoever saw the node's contents has to wait for.
     pub(crate) fn ticket(&self) -> Ticket {
         Ticket(self.lock.ticket.load(Ordering::Relaxed))
@@ -100,7 +84,7 @@ impl<'a> Held<'a> {
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        self.lock.unlock(self.mode);
+        self.lock.latch.unlock(self.mode);
     }
 }
 
@@ -130,7 +114,7 @@ mod tests {
     fn who_wants_it_alone_keeps_new_readers_out() {
         let lock = NodeLock::default();
         let first = try_lock(&lock, Mode::Shared).unwrap();
-        lock.word.fetch_or(WANTED, Ordering::Relaxed);
+        lock.latch.want();
         assert!(try_lock(&lock, Mode::Shared).is_err());
         drop(first);
         drop(try_lock(&lock, Mode::Exclusive).unwrap());

@@ -7,8 +7,12 @@
 //! Who goes down holds the parent until it has the child (*coupling*). So nobody waits at a node that is being freed, which
 //! takes its parent exclusively; and nobody comes to a node by a word that has changed since.
 
+mod latch;
 mod lock;
+#[cfg(test)]
+mod model;
 mod table;
 
-pub(crate) use lock::{Held, Mode, NodeLock, Patience};
+pub(crate) use latch::Mode;
+pub(crate) use lock::{Held, NodeLock, Patience};
 pub(crate) use table::LockTable;

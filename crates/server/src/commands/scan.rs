@@ -98,7 +98,8 @@ const RANDOM_COUNT_MIN: usize = 64;
 /// are likelier than others.
 pub(crate) fn randomkey(call: &mut Call<'_>) -> Result<(), Refusal> {
     let slot = call.slot();
-    let (mut cursor, mut found, mut is_whole_pass) = (fastrand::u64(..), Vec::new(), false);
+    let mut cursor = call.store().walk_somewhere(fastrand::u64(..))?;
+    let (mut found, mut is_whole_pass) = (Vec::new(), false);
     while found.len() < RANDOM_COUNT_MIN {
         if cursor == 0 {
             // A whole pass from the start, which sees each key once.

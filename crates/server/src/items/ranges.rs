@@ -17,6 +17,11 @@ pub(super) type RangeItems<'a> = Box<dyn Iterator<Item = Result<Item, Error>> + 
 type Changed = (Vec<u8>, Option<Vec<u8>>);
 
 impl<'a> Items<'a> {
+    /// As [`hikv::Store::walk_somewhere`].
+    pub(crate) fn walk_somewhere(self, seed: u64) -> Result<u64, Refusal> {
+        Ok(self.store.walk_somewhere(seed)?)
+    }
+
     /// As [`hikv::Store::walk`]. What a transaction has put under new keys is shown at the end.
     pub(crate) fn walk(self, from: u64, mut each: impl FnMut(&[u8])) -> Result<u64, Refusal> {
         let Some(pending) = self.pending else { return Ok(self.store.walk(from, |key, _| each(key))?) };

@@ -5,6 +5,7 @@ mod batch;
 mod dump;
 mod fields;
 mod image;
+mod ink;
 mod item;
 mod journal;
 mod pages;

@@ -1,17 +1,18 @@
 //! What the engine adds to the tree, crashed: keys that expire, writes that depend on what a key holds, readers and a second
 //! writer in between. The tree's own scripts are `pbtree`'s.
 
+use pmem::Canary;
 use pmem_sim::{Model, Sim};
-use testkit::{Crashed, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, explore};
+use testkit::{Crashed, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, explore, hunt};
 
 use crate::subject::OfInk;
 
 fn settings() -> Settings {
     let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAlways];
-    Settings { region_bytes: 1 << 20, visitors, images_per_op_max: 20, nested_images_max: 1, ..Settings::default() }
+    Settings { region_bytes: 1 << 20, visitors, images_per_op_max: 8, nested_images_max: 1, ..Settings::default() }
 }
 
-fn shape(op_count: usize) -> Shape {
+pub(crate) fn shape(op_count: usize) -> Shape {
     Shape { swaps: true, scans: true, clears: true, reopens: true, multi_puts: true, ..Shape::small(op_count) }
 }
 
@@ -23,12 +24,41 @@ fn expiring() -> Script {
     Script::fresh(1, first.into_iter().chain(then))
 }
 
+/// A batch that fills a gap with more keys than a leaf has room for, replaces some and deletes others.
+pub(crate) fn dense_batch() -> Script {
+    let key = |i: u32| format!("key {i:02}").into_bytes();
+    let setup = [0, 5, 40, 50].map(|i| Op::Put(key(i), vec![1; 9]));
+    let inserted = (10..28).map(|i| (key(i), Some(vec![i as u8; 9])));
+    let changed = [(key(0), None), (key(5), Some(vec![2; 30])), (key(33), None)];
+    Script::after(5, setup, [Op::Batch(inserted.chain(changed).collect()), Op::Settle])
+}
+
+/// The second writer is crashed at each of its steps, too, while the first stands at each of its own.
+#[test]
+fn two_writers_survive_crashes_of_both() {
+    let key = |i: u32| format!("key {i:02}").into_bytes();
+    let setup = (0..6).map(|i| Op::Put(key(i), vec![1; 9]));
+    let explored =
+        [Op::Put(key(9), vec![2; 9]), Op::Put(key(3), vec![3; 9]), Op::Put(key(7), vec![4; 9]), Op::Delete(key(1))];
+    let script = Script::after(6, setup, explored);
+    let both = Settings { visitors: vec![Visitor::WriterAlways], rival_images_per_step_max: 4, ..settings() };
+    let counts = explore::<Crashed<OfInk>>(&[script], &both).unwrap_or_else(|objection| panic!("{objection}"));
+    assert!(counts.reach(60, 20, 20), "{counts:?}");
+}
+
+#[test]
+fn a_batch_that_is_half_logged_is_caught() {
+    let quiet = Settings { visitors: vec![Visitor::Nobody], images_per_op_max: 200, ..settings() };
+    let verdict = hunt::<Crashed<OfInk>>(Canary::BatchHalfLogged, &[dense_batch()], &quiet);
+    assert!(verdict.is_caught(), "{verdict:?}");
+}
+
 #[test]
 fn it_answers_like_a_map() {
     fn new<const IN_PLACE: bool>() -> Box<dyn Operations> {
         Box::new(Crashed::<OfInk<IN_PLACE>>::format(Sim::new(0, Model::Line)).expect("there is room"))
     }
-    let shape = Shape { reopens: false, ..shape(500) };
+    let shape = Shape { reopens: false, batches: true, ..shape(500) };
     for make in [new::<false>, new::<true>] {
         let compared = conformance(make, &shape, 0..4);
         assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 2000);
@@ -39,7 +69,11 @@ fn it_answers_like_a_map() {
 fn it_survives_every_crash() {
     let scripts = [expiring(), Script::seeded(2, &shape(10))];
     let counts = explore::<Crashed<OfInk>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
-    assert!(counts.reach(200, 100, 50), "{counts:?}");
+    assert!(counts.reach(80, 50, 50), "{counts:?}");
+    let batches = Shape { batches: true, ..shape(8) };
+    let scripts = [Script::seeded(4, &batches), dense_batch()];
+    let counts = explore::<Crashed<OfInk>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    assert!(counts.reach(80, 50, 50), "{counts:?}");
     let in_place = [Script::seeded(3, &shape(8))];
     explore::<Crashed<OfInk<true>>>(&in_place, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
 }

@@ -2,5 +2,6 @@
 
 mod crash;
 mod expiry;
+mod journaled;
 mod subject;
 mod threads;

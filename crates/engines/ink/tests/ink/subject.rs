@@ -1,9 +1,10 @@
 //! The engine on a crash medium.
 
-use engine::{Clock, Expiry};
+use engine::{Clock, Engine, Expiry};
 use engine_ink::{Ink, Options};
 use heap::Parameters;
 use pbtree::Error;
+use pmem::Medium;
 use pmem_os::HostDram;
 use pmem_sim::Sim;
 use testkit::{Contents, Crashed, Failure, Made, expiring};
@@ -25,6 +26,22 @@ fn sleep(_asked: u32) {
     std::thread::sleep(std::time::Duration::from_micros(50));
 }
 
+/// The value as tests show it, or `None` where a lock would be waited for.
+pub(crate) fn try_get<M: Medium>(store: &Ink<M, HostDram>, key: &[u8]) -> Result<Option<Option<Vec<u8>>>, Failure> {
+    let found = store.tree().try_get(key, |value| {
+        let expiry = value.expiry.map_or(Expiry::NEVER, Expiry::at_ms);
+        (!store.clock().is_past(expiry)).then(|| match value.expiry {
+            Some(at_ms) => expiring(value.bytes, at_ms),
+            None => value.bytes.to_vec(),
+        })
+    });
+    match found {
+        Ok(found) => Ok(Some(found.flatten())),
+        Err(Error::WouldWait) => Ok(None),
+        Err(error) => Err(Failure::Other(error.to_string())),
+    }
+}
+
 impl<const IN_PLACE: bool> Made for OfInk<IN_PLACE> {
     type Engine = InkOnSim;
     type Medium = Sim;
@@ -39,19 +56,7 @@ impl<const IN_PLACE: bool> Made for OfInk<IN_PLACE> {
     }
 
     fn try_get(store: &Crashed<Self>, key: &[u8]) -> Result<Option<Option<Vec<u8>>>, Failure> {
-        let clock = engine::Engine::clock(&store.0);
-        let found = store.0.tree().try_get(key, |value| {
-            let expiry = value.expiry.map_or(Expiry::NEVER, Expiry::at_ms);
-            (!clock.is_past(expiry)).then(|| match value.expiry {
-                Some(at_ms) => expiring(value.bytes, at_ms),
-                None => value.bytes.to_vec(),
-            })
-        });
-        match found {
-            Ok(found) => Ok(Some(found.flatten())),
-            Err(Error::WouldWait) => Ok(None),
-            Err(error) => Err(Failure::Other(error.to_string())),
-        }
+        try_get(&store.0, key)
     }
 
     /// What a walk over the tree reaches is all that is taken.

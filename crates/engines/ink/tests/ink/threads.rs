@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use engine::{Check, Decision, Depth, Engine, ScanCursor};
+use engine::{BatchOp, Check, Decision, Depth, Engine, ScanCursor};
 use engine_ink::{Ink, Options};
 use heap::Parameters;
 use pmem::Medium;
@@ -11,7 +11,9 @@ use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 use std::ops::{Bound, ControlFlow};
 
-use crate::subject::PARAMETERS;
+use testkit::{Contention, Crashed, Operations, Subject, contend};
+
+use crate::subject::{OfInk, PARAMETERS};
 
 const THREAD_COUNT: u64 = 4;
 const ROUND_COUNT: u64 = 400;
@@ -124,4 +126,70 @@ fn is_sound(store: &Ink<Sim, HostDram>) {
     store.check(&mut check, &mut |damage| panic!("{damage:?}")).unwrap();
     let figures = store.tree().check(&mut |_| {}).unwrap();
     assert_eq!(figures.used_bytes, store.stats().live_bytes);
+}
+
+/// Readers of one key after another see a batch that is done before the later read.
+#[test]
+fn batches_are_one_step_for_readers() {
+    let store = store(7, false);
+    let keys: Vec<[u8; 2]> = (0..40).map(|i| [b'k', i * 5]).collect();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0..ROUND_COUNT / 4 {
+                let value = round.to_le_bytes();
+                let puts: Vec<_> = keys.iter().map(|key| BatchOp::Put { key, value: &value }).collect();
+                store.write_batch(&puts).unwrap();
+            }
+            done.store(true, Ordering::Release);
+        });
+        scope.spawn(|| {
+            for round in 0..ROUND_COUNT {
+                store.put(&[b'k', (round * 11 % 200) as u8, 1], b"others").unwrap();
+            }
+        });
+        let mut is_last = false;
+        while !is_last {
+            is_last = done.load(Ordering::Acquire);
+            let seen: Vec<_> = keys.iter().map(|key| number(&store, key)).collect();
+            assert!(seen.is_sorted(), "a batch was seen in part: {seen:?}");
+        }
+    });
+    is_sound(&store);
+}
+
+/// One that needs a longer log than lanes have, which is given back.
+#[test]
+fn a_batch_may_be_longer_than_a_lanes_log() {
+    let store = store(63, false);
+    let keys: Vec<[u8; 4]> = (0..10_000u32).map(u32::to_be_bytes).collect();
+    store.put(&keys[7], b"before").unwrap();
+    let puts: Vec<_> = keys.iter().map(|key| BatchOp::Put { key, value: key }).collect();
+    store.write_batch(&puts).unwrap();
+    assert_eq!(store.len().unwrap(), 10_000);
+    is_sound(&store);
+    let deletes: Vec<_> = keys.iter().map(|key| BatchOp::Delete { key }).collect();
+    store.write_batch(&deletes).unwrap();
+    assert_eq!(store.len().unwrap(), 0);
+    is_sound(&store);
+}
+
+/// Histories of few keys, of which every key's is judged: is there an order of the calls that explains every answer?
+#[test]
+fn histories_under_contention_are_linearizable() {
+    for (seed, key_count) in [(1, 3), (2, 12), (3, 40)] {
+        let contention = Contention {
+            thread_count: 3,
+            call_count: 400,
+            key_count,
+            seed,
+            swaps: true,
+            scans: true,
+            clear_every: 150,
+        };
+        let store = Crashed::<OfInk>::format(Sim::new(0, Model::Span)).expect("there is room");
+        let judged = contend(&store, &contention).unwrap_or_else(|disorder| panic!("{disorder}"));
+        assert!(judged > 0);
+        assert_eq!(store.check(), Ok(vec![]));
+    }
 }

@@ -1,140 +1,20 @@
 //! The power fails after every step of a write, or of what a reader or another writer does upon it; what is left is opened, and shows
 //! all that was there before or all that was there after.
-//!
-//! The explorer does the same for whole scripts on whole stores (testkit); here it is one operation, and seconds.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use heap::BatchWord;
 use heap::layout::BATCH_WORD_COUNT;
-use heap::{BatchWord, FEATURE_BATCHES};
 use parking_lot::Mutex;
 use pmem::{Canary, Medium, Offset};
-use pmem_sim::{Image, Model, Sim, StepKind};
+use pmem_sim::{Image, Model, Sim};
 
 use super::super::layout::LINE_ENTRY_COUNT;
+use super::crash::{IMAGE_COUNT, PARTITION_COUNT, Wrong, as_another, crashed, settled, store, wrong_now};
 use super::rig::{Contents, Key, Rig, item, key, mixed};
 use crate::Position;
 use crate::partitioned_hash::Slot;
-
-/// Images of each step.
-const IMAGE_COUNT: usize = 8;
-/// Openings that are crashed in their turn, after each fence, and images of each of their steps.
-const OPENING_COUNT: usize = 2;
-/// The partitions of every store here.
-const PARTITION_COUNT: u32 = 2;
-
-/// What is wrong with images, each with the step that it is of.
-type Wrong = Arc<Mutex<Vec<String>>>;
-
-/// What a store may show after a crash.
-type Allowed = Vec<Contents>;
-
-/// What is wrong with an image, if anything.
-fn fault(medium: Sim, allowed: &[Contents]) -> Option<String> {
-    let Some(rig) = Rig::try_opened(medium, PARTITION_COUNT) else { return Some("does not open".to_owned()) };
-    let contents = rig.contents();
-    let found: Vec<_> = allowed.iter().flat_map(Contents::keys).filter_map(|&key| Some((key, rig.get(key)?))).collect();
-    if !allowed.contains(&contents) || !allowed.contains(&found.into_iter().collect()) {
-        return Some("shows something else".to_owned());
-    }
-    rig.sweep();
-    rig.damage().pop()
-}
-
-/// The same, of what a crash of its opening leaves.
-fn fault_of_opening(image: &Image, allowed: &[Contents]) -> Option<String> {
-    let (medium, found, allowed) = (Sim::from_image(image, Model::Line), Wrong::default(), allowed.to_vec());
-    let noted = Arc::clone(&found);
-    medium.observe(Box::new(move |medium, _| {
-        let images = medium.images(OPENING_COUNT, medium.step_count());
-        let fault = images.iter().find_map(|image| fault(Sim::from_image(image, Model::Line), &allowed));
-        noted.lock().extend(fault.map(|fault| format!("opened, crashed again, {fault}")));
-    }));
-    let _opened = Rig::try_opened(medium.clone(), PARTITION_COUNT);
-    medium.unobserve();
-    found.lock().pop()
-}
-
-/// Looks at images of now. The first fault is enough.
-fn look(medium: &Sim, allowed: &[Contents], wrong: &Wrong, what: StepKind) {
-    let mut wrong = wrong.lock();
-    for (number, image) in medium.images(IMAGE_COUNT, medium.step_count()).iter().enumerate() {
-        let is_opening_crashed = what == StepKind::Order && number < OPENING_COUNT;
-        let crashed_again = || is_opening_crashed.then(|| fault_of_opening(image, allowed)).flatten();
-        if wrong.is_empty() {
-            let fault = fault(Sim::from_image(image, Model::Line), allowed).or_else(crashed_again);
-            wrong.extend(fault.map(|fault| format!("after {what:?}, {image}: {fault}")));
-        }
-    }
-}
-
-/// Does `act`, crashed after each of its steps, in which what is in `after` takes the place of what was there. Whoever reads between
-/// two steps and finds a change relies on it: from then on it is there in every image.
-fn crashed(rig: &Arc<Rig<Sim>>, after: &Contents, act: impl FnOnce(&Rig<Sim>)) -> Vec<String> {
-    let (wrong, reader) = (Wrong::default(), Arc::clone(rig));
-    let (noted, mut allowed): (_, Allowed) = (Arc::clone(&wrong), vec![rig.contents(), after.clone()]);
-    let watch = move |medium: &Sim, kind: StepKind| {
-        if allowed.len() > 1 && reads_any_new(&reader, &allowed) {
-            allowed.remove(0);
-        }
-        look(medium, &allowed, &noted, kind);
-    };
-    rig.medium.observe(Box::new(watch));
-    act(rig);
-    rig.medium.unobserve();
-    assert_eq!(&rig.contents(), after);
-    wrong.lock().extend(wrong_now(rig, after.clone()));
-    wrong.lock().clone()
-}
-
-/// Whether a reader finds what is not of before.
-fn reads_any_new(rig: &Rig<Sim>, allowed: &[Contents]) -> bool {
-    let [before, after] = allowed else { return false };
-    let mut keys = before.keys().chain(after.keys()).filter(|key| before.get(key) != after.get(key));
-    keys.any(|&key| rig.get(key) != before.get(&key).copied())
-}
-
-/// Does `work` as another thread does whose fences complete nothing of this one, but with this one's lane of the allocator.
-fn as_another(rig: &Arc<Rig<Sim>>, work: impl FnOnce(&Rig<Sim>) + Send + 'static) {
-    let (other, mut work) = (Arc::clone(rig), Some(work));
-    rig.medium.observe(Box::new(move |_, _| {
-        if let Some(work) = work.take() {
-            work(&other);
-        }
-    }));
-    // A step that changes nothing.
-    rig.medium.store(Offset(0), rig.medium.load(Offset(0), Ordering::Acquire), Ordering::Release);
-    rig.medium.unobserve();
-}
-
-/// What is wrong with images of now, which show this and nothing else.
-fn wrong_now(rig: &Rig<Sim>, contents: Contents) -> Vec<String> {
-    let wrong = Wrong::default();
-    look(&rig.medium, &[contents], &wrong, StepKind::WaitEnd);
-    wrong.lock().clone()
-}
-
-/// The same store, in which nothing is pending.
-fn settled(rig: &Rig<Sim>, canary: Option<Canary>) -> Arc<Rig<Sim>> {
-    let everything = rig.medium.images(2, 0).pop().unwrap();
-    let sim = Sim::from_image(&everything, Model::Line);
-    let rig = Rig::opened(canary.map_or(sim.clone(), |canary| sim.with_canary(canary)), PARTITION_COUNT);
-    rig.sweep();
-    rig.commit_all();
-    Arc::new(rig)
-}
-
-/// A store of these. Its free space holds what segments and items left there.
-fn store(contents: &Contents, canary: Option<Canary>) -> Arc<Rig<Sim>> {
-    let rig = Rig::new(PARTITION_COUNT);
-    rig.heap.set_features(&rig.medium, FEATURE_BATCHES);
-    (0..700).for_each(|number| _ = rig.put(key(mixed(number), number), number));
-    rig.clear();
-    rig.free_garbage();
-    contents.iter().for_each(|(&key, &value)| _ = rig.put(key, value));
-    settled(&rig, canary)
-}
 
 fn some() -> Contents {
     (0..8).map(|number| (key(mixed(number), number), number)).collect()

@@ -1,0 +1,187 @@
+//! Batches: several keys changed as one step, for readers and for a crash.
+//!
+//! # Steps
+//! 1. All lanes are taken, in ascending order: no writer runs, and none begins. New values are written, and flushed. Keys that
+//!    are not there are inserted as keys that were deleted, each by a change of its own, which may split. *Crash: nothing has
+//!    changed that anybody sees; chunks that nothing names, and pairs that the next packing takes away.*
+//! 2. The leaves are locked exclusively, in the order of their keys, and stay so. Readers hold no leaf while they wait, and no
+//!    other writer runs, so nobody waits in a circle.
+//! 3. One run has the value words of all keys, in a log that is long enough. Order. *Before: as it was.*
+//! 4. The value words are stored, and flushed. Order. *Undone, all of them.* Number; commit. *Done.*
+//! 5. What was replaced is let go of; the leaves are unlocked; then the lanes.
+//!
+//! So a batch logs a word for each key, however many it inserts into a gap.
+
+use core::sync::atomic::Ordering;
+
+use heap::HeapError;
+use pmem::{Canary, Dram, Medium, Offset, Span, Ticket};
+use undo_log::Lane;
+
+use crate::Error;
+use crate::key;
+use crate::layout::KEY_BYTES_MAX;
+use crate::locks::{Mode, Patience};
+use crate::node::Target;
+use crate::retire::Retire;
+use crate::tree::Tree;
+use crate::word;
+use crate::write::Change;
+
+/// One key of a batch, and where its caller keeps what the tree knows of it meanwhile.
+pub struct BatchWrite<'a> {
+    key: &'a [u8],
+    change: Change<'a>,
+    /// The new value's word, once it is written; 0 for none.
+    new: u64,
+    /// Where the key's value word is, and its leaf, once that is locked; null for a key that is not there and is not put.
+    at: Offset,
+    leaf: Offset,
+    /// Whether the leaf's lock is let go of with this key.
+    holds: bool,
+}
+
+impl<'a> BatchWrite<'a> {
+    /// What `key` is to hold.
+    #[must_use]
+    pub fn new(key: &'a [u8], change: Change<'a>) -> BatchWrite<'a> {
+        BatchWrite { key, change, new: 0, at: Offset::NULL, leaf: Offset::NULL, holds: false }
+    }
+
+    fn is_put(&self) -> bool {
+        self.change != Change::Delete
+    }
+
+    fn range(&self) -> Option<Span> {
+        (!self.at.is_null()).then(|| self.at.span(8))
+    }
+}
+
+impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
+    /// Changes several keys as one step. They are in ascending order, each comes once, and no `writes` was used before.
+    ///
+    /// # Errors
+    /// As for [`Tree::write`].
+    ///
+    /// # Panics
+    /// If the keys are not in order.
+    pub fn batch(&self, agent: usize, writes: &mut [BatchWrite<'_>]) -> Result<(), Error> {
+        assert!(writes.is_sorted_by(|a, b| a.key < b.key), "a batch's keys are in order, each once");
+        if let Some(write) = writes.iter().find(|write| write.key.len() > KEY_BYTES_MAX) {
+            return Err(Error::KeyTooLong { len_bytes: write.key.len() });
+        }
+        let ticket = self.without_writers(|lane| {
+            let prepared = self.prepare(lane, agent, writes);
+            let locked = prepared.and_then(|()| self.lock_leaves(writes));
+            match locked {
+                Ok(()) => Ok(self.carry_out(lane, writes)),
+                Err(error) => {
+                    self.give_up(writes);
+                    Err(error)
+                }
+            }
+        })?;
+        self.medium.acknowledge(ticket).map(drop)?;
+        Ok(())
+    }
+
+    /// Step 1, and the log's room.
+    fn prepare(&self, lane: &mut Lane<'_>, agent: usize, writes: &mut [BatchWrite<'_>]) -> Result<(), Error> {
+        for write in &mut *writes {
+            if let Change::Put(value) = write.change {
+                let stamp = self.stamps.next(&self.medium, lane.index())?;
+                write.new = word::pointer(value.write(&self.medium, &self.heap, agent, stamp)?.publish());
+            }
+        }
+        writes.iter().filter(|write| write.is_put()).try_for_each(|write| self.make_pair(lane, agent, write.key))?;
+        let ranges = writes.iter().map(|write| write.at.span(8));
+        Ok(lane.fit_log(&self.medium, &self.heap, undo_log::layout::ranges_bytes(ranges))?)
+    }
+
+    /// Sees that a key has a pair, one of a deleted key if need be.
+    fn make_pair(&self, lane: &mut Lane<'_>, agent: usize, key: &[u8]) -> Result<(), Error> {
+        loop {
+            let leaf = self.descend(Target::At(key), (0, Mode::Exclusive), Patience::Wait, |_, _| Ok(()))?;
+            match leaf.node.place_of(leaf.meta.count, key)? {
+                Ok(_) => return Ok(()),
+                Err(i) if leaf.meta.count < self.order() => {
+                    let chunk = key::write(&self.medium, &self.heap, agent, key)?.publish();
+                    self.insert_pair(lane, leaf, i, (word::key_word(chunk, key::checksum(key)), 0));
+                    return Ok(());
+                }
+                Err(_) => drop(leaf),
+            }
+            self.make_room(lane, agent, key)?;
+        }
+    }
+
+    /// Step 2.
+    fn lock_leaves(&self, writes: &mut [BatchWrite<'_>]) -> Result<(), Error> {
+        let mut next = 0;
+        while next < writes.len() {
+            let mut fence = None;
+            let first = Target::At(writes[next].key);
+            let leaf = self.descend(first, (0, Mode::Exclusive), Patience::Wait, |inner, child| {
+                if child < inner.meta.count {
+                    // No writer runs, so nobody lets go of a separator before the batch is over.
+                    fence = Some(inner.node.key(child)?);
+                }
+                Ok(())
+            })?;
+            let is_of_leaf = |write: &BatchWrite<'_>| fence.is_none_or(|fence| write.key < fence);
+            let count = writes[next..].iter().take_while(|write| is_of_leaf(write)).count();
+            for write in &mut writes[next..next + count] {
+                write.leaf = leaf.node.at;
+                if let Ok(i) = leaf.node.place_of(leaf.meta.count, write.key)? {
+                    write.at = leaf.node.value_at(i);
+                }
+            }
+            next += count;
+            writes[next - 1].holds = true;
+            leaf.held.keep();
+        }
+        Ok(())
+    }
+
+    /// Steps 3 to 5.
+    fn carry_out(&self, lane: &mut Lane<'_>, writes: &mut [BatchWrite<'_>]) -> Ticket {
+        let logged = if self.medium.breaks(Canary::BatchHalfLogged) { writes.len() / 2 } else { writes.len() };
+        // SAFETY: the leaves are locked exclusively.
+        unsafe { lane.log_each(&self.medium, writes[..logged].iter().filter_map(BatchWrite::range)) };
+        for write in writes.iter_mut().filter(|write| !write.at.is_null()) {
+            let old = self.medium.load(write.at, Ordering::Relaxed);
+            self.medium.store(write.at, write.new, Ordering::Release);
+            self.medium.flush(write.at.span(8));
+            write.new = old;
+        }
+        let ticket = lane.finish(&self.medium);
+        self.free_values(writes);
+        self.unlock_leaves(writes, Some(ticket));
+        // A long log is given back; where that fails it stays.
+        let _: Result<(), HeapError> = lane.fit_log(&self.medium, &self.heap, 0);
+        ticket
+    }
+
+    /// Nothing was changed: the new values are free again, and the leaves that are locked are unlocked.
+    fn give_up(&self, writes: &[BatchWrite<'_>]) {
+        self.free_values(writes);
+        self.unlock_leaves(writes, None);
+    }
+
+    /// Lets go of the values that nothing names: those that were replaced, or those that were never named.
+    fn free_values(&self, writes: &[BatchWrite<'_>]) {
+        for write in writes.iter().filter(|write| write.new != 0) {
+            if let Ok(place) = word::place(write.at, write.new) {
+                self.let_go(place);
+            }
+        }
+    }
+
+    fn unlock_leaves(&self, writes: &[BatchWrite<'_>], ticket: Option<Ticket>) {
+        for write in writes.iter().filter(|write| write.holds) {
+            if let Ok(lock) = self.locks.of(write.leaf) {
+                lock.let_go(ticket);
+            }
+        }
+    }
+}

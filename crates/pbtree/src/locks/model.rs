@@ -1,0 +1,178 @@
+//! Every interleaving of threads that lock nodes, with the reorderings that the memory model allows; and twins that must be
+//! caught: one whose unlocking is no release, one that lets go of the parent before it has the child, and one that reads the
+//! root's word outside the tree lock.
+
+extern crate std;
+
+use std::marker::PhantomData;
+use std::panic::catch_unwind;
+use std::sync::atomic::Ordering;
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::sync::atomic::AtomicU64;
+use loom::thread;
+
+use super::latch::{Latch, Mode, Word};
+
+/// What a model leaves out.
+trait Twin: 'static {
+    const RELEASES: bool = true;
+    const COUPLES: bool = true;
+    const LOCKS_TREE: bool = true;
+}
+
+struct Sound;
+struct NoRelease;
+struct LetsGoEarly;
+struct ReadsOutside;
+
+impl Twin for Sound {}
+
+impl Twin for NoRelease {
+    const RELEASES: bool = false;
+}
+
+impl Twin for LetsGoEarly {
+    const COUPLES: bool = false;
+}
+
+impl Twin for ReadsOutside {
+    const LOCKS_TREE: bool = false;
+}
+
+/// A model's word.
+struct Modelled<T>(AtomicU64, PhantomData<fn() -> T>);
+
+fn release<T: Twin>() -> Ordering {
+    if T::RELEASES { Ordering::Release } else { Ordering::Relaxed }
+}
+
+impl<T: Twin> Word for Modelled<T> {
+    fn load(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn replace(&self, old: u64, new: u64) -> bool {
+        self.0.compare_exchange(old, new, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    fn raise(&self, bits: u64) {
+        self.0.fetch_or(bits, Ordering::Relaxed);
+    }
+
+    fn subtract(&self, number: u64) {
+        self.0.fetch_sub(number, release::<T>());
+    }
+
+    fn lower(&self, bits: u64) {
+        self.0.fetch_and(!bits, release::<T>());
+    }
+}
+
+/// A node: its lock, and a number that is 0 once the node is freed.
+struct Node<T: Twin> {
+    latch: Latch<Modelled<T>>,
+    number: UnsafeCell<u64>,
+}
+
+// SAFETY: the number is reached under the latch alone; that this is so is what the models check.
+unsafe impl<T: Twin> Sync for Node<T> {}
+
+impl<T: Twin> Node<T> {
+    fn new(number: u64) -> Node<T> {
+        Node { latch: Latch(Modelled(AtomicU64::new(0), PhantomData)), number: UnsafeCell::new(number) }
+    }
+
+    fn lock(&self, mode: Mode) {
+        while !self.latch.try_lock(mode) {
+            if mode == Mode::Exclusive {
+                self.latch.want();
+            }
+            thread::yield_now();
+        }
+    }
+
+    fn read(&self) -> u64 {
+        // SAFETY: the caller has locked the node; loom sees if that does not suffice.
+        self.number.with(|number| unsafe { *number })
+    }
+
+    fn write(&self, new: u64) {
+        // SAFETY: the caller has it alone; loom sees if that does not suffice.
+        self.number.with_mut(|number| unsafe { *number = new });
+    }
+}
+
+/// Two writers count up, and a reader looks.
+fn counted<T: Twin>() {
+    let node = Arc::new(Node::<T>::new(1));
+    let add = |node: Arc<Node<T>>| {
+        move || {
+            node.lock(Mode::Exclusive);
+            node.write(node.read() + 1);
+            node.latch.unlock(Mode::Exclusive);
+        }
+    };
+    let writer = thread::spawn(add(Arc::clone(&node)));
+    add(Arc::clone(&node))();
+    node.lock(Mode::Shared);
+    assert!((2..=3).contains(&node.read()));
+    node.latch.unlock(Mode::Shared);
+    writer.join().unwrap();
+    node.lock(Mode::Shared);
+    assert_eq!(node.read(), 3);
+}
+
+/// The tree lock's number says which of two leaves is the root; a writer makes it the other one, and frees the first.
+fn root_replaced<T: Twin>() {
+    let tree = Arc::new((Node::<T>::new(1), [Node::<T>::new(10), Node::<T>::new(20)]));
+    let theirs = Arc::clone(&tree);
+    let writer = thread::spawn(move || {
+        let (root, leaves) = &*theirs;
+        root.lock(Mode::Exclusive);
+        root.write(2);
+        root.latch.unlock(Mode::Exclusive);
+        leaves[0].lock(Mode::Exclusive);
+        leaves[0].write(0);
+        leaves[0].latch.unlock(Mode::Exclusive);
+    });
+    let (root, leaves) = &*tree;
+    if T::LOCKS_TREE {
+        root.lock(Mode::Shared);
+    }
+    let leaf = &leaves[root.read() as usize - 1];
+    if !T::COUPLES {
+        root.latch.unlock(Mode::Shared);
+    }
+    leaf.lock(Mode::Shared);
+    if T::COUPLES && T::LOCKS_TREE {
+        root.latch.unlock(Mode::Shared);
+    }
+    assert!(leaf.read() > 0, "a reader came to a leaf that was freed");
+    leaf.latch.unlock(Mode::Shared);
+    writer.join().unwrap();
+}
+
+fn explore(scene: fn()) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(scene);
+}
+
+fn is_caught(scene: fn()) -> bool {
+    catch_unwind(|| explore(scene)).is_err()
+}
+
+#[test]
+fn locks_exclude_and_publish() {
+    explore(counted::<Sound>);
+    assert!(is_caught(counted::<NoRelease>));
+}
+
+#[test]
+fn who_couples_comes_to_no_freed_node() {
+    explore(root_replaced::<Sound>);
+    assert!(is_caught(root_replaced::<LetsGoEarly>));
+    assert!(is_caught(root_replaced::<ReadsOutside>));
+}
