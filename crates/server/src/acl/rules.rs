@@ -88,7 +88,7 @@ impl Selector {
                 [b'%', letters @ ..] => self.allow_keys_by_letters(letters)?,
                 b"&*" => self.allow_all_channels(),
                 [b'&', ..] if self.all_channels => return Err(RuleError::ChannelsAreAll),
-                [b'&', name @ ..] => self.channels.push(checked(name)?.to_vec()),
+                [b'&', pattern @ ..] => self.allow_channels(pattern)?,
                 [b'+', name @ ..] => self.apply_commands(true, name)?,
                 [b'-', name @ ..] => self.apply_commands(false, name)?,
                 _ => return Err(RuleError::Syntax),
@@ -103,6 +103,14 @@ impl Selector {
 
     fn allow_all_channels(&mut self) {
         (self.all_channels, self.channels) = (true, Vec::new());
+    }
+
+    fn allow_channels(&mut self, pattern: &[u8]) -> Result<(), RuleError> {
+        let pattern = checked(pattern)?;
+        if !self.channels.iter().any(|known| known == pattern) {
+            self.channels.push(pattern.to_vec());
+        }
+        Ok(())
     }
 
     /// `R~`, `W~` or `RW~`, and a pattern.
@@ -210,6 +218,12 @@ mod tests {
         let again = user(line.strip_prefix("user ada ").expect("its name"));
         assert_eq!(again.line(), line);
         assert!(again.has_password(b"secret") && !again.has_password(b"other"));
+    }
+
+    #[test]
+    fn a_rule_that_comes_again_is_there_once() {
+        let ada = user("&news ~k &news %R~k >secret >secret");
+        assert_eq!(ada.line(), user(">secret ~k &news").line());
     }
 
     #[test]
