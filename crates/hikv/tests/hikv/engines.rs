@@ -39,8 +39,7 @@ fn a_store_is_its_engines_and_refuses_the_others() {
 
 /// The row of `docs/engines.md` that begins with `name`: what stands in the column of each engine.
 fn told(page: &str, name: &str, column: usize) -> String {
-    let begins = format!("| {name}{}|", if name.is_empty() { "" } else { " " });
-    let row = page.lines().find(|line| line.starts_with(&begins)).expect("the page has a row for it");
+    let row = page.lines().find(|line| line.starts_with(&format!("| {name} |"))).expect("the page has a row for it");
     row.split('|').nth(column + 2).expect("the page has a column for it").trim().to_owned()
 }
 
