@@ -79,7 +79,7 @@ fn an_unknown_feature_is_refused() {
 fn another_engine_is_refused() {
     let store = Closed::new();
     forge(&store, 12, &9u32.to_le_bytes());
-    store.assert_refused(&["store.hikv", "engine number 9", "engine 1"]);
+    store.assert_refused(&["store.hikv", "engine number 9", "not to hikv"]);
 }
 
 #[test]
