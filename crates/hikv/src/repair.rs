@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use engine::{Error, Expiry, OpenError as RegionError};
 use engine_hikv::salvage::{SalvageError, Sink, Taken, salvage};
+use heap::HeapError;
 use pmem_os::names;
 
 pub use engine_hikv::salvage::{Finding, Weight};
@@ -71,6 +72,13 @@ pub enum RepairError {
     },
     /// The new store cannot be made.
     Into(OpenError),
+    /// The store's engine has no salvage.
+    Unsupported {
+        /// The file or device.
+        path: PathBuf,
+        /// The engine's name.
+        engine: String,
+    },
     /// The new store cannot be written.
     Write(Error),
     /// The caller wanted no more.
@@ -139,6 +147,9 @@ fn fill(
     };
     let report = filling.report;
     outcome.map_err(|error| match error {
+        SalvageError::Unusable(RegionError::Heap(HeapError::WrongEngine { found, .. })) => {
+            RepairError::Unsupported { path: damaged.file.clone(), engine: found.to_string() }
+        }
         SalvageError::Unusable(error) => RepairError::From(OpenError::Unusable { path: damaged.file.clone(), error }),
         SalvageError::Sink(error) => RepairError::Write(error),
         SalvageError::Stopped => RepairError::Stopped { report },
@@ -221,8 +232,11 @@ impl Sink for Filling<'_> {
 impl std::fmt::Display for RepairError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            RepairError::From(OpenError::Unusable { path, error: error @ RegionError::Heap(_) }) => {
+            RepairError::From(OpenError::Unusable { path, error: RegionError::Heap(error) }) => {
                 write!(f, "nothing can be salvaged from {}: {error}", path.display())
+            }
+            RepairError::Unsupported { path, engine } => {
+                write!(f, "{}: engine {engine} has no repair; dump what can be read of it", path.display())
             }
             RepairError::From(error) | RepairError::Into(error) => error.fmt(f),
             RepairError::Taken { path } => {

@@ -1,6 +1,7 @@
 //! Stores of every engine: what they say of themselves, what they lack, and how one becomes another.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
@@ -156,5 +157,24 @@ fn walks_by_number_show_every_key_once_and_forget_no_number_of_theirs_at_once() 
         } else {
             matches!(made_up, Err(Error::CursorForgotten { number: 12_345 }))
         });
+    }
+}
+
+#[test]
+fn a_store_without_salvage_is_not_repaired_and_says_so() {
+    let dir = tempdir().unwrap();
+    for &engine in EngineKind::ALL {
+        let (path, into) = (dir.path().join(engine.name()), dir.path().join(format!("{engine}-repaired")));
+        let store = options(engine).open(&path).unwrap();
+        store.put("key", "value").unwrap();
+        let has_salvage = store.features().salvage;
+        store.close().unwrap();
+        match hikv::repair::repair(&path, &into, |_| ControlFlow::Continue(())) {
+            Ok(report) => assert!(has_salvage && report.items == 1, "{engine}"),
+            Err(error) => {
+                assert!(!has_salvage && !into.exists(), "{engine}: {error}");
+                assert!(error.to_string().contains(&format!("engine {engine} has no repair")), "{error}");
+            }
+        }
     }
 }
