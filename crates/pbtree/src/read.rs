@@ -62,17 +62,4 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         }
         Ok(())
     }
-
-    /// How many keys there are, counted one by one.
-    ///
-    /// # Errors
-    /// As for [`Tree::get`].
-    pub fn count(&self) -> Result<u64, Error> {
-        let mut count = 0;
-        self.each_node(0, |_, leaf| {
-            count += (leaf.meta.count - leaf.node.dead_count(leaf.meta.count)) as u64;
-            Ok(())
-        })?;
-        Ok(count)
-    }
 }

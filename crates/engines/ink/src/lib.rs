@@ -19,6 +19,7 @@
 
 mod batch;
 mod copy;
+mod counted;
 mod error;
 mod open;
 mod ops;
@@ -33,6 +34,7 @@ use pmem::{Dram, Medium};
 
 pub use pbtree::Options;
 
+use counted::Counted;
 use reaper::Reaper;
 
 /// The name in stats and options.
@@ -44,6 +46,7 @@ pub struct Ink<M: Medium, D: Dram> {
     clock: Clock,
     verify: Verify,
     reaper: Reaper,
+    counted: Counted,
 }
 
 impl<M: Medium, D: Dram> Ink<M, D> {

@@ -6,6 +6,7 @@ use pbtree::{AtOnce, Options, Tree};
 use pmem::{Dram, Medium};
 
 use crate::Ink;
+use crate::counted::Counted;
 use crate::reaper::Reaper;
 
 impl<M: Medium, D: Dram + Clone> Ink<M, D> {
@@ -30,6 +31,12 @@ impl<M: Medium, D: Dram + Clone> Ink<M, D> {
     }
 
     fn of(tree: Tree<M, D, AtOnce>) -> Ink<M, D> {
-        Ink { tree, clock: Clock::default(), verify: Verify::Nothing, reaper: Reaper::default() }
+        Ink {
+            tree,
+            clock: Clock::default(),
+            verify: Verify::Nothing,
+            reaper: Reaper::default(),
+            counted: Counted::default(),
+        }
     }
 }

@@ -100,7 +100,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn len(&self) -> Result<u64, Error> {
-        self.tree.count().map_err(told)
+        Ok(self.count()?.key_count)
     }
 
     fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
@@ -151,7 +151,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     fn stats(&self) -> EngineStats {
         let (heap, medium) = (self.tree.heap(), self.tree.medium());
         let space = heap.stats();
-        let tree = self.tree.figures().unwrap_or_default();
+        let tree = self.figures();
         let dram_bytes = space.dram_bytes + self.tree.dram_bytes();
         EngineStats {
             items: tree.key_count,

@@ -115,7 +115,7 @@ impl<const IN_PLACE: bool> Operations for Crashed<IN_PLACE> {
     }
 
     fn len(&self) -> Result<u64, Failure> {
-        self.0.count().map_err(failure)
+        self.0.figures().map(|figures| figures.key_count).map_err(failure)
     }
 
     fn for_each(&self, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
