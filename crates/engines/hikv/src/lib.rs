@@ -1,5 +1,5 @@
 //! The HiKV engine (Xia et al., USENIX ATC 2017): a hash index in persistent memory serves single keys, and, where order
-//! is kept, a B+tree in volatile memory serves ranges ([`order`]).
+//! is kept, a B+tree in volatile memory serves ranges (`order`).
 //!
 //! A write costs two persists, the item's and the entry's; a delete one (paper, section 3.4.2). The commit point is the
 //! entry's position word; see `index::partitioned_hash::ops` for its steps and `docs/durability.md` for what a crash can
