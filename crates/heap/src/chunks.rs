@@ -20,8 +20,9 @@
 //! 2. The run is found by later chunks. This needs no order: whoever carves the run stores the same word again, and the
 //!    headers inside the run stay as they are until that store is durable.
 
-use pmem::{Canary, Dram, Medium};
+use pmem::{Dram, Medium};
 
+use crate::canary;
 use crate::header::{ChunkKind, Header, zero_segment_heads};
 use crate::heap::Heap;
 use crate::layout::UNIT_BYTES;
@@ -166,7 +167,7 @@ impl<D: Dram> Heap<D> {
         header.store(medium, unit);
         clear_segments(medium, unit, header);
         medium.order();
-        if !medium.breaks(Canary::ChunkBeforeMark) {
+        if !medium.breaks(canary::CHUNK_BEFORE_MARK) {
             state::store_mark(medium, past);
             medium.order();
         }
@@ -186,7 +187,7 @@ enum Wanting {
 }
 
 fn clear_segments<M: Medium>(medium: &M, unit: u32, header: Header) {
-    if header.kind == ChunkKind::Slots(Shape::SEGMENTS) && !medium.breaks(Canary::StaleSegmentHeader) {
+    if header.kind == ChunkKind::Slots(Shape::SEGMENTS) && !medium.breaks(canary::STALE_SEGMENT_HEADER) {
         zero_segment_heads(medium, unit);
     }
 }

@@ -7,8 +7,9 @@
 //! 3. Superblock copy A, order (of step 2 as well), copy B, order.
 //! 4. The format mark becomes 0, order, commit. *Crash after it:* the region is whole.
 
-use pmem::{Canary, Level, Medium};
+use pmem::{Level, Medium};
 
+use crate::canary;
 use crate::layout::{
     ENGINE_AREA, ENGINE_AREA_BYTES, FIRST_CHUNK_UNIT, FORMAT_MARK, FORMAT_UNFINISHED, IMAGE, PARTITION_COUNT_MAX,
     REGION_BYTES_MAX, SNAPSHOT_EPOCH, UNIT_BYTES,
@@ -82,7 +83,7 @@ impl Region {
 
     /// Steps 3 and 4; durable when it returns.
     pub(crate) fn finish_format<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
-        if medium.breaks(Canary::FormatMarkEarly) {
+        if medium.breaks(canary::FORMAT_MARK_EARLY) {
             clear_format_mark(medium);
         }
         self.store_superblock(medium);

@@ -2,9 +2,10 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use pmem::{Canary, Dram, Medium, Offset};
+use pmem::{Dram, Medium, Offset};
 
 use crate::ahead::HeadersAhead;
+use crate::canary;
 use crate::class::Class;
 use crate::format::Parameters;
 use crate::free::extent_units;
@@ -91,7 +92,7 @@ impl<D: Dram> Heap<D> {
             medium.flush(Offset(0).span(UNIT_BYTES));
             medium.order();
         }
-        if medium.breaks(Canary::PutBelowMark) {
+        if medium.breaks(canary::PUT_BELOW_MARK) {
             heap.finish_sweep(medium);
         }
         Ok(heap)
@@ -205,7 +206,7 @@ impl<D: Dram> Heap<D> {
 
     /// Sets the snapshot epoch: one word, ordered before whatever follows.
     pub fn set_snapshot_epoch<M: Medium>(&self, medium: &M, epoch: u32) {
-        if medium.breaks(Canary::EpochNotFlushed) {
+        if medium.breaks(canary::EPOCH_NOT_FLUSHED) {
             return medium.store(SNAPSHOT_EPOCH, pmem::seal(u64::from(epoch)), Ordering::Release);
         }
         state::store_snapshot_epoch(medium, epoch);
@@ -253,7 +254,7 @@ impl<D: Dram> Heap<D> {
 /// True where a process that died may have left stores that are visible and not durable. Of a journal opening has seen to it
 /// that all it shows is in the log, and synced.
 fn may_lack_durability<M: Medium>(medium: &M) -> bool {
-    medium.is_writable() && !medium.is_journaled() && !medium.breaks(Canary::HeadLeftAsFound)
+    medium.is_writable() && !medium.is_journaled() && !medium.breaks(canary::HEAD_LEFT_AS_FOUND)
 }
 
 impl<D: Dram> Drop for Heap<D> {

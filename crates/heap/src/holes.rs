@@ -23,8 +23,9 @@
 //! space to give back. All chunks are backed: space that was taken is not durable by itself, and who copied the file may
 //! have left holes.
 
-use pmem::{Canary, Dram, Medium, MediumError, Offset};
+use pmem::{Dram, Medium, MediumError, Offset};
 
+use crate::canary;
 use crate::header::Header;
 use crate::heap::Heap;
 use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, UNIT_BYTES, unit_start};
@@ -64,7 +65,7 @@ impl<D: Dram> Heap<D> {
         }
         let run = self.take_spaced_run(from.max(FIRST_CHUNK_UNIT))?;
         Header::free(run.units).store(medium, run.unit);
-        if !medium.breaks(Canary::PunchBeforeHeader) {
+        if !medium.breaks(canary::PUNCH_BEFORE_HEADER) {
             medium.order();
         }
         let behind = unit_start(run.unit).plus(CHUNK_HEADER_BYTES);
@@ -125,7 +126,7 @@ impl<D: Dram> Heap<D> {
 
     /// Takes space for a chunk of `units` at the start of a run, and for what will be the header behind it.
     pub(crate) fn back_start<M: Medium>(&self, medium: &M, run: Run, units: u32) -> Result<(), MediumError> {
-        if medium.breaks(Canary::PunchedRunNotBacked) {
+        if medium.breaks(canary::PUNCHED_RUN_NOT_BACKED) {
             return Ok(());
         }
         let behind_bytes = if units < run.units { CHUNK_HEADER_BYTES } else { 0 };

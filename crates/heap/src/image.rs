@@ -13,8 +13,9 @@
 //! Images count. The word has the last one's number, whether it is named or not, and each image has its own: an older
 //! image that lies where a newer one should is never trusted.
 
-use pmem::{Canary, Dram, Level, Medium, seal};
+use pmem::{Dram, Level, Medium, seal};
 
+use crate::canary;
 use crate::heap::Heap;
 use crate::layout::{CHUNK_HEADER_BYTES, IMAGE, unit_start};
 use crate::place::{Place, PlaceKind, Reservation};
@@ -95,7 +96,7 @@ impl<D: Dram> Heap<D> {
         let unit = (image.publish().offset.0 / crate::layout::UNIT_BYTES) as u32;
         let word = ImageWord { number: self.next_image_number(), unit };
         *self.image.lock() = word;
-        if !medium.breaks(Canary::StaleImage) && !medium.breaks(Canary::TornImage) {
+        if !medium.breaks(canary::STALE_IMAGE) && !medium.breaks(canary::TORN_IMAGE) {
             medium.order();
         }
         word.store(medium);
@@ -108,7 +109,7 @@ impl<D: Dram> Heap<D> {
         let Some(place) = word.place() else { return };
         let unnamed = ImageWord { unit: 0, ..word };
         *self.image.lock() = unnamed;
-        if medium.breaks(Canary::CleanFlagLeftSet) {
+        if medium.breaks(canary::CLEAN_FLAG_LEFT_SET) {
             return self.cancel(place);
         }
         unnamed.store(medium);

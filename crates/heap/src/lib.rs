@@ -31,6 +31,7 @@ extern crate std;
 
 mod ahead;
 mod batch_word;
+pub mod canary;
 mod chunks;
 mod class;
 mod engine_number;

@@ -20,8 +20,9 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use pmem::{Canary, Durability, Medium, MediumError};
+use pmem::{Durability, Medium, MediumError};
 
+use crate::canary;
 use crate::layout::{FORMAT_MARK, FORMAT_UNFINISHED, REGION_BYTES_MAX, SUPERBLOCK_COPIES, UNIT_BYTES};
 use crate::lock::Spin;
 use crate::superblock::{FEATURE_JOURNAL, Superblock};
@@ -99,7 +100,7 @@ impl Region {
         let chosen = Superblock::load(medium)?;
         chosen.superblock.confirm_engine(wanted)?;
         if let Some(stale) = chosen.stale.filter(|_| medium.is_writable()) {
-            if !medium.breaks(Canary::HeadLeftAsFound) {
+            if !medium.breaks(canary::HEAD_LEFT_AS_FOUND) {
                 SUPERBLOCK_COPIES
                     .iter()
                     .filter(|copy| **copy != stale)
@@ -150,7 +151,7 @@ impl Region {
         }
         superblock.features |= features;
         superblock.sequence += 1;
-        if !medium.breaks(Canary::FeatureNotStored) {
+        if !medium.breaks(canary::FEATURE_NOT_STORED) {
             store_copies(medium, &superblock);
         }
         self.features.store(superblock.features, Ordering::Release);
@@ -164,7 +165,7 @@ impl Region {
         }
         superblock.region_bytes = grow_medium(medium, superblock.region_bytes, wanted_bytes)?;
         superblock.sequence += 1;
-        if !medium.breaks(Canary::GrowthBeforeSuperblock) {
+        if !medium.breaks(canary::GROWTH_BEFORE_SUPERBLOCK) {
             store_copies(medium, &superblock);
         }
         self.len_bytes.store(superblock.region_bytes, Ordering::Release);
@@ -191,7 +192,7 @@ fn grow_medium<M: Medium>(medium: &M, present_bytes: u64, wanted_bytes: u64) -> 
 fn store_copies<M: Medium>(medium: &M, superblock: &Superblock) {
     let [a, b] = SUPERBLOCK_COPIES;
     superblock.store(medium, a);
-    if !medium.breaks(Canary::SuperblockCopiesTogether) {
+    if !medium.breaks(canary::SUPERBLOCK_COPIES_TOGETHER) {
         medium.order();
     }
     superblock.store(medium, b);

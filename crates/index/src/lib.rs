@@ -5,6 +5,7 @@
 //! order of their keys, in DRAM; it looks into items through its caller where the bytes that it holds do not decide.
 
 pub mod bplus_tree;
+pub mod canary;
 pub mod partitioned_hash;
 mod position;
 

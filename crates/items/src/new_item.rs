@@ -1,7 +1,8 @@
 //! Writing items.
 
-use pmem::{Canary, Medium, Offset};
+use pmem::{Medium, Offset};
 
+use crate::canary;
 use crate::item::checksum_start;
 use crate::layout::{EXPIRY_BYTES, HEADER_BYTES, Header};
 use crate::{Expiry, Item, ItemError};
@@ -42,7 +43,7 @@ impl NewItem<'_> {
         head[..HEADER_BYTES].copy_from_slice(&Header { checksum, ..header }.to_bytes());
         head[HEADER_BYTES..].copy_from_slice(&self.expiry.ms().to_le_bytes());
         let parts = [&head[..header.key_start()], self.key, self.value];
-        if medium.breaks(Canary::ItemNotFlushed) {
+        if medium.breaks(canary::ITEM_NOT_FLUSHED) {
             let starts = [at.0, at.0 + header.key_start() as u64, at.0 + (header.key_start() + self.key.len()) as u64];
             // SAFETY: the caller's promise.
             parts.iter().zip(starts).for_each(|(part, start)| unsafe { medium.write(Offset(start), part) });

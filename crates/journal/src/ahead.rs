@@ -25,9 +25,10 @@ use std::io;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use pmem::{Canary, MediumError};
+use pmem::MediumError;
 
 use crate::File;
+use crate::canary;
 use crate::journal::Journal;
 use crate::layout::FRAMES_START_BYTES;
 use crate::pages::Pages;
@@ -151,7 +152,7 @@ impl<F: File> Journal<F> {
             (slot, self.next_header(ordinal, oldest, start, first), slots.recycled)
         };
         write_header(&self.log, slot, &header).map_err(|error| self.poison(&error))?;
-        if !self.log.breaks(Canary::FramesBeforeHeader) {
+        if !self.log.breaks(canary::FRAMES_BEFORE_HEADER) {
             self.sync_log()?;
         }
         self.replayed_from.store(recycled, Ordering::Release);

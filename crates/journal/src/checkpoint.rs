@@ -21,9 +21,10 @@ use std::mem;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pmem::{Canary, MediumError, Offset};
+use pmem::{MediumError, Offset};
 
 use crate::File;
+use crate::canary;
 use crate::dirty::DirtyPages;
 use crate::journal::Journal;
 use crate::pages::Pages;
@@ -59,7 +60,7 @@ impl<F: File> Journal<F> {
         self.write_pages(&dirty, &mut own.copies)?;
         dirty.clear();
         own.unmarked = dirty;
-        if !self.base.breaks(Canary::RecycledBeforeBase) {
+        if !self.base.breaks(canary::RECYCLED_BEFORE_BASE) {
             self.sync_base()?;
         }
         self.punch_discarded();
@@ -98,7 +99,7 @@ impl<F: File> Journal<F> {
     fn write_runs(&self, runs: &[Range<u64>], copies: &mut Pages) -> Result<(), MediumError> {
         copies.clear();
         runs.iter().try_for_each(|run| self.copy_live(run, copies))?;
-        if !self.base.breaks(Canary::LivePageInBase) {
+        if !self.base.breaks(canary::LIVE_PAGE_IN_BASE) {
             self.wait_proved(self.appended_by_now())?;
         }
         self.write_copies(runs, copies).map_err(|error| self.poison(&error))

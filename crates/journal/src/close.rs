@@ -4,9 +4,10 @@ use std::io;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use pmem::{Canary, MediumError};
+use pmem::MediumError;
 
 use crate::File;
+use crate::canary;
 use crate::error::{JournalError, Which};
 use crate::frame::{FRAME_HEADER_BYTES, Seal, mark_frame};
 use crate::journal::Journal;
@@ -39,7 +40,7 @@ impl<F: File> Journal<F> {
     }
 
     fn settle_tail(&self, unproved: &[Sealed]) -> Result<(), MediumError> {
-        if !self.log.breaks(Canary::TailNotRewritten) {
+        if !self.log.breaks(canary::TAIL_NOT_REWRITTEN) {
             rewrite(&self.log, unproved, &self.options).map_err(|error| self.poison(&error))?;
         }
         self.mark.store(self.writer.lock().sequence, Ordering::Release);
@@ -47,7 +48,7 @@ impl<F: File> Journal<F> {
     }
 
     fn settle_base(&self) -> Result<(), MediumError> {
-        if self.base.breaks(Canary::ReplayedPagesTrusted) {
+        if self.base.breaks(canary::REPLAYED_PAGES_TRUSTED) {
             return Ok(());
         }
         self.rewrite_replayed_pages().map_err(|error| self.poison(&error))?;

@@ -20,9 +20,10 @@
 //! An entry of no bytes says that the region has the length that its offset states; the base is durably as long. The checksum
 //! covers everything behind it. Numbers are little-endian.
 
-use pmem::{Canary, Checksum, Offset};
+use pmem::{Checksum, Offset};
 
 use crate::File;
+use crate::canary;
 use crate::segment::{Header, MARKS_VERSION};
 
 /// Bytes before a frame's entries.
@@ -84,9 +85,9 @@ impl Demands {
     /// What is demanded of the frames in `log`.
     pub(crate) fn on<F: File>(log: &F) -> Demands {
         Demands {
-            number: !log.breaks(Canary::OldRecordsReplayed),
-            checksum: !log.breaks(Canary::TornRecordAccepted),
-            marks: !log.breaks(Canary::CutTakenForEnd),
+            number: !log.breaks(canary::OLD_RECORDS_REPLAYED),
+            checksum: !log.breaks(canary::TORN_RECORD_ACCEPTED),
+            marks: !log.breaks(canary::CUT_TAKEN_FOR_END),
         }
     }
 }

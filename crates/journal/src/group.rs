@@ -3,9 +3,10 @@
 
 use std::sync::atomic::Ordering;
 
-use pmem::{Canary, Durability, MediumError};
+use pmem::{Durability, MediumError};
 
 use crate::File;
+use crate::canary;
 use crate::journal::Journal;
 use crate::tail::Extent;
 
@@ -13,7 +14,7 @@ impl<F: File> Journal<F> {
     /// Returns once the log is as durable up to `position` as `level` says.
     pub(crate) fn wait(&self, position: u64, level: Durability) -> Result<(), MediumError> {
         match self.demanded(level) {
-            Durability::Power if !self.log.breaks(Canary::WaitBeforeSync) => self.wait_synced(position),
+            Durability::Power if !self.log.breaks(canary::WAIT_BEFORE_SYNC) => self.wait_synced(position),
             _ => self.wait_written(position),
         }
     }

@@ -5,9 +5,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 use parking_lot::{Condvar, Mutex};
-use pmem::{Canary, MediumError};
+use pmem::MediumError;
 
 use crate::buffer::Buffer;
+use crate::canary;
 use crate::checkpoint::Checkpoint;
 use crate::dirty::DirtyPages;
 use crate::discards::Discards;
@@ -194,7 +195,7 @@ impl<F: File> Journal<F> {
     fn sync(&self, file: &F) -> Result<(), MediumError> {
         self.healthy()?;
         let synced = file.sync();
-        let synced = if file.breaks(Canary::SyncRetried) { synced.or_else(|_| file.sync()) } else { synced };
+        let synced = if file.breaks(canary::SYNC_RETRIED) { synced.or_else(|_| file.sync()) } else { synced };
         synced.map_err(|error| self.poison(&error))
     }
 

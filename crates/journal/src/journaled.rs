@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use parking_lot::Mutex;
-use pmem::{Canary, Durability, MediumError};
+use pmem::{Durability, MediumError};
 use pmem_os::Memory;
 
 use crate::ahead::{write_header, write_zeros};
+use crate::canary;
 use crate::dirty::DirtyPages;
 use crate::error::{JournalError, Which};
 use crate::journal::{FIRST_POSITION, Journal};
@@ -174,7 +175,8 @@ impl<F: File> Journaled<F> {
             replay_time: start.elapsed(),
         };
         let region = reserve(region_bytes, &options)?;
-        let dirty = if files.base.breaks(Canary::ReplayedPagesUnmarked) { DirtyPages::default() } else { redo.pages() };
+        let dirty =
+            if files.base.breaks(canary::REPLAYED_PAGES_UNMARKED) { DirtyPages::default() } else { redo.pages() };
         let loading = Loading::new(region_bytes, options.block_bytes, redo);
         let journal = Journal::new(files, region, loading, dirty, log, opening, options);
         if options.writable {

@@ -30,6 +30,7 @@
 mod ahead;
 mod blocks;
 mod buffer;
+pub mod canary;
 mod checkpoint;
 mod close;
 mod dirty;

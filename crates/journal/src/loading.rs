@@ -19,10 +19,11 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, RwLock};
-use pmem::{Canary, MediumError, Offset, Span};
+use pmem::{MediumError, Offset, Span};
 
 use crate::File;
 use crate::blocks::{Blocks, State};
+use crate::canary;
 use crate::journal::Journal;
 use crate::redo::Redo;
 use crate::region::PAGE_BYTES;
@@ -144,7 +145,7 @@ impl<F: File> Journal<F> {
             slice::from_raw_parts_mut(self.region.memory.base().as_ptr().add(start as usize), (end - start) as usize)
         };
         self.base.read_at(memory, start)?;
-        if self.base.breaks(Canary::LoadedWithoutRedo) {
+        if self.base.breaks(canary::LOADED_WITHOUT_REDO) {
             return Ok(());
         }
         let redo = self.loading.redo.read();

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pmem::{Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Span, Ticket, Waited};
 
+use crate::canary;
 use crate::options::entry_bytes_max;
 use crate::region::PAGE_BYTES;
 use crate::{File, Journaled};
@@ -167,7 +168,7 @@ unsafe impl<F: File> Medium for Journaled<F> {
 
     fn flush(&self, span: Span) {
         self.check(span.start, span.len_bytes);
-        let is_late = self.breaks(Canary::LogOrderUnlikeStores);
+        let is_late = self.breaks(canary::LOG_ORDER_UNLIKE_STORES);
         for piece in self.pieces(span) {
             if is_late { self.hold(&[piece]) } else { self.append_from_memory(piece) }
         }
@@ -180,7 +181,7 @@ unsafe impl<F: File> Medium for Journaled<F> {
     /// The words are in the log before anybody can load them: both happen under the buffer's lock, in the order in which the
     /// words' owner stores them. On a poisoned log nothing is stored.
     fn publish(&self, words: &[(Offset, u64)], key: u64) {
-        let is_late = self.breaks(Canary::LogOrderUnlikeStores);
+        let is_late = self.breaks(canary::LOG_ORDER_UNLIKE_STORES);
         // Under the lock no file is used.
         let (last, before) = words.split_last().expect("something is published");
         self.check(last.0.line(), LINE_BYTES);
@@ -194,7 +195,7 @@ unsafe impl<F: File> Medium for Journaled<F> {
         if !is_late {
             append.buffer.push_word(last.0, last.1);
         }
-        if !self.breaks(Canary::PublishedUnnoted) {
+        if !self.breaks(canary::PUBLISHED_UNNOTED) {
             self.journal.published.note(key, append.position());
         }
         self.store(last.0, last.1, Ordering::Release);
@@ -209,7 +210,7 @@ unsafe impl<F: File> Medium for Journaled<F> {
     }
 
     fn commit(&self, _level: Level) -> Ticket {
-        if self.breaks(Canary::LogOrderUnlikeStores) {
+        if self.breaks(canary::LOG_ORDER_UNLIKE_STORES) {
             self.append_held();
         }
         Ticket(self.journal.taken_in())

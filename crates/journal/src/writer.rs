@@ -13,9 +13,10 @@ use std::io;
 use std::mem;
 use std::sync::atomic::Ordering;
 
-use pmem::{Canary, Durability, MediumError};
+use pmem::{Durability, MediumError};
 
 use crate::File;
+use crate::canary;
 use crate::frame::{FRAME_HEADER_BYTES, Seal, entries, seal_frame};
 use crate::journal::Journal;
 use crate::layout::FRAMES_START_BYTES;
@@ -80,7 +81,7 @@ impl<F: File> Journal<F> {
     }
 
     fn write_frame(&self, writer: &mut Writer, frame: &mut [u8], extent: Extent) -> Result<(), MediumError> {
-        if self.log.breaks(Canary::BaseBeforeLog) {
+        if self.log.breaks(canary::BASE_BEFORE_LOG) {
             self.write_entries_early(frame).map_err(|error| self.poison(&error))?;
         }
         if !self.widen_to(writer.at_bytes + frame.len() as u64)? {
@@ -130,7 +131,7 @@ impl<F: File> Journal<F> {
     /// Step 1.
     pub(crate) fn seal(&self, writer: &Writer) {
         let end = self.written.load(Ordering::Acquire);
-        if self.log.breaks(Canary::SealedCalledDurable) {
+        if self.log.breaks(canary::SEALED_CALLED_DURABLE) {
             self.note_synced(Written { end, next: writer.sequence, region_bytes: writer.region_bytes });
         }
         let (slot, ordinal, end_bytes) = (writer.slot, writer.ordinal, writer.at_bytes);

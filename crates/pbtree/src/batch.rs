@@ -15,10 +15,11 @@
 use core::sync::atomic::Ordering;
 
 use heap::HeapError;
-use pmem::{Canary, Dram, Medium, Offset, Span, Ticket};
+use pmem::{Dram, Medium, Offset, Span, Ticket};
 use undo_log::Lane;
 
 use crate::Error;
+use crate::canary;
 use crate::key;
 use crate::layout::KEY_BYTES_MAX;
 use crate::locks::{Mode, Patience};
@@ -145,7 +146,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
 
     /// Steps 3 to 5.
     fn carry_out(&self, lane: &mut Lane<'_>, writes: &mut [BatchWrite<'_>]) -> Ticket {
-        let logged = if self.medium.breaks(Canary::BatchHalfLogged) { writes.len() / 2 } else { writes.len() };
+        let logged = if self.medium.breaks(canary::BATCH_HALF_LOGGED) { writes.len() / 2 } else { writes.len() };
         // SAFETY: the leaves are locked exclusively.
         unsafe { lane.log_each(&self.medium, writes[..logged].iter().filter_map(BatchWrite::range)) };
         for write in writes.iter_mut().filter(|write| !write.at.is_null()) {

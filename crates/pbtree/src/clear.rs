@@ -10,10 +10,11 @@
 use core::sync::atomic::Ordering;
 
 use heap::Place;
-use pmem::{Canary, Dram, Level, Medium};
+use pmem::{Dram, Level, Medium};
 use undo_log::Lane;
 
 use crate::Error;
+use crate::canary;
 use crate::layout::{NODE_HEADER_BYTES, ROOT};
 use crate::locks::{Mode, Patience};
 use crate::node::Meta;
@@ -34,7 +35,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             let node = self.node(leaf.place().offset);
             let new = self.locks.of(node.at)?.lock(Mode::Exclusive, Patience::Wait)?;
             node.set_meta(Meta { level: 0, count: 0 });
-            if !self.medium.breaks(Canary::RootBeforeNode) {
+            if !self.medium.breaks(canary::ROOT_BEFORE_NODE) {
                 self.medium.flush(node.at.span(NODE_HEADER_BYTES));
                 self.medium.order();
             }

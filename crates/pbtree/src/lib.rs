@@ -35,6 +35,7 @@
 #![no_std]
 
 mod batch;
+pub mod canary;
 mod check;
 mod clear;
 mod descent;

@@ -3,9 +3,10 @@
 use core::sync::atomic::Ordering;
 
 use heap::Place;
-use pmem::{Canary, Dram, Level, Medium, Offset, Ticket};
+use pmem::{Dram, Level, Medium, Offset, Ticket};
 use undo_log::Lane;
 
+use crate::canary;
 use crate::descent::Reached;
 use crate::node::Meta;
 use crate::retire::Retire;
@@ -15,7 +16,7 @@ use crate::value::{NewValue, Value};
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// Orders chunks that were flushed before the word that will name them.
     pub(crate) fn order_chunks(&self) {
-        if !self.medium.breaks(Canary::ItemNotOrdered) {
+        if !self.medium.breaks(canary::ITEM_NOT_ORDERED) {
             self.medium.order();
         }
     }
@@ -29,19 +30,19 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         word: u64,
         old: Option<Place>,
     ) -> Ticket {
-        if self.medium.breaks(Canary::FreeBeforeUnlink) {
+        if self.medium.breaks(canary::FREE_BEFORE_UNLINK) {
             old.into_iter().for_each(|old| self.let_go(old));
         }
         let at = leaf.node.value_at(i);
         lane.intend(&self.medium, at);
         self.medium.store(at, word, Ordering::Release);
-        let held = Some(leaf.held).filter(|_| !self.medium.breaks(Canary::UnlockedBeforeCommit));
-        if word != 0 || !self.medium.breaks(Canary::DeleteNotFlushed) {
+        let held = Some(leaf.held).filter(|_| !self.medium.breaks(canary::UNLOCKED_BEFORE_COMMIT));
+        if word != 0 || !self.medium.breaks(canary::DELETE_NOT_FLUSHED) {
             self.medium.flush(at.span(8));
         }
         let ticket = self.medium.commit(Level::default());
         held.iter().for_each(|held| held.committed(ticket));
-        if !self.medium.breaks(Canary::FreeBeforeUnlink) {
+        if !self.medium.breaks(canary::FREE_BEFORE_UNLINK) {
             old.into_iter().for_each(|old| self.let_go(old));
         }
         ticket
@@ -56,7 +57,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         let meta = Meta { level, count: count + 1 };
         leaf.node.set_pair(count, pair);
         self.medium.flush(leaf.node.pairs(count, count + 1));
-        if !self.medium.breaks(Canary::CountBeforePair) {
+        if !self.medium.breaks(canary::COUNT_BEFORE_PAIR) {
             self.medium.order();
         }
         lane.intend(&self.medium, leaf.node.at);
@@ -86,7 +87,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         (at, stamp): (Offset, u64),
     ) -> Ticket {
         let chunk = at.span(new.chunk_bytes().next_multiple_of(8));
-        let ranges = if self.medium.breaks(Canary::InPlaceNotLogged) { &[][..] } else { &[chunk] };
+        let ranges = if self.medium.breaks(canary::IN_PLACE_NOT_LOGGED) { &[][..] } else { &[chunk] };
         // SAFETY: the leaf is locked exclusively, and nobody reads or writes its values without its lock.
         unsafe {
             lane.log(&self.medium, ranges);

@@ -13,10 +13,11 @@
 use core::sync::atomic::Ordering;
 
 use heap::Reservation;
-use pmem::{Canary, Dram, Medium, Ticket};
+use pmem::{Dram, Medium, Ticket};
 use undo_log::Lane;
 
 use crate::Error;
+use crate::canary;
 use crate::descent::Reached;
 use crate::key;
 use crate::layout::{PAIR_BYTES, ROOT};
@@ -81,7 +82,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     }
 
     fn flush_new(&self, node: Node<'_, M>, count: usize) {
-        if !self.medium.breaks(Canary::NodeNotFlushed) {
+        if !self.medium.breaks(canary::NODE_NOT_FLUSHED) {
             self.medium.flush(node.at.span(PAIR_BYTES * (1 + count as u64)));
         }
     }
@@ -93,7 +94,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         leaf: Node<'_, M>,
         keep: usize,
     ) -> Result<(u64, Option<Reservation<'_, D>>), Error> {
-        if self.medium.breaks(Canary::KeyUnderSeparator) {
+        if self.medium.breaks(canary::KEY_UNDER_SEPARATOR) {
             return Ok((leaf.key_word(keep), None));
         }
         let bytes = key::separator(leaf.key(keep - 1)?, leaf.key(keep)?);
@@ -113,7 +114,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         let Meta { level, count } = parent.meta;
         let node = parent.node;
         let ranges = [child.node.meta_span(), node.meta_span(), node.pairs(i, count)];
-        let logged = if self.medium.breaks(Canary::ParentOutsideRun) { 1 } else { ranges.len() };
+        let logged = if self.medium.breaks(canary::PARENT_OUTSIDE_RUN) { 1 } else { ranges.len() };
         // SAFETY: both are locked exclusively.
         unsafe { lane.log(&self.medium, &ranges[..logged]) };
         parent.meta = Meta { level, count: count + 1 };
@@ -142,7 +143,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         self.medium.store(node.child_at(0), self.medium.load(ROOT, Ordering::Relaxed), Ordering::Relaxed);
         node.set_pair(0, (half.separator.0, word::pointer(half.node.place())));
         node.set_meta(Meta { level, count: 1 });
-        if !self.medium.breaks(Canary::RootBeforeNode) {
+        if !self.medium.breaks(canary::ROOT_BEFORE_NODE) {
             self.flush_new(node, 1);
         }
         // SAFETY: the old root and the tree are locked exclusively.

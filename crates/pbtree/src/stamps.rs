@@ -6,10 +6,11 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use pmem::{Canary, Medium, seal, unseal};
+use pmem::{Medium, seal, unseal};
 use undo_log::layout::LANE_COUNT_MAX;
 
 use crate::Error;
+use crate::canary;
 use crate::layout::STAMP_BLOCKS;
 
 const BLOCK_BITS: u32 = 16;
@@ -41,7 +42,7 @@ fn take_block<M: Medium>(medium: &M) -> Result<u64, Error> {
         match medium.compare_exchange(STAMP_BLOCKS, word, seal(count + 1)) {
             Err(found) => word = found,
             Ok(_) => {
-                if !medium.breaks(Canary::StampBlockNotFlushed) {
+                if !medium.breaks(canary::STAMP_BLOCK_NOT_FLUSHED) {
                     medium.flush(STAMP_BLOCKS.span(8));
                 }
                 return Ok(count + 1);

@@ -1,9 +1,10 @@
 //! Value chunks.
 
 use heap::{Heap, Place, Reservation};
-use pmem::{Canary, Checksum, Dram, Medium, Offset};
+use pmem::{Checksum, Dram, Medium, Offset};
 
 use crate::Error;
+use crate::canary;
 use crate::layout::{EXPIRY_BYTES, VALUE_BYTES_MAX, VALUE_HEADER_BYTES};
 use crate::word;
 
@@ -103,7 +104,7 @@ impl NewValue<'_> {
             medium.write(at, head.as_slice());
             medium.write(at.plus(head.len as u64), self.bytes);
         }
-        if !medium.breaks(Canary::ItemNotFlushed) {
+        if !medium.breaks(canary::ITEM_NOT_FLUSHED) {
             medium.flush(at.span(self.chunk_bytes()));
         }
     }

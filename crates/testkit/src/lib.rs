@@ -23,6 +23,7 @@
 //! and, for the explorer, [`Subject`].
 
 mod at_snapshot;
+pub mod canary;
 mod conformance;
 mod contend;
 mod crashed;

@@ -34,6 +34,7 @@
 //! This crate uses `core` alone.
 #![no_std]
 
+pub mod canary;
 mod lanes;
 pub mod layout;
 mod recover;

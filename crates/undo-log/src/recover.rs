@@ -3,8 +3,9 @@
 use core::sync::atomic::Ordering;
 
 use heap::HeapError;
-use pmem::{Canary, Medium, MediumError, Span, unseal};
+use pmem::{Medium, MediumError, Span, unseal};
 
+use crate::canary;
 use crate::lanes::Lanes;
 use crate::layout::intent_at;
 use crate::run;
@@ -31,7 +32,7 @@ impl Lanes {
                 recovered.undone_count += 1;
             }
         }
-        if medium.is_writable() && !medium.is_journaled() && !medium.breaks(Canary::WordLeftAsFound) {
+        if medium.is_writable() && !medium.is_journaled() && !medium.breaks(canary::WORD_LEFT_AS_FOUND) {
             (0..self.count()).for_each(|lane| flush_intent(medium, lane));
             medium.order();
         }
@@ -43,10 +44,10 @@ impl Lanes {
             return Err(MediumError::ReadOnly.into());
         }
         let offset = ranges.start.0;
-        if !medium.breaks(Canary::RunChecksumIgnored) && !run::each_range(medium, ranges, |_, _| {}) {
+        if !medium.breaks(canary::RUN_CHECKSUM_IGNORED) && !run::each_range(medium, ranges, |_, _| {}) {
             return Err(HeapError::Damaged { offset, what: "the ranges of an undo log's run do not fit" });
         }
-        if medium.breaks(Canary::NumberBeforeRestore) {
+        if medium.breaks(canary::NUMBER_BEFORE_RESTORE) {
             self.raise(medium, lane);
             medium.order();
         }
@@ -57,7 +58,7 @@ impl Lanes {
             }
             medium.flush(range);
         });
-        if !medium.breaks(Canary::RestoreNotOrdered) {
+        if !medium.breaks(canary::RESTORE_NOT_ORDERED) {
             medium.order();
         }
         self.raise(medium, lane);

@@ -2,8 +2,9 @@
 
 use core::sync::atomic::Ordering;
 
-use pmem::{Canary, Checksum, Medium, Offset, Span};
+use pmem::{Checksum, Medium, Offset, Span};
 
+use crate::canary;
 use crate::layout::{RANGE_HEADER_BYTES, RUN_HEADER_BYTES, range_header, range_of, ranges_bytes, run_head};
 
 /// Writes a run and flushes it.
@@ -43,14 +44,14 @@ pub(crate) unsafe fn write<M: Medium>(
 
 /// Orders what was logged before the change that follows.
 pub(crate) fn order_log<M: Medium>(medium: &M) {
-    if !medium.breaks(Canary::LogNotOrdered) {
+    if !medium.breaks(canary::LOG_NOT_ORDERED) {
         medium.order();
     }
 }
 
 /// Orders the change before the number that makes its run void.
 pub(crate) fn order_change<M: Medium>(medium: &M) {
-    if !medium.breaks(Canary::NumberBeforeChange) {
+    if !medium.breaks(canary::NUMBER_BEFORE_CHANGE) {
         medium.order();
     }
 }
@@ -69,13 +70,13 @@ pub(crate) fn valid<M: Medium>(medium: &M, log: Span, number: u64, lane: usize) 
     let ranges = log.plus(RUN_HEADER_BYTES).span(len_bytes);
     let checksum = Checksum::default().update(head).update(bytes(ranges)?).value();
     let stored = medium.load(log.plus(16), Ordering::Relaxed);
-    (stored == u64::from(checksum) || medium.breaks(Canary::RunChecksumIgnored)).then_some(ranges)
+    (stored == u64::from(checksum) || medium.breaks(canary::RUN_CHECKSUM_IGNORED)).then_some(ranges)
 }
 
 /// True of a twin that does not compare numbers.
 fn is_taken_for<M: Medium>(medium: &M, head: &[u8; 16], lane: usize) -> bool {
     let word = u128::from_le_bytes(*head);
-    medium.breaks(Canary::OldRunReplayed) && word >> 64 != 0 && (word >> 96) as usize == lane
+    medium.breaks(canary::OLD_RUN_REPLAYED) && word >> 64 != 0 && (word >> 96) as usize == lane
 }
 
 /// Calls `each` with every range of a run, and with where the words' old values lie. False if the ranges do not fit the run

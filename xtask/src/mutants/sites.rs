@@ -63,7 +63,7 @@ const NO_STEPS: [&str; 8] = [
 ];
 
 /// A branch of a broken twin: no store that is shipped takes it, and what it does wrong is what it is for.
-const TWIN: &str = "breaks(Canary::";
+const TWIN: &str = "breaks(canary::";
 /// How a function is introduced that such a branch calls.
 const TWINS_FUNCTION: &str = "/// The broken twin";
 
@@ -266,8 +266,8 @@ mod tests {
 
     #[test]
     fn what_a_broken_twin_does_is_no_step_and_what_it_leaves_out_is() {
-        let source = "fn a() {\n    if medium.breaks(Canary::Torn) {\n        x.flush();\n        y.order();\n    }\n    \
-                      if !medium.breaks(Canary::Late) {\n        z.order();\n    }\n    z.flush();\n}\n\n/// The broken twin's way.\n#[cold]\nfn b() {\n    \
+        let source = "fn a() {\n    if medium.breaks(canary::TORN) {\n        x.flush();\n        y.order();\n    }\n    \
+                      if !medium.breaks(canary::LATE) {\n        z.order();\n    }\n    z.flush();\n}\n\n/// The broken twin's way.\n#[cold]\nfn b() {\n    \
                       w.order();\n}\n";
         let found: Vec<_> = in_text("p", Path::new("f"), source).into_iter().map(|site| site.text).collect();
         assert_eq!(found, ["z.order();", "z.flush();"]);

@@ -17,6 +17,7 @@
 
 mod background;
 mod batch;
+pub mod canary;
 mod check;
 mod compact;
 mod conditional;

@@ -11,12 +11,13 @@
 //! So a group costs two fences, not two a key. It is not one step: for that there are batches.
 
 use arrayvec::ArrayVec;
-use pmem::{Canary, Dram, Level, Medium, Waited};
+use pmem::{Dram, Level, Medium, Waited};
 
 use super::HiKv;
 use super::order::Order;
 use super::publish::{Before, Committed, Entered, Pending, Prepared, Target};
 use super::read::GROUP_COUNT;
+use crate::canary;
 use engine::{Engine, Error, Expiry};
 use items::NewItem;
 
@@ -65,7 +66,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             self.prefetch_old(signature);
             prepared.push(Keyed { signature, key, new });
         }
-        if !self.medium.breaks(Canary::ItemNotOrdered) {
+        if !self.medium.breaks(canary::ITEM_NOT_ORDERED) {
             self.medium.order();
         }
         Ok(prepared)
@@ -102,7 +103,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         expired: &mut Group<&'a [u8]>,
     ) -> Result<(), Error> {
         let commit = || self.medium.acknowledge(self.medium.commit(Level::Strongest));
-        let is_early = self.medium.breaks(Canary::SettledBeforeCommit);
+        let is_early = self.medium.breaks(canary::SETTLED_BEFORE_COMMIT);
         let waited = if is_early { Ok(Waited::Durable) } else { commit() };
         for pending in pending {
             if self.before(pending.old_expiry) == Before::Expired {

@@ -8,11 +8,12 @@ use epoch::Pin;
 use heap::Reservation;
 use index::Position;
 use index::partitioned_hash::Published;
-use pmem::{Backoff, Canary, Dram, Medium};
+use pmem::{Backoff, Dram, Medium};
 
 use super::HiKv;
 use super::order::{Order, Written};
 use super::write::place_of;
+use crate::canary;
 use engine::{Error, Expiry};
 
 /// What a write expects of its key's entry.
@@ -147,7 +148,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             if old.is_none() {
                 self.refuse_hidden(signature, key)?;
             }
-            if !expected.allows(old) && !self.medium.breaks(Canary::CasIgnoresChange) {
+            if !expected.allows(old) && !self.medium.breaks(canary::CAS_IGNORES_CHANGE) {
                 return Ok(Entered::Unexpected);
             }
             if old.is_none() && position.is_none() {
@@ -173,7 +174,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
             match published {
                 Ok(published) => {
                     new.map(|new| new.room.publish());
-                    if self.medium.breaks(Canary::KeptAfterPublish) {
+                    if self.medium.breaks(canary::KEPT_AFTER_PUBLISH) {
                         self.keep_for_snapshots(stamp, signature, key, old)?;
                     }
                     self.reaper.expect(expiry);
@@ -204,7 +205,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     pub(super) fn settle<'a>(&'a self, pending: Pending<'_, O::Ticket<'a>>) -> Result<(), Error> {
         let Pending { written, published, ticket, .. } = pending;
         let settled = published.settle(&self.medium);
-        if self.medium.breaks(Canary::PlainZeroDelete)
+        if self.medium.breaks(canary::PLAIN_ZERO_DELETE)
             && let Written { old: Some(old), new: None, .. } = written
         {
             self.heap.free(&self.medium, place_of(old)?);

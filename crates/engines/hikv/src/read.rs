@@ -2,11 +2,12 @@
 
 use index::Position;
 use index::partitioned_hash::Absence;
-use pmem::{Canary, Dram, Medium};
+use pmem::{Dram, Medium};
 
 use super::HiKv;
 use super::item;
 use super::order::Order;
+use crate::canary;
 use engine::{Error, Verify};
 use items::Item;
 
@@ -64,7 +65,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     #[inline(always)]
     pub(super) fn acknowledge_deferred(&self) -> Result<(), Error> {
         if let Some(ticket) = self.medium.deferred()
-            && !self.medium.breaks(Canary::DeferredScanTold)
+            && !self.medium.breaks(canary::DEFERRED_SCAN_TOLD)
         {
             let _ = self.medium.acknowledge_met(ticket)?;
         }

@@ -17,12 +17,13 @@ use std::time::{Duration, Instant};
 
 use index::Position;
 use index::partitioned_hash::{Cursor, NEVER};
-use pmem::{Canary, Dram, Medium};
+use pmem::{Dram, Medium};
 
 use super::HiKv;
 use super::item;
 use super::order::Order;
 use super::publish::{Before, Outcome, Target};
+use crate::canary;
 use engine::{Error, Expiry, Progress};
 
 /// Between two rounds: how often an idle store in which keys expire wakes up.
@@ -177,7 +178,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         for &Expired { signature, position } in expired {
             // SAFETY: the caller's pin keeps the item, whether it was replaced meanwhile or not.
             let item = unsafe { item::read(&self.medium, position) }?;
-            let renewed = self.medium.breaks(Canary::ReapsRenewed);
+            let renewed = self.medium.breaks(canary::REAPS_RENEWED);
             let target = if renewed {
                 Target::any(signature, item.key)
             } else {

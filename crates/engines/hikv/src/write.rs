@@ -2,11 +2,12 @@
 
 use heap::{Place, Reservation};
 use index::Position;
-use pmem::{Backoff, Canary, Dram, Medium, MediumError};
+use pmem::{Backoff, Dram, Medium, MediumError};
 
 use super::HiKv;
 use super::order::Order;
 use super::publish::{Prepared, Target};
+use crate::canary;
 use engine::{Error, Limits, Progress};
 use items::NewItem;
 
@@ -92,11 +93,11 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         let signature = self.hasher.signature(item.key);
         self.index.prefetch(&self.medium, signature);
         self.index.prefetch_locks(signature);
-        if self.medium.breaks(Canary::FreeBeforeUnlink) {
+        if self.medium.breaks(canary::FREE_BEFORE_UNLINK) {
             self.free_before_unlink(signature, item.key)?;
         }
         let target = Target::any(signature, item.key);
-        if self.medium.breaks(Canary::EntryBeforeItem) {
+        if self.medium.breaks(canary::ENTRY_BEFORE_ITEM) {
             return self.publish_before_it_is_written(target, item);
         }
         let new = self.prepare(item)?;

@@ -26,6 +26,7 @@
 //! # Lock order
 //! The writers' lock, then the copy's. Nobody waits for the medium while holding either.
 
+pub mod canary;
 mod ops;
 mod slots;
 

@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering;
 use heap::layout::ENGINE_AREA;
 use heap::{HeapError, Place, PlaceKind};
 use items::{Item, ItemError, NewItem};
-use pmem::{Canary, LINE_BYTES, Level, Medium, MediumError, Offset, Ticket, seal, unseal};
+use pmem::{LINE_BYTES, Level, Medium, MediumError, Offset, Ticket, seal, unseal};
 
+use crate::canary;
 use crate::{SLOT_BYTES, SLOT_COUNT};
 
 const PLACE: Offset = ENGINE_AREA;
@@ -64,11 +65,11 @@ impl Slots {
         new: Option<(NewItem<'_>, u32)>,
     ) -> Result<Ticket, MediumError> {
         copy(medium, UNDO_IMAGE, self.at(slot))?;
-        if !medium.breaks(Canary::ImageNotOrdered) {
+        if !medium.breaks(canary::IMAGE_NOT_ORDERED) {
             medium.order();
         }
         store(medium, UNDO_WORD, seal(slot + 1));
-        if !medium.breaks(Canary::LogNotOrdered) {
+        if !medium.breaks(canary::LOG_NOT_ORDERED) {
             medium.order();
         }
         match new {

@@ -3,7 +3,6 @@
 use engine::Clock;
 use engine_toy::Toy;
 use heap::Parameters;
-use pmem::Canary;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 use testkit::{
@@ -54,7 +53,7 @@ fn it_survives_every_crash() {
 
 #[test]
 fn its_twins_are_caught() {
-    for canary in [Canary::ImageNotOrdered, Canary::LogNotOrdered] {
+    for canary in [engine_toy::canary::IMAGE_NOT_ORDERED, engine_toy::canary::LOG_NOT_ORDERED] {
         let verdict = hunt::<Crashed<OfToy>>(canary, &scripts(), &settings());
         assert!(matches!(verdict, Verdict::Caught(_)), "{canary:?}: {verdict:?}");
     }

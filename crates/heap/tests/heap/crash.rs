@@ -373,18 +373,18 @@ fn every_crash_of_a_log_is_recovered() {
 #[test]
 fn broken_twins_are_caught() {
     let canaries = [
-        Canary::ChunkBeforeMark,
-        Canary::GrowthBeforeSuperblock,
-        Canary::SuperblockCopiesTogether,
-        Canary::FeatureNotStored,
-        Canary::FormatMarkEarly,
-        Canary::PutBelowMark,
-        Canary::StaleSegmentHeader,
+        heap::canary::CHUNK_BEFORE_MARK,
+        heap::canary::GROWTH_BEFORE_SUPERBLOCK,
+        heap::canary::SUPERBLOCK_COPIES_TOGETHER,
+        heap::canary::FEATURE_NOT_STORED,
+        heap::canary::FORMAT_MARK_EARLY,
+        heap::canary::PUT_BELOW_MARK,
+        heap::canary::STALE_SEGMENT_HEADER,
     ];
     for canary in canaries {
         assert!(explore(Model::Line, Some(canary), Script::run, NESTED_SHARE).is_some(), "{canary:?} went unnoticed");
     }
-    for canary in [Canary::PunchBeforeHeader, Canary::PunchedRunNotBacked] {
+    for canary in [heap::canary::PUNCH_BEFORE_HEADER, heap::canary::PUNCHED_RUN_NOT_BACKED] {
         let objection = explore(Model::Line, Some(canary), Script::run_holes, NESTED_SHARE_OF_FEW);
         assert!(objection.is_some(), "{canary:?} went unnoticed");
     }

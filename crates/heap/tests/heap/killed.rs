@@ -46,5 +46,5 @@ fn refused_after_a_kill(canary: Option<Canary>) -> (usize, usize) {
 fn the_better_copy_is_durable_before_the_other_is_rewritten() {
     let (image_count, refused_count) = refused_after_a_kill(None);
     assert!(image_count > 200 && refused_count == 0, "{refused_count} of {image_count} are refused");
-    assert!(refused_after_a_kill(Some(Canary::HeadLeftAsFound)).1 > 0, "the twin was not caught");
+    assert!(refused_after_a_kill(Some(heap::canary::HEAD_LEFT_AS_FOUND)).1 > 0, "the twin was not caught");
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use pmem::{Canary, Medium, MediumError};
+use pmem::{Medium, MediumError};
 
 use super::batch::Batches;
 use super::image::{Room, overflow_word, room};
@@ -13,6 +13,7 @@ use super::settle::{Searcher, is_free};
 use super::slot::Slot;
 use super::split::crowded_from_line;
 use crate::Position;
+use crate::canary;
 
 /// What a writer sees of a segment. Whoever makes it holds the pair's lock while it lives.
 pub(super) struct LockedHome<'a, M> {
@@ -92,7 +93,7 @@ impl<'a, M: Medium> LockedHome<'a, M> {
         while let Err(now) = self.medium.compare_exchange(word, seen, Position::from_word(seen).overflow().word()) {
             seen = now;
         }
-        if !self.medium.breaks(Canary::OverflowBitLate) {
+        if !self.medium.breaks(canary::OVERFLOW_BIT_LATE) {
             self.medium.flush(word.span(8));
         }
         true

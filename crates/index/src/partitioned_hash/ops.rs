@@ -48,7 +48,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use heap::Heap;
-use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Ticket, Waited};
+use pmem::{Dram, Level, Medium, MediumError, Offset, Ticket, Waited};
 
 use super::due::NEVER;
 use super::image::overflow_word;
@@ -60,6 +60,7 @@ use super::shared::Locked;
 use super::slot::Slot;
 use super::{Context, PartitionedHash};
 use crate::Position;
+use crate::canary;
 
 /// An entry that a search found.
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +110,7 @@ impl PartitionedHash {
             return Ok(Some(found.value));
         }
         medium.losses()?;
-        if !medium.breaks(Canary::MissNotFenced) {
+        if !medium.breaks(canary::MISS_NOT_FENCED) {
             medium.acquire();
         }
         Ok(None)
@@ -305,7 +306,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         self.home.segment().count(self.home.pair(), -1);
         mark_unlinked(self.heap, found.position);
         let medium = self.home.medium();
-        if medium.breaks(Canary::PlainZeroDelete) {
+        if medium.breaks(canary::PLAIN_ZERO_DELETE) {
             let word = self.home.now(found.slot).emptied();
             medium.store(found.slot.position, word.word(), Ordering::Release);
             return Published { slot: found.slot, word, ticket: Some(Ticket(0)), crowded: None };
@@ -316,7 +317,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
     /// What an entry relies on is durable before it. Only now, so that the write-back ran while the bucket was searched.
     fn order_item(&self) {
         let medium = self.home.medium();
-        if !medium.breaks(Canary::ItemNotOrdered) {
+        if !medium.breaks(canary::ITEM_NOT_ORDERED) {
             medium.order();
         }
     }
@@ -326,7 +327,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         let medium = self.home.medium();
         let word = position.fresh().in_place_of(self.home.now(slot));
         match signature {
-            Some(signature) if medium.breaks(Canary::TornPair) => {
+            Some(signature) if medium.breaks(canary::TORN_PAIR) => {
                 slot.publish(medium, None, word);
                 medium.store(slot.signature, signature, Ordering::Relaxed);
                 medium.flush(slot.signature.span(8));
@@ -356,7 +357,7 @@ impl Published {
     pub fn settle<M: Medium>(self, medium: &M) -> Result<(), MediumError> {
         if let Some(ticket) = self.ticket
             && medium.acknowledge(ticket)? == Waited::Deferred
-            && !medium.breaks(Canary::DeferredSettled)
+            && !medium.breaks(canary::DEFERRED_SETTLED)
         {
             return Ok(());
         }

@@ -5,11 +5,12 @@
 //! the midst of it changes nothing.
 
 use heap::HeapError;
-use pmem::{Canary, Dram, Medium, Offset, unseal};
+use pmem::{Dram, Medium, Offset, unseal};
 use std::sync::atomic::Ordering;
 
 use super::Context;
 use super::layout::{Header, PREFIX_BYTES, State, record};
+use crate::canary;
 
 /// A committed split.
 #[derive(Clone, Copy, Debug)]
@@ -65,11 +66,11 @@ impl SplitRecord {
             let state = self.state_of(segment).expect("these are the split's own");
             let damaged = HeapError::Damaged { offset: segment.0, what: "a split record names a segment that is none" };
             let header = header(medium, segment).ok_or(damaged)?;
-            if state == State::Dead && medium.breaks(Canary::GhostSegment) {
+            if state == State::Dead && medium.breaks(canary::GHOST_SEGMENT) {
                 continue;
             }
             medium.store(segment, header.with(state).state_word(), Ordering::Release);
-            if !medium.breaks(Canary::RecordClearedEarly) {
+            if !medium.breaks(canary::RECORD_CLEARED_EARLY) {
                 medium.flush(segment.span(8));
             }
         }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
-use pmem::{Canary, Medium, MediumError, Offset, Span};
+use pmem::{Medium, MediumError, Offset, Span};
 
 use super::batch::Batches;
 use super::due::Due;
@@ -10,6 +10,7 @@ use super::layout::{Header, NEXT_BYTES, PAIR_COUNT, SEGMENT_LINE_COUNT, entry_li
 use super::shared::{Flag, Lock, Locked};
 use super::slot::Slot;
 use crate::Position;
+use crate::canary;
 use heap::layout::SEGMENT_BYTES;
 use pmem::unseal;
 
@@ -137,7 +138,7 @@ impl Segment {
 
     #[cold]
     fn flush_all<M: Medium>(&self, medium: &M) {
-        if !medium.breaks(Canary::SegmentLeftAsFound) {
+        if !medium.breaks(canary::SEGMENT_LEFT_AS_FOUND) {
             for segment in self.chain(medium) {
                 medium.flush(Span { start: segment, len_bytes: SEGMENT_BYTES });
             }

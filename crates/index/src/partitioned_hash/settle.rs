@@ -9,11 +9,12 @@
 //! A removal whose log's writer has not waited keeps its word after its item's room was given back: the same word may come
 //! back. So it is compared with under the pair's lock alone.
 
-use pmem::{Canary, Medium, MediumError, Waited};
+use pmem::{Medium, MediumError, Waited};
 
 use super::batch::Batches;
 use super::slot::Slot;
 use crate::Position;
+use crate::canary;
 
 /// Who searches, and so what is done about a mark that stands for something undecided.
 #[derive(Clone, Copy)]
@@ -53,7 +54,7 @@ impl<'a> Searcher<'a> {
 #[inline(never)]
 pub(super) fn settle<M: Medium>(medium: &M, slot: Slot, seen: Position) -> Result<Position, MediumError> {
     let mut position = seen;
-    while position.is_fresh() && medium.is_writable() && !medium.breaks(Canary::UnsettledRead) {
+    while position.is_fresh() && medium.is_writable() && !medium.breaks(canary::UNSETTLED_READ) {
         let ticket = slot.commit_published(medium, position);
         if medium.acknowledge_met(ticket)? == Waited::Deferred || outlives_its_item(medium, position) {
             break;

@@ -15,7 +15,7 @@
 use std::sync::atomic::Ordering;
 
 use heap::{HeapError, Place, PlaceKind};
-use pmem::{Canary, Dram, LINE_BYTES, Medium, MediumError, Offset, Waited, seal};
+use pmem::{Dram, LINE_BYTES, Medium, MediumError, Offset, Waited, seal};
 
 use super::image::Image;
 use super::layout::{DEPTH_MAX, Header, Home, NEXT_BYTES, PAIR_COUNT, SEGMENT_ENTRY_COUNT, State, Way, record};
@@ -24,6 +24,7 @@ use super::segment::{Entry, Segment};
 use super::settle::{is_free, settle_locked};
 use super::{Context, Garbage, PartitionedHash, Table, TableKind};
 use crate::Position;
+use crate::canary;
 
 /// The smaller half must get at least this part of the entries, else a split makes no room: equal signatures.
 const SMALLER_HALF_MIN: u64 = 8;
@@ -103,7 +104,7 @@ impl PartitionedHash {
         halves: &mut [Half; 2],
     ) -> Result<[Box<Segment>; 2], HeapError> {
         let offsets = [halves[0].stream(cx)?, halves[1].stream(cx)?];
-        if !cx.medium.breaks(Canary::SplitBeforeSegments) {
+        if !cx.medium.breaks(canary::SPLIT_BEFORE_SEGMENTS) {
             cx.medium.order();
         }
         let split = SplitRecord { at: record_of(partition as u32), old: old.offset(), halves: offsets };
@@ -131,7 +132,7 @@ impl PartitionedHash {
             cx.retire(Garbage::Table(Table(TableKind::Directory(directory))));
         }
         let places: Vec<_> = old.chain(cx.medium).map(segment_place).collect();
-        let table = root.directory(partition).put_halves(old, halves, cx.medium.breaks(Canary::WritersLedFirst));
+        let table = root.directory(partition).put_halves(old, halves, cx.medium.breaks(canary::WRITERS_LED_FIRST));
         old.kill();
         // The table goes last: its locks are still held by the caller, who is pinned.
         for place in places {
@@ -240,7 +241,7 @@ fn settled_or_fresh<M: Medium>(medium: &M, entry: &Entry) -> Result<Position, Me
     let Entry { slot, position, .. } = *entry;
     let waited = settle_locked(medium, slot, position)?;
     if waited == Waited::Deferred && position.is_live() {
-        return Ok(if medium.breaks(Canary::SplitSettlesFresh) { position.settled() } else { position });
+        return Ok(if medium.breaks(canary::SPLIT_SETTLES_FRESH) { position.settled() } else { position });
     }
     if waited == Waited::Deferred {
         medium.wait(slot.commit_published(medium, position))?;

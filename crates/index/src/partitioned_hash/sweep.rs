@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering;
 
 use heap::{HeapError, Misplaced, PlaceKind};
-use pmem::{Canary, Dram, Level, Medium, MediumError, Offset};
+use pmem::{Dram, Level, Medium, MediumError, Offset};
 
 use super::directory::{Retired, Root};
 use super::format::empty_root;
@@ -17,6 +17,7 @@ use super::segment::{Entry, Segment};
 use super::split::segment_place;
 use super::{Context, Garbage, PartitionedHash, Table, TableKind};
 use crate::Position;
+use crate::canary;
 
 /// How far a walk has come: a partition, and the first signature prefix in it that was not visited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -130,7 +131,7 @@ impl PartitionedHash {
             settle_all(cx, segment)?;
         }
         segment.make_durable(cx.medium);
-        let missed = cx.medium.breaks(Canary::SweepMissesSplit) && segment.depth() > 0;
+        let missed = cx.medium.breaks(canary::SWEEP_MISSES_SPLIT) && segment.depth() > 0;
         let mut counts = [0; PAIR_COUNT as usize];
         for entry in segment.entries(cx.medium) {
             let entry = entry.decided(cx.medium, &self.batches).map_err(HeapError::from)?;
@@ -171,12 +172,12 @@ impl PartitionedHash {
         let frozen: Vec<_> = old.segments().map(Segment::lock_all).collect();
         let generation = cx.heap.generation().wrapping_add(1);
         let root = empty_root(cx, self.geometry, generation)?;
-        if !cx.medium.breaks(Canary::ClearBeforeSegments) {
+        if !cx.medium.breaks(canary::CLEAR_BEFORE_SEGMENTS) {
             cx.medium.order();
         }
         cx.heap.set_generation(cx.medium, generation);
         cx.medium.wait(cx.medium.commit(Level::Strongest))?;
-        if !cx.medium.breaks(Canary::ClearedUnburied) {
+        if !cx.medium.breaks(canary::CLEARED_UNBURIED) {
             old.segments().flat_map(|segment| segment.chain(cx.medium)).for_each(|offset| bury(cx.medium, offset));
             cx.medium.order();
         }

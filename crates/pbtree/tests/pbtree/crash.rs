@@ -124,35 +124,44 @@ fn caught<S: Subject>(canary: Canary, scripts: &[Script], settings: &Settings) {
 
 #[test]
 fn broken_writes_are_caught() {
-    for canary in [Canary::ItemNotOrdered, Canary::DeleteNotFlushed, Canary::CountBeforePair, Canary::LogNotOrdered] {
+    for canary in [
+        pbtree::canary::ITEM_NOT_ORDERED,
+        pbtree::canary::DELETE_NOT_FLUSHED,
+        pbtree::canary::COUNT_BEFORE_PAIR,
+        undo_log::canary::LOG_NOT_ORDERED,
+    ] {
         caught::<Crashed>(canary, &[everyday()], &settings());
     }
-    caught::<Crashed<true>>(Canary::InPlaceNotLogged, &[everyday()], &settings());
-    caught::<Crashed<true>>(Canary::ItemNotFlushed, &[everyday()], &settings());
+    caught::<Crashed<true>>(pbtree::canary::IN_PLACE_NOT_LOGGED, &[everyday()], &settings());
+    caught::<Crashed<true>>(pbtree::canary::ITEM_NOT_FLUSHED, &[everyday()], &settings());
 }
 
 #[test]
 fn broken_splits_are_caught() {
-    for canary in [Canary::NodeNotFlushed, Canary::ParentOutsideRun, Canary::RootBeforeNode, Canary::NumberBeforeChange]
-    {
+    for canary in [
+        pbtree::canary::NODE_NOT_FLUSHED,
+        pbtree::canary::PARENT_OUTSIDE_RUN,
+        pbtree::canary::ROOT_BEFORE_NODE,
+        undo_log::canary::NUMBER_BEFORE_CHANGE,
+    ] {
         caught::<Crashed>(canary, &[one_split(30, 3, 20), one_split(31, 30, 100)], &closely());
     }
-    caught::<Crashed>(Canary::RootBeforeNode, &[clears()], &closely());
+    caught::<Crashed>(pbtree::canary::ROOT_BEFORE_NODE, &[clears()], &closely());
 }
 
 #[test]
 fn a_lock_let_go_of_before_the_commit_is_caught() {
     let read = Settings { visitors: vec![Visitor::ReaderAlways], ..settings() };
-    caught::<Crashed>(Canary::UnlockedBeforeCommit, &[everyday()], &read);
+    caught::<Crashed>(pbtree::canary::UNLOCKED_BEFORE_COMMIT, &[everyday()], &read);
 }
 
 #[test]
 fn a_key_freed_under_a_separator_is_caught() {
-    caught::<Crashed>(Canary::KeyUnderSeparator, &[packs()], &settings());
+    caught::<Crashed>(pbtree::canary::KEY_UNDER_SEPARATOR, &[packs()], &settings());
 }
 
 #[test]
 fn a_word_that_a_killed_process_left_is_caught() {
     let killed = Settings { end: End::Kill, ..settings() };
-    caught::<Crashed>(Canary::WordLeftAsFound, &[everyday()], &killed);
+    caught::<Crashed>(undo_log::canary::WORD_LEFT_AS_FOUND, &[everyday()], &killed);
 }

@@ -40,5 +40,5 @@ fn a_stamp_returns(canary: Option<Canary>) -> bool {
 #[test]
 fn stamps_never_return() {
     assert!(!a_stamp_returns(None));
-    assert!(a_stamp_returns(Some(Canary::StampBlockNotFlushed)));
+    assert!(a_stamp_returns(Some(pbtree::canary::STAMP_BLOCK_NOT_FLUSHED)));
 }

@@ -37,10 +37,10 @@ fn growth_fails_where_it_was_asked_to() {
 
 #[test]
 fn only_the_chosen_step_is_broken() {
-    let twin = Sim::new(4096, Model::Line).with_canary(Canary::ItemNotFlushed);
-    assert!(twin.breaks(Canary::ItemNotFlushed));
-    assert!(!twin.breaks(Canary::ItemNotOrdered));
-    assert!(!Sim::new(4096, Model::Line).breaks(Canary::ItemNotFlushed));
+    let twin = Sim::new(4096, Model::Line).with_canary(Canary("FlushLeftOut"));
+    assert!(twin.breaks(Canary("FlushLeftOut")));
+    assert!(!twin.breaks(Canary("OrderLeftOut")));
+    assert!(!Sim::new(4096, Model::Line).breaks(Canary("FlushLeftOut")));
 }
 
 /// Makes one call of each kind and says which steps the observer saw.

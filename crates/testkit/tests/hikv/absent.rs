@@ -7,7 +7,6 @@ use std::thread;
 use engine::{Cursor, Engine, Error, Moment, SnapshotEngine};
 use engine_hikv::HiKv;
 use journal::{Acknowledger, Journaled};
-use pmem::Canary;
 use pmem_os::HostDram;
 use pmem_sim::{Crashable, SimDisk, SimFile};
 
@@ -121,7 +120,7 @@ fn a_snapshot_shows_what_was_there_before_two_writers_came() {
 
 #[test]
 fn a_snapshot_of_what_lacks_the_log_is_caught() {
-    let disk = filled(false).with_canary(Canary::LoadedWithoutRedo);
+    let disk = filled(false).with_canary(journal::canary::LOADED_WITHOUT_REDO);
     let journal = Journaled::open(disk.files(), options(), &|_| {}).unwrap();
     let shown = HiKv::open(journal, HostDram).map(|store: Store| {
         let at = store.take_snapshot().unwrap();

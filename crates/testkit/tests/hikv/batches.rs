@@ -2,7 +2,6 @@
 
 use engine::Hasher;
 use index::partitioned_hash::layout::{Home, LINE_ENTRY_COUNT};
-use pmem::Canary;
 use pmem_sim::{Model, StepKind};
 use testkit::{Op, Problem, Script, Settings, Visitor};
 
@@ -155,7 +154,7 @@ fn they_survive_whole_or_not_at_all() {
 fn they_survive_with_keys_that_expire() {
     passes::<Crashed>(&[transactions()], &at_a_glance());
     passes::<InOrder>(&[transactions()], &at_a_glance());
-    let violation = caught(Canary::HalfBatch, Model::Line, &[transactions()], sparing());
+    let violation = caught(index::canary::HALF_BATCH, Model::Line, &[transactions()], sparing());
     assert!(matches!(violation.op, Op::BatchExpiring(_)), "another write gave it away: {violation}");
 }
 
@@ -167,7 +166,7 @@ fn they_survive_in_order() {
 #[test]
 fn they_survive_in_one_line() {
     passes::<Crashed>(&[in_one_line()], &sparing());
-    let violation = caught(Canary::OverflowBitLate, Model::Line, &[in_one_line()], sparing());
+    let violation = caught(index::canary::OVERFLOW_BIT_LATE, Model::Line, &[in_one_line()], sparing());
     assert!(matches!(violation.op, Op::Batch(_)), "another write gave it away: {violation}");
 }
 
@@ -185,7 +184,7 @@ fn a_batch_that_is_given_up_leaves_others_what_they_rely_on() {
     let few = Settings { images_per_step_max: 2, images_per_op_max: 2000, nested_images_max: 0, ..sparing() };
     let settings = Settings { visitors: at_marks, models: vec![Model::Line], ..few };
     passes::<Crashed>(&[given_up()], &settings);
-    let violation = caught(Canary::WaysMarkedEarly, Model::Line, &[given_up()], settings);
+    let violation = caught(index::canary::WAYS_MARKED_EARLY, Model::Line, &[given_up()], settings);
     assert!(violation.to_string().contains("rival"), "{violation}");
 }
 
@@ -206,13 +205,13 @@ fn a_batch_for_which_there_is_no_room_changes_nothing() {
 fn broken_batches_are_caught() {
     let settings = Settings { visitors: vec![Visitor::Nobody, Visitor::ReaderAlways], ..settings() };
     for canary in [
-        Canary::HalfBatch,
-        Canary::BatchBeforeRecord,
-        Canary::BatchBeforeEntries,
-        Canary::BatchForgottenEarly,
-        Canary::RecoveredBatchForgottenEarly,
-        Canary::BatchReplayed,
-        Canary::UnsettledRead,
+        index::canary::HALF_BATCH,
+        index::canary::BATCH_BEFORE_RECORD,
+        index::canary::BATCH_BEFORE_ENTRIES,
+        index::canary::BATCH_FORGOTTEN_EARLY,
+        index::canary::RECOVERED_BATCH_FORGOTTEN_EARLY,
+        index::canary::BATCH_REPLAYED,
+        index::canary::UNSETTLED_READ,
     ] {
         let violation = caught(canary, Model::Line, &[several_changes_at_once()], settings.clone());
         assert!(matches!(violation.op, Op::Batch(_)), "another write gave it away: {violation}");
@@ -223,6 +222,6 @@ fn broken_batches_are_caught() {
 #[test]
 fn half_a_batch_is_seen_by_readers() {
     let settings = Settings { visitors: vec![Visitor::ReaderAlways], ..settings() };
-    let violation = caught(Canary::HalfBatch, Model::Line, &[changed_again()], settings);
+    let violation = caught(index::canary::HALF_BATCH, Model::Line, &[changed_again()], settings);
     assert!(matches!(violation.problem, Problem::Reader(_)), "{violation}");
 }

@@ -1,6 +1,5 @@
 //! HiKV closed in an orderly way, and crashed at every step of that and of what follows.
 
-use pmem::Canary;
 use pmem_sim::Model;
 use testkit::{Op, Script, Settings, Shape, Visitor};
 
@@ -89,14 +88,14 @@ fn clean_closes_survive() {
 
 #[test]
 fn an_image_that_stays_named_is_caught() {
-    caught(Canary::CleanFlagLeftSet, Model::Line, &[closed_and_changed()], settings());
+    caught(heap::canary::CLEAN_FLAG_LEFT_SET, Model::Line, &[closed_and_changed()], settings());
 }
 
 /// Few of the many mixtures of two images, one over the other, are whole.
 #[test]
 fn an_image_that_is_not_of_now_is_caught() {
     let thorough = || Settings { images_per_step_max: 60, ..settings() };
-    for canary in [Canary::StaleImage, Canary::TornImage] {
+    for canary in [engine_hikv::canary::STALE_IMAGE, engine_hikv::canary::TORN_IMAGE] {
         caught(canary, Model::Line, &[closed_and_changed()], thorough());
     }
 }

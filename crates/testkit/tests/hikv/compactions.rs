@@ -1,6 +1,5 @@
 //! HiKV compacted, and crashed at every step of that and of what uses the space that was given back.
 
-use pmem::Canary;
 use pmem_sim::Model;
 use testkit::{Op, Script, Settings};
 
@@ -88,9 +87,12 @@ fn what_is_in_order_stays_so_when_it_is_moved() {
 
 #[test]
 fn broken_compactions_are_caught() {
-    for canary in
-        [Canary::PunchBeforeHeader, Canary::PunchedRunNotBacked, Canary::MoveFreesEarly, Canary::ItemNotOrdered]
-    {
+    for canary in [
+        heap::canary::PUNCH_BEFORE_HEADER,
+        heap::canary::PUNCHED_RUN_NOT_BACKED,
+        engine_hikv::canary::MOVE_FREES_EARLY,
+        engine_hikv::canary::ITEM_NOT_ORDERED,
+    ] {
         caught(canary, Model::Line, &[evacuated(), runs()], sparing());
     }
 }

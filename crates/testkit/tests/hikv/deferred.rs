@@ -187,14 +187,18 @@ fn caught<O: Kept<OnDisk>>(canary: Canary, script: Script, visitor: Visitor) {
 #[test]
 fn stores_that_tell_too_early_are_caught() {
     let reader = Visitor::ReaderAt(PAUSE);
-    caught::<HashOnly>(Canary::DeferredSettled, everyday().remove(0), reader);
-    caught::<HashOnly>(Canary::PublishedUnnoted, everyday().remove(0), reader);
-    caught::<HashOnly>(Canary::BatchSettledEarly, batches(), reader);
+    caught::<HashOnly>(index::canary::DEFERRED_SETTLED, everyday().remove(0), reader);
+    caught::<HashOnly>(journal::canary::PUBLISHED_UNNOTED, everyday().remove(0), reader);
+    caught::<HashOnly>(index::canary::BATCH_SETTLED_EARLY, batches(), reader);
 }
 
 #[test]
 fn scans_that_tell_too_early_are_caught() {
-    caught::<Ordered<HostDram>>(Canary::DeferredScanTold, in_order().remove(0), Visitor::ScannerAt(PAUSE));
+    caught::<Ordered<HostDram>>(
+        engine_hikv::canary::DEFERRED_SCAN_TOLD,
+        in_order().remove(0),
+        Visitor::ScannerAt(PAUSE),
+    );
 }
 
 /// A put that splits a segment, and that nobody has waited for; then a read of what it put. Whether the read may be told at once,
@@ -231,6 +235,6 @@ fn told_of_a_copy(canary: Option<Canary>) -> (bool, usize) {
 fn who_reads_what_a_split_has_copied_waits_until_it_is_durable() {
     let (is_told, lost_count) = told_of_a_copy(None);
     assert!(!is_told && lost_count > 0, "all was durable, which shows nothing");
-    let (is_told, lost_count) = told_of_a_copy(Some(Canary::SplitSettlesFresh));
+    let (is_told, lost_count) = told_of_a_copy(Some(index::canary::SPLIT_SETTLES_FRESH));
     assert!(is_told && lost_count > 0, "the twin was not caught");
 }

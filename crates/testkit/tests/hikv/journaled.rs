@@ -168,15 +168,15 @@ fn broken_journals_are_caught() {
         ..settings()
     };
     for (canary, script) in [
-        (Canary::WaitBeforeSync, everyday().remove(0)),
-        (Canary::LogOrderUnlikeStores, several_at_once()),
-        (Canary::TornRecordAccepted, everyday().remove(0)),
-        (Canary::BaseBeforeLog, everyday().remove(0)),
-        (Canary::OldRecordsReplayed, filling()),
-        (Canary::FramesBeforeHeader, filling()),
-        (Canary::RecycledBeforeBase, filling()),
-        (Canary::LoadedWithoutRedo, everyday().remove(0)),
-        (Canary::ReplayedPagesUnmarked, filling()),
+        (journal::canary::WAIT_BEFORE_SYNC, everyday().remove(0)),
+        (journal::canary::LOG_ORDER_UNLIKE_STORES, several_at_once()),
+        (journal::canary::TORN_RECORD_ACCEPTED, everyday().remove(0)),
+        (journal::canary::BASE_BEFORE_LOG, everyday().remove(0)),
+        (journal::canary::OLD_RECORDS_REPLAYED, filling()),
+        (journal::canary::FRAMES_BEFORE_HEADER, filling()),
+        (journal::canary::RECYCLED_BEFORE_BASE, filling()),
+        (journal::canary::LOADED_WITHOUT_REDO, everyday().remove(0)),
+        (journal::canary::REPLAYED_PAGES_UNMARKED, filling()),
     ] {
         caught(canary, &[script], thorough());
     }

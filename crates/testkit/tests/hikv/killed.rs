@@ -4,7 +4,6 @@
 //! What was read by the second process is there after the loss of power as well, and so is all that either acknowledged.
 
 use engine_hikv::HashOnly;
-use pmem::Canary;
 use pmem_sim::Model;
 use testkit::{End, Script, Settings, Verdict, Visitor, hunt};
 
@@ -57,7 +56,7 @@ fn splits_and_growth_of_a_killed_process_survive_the_next_one() {
 #[test]
 fn a_head_that_is_left_as_it_was_found_is_caught() {
     let scripts: Vec<Script> = clears_and_reopens();
-    let verdict = hunt::<Crashed>(Canary::HeadLeftAsFound, &scripts, &kills(60));
+    let verdict = hunt::<Crashed>(heap::canary::HEAD_LEFT_AS_FOUND, &scripts, &kills(60));
     assert!(matches!(&verdict, Verdict::Caught(violation) if violation.images.len() == 2), "{verdict:?}");
 }
 
@@ -70,7 +69,7 @@ fn what_a_killed_process_wrote_to_a_disk_survives_the_next_one() {
 #[test]
 fn a_log_that_is_taken_for_durable_as_it_was_found_is_caught() {
     let settings = Settings { visitors: vec![Visitor::Nobody], nested_images_max: 40, ..on_disk() };
-    let verdict = hunt::<Crashed<HashOnly, OnDisk>>(Canary::TailNotRewritten, &everyday()[..1], &settings);
+    let verdict = hunt::<Crashed<HashOnly, OnDisk>>(journal::canary::TAIL_NOT_REWRITTEN, &everyday()[..1], &settings);
     assert!(verdict.is_caught(), "{verdict:?}");
 }
 

@@ -6,7 +6,6 @@
 use engine_hikv::{HashOnly, Ordered};
 use index::partitioned_hash::batch::record::record_bytes;
 use index::partitioned_hash::layout::SEGMENT_ENTRY_COUNT;
-use pmem::Canary;
 use pmem_os::HostDram;
 use pmem_sim::{Model, StepKind};
 use testkit::{Counts, Op, Script, Settings, Visitor};
@@ -130,9 +129,9 @@ fn one_for_which_there_is_no_room_changes_nothing() {
 fn broken_ones_are_caught() {
     let alone = |few| Settings { images_per_op_max: 60, visitors: vec![Visitor::Nobody], ..few };
     // What one missing order gives away is a step or two of thousands: `engine`'s own tests look at those.
-    let violation = caught(Canary::HalfBatch, Model::Line, &[large()], alone(few()));
+    let violation = caught(index::canary::HALF_BATCH, Model::Line, &[large()], alone(few()));
     assert!(matches!(violation.op, Op::Batch(_)), "another write gave it away: {violation}");
-    let violation = journaled::caught(Canary::HalfBatch, &[large()], alone(few_on_a_journal()));
+    let violation = journaled::caught(index::canary::HALF_BATCH, &[large()], alone(few_on_a_journal()));
     assert!(matches!(violation.op, Op::Batch(_)), "another write gave it away: {violation}");
 }
 

@@ -93,7 +93,7 @@ fn keys_that_expire_survive_as_long_and_are_gone_then() {
 
 #[test]
 fn broken_expiry_is_caught() {
-    caught(Canary::FeatureNotStored, Model::Line, &expiring(), settings());
+    caught(heap::canary::FEATURE_NOT_STORED, Model::Line, &expiring(), settings());
 }
 
 #[test]
@@ -172,16 +172,16 @@ fn caught(canary: Canary, model: Model, scripts: &[Script], settings: Settings) 
 fn broken_writes_are_caught() {
     let scripts: Vec<_> = everyday().into_iter().chain(clears_and_reopens()).collect();
     for canary in [
-        Canary::ItemNotFlushed,
-        Canary::ItemNotOrdered,
-        Canary::EntryBeforeItem,
-        Canary::TornPair,
-        Canary::PlainZeroDelete,
-        Canary::UnsettledRead,
-        Canary::FormatMarkEarly,
-        Canary::ClearBeforeSegments,
-        Canary::PutBelowMark,
-        Canary::ChunkBeforeMark,
+        items::canary::ITEM_NOT_FLUSHED,
+        engine_hikv::canary::ITEM_NOT_ORDERED,
+        engine_hikv::canary::ENTRY_BEFORE_ITEM,
+        index::canary::TORN_PAIR,
+        engine_hikv::canary::PLAIN_ZERO_DELETE,
+        index::canary::UNSETTLED_READ,
+        heap::canary::FORMAT_MARK_EARLY,
+        index::canary::CLEAR_BEFORE_SEGMENTS,
+        heap::canary::PUT_BELOW_MARK,
+        heap::canary::CHUNK_BEFORE_MARK,
     ] {
         caught(canary, Model::Line, &scripts, settings());
     }
@@ -192,9 +192,11 @@ fn broken_puts_of_several_are_caught() {
     // Only a reader who comes late finds the mark gone: an early one takes it away itself.
     let late = Settings { visitors: (12..18).map(Visitor::ReaderAfter).collect(), ..settings() };
     passes::<Crashed>(&[several_at_once()], &Settings { models: vec![Model::Line], ..late.clone() });
-    for (canary, settings) in
-        [(Canary::ItemNotOrdered, settings()), (Canary::TornPair, settings()), (Canary::SettledBeforeCommit, late)]
-    {
+    for (canary, settings) in [
+        (engine_hikv::canary::ITEM_NOT_ORDERED, settings()),
+        (index::canary::TORN_PAIR, settings()),
+        (engine_hikv::canary::SETTLED_BEFORE_COMMIT, late),
+    ] {
         let violation = caught(canary, Model::Line, &[several_at_once()], settings);
         let is_by_itself = matches!(violation.op, Op::MultiPut(_)) && violation.images.len() == 1;
         assert!(is_by_itself, "another write gave it away: {violation}");
@@ -204,12 +206,12 @@ fn broken_puts_of_several_are_caught() {
 #[test]
 fn an_item_freed_too_early_is_caught() {
     passes::<Crashed>(&[crowded_chunk()], &sparing());
-    caught(Canary::FreeBeforeUnlink, Model::Line, &[crowded_chunk()], sparing());
+    caught(engine_hikv::canary::FREE_BEFORE_UNLINK, Model::Line, &[crowded_chunk()], sparing());
 }
 
 #[test]
 fn broken_growth_is_caught() {
-    for canary in [Canary::GrowthBeforeSuperblock, Canary::SuperblockCopiesTogether] {
+    for canary in [heap::canary::GROWTH_BEFORE_SUPERBLOCK, heap::canary::SUPERBLOCK_COPIES_TOGETHER] {
         caught(canary, Model::Line, &[growth()], at_rest());
     }
 }
@@ -218,11 +220,11 @@ fn broken_growth_is_caught() {
 fn broken_splits_are_caught() {
     let scripts = [around_a_split(), reopened_after_a_split()];
     for canary in [
-        Canary::OverflowBitLate,
-        Canary::SplitBeforeSegments,
-        Canary::GhostSegment,
-        Canary::RecordClearedEarly,
-        Canary::SweepMissesSplit,
+        index::canary::OVERFLOW_BIT_LATE,
+        index::canary::SPLIT_BEFORE_SEGMENTS,
+        index::canary::GHOST_SEGMENT,
+        index::canary::RECORD_CLEARED_EARLY,
+        index::canary::SWEEP_MISSES_SPLIT,
     ] {
         caught(canary, Model::Line, &scripts, sparing());
     }

@@ -114,13 +114,13 @@ fn snapshots_stay_for_long() {
 
 #[test]
 fn what_is_kept_too_late_is_caught() {
-    let violation = caught(Canary::KeptAfterPublish, Model::Line, &[replaced_and_removed()], sampled());
+    let violation = caught(engine_hikv::canary::KEPT_AFTER_PUBLISH, Model::Line, &[replaced_and_removed()], sampled());
     assert!(matches!(violation.problem, Problem::Snapshot(_)), "{violation}");
 }
 
 #[test]
 fn an_epoch_that_a_crash_takes_back_is_caught() {
-    let violation = caught(Canary::EpochNotFlushed, Model::Line, &[replaced_and_removed()], sampled());
+    let violation = caught(heap::canary::EPOCH_NOT_FLUSHED, Model::Line, &[replaced_and_removed()], sampled());
     // The store's own check finds the item, or a snapshot of the recovered store misses it.
     let is_by_itself = match &violation.problem {
         Problem::Damage(damage) => damage.iter().all(|found| found.contains("a later snapshot epoch")),
@@ -193,7 +193,7 @@ fn taken_between_stamp_and_lock(canary: Option<Canary>) -> [Vec<u8>; 2] {
 fn a_stamp_that_is_not_looked_at_again_is_caught() {
     let [early, late] = taken_between_stamp_and_lock(None);
     assert_eq!(early, late);
-    let [early, late] = taken_between_stamp_and_lock(Some(Canary::StaleStamp));
+    let [early, late] = taken_between_stamp_and_lock(Some(engine_hikv::canary::STALE_STAMP));
     assert_ne!(early, late, "the twin was not caught");
 }
 
@@ -220,7 +220,7 @@ fn taken_under_the_lock(canary: Option<Canary>) -> [Vec<u8>; 2] {
             (at, early)
         });
         joined.send(handle).unwrap();
-        if sim.breaks(Canary::SnapshotBeforeWriters) {
+        if sim.breaks(engine_hikv::canary::SNAPSHOT_BEFORE_WRITERS) {
             has_read.recv().unwrap();
         }
         while sim.load(SNAPSHOT_EPOCH, Ordering::Acquire) == 0 {
@@ -237,6 +237,6 @@ fn taken_under_the_lock(canary: Option<Canary>) -> [Vec<u8>; 2] {
 fn a_snapshot_that_does_not_wait_for_writers_is_caught() {
     let [early, late] = taken_under_the_lock(None);
     assert_eq!(early, late);
-    let [early, late] = taken_under_the_lock(Some(Canary::SnapshotBeforeWriters));
+    let [early, late] = taken_under_the_lock(Some(engine_hikv::canary::SNAPSHOT_BEFORE_WRITERS));
     assert_ne!(early, late, "the twin was not caught");
 }

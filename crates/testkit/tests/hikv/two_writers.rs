@@ -2,7 +2,6 @@
 //! at each of those the power fails. So every place at which the one may be is met with every place of the other.
 
 use engine_hikv::HashOnly;
-use pmem::Canary;
 use pmem_sim::{Model, StepKind};
 use testkit::{Op, Script, Settings, Visitor};
 
@@ -75,7 +74,7 @@ fn two_writers_survive_where_they_are_told_later() {
 #[test]
 fn what_is_lost_at_the_second_writers_steps_is_seen() {
     let beside_alone = Settings { images_per_step_max: 0, ..both(Visitor::WriterAlways) };
-    caught(Canary::ItemNotOrdered, Model::Line, &everyday(), beside_alone);
+    caught(engine_hikv::canary::ITEM_NOT_ORDERED, Model::Line, &everyday(), beside_alone);
 }
 
 #[test]

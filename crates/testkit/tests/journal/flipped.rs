@@ -114,7 +114,7 @@ fn a_flipped_bit_takes_nothing_that_was_durable_when_another_frame_was_written()
 
 #[test]
 fn a_log_cut_in_the_middle_that_passes_as_an_end_is_caught() {
-    let ends = flip_all(Some(Canary::CutTakenForEnd));
+    let ends = flip_all(Some(journal::canary::CUT_TAKEN_FOR_END));
     assert!(ends.wrong > 50, "{ends:?}");
 }
 

@@ -79,18 +79,18 @@ fn whatever_the_disk_refuses_nothing_acknowledged_is_lost() {
 #[test]
 fn broken_journals_are_caught() {
     for canary in [
-        Canary::LogOrderUnlikeStores,
-        Canary::LivePageInBase,
-        Canary::BaseBeforeLog,
-        Canary::RecycledBeforeBase,
-        Canary::OldRecordsReplayed,
-        Canary::TornRecordAccepted,
-        Canary::FramesBeforeHeader,
-        Canary::SealedCalledDurable,
-        Canary::WaitBeforeSync,
-        Canary::LoadedWithoutRedo,
-        Canary::ReplayedPagesUnmarked,
-        Canary::CutTakenForEnd,
+        journal::canary::LOG_ORDER_UNLIKE_STORES,
+        journal::canary::LIVE_PAGE_IN_BASE,
+        journal::canary::BASE_BEFORE_LOG,
+        journal::canary::RECYCLED_BEFORE_BASE,
+        journal::canary::OLD_RECORDS_REPLAYED,
+        journal::canary::TORN_RECORD_ACCEPTED,
+        journal::canary::FRAMES_BEFORE_HEADER,
+        journal::canary::SEALED_CALLED_DURABLE,
+        journal::canary::WAIT_BEFORE_SYNC,
+        journal::canary::LOADED_WITHOUT_REDO,
+        journal::canary::REPLAYED_PAGES_UNMARKED,
+        journal::canary::CUT_TAKEN_FOR_END,
     ] {
         caught(canary, false);
     }
@@ -98,7 +98,7 @@ fn broken_journals_are_caught() {
 
 #[test]
 fn journals_that_believe_a_failed_sync_are_caught() {
-    caught(Canary::SyncRetried, true);
-    caught(Canary::TailNotRewritten, true);
-    caught(Canary::ReplayedPagesTrusted, true);
+    caught(journal::canary::SYNC_RETRIED, true);
+    caught(journal::canary::TAIL_NOT_REWRITTEN, true);
+    caught(journal::canary::REPLAYED_PAGES_TRUSTED, true);
 }

@@ -82,9 +82,15 @@ fn what_a_second_writer_was_told_counts() {
     assert!(counts.visits > 100 && counts.images > 1000, "{counts:?}");
     for model in [Model::Line, Model::Span] {
         let settings = Settings { visitors: vec![Visitor::WriterAlways], ..on(model) };
-        assert!(hunt::<SlotTable>(Canary::SecondNotWaited, &[written_script()], &settings).is_caught(), "{model:?}");
+        assert!(
+            hunt::<SlotTable>(testkit::canary::SECOND_NOT_WAITED, &[written_script()], &settings).is_caught(),
+            "{model:?}"
+        );
         let alone = Settings { visitors: vec![Visitor::Nobody, Visitor::ReaderAlways], ..on(model) };
-        assert!(!hunt::<SlotTable>(Canary::SecondNotWaited, &[written_script()], &alone).is_caught(), "{model:?}");
+        assert!(
+            !hunt::<SlotTable>(testkit::canary::SECOND_NOT_WAITED, &[written_script()], &alone).is_caught(),
+            "{model:?}"
+        );
     }
 }
 
@@ -99,15 +105,15 @@ fn assert_caught(canary: Canary, model: Model) {
 #[test]
 fn every_broken_twin_is_caught_on_memory() {
     for canary in [
-        Canary::ItemNotFlushed,
-        Canary::ItemNotOrdered,
-        Canary::EntryBeforeItem,
-        Canary::TornPair,
-        Canary::PlainZeroDelete,
-        Canary::UnsettledRead,
-        Canary::FreeBeforeUnlink,
-        Canary::FormatMarkEarly,
-        Canary::ClearBeforeSegments,
+        items::canary::ITEM_NOT_FLUSHED,
+        engine_hikv::canary::ITEM_NOT_ORDERED,
+        engine_hikv::canary::ENTRY_BEFORE_ITEM,
+        index::canary::TORN_PAIR,
+        engine_hikv::canary::PLAIN_ZERO_DELETE,
+        index::canary::UNSETTLED_READ,
+        engine_hikv::canary::FREE_BEFORE_UNLINK,
+        heap::canary::FORMAT_MARK_EARLY,
+        index::canary::CLEAR_BEFORE_SEGMENTS,
     ] {
         assert_caught(canary, Model::Line);
     }
@@ -116,14 +122,14 @@ fn every_broken_twin_is_caught_on_memory() {
 #[test]
 fn every_broken_twin_is_caught_on_a_log() {
     for canary in [
-        Canary::ItemNotFlushed,
-        Canary::EntryBeforeItem,
-        Canary::TornPair,
-        Canary::PlainZeroDelete,
-        Canary::UnsettledRead,
-        Canary::FreeBeforeUnlink,
-        Canary::FormatMarkEarly,
-        Canary::ClearBeforeSegments,
+        items::canary::ITEM_NOT_FLUSHED,
+        engine_hikv::canary::ENTRY_BEFORE_ITEM,
+        index::canary::TORN_PAIR,
+        engine_hikv::canary::PLAIN_ZERO_DELETE,
+        index::canary::UNSETTLED_READ,
+        engine_hikv::canary::FREE_BEFORE_UNLINK,
+        heap::canary::FORMAT_MARK_EARLY,
+        index::canary::CLEAR_BEFORE_SEGMENTS,
     ] {
         assert_caught(canary, Model::Span);
     }
@@ -131,7 +137,7 @@ fn every_broken_twin_is_caught_on_a_log() {
 
 #[test]
 fn a_log_has_an_order_of_its_own() {
-    assert!(!hunt::<SlotTable>(Canary::ItemNotOrdered, &scripts(), &on(Model::Span)).is_caught());
+    assert!(!hunt::<SlotTable>(engine_hikv::canary::ITEM_NOT_ORDERED, &scripts(), &on(Model::Span)).is_caught());
 }
 
 #[test]
@@ -201,5 +207,5 @@ fn a_panic_in_recovery_is_a_violation() {
 fn a_second_deleter_may_not_say_absent_before_it_is_durable() {
     let deleter = Settings { visitors: vec![Visitor::Deleter], ..on(Model::Span) };
     assert!(passes(&[written_script()], &deleter).visits > 0);
-    assert!(hunt::<SlotTable>(Canary::UnsettledRead, &[written_script()], &deleter).is_caught());
+    assert!(hunt::<SlotTable>(index::canary::UNSETTLED_READ, &[written_script()], &deleter).is_caught());
 }

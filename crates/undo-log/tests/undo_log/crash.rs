@@ -12,7 +12,7 @@ fn run(scene: &Scene) {
     scene.begin(&mut first, &long);
     scene.end(&mut first, &long);
     let (outer, mut inner) = (vec![(0, 5), (10, 6)], vec![(2, 7), (24, 8)]);
-    if scene.sim.breaks(Canary::WordInTwoLanes) {
+    if scene.sim.breaks(undo_log::canary::WORD_IN_TWO_LANES) {
         inner = vec![(2, 7), (10, 8)];
     }
     scene.begin(&mut first, &outer);
@@ -51,15 +51,15 @@ fn what_a_killed_process_leaves_is_made_durable() {
 #[test]
 fn broken_twins_are_caught() {
     for canary in [
-        Canary::LogNotOrdered,
-        Canary::NumberBeforeChange,
-        Canary::RunChecksumIgnored,
-        Canary::OldRunReplayed,
-        Canary::NumberBeforeRestore,
-        Canary::RestoreNotOrdered,
-        Canary::WordInTwoLanes,
+        undo_log::canary::LOG_NOT_ORDERED,
+        undo_log::canary::NUMBER_BEFORE_CHANGE,
+        undo_log::canary::RUN_CHECKSUM_IGNORED,
+        undo_log::canary::OLD_RUN_REPLAYED,
+        undo_log::canary::NUMBER_BEFORE_RESTORE,
+        undo_log::canary::RESTORE_NOT_ORDERED,
+        undo_log::canary::WORD_IN_TWO_LANES,
     ] {
         assert!(explore(Model::Line, Some(canary), false).0.is_some(), "{canary:?} went unnoticed");
     }
-    assert!(explore(Model::Line, Some(Canary::WordLeftAsFound), true).0.is_some());
+    assert!(explore(Model::Line, Some(undo_log::canary::WORD_LEFT_AS_FOUND), true).0.is_some());
 }

@@ -3,10 +3,11 @@
 use heap::{HeapError, PlaceKind, Reservation};
 use index::Position;
 use index::partitioned_hash::Cursor;
-use pmem::{Backoff, Canary, Dram, Medium, MediumError};
+use pmem::{Backoff, Dram, Medium, MediumError};
 
 use super::pass::Pass;
 use crate::HiKv;
+use crate::canary;
 use crate::item;
 use crate::order::Order;
 use crate::publish::{Before, Expected, Outcome, Prepared, Target};
@@ -79,11 +80,11 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         let Some(new) = self.room_to_move(pass, position)? else { return Ok(Moved::NoRoom) };
         // SAFETY: the room was just reserved, and the item, which is read under the pin, lies elsewhere.
         unsafe { items::copy(&self.medium, new.place().offset, position.offset(), &item) }?;
-        if self.medium.breaks(Canary::MoveFreesEarly) {
+        if self.medium.breaks(canary::MOVE_FREES_EARLY) {
             position.place().into_iter().for_each(|place| self.heap.free(&self.medium, place));
         }
         let new = Prepared { room: new, expiry: item.expiry, stamp: item.header.epoch };
-        let target = match self.medium.breaks(Canary::MoveUnchecked) {
+        let target = match self.medium.breaks(canary::MOVE_UNCHECKED) {
             false => Target { expected: Expected::Original(position), ..Target::any(signature, item.key) },
             true => Target::any(signature, item.key),
         };

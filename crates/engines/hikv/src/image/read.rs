@@ -2,10 +2,11 @@
 
 use heap::{Heap, PlaceKind};
 use index::{PartitionedHash, Position};
-use pmem::{Canary, Dram, Medium, Offset, crc32c};
+use pmem::{Dram, Medium, Offset, crc32c};
 
 use super::layout::{HEADER_BYTES, Header};
 use super::{CleanImage, Keys, Known};
+use crate::canary;
 
 impl CleanImage {
     /// Has heap and index, just opened, adopt what the region's image says. Where there is none, or it does not fit, they
@@ -36,12 +37,12 @@ impl Found {
     pub(crate) fn read<M: Medium>(medium: &M, named: heap::NamedImage, room_bytes: u64) -> Option<Found> {
         let start = named.place.offset;
         let header = Header::from_bytes(bytes(medium, start, HEADER_BYTES as u64)?.first_chunk()?)?;
-        let is_this = header.number == named.number || medium.breaks(Canary::StaleImage);
+        let is_this = header.number == named.number || medium.breaks(canary::STALE_IMAGE);
         if !is_this || header.image_bytes().is_none_or(|image_bytes| image_bytes > room_bytes) {
             return None;
         }
         let space = bytes(medium, start.plus(HEADER_BYTES as u64), header.space_bytes())?;
-        let is_whole = crc32c(0, space) == header.space_checksum || medium.breaks(Canary::TornImage);
+        let is_whole = crc32c(0, space) == header.space_checksum || medium.breaks(canary::TORN_IMAGE);
         is_whole.then(|| Found { header, start, words: words(space).collect() })
     }
 

@@ -5,11 +5,12 @@
 
 use arrayvec::ArrayVec;
 use index::bplus_tree::{self as tree, BPlusTree, ChangeError, Edit, KeyStart};
-use pmem::{Canary, Dram, Medium};
+use pmem::{Dram, Medium};
 
 use super::change::{Change, INLINE_BYTES};
 use super::ordered::{Items, Ordered, Phase, Queue};
 use super::ring::CHANGE_WORDS;
+use crate::canary;
 use crate::snapshots::Disposal;
 use engine::Error;
 
@@ -73,7 +74,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
         let tree = self.tree.read();
         match (&*tree, self.phase()) {
             (Some(tree), _) => apply(tree, disposal.medium, group)?,
-            (None, Phase::Building) if !disposal.medium.breaks(Canary::ChangeMissesDelta) => {
+            (None, Phase::Building) if !disposal.medium.breaks(canary::CHANGE_MISSES_DELTA) => {
                 return Ok(self.delta.push(group, insist));
             }
             (None, _) => {}

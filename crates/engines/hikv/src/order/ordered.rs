@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use index::Position;
 use index::bplus_tree::{BPlusTree, Keys};
 use parking_lot::{Mutex, RwLock};
-use pmem::{Backoff, Canary, Dram, Medium};
+use pmem::{Backoff, Dram, Medium};
 
 use super::build::Build;
 use super::change::Change;
@@ -28,6 +28,7 @@ use super::progress::BuildProgress;
 use super::ring::{self, Ring};
 use super::{Order, Written};
 use crate::HiKv;
+use crate::canary;
 use crate::item;
 use crate::snapshots::Disposal;
 use engine::{Error, OrderState, OrderStats, OrderedEngine, Progress, Wanted};
@@ -175,7 +176,7 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
             self.ask(if ticket.is_crowded() { Wanted::All } else { Wanted::One });
         }
         ticket.fill(Change::of(written.key, written.old, written.new).to_words());
-        if disposal.medium.breaks(Canary::RetireBeforeTree) {
+        if disposal.medium.breaks(canary::RETIRE_BEFORE_TREE) {
             disposal.retire(written.old);
         }
     }
@@ -193,7 +194,7 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
         let changes = all.iter().map(|written| Change::of(written.key, written.old, written.new)).collect();
         self.queues[queue].many.put(ticket.number(), changes);
         ticket.fill(Change::MANY);
-        if disposal.medium.breaks(Canary::RetireBeforeTree) {
+        if disposal.medium.breaks(canary::RETIRE_BEFORE_TREE) {
             all.iter().for_each(|written| disposal.retire(written.old));
         }
     }

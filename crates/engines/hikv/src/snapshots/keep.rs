@@ -2,11 +2,12 @@
 
 use index::Position;
 use index::partitioned_hash::{Context, Garbage};
-use pmem::{Canary, Dram, Medium};
+use pmem::{Dram, Medium};
 
 use super::Snapshots;
 use super::kept::Version;
 use crate::HiKv;
+use crate::canary;
 use crate::item;
 use crate::order::Order;
 use crate::publish::Prepared;
@@ -67,10 +68,10 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         if self.snapshots.is_calm(stamp) {
             return Ok(true);
         }
-        if self.stamp() != stamp && !self.medium.breaks(Canary::StaleStamp) {
+        if self.stamp() != stamp && !self.medium.breaks(canary::STALE_STAMP) {
             return Ok(false);
         }
-        if !self.medium.breaks(Canary::KeptAfterPublish) {
+        if !self.medium.breaks(canary::KEPT_AFTER_PUBLISH) {
             self.keep_for_snapshots(stamp, signature, key, old)?;
         }
         Ok(true)

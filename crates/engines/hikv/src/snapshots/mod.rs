@@ -35,12 +35,13 @@ mod keep;
 mod kept;
 mod read;
 
+use crate::canary;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use epoch::Grace;
 use parking_lot::{Mutex, MutexGuard, RwLock};
-use pmem::{Backoff, Canary, Dram, Medium};
+use pmem::{Backoff, Dram, Medium};
 
 use super::HiKv;
 use super::order::Order;
@@ -139,7 +140,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         }
         let taken = self.begin_snapshot()?;
         let (grace, mut backoff) = (Grace::start(), Backoff::long());
-        while !self.medium.breaks(Canary::SnapshotBeforeWriters) && !grace.is_over() {
+        while !self.medium.breaks(canary::SNAPSHOT_BEFORE_WRITERS) && !grace.is_over() {
             backoff.relax();
         }
         Ok(taken)

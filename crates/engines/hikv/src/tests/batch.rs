@@ -127,7 +127,7 @@ fn large(canary: Option<Canary>) -> (usize, usize) {
 fn a_large_batch_is_one_step_for_a_crash() {
     let (image_count, half_count) = large(None);
     assert!(image_count > 20 && half_count == 0, "{half_count} of {image_count} images have half of it");
-    for canary in [Canary::BatchBeforeRecord, Canary::BatchBeforeEntries, Canary::HalfBatch] {
+    for canary in [index::canary::BATCH_BEFORE_RECORD, index::canary::BATCH_BEFORE_ENTRIES, index::canary::HALF_BATCH] {
         assert!(large(Some(canary)).1 > 0, "{canary:?} was not caught");
     }
 }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use index::Position;
-use pmem::{Canary, Medium, Offset};
+use pmem::{Medium, Offset};
 use pmem_sim::{Model, Sim, StepKind};
 
 use super::rig::{REGION_BYTES, Rig};
+use crate::canary;
 use crate::compact::Compaction;
 use engine::{Compacted, Engine, Error, Progress};
 
@@ -156,7 +157,7 @@ fn what_others_write_meanwhile_stands() {
 #[test]
 fn a_move_that_does_not_look_again_is_caught() {
     for change in [replace, delete] {
-        let rig = changed_meanwhile(line().with_canary(Canary::MoveUnchecked), change);
+        let rig = changed_meanwhile(line().with_canary(canary::MOVE_UNCHECKED), change);
         assert_eq!(old_values(&rig), 1, "the twin does not undo the other's write");
     }
 }

@@ -1,9 +1,9 @@
 //! Writes that go by what the key holds.
 
-use pmem::Canary;
 use pmem_sim::{Model, Sim};
 
 use super::rig::Rig;
+use crate::canary;
 use engine::{Decision, Engine, Error, Limits};
 
 /// Appends to the key; the first time that it decides, somebody else puts "b" meanwhile.
@@ -34,7 +34,7 @@ fn who_was_overtaken_decides_again() {
 
 #[test]
 fn a_write_that_does_not_look_again_is_caught() {
-    let rig = Rig::on(Sim::new(super::rig::REGION_BYTES, Model::Line).with_canary(Canary::CasIgnoresChange));
+    let rig = Rig::on(Sim::new(super::rig::REGION_BYTES, Model::Line).with_canary(canary::CAS_IGNORES_CHANGE));
     rig.put(b"key", b"a");
     assert_eq!(append_late(&rig), 1);
     assert_eq!(rig.get(b"key").unwrap().as_deref(), Some(&b"a+"[..]), "the twin does not lose the other's put");

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use heap::FEATURE_EXPIRY;
 use parking_lot::Mutex;
-use pmem::{Canary, Medium};
+use pmem::Medium;
 use pmem_sim::{Model, Sim};
 
 use super::super::reaper::Expired;
 use super::rig::{REGION_BYTES, Rig};
+use crate::canary;
 use engine::{BatchOp, Clock, Decision, Engine, Error, Expiry, Progress, Wanted};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -333,7 +334,7 @@ fn a_key_that_was_renewed_stays() {
 
 #[test]
 fn a_reaper_that_does_not_look_again_is_caught() {
-    let twin = Sim::new(REGION_BYTES, Model::Line).with_canary(Canary::ReapsRenewed);
+    let twin = Sim::new(REGION_BYTES, Model::Line).with_canary(canary::REAPS_RENEWED);
     assert!(reap_late(twin).is_empty(), "the twin leaves what was renewed");
 }
 

@@ -8,7 +8,6 @@ use engine::{Direction, Early, Engine, Error, OrderState, OrderedEngine, Progres
 use engine_hikv::{HiKv, Ordered};
 use fastrand::Rng;
 use heap::Parameters;
-use pmem::Canary;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 
@@ -125,7 +124,7 @@ fn what_is_written_while_the_order_is_built_is_in_it() {
 
 #[test]
 fn what_is_written_while_the_order_is_built_and_not_noted_is_caught() {
-    let medium = || Sim::new(REGION_BYTES, Model::Line).with_canary(Canary::ChangeMissesDelta);
+    let medium = || Sim::new(REGION_BYTES, Model::Line).with_canary(engine_hikv::canary::CHANGE_MISSES_DELTA);
     assert_caught(|| write_while_the_order_is_built(medium));
 }
 
@@ -232,6 +231,6 @@ fn replaced_items_stay_until_the_tree_has_let_go_of_them() {
 
 #[test]
 fn items_that_are_freed_before_the_tree_has_let_go_are_caught() {
-    let medium = Sim::new(REGION_BYTES, Model::Line).with_canary(Canary::RetireBeforeTree);
+    let medium = Sim::new(REGION_BYTES, Model::Line).with_canary(engine_hikv::canary::RETIRE_BEFORE_TREE);
     assert_caught(|| replaced_items_are_compared_with(medium).unwrap());
 }

@@ -1,7 +1,6 @@
 //! What the engine adds to the tree, crashed: keys that expire, writes that depend on what a key holds, readers and a second
 //! writer in between. The tree's own scripts are `pbtree`'s.
 
-use pmem::Canary;
 use pmem_sim::{Model, Sim};
 use testkit::{Crashed, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, explore, hunt};
 
@@ -49,7 +48,7 @@ fn two_writers_survive_crashes_of_both() {
 #[test]
 fn a_batch_that_is_half_logged_is_caught() {
     let quiet = Settings { visitors: vec![Visitor::Nobody], images_per_op_max: 200, ..settings() };
-    let verdict = hunt::<Crashed<OfInk>>(Canary::BatchHalfLogged, &[dense_batch()], &quiet);
+    let verdict = hunt::<Crashed<OfInk>>(pbtree::canary::BATCH_HALF_LOGGED, &[dense_batch()], &quiet);
     assert!(verdict.is_caught(), "{verdict:?}");
 }
 

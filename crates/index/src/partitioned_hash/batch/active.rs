@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use heap::layout::{BATCH_WORD_COUNT, batch_word};
 use heap::{BatchState, BatchWord};
 use parking_lot::{Condvar, Mutex};
-use pmem::{Canary, Level, Medium, MediumError, Offset, Ticket};
+use pmem::{Level, Medium, MediumError, Offset, Ticket};
 
 use super::{Change, now};
 use crate::Position;
+use crate::canary;
 use crate::partitioned_hash::Slot;
 use crate::partitioned_hash::directory::Retired;
 use crate::partitioned_hash::settle::settle;
@@ -80,7 +81,7 @@ impl Active {
         if !is(BatchState::Committed) {
             return Ok(None);
         }
-        if medium.is_writable() && !medium.breaks(Canary::UnsettledRead) {
+        if medium.is_writable() && !medium.breaks(canary::UNSETTLED_READ) {
             let _ = medium.acknowledge_met(self.committed(medium))?;
         }
         Ok(Some(change.new))

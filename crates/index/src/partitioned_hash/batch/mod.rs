@@ -56,6 +56,7 @@ pub use write::{Batch, Finished, Full};
 pub(super) use active::Active;
 pub(super) use recover::recover;
 
+use crate::canary;
 use heap::{BatchState, BatchWord};
 use pmem::{Canary, Medium};
 use std::sync::atomic::Ordering;
@@ -107,7 +108,7 @@ fn finish<M: Medium>(medium: &M, number: usize, changes: &[Change], state: Batch
     if !medium.breaks(early) {
         medium.order();
     }
-    if !medium.breaks(Canary::BatchReplayed) {
+    if !medium.breaks(canary::BATCH_REPLAYED) {
         BatchWord::clear(medium, number);
         medium.order();
     }

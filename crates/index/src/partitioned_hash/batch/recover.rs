@@ -8,9 +8,10 @@ use std::sync::atomic::Ordering;
 
 use heap::layout::BATCH_WORD_COUNT;
 use heap::{BatchState, BatchWord, FEATURE_BATCHES, HeapError};
-use pmem::{Canary, Dram, Medium};
+use pmem::{Dram, Medium};
 
 use super::{Active, Batches, Change, finish, now, record};
+use crate::canary;
 use crate::partitioned_hash::Context;
 
 /// Finishes every batch; where the medium is not writable, readers are shown what it comes to. The index is not in use.
@@ -31,10 +32,10 @@ pub(in crate::partitioned_hash) fn recover<M: Medium, D: Dram>(
             batches.link(Active::new(number, record, &changes));
             continue;
         }
-        if cx.medium.breaks(Canary::BatchReplayed) && state == BatchState::Committed {
+        if cx.medium.breaks(canary::BATCH_REPLAYED) && state == BatchState::Committed {
             changes.iter().for_each(|change| replay(cx.medium, change));
         }
-        finish(cx.medium, number, &changes, state, Canary::RecoveredBatchForgottenEarly);
+        finish(cx.medium, number, &changes, state, canary::RECOVERED_BATCH_FORGOTTEN_EARLY);
     }
     Ok(())
 }

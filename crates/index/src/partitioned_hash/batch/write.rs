@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 
 use heap::{BatchState, BatchWord, HeapError, Place};
-use pmem::{Canary, Dram, Level, Medium, MediumError, Offset, Ticket, Waited};
+use pmem::{Dram, Level, Medium, MediumError, Offset, Ticket, Waited};
 
 use super::{Active, Change, Turn, finish, now, record};
 use crate::Position;
+use crate::canary;
 use crate::partitioned_hash::Slot;
 use crate::partitioned_hash::layout::{Home, SEGMENT_ENTRY_COUNT, Way};
 use crate::partitioned_hash::locked::LockedHome;
@@ -159,7 +160,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
             room = Some(further);
         }
         let room = room.expect("it was found");
-        if self.cx.medium.breaks(Canary::WaysMarkedEarly) {
+        if self.cx.medium.breaks(canary::WAYS_MARKED_EARLY) {
             home.mark_way(room.way);
         }
         self.ways.extend(room.way.map(|way| (signature, way)));
@@ -194,7 +195,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         }
         // SAFETY: the room is the caller's alone.
         unsafe { record::write(medium, record.offset, &self.changes) };
-        if !medium.breaks(Canary::BatchBeforeRecord) {
+        if !medium.breaks(canary::BATCH_BEFORE_RECORD) {
             medium.order();
         }
         let word = |state| BatchWord { record: record.offset, state };
@@ -208,10 +209,10 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         active.note_committed(ticket);
         let waited = medium.acknowledge_now(ticket);
         self.count_and_unlink();
-        if waited == Ok(Waited::Deferred) && !medium.breaks(Canary::BatchSettledEarly) {
+        if waited == Ok(Waited::Deferred) && !medium.breaks(canary::BATCH_SETTLED_EARLY) {
             self.publish_outcomes();
         }
-        finish(medium, turn.number, &self.changes, BatchState::Committed, Canary::BatchForgottenEarly);
+        finish(medium, turn.number, &self.changes, BatchState::Committed, canary::BATCH_FORGOTTEN_EARLY);
         let active = batches.unlink(turn.number);
         let Batch { cx, crowded, stashes, pairs, .. } = self;
         drop((stashes, pairs));
@@ -225,13 +226,13 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         let medium = self.cx.medium;
         for (change, &signature) in self.changes.iter().zip(&self.signatures) {
             let mut word = change.marked();
-            if medium.breaks(Canary::HalfBatch) {
+            if medium.breaks(canary::HALF_BATCH) {
                 word = word.out_of_batch();
             }
             let signature = change.old.is_empty().then_some(signature);
             change.slot.publish(medium, signature, word.in_place_of(now(medium, change.slot)));
         }
-        if !medium.breaks(Canary::BatchBeforeEntries) {
+        if !medium.breaks(canary::BATCH_BEFORE_ENTRIES) {
             medium.order();
         }
     }

@@ -7,6 +7,7 @@ use pmem_sim::{Image, Model, Sim};
 
 use super::super::layout::{Home, LINE_ENTRY_COUNT};
 use super::rig::{Key, Rig, key};
+use crate::canary;
 
 /// Keys of one home line, of different signatures.
 fn keys() -> impl Iterator<Item = Key> {
@@ -51,6 +52,6 @@ fn lost_count(canary: Option<Canary>, as_one_of_many: bool) -> usize {
 fn an_entry_that_overflows_after_a_batch_was_given_up_is_durable() {
     for as_one_of_many in [false, true] {
         assert_eq!(lost_count(None, as_one_of_many), 0);
-        assert!(lost_count(Some(Canary::WaysMarkedEarly), as_one_of_many) > 0, "the twin was not caught");
+        assert!(lost_count(Some(canary::WAYS_MARKED_EARLY), as_one_of_many) > 0, "the twin was not caught");
     }
 }

@@ -14,6 +14,7 @@ use super::super::layout::LINE_ENTRY_COUNT;
 use super::crash::{IMAGE_COUNT, PARTITION_COUNT, Wrong, as_another, crashed, settled, store, wrong_now};
 use super::rig::{Contents, Key, Rig, item, key, mixed};
 use crate::Position;
+use crate::canary;
 use crate::partitioned_hash::Slot;
 
 fn some() -> Contents {
@@ -61,7 +62,7 @@ fn puts(canary: Option<Canary>) -> Vec<String> {
 #[test]
 fn a_put_a_replacement_and_a_removal_are_there_or_not() {
     assert_eq!(puts(None), Vec::<String>::new());
-    for canary in [Canary::ItemNotOrdered, Canary::OverflowBitLate, Canary::UnsettledRead] {
+    for canary in [canary::ITEM_NOT_ORDERED, canary::OVERFLOW_BIT_LATE, canary::UNSETTLED_READ] {
         assert!(!puts(Some(canary)).is_empty(), "the twin {canary:?} was not caught");
     }
 }
@@ -90,7 +91,7 @@ fn batches(canary: Option<Canary>) -> Vec<String> {
 #[test]
 fn a_batch_is_there_whole_or_not_at_all() {
     assert_eq!(batches(None), Vec::<String>::new());
-    for canary in [Canary::BatchBeforeRecord, Canary::BatchBeforeEntries, Canary::BatchForgottenEarly] {
+    for canary in [canary::BATCH_BEFORE_RECORD, canary::BATCH_BEFORE_ENTRIES, canary::BATCH_FORGOTTEN_EARLY] {
         assert!(!batches(Some(canary)).is_empty(), "the twin {canary:?} was not caught");
     }
 }
@@ -132,7 +133,7 @@ fn splits(canary: Option<Canary>) -> Vec<String> {
 #[test]
 fn a_split_loses_nothing() {
     assert_eq!(splits(None), Vec::<String>::new());
-    for canary in [Canary::SplitBeforeSegments, Canary::RecordClearedEarly] {
+    for canary in [canary::SPLIT_BEFORE_SEGMENTS, canary::RECORD_CLEARED_EARLY] {
         assert!(!splits(Some(canary)).is_empty(), "the twin {canary:?} was not caught");
     }
 }
@@ -179,7 +180,7 @@ fn clears(canary: Option<Canary>) -> Vec<String> {
 #[test]
 fn a_clear_removes_everything_or_nothing() {
     assert_eq!(clears(None), Vec::<String>::new());
-    assert!(!clears(Some(Canary::ClearBeforeSegments)).is_empty(), "the twin was not caught");
+    assert!(!clears(Some(canary::CLEAR_BEFORE_SEGMENTS)).is_empty(), "the twin was not caught");
 }
 
 /// A log has no fence that makes anything durable.

@@ -16,6 +16,7 @@ use super::rig::{Contents, Key, Rig, key, mixed};
 use super::shared::stepping;
 use super::stalls::stepped;
 use crate::Position;
+use crate::canary;
 
 /// Keys of one home line, of different signatures.
 fn neighbours() -> impl Iterator<Item = Key> {
@@ -68,7 +69,7 @@ fn what_a_killed_process_left_is_durable_before_it_is_relied_on() {
     let (rig, key) = killed(None);
     rig.write_batch(&[(key, Some(2))]);
     assert_eq!(lost_in(&rig.medium, key, 2), 0, "by a batch");
-    let (rig, key) = killed(Some(Canary::SegmentLeftAsFound));
+    let (rig, key) = killed(Some(canary::SEGMENT_LEFT_AS_FOUND));
     rig.put(key, 2);
     assert!(lost_in(&rig.medium, key, 2) > 0, "the twin was not caught");
 }
@@ -164,6 +165,6 @@ fn wrong_when_generations_have_come_round(canary: Option<Canary>) -> Vec<String>
 #[test]
 fn generations_may_come_round_before_what_was_cleared_is_freed() {
     assert_eq!(wrong_when_generations_have_come_round(None), Vec::<String>::new());
-    let wrong = wrong_when_generations_have_come_round(Some(Canary::ClearedUnburied));
+    let wrong = wrong_when_generations_have_come_round(Some(canary::CLEARED_UNBURIED));
     assert!(!wrong.is_empty(), "the twin was not caught");
 }

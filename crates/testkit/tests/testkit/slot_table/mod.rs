@@ -15,7 +15,7 @@ mod ops;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use pmem::{Canary, Checksum, Level, Medium, MediumError, Offset};
+use pmem::{Checksum, Level, Medium, MediumError, Offset};
 use pmem_sim::Sim;
 use testkit::Failure;
 
@@ -63,7 +63,7 @@ impl SlotTable {
         let table = SlotTable { sim, free: Mutex::default(), under_way: AtomicUsize::new(0) };
         table.set_word(ROOT, 0);
         table.sync();
-        if table.sim.breaks(Canary::FormatMarkEarly) {
+        if table.sim.breaks(heap::canary::FORMAT_MARK_EARLY) {
             table.publish_root(0);
         }
         table.zero(0);
@@ -152,12 +152,12 @@ impl SlotTable {
         let parts = [&lens[..], &check, &[0; 8], key, value];
         // SAFETY: the cell was reserved by this writer.
         unsafe {
-            match self.sim.breaks(Canary::ItemNotFlushed) {
+            match self.sim.breaks(items::canary::ITEM_NOT_FLUSHED) {
                 true => self.sim.write(Offset(cell), &parts.concat()),
                 false => self.sim.stream(Offset(cell), &parts),
             }
         }
-        if !self.sim.breaks(Canary::ItemNotOrdered) {
+        if !self.sim.breaks(engine_hikv::canary::ITEM_NOT_ORDERED) {
             self.sim.order();
         }
     }
@@ -165,7 +165,7 @@ impl SlotTable {
     /// The word without its mark, durable; that is what readers may go by.
     fn settled(&self, at: Offset) -> u64 {
         let word = self.word(at);
-        if word & FRESH != 0 && !self.sim.breaks(Canary::UnsettledRead) {
+        if word & FRESH != 0 && !self.sim.breaks(index::canary::UNSETTLED_READ) {
             self.sim.flush(at.span(8));
             self.sync();
             let _ = self.sim.compare_exchange(at, word, word & !FRESH);

@@ -1,6 +1,6 @@
 //! The table's operations.
 
-use pmem::{Canary, Level, Medium};
+use pmem::{Level, Medium};
 use pmem_sim::Sim;
 use std::sync::atomic::Ordering;
 use testkit::{Contents, Failure, Operations, Space, Subject};
@@ -18,10 +18,10 @@ impl SlotTable {
 
     /// Publishes `position` and is back once it is durable and its mark is gone. `free` is the writer's lock.
     fn publish(&self, slot: Slot, signature: Option<u64>, position: u64, free: impl Drop) {
-        let torn = self.sim.breaks(Canary::TornPair) && signature.is_some();
+        let torn = self.sim.breaks(index::canary::TORN_PAIR) && signature.is_some();
         self.publish_words(slot, signature.filter(|_| !torn), position | FRESH);
         let under_way = self.under_way.fetch_add(1, Ordering::SeqCst);
-        if under_way > 0 && self.sim.breaks(Canary::SecondNotWaited) {
+        if under_way > 0 && self.sim.breaks(testkit::canary::SECOND_NOT_WAITED) {
             // The first one's commit is taken for this one's too.
             self.under_way.fetch_sub(1, Ordering::SeqCst);
             let _ = self.sim.compare_exchange(slot.position, position | FRESH, position);
@@ -53,13 +53,13 @@ impl Operations for SlotTable {
         }
         let mut free = self.free.lock();
         let old = self.find(key);
-        let early = self.sim.breaks(Canary::FreeBeforeUnlink);
+        let early = self.sim.breaks(engine_hikv::canary::FREE_BEFORE_UNLINK);
         free.extend(old.filter(|_| early).map(|(_, position)| position));
         let cell = self.reserve(&mut free).map_err(|_| Failure::Full)?;
         let slot = old.map(|(slot, _)| slot).or_else(|| self.find_empty());
         let slot = slot.ok_or_else(|| Failure::Other("the table is full".into()))?;
         let new_signature = old.is_none().then(|| signature(key));
-        if self.sim.breaks(Canary::EntryBeforeItem) {
+        if self.sim.breaks(engine_hikv::canary::ENTRY_BEFORE_ITEM) {
             self.publish_words(slot, new_signature, cell | FRESH);
             self.sync();
         }
@@ -74,7 +74,7 @@ impl Operations for SlotTable {
     fn delete(&self, key: &[u8]) -> Result<bool, Failure> {
         let mut free = self.free.lock();
         let Some((slot, old)) = self.find(key) else { return Ok(false) };
-        if self.sim.breaks(Canary::PlainZeroDelete) {
+        if self.sim.breaks(engine_hikv::canary::PLAIN_ZERO_DELETE) {
             self.sim.store(slot.position, 0, Ordering::Release);
             free.push(old);
             return Ok(true);
@@ -89,7 +89,7 @@ impl Operations for SlotTable {
     /// everything or nothing. 3 commit: nothing there.
     fn clear(&self) -> Result<(), Failure> {
         let other = self.settled(super::ROOT) & 1 ^ 1;
-        if self.sim.breaks(Canary::ClearBeforeSegments) {
+        if self.sim.breaks(index::canary::CLEAR_BEFORE_SEGMENTS) {
             self.publish_root(other);
         }
         self.zero(other);

@@ -4,6 +4,7 @@
 use heap::{BatchState, BatchWord};
 
 use super::*;
+use crate::canary;
 
 /// Whole, or broken in one step.
 fn broken(step: Option<Canary>) -> Broken {
@@ -92,7 +93,7 @@ fn who_sees_one_key_gone_sees_the_other_come() {
 #[test]
 #[should_panic(expected = "half of a batch")]
 fn a_miss_that_is_not_fenced_is_caught() {
-    gone_and_come(Some(Canary::MissNotFenced));
+    gone_and_come(Some(canary::MISS_NOT_FENCED));
 }
 
 /// A later batch takes the same word.
@@ -112,11 +113,11 @@ fn a_reader_takes_no_later_batch_for_an_earlier_one() {
 #[test]
 #[should_panic(expected = "half of a batch")]
 fn entries_without_marks_are_caught() {
-    replaced(Some(Canary::HalfBatch));
+    replaced(Some(canary::HALF_BATCH));
 }
 
 #[test]
 #[should_panic(expected = "what was read is not durable")]
 fn a_batch_that_is_read_before_it_is_durable_is_caught() {
-    replaced(Some(Canary::UnsettledRead));
+    replaced(Some(canary::UNSETTLED_READ));
 }

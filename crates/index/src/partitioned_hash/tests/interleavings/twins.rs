@@ -3,6 +3,7 @@
 use pmem::MediumError;
 
 use super::*;
+use crate::canary;
 
 const PINS: Broken = Broken { step: None, pins: true };
 
@@ -70,7 +71,7 @@ fn a_late_writer_without_a_pin_is_caught() {
 #[should_panic(expected = "Some(2) was read, Some(1) is durable")]
 fn a_read_that_is_not_settled_is_caught() {
     let reader = |scene: &Scene| read_in_order(scene, ONE, &[Some(1), Some(2)]);
-    let broken = Broken { step: Some(Canary::UnsettledRead), pins: false };
+    let broken = Broken { step: Some(canary::UNSETTLED_READ), pins: false };
     model(broken, |scene| scene.put(ONE, 1), &[|scene| scene.put(ONE, 2), reader], |_| {});
 }
 
@@ -85,7 +86,7 @@ fn a_split_that_leads_writers_to_its_halves_first_is_caught() {
         scene.put(ONE, 2);
         assert_eq!(scene.get(ONE), Some(2), "a stale value");
     };
-    let broken = Broken { step: Some(Canary::WritersLedFirst), pins: false };
+    let broken = Broken { step: Some(canary::WRITERS_LED_FIRST), pins: false };
     model(broken, before, &[writer, Scene::split], |_| {});
 }
 
@@ -94,6 +95,6 @@ fn a_split_that_leads_writers_to_its_halves_first_is_caught() {
 fn a_deletion_that_is_a_plain_zero_is_caught() {
     let remover = |scene: &Scene| assert!(scene.unlink(ONE).is_some());
     let reader = |scene: &Scene| read_in_order(scene, ONE, &[Some(1), None]);
-    let broken = Broken { step: Some(Canary::PlainZeroDelete), pins: false };
+    let broken = Broken { step: Some(canary::PLAIN_ZERO_DELETE), pins: false };
     model(broken, |scene| scene.put(ONE, 1), &[remover, reader], |_| {});
 }

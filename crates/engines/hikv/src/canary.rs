@@ -1,0 +1,38 @@
+//! Broken twins of this crate's rules (`docs/decisions/0005-canaries-are-asked-of-the-medium.md`).
+
+use pmem::Canary;
+
+/// The item is flushed, but nothing orders it before its entry.
+pub const ITEM_NOT_ORDERED: Canary = Canary("ItemNotOrdered");
+/// The entry is published before the item is written.
+pub const ENTRY_BEFORE_ITEM: Canary = Canary("EntryBeforeItem");
+/// Delete stores a plain zero, unflushed, and hands the item out again.
+pub const PLAIN_ZERO_DELETE: Canary = Canary("PlainZeroDelete");
+/// The replaced item is free before the new entry is durable.
+pub const FREE_BEFORE_UNLINK: Canary = Canary("FreeBeforeUnlink");
+/// The clean image is named before it is durable, and an older one at its place is trusted: numbers are not compared.
+pub const STALE_IMAGE: Canary = Canary("StaleImage");
+/// The clean image is named before it is durable, and trusted without a look at its checksum.
+pub const TORN_IMAGE: Canary = Canary("TornImage");
+/// Several puts take their marks away before the commit that they share.
+pub const SETTLED_BEFORE_COMMIT: Canary = Canary("SettledBeforeCommit");
+/// A conditional write takes place although the key's entry has changed since it was read.
+pub const CAS_IGNORES_CHANGE: Canary = Canary("CasIgnoresChange");
+/// The reaper deletes a key that was renewed after it had seen it expired.
+pub const REAPS_RENEWED: Canary = Canary("ReapsRenewed");
+/// What is written while the ordered index is built is not noted.
+pub const CHANGE_MISSES_DELTA: Canary = Canary("ChangeMissesDelta");
+/// A replaced item is free before the ordered index has let go of it.
+pub const RETIRE_BEFORE_TREE: Canary = Canary("RetireBeforeTree");
+/// A moved item's entry is switched, or made, without a look at what it names by now.
+pub const MOVE_UNCHECKED: Canary = Canary("MoveUnchecked");
+/// A moved item's old place is free before its entry is switched.
+pub const MOVE_FREES_EARLY: Canary = Canary("MoveFreesEarly");
+/// A writer does not look again, under the bucket's lock, whether a snapshot was taken since it stamped its item.
+pub const STALE_STAMP: Canary = Canary("StaleStamp");
+/// A snapshot does not wait for the writers that were at it when it was taken.
+pub const SNAPSHOT_BEFORE_WRITERS: Canary = Canary("SnapshotBeforeWriters");
+/// A replaced item is kept for snapshots only after the one that replaces it is visible.
+pub const KEPT_AFTER_PUBLISH: Canary = Canary("KeptAfterPublish");
+/// A scan that does not wait itself leaves nothing to be waited for, whatever it met.
+pub const DEFERRED_SCAN_TOLD: Canary = Canary("DeferredScanTold");

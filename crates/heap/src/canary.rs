@@ -1,0 +1,32 @@
+//! Broken twins of this crate's rules (`docs/decisions/0005-canaries-are-asked-of-the-medium.md`).
+
+use pmem::Canary;
+
+/// Space below the high-water mark is handed out before the sweep has ended.
+pub const PUT_BELOW_MARK: Canary = Canary("PutBelowMark");
+/// A chunk is used before the high-water mark that covers it is durable.
+pub const CHUNK_BEFORE_MARK: Canary = Canary("ChunkBeforeMark");
+/// Grown space is used before the superblock that covers it is durable.
+pub const GROWTH_BEFORE_SUPERBLOCK: Canary = Canary("GrowthBeforeSuperblock");
+/// Opening relies on what a killed process left of the region's head, and does not make it durable.
+pub const HEAD_LEFT_AS_FOUND: Canary = Canary("HeadLeftAsFound");
+/// Both copies of the superblock are rewritten without an order between them.
+pub const SUPERBLOCK_COPIES_TOGETHER: Canary = Canary("SuperblockCopiesTogether");
+/// A feature flag that the region needs is not stored.
+pub const FEATURE_NOT_STORED: Canary = Canary("FeatureNotStored");
+/// Format clears its 'unfinished' mark before the superblock is durable.
+pub const FORMAT_MARK_EARLY: Canary = Canary("FormatMarkEarly");
+/// Index memory is linked without having been made durable.
+pub const STALE_SEGMENT_HEADER: Canary = Canary("StaleSegmentHeader");
+/// The clean image stays named when the store is changed.
+pub const CLEAN_FLAG_LEFT_SET: Canary = Canary("CleanFlagLeftSet");
+/// The clean image is named before it is durable, and an older one at its place is trusted: numbers are not compared.
+pub const STALE_IMAGE: Canary = Canary("StaleImage");
+/// The clean image is named before it is durable, and trusted without a look at its checksum.
+pub const TORN_IMAGE: Canary = Canary("TornImage");
+/// A free run is punched before the header that says how long it is is durable.
+pub const PUNCH_BEFORE_HEADER: Canary = Canary("PunchBeforeHeader");
+/// A chunk is made of a punched run whose space was not taken again.
+pub const PUNCHED_RUN_NOT_BACKED: Canary = Canary("PunchedRunNotBacked");
+/// The snapshot epoch is not durable before items are stamped with it.
+pub const EPOCH_NOT_FLUSHED: Canary = Canary("EpochNotFlushed");

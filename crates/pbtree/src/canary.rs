@@ -1,0 +1,30 @@
+//! Broken twins of this crate's rules (`docs/decisions/0005-canaries-are-asked-of-the-medium.md`).
+
+use pmem::Canary;
+
+/// The item is written but never flushed.
+pub const ITEM_NOT_FLUSHED: Canary = Canary("ItemNotFlushed");
+/// The item is flushed, but nothing orders it before its entry.
+pub const ITEM_NOT_ORDERED: Canary = Canary("ItemNotOrdered");
+/// The replaced item is free before the new entry is durable.
+pub const FREE_BEFORE_UNLINK: Canary = Canary("FreeBeforeUnlink");
+/// A node's lock is let go of before the change under it is committed.
+pub const UNLOCKED_BEFORE_COMMIT: Canary = Canary("UnlockedBeforeCommit");
+/// A deleted key's word is not flushed.
+pub const DELETE_NOT_FLUSHED: Canary = Canary("DeleteNotFlushed");
+/// A leaf's count is raised before the pair behind its last is durable.
+pub const COUNT_BEFORE_PAIR: Canary = Canary("CountBeforePair");
+/// A value is written over another one that is in no run.
+pub const IN_PLACE_NOT_LOGGED: Canary = Canary("InPlaceNotLogged");
+/// A node is linked that was never flushed.
+pub const NODE_NOT_FLUSHED: Canary = Canary("NodeNotFlushed");
+/// A split's run does not have the parent's words.
+pub const PARENT_OUTSIDE_RUN: Canary = Canary("ParentOutsideRun");
+/// The root's word names a node that was never flushed.
+pub const ROOT_BEFORE_NODE: Canary = Canary("RootBeforeNode");
+/// A separator is a leaf's own key, which is freed with it.
+pub const KEY_UNDER_SEPARATOR: Canary = Canary("KeyUnderSeparator");
+/// What says which stamps were given is not flushed.
+pub const STAMP_BLOCK_NOT_FLUSHED: Canary = Canary("StampBlockNotFlushed");
+/// A batch's run has the words of half of its keys.
+pub const BATCH_HALF_LOGGED: Canary = Canary("BatchHalfLogged");

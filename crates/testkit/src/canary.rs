@@ -1,0 +1,6 @@
+//! Broken twins of this crate's rules (`docs/decisions/0005-canaries-are-asked-of-the-medium.md`).
+
+use pmem::Canary;
+
+/// A write that finds another one under way leaves it to that one's commit to make it durable, and does not wait.
+pub const SECOND_NOT_WAITED: Canary = Canary("SecondNotWaited");
