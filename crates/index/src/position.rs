@@ -81,10 +81,14 @@ impl Position {
         Offset(self.0 & OFFSET)
     }
 
-    /// Where the item lies, for the allocator; `None` if the word's class does not exist (damage).
+    /// Where the item lies, for the allocator; `None` if the word's class does not exist, or it has one beside an extent
+    /// (damage).
     #[must_use]
     pub fn place(self) -> Option<Place> {
         let kind = if self.0 & EXTENT != 0 {
+            if self.class_index() != 0 {
+                return None;
+            }
             PlaceKind::Extent
         } else {
             PlaceKind::Slot(Class::from_index(self.class_index())?)
@@ -247,6 +251,8 @@ mod tests {
         assert!(!marked.in_place_of(position).has_overflow());
         let extent = Position::of(Place { offset: Offset(64), kind: PlaceKind::Extent });
         assert_eq!(extent.place().map(|place| place.kind), Some(PlaceKind::Extent));
+        let damaged = (CLASS_SHIFT..61).map(|bit| Position::from_word(extent.word() ^ 1 << bit));
+        assert!(damaged.into_iter().all(|position| position.place().is_none()), "an extent is of no class");
     }
 
     #[test]

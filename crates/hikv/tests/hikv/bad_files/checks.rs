@@ -53,7 +53,11 @@ fn a_damaged_header_is_found_by_both_and_a_damaged_value_by_the_deep_one() {
 fn a_damaged_position_is_found_by_both() {
     for end in [End::Closed, End::Killed] {
         let store = Aged::new(KEY_COUNT, end);
-        for (_, position) in store.entries().into_iter().step_by(97) {
+        let is_extent = |&(_, position): &(usize, usize)| store.word(position) >> 51 & 1 == 1;
+        let entries = store.entries();
+        let extents: Vec<_> = entries.iter().copied().filter(is_extent).collect();
+        assert!(!extents.is_empty());
+        for (_, position) in entries.into_iter().step_by(97).chain(extents) {
             for bit in [0, 5, 40, 53] {
                 let [quick, deep] = found(&store.flipped(position, bit));
                 assert!(!quick.is_empty() && !deep.is_empty(), "bit {bit} of {position:#x}");
