@@ -47,7 +47,8 @@ fn every_canary_is_asked_for_and_hunted() {
         // Whoever asks the medium breaks the rule, and so does code that names one for another to ask; whoever names a canary
         // otherwise, in a test, makes a twin.
         asked.push_str(code);
-        asked.extend(source.split("breaks(").skip(1).filter_map(|rest| rest.split_once(')')).map(|(asked, _)| asked));
+        let asks = source.split("breaks(").skip(1).filter_map(|rest| rest.split_once(')'));
+        asks.for_each(|(canary, _)| asked.extend([canary, "\n"]));
         hunts.extend(tests.lines().filter(|line| !line.contains("breaks(")));
     }
     assert!(canaries.len() > 80 && canaries.iter().any(|name| name == "TORN_PAIR"), "{canaries:?}");
