@@ -21,10 +21,10 @@ use index::partitioned_hash::batch::record::record_bytes;
 use index::partitioned_hash::batch::{Batch, Full, Turn};
 use pmem::{Backoff, Dram, Medium, MediumError};
 
-use super::HiKv;
-use super::order::{Order, Written};
+use super::order::{self, Ordered, Written};
 use super::publish::{self, Before};
 use super::write::check_key;
+use super::{HiKv, Memory};
 use engine::{BatchOp, Error, Expiry, Limits};
 use items::NewItem;
 
@@ -81,13 +81,13 @@ impl From<Full> for Stop {
 }
 
 /// Locked pairs, what is to be done to their entries, and a ticket of each queue that is going to be told.
-struct Ready<'a, M, D: Dram, T> {
+struct Ready<'a, M, D: Dram> {
     batch: Batch<'a, M, D>,
     noted: Vec<Noted<'a>>,
-    tickets: BTreeMap<usize, T>,
+    tickets: BTreeMap<usize, order::Ticket<'a>>,
 }
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(super) fn check_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
         let op_bytes = |op: &BatchOp<'_>| Limits::batch_op_bytes(op.key(), op.value().unwrap_or_default());
         let len_bytes = ops.iter().map(op_bytes).sum();
@@ -144,7 +144,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         for of_partition in signatures.chunk_by(|&a, &b| self.index.partition(a) == self.index.partition(b)) {
             let (partition, mut backoff) = (self.index.partition(of_partition[0]), Backoff::long());
             while !self.order.has_room(partition) {
-                O::make_room(self, partition, &mut backoff)?;
+                Ordered::make_room(self, partition, &mut backoff)?;
             }
         }
         Ok(())
@@ -159,11 +159,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     /// Step 2. The caller is pinned.
-    fn lock_and_note<'a>(
-        &'a self,
-        signatures: &[u64],
-        prepared: &[Prepared<'a, D>],
-    ) -> Result<Ready<'a, M, D, O::Ticket<'a>>, Stop> {
+    fn lock_and_note<'a>(&'a self, signatures: &[u64], prepared: &[Prepared<'a, D>]) -> Result<Ready<'a, M, D>, Stop> {
         let mut batch = self.index.lock_batch(self.cx(), signatures);
         let mut noted = Vec::with_capacity(prepared.len());
         for one in prepared {
@@ -205,7 +201,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// Steps 3 to 8. The caller is pinned.
     fn carry_out<'a>(
         &'a self,
-        Ready { batch, noted, tickets }: Ready<'a, M, D, O::Ticket<'a>>,
+        Ready { batch, noted, tickets }: Ready<'a, M, D>,
         prepared: Vec<Prepared<'a, D>>,
         record: Reservation<'a, D>,
         turn: &Turn<'_>,
@@ -253,7 +249,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     /// Step 8: one place of each queue has all of its changes.
-    fn tell_all<'a>(&'a self, noted: &[Noted<'_>], tickets: BTreeMap<usize, O::Ticket<'a>>) {
+    fn tell_all<'a>(&'a self, noted: &[Noted<'_>], tickets: BTreeMap<usize, order::Ticket<'a>>) {
         let mut by_queue: BTreeMap<usize, Vec<Written<'_>>> = BTreeMap::new();
         for one in noted {
             let queue = self.order.queue_of(self.index.partition(one.signature));

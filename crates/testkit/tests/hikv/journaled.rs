@@ -1,6 +1,5 @@
 //! HiKV on the journal, on a disk that loses, tears and reorders what was not synced.
 
-use engine_hikv::HashOnly;
 use journal::{JournalError, JournalOptions, Journaled};
 use pmem::{Canary, Durability, Probe, Probed, Span};
 use pmem_sim::{Model, SimDisk, SimFile, StepKind};
@@ -9,7 +8,7 @@ use testkit::{Failure, Script, Settings, Verdict, Violation, Visitor, explore, h
 use crate::scripts::{
     around_a_split, clears_and_reopens, delete, everyday, full_and_room_again, growth, multi_put, put, several_at_once,
 };
-use crate::subject::{Crashed, Over, REGION_BYTES};
+use crate::subject::{Crashed, HashOnly, Over, REGION_BYTES};
 
 /// Tells the disk of the medium's steps, so that others come by there.
 pub(crate) struct Reports(SimDisk);
