@@ -15,7 +15,7 @@ impl Mapped {
     #[inline(always)]
     fn target(&self, at: Offset, len_bytes: u64) -> *mut u8 {
         let writable_bytes = self.writable_bytes.load(Ordering::Acquire);
-        if at.span(len_bytes).end().is_none_or(|end| end > writable_bytes) {
+        if !at.span(len_bytes).lies_within(writable_bytes) {
             refuse(at, len_bytes, writable_bytes, self.writable);
         }
         // SAFETY: the bytes lie in the region (just checked), all of which is one mapping.
@@ -106,6 +106,17 @@ unsafe impl Medium for Mapped {
             // SAFETY: the line holds a byte of the region, whose length is a multiple of lines.
             unsafe { arch::write_back(self.base().as_ptr().add(line.0 as usize)) }
         }
+    }
+
+    /// Behind one comparison.
+    #[inline(always)]
+    fn load4(&self, at: Offset) -> [u64; 4] {
+        self.check(at, 32);
+        assert!(at.0 & 31 == 0, "offset {:#x} is not aligned to 32 bytes", at.0);
+        // SAFETY: the words lie in the region (just checked), are aligned, and are only ever accessed atomically.
+        std::array::from_fn(|i| unsafe {
+            AtomicU64::from_ptr(self.base().as_ptr().add(at.0 as usize + 8 * i).cast()).load(Ordering::Acquire)
+        })
     }
 
     #[inline(always)]

@@ -101,7 +101,9 @@ pub unsafe trait Medium: Send + Sync + 'static {
     /// If there is no word.
     #[inline(always)]
     fn publish(&self, words: &[(Offset, u64)], _key: u64) {
-        words.iter().for_each(|&(at, word)| self.store(at, word, Ordering::Release));
+        for &(at, word) in words {
+            self.store(at, word, Ordering::Release);
+        }
         self.flush(words[words.len() - 1].0.span(8));
     }
 
@@ -218,6 +220,12 @@ pub unsafe trait Medium: Send + Sync + 'static {
         self.word(at).load(ordering)
     }
 
+    /// Loads the four words at `at` (32-byte aligned), each atomically with `Acquire`, one after the other.
+    #[inline(always)]
+    fn load4(&self, at: Offset) -> [u64; 4] {
+        core::array::from_fn(|i| self.load(at.plus(8 * i as u64), Ordering::Acquire))
+    }
+
     /// An acquire fence: what was loaded so far, in whatever way, is not newer than what is loaded from now on. For whoever
     /// concludes from words that something is not there.
     #[inline(always)]
@@ -248,7 +256,7 @@ pub unsafe trait Medium: Send + Sync + 'static {
     #[inline(always)]
     fn reach(&self, span: Span) -> Result<(), MediumError> {
         let region_bytes = self.len_bytes();
-        if span.end().is_none_or(|end| end > region_bytes) {
+        if !span.lies_within(region_bytes) {
             let Span { start, len_bytes } = span;
             return Err(MediumError::OutOfBounds { offset: start.0, len_bytes, region_bytes });
         }

@@ -47,6 +47,13 @@ pub struct Span {
 }
 
 impl Span {
+    /// True if the span lies in a region of so many bytes.
+    #[inline(always)]
+    #[must_use]
+    pub const fn lies_within(self, region_bytes: u64) -> bool {
+        self.len_bytes <= region_bytes && self.start.0 <= region_bytes - self.len_bytes
+    }
+
     /// One past the last byte, or `None` where the sum does not fit 64 bits (a damaged offset).
     #[must_use]
     pub const fn end(self) -> Option<u64> {

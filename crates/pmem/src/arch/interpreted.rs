@@ -55,6 +55,6 @@ pub fn timestamp_in_order() -> u64 {
 }
 
 /// Continues an inverted CRC-32C remainder over `bytes`.
-pub fn crc32c(remainder: u32, bytes: &[u8]) -> u32 {
-    crc32c_by_table(remainder, bytes)
+pub fn crc32c<const COUNT: usize>(remainder: u32, parts: [&[u8]; COUNT]) -> u32 {
+    parts.into_iter().fold(remainder, crc32c_by_table)
 }

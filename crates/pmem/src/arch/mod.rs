@@ -103,10 +103,12 @@ mod tests {
 
     #[test]
     fn both_ways_write_the_parts_and_pad_to_16() {
-        let source: [u8; 200] = core::array::from_fn(|i| i as u8 + 1);
-        for cuts in [[0, 0], [1, 2], [16, 32], [15, 90], [3, 200], [200, 200], [64, 128]] {
-            for end in [cuts[1], 200] {
-                let mut target = Aligned([0xEEu8; 256]);
+        let source: [u8; 700] = core::array::from_fn(|i| i as u8 | 1);
+        for cuts in
+            [[0, 0], [1, 2], [16, 32], [15, 90], [3, 200], [200, 200], [64, 128], [16, 512], [7, 509], [20, 600]]
+        {
+            for end in [cuts[1], cuts[1].max(200), 497, 512, 513, 700].into_iter().filter(|&end| end >= cuts[1]) {
+                let mut target = Aligned([0xEEu8; 768]);
                 let parts = [&source[..cuts[0]], &source[cuts[0]..cuts[1]], &source[cuts[1]..end]];
                 for write in [stream, write_through] {
                     target.0.fill(0xEE);
