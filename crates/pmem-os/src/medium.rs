@@ -26,8 +26,8 @@ impl Mapped {
     #[inline(always)]
     fn target_word(&self, at: Offset) -> &AtomicU64 {
         let word = self.target(at, 8).cast::<u64>();
-        assert!(word.is_aligned(), "offset {:#x} is not aligned to 8 bytes", at.0);
-        // SAFETY: the word is aligned (just checked) and lies in the region, which stays put while `self` is borrowed;
+        at.expect_aligned(8);
+        // SAFETY: the word is aligned (the region is, and so is the offset) and lies in the region, which stays put while `self` is borrowed;
         // words that several threads reach are only ever accessed atomically.
         unsafe { AtomicU64::from_ptr(word) }
     }
@@ -87,7 +87,7 @@ unsafe impl Medium for Mapped {
     unsafe fn stream(&self, at: Offset, parts: &[&[u8]]) {
         let len_bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
         let target = self.target(at, len_bytes.next_multiple_of(16));
-        assert!(at.0 & 15 == 0, "offset {:#x} is not aligned to 16 bytes", at.0);
+        at.expect_aligned(16);
         // SAFETY: the target is aligned (the region is, and so is the offset) and as long as the padded parts; the
         // caller alone uses it.
         unsafe {
@@ -112,7 +112,7 @@ unsafe impl Medium for Mapped {
     #[inline(always)]
     fn load4(&self, at: Offset) -> [u64; 4] {
         self.check(at, 32);
-        assert!(at.0 & 31 == 0, "offset {:#x} is not aligned to 32 bytes", at.0);
+        at.expect_aligned(32);
         // SAFETY: the words lie in the region (just checked), are aligned, and are only ever accessed atomically.
         std::array::from_fn(|i| unsafe {
             AtomicU64::from_ptr(self.base().as_ptr().add(at.0 as usize + 8 * i).cast()).load(Ordering::Acquire)

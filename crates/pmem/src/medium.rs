@@ -290,7 +290,7 @@ pub unsafe trait Medium: Send + Sync + 'static {
     #[inline(always)]
     fn match4(&self, at: Offset, word: u64) -> u32 {
         self.check(at, 32);
-        assert!(at.0 & 31 == 0, "offset {:#x} is not aligned to 32 bytes", at.0);
+        at.expect_aligned(32);
         // SAFETY: the 32 bytes lie in the region (just checked) and are aligned.
         unsafe { arch::match4(self.base().as_ptr().add(at.0 as usize).cast(), word) }
     }
@@ -300,7 +300,7 @@ pub unsafe trait Medium: Send + Sync + 'static {
     #[inline(always)]
     fn word(&self, at: Offset) -> &AtomicU64 {
         self.check(at, 8);
-        assert!(at.0 & 7 == 0, "offset {:#x} is not aligned to 8 bytes", at.0);
+        at.expect_aligned(8);
         // SAFETY: the word lies in the region (just checked), is aligned, and stays put while `self` is borrowed; words
         // that several threads reach are only ever accessed atomically.
         unsafe { AtomicU64::from_ptr(self.base().as_ptr().add(at.0 as usize).cast()) }

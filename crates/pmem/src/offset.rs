@@ -18,6 +18,15 @@ impl Offset {
         Offset(self.0 + bytes)
     }
 
+    /// # Panics
+    /// Unless it is a multiple of `bytes`, a power of two.
+    #[inline(always)]
+    pub fn expect_aligned(self, bytes: u64) {
+        if self.0 & (bytes - 1) != 0 {
+            misaligned(self, bytes);
+        }
+    }
+
     /// True for [`Offset::NULL`].
     #[must_use]
     pub const fn is_null(self) -> bool {
@@ -35,6 +44,13 @@ impl Offset {
     pub const fn span(self, len_bytes: u64) -> Span {
         Span { start: self, len_bytes }
     }
+}
+
+/// Apart, and by value: whoever calls it keeps nothing in memory for it.
+#[cold]
+#[inline(never)]
+fn misaligned(at: Offset, bytes: u64) -> ! {
+    panic!("offset {:#x} is not aligned to {bytes} bytes", at.0)
 }
 
 /// A run of bytes in a region.

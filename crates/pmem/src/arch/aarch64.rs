@@ -25,6 +25,16 @@ pub unsafe fn write_back(byte: *const u8) {
     unsafe { asm!("dc cvac, {}", in(reg) byte, options(nostack, preserves_flags)) }
 }
 
+/// Starts the write-back of the line that holds `byte`, and takes it out of every cache: for measurements.
+///
+/// # Safety
+/// `byte` is a readable address.
+#[inline]
+pub unsafe fn evict(byte: *const u8) {
+    // SAFETY: cleaning and invalidating a line changes no value.
+    unsafe { asm!("dc civac, {}", in(reg) byte, options(nostack, preserves_flags)) }
+}
+
 /// What was written back is durable before any later store.
 #[inline(always)]
 pub fn fence() {

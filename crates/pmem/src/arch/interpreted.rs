@@ -17,6 +17,12 @@ pub fn flush_instruction() -> &'static str {
 /// `_byte` is a readable address.
 pub unsafe fn write_back(_byte: *const u8) {}
 
+/// Nothing: there is no cache.
+///
+/// # Safety
+/// `_byte` is a readable address.
+pub unsafe fn evict(_byte: *const u8) {}
+
 /// As after a write-back on real processors: no order among loads.
 pub fn fence() {
     core::sync::atomic::fence(Ordering::Release);

@@ -19,12 +19,13 @@ mod imp;
 compile_error!("hikv knows the write-back instructions of x86-64 and AArch64 only");
 
 pub use imp::{
-    count_below, crc32c, fence, flush_instruction, match4, prefetch, stream, timestamp, timestamp_in_order, write_back,
+    count_below, crc32c, evict, fence, flush_instruction, match4, prefetch, stream, timestamp, timestamp_in_order,
+    write_back,
 };
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{Offset, lines};
+use crate::LINE_BYTES;
 
 /// Writes the concatenation of `parts` through the cache, padded with zeros to a multiple of 16 bytes, and starts its
 /// write-back.
@@ -42,10 +43,11 @@ pub unsafe fn write_through(target: *mut u8, parts: &[&[u8]]) {
     let padded_bytes = len_bytes.next_multiple_of(16);
     // SAFETY: and for the padding.
     unsafe { target.add(len_bytes).write_bytes(0, padded_bytes - len_bytes) };
-    let start = target as u64;
-    for line in lines(Offset(start).span(padded_bytes as u64)) {
-        // SAFETY: a byte of the target in that line.
-        unsafe { write_back(target.add((line.0.max(start) - start) as usize)) };
+    let mut at = 0;
+    while at < padded_bytes {
+        // SAFETY: a byte of the target: the first one in its line.
+        unsafe { write_back(target.add(at)) };
+        at += LINE_BYTES as usize - (target as usize + at) % LINE_BYTES as usize;
     }
 }
 

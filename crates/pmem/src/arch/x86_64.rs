@@ -91,6 +91,16 @@ pub unsafe fn write_back(byte: *const u8) {
     }
 }
 
+/// Starts the write-back of the line that holds `byte`, and takes it out of every cache: for measurements.
+///
+/// # Safety
+/// `byte` is a readable address.
+#[inline]
+pub unsafe fn evict(byte: *const u8) {
+    // SAFETY: CLFLUSH is part of the baseline and changes no value.
+    unsafe { _mm_clflush(byte) }
+}
+
 /// What was written back, or stored past the cache, is durable before any later store.
 #[inline(always)]
 pub fn fence() {
