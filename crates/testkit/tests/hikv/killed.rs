@@ -5,11 +5,11 @@
 
 use engine_hikv::HashOnly;
 use pmem_sim::Model;
-use testkit::{End, Script, Settings, Verdict, Visitor, hunt};
+use testkit::{End, OnDisk, Script, Settings, Verdict, Visitor, hunt};
 
 use crate::batches;
 use crate::closes::closed_and_changed;
-use crate::journaled::{self, OnDisk};
+use crate::journaled;
 use crate::scripts::{clears_and_reopens, crowded_chunk, everyday, growth, reopened_after_a_split, several_at_once};
 use crate::subject::{Crashed, InOrder};
 use crate::{passes, settings};

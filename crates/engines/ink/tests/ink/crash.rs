@@ -15,7 +15,7 @@ pub(crate) fn shape(op_count: usize) -> Shape {
     Shape { swaps: true, scans: true, clears: true, reopens: true, multi_puts: true, ..Shape::small(op_count) }
 }
 
-fn expiring() -> Script {
+pub(crate) fn expiring() -> Script {
     let until = |key: &str, at_ms| Op::PutExpiring(key.into(), vec![b'v'; 12], at_ms);
     let expire = |key: &str, at_ms| Op::Expire(key.into(), at_ms);
     let first = [until("a", 10), until("b", 20), expire("b", Some(30)), expire("c", Some(5)), expire("a", None)];
