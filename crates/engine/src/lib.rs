@@ -22,7 +22,7 @@ mod streamed;
 mod verify;
 mod worker;
 
-pub use batch_op::BatchOp;
+pub use batch_op::{BatchOp, Condition};
 pub use check::{Check, Depth};
 pub use clock::{Clock, Ttl};
 pub use compaction::{Compacted, CompactionProgress, CompactionStats};

@@ -31,6 +31,7 @@ mod open;
 mod ops;
 mod order;
 mod places;
+mod plan;
 mod publish;
 mod read;
 mod reaper;

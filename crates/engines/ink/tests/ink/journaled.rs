@@ -20,7 +20,7 @@ fn settings() -> Settings {
 
 #[test]
 fn it_survives_on_a_disk() {
-    let batches = Shape { batches: true, ..shape(16) };
+    let batches = Shape { batches: true, conditions: true, ..shape(16) };
     let seeded = (7..10).map(|seed| Script::seeded(seed, &shape(16)));
     let scripts: Vec<Script> = seeded.chain([Script::seeded(10, &batches), dense_batch(), expiring()]).collect();
     let counts = explore::<Crashed<OfInk<true, OnDisk>>>(&scripts, &settings())
