@@ -21,10 +21,10 @@ use index::partitioned_hash::batch::record::record_bytes;
 use index::partitioned_hash::batch::{Batch, Full, Turn};
 use pmem::{Backoff, Dram, Medium, MediumError};
 
-use super::HiKv;
-use super::order::{Order, Written};
+use super::order::{self, Ordered, Written};
 use super::plan::Plan;
 use super::publish::{self, Before};
+use super::{HiKv, Memory};
 use crate::canary;
 use engine::{BatchOp, Condition, Error, Expiry};
 use items::NewItem;
@@ -82,13 +82,13 @@ impl From<Full> for Stop {
 }
 
 /// Locked pairs, what is to be done to their entries, and a ticket of each queue that is going to be told.
-struct Ready<'a, M, D: Dram, T> {
+struct Ready<'a, M, D: Dram> {
     batch: Batch<'a, M, D>,
     noted: Vec<Noted<'a>>,
-    tickets: BTreeMap<usize, T>,
+    tickets: BTreeMap<usize, order::Ticket<'a>>,
 }
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Carries out all of `ops` if all of `conditions` hold; they were checked.
     pub(super) fn apply_batch(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
         let asked = self.plan(conditions, ops);
@@ -131,7 +131,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         for of_partition in signatures.chunk_by(|&a, &b| self.index.partition(a) == self.index.partition(b)) {
             let (partition, mut backoff) = (self.index.partition(of_partition[0]), Backoff::long());
             while !self.order.has_room(partition) {
-                O::make_room(self, partition, &mut backoff)?;
+                Ordered::make_room(self, partition, &mut backoff)?;
             }
         }
         Ok(())
@@ -146,11 +146,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     /// Step 2. The caller is pinned.
-    fn lock_and_note<'a>(
-        &'a self,
-        plan: &Plan<'_>,
-        prepared: &[Prepared<'a, D>],
-    ) -> Result<Ready<'a, M, D, O::Ticket<'a>>, Stop> {
+    fn lock_and_note<'a>(&'a self, plan: &Plan<'_>, prepared: &[Prepared<'a, D>]) -> Result<Ready<'a, M, D>, Stop> {
         let mut batch = self.index.lock_batch(self.cx(), &plan.signatures);
         if !self.medium.breaks(canary::CONDITION_OUTSIDE_LOCK) {
             self.conditions_hold(plan, |signature, key| self.find_locked(&batch, signature, key))?;
@@ -195,7 +191,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// Steps 3 to 8. The caller is pinned.
     fn carry_out<'a>(
         &'a self,
-        Ready { batch, noted, tickets }: Ready<'a, M, D, O::Ticket<'a>>,
+        Ready { batch, noted, tickets }: Ready<'a, M, D>,
         plan: &Plan<'_>,
         prepared: Vec<Prepared<'a, D>>,
         record: Reservation<'a, D>,
@@ -245,7 +241,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     /// Step 8: one place of each queue has all of its changes.
-    fn tell_all<'a>(&'a self, noted: &[Noted<'_>], tickets: BTreeMap<usize, O::Ticket<'a>>) {
+    fn tell_all<'a>(&'a self, noted: &[Noted<'_>], tickets: BTreeMap<usize, order::Ticket<'a>>) {
         let mut by_queue: BTreeMap<usize, Vec<Written<'_>>> = BTreeMap::new();
         for one in noted {
             let queue = self.order.queue_of(self.index.partition(one.signature));

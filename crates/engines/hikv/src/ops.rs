@@ -4,14 +4,13 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pmem::{Backoff, Dram, Medium};
+use pmem::{Backoff, Medium};
 
-use super::HiKv;
 use super::item;
-use super::order::Order;
 use super::publish::{Before, Prepared, Target};
 use super::read::GROUP_COUNT;
 use super::write::{READER_WAITS_MAX, check_key};
+use super::{HiKv, Memory};
 use engine::Streamed;
 use engine::{
     BatchOp, Check, Clock, Compacted, CompactionProgress, Condition, Cursor, Damage, Decide, Engine, EngineStats,
@@ -19,7 +18,7 @@ use engine::{
 };
 use items::NewItem;
 
-impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
+impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     fn name(&self) -> &'static str {
         "hikv"
     }
@@ -154,9 +153,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         // Free space that is still unknown could not be told from what is freed now.
         self.finish_sweep()?;
         let no_snapshot = self.snapshots.exclude()?;
-        self.order.suspend(self.disposal());
+        self.order.suspend_build(self.disposal());
         let cleared = self.with_room(|| Ok(self.index.clear(self.cx())?));
-        self.order.resume();
+        self.order.resume_build();
         drop(no_snapshot);
         let cleared = cleared?;
         self.cleared.retire(cleared, 0, |cleared| cleared.free(self.cx()));
@@ -226,7 +225,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     }
 
     fn ordered(&self) -> Option<&dyn OrderedEngine> {
-        O::operations(self)
+        self.order.is_offered().then_some(self as &dyn OrderedEngine)
     }
 
     fn snapshots(&self) -> Option<&dyn SnapshotEngine> {

@@ -7,10 +7,9 @@
 
 use index::Position;
 use index::partitioned_hash::batch::Batch;
-use pmem::{Dram, Medium};
+use pmem::Medium;
 
-use super::HiKv;
-use super::order::Order;
+use super::{HiKv, Memory};
 use crate::{canary, item};
 use engine::{BatchOp, Condition, Error};
 use items::Item;
@@ -23,7 +22,7 @@ pub(super) struct Plan<'a> {
     pub(super) signatures: Vec<u64>,
 }
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     /// What these ask for.
     pub(super) fn plan<'a>(&self, conditions: &[Condition<'a>], ops: &[BatchOp<'a>]) -> Plan<'a> {
         let signature = |key| self.hasher.signature(key);

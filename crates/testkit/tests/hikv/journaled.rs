@@ -1,6 +1,5 @@
 //! HiKV on the journal, on a disk that loses, tears and reorders what was not synced.
 
-use engine_hikv::HashOnly;
 use pmem::Canary;
 use pmem_sim::Model;
 use testkit::{OnDisk, Script, Settings, Verdict, Violation, Visitor, explore, hunt};
@@ -8,7 +7,7 @@ use testkit::{OnDisk, Script, Settings, Verdict, Violation, Visitor, explore, hu
 use crate::scripts::{
     around_a_split, clears_and_reopens, delete, everyday, full_and_room_again, growth, multi_put, put, several_at_once,
 };
-use crate::subject::{Crashed, REGION_BYTES};
+use crate::subject::{Crashed, HashOnly, REGION_BYTES};
 
 /// The store that is crashed.
 pub(crate) type Journal<O = HashOnly> = Crashed<O, OnDisk>;

@@ -3,10 +3,8 @@
 //!
 //! `cargo test --release -p hikv-testkit --test hikv large_batches -- --ignored` looks at ten times as much.
 
-use engine_hikv::{HashOnly, Ordered};
 use index::partitioned_hash::batch::record::record_bytes;
 use index::partitioned_hash::layout::SEGMENT_ENTRY_COUNT;
-use pmem_os::HostDram;
 use pmem_sim::{Model, StepKind};
 use testkit::{Counts, Op, Script, Settings, Visitor, small_journal};
 
@@ -14,7 +12,7 @@ use crate::batches::batch;
 use crate::deferred::Deferring;
 use crate::journaled::{self, Journal};
 use crate::scripts::put;
-use crate::subject::{Crashed, InOrder, REGION_BYTES};
+use crate::subject::{Crashed, HashOnly, InOrder, REGION_BYTES, WithOrder};
 use crate::{caught, passes, sparing};
 
 /// Keys of a batch.
@@ -87,7 +85,7 @@ fn all_survive() -> Counts {
     let mut counts = passes::<Crashed>(&scripts, &memory);
     counts += passes::<InOrder>(&[large_in_order(), without_room()], &memory);
     counts += passes::<Journal>(&scripts, &journal);
-    counts += passes::<Journal<Ordered<HostDram>>>(&[large_in_order()], &journal);
+    counts += passes::<Journal<WithOrder>>(&[large_in_order()], &journal);
     counts += passes::<Deferring<HashOnly>>(&scripts, &journal);
     counts
 }

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use engine::{Clock, Engine};
-use engine_hikv::{HashOnly, HiKv, Order, Ordered};
+use engine_hikv::{HiKv, Ordered};
 use heap::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, UNIT_BYTES};
 use heap::{Class, Parameters};
 use items::layout::HEADER_BYTES;
@@ -25,28 +25,34 @@ pub(crate) struct OfHiKv<O, M>(PhantomData<fn() -> (O, M)>);
 pub(crate) type Crashed<O = HashOnly, M = Sim> = testkit::Crashed<OfHiKv<O, M>>;
 
 /// The store that keeps its keys in order, once it was scanned.
-pub(crate) type InOrder = Crashed<Ordered<HostDram>>;
+pub(crate) type InOrder = Crashed<WithOrder>;
 
 /// Whether a store keeps order.
-pub(crate) trait Kept<M: Medium>: Order<M, HostDram> {
-    fn kept(store: HiKv<M, HostDram>) -> HiKv<M, HostDram, Self>;
+pub(crate) trait Kept: 'static {
+    fn kept<M: Medium>(store: HiKv<M, HostDram>) -> HiKv<M, HostDram>;
 }
 
-impl<M: Medium> Kept<M> for HashOnly {
-    fn kept(store: HiKv<M, HostDram>) -> HiKv<M, HostDram> {
+/// It does not.
+pub(crate) struct HashOnly;
+
+/// It does.
+pub(crate) struct WithOrder;
+
+impl Kept for HashOnly {
+    fn kept<M: Medium>(store: HiKv<M, HostDram>) -> HiKv<M, HostDram> {
         store
     }
 }
 
-impl<M: Medium> Kept<M> for Ordered<HostDram> {
-    fn kept(store: HiKv<M, HostDram>) -> HiKv<M, HostDram, Ordered<HostDram>> {
+impl Kept for WithOrder {
+    fn kept<M: Medium>(store: HiKv<M, HostDram>) -> HiKv<M, HostDram> {
         const QUEUE_COUNT: usize = 2;
-        store.ordered(Ordered::new(QUEUE_COUNT, HostDram))
+        store.keeping_order(Ordered::new(QUEUE_COUNT, HostDram))
     }
 }
 
-impl<O: Kept<M>, M: Over> Made for OfHiKv<O, M> {
-    type Engine = HiKv<M, HostDram, O>;
+impl<O: Kept, M: Over> Made for OfHiKv<O, M> {
+    type Engine = HiKv<M, HostDram>;
     type Medium = M::Medium;
 
     fn format(on: M::Medium, clock: Clock) -> Result<Self::Engine, Failure> {

@@ -1,7 +1,6 @@
 //! Two writers in flight, crashed at the steps of both: one stands between two of its steps while the other makes all of its own, and
 //! at each of those the power fails. So every place at which the one may be is met with every place of the other.
 
-use engine_hikv::HashOnly;
 use pmem_sim::{Model, StepKind};
 use testkit::{Op, PAUSE, Script, Settings, Visitor};
 
@@ -10,7 +9,7 @@ use crate::closes::closed_and_changed;
 use crate::deferred;
 use crate::journaled;
 use crate::scripts::{clears_and_reopens, delete, everyday, put, several_at_once};
-use crate::subject::{Crashed, InOrder};
+use crate::subject::{Crashed, HashOnly, InOrder};
 use crate::{caught, passes, settings};
 
 fn both(visitor: Visitor) -> Settings {

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) const CHANGE_WORDS: usize = 7;
 
 /// A shared word: an atomic, or what a model checker puts in its place.
-pub trait Word {
+pub(crate) trait Word {
     fn new(word: u64) -> Self;
     fn load(&self, ordering: Ordering) -> u64;
     fn store(&self, word: u64, ordering: Ordering);
@@ -50,7 +50,7 @@ pub(super) struct Ring<W = AtomicU64> {
 /// for no change.
 #[derive(Debug)]
 #[must_use]
-pub struct Ticket<'a, W: Word = AtomicU64> {
+pub(crate) struct Ticket<'a, W: Word = AtomicU64> {
     ring: &'a Ring<W>,
     number: u64,
 }
