@@ -32,6 +32,7 @@ mod open;
 mod ops;
 mod order;
 mod places;
+mod plan;
 mod publish;
 mod read;
 mod reaper;

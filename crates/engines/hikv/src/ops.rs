@@ -12,8 +12,8 @@ use super::write::{READER_WAITS_MAX, check_key};
 use super::{HiKv, Memory};
 use engine::Streamed;
 use engine::{
-    BatchOp, Check, Clock, Compacted, CompactionProgress, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry,
-    Features, OnExpired, OrderedEngine, Progress, Show, SnapshotEngine, Version, Wanted,
+    BatchOp, Check, Clock, Compacted, CompactionProgress, Condition, Cursor, Damage, Decide, Engine, EngineStats,
+    Error, Expiry, Features, Limits, OnExpired, OrderedEngine, Progress, Show, SnapshotEngine, Version, Wanted,
 };
 use items::NewItem;
 
@@ -74,13 +74,14 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         items.chunks(GROUP_COUNT).try_for_each(|group| self.put_group(group))
     }
 
-    fn write_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        if ops.is_empty() {
+    fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        if conditions.is_empty() && ops.is_empty() {
             return Ok(());
         }
-        self.check_batch(ops)?;
+        Limits::check_batch(conditions, ops)?;
+        self.check_writable()?;
         self.bound_garbage();
-        self.apply_batch(ops)
+        self.apply_batch(conditions, ops)
     }
 
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {

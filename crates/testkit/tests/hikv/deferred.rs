@@ -11,12 +11,12 @@ use pmem::Canary;
 use pmem_os::HostDram;
 use pmem_sim::{Crashable, DiskImage, Model, SimDisk};
 use testkit::{
-    Contents, Direction, Failure, Op, Operations, Script, Settings, Space, Subject, Verdict, Visit, Visitor, explore,
-    hunt,
+    Contents, Direction, Failure, OnDisk, Op, Operations, PAUSE, Script, Settings, Space, Subject, Verdict, Visit,
+    Visitor, explore, hunt, small_journal,
 };
 
 use crate::batches::batch;
-use crate::journaled::{OnDisk, PAUSE, options, settings, sparing};
+use crate::journaled::{settings, sparing};
 use crate::scripts::{
     around_a_split, compared, delete, everyday, in_order, multi_put, put, several_at_once, up_to_a_split,
 };
@@ -204,7 +204,7 @@ fn scans_that_tell_too_early_are_caught() {
 fn told_of_a_copy(canary: Option<Canary>) -> (bool, usize) {
     let disk = SimDisk::new(0, Model::Disk);
     let disk = canary.map_or(disk.clone(), |canary| disk.with_canary(canary));
-    let roomy = || JournalOptions { log_bytes_max: 3 << 20, segment_bytes: 1 << 20, ..options() };
+    let roomy = || JournalOptions { log_bytes_max: 3 << 20, segment_bytes: 1 << 20, ..small_journal() };
     let journal = Journaled::create(disk.files(), REGION_BYTES, [7; 16], roomy()).unwrap();
     let acknowledger = journal.acknowledger();
     let parameters = Parameters { uuid: [7; 16], hash_seed: 1, partition_count: 1, region_bytes: REGION_BYTES };

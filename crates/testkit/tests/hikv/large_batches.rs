@@ -6,11 +6,11 @@
 use index::partitioned_hash::batch::record::record_bytes;
 use index::partitioned_hash::layout::SEGMENT_ENTRY_COUNT;
 use pmem_sim::{Model, StepKind};
-use testkit::{Counts, Op, Script, Settings, Visitor};
+use testkit::{Counts, Op, Script, Settings, Visitor, small_journal};
 
 use crate::batches::batch;
 use crate::deferred::Deferring;
-use crate::journaled::{self, Journal, options};
+use crate::journaled::{self, Journal};
 use crate::scripts::put;
 use crate::subject::{Crashed, HashOnly, InOrder, REGION_BYTES, WithOrder};
 use crate::{caught, passes, sparing};
@@ -104,7 +104,7 @@ fn they_survive_in_order() {
 
 #[test]
 fn they_survive_on_a_journal() {
-    assert!(record_bytes(KEY_COUNT as usize) > options().segment_bytes.max(options().block_bytes));
+    assert!(record_bytes(KEY_COUNT as usize) > small_journal().segment_bytes.max(small_journal().block_bytes));
     let counts = passes::<Journal>(&[large(), first()], &few_on_a_journal());
     assert!(counts.images > 8, "{counts:?}");
 }

@@ -9,8 +9,8 @@ use heap::{Class, Parameters};
 use items::layout::HEADER_BYTES;
 use pmem::Medium;
 use pmem_os::HostDram;
-use pmem_sim::{Crashable, Sim};
-use testkit::{Contents, Failure, Made};
+use pmem_sim::Sim;
+use testkit::{Contents, Failure, Made, Over};
 
 /// Head, one chunk of segments, and room for a few chunks of items.
 pub(crate) const REGION_BYTES: u64 = (2 << 20) + (512 << 10);
@@ -26,35 +26,6 @@ pub(crate) type Crashed<O = HashOnly, M = Sim> = testkit::Crashed<OfHiKv<O, M>>;
 
 /// The store that keeps its keys in order, once it was scanned.
 pub(crate) type InOrder = Crashed<WithOrder>;
-
-/// A medium over something that can be crashed.
-pub(crate) trait Over: Medium + Sized {
-    /// What it lies on.
-    type Medium: Crashable;
-
-    /// One that holds nothing.
-    fn make(on: Self::Medium) -> Result<Self, Failure>;
-
-    /// The one that is there.
-    fn open(on: Self::Medium) -> Result<Self, Failure>;
-
-    /// Ends what it leaves to the background.
-    fn settle(&self) -> Result<(), Failure> {
-        Ok(())
-    }
-}
-
-impl Over for Sim {
-    type Medium = Sim;
-
-    fn make(on: Sim) -> Result<Sim, Failure> {
-        Ok(on)
-    }
-
-    fn open(on: Sim) -> Result<Sim, Failure> {
-        Ok(on)
-    }
-}
 
 /// Whether a store keeps order.
 pub(crate) trait Kept: 'static {
@@ -87,7 +58,7 @@ impl<O: Kept, M: Over> Made for OfHiKv<O, M> {
     fn format(on: M::Medium, clock: Clock) -> Result<Self::Engine, Failure> {
         let parameters =
             Parameters { uuid: [7; 16], hash_seed: HASH_SEED, partition_count: 1, region_bytes: REGION_BYTES };
-        Ok(O::kept(HiKv::format(M::make(on)?, HostDram, &parameters)?.by_clock(clock)))
+        Ok(O::kept(HiKv::format(M::make(on, &parameters)?, HostDram, &parameters)?.by_clock(clock)))
     }
 
     fn open(on: M::Medium, clock: Clock) -> Result<Self::Engine, Failure> {
