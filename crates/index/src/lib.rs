@@ -8,6 +8,8 @@ pub mod bplus_tree;
 pub mod canary;
 pub mod partitioned_hash;
 mod position;
+pub mod segmented;
+mod shared;
 
 pub use bplus_tree::BPlusTree;
 pub use partitioned_hash::PartitionedHash;
