@@ -10,13 +10,12 @@ use pmem::{Dram, Medium};
 use super::HiKv;
 use super::background::Background;
 use super::compact::Compaction;
-use super::expired::ExpiredHook;
 use super::garbage::{GARBAGE_BYTES_MAX, HeldUp};
 use super::image::CleanImage;
 use super::order::{HashOnly, Ordered};
 use super::reaper::Reaper;
 use super::snapshots::Snapshots;
-use engine::{Clock, Hasher, OpenError, Verify};
+use engine::{Clock, ExpiredHook, Hasher, OpenError, Verify};
 use heap::Parameters;
 
 impl<M: Medium, D: Dram> HiKv<M, D> {

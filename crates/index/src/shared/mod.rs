@@ -33,6 +33,12 @@ mod native {
             self.0.lock();
             Locked(self)
         }
+
+        /// The lock, unless somebody holds it.
+        #[inline(always)]
+        pub(crate) fn try_lock(&self) -> Option<Locked<'_>> {
+            self.0.try_lock().then_some(Locked(self))
+        }
     }
 
     impl Drop for Locked<'_> {

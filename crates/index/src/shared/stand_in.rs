@@ -112,6 +112,13 @@ impl Lock {
         }
     }
 
+    pub(crate) fn try_lock(&self) -> Option<Locked<'_>> {
+        match self {
+            Lock::Native(lock) => lock.try_lock().map(|guard| Locked::Native { _guard: guard }),
+            Lock::Modelled(lock) => lock.try_lock().ok().map(|guard| Locked::Modelled { _guard: guard }),
+        }
+    }
+
     /// Whether somebody holds it. Not for models.
     pub(crate) fn is_locked(&self) -> bool {
         matches!(self, Lock::Native(lock) if lock.is_locked())

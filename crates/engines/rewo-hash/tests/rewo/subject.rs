@@ -1,0 +1,52 @@
+//! The engine on a crash medium.
+
+use engine::{Clock, Cursor, Engine, Expiry};
+use engine_rewo_hash::RewoHash;
+use heap::layout::SEGMENT_BYTES;
+use heap::{Class, Parameters};
+use index::block_hash::Slot;
+use items::NewItem;
+use pmem_os::HostDram;
+use pmem_sim::Sim;
+use testkit::{Contents, Failure, Made};
+
+pub(crate) struct OfRewoHash;
+
+pub(crate) type OnSim = RewoHash<Sim, HostDram>;
+
+pub(crate) const PARAMETERS: Parameters =
+    Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: 1 << 20 };
+
+/// What the items beside the table take, and its segments.
+pub(crate) fn needed_bytes(store: &OnSim) -> u64 {
+    let stats = store.stats();
+    let segments: f64 = ["segment_count", "chained_count"].iter().filter_map(|name| stats.figure(name)).sum();
+    let (mut bytes, mut cursor) = (segments as u64 * SEGMENT_BYTES, Cursor::default());
+    while !cursor.is_done() {
+        let mut add = |key: &[u8], value: &[u8], expiry: Expiry| {
+            if !expiry.is_never() || Slot::whole(key, value).is_none() {
+                let item = NewItem { key, value, expiry };
+                bytes += Class::for_bytes(item.item_bytes()).expect("no extents in these stores").bytes();
+            }
+        };
+        cursor = store.walk(cursor, &mut add).unwrap();
+    }
+    bytes
+}
+
+impl Made for OfRewoHash {
+    type Engine = OnSim;
+    type Medium = Sim;
+
+    fn format(on: Sim, clock: Clock) -> Result<OnSim, Failure> {
+        Ok(RewoHash::format(on, HostDram, &PARAMETERS)?.by_clock(clock))
+    }
+
+    fn needed_bytes(engine: &OnSim, _contents: &Contents) -> Option<u64> {
+        Some(needed_bytes(engine))
+    }
+
+    fn open(on: Sim, clock: Clock) -> Result<OnSim, Failure> {
+        Ok(RewoHash::open(on, HostDram)?.by_clock(clock))
+    }
+}
