@@ -69,6 +69,11 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         &self.medium
     }
 
+    /// The table.
+    pub fn table(&self) -> &BlockHash {
+        &self.table
+    }
+
     /// The same store, by this clock.
     #[must_use]
     pub fn by_clock(self, clock: Clock) -> RewoHash<M, D> {
@@ -102,13 +107,18 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     }
 
     /// What this engine alone has.
-    fn figures(&self) -> [Figure; 4] {
+    fn figures(&self) -> [Figure; 5] {
         let segment_count = self.table.segment_count();
         let load = self.table.len() as f64 / (segment_count.max(1) * SEGMENT_SLOT_COUNT) as f64;
         let (split_count, chained_count) = self.table.split_counts();
         [
             Figure::gauge("segment_count", "Segments of the hash table", segment_count as f64),
             Figure::ratio("load", "How full segments are, 0 to 1", load),
+            Figure::counter(
+                "move_count",
+                "Items moved into their other bucket since open",
+                self.table.move_count() as f64,
+            ),
             Figure::counter("split_count", "Segments split since open", split_count as f64),
             Figure::counter(
                 "chained_count",

@@ -36,8 +36,6 @@ pub const HALF_BATCH_SEEN: Canary = Canary("HalfBatchSeen");
 pub const DELETE_BEFORE_INSERT: Canary = Canary("DeleteBeforeInsert");
 /// A move's emptied slot is not ordered after the filled one.
 pub const DELETE_NOT_ORDERED: Canary = Canary("DeleteNotOrdered");
-/// A move is not told to readers of the bucket that the item leaves.
-pub const MOVE_NOT_COUNTED: Canary = Canary("MoveNotCounted");
 /// A move forgets that its item is not durable.
 pub const LOCK_BIT_LOST_BY_MOVE: Canary = Canary("LockBitLostByMove");
 /// A writer leaves the other copy that an interrupted move left of its key.

@@ -40,6 +40,7 @@ mod check;
 mod find;
 mod image;
 pub mod layout;
+mod moves;
 mod open;
 mod segment;
 mod slot;
@@ -85,6 +86,7 @@ pub struct BlockHash {
     turn: Mutex<()>,
     /// The batch that is carried out, or null.
     overlay: Pointer<Overlay>,
+    move_count: AtomicU64,
     split_count: AtomicU64,
     chained_count: AtomicU64,
 }
@@ -98,6 +100,7 @@ impl BlockHash {
             partitions: (0..geometry.partition_count()).map(|_| Mutex::new(())).collect(),
             turn: Mutex::new(()),
             overlay: Pointer::new(overlay),
+            move_count: AtomicU64::new(0),
             split_count: AtomicU64::new(0),
             chained_count: AtomicU64::new(0),
         }
@@ -138,6 +141,11 @@ impl BlockHash {
     /// Segments split since open, and segments chained.
     pub fn split_counts(&self) -> (u64, u64) {
         (self.split_count.load(Ordering::Relaxed), self.chained_count.load(Ordering::Relaxed))
+    }
+
+    /// Items moved since open, from one of their buckets into the other.
+    pub fn move_count(&self) -> u64 {
+        self.move_count.load(Ordering::Relaxed)
     }
 
     /// Volatile memory of directories and segment tables.

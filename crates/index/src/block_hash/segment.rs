@@ -114,6 +114,11 @@ impl Segment {
         self.locks[number].lock()
     }
 
+    /// The lock of a bucket beyond those that the caller holds, unless somebody else does.
+    pub(super) fn try_lock(&self, number: usize) -> Option<Locked<'_>> {
+        self.locks[number].try_lock()
+    }
+
     /// Freezes the segment: all buckets in ascending order.
     pub(super) fn lock_all(&self) -> Vec<Locked<'_>> {
         self.locks.iter().map(Lock::lock).collect()

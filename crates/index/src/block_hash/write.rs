@@ -37,16 +37,17 @@ pub struct At {
 
 /// A bucket: its number, and where it lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Bucket {
-    number: usize,
-    at: Offset,
+pub(super) struct Bucket {
+    pub(super) number: usize,
+    pub(super) at: Offset,
 }
 
 /// Both buckets of a key, locked.
 pub struct Buckets<'a, M, D: Dram> {
-    cx: Context<'a, M, D>,
-    segment: &'a Segment,
-    numbers: [usize; 2],
+    pub(super) table: &'a BlockHash,
+    pub(super) cx: Context<'a, M, D>,
+    pub(super) segment: &'a Segment,
+    pub(super) numbers: [usize; 2],
     _locks: [Locked<'a>; 2],
 }
 
@@ -67,6 +68,11 @@ impl std::fmt::Debug for Segment {
 }
 
 impl Published<'_> {
+    /// True on memory: it is durable.
+    pub(super) fn is_done(&self) -> bool {
+        self.ticket.is_done()
+    }
+
     /// Step 6: waits, and takes a log's lock bits away. The caller is still pinned, and holds no lock.
     ///
     /// # Errors
@@ -92,7 +98,7 @@ impl BlockHash {
             let locks = [segment.lock(low), segment.lock(high)];
             if !segment.is_dead() {
                 segment.make_durable(cx.medium);
-                return Buckets { cx, segment, numbers, _locks: locks };
+                return Buckets { table: self, cx, segment, numbers, _locks: locks };
             }
         }
     }
@@ -100,12 +106,12 @@ impl BlockHash {
 
 impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
     #[inline(always)]
-    fn stored(&self, bucket: Bucket) -> Stored<'a, M> {
+    pub(super) fn stored(&self, bucket: Bucket) -> Stored<'a, M> {
         Stored { medium: self.cx.medium, at: bucket.at }
     }
 
     #[inline(always)]
-    fn buckets(&self) -> impl Iterator<Item = Bucket> + 'a {
+    pub(super) fn buckets(&self) -> impl Iterator<Item = Bucket> + 'a {
         let numbers = self.numbers;
         let of = move |segment| numbers.map(|number| Bucket { number, at: bucket(segment, number) });
         self.segment.offsets().flat_map(of)
@@ -162,9 +168,11 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         let roomy = |bucket: &Bucket| self.stored(*bucket).meta().filled() < FILLED_MAX;
         let filled = |bucket: &Bucket| self.stored(*bucket).meta().filled();
         let bucket = self.buckets().filter(roomy).min_by_key(filled);
-        let Some(bucket) = bucket else { return Err(Full { segment: self.segment.offset() }) };
-        self.segment.count(1);
-        Ok(self.fill(bucket, slot, None))
+        if let Some(bucket) = bucket {
+            self.segment.count(1);
+            return Ok(self.fill(bucket, slot, None));
+        }
+        self.insert_moving(slot)
     }
 
     /// Puts a slot in the place of another of the key, in the same bucket.
@@ -189,7 +197,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
 
     /// Steps 3 to 5: the slot goes into a free one of the bucket, and slot `old` is emptied by the same word.
     #[inline(always)]
-    fn fill(self, bucket: Bucket, slot: &Slot, old: Option<usize>) -> Published<'a> {
+    pub(super) fn fill(self, bucket: Bucket, slot: &Slot, old: Option<usize>) -> Published<'a> {
         let (medium, stored) = (self.cx.medium, self.stored(bucket));
         let meta = stored.meta();
         let i = meta.free_slot().expect("every bucket has a free slot");

@@ -3,6 +3,9 @@
 mod crash;
 mod expiry;
 mod journaled;
+mod moves;
+mod persists;
 mod splits;
+mod stalled;
 mod subject;
 mod threads;

@@ -5,30 +5,36 @@ use testkit::{Crashed, Op, Script, Settings, Visitor, explore, hunt};
 
 use engine::{Check, Depth, Engine};
 use engine_rewo_hash::RewoHash;
+use heap::Parameters;
 use index::block_hash::canary;
 use pmem_os::HostDram;
 
 use crate::subject::{OfRewoHash, PARAMETERS};
 
-fn key(i: u32) -> Vec<u8> {
+pub(crate) fn key(i: u32) -> Vec<u8> {
     format!("key {i:05}").into_bytes()
 }
 
-/// How many keys a store of one segment takes before it splits, of the keys above in their order.
-fn first_split() -> u32 {
-    let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
-    let splits = |store: &RewoHash<_, _>| Engine::stats(store).figure("split_count") == Some(1.0);
+/// How many keys a store of one segment takes before this is counted, of the keys above in their order.
+pub(crate) fn first(figure: &str) -> u32 {
+    first_of(figure, &PARAMETERS)
+}
+
+/// The same for stores that are made with these parameters.
+pub(crate) fn first_of(figure: &str, parameters: &Parameters) -> u32 {
+    let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, parameters).unwrap();
+    let is_counted = |store: &RewoHash<_, _>| Engine::stats(store).figure(figure) == Some(1.0);
     (0..441)
         .find(|&i| {
             store.put(&key(i), b"a value").unwrap();
-            splits(&store)
+            is_counted(&store)
         })
         .expect("more keys than a segment has slots")
 }
 
 /// Everything up to the split is its setup.
 pub(crate) fn splitting() -> Script {
-    let last = first_split();
+    let last = first("split_count");
     let setup = (0..last).map(|i| Op::Put(key(i), b"a value".to_vec()));
     Script::after(9, setup, [Op::Put(key(last), b"a value".to_vec()), Op::Delete(key(3)), Op::Put(key(4), vec![1; 40])])
 }

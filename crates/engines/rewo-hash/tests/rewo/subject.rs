@@ -4,8 +4,10 @@ use engine::{Clock, Cursor, Engine, Expiry};
 use engine_rewo_hash::RewoHash;
 use heap::layout::SEGMENT_BYTES;
 use heap::{Class, Parameters};
-use index::block_hash::Slot;
+use index::block_hash::{Content, Slot};
+use index::segmented::Cursor as Place;
 use items::NewItem;
+use pmem::{Medium, Offset};
 use pmem_os::HostDram;
 use pmem_sim::Sim;
 use testkit::{Contents, Failure, Made};
@@ -16,6 +18,21 @@ pub(crate) type OnSim = RewoHash<Sim, HostDram>;
 
 pub(crate) const PARAMETERS: Parameters =
     Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: 1 << 20 };
+
+/// Where each small item of a store of one segment lies, twins among them: key and bucket.
+pub(crate) fn buckets<M: Medium>(store: &RewoHash<M, HostDram>) -> Vec<(Vec<u8>, Offset)> {
+    let _pin = epoch::pin();
+    let mut all = Vec::new();
+    let mut note = |at, slot: &Slot| {
+        if let Content::Whole { key, .. } = slot.content() {
+            all.push((key.to_vec(), at));
+        }
+    };
+    let next = store.table().check_segment(store.medium(), Place::default(), &mut |_| {}, &mut note);
+    assert!(next.is_done(), "it has split");
+    all.sort();
+    all
+}
 
 /// What the items beside the table take, and its segments.
 pub(crate) fn needed_bytes(store: &OnSim) -> u64 {
