@@ -2,6 +2,7 @@
 
 mod crash;
 mod expiry;
+mod hooked;
 mod journaled;
 mod moves;
 mod persists;
@@ -9,3 +10,4 @@ mod splits;
 mod stalled;
 mod subject;
 mod threads;
+mod undurable;

@@ -15,7 +15,7 @@ use crate::splits::{first, key};
 use crate::subject::{OfRewoHash, OnSim, PARAMETERS, buckets};
 
 /// Everything up to the first move is its setup.
-fn moving() -> Script {
+pub(crate) fn moving() -> Script {
     let last = first("move_count");
     let setup = (0..last).map(|i| Op::Put(key(i), b"a value".to_vec()));
     Script::after(9, setup, [Op::Put(key(last), b"a value".to_vec()), Op::Put(key(last), b"another".to_vec())])
@@ -41,7 +41,8 @@ fn broken_moves_are_caught() {
     }
 }
 
-fn wrong(store: &OnSim) -> Vec<String> {
+/// What a check finds.
+pub(crate) fn wrong(store: &OnSim) -> Vec<String> {
     let (mut check, mut wrong) = (Check::new(Depth::Deep), Vec::new());
     while !check.is_done() {
         store.check(&mut check, &mut |damage| wrong.push(damage.what)).unwrap();

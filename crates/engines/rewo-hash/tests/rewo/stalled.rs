@@ -4,9 +4,7 @@
 //! Not covered: writers that go on for a part only, and reorderings of loads, which the acquiring loads forbid.
 
 use std::cell::{Cell, RefCell};
-use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 use std::thread;
 
@@ -14,10 +12,11 @@ use engine::Engine;
 use engine_rewo_hash::RewoHash;
 use heap::Parameters;
 use index::block_hash::canary;
-use pmem::{Canary, Durability, Level, Medium, MediumError, Offset, Span, Ticket};
+use pmem::Canary;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 
+use crate::hooked::{Access, Hooked, hook};
 use crate::splits::{first_of, key};
 use crate::subject::{PARAMETERS, buckets};
 
@@ -30,11 +29,16 @@ thread_local! {
 
 /// Has this thread do `stand` before access `left` from now on.
 fn stand_before(left: u64, stand: impl FnOnce() + 'static) {
+    hook(access);
     STAND.set(Some(Box::new(stand)));
     LEFT.set(Some(left));
 }
 
-fn access() {
+/// An access of this thread.
+fn access(access: Access) {
+    if access != if IS_WRITER.get() { Access::Store } else { Access::Load } {
+        return;
+    }
     match LEFT.get() {
         Some(0) => {
             LEFT.set(None);
@@ -45,87 +49,13 @@ fn access() {
     }
 }
 
-/// A simulated region, of which the reader's loads and the writer's stores are counted.
-struct Stalling(Sim);
-
-// SAFETY: the memory is the inner medium's, and so is every promise about it.
-unsafe impl Medium for Stalling {
-    fn base(&self) -> NonNull<u8> {
-        self.0.base()
-    }
-
-    fn len_bytes(&self) -> u64 {
-        self.0.len_bytes()
-    }
-
-    fn durability(&self) -> Durability {
-        self.0.durability()
-    }
-
-    fn name(&self) -> &'static str {
-        "stalling"
-    }
-
-    fn load(&self, at: Offset, ordering: Ordering) -> u64 {
-        if !IS_WRITER.get() {
-            access();
-        }
-        self.0.load(at, ordering)
-    }
-
-    fn store(&self, at: Offset, word: u64, ordering: Ordering) {
-        if IS_WRITER.get() {
-            access();
-        }
-        self.0.store(at, word, ordering);
-    }
-
-    fn compare_exchange(&self, at: Offset, current: u64, new: u64) -> Result<u64, u64> {
-        self.0.compare_exchange(at, current, new)
-    }
-
-    unsafe fn write(&self, at: Offset, bytes: &[u8]) {
-        // SAFETY: the caller's promise, passed on.
-        unsafe { self.0.write(at, bytes) }
-    }
-
-    unsafe fn stream(&self, at: Offset, parts: &[&[u8]]) {
-        // SAFETY: the caller's promise, passed on.
-        unsafe { self.0.stream(at, parts) }
-    }
-
-    fn flush(&self, span: Span) {
-        self.0.flush(span);
-    }
-
-    fn order(&self) {
-        self.0.order();
-    }
-
-    fn commit(&self, level: Level) -> Ticket {
-        self.0.commit(level)
-    }
-
-    fn wait(&self, ticket: Ticket) -> Result<(), MediumError> {
-        self.0.wait(ticket)
-    }
-
-    fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
-        self.0.grow(to_bytes)
-    }
-
-    fn breaks(&self, canary: Canary) -> bool {
-        self.0.breaks(canary)
-    }
-}
-
-type Store = RewoHash<Stalling, HostDram>;
+type Store = RewoHash<Hooked, HostDram>;
 
 /// How many keys fill the store so far that the next one's put moves an item.
 fn filled(key_count: u32, parameters: &Parameters, broken: Option<Canary>) -> Arc<Store> {
     let sim = Sim::new(0, Model::Line);
     let sim = if let Some(broken) = broken { sim.with_canary(broken) } else { sim };
-    let store = RewoHash::format(Stalling(sim), HostDram, parameters).unwrap();
+    let store = RewoHash::format(Hooked(sim), HostDram, parameters).unwrap();
     (0..key_count).for_each(|i| store.put(&key(i), b"old").unwrap());
     Arc::new(store)
 }
