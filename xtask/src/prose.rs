@@ -26,15 +26,11 @@ const MORE: &[(&str, usize)] = &[
     ("hikv-bench", 3),
     ("hikv-cli", 5),
     ("hikv-engine", 12),
-    ("hikv-engine-hikv", 77),
+    ("hikv-engine-hikv", 78),
     ("hikv-engine-ink", 8),
     ("hikv-epoch", 4),
-    ("hikv-heap", 19),
-    ("hikv-index", 62),
-    ("hikv-journal", 103),
+    ("hikv-index", 63),
     ("hikv-pbtree", 19),
-    ("hikv-pmem", 15),
-    ("hikv-pmem-os", 13),
     ("hikv-pmem-sim", 7),
     ("hikv-resp", 1),
     ("hikv-server", 92),
@@ -123,7 +119,7 @@ fn bare(word: &str) -> String {
 /// The words of each paragraph, list item and table cell, each with its line.
 fn paragraphs(source: &str) -> Vec<Vec<(usize, &str)>> {
     let mut paragraphs = vec![Vec::new()];
-    let (mut marker_before, mut is_code) = (None, false);
+    let (mut marker_before, mut is_code, mut is_heading) = (None, false, false);
     for (at, line) in source.lines().enumerate() {
         let (marker, text) = comment(line);
         if marker != marker_before {
@@ -133,9 +129,10 @@ fn paragraphs(source: &str) -> Vec<Vec<(usize, &str)>> {
         if text.starts_with("```") {
             is_code = !is_code;
         } else if !is_code {
-            if text.is_empty() || begins_item(text) {
+            if text.is_empty() || begins_item(text) || is_heading {
                 paragraphs.push(Vec::new());
             }
+            is_heading = text.starts_with('#');
             for (nth, cell) in cells(text).enumerate() {
                 if nth > 0 {
                     paragraphs.push(Vec::new());
@@ -217,6 +214,7 @@ mod tests {
         assert_eq!(lines("/// It is held by\n/// who writes.\n"), [2]);
         assert!(lines("/// The writer\n/// who writes.\n").is_empty());
         assert_eq!(lines("/// The writer\n///\n/// who writes.\n"), [3]);
+        assert_eq!(lines("//! # Lock order\n//! Who writes holds it.\n"), [2]);
         assert_eq!(lines("/// The writer\nfn f() {}\n/// who writes.\n"), [3]);
     }
 
