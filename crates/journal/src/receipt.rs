@@ -62,7 +62,7 @@ impl Receipt {
 struct Deferral {
     /// Of which journal: its address. None has 0.
     journal: usize,
-    /// At the journal's own level.
+    /// At the deferral's own level.
     position: u64,
     /// At levels of their own.
     others: Receipt,
