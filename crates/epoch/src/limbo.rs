@@ -114,8 +114,8 @@ impl<T> Limbo<T> {
         freed
     }
 
-    /// True if things of more bytes wait than should: as far as whoever retired something lately, or collected, has seen. Costs
-    /// a load.
+    /// True if things of more bytes wait than should: as far as the threads that retired something lately, or collected, have seen.
+    /// Costs a load.
     #[inline(always)]
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!((limbo.bytes(), limbo.is_over()), (0, false));
     }
 
-    /// What was over, and went two by two, is noticed by whoever collects.
+    /// What was over, and went two by two, is noticed by the next collection.
     #[test]
     fn an_empty_limbo_is_not_over() {
         let limbo = Limbo::bounded(10);

@@ -91,7 +91,7 @@ mod tests {
         barriers: Barriers,
     }
 
-    /// Who passes the barriers that the protocol asks for.
+    /// Which threads pass the barriers that the protocol asks for.
     #[derive(Clone, Copy)]
     struct Barriers {
         reader: bool,

@@ -226,8 +226,8 @@ impl Store {
     /// Closes this handle. The store is closed when its last clone is, and its last snapshot; then a journal's writes are on the
     /// disk, whatever they were acknowledged with.
     /// The last one leaves a clean image, where there is room for it: the next opening then need not look for free space,
-    /// count keys, or sort them if they were in order. Dropping the last handle does the same; an error is then an event of
-    /// the level `ERROR` for whoever collects those of `tracing`, and nothing else. So does either within a callback that the
+    /// count keys, or sort them if they were in order. Dropping the last handle does the same; an error is then an event of the
+    /// level `ERROR` for programs that collect those of `tracing`, and nothing else. So does either within a callback that the
     /// background calls ([`Store::on_expired`]): the store is closed soon after that has returned.
     ///
     /// # Errors

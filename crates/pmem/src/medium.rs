@@ -47,8 +47,8 @@ pub unsafe trait Medium: Send + Sync + 'static {
         Ok(())
     }
 
-    /// What of the region was lost because it could not be read: there words are zeros that say nothing. Whoever concludes
-    /// from words that something is *not* there asks this first.
+    /// An error where part of the region could not be read and is lost: words there read as zeros that mean nothing. A reader that
+    /// concludes from words that something is *not* there asks this first.
     ///
     /// # Errors
     /// [`MediumError::Unreadable`].
@@ -107,8 +107,8 @@ pub unsafe trait Medium: Send + Sync + 'static {
         self.flush(words[words.len() - 1].0.span(8));
     }
 
-    /// When what was published as `key`, its last word at `at`, is durable: for whoever meets it before its publisher has
-    /// waited. A log holds it already, and names the point at which it was published, or a later one, but none that lies
+    /// When the words published as `key`, the last one at `at`, are durable: for a thread that reads them before their publisher
+    /// has waited. A log holds those words already, and returns the point of their publication or a later one, but none that lies
     /// in the future.
     fn commit_published(&self, at: Offset, _key: u64) -> Ticket {
         self.flush(at.span(8));
@@ -131,7 +131,7 @@ pub unsafe trait Medium: Send + Sync + 'static {
         self.wait(ticket).map(|()| Waited::Durable)
     }
 
-    /// As [`Medium::wait`], but without waiting for a disk: for whoever holds locks.
+    /// As [`Medium::wait`], but without waiting for a disk: for a caller that holds locks.
     ///
     /// # Errors
     /// As for [`Medium::wait`].
@@ -140,8 +140,8 @@ pub unsafe trait Medium: Send + Sync + 'static {
         self.wait(ticket).map(|()| Waited::Durable)
     }
 
-    /// As [`Medium::acknowledge`], for whoever has written nothing: where the medium has failed it is refused what is not
-    /// durable, and so has nothing to wait for and to tell.
+    /// As [`Medium::acknowledge`], for a caller that has written nothing, only read what others wrote. Where the medium has failed,
+    /// an error for what is not durable: then there is nothing to wait for, and nothing to tell.
     ///
     /// # Errors
     /// As for [`Medium::wait`].
@@ -150,8 +150,8 @@ pub unsafe trait Medium: Send + Sync + 'static {
         if self.health().is_ok() { self.acknowledge(ticket) } else { self.acknowledge_now(ticket) }
     }
 
-    /// When everything is durable that was published and whose publisher went on without waiting: for whoever meets it
-    /// elsewhere than in its entry. `None` where nobody can.
+    /// When everything is durable that was published by callers which went on without waiting: for a reader that meets its effect
+    /// elsewhere than in the entry itself. `None` where no reader can.
     #[inline(always)]
     fn deferred(&self) -> Option<Ticket> {
         None
@@ -171,9 +171,9 @@ pub unsafe trait Medium: Send + Sync + 'static {
     /// [`MediumError::Full`] or [`MediumError::Limit`], and nothing has changed.
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError>;
 
-    /// Gives the space of the whole pages within `span` back, where the medium can: how many bytes; 0 where it cannot. What
-    /// the pages hold from then on is undefined, for whoever loads and after a crash. Ordered as a flush is: what was
-    /// ordered before is durable before it. It is not durable itself: after a crash the space may be taken still, or again.
+    /// Gives the space of the whole pages within `span` back, where the medium can: how many bytes; 0 where it cannot. What the
+    /// pages hold from then on is undefined, for loads and after a crash. Ordered as a flush is: what was ordered before is durable
+    /// before it. It is not durable itself: after a crash the space may be taken still, or again.
     ///
     /// # Safety
     /// The caller alone uses the span: no reference into it lives and no other thread touches it. Nobody stores to those
@@ -199,7 +199,7 @@ pub unsafe trait Medium: Send + Sync + 'static {
     /// Prepares pages so that later stores to `span` do not fault. A hint.
     fn populate(&self, _span: Span) {}
 
-    /// How often the medium flushed and fenced, if somebody counts.
+    /// How often the medium flushed and fenced, if it counts them.
     fn counts(&self) -> Option<Counts> {
         None
     }
@@ -226,15 +226,15 @@ pub unsafe trait Medium: Send + Sync + 'static {
         core::array::from_fn(|i| self.load(at.plus(8 * i as u64), Ordering::Acquire))
     }
 
-    /// An acquire fence: what was loaded so far, in whatever way, is not newer than what is loaded from now on. For whoever
+    /// An acquire fence: what was loaded so far, in whatever way, is not newer than what is loaded from now on. For a reader that
     /// concludes from words that something is not there.
     #[inline(always)]
     fn acquire(&self) {
         fence(Ordering::Acquire);
     }
 
-    /// As [`Medium::load`] with `Relaxed`, for whoever does not look at the word's neighbours: a medium whose memory is
-    /// still to be filled need not fill it there.
+    /// As [`Medium::load`] with `Relaxed`, for a caller that does not look at the word's neighbours: a medium whose memory is still
+    /// to be filled need not fill it there.
     #[inline(always)]
     fn peek(&self, at: Offset) -> u64 {
         self.load(at, Ordering::Relaxed)

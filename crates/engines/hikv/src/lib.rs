@@ -22,7 +22,6 @@ pub mod canary;
 mod check;
 mod compact;
 mod conditional;
-mod expired;
 mod expiry;
 mod garbage;
 pub mod image;
@@ -54,8 +53,7 @@ use pmem::{Dram, Medium};
 
 use background::Background;
 use compact::Compaction;
-use engine::{Clock, EngineStats, Figure, Hasher, Verify};
-use expired::ExpiredHook;
+use engine::{Clock, EngineStats, ExpiredHook, Figure, Hasher, Verify};
 use garbage::HeldUp;
 use image::CleanImage;
 use reaper::Reaper;

@@ -56,11 +56,11 @@ use super::layout::{Home, Way, entry_lines, slot};
 use super::locked::LockedHome;
 use super::segment::{Entry, Segment, chained};
 use super::settle::Searcher;
-use super::shared::Locked;
 use super::slot::Slot;
 use super::{Context, PartitionedHash};
 use crate::Position;
 use crate::canary;
+use crate::shared::Locked;
 
 /// An entry that a search found.
 #[derive(Clone, Copy, Debug)]

@@ -30,7 +30,6 @@ mod power;
 mod protocol;
 #[cfg_attr(miri, allow(dead_code, reason = "the other tests' methods"))]
 mod rig;
-pub(in crate::partitioned_hash) mod shared;
 #[cfg(not(miri))]
 mod slots;
 #[cfg(not(miri))]

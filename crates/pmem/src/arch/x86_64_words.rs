@@ -1,4 +1,5 @@
-//! x86-64 with general registers alone: kernels and firmware, whose vector registers belong to somebody else.
+//! x86-64 with general registers alone: kernels and firmware, whose vector registers hold the interrupted program's
+//! values.
 
 use core::arch::asm;
 use core::sync::atomic::AtomicU64;
