@@ -31,12 +31,12 @@ impl NewItem<'_> {
         self.header(0).item_bytes()
     }
 
-    /// Writes the item, of this snapshot epoch, and flushes it.
+    /// Writes the item, of this snapshot epoch, and flushes it; its checksum.
     ///
     /// # Safety
     /// The caller reserved room for it at `at`, a multiple of 16, and to the next multiple behind it.
     #[inline]
-    pub unsafe fn write<M: Medium>(&self, medium: &M, at: Offset, epoch: u32) {
+    pub unsafe fn write<M: Medium>(&self, medium: &M, at: Offset, epoch: u32) -> u32 {
         let header = self.header(epoch);
         let checksum = checksum_start(&header, self.expiry).update(self.key).update(self.value).value();
         let mut head = [0; HEADER_BYTES + EXPIRY_BYTES];
@@ -47,10 +47,11 @@ impl NewItem<'_> {
             let starts = [at.0, at.0 + header.key_start() as u64, at.0 + (header.key_start() + self.key.len()) as u64];
             // SAFETY: the caller's promise.
             parts.iter().zip(starts).for_each(|(part, start)| unsafe { medium.write(Offset(start), part) });
-            return;
+            return checksum;
         }
         // SAFETY: the caller's promise.
-        unsafe { medium.stream(at, &parts) }
+        unsafe { medium.stream(at, &parts) };
+        checksum
     }
 }
 

@@ -1,0 +1,6 @@
+//! PMEKV, crashed, contended and counted.
+
+mod canaries;
+mod crash;
+mod journaled;
+mod subject;
