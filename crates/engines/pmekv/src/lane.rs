@@ -135,6 +135,11 @@ impl Lanes {
         self.all.iter().map(Mutex::lock).collect()
     }
 
+    /// The number of this opening.
+    pub(crate) fn opening(&self) -> u64 {
+        self.opening
+    }
+
     /// Entries since the last checkpoint.
     pub(crate) fn entry_count(&self) -> u64 {
         self.entry_count.load(Ordering::Relaxed)

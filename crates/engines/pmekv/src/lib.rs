@@ -36,6 +36,7 @@
 //! The checkpoint, lanes in ascending order, the batch's table, the tree, the heap. Nobody waits for the medium under a lane's lock,
 //! and readers take no lock.
 
+mod batch;
 mod bytes;
 pub mod canary;
 mod check;
@@ -49,6 +50,7 @@ mod open;
 mod ops;
 mod ordered;
 mod read;
+mod reaper;
 mod record;
 mod recover;
 mod room;
@@ -56,13 +58,14 @@ mod tickets;
 mod update;
 mod write;
 
-use engine::{Clock, Error, Hasher, Verify};
+use engine::{Clock, Error, Hasher, Reaper, Verify};
 use epoch::Limbo;
 use heap::Heap;
 use index::{BPlusTree, Position};
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
+use batch::Batches;
 use checkpoint::Checkpoint;
 use lane::Lanes;
 use record::Records;
@@ -96,11 +99,13 @@ pub struct Pmekv<M: Medium, D: Dram> {
     lanes: Lanes,
     tree: BPlusTree<D>,
     tickets: Tickets,
+    batches: Batches,
     /// Replaced records that readers may still look at.
     limbo: Limbo<Position>,
     checkpoint: Mutex<Checkpoint>,
     clock: Clock,
     verify: Verify,
+    reaper: Reaper,
 }
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {

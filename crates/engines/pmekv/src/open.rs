@@ -1,12 +1,13 @@
 //! Making and opening a store.
 
-use engine::{Clock, Error, Hasher, OpenError, Verify};
+use engine::{Clock, Error, Hasher, OpenError, Reaper, Verify};
 use epoch::Limbo;
 use heap::{EngineNumber, Heap, HeapError, Parameters};
 use index::BPlusTree;
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
+use crate::batch::Batches;
 use crate::checkpoint::{Checkpoint, name};
 use crate::lane::{Lanes, Log, store_word};
 use crate::layout::{LANE_COUNT_MAX, OPENING, SEGMENT_ENTRY_COUNT, lane_word};
@@ -78,10 +79,12 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
             options,
             tree,
             tickets: Tickets::default(),
+            batches: Batches::default(),
             limbo: Limbo::default(),
             checkpoint: Mutex::new(checkpoint),
             clock: Clock::default(),
             verify: Verify::Nothing,
+            reaper: Reaper::default(),
         }
     }
 

@@ -1,10 +1,12 @@
 //! What the engine offers.
 
 use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
 
 use engine::{
-    Check, Clock, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure, Order, OrderState,
-    OrderStats, OrderedEngine, Progress, Show, Version, Wanted,
+    BatchOp, Check, Clock, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure, OnExpired,
+    Order, OrderState, OrderStats, OrderedEngine, Progress, Reaper, Show, Version, Wanted,
 };
 use items::NewItem;
 use pmem::{Dram, Medium};
@@ -56,6 +58,10 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         self.put_item(&NewItem { key, value, expiry })
     }
 
+    fn write_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        self.apply(ops)
+    }
+
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
         check_value(len_bytes)?;
         self.put_streamed(key, len_bytes, source, expiry)
@@ -77,6 +83,10 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         check_key(key)?;
         let _pin = epoch::pin();
         Ok(self.find_live(key)?.map(|(_, item)| item.expiry))
+    }
+
+    fn on_expired(&self, told: Option<Arc<OnExpired>>) {
+        self.reaper.tell(told);
     }
 
     fn clock(&self) -> &Clock {
@@ -110,7 +120,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         if self.is_log_half_full() {
             self.checkpoint()?;
         }
-        Ok(Progress::Idle)
+        self.reap()
     }
 
     fn tidy(&self) -> Progress {
@@ -142,6 +152,10 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         if self.medium.is_writable() && self.is_log_half_full() { Wanted::One } else { Wanted::Nobody }
     }
 
+    fn sleep_time(&self) -> Option<Duration> {
+        self.reaper.is_awake().then_some(Reaper::REST)
+    }
+
     fn ordered(&self) -> Option<&dyn OrderedEngine> {
         Some(self)
     }
@@ -158,6 +172,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
             taken_bytes: self.medium.allocated_bytes().unwrap_or_else(|| self.heap.footprint_bytes()),
             dram_bytes: space.dram_bytes + tree_bytes,
             swept: self.heap.is_swept(),
+            reaped_count: self.reaper.reaped_count(),
             garbage_count: self.limbo.len(),
             garbage_bytes: self.limbo.bytes(),
             counts: self.medium.counts(),

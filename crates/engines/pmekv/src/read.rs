@@ -11,7 +11,10 @@ use crate::record::whole;
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// The key's record, whatever its time; what is found is durable. The caller is pinned.
     pub(crate) fn find(&self, key: &[u8]) -> Result<Option<(Position, Item<'_>)>, Error> {
-        let position = self.tree.find(&self.records(), key)?;
+        let position = match self.batches.held(key) {
+            Some(held) => held,
+            None => self.tree.find(&self.records(), key)?,
+        };
         self.met(self.hasher.signature(key))?;
         position.map(|position| self.records().read(position).map(|item| (position, item))).transpose()
     }

@@ -29,6 +29,9 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         expiry: Expiry,
     ) -> Result<(), Error> {
         self.write_to(key)?;
+        if !expiry.is_never() {
+            self.reaper.expect();
+        }
         let item = Streamed::start(key, expiry, len_bytes, 0, source)?;
         let room = self.with_room(|| self.reserve(item.item_bytes()))?;
         // SAFETY: the room was just reserved.

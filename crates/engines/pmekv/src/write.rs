@@ -43,6 +43,9 @@ pub(crate) enum Outcome {
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Step 1.
     pub(crate) fn prepare(&self, item: &NewItem<'_>) -> Result<Prepared<'_, D>, Error> {
+        if !item.expiry.is_never() {
+            self.reaper.expect();
+        }
         if self.medium.breaks(canary::FREED_BEFORE_COMMIT)
             && let Some(old) = self.tree.find(&self.records(), item.key)?
         {
