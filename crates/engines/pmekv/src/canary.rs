@@ -14,7 +14,7 @@ pub const ACKNOWLEDGED_BEFORE_COMMIT: Canary = Canary("AcknowledgedBeforeCommit"
 pub const TREE_BEFORE_COMMIT: Canary = Canary("TreeBeforeCommit");
 /// The old record's room is free while the entry that ends it is not durable.
 pub const FREED_BEFORE_COMMIT: Canary = Canary("FreedBeforeCommit");
-/// Segments of an opening are told by the same number as those of the one before: what lies in a reused one seems new.
+/// Openings are not told apart: a lane goes on in the segment that it finds, over what a crash has torn there.
 pub const OPENING_NOT_COUNTED: Canary = Canary("OpeningNotCounted");
 /// A lane's word names a segment whose header nothing orders before it.
 pub const WORD_BEFORE_HEADER: Canary = Canary("WordBeforeHeader");
@@ -26,8 +26,6 @@ pub const FREED_BEFORE_ROOT: Canary = Canary("FreedBeforeRoot");
 pub const ROOT_BEFORE_NODES: Canary = Canary("RootBeforeNodes");
 /// A checkpoint's record is written over the one that the root names.
 pub const RECORD_IN_PLACE: Canary = Canary("RecordInPlace");
-/// A node is read whatever its checksum says.
-pub const NODE_BELIEVED: Canary = Canary("NodeBelieved");
 /// Recovery applies a lane's entries from the last to the first.
 pub const REPLAYED_BACKWARDS: Canary = Canary("ReplayedBackwards");
 /// A key's changes go to any lane, not to the key's.

@@ -80,8 +80,7 @@ impl Checkpoint {
 
 /// Steps 3 and 4: the checkpoint counts, once the commit is done that the caller asks for.
 pub(crate) fn name<M: Medium>(medium: &M, uuid: &[u8; 16], checkpoint: &Checkpoint) {
-    let in_place = u64::from(medium.breaks(canary::RECORD_IN_PLACE));
-    let at = record(checkpoint.number - in_place);
+    let at = if medium.breaks(canary::RECORD_IN_PLACE) { record(0) } else { record(checkpoint.number) };
     // SAFETY: the record is the one that the root does not name, and the caller holds the checkpoint's lock.
     unsafe { medium.stream(at, &[&checkpoint.to_bytes(uuid)]) };
     if !medium.breaks(canary::ROOT_BEFORE_NODES) {
@@ -147,7 +146,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Step 1, and how many entries are in the log.
     fn cuts(&self) -> ([u64; LANE_COUNT_MAX], u64) {
         if self.medium.breaks(canary::BATCH_CUT_APART) {
-            let last = |lane| if lane < self.lanes.count() { self.lanes.lock(lane).next - 1 } else { 0 };
+            let last = |lane| {
+                let last = if lane < self.lanes.count() { self.lanes.lock(lane).next - 1 } else { 0 };
+                self.medium.order();
+                last
+            };
             return (std::array::from_fn(last), self.lanes.entry_count());
         }
         let lanes = self.lanes.lock_all();

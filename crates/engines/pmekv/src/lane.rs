@@ -8,7 +8,9 @@
 //! | 3 the lane's word names it; flushed | the lane with it, or without: no entry of it is acknowledged before the word is durable, since both are flushed before one commit |
 //!
 //! Entries' checksums begin with the header: what lies in an extent that was a segment before, or that a lane whose word was
-//! lost had begun, is no entry. Sequences ascend by one and are not given twice in one opening.
+//! lost had begun, is no entry. Sequences ascend by one and are not given twice in one opening, and each opening begins segments of
+//! its own. So no line is written twice as an entry of one segment: an entry that a crash has torn could otherwise be made whole
+//! by half of another that is written over it, where both have some words in common.
 //!
 //! # Lock order
 //! The checkpoint's lock, then lanes in ascending order, then the rest. Nobody waits for the medium under a lane's lock.
@@ -85,11 +87,6 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Entries that the newest segment still has room for.
-    fn room(&self, entry_count: u64) -> u64 {
-        self.segments.back().map_or(0, |newest| (newest.first + entry_count).saturating_sub(self.next))
-    }
-
     /// Takes away segments all of whose entries lie up to `cut`, but for the newest.
     pub(crate) fn cut(&mut self, cut: u64) -> Vec<Offset> {
         let mut gone = Vec::new();
@@ -150,6 +147,12 @@ impl Lanes {
         self.entry_count.fetch_add(more.wrapping_sub(fewer), Ordering::Relaxed);
     }
 
+    /// Entries that the newest segment still has room for, if it is of this opening.
+    fn room(&self, log: &Log) -> u64 {
+        let newest = log.segments.back().filter(|newest| newest.opening == self.opening);
+        newest.map_or(0, |newest| (newest.first + self.segment_entry_count).saturating_sub(log.next))
+    }
+
     /// Sees that the log has room for so many entries, and then for `spare` segments more.
     pub(crate) fn provide<M: Medium, D: Dram>(
         &self,
@@ -158,7 +161,7 @@ impl Lanes {
         entries: u64,
         spare: usize,
     ) -> Result<(), Error> {
-        let lacking = entries.saturating_sub(log.room(self.segment_entry_count));
+        let lacking = entries.saturating_sub(self.room(log));
         let wanted = lacking.div_ceil(self.segment_entry_count) as usize + spare;
         while log.ahead.len() < wanted {
             log.ahead.push(heap.reserve_extent(medium, SEGMENT_BYTES)?.publish());
@@ -168,7 +171,7 @@ impl Lanes {
 
     /// Writes an entry behind the log's last and flushes it. Room was provided; the order is the caller's.
     pub(crate) fn append<M: Medium>(&self, log: &mut Log, medium: &M, entry: Entry) {
-        if log.room(self.segment_entry_count) == 0 {
+        if self.room(log) == 0 {
             self.begin(log, medium);
         }
         let segment = *log.segments.back().expect("room was provided");
@@ -182,8 +185,7 @@ impl Lanes {
     fn begin<M: Medium>(&self, log: &mut Log, medium: &M) {
         let at = log.ahead.pop().expect("room was provided").offset;
         let previous = log.segments.back().map_or(Offset::NULL, |newest| newest.at);
-        let opening = if medium.breaks(canary::OPENING_NOT_COUNTED) { 0 } else { self.opening };
-        let segment = Segment { at, lane: log.number as u64, opening, first: log.next, previous };
+        let segment = Segment { at, lane: log.number as u64, opening: self.opening, first: log.next, previous };
         write_line(medium, at, &segment.to_line(&self.uuid));
         if !medium.breaks(canary::WORD_BEFORE_HEADER) {
             medium.order();

@@ -32,19 +32,14 @@ pub(crate) fn to_bytes(number: u64, previous: Offset, keys: &[Stored]) -> Vec<u8
 }
 
 /// The node before this one, and this one's keys.
-pub(crate) fn from_bytes(
-    number: u64,
-    at: Offset,
-    bytes: &[u8],
-    is_believed: bool,
-) -> Result<(Offset, Vec<Stored>), HeapError> {
+pub(crate) fn from_bytes(number: u64, at: Offset, bytes: &[u8]) -> Result<(Offset, Vec<Stored>), HeapError> {
     let damaged = |what| HeapError::Damaged { offset: at.0, what };
     let count = u32_at(bytes, 8) as usize;
     if count > NODE_KEY_COUNT_MAX || bytes.len() as u64 != NODE_BYTES {
         return Err(damaged("a node has too many keys"));
     }
     let bytes = &bytes[..NODE_HEADER_BYTES + count * NODE_KEY_BYTES];
-    if checksum(number, bytes) != u32_at(bytes, 12) && !is_believed {
+    if checksum(number, bytes) != u32_at(bytes, 12) {
         return Err(damaged("a node's checksum does not fit"));
     }
     let key = |bytes: &[u8]| Stored {

@@ -12,7 +12,7 @@ use crate::checkpoint::{Checkpoint, name};
 use crate::lane::{Lanes, Log, store_word};
 use crate::layout::{LANE_COUNT_MAX, OPENING, SEGMENT_ENTRY_COUNT, lane_word};
 use crate::tickets::Tickets;
-use crate::{Options, Pmekv, recover};
+use crate::{Options, Pmekv, canary, recover};
 
 impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
     /// Makes a store in an empty region. `parameters` have the number of lanes: writers that can be under way at once.
@@ -52,7 +52,8 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
             found.settle(&medium, &heap)?;
             heap.finish_sweep(&medium);
         }
-        let (opening, entry_count) = (found.opening(), found.entry_count());
+        let opening = if medium.breaks(canary::OPENING_NOT_COUNTED) { 1 } else { found.opening() };
+        let entry_count = found.entry_count();
         let (checkpoint, logs) = found.into_logs();
         let store = Pmekv::of(medium, heap, options, opening, logs, tree, checkpoint);
         store.lanes.count_entries(entry_count, 0);

@@ -108,7 +108,7 @@ pub(crate) fn read_checkpoint<M: Medium, D: Dram>(
     heap: &Heap<D>,
 ) -> Result<(Checkpoint, Vec<Stored>), HeapError> {
     let number = load_word(medium, ROOT, "the root is damaged")?;
-    let at = record(number.saturating_sub(u64::from(medium.breaks(canary::RECORD_IN_PLACE))));
+    let at = if medium.breaks(canary::RECORD_IN_PLACE) { record(0) } else { record(number) };
     // SAFETY: nobody writes while the store is opened.
     let bytes = unsafe { medium.item(at.span(RECORD_BYTES as u64)) }?;
     let (mut checkpoint, node_count) = Checkpoint::from_bytes(bytes, number, &heap.superblock().uuid)
@@ -121,7 +121,7 @@ pub(crate) fn read_checkpoint<M: Medium, D: Dram>(
         heap.check_place(node_place(next)).map_err(damaged)?;
         // SAFETY: as above.
         let bytes = unsafe { medium.item(next.span(NODE_BYTES)) }?;
-        let (previous, keys) = node::from_bytes(number, next, bytes, medium.breaks(canary::NODE_BELIEVED))?;
+        let (previous, keys) = node::from_bytes(number, next, bytes)?;
         checkpoint.nodes.push(next);
         all.push(keys);
         next = previous;

@@ -32,7 +32,8 @@ fn expiring() -> Script {
 pub(crate) fn batches() -> Script {
     let key = |i: u8| format!("key {i:02}").into_bytes();
     let batch = |keys: [u8; 3], value: u8| Op::Batch(keys.map(|i| (key(i), Some(vec![value; 20]))).into());
-    let mixed = Op::Batch(vec![(key(0), None), (key(9), None), (key(1), Some(vec![9; 30])), (key(4), Some(vec![9; 5]))]);
+    let mixed =
+        Op::Batch(vec![(key(0), None), (key(9), None), (key(1), Some(vec![9; 30])), (key(4), Some(vec![9; 5]))]);
     let long = Op::Batch((0..9).map(|i| (key(i), Some(vec![i; 9]))).collect());
     let first = [batch([0, 1, 2], 1), put("a", 2), batch([1, 2, 3], 3), Op::Reopen, batch([0, 2, 4], 4), put("a", 5)];
     let then = [mixed, long, Op::Reopen, batch([5, 6, 7], 6), put("b", 7), Op::Clear, batch([0, 1, 2], 8)];
@@ -43,7 +44,8 @@ pub(crate) fn batches() -> Script {
 fn full() -> Script {
     let large = |key: &str| Op::Put(key.into(), vec![1; 60_000]);
     let first = [large("a"), large("b"), put("c", 3), Op::Full, large("d"), large("e"), Op::Delete("a".into())];
-    let then = [Op::Delete("c".into()), large("f"), Op::Delete("b".into()), Op::Reopen, put("g", 1), Op::Room, large("g")];
+    let then =
+        [Op::Delete("c".into()), large("f"), Op::Delete("b".into()), Op::Reopen, put("g", 1), Op::Room, large("g")];
     Script::fresh(4, first.into_iter().chain(then))
 }
 
