@@ -71,7 +71,9 @@ fn chain<M: Medium, D: Dram>(
         let segment = Segment::from_line(&read_line(medium, at)?, at, &heap.superblock().uuid)
             .filter(|segment| segment.lane == lane as u64)
             .ok_or(wrong("a segment's header is damaged"))?;
-        if segments.front().is_some_and(|after| after.first <= segment.first) {
+        // A segment that an opening began for an entry that a crash took has none.
+        let order = |segment: &Segment| (segment.first, segment.opening);
+        if segments.front().is_some_and(|after| order(after) <= order(&segment)) {
             return Err(wrong("a lane's segments are out of order"));
         }
         at = segment.previous;
