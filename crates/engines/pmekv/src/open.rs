@@ -91,11 +91,12 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
 
     /// Lanes that have a log get the segment back that they had ahead of need, as long as there is room for it.
     fn look_ahead(&self) {
-        let with_log = (0..self.lanes.count()).map(|lane| self.lanes.lock(lane)).filter(|log| !log.segments.is_empty());
+        let mut with_log =
+            (0..self.lanes.count()).map(|lane| self.lanes.lock(lane)).filter(|log| !log.segments.is_empty());
         let provide =
             |mut log: parking_lot::MutexGuard<'_, Log>| self.lanes.provide(&mut log, (&self.medium, &self.heap), 0, 1);
         if self.medium.is_writable() {
-            let _: Result<(), Error> = with_log.map(provide).collect();
+            let _: Result<(), Error> = with_log.try_for_each(provide);
         }
     }
 }
