@@ -7,6 +7,7 @@ use std::sync::Arc;
 use engine::{Engine, OpenError};
 use engine_hikv::{HiKv, Ordered};
 use engine_ink::Ink;
+use engine_pmekv::Pmekv;
 use engine_rewo_hash::RewoHash;
 #[cfg(feature = "toy")]
 use engine_toy::Toy;
@@ -18,6 +19,9 @@ use crate::Options;
 
 /// Writers of InK that can be under way at once: each has a log of 64 KiB in the region.
 const INK_LANE_COUNT_MAX: u32 = 16;
+
+/// Lanes of PMEKV: each has a log of two segments of 64 KiB at least.
+const PMEKV_LANE_COUNT_MAX: u32 = 16;
 
 /// An engine that can keep a store.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -31,6 +35,8 @@ pub enum EngineKind {
     RewoHash,
     /// A persistent B+tree: keys in order at once, and nothing of them in volatile memory (InK).
     Ink,
+    /// An ordered index in volatile memory, and a log that acknowledges a write with one fence (PMEKV).
+    Pmekv,
     /// The smallest engine that persists, which shows how one is added. No release has it.
     #[cfg(feature = "toy")]
     Toy,
@@ -42,6 +48,7 @@ impl EngineKind {
         EngineKind::HiKv,
         EngineKind::RewoHash,
         EngineKind::Ink,
+        EngineKind::Pmekv,
         #[cfg(feature = "toy")]
         EngineKind::Toy,
     ];
@@ -52,6 +59,7 @@ impl EngineKind {
             EngineKind::HiKv => EngineNumber::HIKV,
             EngineKind::RewoHash => EngineNumber::REWO_HASH,
             EngineKind::Ink => EngineNumber::INK,
+            EngineKind::Pmekv => EngineNumber::PMEKV,
             #[cfg(feature = "toy")]
             EngineKind::Toy => EngineNumber::TOY,
         }
@@ -119,9 +127,12 @@ pub(crate) fn format<M: Medium>(
         EngineKind::HiKv => Ok(hikv(HiKv::format(medium, HostDram, parameters)?, options)),
         EngineKind::RewoHash => Ok(rewo_hash(RewoHash::format(medium, HostDram, parameters)?, options)),
         EngineKind::Ink => {
-            let partition_count = parameters.partition_count.min(INK_LANE_COUNT_MAX);
-            let parameters = Parameters { partition_count, ..*parameters };
+            let parameters = with_lanes(parameters, INK_LANE_COUNT_MAX);
             Ok(ink(Ink::format(medium, HostDram, &parameters, engine_ink::Options::default())?, options))
+        }
+        EngineKind::Pmekv => {
+            let parameters = with_lanes(parameters, PMEKV_LANE_COUNT_MAX);
+            Ok(pmekv(Pmekv::format(medium, HostDram, &parameters, engine_pmekv::Options::default())?, options))
         }
         #[cfg(feature = "toy")]
         EngineKind::Toy => Ok(Arc::new(Toy::format(medium, HostDram, parameters)?)),
@@ -134,9 +145,18 @@ pub(crate) fn open<M: Medium>(medium: M, options: &Options) -> Result<Arc<dyn En
         EngineKind::HiKv => Ok(hikv(HiKv::open(medium, HostDram)?, options)),
         EngineKind::RewoHash => Ok(rewo_hash(RewoHash::open(medium, HostDram)?, options)),
         EngineKind::Ink => Ok(ink(Ink::open(medium, HostDram, engine_ink::Options::default())?, options)),
+        EngineKind::Pmekv => Ok(pmekv(Pmekv::open(medium, HostDram, engine_pmekv::Options::default())?, options)),
         #[cfg(feature = "toy")]
         EngineKind::Toy => Ok(Arc::new(Toy::open(medium, HostDram)?)),
     }
+}
+
+fn with_lanes(parameters: &Parameters, lane_count_max: u32) -> Parameters {
+    Parameters { partition_count: parameters.partition_count.min(lane_count_max), ..*parameters }
+}
+
+fn pmekv<M: Medium>(pmekv: Pmekv<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
+    Arc::new(pmekv.verifying(options.verify).by_clock(options.clock.clone()))
 }
 
 fn rewo_hash<M: Medium>(store: RewoHash<M, HostDram>, options: &Options) -> Arc<dyn Engine> {

@@ -35,12 +35,12 @@ impl NewItem<'_> {
         self.header(0).item_bytes()
     }
 
-    /// Writes the item, of this snapshot epoch, and flushes it.
+    /// Writes the item, of this snapshot epoch, and flushes it; its checksum.
     ///
     /// # Safety
     /// The caller reserved room for it at `at`, a multiple of 16, and to the next multiple behind it.
     #[inline]
-    pub unsafe fn write<M: Medium>(&self, medium: &M, at: Offset, epoch: u32) {
+    pub unsafe fn write<M: Medium>(&self, medium: &M, at: Offset, epoch: u32) -> u32 {
         let header = self.header(epoch);
         if header.flags != 0 || self.key.len() + self.value.len() > GATHERED_BYTES_MAX {
             // SAFETY: the caller's promise.
@@ -53,20 +53,23 @@ impl NewItem<'_> {
         room[..self.value.len()].write_copy_of_slice(self.value);
         // SAFETY: both were just copied, one behind the other.
         let body = unsafe { slice::from_raw_parts(key.as_ptr().cast(), self.key.len() + self.value.len()) };
-        head.write_copy_of_slice(&Header { checksum: plain_checksum(&header.to_bytes(), body), ..header }.to_bytes());
+        let checksum = plain_checksum(&header.to_bytes(), body);
+        head.write_copy_of_slice(&Header { checksum, ..header }.to_bytes());
         // SAFETY: all of it was written; the caller's promise.
-        unsafe { write_parts(medium, at, [slice::from_raw_parts(image.as_ptr().cast(), HEADER_BYTES + body.len())]) }
+        unsafe { write_parts(medium, at, [slice::from_raw_parts(image.as_ptr().cast(), HEADER_BYTES + body.len())]) };
+        checksum
     }
 
     /// # Safety
     /// As for [`NewItem::write`].
     #[inline(never)]
-    unsafe fn write_in_parts<M: Medium>(&self, medium: &M, at: Offset, header: Header) {
+    unsafe fn write_in_parts<M: Medium>(&self, medium: &M, at: Offset, header: Header) -> u32 {
         let header = Header { checksum: checksum(&header, self.expiry, self.key, self.value), ..header };
         let (bytes, ms) = (header.to_bytes(), self.expiry.ms().to_le_bytes());
         let expiry = if header.flags == 0 { &[][..] } else { &ms };
         // SAFETY: the caller's promise.
-        unsafe { write_parts(medium, at, [&bytes, expiry, self.key, self.value]) }
+        unsafe { write_parts(medium, at, [&bytes, expiry, self.key, self.value]) };
+        header.checksum
     }
 }
 

@@ -11,7 +11,7 @@
 //! # Keys that expire
 //! A key whose time has come is absent to whoever asks; its item stays until it is written over or reaped. The reaper walks the
 //! tree, a leaf a step, while a value that expires may be there, and deletes what is due by a write that looks again under the
-//! lock. `reaper.rs`.
+//! lock. `reaper.rs`, `engine::Reaper`.
 //!
 //! # Conditional writes
 //! A value has a stamp that no other value of the store ever has. A write that depends on what it saw takes place if the stamp is
@@ -28,14 +28,13 @@ mod pages;
 mod reaper;
 mod update;
 
-use engine::{Clock, Verify};
+use engine::{Clock, Reaper, Verify};
 use pbtree::{AtOnce, Tree};
 use pmem::{Dram, Medium};
 
 pub use pbtree::Options;
 
 use counted::Counted;
-use reaper::Reaper;
 
 /// The name in stats and options.
 pub const NAME: &str = "ink";

@@ -1,13 +1,12 @@
 //! Making and opening a store.
 
-use engine::{Clock, OpenError, Verify};
+use engine::{Clock, OpenError, Reaper, Verify};
 use heap::{HeapError, Parameters};
 use pbtree::{AtOnce, Options, Tree};
 use pmem::{Dram, Medium};
 
 use crate::Ink;
 use crate::counted::Counted;
-use crate::reaper::Reaper;
 
 impl<M: Medium, D: Dram + Clone> Ink<M, D> {
     /// Makes a store in an empty region. `parameters` have the number of lanes: writers that can be under way at once.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::{
     BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure,
-    Limits, OnExpired, Order, OrderState, OrderStats, OrderedEngine, Progress, Show, Version, Wanted,
+    Limits, OnExpired, Order, OrderState, OrderStats, OrderedEngine, Progress, Reaper, Show, Version, Wanted,
 };
 use pbtree::Figures;
 use pmem::{Dram, Medium};
@@ -14,7 +14,7 @@ use pmem::{Dram, Medium};
 use crate::copy::expiry_of;
 use crate::error::told;
 use crate::update::put;
-use crate::{Ink, NAME, reaper};
+use crate::{Ink, NAME};
 
 impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     fn name(&self) -> &'static str {
@@ -141,7 +141,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn sleep_time(&self) -> Option<Duration> {
-        self.reaper.is_awake().then_some(reaper::REST)
+        self.reaper.is_awake().then_some(Reaper::REST)
     }
 
     fn ordered(&self) -> Option<&dyn OrderedEngine> {

@@ -17,6 +17,31 @@ use super::{BPlusTree, ChangeError, Direction, Keys, Page};
 use crate::Position;
 
 impl<D: Dram> BPlusTree<D> {
+    /// The item of this key, if there is one.
+    ///
+    /// # Errors
+    /// If an item's key cannot be read.
+    pub fn find<K: Keys>(&self, keys: &K, key: &[u8]) -> Result<Option<Position>, K::Error> {
+        let _pin = epoch::pin();
+        loop {
+            match self.try_find(keys, key) {
+                Ok(found) => return Ok(found),
+                Err(Stop::Failed(ChangeError::Keys(error))) => return Err(error),
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn try_find<K: Keys>(&self, keys: &K, key: &[u8]) -> Result<Option<Position>, Stop<K::Error>> {
+        let mut seek = Seek::At(Target::whole(keys, key));
+        let (at, _) = self.descend(&mut seek, |_, _, _| Ok(()))?;
+        let Seek::At(target) = &mut seek else { unreachable!("it seeks a key") };
+        let spot = at.node.find(target, || at.check())?;
+        let found = spot.is_there.then(|| at.node.position(spot.index));
+        at.check()?;
+        Ok(found)
+    }
+
     /// Reads one leaf's items from `from` on, in `direction`: [`Page::next`] says where to go on.
     ///
     /// A scan that reads page after page shows ascending (or descending) keys, none twice, and every key that is there

@@ -9,6 +9,7 @@ mod ink;
 mod item;
 mod journal;
 mod pages;
+mod pmekv;
 mod region;
 mod rewo_hash;
 mod segment;

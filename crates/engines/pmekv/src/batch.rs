@@ -1,0 +1,206 @@
+//! Batches: several keys changed as one step, in whichever lanes.
+//!
+//! # Steps
+//! | step | a crash after it leaves |
+//! |---|---|
+//! | 1 records are written; flushed | the keys as they were |
+//! | 2 all lanes are locked; their logs are seen to have room | the same |
+//! | 3 an entry for each key is written in its lane, with the batch's number; flushed; ordered | the same: an entry of a batch counts if the batch has its end |
+//! | 4 the batch's end is written in the first lane, with how many entries there are; flushed; commit. *Acknowledged from here* | the keys as they were, or all changed |
+//! | 5 the *table* of the batch's keys is shown to readers; the tree changes; the table is taken away; unlocked | all changed |
+//! | 6 the old records are retired | the same |
+//!
+//! A batch's number has that of the opening in it, so it never returns. Checkpoints cut all lanes at once, and so never between
+//! the entries of a batch and its end.
+//!
+//! # One step for readers
+//! While the table is there, readers ask it before the tree. It appears at one moment, with all keys; a reader that looked before
+//! had its answer from the tree of that time, or from the tree as it changed: then a reader that comes later finds the table, or
+//! the whole tree.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use engine::{BatchOp, Condition, Error, Limits};
+use index::Position;
+use items::NewItem;
+use parking_lot::{MutexGuard, RwLock};
+use pmem::{Dram, Level, Medium, Ticket, Waited};
+
+use crate::entry::{Entry, Kind};
+use crate::lane::Log;
+use crate::record::version;
+use crate::write::{Prepared, edit, entry};
+use crate::{Pmekv, canary};
+
+/// What the keys of a batch hold, once it counts.
+type Table = HashMap<Vec<u8>, Option<Position>>;
+
+/// The batch that is changing the tree, if one is.
+#[derive(Default)]
+pub(crate) struct Batches {
+    is_shown: AtomicBool,
+    table: RwLock<Option<Arc<Table>>>,
+    number: AtomicU64,
+}
+
+impl Batches {
+    /// What a key holds that is in the batch under way. The caller is pinned.
+    pub(crate) fn held(&self, key: &[u8]) -> Option<Option<Position>> {
+        if !self.is_shown.load(Ordering::Acquire) {
+            return None;
+        }
+        let table = self.table.read().clone();
+        table?.get(key).copied()
+    }
+
+    fn show(&self, table: Table) {
+        *self.table.write() = Some(Arc::new(table));
+        self.is_shown.store(true, Ordering::Release);
+    }
+
+    fn take_away(&self) {
+        self.is_shown.store(false, Ordering::Release);
+        *self.table.write() = None;
+    }
+}
+
+/// The change of one key.
+struct Change<'a, 'k, D: Dram> {
+    key: &'k [u8],
+    hash: u64,
+    new: Option<Prepared<'a, D>>,
+    old: Option<Position>,
+}
+
+impl<D: Dram> Change<'_, '_, D> {
+    fn position(&self) -> Option<Position> {
+        self.new.as_ref().map(Prepared::position)
+    }
+}
+
+impl<M: Medium, D: Dram> Pmekv<M, D> {
+    /// Carries out a batch if its conditions hold; the last operation of a key counts.
+    pub(crate) fn apply(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        self.may_write()?;
+        Limits::check_batch(conditions, ops)?;
+        self.bound_log()?;
+        let last: BTreeMap<&[u8], &BatchOp<'_>> = ops.iter().map(|op| (op.key(), op)).collect();
+        let (hashes, ticket) = self.with_room(|| self.try_apply(conditions, &last))?;
+        if self.medium.acknowledge(ticket)? == Waited::Durable {
+            hashes.into_iter().for_each(|hash| self.tickets.settle(hash, ticket));
+        }
+        Ok(())
+    }
+
+    fn try_apply(
+        &self,
+        conditions: &[Condition<'_>],
+        ops: &BTreeMap<&[u8], &BatchOp<'_>>,
+    ) -> Result<(Vec<u64>, Ticket), Error> {
+        let changes = ops.iter().map(|(key, op)| self.prepare_op(key, op));
+        let mut changes = changes.collect::<Result<Vec<_>, _>>()?;
+        let mut lanes = self.lanes.lock_all();
+        if let Some(condition) = self.unmet(conditions)? {
+            drop(lanes);
+            conditions.iter().try_for_each(|condition| self.met(self.hasher.signature(condition.key)))?;
+            return Err(Error::Unmet { condition });
+        }
+        for change in &mut changes {
+            change.old = self.tree.find(&self.records(), change.key)?;
+        }
+        let hashes = changes.iter().map(|change| change.hash).collect();
+        // A key that is not there is not deleted; but that it is not there may not be durable yet.
+        let asked = conditions.iter().map(|condition| self.hasher.signature(condition.key));
+        let met = changes.iter().map(|change| change.hash).chain(asked).map(|hash| self.tickets.of(hash)).max();
+        let met = met.unwrap_or_default();
+        changes.retain(|change| edit(change.old, change.position()).is_some());
+        if changes.is_empty() {
+            return Ok((Vec::new(), met));
+        }
+        self.provide_for(&mut lanes, &changes)?;
+        self.enter(&mut lanes, &changes);
+        let ticket = self.medium.commit(Level::default());
+        let changed = self.change_tree(changes, ticket);
+        drop(lanes);
+        changed?.into_iter().try_for_each(|old| self.retire(old))?;
+        Ok((hashes, ticket))
+    }
+
+    /// The first condition that does not hold. Nobody writes meanwhile; what is let go of stays until no pin is older.
+    fn unmet(&self, conditions: &[Condition<'_>]) -> Result<Option<usize>, Error> {
+        let _pin = epoch::pin();
+        for (number, condition) in conditions.iter().enumerate() {
+            let position = self.tree.find(&self.records(), condition.key)?;
+            let item =
+                position.map(|position| self.records().read(position).map(|item| (position, item))).transpose()?;
+            let live = item.filter(|(_, item)| !self.is_past(item.expiry));
+            if live.map(|(position, item)| version(position, &item)) != condition.version {
+                return Ok(Some(number));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Step 1, of one key.
+    fn prepare_op<'k>(&self, key: &'k [u8], op: &BatchOp<'k>) -> Result<Change<'_, 'k, D>, Error> {
+        let item = op.value().map(|value| NewItem { key, value, expiry: op.expiry() });
+        let new = item.map(|item| self.prepare(&item)).transpose()?;
+        Ok(Change { key, hash: self.hasher.signature(key), new, old: None })
+    }
+
+    /// Step 2: the logs have room for the entries and the end.
+    fn provide_for(&self, lanes: &mut [MutexGuard<'_, Log>], changes: &[Change<'_, '_, D>]) -> Result<(), Error> {
+        let mut counts = vec![0; lanes.len()];
+        counts[0] = 1;
+        changes.iter().for_each(|change| counts[self.lanes.of(change.hash)] += 1);
+        for (log, count) in lanes.iter_mut().zip(counts) {
+            self.lanes.provide(log, (&self.medium, &self.heap), count, 1)?;
+        }
+        Ok(())
+    }
+
+    /// Steps 3 and 4, but for the commit.
+    fn enter(&self, lanes: &mut [MutexGuard<'_, Log>], changes: &[Change<'_, '_, D>]) {
+        let durable: Vec<u64> = lanes.iter().map(|log| log.next - 1).collect();
+        let batch = self.next_batch();
+        for change in changes {
+            let lane = self.lanes.of(change.hash);
+            let entry = entry(change.old, change.new.as_ref());
+            let entry = Entry { durable: durable[lane], batch, hash: change.hash, ..entry };
+            self.lanes.append(&mut lanes[lane], &self.medium, entry);
+        }
+        if !self.medium.breaks(canary::BATCH_LINE_NOT_ORDERED) {
+            self.medium.order();
+        }
+        let count = changes.len() as u64;
+        let end = Entry { kind: Kind::BatchEnd, durable: lanes[0].next - 1, batch, hash: count, ..Entry::VOID };
+        self.lanes.append(&mut lanes[0], &self.medium, end);
+    }
+
+    fn next_batch(&self) -> u64 {
+        let number = self.batches.number.fetch_add(1, Ordering::Relaxed) + 1;
+        let opening = if self.medium.breaks(canary::BATCH_NUMBER_RETURNS) { 0 } else { self.lanes.opening() };
+        opening << 32 | number
+    }
+
+    /// Step 5; the records that are to be retired.
+    fn change_tree(&self, changes: Vec<Change<'_, '_, D>>, ticket: Ticket) -> Result<Vec<Position>, Error> {
+        let mut edits = Vec::new();
+        let mut table = Table::new();
+        for change in changes {
+            let position = change.position();
+            table.insert(change.key.to_vec(), position);
+            edits.extend(edit(change.old, position).map(|edit| (change.key, change.old, edit)));
+            // What was entered stays, whatever becomes of the medium.
+            change.new.map(|new| new.room.publish());
+            self.tickets.raise(change.hash, ticket);
+        }
+        self.medium.health()?;
+        self.batches.show(table);
+        let learnt = edits.iter().try_for_each(|(key, _, edit)| self.learn(key, *edit));
+        self.batches.take_away();
+        learnt.map(|()| edits.into_iter().filter_map(|(_, old, _)| old).collect())
+    }
+}

@@ -1,0 +1,48 @@
+//! Little-endian integers in arrays of bytes, and the checksum at a line's end.
+
+use pmem::Checksum;
+
+use crate::layout::ENTRY_BYTES;
+
+/// A line of the log or of a record.
+pub(crate) type Line = [u8; ENTRY_BYTES];
+
+/// Where a line's checksum stands.
+const CHECK_AT: usize = ENTRY_BYTES - 4;
+
+pub(crate) fn put_u64(bytes: &mut [u8], at: usize, word: u64) {
+    bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
+}
+
+pub(crate) fn put_u32(bytes: &mut [u8], at: usize, word: u32) {
+    bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
+}
+
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+/// A line without its checksum.
+pub(crate) fn before_check(line: &Line) -> &[u8] {
+    &line[..CHECK_AT]
+}
+
+/// Ends a line with the checksum of `salt`, its other bytes and `more`.
+pub(crate) fn seal_line(line: &mut Line, salt: Checksum, more: &[u8]) {
+    let check = salt.update(before_check(line)).update(more).value();
+    put_u32(line, CHECK_AT, check);
+}
+
+/// Whether a line ends with that checksum. A line of zeros never does: see [`salt`].
+pub(crate) fn is_sealed(line: &Line, salt: Checksum, more: &[u8]) -> bool {
+    salt.update(before_check(line)).update(more).value() == u32_at(line, CHECK_AT)
+}
+
+/// What the checksums of a store's lines begin with: lines of another store, and lines of nothing, have others.
+pub(crate) fn salt(uuid: &[u8; 16]) -> Checksum {
+    Checksum::default().update(b"pmekv").update(uuid)
+}

@@ -1,0 +1,83 @@
+//! Checking a store: the tree and its records, what the checkpoint and the log lie in, and what they take.
+
+use engine::{Check, Damage, Depth, Error};
+use items::Item;
+use pmem::{Dram, Medium};
+
+use crate::Pmekv;
+use crate::layout::{node_place, segment_place};
+use crate::node::Stored;
+use crate::record::{place_of, whole};
+
+impl<M: Medium, D: Dram> Pmekv<M, D> {
+    /// Looks at everything in one step. Writers may go on.
+    pub(crate) fn check_all(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
+        let is_deep = check.depth() == Depth::Deep;
+        self.each_stored(&mut |stored| {
+            let found = self.check_record(&stored, is_deep);
+            found.into_iter().for_each(|what| damaged(Damage { offset: stored.record.offset().0, what: what.into() }));
+            check.count_item();
+            Ok(())
+        })?;
+        self.check_checkpoint(damaged)?;
+        check.go_on_with::<()>(None);
+        Ok(())
+    }
+
+    fn check_record(&self, stored: &Stored, is_deep: bool) -> Option<&'static str> {
+        let place = place_of(stored.record).ok()?;
+        if self.heap.check_place(place).is_err() || self.heap.is_free(place) {
+            return Some("a key's record lies where none can lie");
+        }
+        let item: Item<'_> = self.records().read(stored.record).ok()?;
+        (is_deep && whole(stored.record, &item).is_err()).then_some("a record's checksum does not fit")
+    }
+
+    /// Reads the nodes as an opening would.
+    fn check_checkpoint(&self, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
+        let checkpoint = self.checkpoint.lock();
+        match crate::recover::read_checkpoint(&self.medium, &self.heap) {
+            Ok((found, _)) if found == *checkpoint => Ok(()),
+            Ok(_) => {
+                let what = "the checkpoint is not the one that was written".into();
+                damaged(Damage { offset: crate::layout::ROOT.0, what });
+                Ok(())
+            }
+            Err(heap::HeapError::Damaged { offset, what }) => {
+                damaged(Damage { offset, what: what.into() });
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Checks the tree's structure and order. Nobody writes meanwhile.
+    pub(crate) fn check_tree(&self, damaged: &mut dyn FnMut(Damage)) {
+        let _lanes = self.lanes.lock_all();
+        let _pin = epoch::pin();
+        self.tree.check(&self.records(), &mut |found| {
+            let offset = found.position.map_or(0, |position| position.offset().0);
+            damaged(Damage { offset, what: found.what.into() });
+        });
+    }
+
+    /// Bytes of the region that records, log and nodes keep from being used for anything else: all that is taken, once nothing is
+    /// retired.
+    ///
+    /// # Errors
+    /// Damage to a record.
+    pub fn needed_bytes(&self) -> Result<u64, Error> {
+        let mut bytes = 0;
+        self.each_stored(&mut |stored| {
+            bytes += self.heap.place_bytes(place_of(stored.record)?);
+            Ok(())
+        })?;
+        let nodes = self.checkpoint.lock().nodes.clone();
+        bytes += nodes.iter().map(|&at| self.heap.place_bytes(node_place(at))).sum::<u64>();
+        for log in self.lanes.lock_all() {
+            let segments = log.segments.iter().map(|segment| segment_place(segment.at));
+            bytes += segments.chain(log.ahead.iter().copied()).map(|place| self.heap.place_bytes(place)).sum::<u64>();
+        }
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,214 @@
+//! Checkpoints: every key's record, packed into nodes, and for each lane the sequence up to which its log is in them.
+//!
+//! # Steps, under the checkpoint's lock
+//! | step | a crash after it leaves |
+//! |---|---|
+//! | 1 all lanes are locked; each lane's last sequence is noted, its *cut*; unlocked | the checkpoint before, and the whole log |
+//! | 2 the tree is read from its first key to its last, and nodes are written; flushed | the same, and room that nothing names |
+//! | 3 the record with the cuts is written, beside the one before; flushed; ordered | the same |
+//! | 4 the root has the new number; commit | the one before, or the new one |
+//! | 5 the nodes before, and segments up to the cuts, are freed | the new one |
+//!
+//! # Why the tree may change meanwhile
+//! What a checkpoint says of a place counts only if the log has no entry of it after the cut. Such a place did not change since
+//! step 1, so step 2 finds its record exactly if it was there at step 1: a read of the whole tree shows every key that is there from
+//! beginning to end. Of places that did change the entries decide, whatever step 2 has seen of them. Everything that it sees is
+//! committed, since the tree learns of nothing else; on a log, whatever it sees is in the log before the nodes are.
+//!
+//! All lanes are locked in step 1 at once, so that no batch is cut apart.
+
+use std::ops::Bound;
+
+use engine::{Engine, Error};
+use index::bplus_tree::{Direction, Page};
+use parking_lot::MutexGuard;
+use pmem::{Dram, Level, Medium, Offset};
+
+use crate::bytes::{Line, is_sealed, put_u64, salt, seal_line, u64_at};
+use crate::lane::{Log, store_word};
+use crate::layout::{
+    LANE_COUNT_MAX, NODE_BYTES, NODE_KEY_COUNT_MAX, RECORD_BYTES, RECORD_HEADER_BYTES, ROOT, node_place, record,
+    segment_place,
+};
+use crate::node::{self, Stored};
+use crate::{Pmekv, canary};
+
+/// The checkpoint that the root names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Checkpoint {
+    pub(crate) number: u64,
+    /// The last node, or null.
+    pub(crate) last: Offset,
+    pub(crate) key_count: u64,
+    pub(crate) cuts: [u64; LANE_COUNT_MAX],
+    /// Its nodes, from the first to the last.
+    pub(crate) nodes: Vec<Offset>,
+}
+
+impl Checkpoint {
+    /// Of no keys.
+    pub(crate) fn empty(number: u64, cuts: [u64; LANE_COUNT_MAX]) -> Checkpoint {
+        Checkpoint { number, last: Offset::NULL, key_count: 0, cuts, nodes: Vec::new() }
+    }
+
+    pub(crate) fn to_bytes(&self, uuid: &[u8; 16]) -> [u8; RECORD_BYTES] {
+        let mut bytes = [0; RECORD_BYTES];
+        let (header, cuts) = bytes.split_at_mut(RECORD_HEADER_BYTES);
+        self.cuts.iter().enumerate().for_each(|(lane, cut)| put_u64(cuts, lane * 8, *cut));
+        let header: &mut Line = header.try_into().expect("a line");
+        put_u64(header, 0, self.number);
+        put_u64(header, 8, self.last.0);
+        put_u64(header, 16, self.nodes.len() as u64);
+        put_u64(header, 24, self.key_count);
+        seal_line(header, salt(uuid), cuts);
+        bytes
+    }
+
+    /// The record of this number, its nodes still unknown but for their count; `None` if the bytes are not it.
+    pub(crate) fn from_bytes(bytes: &[u8], number: u64, uuid: &[u8; 16]) -> Option<(Checkpoint, u64)> {
+        let (header, cuts) = bytes.split_at(RECORD_HEADER_BYTES);
+        let header: &Line = header.try_into().expect("a line");
+        if !is_sealed(header, salt(uuid), cuts) || u64_at(header, 0) != number {
+            return None;
+        }
+        let cuts = std::array::from_fn(|lane| u64_at(cuts, lane * 8));
+        let key_count = u64_at(header, 24);
+        let last = Offset(u64_at(header, 8));
+        Some((Checkpoint { number, last, key_count, cuts, nodes: Vec::new() }, u64_at(header, 16)))
+    }
+}
+
+/// Steps 3 and 4: the checkpoint counts, once the commit is done that the caller asks for.
+pub(crate) fn name<M: Medium>(medium: &M, uuid: &[u8; 16], checkpoint: &Checkpoint) {
+    let at = if medium.breaks(canary::RECORD_IN_PLACE) { record(0) } else { record(checkpoint.number) };
+    // SAFETY: the record is the one that the root does not name, and the caller holds the checkpoint's lock.
+    unsafe { medium.stream(at, &[&checkpoint.to_bytes(uuid)]) };
+    if !medium.breaks(canary::ROOT_BEFORE_NODES) {
+        medium.order();
+    }
+    store_word(medium, ROOT, checkpoint.number);
+}
+
+/// Where all lanes end.
+pub(crate) fn cuts_of(lanes: &[MutexGuard<'_, Log>]) -> [u64; LANE_COUNT_MAX] {
+    let mut cuts = [0; LANE_COUNT_MAX];
+    lanes.iter().for_each(|log| cuts[log.number] = log.next - 1);
+    cuts
+}
+
+impl<M: Medium, D: Dram> Pmekv<M, D> {
+    /// Makes a checkpoint, and shortens the log.
+    ///
+    /// # Errors
+    /// The region is full, or the medium fails; then the one before counts on.
+    pub fn checkpoint(&self) -> Result<(), Error> {
+        self.make_checkpoint(&mut self.checkpoint.lock())
+    }
+
+    /// The steps.
+    pub(crate) fn make_checkpoint(&self, counts: &mut Checkpoint) -> Result<(), Error> {
+        self.may_write()?;
+        if self.lanes.entry_count() == 0 {
+            return Ok(());
+        }
+        if self.medium.breaks(canary::FREED_BEFORE_ROOT) {
+            counts.nodes.drain(..).for_each(|node| self.heap.free(&self.medium, node_place(node)));
+        }
+        let (mut cuts, mut entry_count) = self.cuts();
+        let (nodes, key_count) = self.write_nodes(counts.number + 1)?;
+        if self.medium.breaks(canary::MARKS_AFTER_TREE) {
+            (cuts, entry_count) = self.cuts();
+        }
+        let last = nodes.last().copied().unwrap_or_default();
+        let new = Checkpoint { number: counts.number + 1, last, key_count, cuts, nodes };
+        name(&self.medium, &self.uuid(), &new);
+        self.medium.commit(Level::default());
+        self.medium.health()?;
+        let before = std::mem::replace(counts, new);
+        self.let_go(&before, &counts.cuts);
+        self.lanes.count_entries(0, entry_count);
+        Ok(())
+    }
+
+    /// Step 5: of what was before, once the cuts are others.
+    pub(crate) fn let_go(&self, before: &Checkpoint, cuts: &[u64; LANE_COUNT_MAX]) {
+        self.free_nodes(&before.nodes);
+        for (lane, &cut) in cuts.iter().enumerate().take(self.lanes.count()) {
+            let gone = self.lanes.lock(lane).cut(cut);
+            gone.into_iter().for_each(|at| self.heap.free(&self.medium, segment_place(at)));
+        }
+    }
+
+    fn free_nodes(&self, nodes: &[Offset]) {
+        nodes.iter().for_each(|&node| self.heap.free(&self.medium, node_place(node)));
+    }
+
+    /// Step 1, and how many entries are in the log.
+    fn cuts(&self) -> ([u64; LANE_COUNT_MAX], u64) {
+        if self.medium.breaks(canary::BATCH_CUT_APART) {
+            let last = |lane| {
+                let last = if lane < self.lanes.count() { self.lanes.lock(lane).next - 1 } else { 0 };
+                self.medium.order();
+                last
+            };
+            return (std::array::from_fn(last), self.lanes.entry_count());
+        }
+        let lanes = self.lanes.lock_all();
+        (cuts_of(&lanes), self.lanes.entry_count())
+    }
+
+    /// Step 2: the nodes, and how many keys they have.
+    fn write_nodes(&self, number: u64) -> Result<(Vec<Offset>, u64), Error> {
+        let mut nodes = Vec::new();
+        let written = self.write_nodes_to(number, &mut nodes);
+        if written.is_err() {
+            self.free_nodes(&nodes);
+        }
+        written.map(|key_count| (nodes, key_count))
+    }
+
+    fn write_nodes_to(&self, number: u64, nodes: &mut Vec<Offset>) -> Result<u64, Error> {
+        let (mut keys, mut key_count) = (Vec::new(), 0);
+        self.each_stored(&mut |stored| {
+            keys.push(stored);
+            key_count += 1;
+            if keys.len() == NODE_KEY_COUNT_MAX {
+                self.write_node(number, nodes, &keys)?;
+                keys.clear();
+            }
+            Ok(())
+        })?;
+        if !keys.is_empty() {
+            self.write_node(number, nodes, &keys)?;
+        }
+        Ok(key_count)
+    }
+
+    fn write_node(&self, number: u64, nodes: &mut Vec<Offset>, keys: &[Stored]) -> Result<(), Error> {
+        let room = self.reserve(NODE_BYTES)?;
+        let previous = nodes.last().copied().unwrap_or_default();
+        let at = room.place().offset;
+        // SAFETY: the room was just reserved.
+        unsafe { self.medium.stream(at, &[&node::to_bytes(number, previous, keys)]) };
+        nodes.push(room.publish().offset);
+        Ok(())
+    }
+
+    /// Every key's record, in the order of keys.
+    pub(crate) fn each_stored(&self, each: &mut dyn FnMut(Stored) -> Result<(), Error>) -> Result<(), Error> {
+        let (mut page, mut from) = (Page::default(), Bound::Unbounded);
+        loop {
+            let _pin = epoch::pin();
+            self.tree.read_page(&self.records(), from.as_ref().map(Vec::as_slice), Direction::Forward, &mut page)?;
+            for &record in page.positions() {
+                let item = self.records().read(record)?;
+                let lane = self.lanes.of(self.hasher.signature(item.key)) as u32;
+                each(Stored { record, checksum: item.header.checksum, lane })?;
+            }
+            match page.next() {
+                Some(next) => from = next.map(<[u8]>::to_vec),
+                None => return Ok(()),
+            }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Clearing: a checkpoint of no keys that cuts all lanes.
+//!
+//! # Steps, under the checkpoint's lock
+//! 1. All lanes are locked: nobody writes. The records of all keys are noted.
+//! 2. Steps 3 and 4 of a checkpoint, of no keys, with cuts where the lanes end. *Crash before the root: all keys are there; after:
+//!    none.*
+//! 3. The tree is emptied; the lanes are unlocked.
+//! 4. Nodes and segments are freed; the records are retired.
+
+use engine::{Engine, Error};
+use pmem::{Dram, Level, Medium, Waited};
+
+use crate::Pmekv;
+use crate::checkpoint::{Checkpoint, cuts_of, name};
+
+impl<M: Medium, D: Dram> Pmekv<M, D> {
+    pub(crate) fn remove_all(&self) -> Result<(), Error> {
+        self.may_write()?;
+        let mut counts = self.checkpoint.lock();
+        let lanes = self.lanes.lock_all();
+        let mut records = Vec::new();
+        self.each_stored(&mut |stored| {
+            records.push(stored.record);
+            Ok(())
+        })?;
+        let new = Checkpoint::empty(counts.number + 1, cuts_of(&lanes));
+        name(&self.medium, &self.uuid(), &new);
+        let ticket = self.medium.commit(Level::default());
+        self.medium.health()?;
+        self.tickets.raise_all(ticket);
+        self.tree.clear().map_err(|error| Error::NoMemory { wanted_bytes: error.wanted_bytes })?;
+        self.lanes.count_entries(0, self.lanes.entry_count());
+        drop(lanes);
+        let before = std::mem::replace(&mut *counts, new);
+        self.let_go(&before, &counts.cuts);
+        drop(counts);
+        records.into_iter().try_for_each(|record| self.retire(record))?;
+        if self.medium.acknowledge(ticket)? == Waited::Durable {
+            self.tickets.settle_all(ticket);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,236 @@
+//! Lanes: each has a log of its own, a chain of segments. A key's changes are all in one lane, so its log has their order.
+//!
+//! # A segment begins, under the lane's lock
+//! | step | a crash after it leaves |
+//! |---|---|
+//! | 1 an extent is reserved, ahead of need | nothing that anybody names |
+//! | 2 its header is written, with the number of this opening; ordered | the same |
+//! | 3 the lane's word names it; flushed | the lane with it, or without: no entry of it is acknowledged before the word is durable, since both are flushed before one commit |
+//!
+//! Entries' checksums begin with the header: what lies in an extent that was a segment before, or that a lane whose word was
+//! lost had begun, is no entry. Sequences ascend by one and are not given twice in one opening, and each opening begins segments of
+//! its own. So no line is written twice as an entry of one segment: an entry that a crash has torn could otherwise be made whole
+//! by half of another that is written over it, where both have some words in common.
+//!
+//! # Lock order
+//! The checkpoint's lock, then lanes in ascending order, then the rest. Nobody waits for the medium under a lane's lock.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use engine::Error;
+use heap::{Heap, Place};
+use parking_lot::{Mutex, MutexGuard};
+use pmem::{Checksum, Dram, LINE_BYTES, Medium, Offset, seal};
+
+use crate::bytes::{Line, before_check, is_sealed, put_u64, salt, seal_line, u64_at};
+use crate::canary;
+use crate::entry::Entry;
+use crate::layout::{ENTRY_BYTES, SEGMENT_BYTES, lane_word};
+
+/// A segment's header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Segment {
+    /// Where it lies.
+    pub(crate) at: Offset,
+    pub(crate) lane: u64,
+    pub(crate) opening: u64,
+    /// The sequence of its first entry.
+    pub(crate) first: u64,
+    /// The segment before it, or null.
+    pub(crate) previous: Offset,
+}
+
+impl Segment {
+    fn to_line(self, uuid: &[u8; 16]) -> Line {
+        let mut line = [0; ENTRY_BYTES];
+        put_u64(&mut line, 0, self.lane);
+        put_u64(&mut line, 8, self.opening);
+        put_u64(&mut line, 16, self.first);
+        put_u64(&mut line, 24, self.previous.0);
+        seal_line(&mut line, salt(uuid), &[]);
+        line
+    }
+
+    /// The segment at `at`, if a header lies there.
+    pub(crate) fn from_line(line: &Line, at: Offset, uuid: &[u8; 16]) -> Option<Segment> {
+        is_sealed(line, salt(uuid), &[]).then(|| Segment {
+            at,
+            lane: u64_at(line, 0),
+            opening: u64_at(line, 8),
+            first: u64_at(line, 16),
+            previous: Offset(u64_at(line, 24)),
+        })
+    }
+
+    /// What the checksums of its entries begin with: without the header's own, behind which every checksum is the same.
+    pub(crate) fn salt(self, uuid: &[u8; 16]) -> Checksum {
+        salt(uuid).update(before_check(&self.to_line(uuid)))
+    }
+
+    /// Where the entry of this sequence stands.
+    pub(crate) fn entry_at(self, sequence: u64) -> Offset {
+        self.at.plus((1 + sequence - self.first) * LINE_BYTES)
+    }
+}
+
+/// A lane's log, under its lock.
+#[derive(Default)]
+pub(crate) struct Log {
+    pub(crate) number: usize,
+    /// The sequence of the next entry.
+    pub(crate) next: u64,
+    /// Segments that have entries which may not be in the nodes, the newest last.
+    pub(crate) segments: VecDeque<Segment>,
+    /// Extents for the segments that come next.
+    pub(crate) ahead: Vec<Place>,
+}
+
+impl Log {
+    /// Takes away segments all of whose entries lie up to `cut`, but for the newest.
+    pub(crate) fn cut(&mut self, cut: u64) -> Vec<Offset> {
+        let mut gone = Vec::new();
+        while self.segments.get(1).is_some_and(|second| second.first <= cut + 1) {
+            gone.extend(self.segments.pop_front().map(|segment| segment.at));
+        }
+        gone
+    }
+}
+
+/// All lanes of a store.
+pub(crate) struct Lanes {
+    all: Vec<Mutex<Log>>,
+    uuid: [u8; 16],
+    opening: u64,
+    /// Entries that a segment gets: all that it has room for, but in tests.
+    segment_entry_count: u64,
+    /// Entries since the last checkpoint, as far as was counted.
+    entry_count: AtomicU64,
+}
+
+impl Lanes {
+    pub(crate) fn new(logs: Vec<Log>, uuid: [u8; 16], opening: u64, segment_entry_count: u64) -> Lanes {
+        let all = logs.into_iter().map(Mutex::new).collect();
+        Lanes { all, uuid, opening, segment_entry_count, entry_count: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The lane of keys of this hash.
+    pub(crate) fn of(&self, hash: u64) -> usize {
+        lane_of(hash, self.all.len())
+    }
+
+    pub(crate) fn lock(&self, lane: usize) -> MutexGuard<'_, Log> {
+        self.all[lane].lock()
+    }
+
+    /// All lanes, so that nobody writes.
+    pub(crate) fn lock_all(&self) -> Vec<MutexGuard<'_, Log>> {
+        self.all.iter().map(Mutex::lock).collect()
+    }
+
+    /// The number of this opening.
+    pub(crate) fn opening(&self) -> u64 {
+        self.opening
+    }
+
+    /// Entries since the last checkpoint.
+    pub(crate) fn entry_count(&self) -> u64 {
+        self.entry_count.load(Ordering::Relaxed)
+    }
+
+    /// So many entries are in the nodes, or there are so many more that are not.
+    pub(crate) fn count_entries(&self, more: u64, fewer: u64) {
+        self.entry_count.fetch_add(more.wrapping_sub(fewer), Ordering::Relaxed);
+    }
+
+    /// Entries that the newest segment still has room for, if it is of this opening.
+    fn room(&self, log: &Log) -> u64 {
+        let newest = log.segments.back().filter(|newest| newest.opening == self.opening);
+        newest.map_or(0, |newest| (newest.first + self.segment_entry_count).saturating_sub(log.next))
+    }
+
+    /// Sees that the log has room for so many entries, and then for `spare` segments more.
+    pub(crate) fn provide<M: Medium, D: Dram>(
+        &self,
+        log: &mut Log,
+        (medium, heap): (&M, &Heap<D>),
+        entries: u64,
+        spare: usize,
+    ) -> Result<(), Error> {
+        let lacking = entries.saturating_sub(self.room(log));
+        let wanted = lacking.div_ceil(self.segment_entry_count) as usize + spare;
+        while log.ahead.len() < wanted {
+            log.ahead.push(heap.reserve_extent(medium, SEGMENT_BYTES)?.publish());
+        }
+        Ok(())
+    }
+
+    /// Writes an entry behind the log's last and flushes it. Room was provided; the order is the caller's.
+    pub(crate) fn append<M: Medium>(&self, log: &mut Log, medium: &M, entry: Entry) {
+        if self.room(log) == 0 {
+            self.begin(log, medium);
+        }
+        let segment = *log.segments.back().expect("room was provided");
+        let entry = Entry { sequence: log.next, ..entry };
+        write_line(medium, segment.entry_at(entry.sequence), &entry.to_line(segment.salt(&self.uuid)));
+        log.next += 1;
+        self.count_entries(1, 0);
+    }
+
+    /// Steps 2 and 3.
+    fn begin<M: Medium>(&self, log: &mut Log, medium: &M) {
+        let at = log.ahead.pop().expect("room was provided").offset;
+        let previous = log.segments.back().map_or(Offset::NULL, |newest| newest.at);
+        let segment = Segment { at, lane: log.number as u64, opening: self.opening, first: log.next, previous };
+        write_line(medium, at, &segment.to_line(&self.uuid));
+        if !medium.breaks(canary::WORD_BEFORE_HEADER) {
+            medium.order();
+        }
+        store_word(medium, lane_word(log.number), at.0);
+        log.segments.push_back(segment);
+    }
+}
+
+/// The lane of keys of this hash, of so many.
+pub(crate) fn lane_of(hash: u64, lane_count: usize) -> usize {
+    (hash >> 32) as usize % lane_count
+}
+
+/// Writes a line and flushes it.
+pub(crate) fn write_line<M: Medium>(medium: &M, at: Offset, line: &Line) {
+    // SAFETY: the caller holds the lane's lock or is alone with the store, and no reader looks at logs.
+    unsafe { medium.write(at, line) };
+    medium.flush(at.span(LINE_BYTES));
+}
+
+/// Stores a sealed word and flushes it.
+pub(crate) fn store_word<M: Medium>(medium: &M, at: Offset, payload: u64) {
+    medium.store(at, seal(payload), Ordering::Release);
+    medium.flush(at.span(8));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_of_one_segment_are_none_of_another() {
+        let segment = Segment { at: Offset(64), lane: 1, opening: 1, first: 1, previous: Offset(128) };
+        let others = [
+            Segment { lane: 2, ..segment },
+            Segment { opening: 2, ..segment },
+            Segment { first: 2, ..segment },
+            Segment { previous: Offset(64), ..segment },
+        ];
+        let uuid = [7; 16];
+        for other in others {
+            assert_ne!(segment.salt(&uuid).value(), other.salt(&uuid).value(), "{other:?}");
+        }
+        assert_eq!(Segment::from_line(&segment.to_line(&uuid), segment.at, &uuid), Some(segment));
+        assert_eq!(Segment::from_line(&segment.to_line(&uuid), segment.at, &[8; 16]), None);
+    }
+}

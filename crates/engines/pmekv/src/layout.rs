@@ -1,0 +1,101 @@
+//! Where everything lies.
+//!
+//! ```text
+//! engine area, lines of 64 bytes
+//!   0..64    lane words: where the lane's newest segment lies, sealed; 0 sealed if it has none
+//!   64       root: the number of the checkpoint that counts, sealed
+//!   65       opening: how often the store was opened to be written, sealed
+//!   128..    checkpoint record of even numbers
+//!   160..    checkpoint record of odd numbers
+//!
+//! segment    an extent: its header, then 1,022 entries, a line each
+//!   +0  lane, u64          +8  opening, u64      +16 sequence of the first entry, u64
+//!   +24 segment before it, u64: 0 for none       +32 zero       +60 CRC-32C of what comes before
+//!
+//! entry
+//!   +0  record that begins, a position word; 0 for none
+//!   +8  record that ends, a position word; 0 for none
+//!   +16 sequence, 48 bits; kind, 8 bits: 0 void, 1 put, 2 delete, 3 end of a batch
+//!   +24 sequence up to which the lane was durable before
+//!   +32 checksum of the record that begins, u32; zero
+//!   +40 batch: 0, or its number
+//!   +48 hash of the key; at a batch's end how many entries it has
+//!   +56 zero               +60 CRC-32C of the segment's header and of what comes before
+//!
+//! node       a slot of 4 KiB: 16 bytes of header, then 255 keys of 16
+//!   +0  node before it, u64: 0 for none          +8  count, u32
+//!   +12 CRC-32C of the checkpoint's number, 0..12 and the keys
+//!   key: +0 record, a position word   +8 checksum of the record, u32   +12 lane, u32
+//!
+//! checkpoint record
+//!   +0  number, u64        +8  last node, u64: 0 for none            +16 nodes, u64
+//!   +24 keys, u64          +32 zero           +60 CRC-32C of what comes before and of the cuts
+//!   +64 cuts: for each of 64 lanes the sequence up to which its entries are in the nodes, u64
+//! ```
+//!
+//! A *position word* is the engines' (`index::Position`): 48 bits of offset, and the place's kind.
+
+use heap::layout::{ENGINE_AREA, ENGINE_AREA_BYTES, UNIT_BYTES};
+use heap::{Class, Place, PlaceKind};
+use pmem::{LINE_BYTES, Offset};
+
+/// The most lanes of a store: each has a line of the engine area, and a cut in each checkpoint.
+pub const LANE_COUNT_MAX: usize = 64;
+/// The number of the checkpoint that counts, sealed.
+pub const ROOT: Offset = ENGINE_AREA.plus(64 * LINE_BYTES);
+/// How often the store was opened to be written, sealed.
+pub const OPENING: Offset = ENGINE_AREA.plus(65 * LINE_BYTES);
+/// Checkpoint records by the lowest bit of their number.
+pub const RECORDS: [Offset; 2] = [ENGINE_AREA.plus(128 * LINE_BYTES), ENGINE_AREA.plus(160 * LINE_BYTES)];
+
+/// A segment, its header included: what an extent of one unit has room for.
+pub const SEGMENT_BYTES: u64 = UNIT_BYTES - LINE_BYTES;
+/// An entry: a line.
+pub const ENTRY_BYTES: usize = LINE_BYTES as usize;
+/// Entries of a segment.
+pub const SEGMENT_ENTRY_COUNT: u64 = SEGMENT_BYTES / LINE_BYTES - 1;
+/// Sequences have 48 bits.
+pub const SEQUENCE_BITS: u32 = 48;
+
+/// A node of a checkpoint.
+pub const NODE_BYTES: u64 = 4_096;
+/// Its first bytes.
+pub const NODE_HEADER_BYTES: usize = 16;
+/// A key of it.
+pub const NODE_KEY_BYTES: usize = 16;
+/// Keys of a node.
+pub const NODE_KEY_COUNT_MAX: usize = (NODE_BYTES as usize - NODE_HEADER_BYTES) / NODE_KEY_BYTES;
+
+/// A checkpoint record's first bytes.
+pub const RECORD_HEADER_BYTES: usize = LINE_BYTES as usize;
+/// A checkpoint record.
+pub const RECORD_BYTES: usize = RECORD_HEADER_BYTES + LANE_COUNT_MAX * 8;
+
+/// The word of a lane.
+#[must_use]
+pub const fn lane_word(lane: usize) -> Offset {
+    ENGINE_AREA.plus(lane as u64 * LINE_BYTES)
+}
+
+/// The record of a checkpoint of this number.
+#[must_use]
+pub const fn record(number: u64) -> Offset {
+    RECORDS[(number & 1) as usize]
+}
+
+/// The place of the node at `at`.
+pub(crate) fn node_place(at: Offset) -> Place {
+    Place { offset: at, kind: PlaceKind::Slot(Class::for_bytes(NODE_BYTES).expect("a node fits a class")) }
+}
+
+/// The place of the segment at `at`.
+pub(crate) fn segment_place(at: Offset) -> Place {
+    Place { offset: at, kind: PlaceKind::Extent }
+}
+
+const _: () = {
+    assert!(lane_word(LANE_COUNT_MAX).0 == ROOT.0 && ROOT.0 + LINE_BYTES == OPENING.0);
+    assert!(OPENING.0 < RECORDS[0].0 && RECORDS[0].0 + RECORD_BYTES as u64 <= RECORDS[1].0);
+    assert!(RECORDS[1].0 + RECORD_BYTES as u64 <= ENGINE_AREA.0 + ENGINE_AREA_BYTES);
+    assert!(SEGMENT_ENTRY_COUNT == 1_022 && NODE_KEY_COUNT_MAX == 255);
+};

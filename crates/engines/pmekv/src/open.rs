@@ -1,0 +1,102 @@
+//! Making and opening a store.
+
+use engine::{Clock, Error, Hasher, OpenError, Reaper, Verify};
+use epoch::Limbo;
+use heap::{EngineNumber, Heap, HeapError, Parameters};
+use index::BPlusTree;
+use parking_lot::Mutex;
+use pmem::{Dram, Medium};
+
+use crate::batch::Batches;
+use crate::checkpoint::{Checkpoint, name};
+use crate::lane::{Lanes, Log, store_word};
+use crate::layout::{LANE_COUNT_MAX, OPENING, SEGMENT_ENTRY_COUNT, lane_word};
+use crate::tickets::Tickets;
+use crate::{Options, Pmekv, canary, recover};
+
+impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
+    /// Makes a store in an empty region. `parameters` have the number of lanes: writers that can be under way at once.
+    ///
+    /// # Errors
+    /// [`OpenError`]: there is no room, or the parameters are wrong.
+    pub fn format(medium: M, dram: D, parameters: &Parameters, options: Options) -> Result<Pmekv<M, D>, OpenError> {
+        let lane_count = parameters.partition_count as usize;
+        if lane_count > LANE_COUNT_MAX {
+            let value = parameters.partition_count.into();
+            return Err(HeapError::Parameter { what: "the number of lanes", value }.into());
+        }
+        let heap = Heap::format(&medium, EngineNumber::PMEKV, parameters, dram.clone())?;
+        (0..lane_count).for_each(|lane| store_word(&medium, lane_word(lane), 0));
+        store_word(&medium, OPENING, 1);
+        let checkpoint = Checkpoint::empty(1, [0; LANE_COUNT_MAX]);
+        name(&medium, &parameters.uuid, &checkpoint);
+        heap.finish_format(&medium)?;
+        let log = |number| Log { number, next: 1, ..Log::default() };
+        let tree = BPlusTree::new(dram).map_err(|error| HeapError::NoDram { wanted_bytes: error.wanted_bytes })?;
+        Ok(Pmekv::of(medium, heap, options, 1, (0..lane_count).map(log).collect(), tree, checkpoint))
+    }
+
+    /// Opens the store of a region, after a clean close or a crash alike: the tree is built before this returns.
+    ///
+    /// # Errors
+    /// [`OpenError`]: what is wrong with the region, and where.
+    pub fn open(medium: M, dram: D, options: Options) -> Result<Pmekv<M, D>, OpenError> {
+        let heap = Heap::open(&medium, EngineNumber::PMEKV, dram.clone())?;
+        let found = recover::read(&medium, &heap)?;
+        let hasher = Hasher::new(heap.superblock().hash_seed);
+        let tree = recover::load(&medium, &heap, dram, &hasher, &found)?;
+        found.mark(&heap)?;
+        // Whatever seemed right about zeros that stand for what could not be read.
+        medium.losses().map_err(HeapError::from)?;
+        if medium.is_writable() {
+            found.settle(&medium, &heap)?;
+            heap.finish_sweep(&medium);
+        }
+        let opening = if medium.breaks(canary::OPENING_NOT_COUNTED) { 1 } else { found.opening() };
+        let entry_count = found.entry_count();
+        let (checkpoint, logs) = found.into_logs();
+        let store = Pmekv::of(medium, heap, options, opening, logs, tree, checkpoint);
+        store.lanes.count_entries(entry_count, 0);
+        store.look_ahead();
+        Ok(store)
+    }
+
+    fn of(
+        medium: M,
+        heap: Heap<D>,
+        options: Options,
+        opening: u64,
+        logs: Vec<Log>,
+        tree: BPlusTree<D>,
+        checkpoint: Checkpoint,
+    ) -> Pmekv<M, D> {
+        let superblock = heap.superblock();
+        let segment_entry_count = options.segment_entry_count.clamp(1, SEGMENT_ENTRY_COUNT);
+        Pmekv {
+            lanes: Lanes::new(logs, superblock.uuid, opening, segment_entry_count),
+            hasher: Hasher::new(superblock.hash_seed),
+            medium,
+            heap,
+            options,
+            tree,
+            tickets: Tickets::default(),
+            batches: Batches::default(),
+            limbo: Limbo::default(),
+            checkpoint: Mutex::new(checkpoint),
+            clock: Clock::default(),
+            verify: Verify::Nothing,
+            reaper: Reaper::default(),
+        }
+    }
+
+    /// Lanes that have a log get the segment back that they had ahead of need, as long as there is room for it.
+    fn look_ahead(&self) {
+        let mut with_log =
+            (0..self.lanes.count()).map(|lane| self.lanes.lock(lane)).filter(|log| !log.segments.is_empty());
+        let provide =
+            |mut log: parking_lot::MutexGuard<'_, Log>| self.lanes.provide(&mut log, (&self.medium, &self.heap), 0, 1);
+        if self.medium.is_writable() {
+            let _: Result<(), Error> = with_log.try_for_each(provide);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What the engine offers.
+
+use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::{
+    BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure,
+    OnExpired, Order, OrderState, OrderStats, OrderedEngine, Progress, Reaper, Show, Version, Wanted,
+};
+use items::NewItem;
+use pmem::{Dram, Medium};
+
+use crate::record::version;
+use crate::write::{check_key, check_value};
+use crate::{NAME, Pmekv};
+
+impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn features(&self) -> Features {
+        Features {
+            order: Order::Native,
+            batch: true,
+            snapshots: false,
+            expiry: true,
+            conditional: true,
+            compaction: false,
+            numbered_walk: false,
+            salvage: false,
+        }
+    }
+
+    fn uuid(&self) -> [u8; 16] {
+        self.heap.superblock().uuid
+    }
+
+    fn get(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
+        check_key(key)?;
+        let _pin = epoch::pin();
+        let Some((position, item)) = self.find_live(key)? else { return Ok(false) };
+        self.may_show(position, &item)?;
+        found(version(position, &item), item.value);
+        Ok(true)
+    }
+
+    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
+        self.get(key, found)
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.put_until(key, value, Expiry::NEVER)
+    }
+
+    fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
+        self.put_item(&NewItem { key, value, expiry })
+    }
+
+    fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        self.apply(conditions, ops)
+    }
+
+    fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
+        check_value(len_bytes)?;
+        self.put_streamed(key, len_bytes, source, expiry)
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool, Error> {
+        self.remove(key)
+    }
+
+    fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
+        self.update_by(key, decide)
+    }
+
+    fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
+        self.expire_at(key, expiry)
+    }
+
+    fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
+        check_key(key)?;
+        let _pin = epoch::pin();
+        Ok(self.find_live(key)?.map(|(_, item)| item.expiry))
+    }
+
+    fn on_expired(&self, told: Option<Arc<OnExpired>>) {
+        self.reaper.tell(told);
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn clear(&self) -> Result<(), Error> {
+        self.remove_all()
+    }
+
+    fn len(&self) -> Result<u64, Error> {
+        Ok(self.tree.len())
+    }
+
+    fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+        self.walk_all(&cursor, &mut |key, value, expiry| {
+            if !self.is_past(expiry) {
+                each(key, value, expiry);
+            }
+        })
+    }
+
+    fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
+        self.check_all(check, damaged)
+    }
+
+    fn step(&self) -> Result<Progress, Error> {
+        if !self.medium.is_writable() {
+            return Ok(Progress::Idle);
+        }
+        if self.is_log_half_full() {
+            self.checkpoint()?;
+        }
+        self.reap()
+    }
+
+    fn tidy(&self) -> Progress {
+        self.tree.collect();
+        self.collect();
+        Progress::Idle
+    }
+
+    fn health(&self) -> Result<(), Error> {
+        Ok(self.medium.health()?)
+    }
+
+    fn sync(&self) -> Result<(), Error> {
+        Ok(self.medium.sync()?)
+    }
+
+    /// The next opening then finds all keys in order, and no log.
+    fn close(&self) -> Result<(), Error> {
+        if !self.medium.is_writable() {
+            return Ok(());
+        }
+        match self.checkpoint() {
+            Err(error) if crate::room::is_full(&error) => Ok(()),
+            done => done,
+        }
+    }
+
+    fn wanted(&self) -> Wanted {
+        if self.medium.is_writable() && self.is_log_half_full() { Wanted::One } else { Wanted::Nobody }
+    }
+
+    fn sleep_time(&self) -> Option<Duration> {
+        self.reaper.is_awake().then_some(Reaper::REST)
+    }
+
+    fn ordered(&self) -> Option<&dyn OrderedEngine> {
+        Some(self)
+    }
+
+    fn stats(&self) -> EngineStats {
+        let space = self.heap.stats();
+        let tree_bytes = self.tree.dram_bytes();
+        EngineStats {
+            items: self.tree.len(),
+            region_bytes: space.region_bytes,
+            used_bytes: space.mark_bytes,
+            live_bytes: space.live_bytes,
+            free_bytes: space.free_bytes,
+            taken_bytes: self.medium.allocated_bytes().unwrap_or_else(|| self.heap.footprint_bytes()),
+            dram_bytes: space.dram_bytes + tree_bytes,
+            swept: self.heap.is_swept(),
+            reaped_count: self.reaper.reaped_count(),
+            garbage_count: self.limbo.len(),
+            garbage_bytes: self.limbo.bytes(),
+            counts: self.medium.counts(),
+            order: Some(OrderStats {
+                state: OrderState::Ready,
+                done: 0,
+                total: 0,
+                queued_count: 0,
+                delta_count: 0,
+                dram_bytes: tree_bytes,
+            }),
+            figures: self.figures(),
+            ..EngineStats::default()
+        }
+    }
+}
+
+impl<M: Medium, D: Dram> Pmekv<M, D> {
+    fn figures(&self) -> Vec<Figure> {
+        let checkpoint = self.checkpoint.lock();
+        vec![
+            Figure::gauge(
+                "pmekv_log_entries",
+                "Log entries since the last checkpoint",
+                self.lanes.entry_count() as f64,
+            ),
+            Figure::gauge("pmekv_nodes", "Nodes of the last checkpoint", checkpoint.nodes.len() as f64),
+            Figure::gauge("pmekv_checkpoints", "Checkpoints since the store was made", checkpoint.number as f64),
+        ]
+    }
+}

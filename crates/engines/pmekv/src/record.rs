@@ -1,0 +1,54 @@
+//! Records: keys and values in one piece, as `items` writes them.
+
+use engine::{Error, Version};
+use heap::{Place, PlaceKind};
+use index::Position;
+use index::bplus_tree::Keys;
+use items::Item;
+use pmem::Medium;
+
+/// The records of a store, for whoever is pinned since before it found their positions, or keeps them from being freed in
+/// another way.
+pub(crate) struct Records<'m, M>(pub(crate) &'m M);
+
+impl<'m, M: Medium> Records<'m, M> {
+    /// The record that `position` names; its checksum is not compared.
+    pub(crate) fn read(&self, position: Position) -> Result<Item<'m>, Error> {
+        let room_bytes = match place_of(position)?.kind {
+            PlaceKind::Slot(class) => class.bytes(),
+            _ => self.0.len_bytes().saturating_sub(position.offset().0),
+        };
+        // SAFETY: as this type's head says, nobody stores to the record.
+        Ok(unsafe { Item::read(self.0, position.offset(), room_bytes) }?)
+    }
+}
+
+impl<M: Medium> Keys for Records<'_, M> {
+    type Error = Error;
+
+    fn key(&self, position: Position) -> Result<&[u8], Error> {
+        Ok(self.read(position)?.key)
+    }
+
+    fn prefetch(&self, position: Position) {
+        self.0.prefetch(position.offset());
+    }
+}
+
+/// Which record it is.
+pub(crate) fn version(position: Position, item: &Item<'_>) -> Version {
+    Version::new([position.word(), item.header.checksum.into()])
+}
+
+/// An error unless the record's checksum fits.
+pub(crate) fn whole(position: Position, item: &Item<'_>) -> Result<(), Error> {
+    if item.is_whole() {
+        return Ok(());
+    }
+    Err(Error::Corrupt { offset: position.offset().0, what: "a record's checksum does not fit" })
+}
+
+pub(crate) fn place_of(position: Position) -> Result<Place, Error> {
+    let offset = position.offset().0;
+    position.place().ok_or(Error::Corrupt { offset, what: "a record of no size class is named" })
+}

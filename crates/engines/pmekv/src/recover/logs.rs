@@ -1,0 +1,146 @@
+//! Reading the lanes' logs.
+
+use std::collections::VecDeque;
+
+use heap::{Heap, HeapError};
+use pmem::{Dram, LINE_BYTES, Medium, Offset, Span};
+
+use super::{damaged, newest};
+use crate::bytes::Line;
+use crate::entry::Entry;
+use crate::lane::Segment;
+use crate::layout::{SEGMENT_ENTRY_COUNT, segment_place};
+
+/// A lane's log, as it was found.
+pub(super) struct FoundLog {
+    pub(super) lane: usize,
+    /// Up to here its entries are in the nodes.
+    pub(super) cut: u64,
+    /// The segments that have entries after the cut, or the newest.
+    pub(super) segments: VecDeque<Segment>,
+    /// The entries after the cut, by their sequence; none where none is whole.
+    pub(super) entries: Vec<Option<Entry>>,
+    /// Up to here all of it was durable.
+    pub(super) mark: u64,
+    /// Which of the entries count.
+    pub(super) counts: Vec<bool>,
+    /// The records of what counts above the mark.
+    pub(super) records: Vec<Span>,
+}
+
+/// Reads a lane's log.
+pub(super) fn read<M: Medium, D: Dram>(
+    medium: &M,
+    heap: &Heap<D>,
+    lane: usize,
+    cut: u64,
+) -> Result<FoundLog, HeapError> {
+    let segments = chain(medium, heap, lane, cut)?;
+    let uuid = heap.superblock().uuid;
+    let mut entries = Vec::new();
+    for (number, segment) in segments.iter().enumerate() {
+        let full = segment.first + SEGMENT_ENTRY_COUNT;
+        let past = segments.get(number + 1).map_or(full, |next| next.first.min(full));
+        let salt = segment.salt(&uuid);
+        for sequence in segment.first.max(cut + 1)..past {
+            let line = read_line(medium, segment.entry_at(sequence))?;
+            entries.push(Entry::from_line(&line, salt, sequence));
+        }
+    }
+    let past = entries.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+    entries.truncate(past);
+    let mark = entries.iter().flatten().map(|entry| entry.durable).max().unwrap_or(cut).max(cut);
+    let found = FoundLog { lane, cut, segments, entries, mark, counts: Vec::new(), records: Vec::new() };
+    found.is_complete().map(|()| found)
+}
+
+/// A lane's segments, from the one with the first entry after the cut to the newest.
+fn chain<M: Medium, D: Dram>(
+    medium: &M,
+    heap: &Heap<D>,
+    lane: usize,
+    cut: u64,
+) -> Result<VecDeque<Segment>, HeapError> {
+    let (mut segments, mut at) = (VecDeque::<Segment>::new(), newest(medium, lane)?);
+    while segments.front().is_none_or(|oldest| oldest.first > cut + 1) {
+        if at.is_null() && segments.is_empty() {
+            break;
+        }
+        let wrong = |what| HeapError::Damaged { offset: at.0, what };
+        heap.check_place(segment_place(at)).map_err(damaged)?;
+        let segment = Segment::from_line(&read_line(medium, at)?, at, &heap.superblock().uuid)
+            .filter(|segment| segment.lane == lane as u64)
+            .ok_or(wrong("a segment's header is damaged"))?;
+        // A segment that an opening began for an entry that a crash took has none.
+        let order = |segment: &Segment| (segment.first, segment.opening);
+        if segments.front().is_some_and(|after| order(after) <= order(&segment)) {
+            return Err(wrong("a lane's segments are out of order"));
+        }
+        at = segment.previous;
+        segments.push_front(segment);
+    }
+    Ok(segments)
+}
+
+fn read_line<M: Medium>(medium: &M, at: Offset) -> Result<Line, HeapError> {
+    // SAFETY: nobody writes while the store is opened.
+    let bytes = unsafe { medium.item(at.span(LINE_BYTES)) }?;
+    Ok(bytes.try_into().expect("a line"))
+}
+
+impl FoundLog {
+    /// The sequence of the next entry.
+    pub(super) fn next(&self) -> u64 {
+        self.cut + 1 + self.entries.len() as u64
+    }
+
+    /// The sequence of the entry of this number.
+    pub(super) fn sequence(&self, number: usize) -> u64 {
+        self.cut + 1 + number as u64
+    }
+
+    /// Where the entry of this number stands.
+    fn at(&self, number: usize) -> Offset {
+        let sequence = self.sequence(number);
+        self.segment(sequence).entry_at(sequence)
+    }
+
+    fn segment(&self, sequence: u64) -> &Segment {
+        self.segments.iter().rev().find(|segment| segment.first <= sequence).expect("entries lie in segments")
+    }
+
+    /// Up to the mark there is an entry for each sequence.
+    fn is_complete(&self) -> Result<(), HeapError> {
+        let hole = self.entries.iter().position(Option::is_none).filter(|&number| self.sequence(number) <= self.mark);
+        match hole {
+            None if self.mark < self.next() => Ok(()),
+            hole => {
+                let offset = hole.map_or(0, |number| self.at(number).0);
+                Err(HeapError::Damaged { offset, what: "an entry of the log is damaged" })
+            }
+        }
+    }
+
+    /// The entries that count, in their order.
+    pub(super) fn counted(&self) -> impl DoubleEndedIterator<Item = &Entry> {
+        self.entries.iter().zip(&self.counts).filter(|(_, counts)| **counts).filter_map(|(entry, _)| entry.as_ref())
+    }
+
+    /// What is to be written over what does not count, and where.
+    pub(super) fn voids(&self, uuid: &[u8; 16]) -> impl Iterator<Item = (Offset, Line)> {
+        let dropped = (0..self.entries.len()).filter(|&number| !self.counts[number]);
+        dropped.filter(|&number| self.entries[number].is_none_or(|entry| !entry.is_void())).map(|number| {
+            let sequence = self.sequence(number);
+            let salt = self.segment(sequence).salt(uuid);
+            (self.at(number), Entry { sequence, ..Entry::VOID }.to_line(salt))
+        })
+    }
+
+    /// Flushes what counts of the tail.
+    pub(super) fn flush_tail<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
+        let above = (0..self.entries.len()).filter(|&number| self.sequence(number) > self.mark);
+        above.for_each(|number| medium.flush(self.at(number).span(LINE_BYTES)));
+        self.records.iter().for_each(|record| medium.flush(*record));
+        Ok(())
+    }
+}

@@ -1,0 +1,155 @@
+//! Recovery: which entries count, which records there are, and the tree of them.
+//!
+//! # What counts
+//! Each entry says up to which sequence its lane was durable before it was written; the highest that a lane's entries say is the
+//! lane's *mark*. Up to the mark everything was durable, so every entry is there (else: damage) and counts, and its record was
+//! whole, whatever lies in its place today. What lies above the mark is the *tail*: entries that were under way. A put of the tail
+//! counts if its record is whole: nothing has used the record's room since, as that takes a later entry of the lane that is
+//! durable, and the lane's mark would be above. An entry of a batch counts if the batch has its end. Rot in a tail is not told
+//! from a write that was not finished.
+//!
+//! # Steps, where the store may be written
+//! | step | a crash after it leaves |
+//! |---|---|
+//! | 1 what does not count is written over with void entries; what counts of the tails is flushed, with its records | the same decisions: void or torn entries do not count either |
+//! | 2 the opening is counted; commit, waited for | the same, for good |
+//! | 3 what nothing names becomes free; the store serves | the same |
+//!
+//! Without step 1 an entry that did not count would later lie below the mark. What a process that was killed has stored and not
+//! flushed is relied on from now on, so step 1 flushes it.
+
+mod live;
+mod logs;
+mod tail;
+
+use std::sync::atomic::Ordering;
+
+use heap::{Heap, HeapError, Misplaced, Place};
+use pmem::{Dram, Level, Medium, Offset, unseal};
+
+use crate::canary;
+use crate::checkpoint::Checkpoint;
+use crate::lane::{Log, store_word, write_line};
+use crate::layout::{NODE_BYTES, OPENING, RECORD_BYTES, ROOT, lane_word, node_place, record, segment_place};
+use crate::node::{self, Stored};
+
+pub(crate) use live::load;
+use logs::FoundLog;
+
+/// What lies in a region.
+pub(crate) struct Found {
+    pub(crate) checkpoint: Checkpoint,
+    /// The keys of its nodes.
+    keys: Vec<Stored>,
+    logs: Vec<FoundLog>,
+    /// How often the store was opened before.
+    opening: u64,
+}
+
+/// Reads everything but records; nothing is stored.
+pub(crate) fn read<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>) -> Result<Found, HeapError> {
+    let opening = load_word(medium, OPENING, "the number of the opening is damaged")?;
+    let (checkpoint, keys) = read_checkpoint(medium, heap)?;
+    let lanes = 0..heap.superblock().partition_count as usize;
+    let logs = lanes.map(|lane| logs::read(medium, heap, lane, checkpoint.cuts[lane]));
+    let mut found = Found { logs: logs.collect::<Result<_, _>>()?, checkpoint, keys, opening };
+    tail::decide(medium, heap, &mut found.logs)?;
+    Ok(found)
+}
+
+impl Found {
+    /// The number of this opening.
+    pub(crate) fn opening(&self) -> u64 {
+        self.opening + 1
+    }
+
+    /// Entries that are not in the nodes.
+    pub(crate) fn entry_count(&self) -> u64 {
+        self.logs.iter().map(|log| log.next() - 1 - log.cut).sum()
+    }
+
+    /// Tells the heap of what the log and the checkpoint lie in.
+    pub(crate) fn mark<D: Dram>(&self, heap: &Heap<D>) -> Result<(), HeapError> {
+        let segments = self.logs.iter().flat_map(|log| &log.segments).map(|segment| segment_place(segment.at));
+        let nodes = self.checkpoint.nodes.iter().map(|&at| node_place(at));
+        segments.chain(nodes).try_for_each(|place| reach(heap, place))
+    }
+
+    /// Steps 1 and 2.
+    pub(crate) fn settle<M: Medium, D: Dram>(&self, medium: &M, heap: &Heap<D>) -> Result<(), HeapError> {
+        let uuid = heap.superblock().uuid;
+        for log in &self.logs {
+            for (at, line) in log.voids(&uuid) {
+                if !medium.breaks(canary::DROPPED_NOT_VOIDED) {
+                    write_line(medium, at, &line);
+                }
+            }
+            if !medium.is_journaled() && !medium.breaks(canary::TAIL_LEFT_AS_FOUND) {
+                log.flush_tail(medium)?;
+            }
+        }
+        store_word(medium, OPENING, self.opening());
+        Ok(medium.wait(medium.commit(Level::default()))?)
+    }
+
+    /// The logs as writers go on with them.
+    pub(crate) fn into_logs(self) -> (Checkpoint, Vec<Log>) {
+        let log = |(number, found): (usize, FoundLog)| {
+            let (next, segments) = (found.next(), found.segments);
+            Log { number, next, segments, ahead: Vec::new() }
+        };
+        (self.checkpoint, self.logs.into_iter().enumerate().map(log).collect())
+    }
+}
+
+/// The checkpoint that the root names, and its keys.
+pub(crate) fn read_checkpoint<M: Medium, D: Dram>(
+    medium: &M,
+    heap: &Heap<D>,
+) -> Result<(Checkpoint, Vec<Stored>), HeapError> {
+    let number = load_word(medium, ROOT, "the root is damaged")?;
+    let at = if medium.breaks(canary::RECORD_IN_PLACE) { record(0) } else { record(number) };
+    // SAFETY: nobody writes while the store is opened.
+    let bytes = unsafe { medium.item(at.span(RECORD_BYTES as u64)) }?;
+    let (mut checkpoint, node_count) = Checkpoint::from_bytes(bytes, number, &heap.superblock().uuid)
+        .ok_or(HeapError::Damaged { offset: at.0, what: "a checkpoint's record is damaged" })?;
+    let (mut next, mut all) = (checkpoint.last, Vec::new());
+    while !next.is_null() {
+        if all.len() as u64 == node_count {
+            return Err(HeapError::Damaged { offset: next.0, what: "a checkpoint has more nodes than it says" });
+        }
+        heap.check_place(node_place(next)).map_err(damaged)?;
+        // SAFETY: as above.
+        let bytes = unsafe { medium.item(next.span(NODE_BYTES)) }?;
+        let (previous, keys) = node::from_bytes(number, next, bytes)?;
+        checkpoint.nodes.push(next);
+        all.push(keys);
+        next = previous;
+    }
+    checkpoint.nodes.reverse();
+    let keys: Vec<Stored> = all.into_iter().rev().flatten().collect();
+    if checkpoint.nodes.len() as u64 != node_count || keys.len() as u64 != checkpoint.key_count {
+        return Err(HeapError::Damaged { offset: at.0, what: "a checkpoint has fewer keys than it says" });
+    }
+    Ok((checkpoint, keys))
+}
+
+/// Where a lane's newest segment lies, or null.
+fn newest<M: Medium>(medium: &M, lane: usize) -> Result<Offset, HeapError> {
+    load_word(medium, lane_word(lane), "the word of a lane is damaged").map(Offset)
+}
+
+fn load_word<M: Medium>(medium: &M, at: Offset, what: &'static str) -> Result<u64, HeapError> {
+    unseal(medium.load(at, Ordering::Acquire)).ok_or(HeapError::Damaged { offset: at.0, what })
+}
+
+fn damaged(wrong: Misplaced) -> HeapError {
+    HeapError::Damaged { offset: wrong.offset, what: wrong.what }
+}
+
+fn reach<D: Dram>(heap: &Heap<D>, place: Place) -> Result<(), HeapError> {
+    if heap.mark_reached(place).map_err(damaged)? {
+        return Ok(());
+    }
+    Err(HeapError::Damaged { offset: place.offset.0, what: "two things are said to lie here" })
+}

@@ -1,0 +1,66 @@
+//! Which entries count: see `recover`'s head.
+
+use std::collections::HashMap;
+
+use heap::{Heap, HeapError};
+use pmem::{Dram, Medium, Span};
+
+use super::logs::FoundLog;
+use crate::canary;
+use crate::entry::{Entry, Kind};
+use crate::record::Records;
+
+/// Decides of every entry.
+pub(super) fn decide<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>, logs: &mut [FoundLog]) -> Result<(), HeapError> {
+    let ends = ends(logs)?;
+    for log in logs {
+        let mut is_ended = false;
+        for number in 0..log.entries.len() {
+            let is_tail = log.sequence(number) > log.mark;
+            let counts = match log.entries[number] {
+                None => false,
+                Some(entry) => match entry.kind {
+                    Kind::Void => false,
+                    Kind::Delete | Kind::Put | Kind::BatchEnd if entry.batch != 0 => {
+                        ends.contains_key(&entry.batch) || medium.breaks(canary::BATCH_WITHOUT_LINE)
+                    }
+                    Kind::Put if medium.breaks(canary::ENDED_BY_BAD_RECORD) => {
+                        is_ended |= record(medium, heap, &entry).is_none();
+                        true
+                    }
+                    Kind::Put if is_tail && !medium.breaks(canary::RECORD_BELIEVED) => {
+                        let found = record(medium, heap, &entry);
+                        log.records.extend(found);
+                        found.is_some()
+                    }
+                    Kind::Put | Kind::Delete | Kind::BatchEnd => true,
+                },
+            };
+            log.counts.push(counts && !is_ended);
+        }
+    }
+    Ok(())
+}
+
+/// The batches that have their end. All of their entries are there: they were durable before it was written.
+fn ends(logs: &[FoundLog]) -> Result<HashMap<u64, u64>, HeapError> {
+    let entries = || logs.iter().flat_map(|log| log.entries.iter().flatten());
+    let is_end = |entry: &&Entry| entry.kind == Kind::BatchEnd;
+    let ends: HashMap<u64, u64> = entries().filter(is_end).map(|end| (end.batch, end.hash)).collect();
+    let mut found: HashMap<u64, u64> = ends.keys().map(|&batch| (batch, 0)).collect();
+    for entry in entries().filter(|entry| !is_end(entry)) {
+        found.get_mut(&entry.batch).into_iter().for_each(|count| *count += 1);
+    }
+    if found == ends {
+        return Ok(ends);
+    }
+    Err(HeapError::Damaged { offset: 0, what: "the log lacks entries of a batch" })
+}
+
+/// Where the entry's record lies, if it is whole.
+fn record<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>, entry: &Entry) -> Option<Span> {
+    heap.check_place(entry.new.place()?).ok()?;
+    let item = Records(medium).read(entry.new).ok()?;
+    let fits = item.header.checksum == entry.checksum && item.is_whole();
+    fits.then(|| entry.new.offset().span(item.header.item_bytes()))
+}

@@ -1,0 +1,103 @@
+//! Puts, deletes, and writes that depend on what a key holds.
+
+use std::io::Read;
+
+use engine::{Decide, Decision, Error, Expiry, Held, Streamed};
+use index::Position;
+use items::NewItem;
+use pmem::{Dram, Medium};
+
+use crate::Pmekv;
+use crate::write::{Expected, Outcome, Prepared, check_key, check_value};
+
+impl<M: Medium, D: Dram> Pmekv<M, D> {
+    pub(crate) fn put_item(&self, item: &NewItem<'_>) -> Result<(), Error> {
+        self.write_to(item.key)?;
+        check_value(item.value.len() as u64)?;
+        self.with_room(|| {
+            let new = self.prepare(item)?;
+            self.change(item.key, Some(new), Expected::Anything).map(drop)
+        })
+    }
+
+    /// The source may be slow: nobody is kept from freeing memory meanwhile.
+    pub(crate) fn put_streamed(
+        &self,
+        key: &[u8],
+        len_bytes: u64,
+        source: &mut dyn Read,
+        expiry: Expiry,
+    ) -> Result<(), Error> {
+        self.write_to(key)?;
+        if !expiry.is_never() {
+            self.reaper.expect();
+        }
+        let item = Streamed::start(key, expiry, len_bytes, 0, source)?;
+        let room = self.with_room(|| self.reserve(item.item_bytes()))?;
+        // SAFETY: the room was just reserved.
+        unsafe { item.write(&self.medium, room.place().offset) }?;
+        let checksum = self.records().read(Position::of(room.place()))?.header.checksum;
+        self.change(key, Some(Prepared { room, checksum }), Expected::Anything).map(drop)
+    }
+
+    /// Deletes; true if there was such a key.
+    pub(crate) fn remove(&self, key: &[u8]) -> Result<bool, Error> {
+        self.write_to(key)?;
+        let outcome = self.with_room(|| self.change(key, None, Expected::Anything))?;
+        Ok(matches!(outcome, Outcome::Done(Some(expiry)) if !self.is_past(expiry)))
+    }
+
+    /// Asks `decide`, and writes what it says if the key still holds what it was shown; else again.
+    pub(crate) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
+        loop {
+            self.write_to(key)?;
+            if let Some(changed) = self.with_room(|| self.try_update(key, decide))? {
+                return Ok(changed);
+            }
+        }
+    }
+
+    /// `None` if somebody else wrote the key meanwhile.
+    fn try_update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<Option<bool>, Error> {
+        let _pin = epoch::pin();
+        let found = self.find(key)?;
+        let live = found.filter(|(_, item)| !self.is_past(item.expiry));
+        if let Some((position, item)) = &live {
+            self.may_show(*position, item)?;
+        }
+        let expiry = live.map_or(Expiry::NEVER, |(_, item)| item.expiry);
+        let held = live.map(|(_, item)| Held { value: item.value, expiry });
+        let new = match decide(held) {
+            Decision::Keep => return Ok(Some(false)),
+            Decision::Put(value) => Some((value, expiry)),
+            Decision::PutUntil(value, expiry) => Some((value, expiry)),
+            Decision::Delete => None,
+        };
+        let expected = Expected::Record(found.map(|(position, _)| position));
+        let changes = new.is_some() || live.is_some();
+        let prepared = match &new {
+            Some((value, expiry)) => {
+                check_value(value.len() as u64)?;
+                Some(self.prepare(&NewItem { key, value, expiry: *expiry })?)
+            }
+            None => None,
+        };
+        let outcome = self.change(key, prepared, expected)?;
+        Ok((outcome != Outcome::Unexpected).then_some(changes))
+    }
+
+    /// Gives the key another expiry; false if it is not there.
+    pub(crate) fn expire_at(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
+        self.update_by(key, &mut |held| match held {
+            Some(held) => Decision::PutUntil(held.value.to_vec().into(), expiry),
+            None => Decision::Keep,
+        })
+    }
+
+    /// Comes before every write to a key.
+    fn write_to(&self, key: &[u8]) -> Result<(), Error> {
+        check_key(key)?;
+        self.may_write()?;
+        self.bound_log()
+    }
+}

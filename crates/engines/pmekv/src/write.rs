@@ -1,0 +1,170 @@
+//! Writing one key: the steps of the crate's head.
+
+use engine::{Error, Expiry, Limits};
+use heap::Reservation;
+use index::Position;
+use index::bplus_tree::{Change, ChangeError, Edit, KeyStart};
+use items::NewItem;
+use pmem::{Dram, Level, Medium, Ticket, Waited};
+
+use crate::entry::{Entry, Kind};
+use crate::record::place_of;
+use crate::{Pmekv, canary};
+
+/// A record that was written, and is flushed.
+pub(crate) struct Prepared<'a, D: Dram> {
+    pub(crate) room: Reservation<'a, D>,
+    pub(crate) checksum: u32,
+}
+
+impl<D: Dram> Prepared<'_, D> {
+    pub(crate) fn position(&self) -> Position {
+        Position::of(self.room.place())
+    }
+}
+
+/// What a key has to hold to be changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Expected {
+    Anything,
+    /// This record, or none. The caller is pinned since before it found it, so no other has come to its place.
+    Record(Option<Position>),
+}
+
+/// What came of a write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    /// It took place. When the record expired that the key had, if it had one.
+    Done(Option<Expiry>),
+    /// The key holds something else than was expected.
+    Unexpected,
+}
+
+impl<M: Medium, D: Dram> Pmekv<M, D> {
+    /// Step 1.
+    pub(crate) fn prepare(&self, item: &NewItem<'_>) -> Result<Prepared<'_, D>, Error> {
+        if !item.expiry.is_never() {
+            self.reaper.expect();
+        }
+        if self.medium.breaks(canary::FREED_BEFORE_COMMIT)
+            && let Some(old) = self.tree.find(&self.records(), item.key)?
+        {
+            self.heap.free(&self.medium, place_of(old)?);
+        }
+        let room = self.reserve(item.item_bytes())?;
+        // SAFETY: the room was just reserved.
+        let checksum = unsafe { item.write(&self.medium, room.place().offset, 0) };
+        Ok(Prepared { room, checksum })
+    }
+
+    pub(crate) fn reserve(&self, item_bytes: u64) -> Result<Reservation<'_, D>, Error> {
+        Ok(self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?)
+    }
+
+    /// Steps 2 to 6. The lane's lock keeps the key's record as it is, so whoever waits for the lock need not be pinned.
+    pub(crate) fn change(
+        &self,
+        key: &[u8],
+        new: Option<Prepared<'_, D>>,
+        expected: Expected,
+    ) -> Result<Outcome, Error> {
+        let hash = self.hasher.signature(key);
+        let mut log = self.lanes.lock(self.lane_of(hash));
+        let old = self.tree.find(&self.records(), key)?;
+        if matches!(expected, Expected::Record(expected) if expected != old) {
+            return Ok(Outcome::Unexpected);
+        }
+        let Some(edit) = edit(old, new.as_ref().map(Prepared::position)) else {
+            drop(log);
+            self.met(hash)?;
+            return Ok(Outcome::Done(None));
+        };
+        let before = old.map(|old| self.records().read(old).map(|item| item.expiry)).transpose()?;
+        // A region that is full has a segment left for deletes.
+        self.lanes.provide(&mut log, (&self.medium, &self.heap), 1, usize::from(new.is_some()))?;
+        let durable = log.next - 1;
+        let entry = Entry { durable, hash, ..entry(old, new.as_ref()) };
+        new.map(|new| new.room.publish());
+        if self.medium.breaks(canary::TREE_BEFORE_COMMIT) {
+            self.learn(key, edit)?;
+        }
+        self.lanes.append(&mut log, &self.medium, entry);
+        let ticket = match self.medium.breaks(canary::ACKNOWLEDGED_BEFORE_COMMIT) {
+            true => Ticket::default(),
+            false => self.medium.commit(Level::default()),
+        };
+        // What a failed medium did not take in, readers must not see.
+        self.medium.health()?;
+        self.tickets.raise(hash, ticket);
+        if !self.medium.breaks(canary::TREE_BEFORE_COMMIT) {
+            self.learn(key, edit)?;
+        }
+        drop(log);
+        if let Some(old) = old.filter(|_| !self.medium.breaks(canary::FREED_BEFORE_COMMIT)) {
+            self.retire(old)?;
+        }
+        if self.medium.acknowledge(ticket)? == Waited::Durable {
+            self.tickets.settle(hash, ticket);
+        }
+        Ok(Outcome::Done(before))
+    }
+
+    fn lane_of(&self, hash: u64) -> usize {
+        let turn = if self.medium.breaks(canary::KEY_IN_ANY_LANE) { self.lanes.entry_count() << 32 } else { 0 };
+        self.lanes.of(hash.wrapping_add(turn))
+    }
+
+    /// Step 5.
+    pub(crate) fn learn(&self, key: &[u8], edit: Edit) -> Result<(), Error> {
+        let change = Change { key: KeyStart::whole(key), edit };
+        let mut learnt = Ok(());
+        self.tree.apply(&self.records(), &[change], |_, result| learnt = result);
+        learnt.map_err(|error| match error {
+            ChangeError::Keys(error) => error,
+            ChangeError::NoDram { wanted_bytes } => Error::NoMemory { wanted_bytes },
+            ChangeError::Exists(position) | ChangeError::Missing(position) => {
+                Error::Corrupt { offset: position.offset().0, what: "the index does not hold what it did" }
+            }
+        })
+    }
+
+    /// Step 6.
+    pub(crate) fn retire(&self, old: Position) -> Result<(), Error> {
+        let bytes = self.heap.place_bytes(place_of(old)?);
+        self.limbo.retire(old, bytes, |free| self.free(free));
+        Ok(())
+    }
+
+    pub(crate) fn free(&self, record: Position) {
+        record.place().into_iter().for_each(|place| self.heap.free(&self.medium, place));
+    }
+}
+
+/// What happens to the tree; `None` if nothing does.
+pub(crate) fn edit(old: Option<Position>, new: Option<Position>) -> Option<Edit> {
+    match (old, new) {
+        (None, None) => None,
+        (None, Some(new)) => Some(Edit::Insert(new)),
+        (Some(old), Some(new)) => Some(Edit::Replace { old, new }),
+        (Some(old), None) => Some(Edit::Remove(old)),
+    }
+}
+
+/// The entry that says so.
+pub(crate) fn entry<D: Dram>(old: Option<Position>, new: Option<&Prepared<'_, D>>) -> Entry {
+    Entry {
+        kind: if new.is_some() { Kind::Put } else { Kind::Delete },
+        new: new.map_or(Position::EMPTY, Prepared::position),
+        old: old.unwrap_or(Position::EMPTY),
+        checksum: new.map_or(0, |new| new.checksum),
+        ..Entry::VOID
+    }
+}
+
+pub(crate) fn check_key(key: &[u8]) -> Result<(), Error> {
+    if key.len() > Limits::KEY_BYTES_MAX { Err(Error::KeyTooLong { len_bytes: key.len() }) } else { Ok(()) }
+}
+
+pub(crate) fn check_value(len_bytes: u64) -> Result<(), Error> {
+    if len_bytes > Limits::VALUE_BYTES_MAX { Err(Error::ValueTooLong { len_bytes }) } else { Ok(()) }
+}

@@ -1,0 +1,58 @@
+//! Every broken twin is caught.
+
+use engine_pmekv::canary;
+use pmem::Canary;
+use testkit::{Crashed, Settings, Visitor, hunt};
+
+use crate::crash::{batches, churn, settings};
+use crate::subject::OfPmekv;
+
+fn is_caught(canaries: &[Canary]) {
+    is_caught_by(Visitor::Nobody, canaries);
+}
+
+fn is_caught_by(visitor: Visitor, canaries: &[Canary]) {
+    let quiet = Settings { visitors: vec![visitor], images_per_op_max: 60, ..settings() };
+    for &canary in canaries {
+        let verdict = hunt::<Crashed<OfPmekv>>(canary, &[churn(), batches()], &quiet);
+        assert!(verdict.is_caught(), "{canary:?}: {verdict:?}");
+    }
+}
+
+#[test]
+fn writes_that_break_a_rule_are_caught() {
+    is_caught(&[
+        items::canary::ITEM_NOT_FLUSHED,
+        canary::ACKNOWLEDGED_BEFORE_COMMIT,
+        canary::FREED_BEFORE_COMMIT,
+        canary::WORD_BEFORE_HEADER,
+        canary::KEY_IN_ANY_LANE,
+    ]);
+}
+
+#[test]
+fn recoveries_that_break_a_rule_are_caught() {
+    is_caught(&[
+        canary::RECORD_BELIEVED,
+        canary::ENDED_BY_BAD_RECORD,
+        canary::DROPPED_NOT_VOIDED,
+        canary::REPLAYED_BACKWARDS,
+        canary::PLACE_OF_ANY_LANE,
+    ]);
+}
+
+#[test]
+fn checkpoints_that_break_a_rule_are_caught() {
+    is_caught(&[canary::FREED_BEFORE_ROOT, canary::ROOT_BEFORE_NODES, canary::RECORD_IN_PLACE]);
+}
+
+#[test]
+fn batches_that_break_a_rule_are_caught() {
+    is_caught(&[canary::BATCH_WITHOUT_LINE, canary::BATCH_LINE_NOT_ORDERED]);
+}
+
+/// What only somebody sees who comes while a write is under way.
+#[test]
+fn twins_that_others_meet_are_caught() {
+    is_caught_by(Visitor::ReaderAlways, &[canary::TREE_BEFORE_COMMIT]);
+}

@@ -1,0 +1,84 @@
+//! Fences and lines of each operation: one fence an insert, an update and a delete, and one line beside the record.
+
+use engine::{BatchOp, Engine};
+use engine_pmekv::{Options, Pmekv};
+use items::layout::HEADER_BYTES;
+use pmem::{Counted, Counts, Medium};
+use pmem_os::HostDram;
+use pmem_sim::{Model, Sim};
+
+use crate::subject::PARAMETERS;
+
+type Store = Pmekv<Counted<Sim>, HostDram>;
+
+const VALUE_BYTES: usize = 256;
+/// Of 16 bytes of key: slots of this length begin at any multiple of 16, so their records touch five lines or six.
+const RECORD_BYTES: u64 = (HEADER_BYTES + 16 + VALUE_BYTES) as u64;
+
+fn key(number: u64) -> [u8; 16] {
+    u128::from(number).to_be_bytes()
+}
+
+/// A store whose lanes have segments, and whose records a chunk.
+fn warm() -> Store {
+    let store =
+        Pmekv::format(Counted::new(Sim::new(0, Model::Line)), HostDram, &PARAMETERS, Options::default()).unwrap();
+    (0..16).for_each(|number| store.put(&key(number), &[1; VALUE_BYTES]).unwrap());
+    store
+}
+
+fn cost(store: &Store, work: impl FnOnce()) -> Counts {
+    let before = store.medium().counts().expect("this medium counts");
+    work();
+    let after = store.medium().counts().expect("this medium counts");
+    Counts {
+        flushed_line_count: after.flushed_line_count - before.flushed_line_count,
+        fence_count: after.fence_count - before.fence_count,
+        streamed_bytes: after.streamed_bytes - before.streamed_bytes,
+    }
+}
+
+fn is_a_record_and_a_line(cost: Counts) {
+    assert_eq!((cost.fence_count, cost.streamed_bytes), (1, RECORD_BYTES));
+    assert!((6..=7).contains(&cost.flushed_line_count), "{cost:?}");
+}
+
+#[test]
+fn inserts_updates_and_deletes_have_one_fence() {
+    let store = warm();
+    for number in 16..40 {
+        is_a_record_and_a_line(cost(&store, || store.put(&key(number), &[2; VALUE_BYTES]).unwrap()));
+    }
+    for round in 0..40 {
+        is_a_record_and_a_line(cost(&store, || store.put(&key(round % 8), &[round as u8; VALUE_BYTES]).unwrap()));
+    }
+    let deleted = Counts { flushed_line_count: 1, fence_count: 1, streamed_bytes: 0 };
+    (0..40).for_each(|number| assert_eq!(cost(&store, || assert!(store.delete(&key(number)).unwrap())), deleted));
+}
+
+#[test]
+fn reads_and_what_changes_nothing_cost_nothing() {
+    let store = warm();
+    let read = cost(&store, || assert!(store.get(&key(3), &mut |_, _| {}).unwrap()));
+    let missed = cost(&store, || assert!(!store.delete(&key(99)).unwrap()));
+    assert_eq!([read, missed], [Counts::default(); 2]);
+}
+
+/// However many keys a batch has: its entries are ordered once, and then its end is committed.
+#[test]
+fn a_batch_has_two_fences() {
+    let store = warm();
+    let keys: Vec<_> = (100..150).map(key).collect();
+    let ops: Vec<_> = keys.iter().map(|key| BatchOp::Put { key, value: &[3; VALUE_BYTES] }).collect();
+    let cost = cost(&store, || store.write_batch(&ops).unwrap());
+    assert_eq!((cost.fence_count, cost.streamed_bytes), (2, 50 * RECORD_BYTES));
+}
+
+/// One more at most, for the header of a segment, which has 1,022 entries.
+#[test]
+fn a_segment_costs_a_fence_more() {
+    let store = warm();
+    let fences = cost(&store, || (0..3_000).for_each(|round| store.put(&key(round % 8), b"v").unwrap())).fence_count;
+    // Four segments begin at the most, and chunks of the heap for records and segments, each of which has a fence of its own.
+    assert!((3_001..3_016).contains(&fences), "{fences}");
+}

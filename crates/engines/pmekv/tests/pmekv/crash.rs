@@ -1,0 +1,92 @@
+//! Scripts, crashed at every step, and again while they recover.
+
+use engine_pmekv::canary;
+use pmem_sim::{Model, Sim};
+use testkit::{Crashed, End, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, explore, hunt};
+
+use crate::subject::{OfPmekv, put, shape};
+
+pub(crate) fn settings() -> Settings {
+    let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAlways];
+    Settings { region_bytes: 1 << 20, visitors, images_per_op_max: 12, nested_images_max: 2, ..Settings::default() }
+}
+
+/// Keys that come and go in the same room, over segments, checkpoints and openings.
+pub(crate) fn churn() -> Script {
+    let first = (0..10).map(|i| put(["a", "b", "c"][i % 3], i as u8));
+    let then = [Op::Delete("a".into()), put("d", 20), Op::Reopen, put("a", 21), put("b", 22), Op::Delete("d".into())];
+    let last = (0..6).map(|i| put(["c", "d"][i % 2], 30 + i as u8));
+    Script::fresh(1, first.chain(then).chain(last).chain([Op::Reopen]))
+}
+
+/// Keys that expire, are renewed, and are reaped.
+fn expiring() -> Script {
+    let until = |key: &str, at_ms| Op::PutExpiring(key.into(), vec![b'v'; 12], at_ms);
+    let expire = |key: &str, at_ms| Op::Expire(key.into(), at_ms);
+    let first = [until("a", 10), until("b", 20), expire("b", Some(30)), expire("c", Some(5)), expire("a", None)];
+    let then = [Op::At(35), until("b", 50), Op::Settle, expire("a", Some(40)), Op::At(45), Op::Settle, Op::Reopen];
+    Script::fresh(1, first.into_iter().chain(then))
+}
+
+/// Batches in both lanes, one longer than segments are, with checkpoints and openings between them.
+pub(crate) fn batches() -> Script {
+    let key = |i: u8| format!("key {i:02}").into_bytes();
+    let batch = |keys: [u8; 3], value: u8| Op::Batch(keys.map(|i| (key(i), Some(vec![value; 20]))).into());
+    let mixed =
+        Op::Batch(vec![(key(0), None), (key(9), None), (key(1), Some(vec![9; 30])), (key(4), Some(vec![9; 5]))]);
+    let long = Op::Batch((0..9).map(|i| (key(i), Some(vec![i; 9]))).collect());
+    let first = [batch([0, 1, 2], 1), put("a", 2), batch([1, 2, 3], 3), Op::Reopen, batch([0, 2, 4], 4), put("a", 5)];
+    let then = [mixed, long, Op::Reopen, batch([5, 6, 7], 6), put("b", 7), Op::Clear, batch([0, 1, 2], 8)];
+    Script::fresh(3, first.into_iter().chain(then))
+}
+
+/// A region that cannot grow: puts are refused, deletes are not.
+fn full() -> Script {
+    let large = |key: &str| Op::Put(key.into(), vec![1; 60_000]);
+    let first = [large("a"), large("b"), put("c", 3), Op::Full, large("d"), large("e"), Op::Delete("a".into())];
+    let then =
+        [Op::Delete("c".into()), large("f"), Op::Delete("b".into()), Op::Reopen, put("g", 1), Op::Room, large("g")];
+    Script::fresh(4, first.into_iter().chain(then))
+}
+
+#[test]
+fn batches_and_keys_that_expire_survive_every_crash() {
+    let scripts = [batches(), expiring(), full()];
+    let counts = explore::<Crashed<OfPmekv>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    assert!(counts.reach(80, 50, 50), "{counts:?}");
+}
+
+/// What a process that is killed leaves to the next is relied on, and made durable.
+#[test]
+fn it_survives_kills() {
+    let killed = Settings { end: End::Kill, visitors: vec![Visitor::Nobody], ..settings() };
+    let scripts = [churn(), batches()];
+    explore::<Crashed<OfPmekv>>(&scripts, &killed).unwrap_or_else(|objection| panic!("{objection}"));
+    let verdict = hunt::<Crashed<OfPmekv>>(canary::TAIL_LEFT_AS_FOUND, &scripts, &killed);
+    assert!(verdict.is_caught(), "{verdict:?}");
+}
+
+/// The second writer is crashed at each of its steps, too, while the first stands at each of its own.
+#[test]
+fn two_writers_survive_crashes_of_both() {
+    let both = Settings { visitors: vec![Visitor::WriterAlways], rival_images_per_step_max: 4, ..settings() };
+    let script = Script::fresh(5, [put("a", 1), put("b", 2), put("a", 3), Op::Delete("b".into()), put("b", 4)]);
+    explore::<Crashed<OfPmekv>>(&[script], &both).unwrap_or_else(|objection| panic!("{objection}"));
+}
+
+#[test]
+fn it_answers_like_a_map() {
+    let new = || {
+        Box::new(Crashed::<OfPmekv>::format(Sim::new(0, Model::Line)).expect("there is room")) as Box<dyn Operations>
+    };
+    let shape = Shape { reopens: false, batches: true, ..shape(500) };
+    let compared = conformance(new, &shape, 0..4);
+    assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 2000);
+}
+
+#[test]
+fn it_survives_every_crash() {
+    let scripts = [churn(), Script::seeded(2, &shape(12))];
+    let counts = explore::<Crashed<OfPmekv>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    assert!(counts.reach(80, 50, 50), "{counts:?}");
+}

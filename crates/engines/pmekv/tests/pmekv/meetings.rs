@@ -1,0 +1,154 @@
+//! What the explorer's visitors do not do: writers that come while a checkpoint is under way, batches that meet one, crashes of an
+//! opening that did not close before. Each is played with the sound store and with the twin that it is to catch.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use engine::{BatchOp, Engine, OpenError};
+use engine_pmekv::{Options, Pmekv, canary};
+use heap::Parameters;
+use pmem::Canary;
+use pmem_os::HostDram;
+use pmem_sim::{Image, Model, Sim, StepKind};
+
+use crate::subject::{OnSim, PARAMETERS};
+
+const ROOMY: Options = Options { log_entry_count_max: 1_000, segment_entry_count: 1_000 };
+const NONE: Canary = Canary("none");
+
+fn made(canary: Canary, options: Options, lanes: u32) -> (Sim, Arc<OnSim>) {
+    let sim = Sim::new(0, Model::Line).with_canary(canary);
+    let parameters = Parameters { partition_count: lanes, ..PARAMETERS };
+    (sim.clone(), Arc::new(Pmekv::format(sim, HostDram, &parameters, options).unwrap()))
+}
+
+fn opened(image: &Image, canary: Canary, options: Options) -> Result<(Sim, Arc<OnSim>), OpenError> {
+    let sim = Sim::from_image(image, Model::Line).with_canary(canary);
+    Ok((sim.clone(), Arc::new(Pmekv::open(sim, HostDram, options)?)))
+}
+
+/// What is found if the process dies now.
+fn now(sim: &Sim) -> Image {
+    sim.killed().unwrap_or_else(|| sim.images(1, 0).remove(0))
+}
+
+fn value(store: &OnSim, key: &[u8]) -> Option<Vec<u8>> {
+    let mut found = None;
+    store.get(key, &mut |_, value| found = Some(value.to_vec())).unwrap();
+    found
+}
+
+/// Does `then`, once, after the first step of this kind.
+fn at_first(sim: &Sim, kind: StepKind, then: impl Fn(&Sim) + Send + 'static) {
+    let is_done = AtomicBool::new(false);
+    sim.observe(Box::new(move |sim, made| {
+        if made == kind && !is_done.swap(true, Ordering::AcqRel) {
+            then(sim);
+        }
+    }));
+}
+
+/// Whether a put that comes while nodes are written is there after a crash.
+fn keeps_a_put_beside_a_checkpoint(canary: Canary) -> bool {
+    let (sim, store) = made(canary, ROOMY, 2);
+    store.put(b"before", b"1").unwrap();
+    let other = Arc::clone(&store);
+    at_first(&sim, StepKind::Stream, move |_| other.put(b"meanwhile", b"2").unwrap());
+    store.checkpoint().unwrap();
+    sim.unobserve();
+    let (_, store) = opened(&now(&sim), canary, ROOMY).unwrap();
+    value(&store, b"before").is_some() && value(&store, b"meanwhile").is_some()
+}
+
+#[test]
+fn a_put_beside_a_checkpoint_is_kept() {
+    assert!(keeps_a_put_beside_a_checkpoint(NONE));
+    assert!(!keeps_a_put_beside_a_checkpoint(canary::MARKS_AFTER_TREE));
+}
+
+const KEYS: [[u8; 1]; 8] = [[0], [1], [2], [3], [4], [5], [6], [7]];
+
+fn batch(store: &OnSim, value: &[u8]) {
+    let ops: Vec<_> = KEYS.iter().map(|key| BatchOp::Put { key, value }).collect();
+    store.write_batch(&ops).unwrap();
+}
+
+fn shows(store: &OnSim, expected: &[u8]) -> bool {
+    KEYS.iter().all(|key| value(store, key).as_deref() == Some(expected))
+}
+
+/// Whether a batch that meets a checkpoint is there after a crash.
+fn keeps_a_batch_beside_a_checkpoint(canary: Canary) -> bool {
+    let (sim, store) = made(canary, ROOMY, 2);
+    batch(&store, b"1");
+    let other = Arc::clone(&store);
+    // Behind the first lane's cut, where lanes are cut one by one.
+    at_first(&sim, StepKind::Order, move |_| batch(&other, b"2"));
+    store.checkpoint().unwrap();
+    sim.unobserve();
+    opened(&now(&sim), canary, ROOMY).is_ok_and(|(_, store)| shows(&store, b"2"))
+}
+
+#[test]
+fn a_batch_beside_a_checkpoint_is_kept() {
+    assert!(keeps_a_batch_beside_a_checkpoint(NONE));
+    assert!(!keeps_a_batch_beside_a_checkpoint(canary::BATCH_CUT_APART));
+}
+
+/// Whether a batch that a crash cuts off is dropped, though one of the same count took place in the opening before.
+fn drops_a_batch_of_the_next_opening(canary: Canary) -> bool {
+    let (sim, store) = made(canary, ROOMY, 2);
+    batch(&store, b"1");
+    let (sim, store) = opened(&now(&sim), canary, ROOMY).unwrap();
+    let crashed = Arc::new(std::sync::Mutex::new(None));
+    let noted = Arc::clone(&crashed);
+    // Headers of segments are ordered first; what is ordered last is the entries.
+    sim.observe(Box::new(move |sim, kind| {
+        if kind == StepKind::Order {
+            *noted.lock().unwrap() = Some(now(sim));
+        }
+    }));
+    batch(&store, b"2");
+    sim.unobserve();
+    let image = crashed.lock().unwrap().take().expect("entries are ordered before their end");
+    opened(&image, canary, ROOMY).is_ok_and(|(_, store)| shows(&store, b"1"))
+}
+
+#[test]
+fn batches_of_two_openings_are_not_mistaken() {
+    assert!(drops_a_batch_of_the_next_opening(NONE));
+    assert!(!drops_a_batch_of_the_next_opening(canary::BATCH_NUMBER_RETURNS));
+}
+
+/// Whether what an opening did not show stays away, whatever the next write leaves of it: images of the images of writes.
+fn keeps_what_was_dropped_away(canary: Canary) -> bool {
+    let (sim, store) = made(canary, ROOMY, 1);
+    store.put(b"a", b"1").unwrap();
+    images_of(&sim, || store.put(b"b", b"2").unwrap()).iter().all(|image| {
+        let Ok((_, store)) = opened(image, canary, ROOMY) else { return false };
+        let was_there = value(&store, b"b").is_some();
+        let (sim, store) = opened(image, canary, ROOMY).unwrap();
+        images_of(&sim, || store.put(b"c", b"3").unwrap()).iter().all(|image| {
+            opened(image, canary, ROOMY).is_ok_and(|(_, store)| value(&store, b"b").is_some() == was_there)
+        })
+    })
+}
+
+/// Images of every step of `work`.
+fn images_of(sim: &Sim, work: impl FnOnce()) -> Vec<Image> {
+    let images = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let noted = Arc::clone(&images);
+    sim.observe(Box::new(move |sim, _| noted.lock().unwrap().extend(sim.images(12, sim.step_count()))));
+    work();
+    sim.unobserve();
+    let mut images = std::mem::take(&mut *images.lock().unwrap());
+    images.sort_by_key(Image::hash);
+    images.dedup_by_key(|image| image.hash());
+    images
+}
+
+#[test]
+fn what_was_dropped_does_not_return() {
+    assert!(keeps_what_was_dropped_away(NONE));
+    assert!(!keeps_what_was_dropped_away(canary::OPENING_NOT_COUNTED));
+}
