@@ -80,6 +80,7 @@ impl<D: Dram> Heap<D> {
     }
 
     /// True once all free space is known.
+    #[inline(always)]
     pub fn is_swept(&self) -> bool {
         self.is_swept.load(Ordering::Acquire)
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use engine::{Engine, OpenError};
 use engine_hikv::{HiKv, Ordered};
 use engine_ink::Ink;
+use engine_rewo_hash::RewoHash;
 #[cfg(feature = "toy")]
 use engine_toy::Toy;
 use heap::{EngineNumber, HeapError, Parameters, Region};
@@ -25,6 +26,9 @@ pub enum EngineKind {
     /// A persistent hash index for single keys, and a B+tree in volatile memory for ranges (HiKV).
     #[default]
     HiKv,
+    /// A persistent hash table of buckets of a block, written without a log: small items lie in it, and nothing has an order
+    /// (Rewo-Hash).
+    RewoHash,
     /// A persistent B+tree: keys in order at once, and nothing of them in volatile memory (InK).
     Ink,
     /// The smallest engine that persists, which shows how one is added. No release has it.
@@ -36,6 +40,7 @@ impl EngineKind {
     /// All that this build has.
     pub const ALL: &[EngineKind] = &[
         EngineKind::HiKv,
+        EngineKind::RewoHash,
         EngineKind::Ink,
         #[cfg(feature = "toy")]
         EngineKind::Toy,
@@ -45,6 +50,7 @@ impl EngineKind {
     fn number(self) -> EngineNumber {
         match self {
             EngineKind::HiKv => EngineNumber::HIKV,
+            EngineKind::RewoHash => EngineNumber::REWO_HASH,
             EngineKind::Ink => EngineNumber::INK,
             #[cfg(feature = "toy")]
             EngineKind::Toy => EngineNumber::TOY,
@@ -111,6 +117,7 @@ pub(crate) fn format<M: Medium>(
 ) -> Result<Arc<dyn Engine>, OpenError> {
     match options.engine.unwrap_or_default() {
         EngineKind::HiKv => Ok(hikv(HiKv::format(medium, HostDram, parameters)?, options)),
+        EngineKind::RewoHash => Ok(rewo_hash(RewoHash::format(medium, HostDram, parameters)?, options)),
         EngineKind::Ink => {
             let partition_count = parameters.partition_count.min(INK_LANE_COUNT_MAX);
             let parameters = Parameters { partition_count, ..*parameters };
@@ -125,10 +132,15 @@ pub(crate) fn format<M: Medium>(
 pub(crate) fn open<M: Medium>(medium: M, options: &Options) -> Result<Arc<dyn Engine>, OpenError> {
     match EngineKind::of(&medium, options.engine)? {
         EngineKind::HiKv => Ok(hikv(HiKv::open(medium, HostDram)?, options)),
+        EngineKind::RewoHash => Ok(rewo_hash(RewoHash::open(medium, HostDram)?, options)),
         EngineKind::Ink => Ok(ink(Ink::open(medium, HostDram, engine_ink::Options::default())?, options)),
         #[cfg(feature = "toy")]
         EngineKind::Toy => Ok(Arc::new(Toy::open(medium, HostDram)?)),
     }
+}
+
+fn rewo_hash<M: Medium>(store: RewoHash<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
+    Arc::new(store.verifying(options.verify).by_clock(options.clock.clone()))
 }
 
 fn ink<M: Medium>(ink: Ink<M, HostDram>, options: &Options) -> Arc<dyn Engine> {

@@ -251,13 +251,34 @@ impl Store {
     #[inline(always)]
     pub(crate) fn change<R>(&self, change: impl FnOnce(&dyn Engine) -> Result<R, Error>) -> Result<R, Error> {
         let engine = self.engine()?;
-        let result = change(engine);
-        match engine.wanted() {
+        // The answer stays where it is: it is moved only with an error in it.
+        match change(engine) {
+            Ok(done) => {
+                self.ask_wanted(engine.wanted());
+                Ok(done)
+            }
+            Err(error) => {
+                self.ask_wanted(engine.wanted());
+                Err(error)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn ask_wanted(&self, wanted: Wanted) {
+        if wanted != Wanted::Nobody {
+            self.ask_some(wanted);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ask_some(&self, wanted: Wanted) {
+        match wanted {
             Wanted::Nobody => {}
             Wanted::One => self.inner.workers.iter().take(1).for_each(Worker::ask),
             Wanted::All => self.ask_workers(),
         }
-        result
     }
 
     /// The engine that keeps the store.

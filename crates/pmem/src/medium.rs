@@ -101,7 +101,9 @@ pub unsafe trait Medium: Send + Sync + 'static {
     /// If there is no word.
     #[inline(always)]
     fn publish(&self, words: &[(Offset, u64)], _key: u64) {
-        words.iter().for_each(|&(at, word)| self.store(at, word, Ordering::Release));
+        for &(at, word) in words {
+            self.store(at, word, Ordering::Release);
+        }
         self.flush(words[words.len() - 1].0.span(8));
     }
 
@@ -218,6 +220,12 @@ pub unsafe trait Medium: Send + Sync + 'static {
         self.word(at).load(ordering)
     }
 
+    /// Loads the four words at `at` (32-byte aligned), each atomically with `Acquire`, one after the other.
+    #[inline(always)]
+    fn load4(&self, at: Offset) -> [u64; 4] {
+        core::array::from_fn(|i| self.load(at.plus(8 * i as u64), Ordering::Acquire))
+    }
+
     /// An acquire fence: what was loaded so far, in whatever way, is not newer than what is loaded from now on. For a reader that
     /// concludes from words that something is not there.
     #[inline(always)]
@@ -248,7 +256,7 @@ pub unsafe trait Medium: Send + Sync + 'static {
     #[inline(always)]
     fn reach(&self, span: Span) -> Result<(), MediumError> {
         let region_bytes = self.len_bytes();
-        if span.end().is_none_or(|end| end > region_bytes) {
+        if !span.lies_within(region_bytes) {
             let Span { start, len_bytes } = span;
             return Err(MediumError::OutOfBounds { offset: start.0, len_bytes, region_bytes });
         }
@@ -282,7 +290,7 @@ pub unsafe trait Medium: Send + Sync + 'static {
     #[inline(always)]
     fn match4(&self, at: Offset, word: u64) -> u32 {
         self.check(at, 32);
-        assert!(at.0 & 31 == 0, "offset {:#x} is not aligned to 32 bytes", at.0);
+        at.expect_aligned(32);
         // SAFETY: the 32 bytes lie in the region (just checked) and are aligned.
         unsafe { arch::match4(self.base().as_ptr().add(at.0 as usize).cast(), word) }
     }
@@ -292,7 +300,7 @@ pub unsafe trait Medium: Send + Sync + 'static {
     #[inline(always)]
     fn word(&self, at: Offset) -> &AtomicU64 {
         self.check(at, 8);
-        assert!(at.0 & 7 == 0, "offset {:#x} is not aligned to 8 bytes", at.0);
+        at.expect_aligned(8);
         // SAFETY: the word lies in the region (just checked), is aligned, and stays put while `self` is borrowed; words
         // that several threads reach are only ever accessed atomically.
         unsafe { AtomicU64::from_ptr(self.base().as_ptr().add(at.0 as usize).cast()) }

@@ -15,13 +15,13 @@
 //! background, compaction -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator.
 //! Operations are pinned throughout; whoever waits for readers (`clear`) is not.
 
+mod at_once;
 mod background;
 mod batch;
 pub mod canary;
 mod check;
 mod compact;
 mod conditional;
-mod expired;
 mod expiry;
 mod garbage;
 pub mod image;
@@ -53,8 +53,7 @@ use pmem::{Dram, Medium};
 
 use background::Background;
 use compact::Compaction;
-use engine::{Clock, EngineStats, Figure, Hasher, Verify};
-use expired::ExpiredHook;
+use engine::{Clock, EngineStats, ExpiredHook, Figure, Hasher, Verify};
 use garbage::HeldUp;
 use image::CleanImage;
 use reaper::Reaper;

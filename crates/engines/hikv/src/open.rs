@@ -9,14 +9,13 @@ use pmem::Medium;
 
 use super::background::Background;
 use super::compact::Compaction;
-use super::expired::ExpiredHook;
 use super::garbage::{GARBAGE_BYTES_MAX, HeldUp};
 use super::image::CleanImage;
 use super::order::Ordered;
 use super::reaper::Reaper;
 use super::snapshots::Snapshots;
 use super::{HiKv, Memory};
-use engine::{Clock, Hasher, OpenError, Verify};
+use engine::{Clock, ExpiredHook, Hasher, OpenError, Verify};
 use heap::Parameters;
 
 /// What a region holds, and the snapshot epoch of its store.
