@@ -121,7 +121,7 @@ impl<S: Segmented> Root<S> {
 
     /// Both: where a reader of `signature` searches, and what a writer of it locks.
     #[inline(always)]
-    pub(super) fn both(&self, geometry: Geometry, signature: u64) -> (Offset, &Segment) {
+    pub(crate) fn both(&self, geometry: Geometry, signature: u64) -> (Offset, &S) {
         let directory = self.directory(geometry.partition(signature));
         let prefix = geometry.prefix(signature, directory.depth);
         (Offset(directory.offsets[prefix as usize].load(Ordering::Acquire)), directory.segment(prefix))

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use loom::sync::atomic::AtomicU64;
 use loom::sync::{Arc, Mutex};
 use loom::thread;
+use word_model::Modelled;
 
 use super::super::Published;
 
@@ -31,7 +32,7 @@ struct Log {
     buffer: Mutex<()>,
     appended: AtomicU64,
     synced: AtomicU64,
-    published: Published<AtomicU64, 1>,
+    published: Published<Modelled, 1>,
     words: [AtomicU64; 2],
     broken: Broken,
 }
