@@ -1,15 +1,15 @@
-//! Who is told of keys that have expired.
+//! The callback that is told of keys that have expired.
 //!
-//! Each item that expired is told of once: by whoever takes it out of the index, which is the reaper, or a write to its key
+//! Each item that expired is told of once: by the thread that takes it out of the index, which is the reaper, or a write to its key
 //! that came before. A copy that compaction makes takes nothing out. `clear` tells of nothing.
 //!
 //! # When
-//! At the end of the operation, which has filled its tickets and holds neither lock nor pin of its own. So whoever is told may
-//! use the store as anybody does, scans and `clear` included, and a slow one keeps nobody's garbage. Another key that is taken
-//! out meanwhile by the same thread is told of when the first call has returned: calls never nest, however long the chain.
+//! At the end of the operation, which has filled its tickets and holds neither lock nor pin of its own. So the callback may use the
+//! store as any caller does, scans and `clear` included, and a slow one keeps no garbage. Another key that is taken out meanwhile
+//! by the same thread is told of when the first call has returned: calls never nest, however long the chain.
 //!
-//! A call that panics is caught: the write is done, and who wrote need not be who asked to be told. Rust's panic hook has said
-//! so by then. Later keys are told of as before.
+//! A call that panics is caught: the write is done, and its caller need not be the one that set the callback. Rust's panic hook has
+//! said so by then. Later keys are told of as before.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -22,19 +22,19 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::OnExpired;
 
-/// The one who wants to be told, if there is one.
+/// The callback, if there is one.
 #[derive(Default)]
 pub struct ExpiredHook(Mutex<Option<Arc<Told>>>);
 
 struct Told {
     callback: Arc<OnExpired>,
-    /// Held, shared, by whoever tells.
+    /// Held, shared, while the callback runs.
     telling: RwLock<()>,
     /// Another has taken its place.
     is_over: AtomicBool,
 }
 
-/// A key, and who is to be told of it.
+/// A key, and the callback that is to be told of it.
 type Late = (Arc<Told>, Box<[u8]>);
 
 thread_local! {
@@ -49,8 +49,8 @@ impl fmt::Debug for ExpiredHook {
 }
 
 impl ExpiredHook {
-    /// Has this one told from now on. Whoever was told before is not being told any more when this returns, unless the caller is inside of such a call,
-    /// whose end it cannot wait for.
+    /// Has this one told from now on. The callback before this one does not run any more when this returns, unless the caller is
+    /// inside of such a call, whose end it cannot wait for.
     pub fn set(&self, callback: Option<Arc<OnExpired>>) {
         let told = |callback| Told { callback, telling: RwLock::default(), is_over: AtomicBool::new(false) };
         let before = std::mem::replace(&mut *self.0.lock(), callback.map(told).map(Arc::new));
@@ -61,7 +61,7 @@ impl ExpiredHook {
         }
     }
 
-    /// True if somebody wants to be told.
+    /// True if there is a callback.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.0.lock().is_some()

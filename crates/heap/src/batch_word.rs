@@ -1,7 +1,7 @@
 //! Batch words: one line each in the region's head, each the commit word of one batch at a time.
 //!
-//! 0 where there is no batch; else, sealed, the offset of the batch's record, a multiple of 16, and in its low bits the
-//! state. What a record says and what the states mean is the index's (`partitioned_hash/batch`).
+//! A word is 0 where there is no batch; else, sealed, the offset of the batch's record, a multiple of 16, with the
+//! state in the low bits. What records say and states mean is up to the index (`partitioned_hash/batch`).
 
 use core::sync::atomic::Ordering;
 

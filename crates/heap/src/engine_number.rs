@@ -1,4 +1,4 @@
-//! Whose region it is.
+//! The engine that a region belongs to, as a number.
 
 use core::fmt;
 

@@ -1,8 +1,8 @@
 //! The DRAM record of a chunk of slots: which of them are free.
 //!
-//! Two bits a slot. *Free*: nobody is known to own the slot. *Retired*: freed while the sweep had not yet decided about
-//! its chunk. A record is recycled only for chunks of its own shape and goes back to the host only with the heap, so that
-//! a late look at a record whose chunk is gone reads a record still.
+//! Two bits a slot. *Free*: the slot has no known owner. *Retired*: the slot was freed while the sweep had not yet decided about
+//! its chunk. A record is recycled only for chunks of its own shape and goes back to the host only with the heap, so that a late
+//! look at a record whose chunk is gone reads a record still.
 //!
 //! # States
 //! ```text

@@ -1,4 +1,4 @@
-//! Writes at levels of their own, and writes that nobody waits for yet.
+//! Writes at levels of their own, and writes whose durability is waited for later.
 //!
 //! Both are scopes of the calling thread: whatever it does to the store inside of one, with any method, counts. So a single
 //! write, a batch or a whole program of reads and writes can ask for another level, and an event loop needs no second

@@ -7,7 +7,7 @@
 //! unfinished format under: the region's format mark tells.
 //!
 //! # Locks, in the order in which they are taken; none is waited for
-//! 1. `lock`: nobody else opens, makes or removes anything in the directory.
+//! 1. `lock`: no other opening opens, makes or removes anything in the directory.
 //! 2. The region, and the log: through the handles by which they are used, before anything is changed. Where 1 was removed,
 //!    or the files have other names as well, there is one writer still. What is to be removed is locked first, too.
 

@@ -1,10 +1,10 @@
 //! Salvaging a damaged store into a new one.
 //!
-//! What counts as an item of a damaged region is decided in `engine_hikv::salvage`. Here it gets a store of its own:
+//! What counts as an item of a damaged region is decided in `engine_hikv::salvage`. Here the items get a store of their own:
 //!
-//! 1. a store is made beside `into`, under the name with `.unfinished` behind it; *a crash leaves* that;
+//! 1. a store is made beside `into`, under that name with `.unfinished` behind; *a crash leaves* an unfinished store;
 //! 2. the items are put into it, and it is closed; *the same*;
-//! 3. it gets the name `into`: one rename, synced; *the old name or the new one, each with a whole store*.
+//! 3. the store gets the name `into`: one rename, synced; *the old name or the new one, each with a whole store*.
 
 use std::ffi::OsString;
 use std::fs;

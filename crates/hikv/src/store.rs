@@ -1,4 +1,4 @@
-//! The store that people use: opening, closing, and what is said of it. What one does with it has modules of its own.
+//! The store as programs use it: opening, closing, and figures about it. Reads, writes and the rest have modules of their own.
 
 use std::fmt;
 use std::mem;

@@ -1,8 +1,8 @@
 //! Index structures, a folder each, that use the same words for their files: `layout format open ops recover check tests`.
 //!
 //! [`PartitionedHash`] maps a key's signature to a [`Position`], the word that commits every operation. It never looks
-//! into items: whoever calls it decides whether an item's key is the one wanted. [`BPlusTree`] keeps positions in the
-//! order of their keys, in DRAM; it looks into items through its caller where the bytes that it holds do not decide.
+//! into items: the caller decides whether an item's key is the one wanted. [`BPlusTree`] keeps positions in the order of their
+//! keys, in DRAM; it looks into items through its caller where the bytes that it holds do not decide.
 
 pub mod block_hash;
 pub mod bplus_tree;

@@ -7,16 +7,17 @@
 //!    are still whole: a slot is chosen only when it is free, and the newest header is in another.
 //! 3. The segment is ready. The writer that fills the one before takes it.
 //!
-//! The writer asks for this when a quarter of its segment is full (see below). Where they are not done when it needs them it does
-//! the steps itself, as do opening and closing a log, where the number is known with which the segment begins.
+//! The writer asks the thread for these steps when a quarter of its segment is full (see below), and does them itself where they
+//! are not done when the next segment is needed. So do opening and closing a log, where the number is known with which the segment
+//! begins.
 //!
 //! # Room
-//! A new log, and one that was closed, has space for the first 64 KiB of its segments alone, the rest of the file being holes. When a
-//! quarter of that is used, all segments get four times as much, up to their whole length: by the thread as well, and in place, so
-//! that nothing is sealed for it. Only what has space is announced as room, and frames are no longer than two of them fit in the next
-//! segment's: so what was appended can be synced whatever becomes of the disk. Where it is full segments stay as short as they are.
-//! Room is no state of the format. Opening looks how much space all slots have; *crash* while they get more: some have more than
-//! others, which is not used. Zeros are written only to slots that are free, and behind the room of the one that is written.
+//! A new log, and one that was closed, has space for the first 64 KiB of each segment alone; the rest of the file is holes. When a
+//! quarter of that space is used, the thread gives all segments four times as much, up to their whole length: in place, so that
+//! nothing is sealed for it. Only what has space is announced as room, and two of the longest frames fit in the next segment's
+//! room: so what was appended can be synced whatever becomes of the disk. On a full disk segments stay as short as they are. Room
+//! is no state of the format. Opening looks how much space all slots have. *Crash* while they get more: some have more than others,
+//! and the surplus is not used. Zeros are written only to slots that are free, and behind the room of the one that is written.
 //!
 //! # Lock order
 //! writer -> ahead -> slots. A thread that holds only `ahead` does not wait for a writer.

@@ -1,8 +1,8 @@
 //! The log in memory: entries in the order in which they were appended, until a writer takes them.
 //!
 //! An entry's place in the log is taken under the buffer's lock, and its bytes are read, or its words stored, under the same
-//! lock. So whatever is flushed twice, by two threads even, the log has the older bytes before the newer ones, and no
-//! reader meets a published word that the log does not hold.
+//! lock. So where bytes are flushed twice, even by two threads, the log has the older ones before the newer ones, and no reader
+//! meets a published word that the log does not hold.
 
 use std::mem;
 use std::sync::atomic::Ordering;

@@ -1,20 +1,19 @@
-//! The checkpoint: the base is brought up to what sealed segments have, which are free then.
+//! The checkpoint: the base is brought up to what sealed segments have; then these segments are free.
 //!
 //! # Steps
 //! 1. The marks of dirty pages are taken. Whatever sealed segments have lies in these pages.
 //! 2. Some of the pages are copied from memory, word by word, as they are: with whatever was stored since.
-//! 3. The log is synced up to where it was when they were copied, and again with a frame that says so (`scan`): if the base is
-//!    ahead of a frame, damage to that frame is told from the log's end. *Crash:* as before.
-//! 4. They are written to the base. *Crash:* the base has any part of them. Replay begins at the oldest of these segments or
-//!    before, and does not end before all that the copies show; so every word that they show too early is set to what it was,
+//! 3. The log is synced up to where it was when the pages were copied, and again with a frame that says so (`scan`). Where the base
+//!    is ahead of a frame, damage to that frame is then not mistaken for the log's end. *Crash:* as before.
+//! 4. The copies are written to the base. *Crash:* the base has any part of them. Replay begins at the oldest of these segments or
+//!    before, and does not end before all that the copies show; so every word that the copies show too early is set to what it was,
 //!    and then to what it became. A word that was stored and not flushed may be there, as on memory that is persistent itself.
-//! 5. 2 to 4 for the other pages; then the base is synced. Space that was discarded before an *earlier* such step is given back
-//!    (`discards`).
-//! 6. The segments may be overwritten. The next header says which is the oldest now. *Crash:* replay begins where the last
+//! 5. Steps 2 to 4 for the other pages; then the base is synced. Space that was discarded before an *earlier* such step is given
+//!    back (`discards`).
+//! 6. The segments may be overwritten. The next header says which segment is the oldest now. *Crash:* replay begins where the last
 //!    header says, at one of these segments or an older one that is still whole.
 //!
-//! Nothing is read, of the log or of the base. Step 3 may need another segment for what was appended meanwhile: `room` sees to
-//! it that there is one.
+//! Neither the log nor the base is read. Step 3 may need another segment for what was appended meanwhile: `room` keeps one.
 
 use std::io;
 use std::mem;

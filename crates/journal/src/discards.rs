@@ -1,11 +1,12 @@
 //! Space of the base that the region needs no more: given back when no replay can want it, taken again when the region does.
 //!
-//! The pages that are discarded lose their memory at once. Their space in the base goes later: what was appended before the
-//! discard may still be replayed, and written there. So each discard keeps the position of the log's end, and is carried out
-//! when the newest header, which is durable, has replay begin behind it. Until then a crash leaves the space taken.
+//! The pages that are discarded lose their memory at once. Their space in the base goes later: entries from before the discard may
+//! still be replayed, and written there. So each discard keeps the position where the log ended, and is carried out when replay
+//! begins behind that position, as the newest header says, which is durable. Until then a crash leaves the space taken.
 //!
-//! Nothing else bounds it: a header that is durable needs no entry before its position, whenever the punch comes and whatever was
-//! recycled meanwhile. So whether a checkpoint recycles its segments first or gives space back first makes no difference.
+//! No other condition is needed: with a durable header no entry before its position is replayed, whenever the punch comes and
+//! whatever was recycled meanwhile. So whether a checkpoint recycles its segments first or gives space back first makes no
+//! difference.
 //!
 //! Taking space again strikes the pages off the list, and asks the file system for what they lack. Both happen under the
 //! list's lock, as does the punching.

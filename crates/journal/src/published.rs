@@ -1,4 +1,4 @@
-//! When the words are durable that readers meet FRESH: where the log was when each was published.
+//! For each word that readers meet FRESH: the position of the log when the word was published, up to which the log must be durable.
 //!
 //! A word's place here follows from the key that its engine gives it. Keys share places, of which there are few: each holds
 //! the latest position of its keys, so it may say later than is so, and never earlier. What was published before

@@ -1,15 +1,15 @@
 //! From two files to a region: the base, and the log replayed over it.
 //!
 //! # Steps
-//! 1. The headers of all slots are read. The newest says which is the oldest that counts; all from there on must be there.
-//!    A slot without a header that has frames of such a segment is damaged: a header is durable before the first frame.
+//! 1. The headers of all slots are read. The newest says which segment is the oldest that counts; all from that one on must be
+//!    there. A slot without a header that has frames of such a segment is damaged: a header is durable before the first frame.
 //! 2. Their frames are applied to memory, in order, each segment going on with the number with which the one before ends: up to the
 //!    first frame that is torn or missing. That is the log's end, unless a mark says that it was durable (`scan`). Where a header
 //!    says with which number its segment begins, all frames before that must be there, and what older segments have from there
 //!    on was no part of the log any more when that one was begun. A reader stops here.
 //! 3. The frames of segments that no mark calls durable, and the headers of those that have none, are written again, as they are,
-//!    and synced. They may be in the cache of the operating system alone: of a process that was killed, or whose sync failed,
-//!    which the kernel then takes for written. *Crash:* as before.
+//!    and synced. They may be in the operating system's cache alone: after a process was killed, or after a failed sync, since the
+//!    kernel then takes the pages for written. *Crash:* as before.
 //! 4. The base's pages that the log has entries of are written again, as far as they are in that cache, and the base synced,
 //!    for the same reason: a checkpoint that did not end may have left words there that were stored and not flushed, and are
 //!    not in the log. Of a checkpoint that ended everything is durable; so what is not lies in these pages. *Crash:* as

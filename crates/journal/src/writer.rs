@@ -1,13 +1,14 @@
 //! From the buffer to the log file: frames, one segment after the other.
 //!
 //! # Steps of a change of segment
-//! 1. The full segment is sealed: the checkpoint may apply it, which has the log synced first. Nothing is synced for it here: its
+//! 1. The full segment is sealed: the checkpoint may apply it, and has the log synced first. Nothing is synced here: the segment's
 //!    last frames are as durable as those that follow, and a lane syncs both (`scan` tells which of them count).
 //! 2. The next segment is taken, whose header is durable (`ahead`).
 //! 3. Frames are written to it. *Crash:* any part of what was not synced, here and in the sealed segment. The log ends at the first
 //!    frame that is missing, wherever that is.
 //!
-//! Where nobody waits for syncs the one that step 1 leaves out is asked for, so that loss of power takes little more than a segment.
+//! Where no writer waits for syncs, the background is asked for the one that step 1 leaves out, so that loss of power takes little
+//! more than a segment.
 
 use std::io;
 use std::mem;

@@ -10,10 +10,11 @@
 //!
 //! # A device by two nodes
 //! Links, symbolic links and bind mounts of a device's node lead to one inode, and so to one lock. A second node of the same device
-//! is another inode, of which the kernel knows no lock of the first. What both share is of no use here: a lock in `/sys/dev` or on
-//! an abstract socket can be taken by any local user, who could then keep the store shut, and is another one in another network
-//! namespace, which is where containers' own nodes are; the one that a name in `/dev` should have cannot be told in a container. So
-//! an operator who gives a device two nodes keeps two writers apart (`docs/deploying.md`).
+//! is another inode, of which the kernel knows no lock of the first. No lock on anything that both nodes share would do. One in
+//! `/sys/dev` or on an abstract socket can be taken by any local user, who could then keep the store shut; a socket's name,
+//! moreover, is another one in another network namespace, and containers have their own nodes there. Which name in `/dev` is the
+//! device's right one cannot be told in a container. So it is up to an operator who gives a device two nodes to keep two writers
+//! apart (`docs/deploying.md`).
 
 use std::error::Error;
 use std::fs::{self, File, OpenOptions};

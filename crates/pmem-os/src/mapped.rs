@@ -1,7 +1,7 @@
 //! The direct medium: a file or device mapped into the address space, where stores take effect at once.
 //!
-//! Nobody else may shorten the file meanwhile; [`crate::StoreLock`] keeps well-behaved processes away. How a region
-//! grows is told in `growth`, what it does as a medium in `medium`.
+//! No other process may shorten the file meanwhile; [`crate::StoreLock`] keeps well-behaved processes away. How a region grows is
+//! told in `growth`, what it does as a medium in `medium`.
 
 use std::path::Path;
 use std::sync::Mutex;

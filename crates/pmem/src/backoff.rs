@@ -1,4 +1,4 @@
-//! Waiting for another thread that is not waited for by the operating system's means, which `core` does not have.
+//! Waiting for another thread without the operating system's means, which `core` does not have.
 //!
 //! A thread that looks again and again keeps its processor. Under real-time scheduling, or in a kernel, that may be the
 //! processor which the other thread needs to go on: then both stand still. So a waiting thread *relaxes*: a few looks one after the

@@ -46,7 +46,7 @@ impl Offset {
     }
 }
 
-/// Apart, and by value: the caller keeps nothing in memory for it.
+/// Apart, and by value: its caller keeps nothing in memory for it.
 #[cold]
 #[inline(never)]
 fn misaligned(at: Offset, bytes: u64) -> ! {

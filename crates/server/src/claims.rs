@@ -1,6 +1,6 @@
-//! Which keys a command touches that is executed beside the event loops (`errands`), so that others know whether to wait for it.
+//! The keys of a command that is executed beside the event loops (`errands`), so that other commands know whether to wait for it.
 //!
-//! Keys are taken by the names that clients have for them, whatever the database: a few wait that need not.
+//! Keys are compared by the names that clients have for them, whatever the database: a few commands wait that need not.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,5 @@
-//! Clients that say nothing for long (`timeout`), and those that are gone without having said so (`tcp-keepalive`).
+//! Clients that say nothing for long (`timeout`), and those that went without closing their connection
+//! (`tcp-keepalive`).
 
 use std::io;
 use std::os::fd::AsFd;

@@ -9,8 +9,8 @@
 //! write. No lock is held across I/O. What a connection can hold is bounded: a request by [`resp::Limits`], unsent
 //! replies by `output`, which stops the reading of a client that does not read; an idle connection holds no buffer.
 //!
-//! A write is durable, as far as the store's medium goes, before its reply is sent. Nobody waits for that but the reply
-//! (`held`): the loop serves others, and decision 22 says why.
+//! A write is durable, as far as the store's medium goes, before its reply is sent. Only the reply waits for that
+//! (`held`): the loop serves others meanwhile (`docs/decisions/0022-the-servers-loops.md`).
 
 mod accept;
 mod acl;

@@ -1,8 +1,8 @@
-//! What event loops are told by each other.
+//! Messages between event loops.
 //!
-//! Letters wait in a loop's box until it has time. Messages among them may be large and many, so all that wait are counted
-//! ([`Mail`]): while they are too much, clients whose requests would add to them are postponed, and what is under way is
-//! taken out first. No message is dropped for that, and no loop waits: each takes its letters whatever the others do.
+//! Letters wait in a loop's box until it has time. Messages among them may be large and many, so the bytes of all that wait are
+//! counted ([`Mail`]): while there are too many, clients whose requests would add more are postponed until loops have taken
+//! messages out. No message is dropped for that, and no loop waits: each takes its letters whatever the others do.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,7 +1,7 @@
 //! Waiting for events: asleep, or awake while they come soon.
 //!
-//! A thread that sleeps for microseconds pays more for being woken, and may be woken on the processor that its client runs
-//! on. So a loop whose last events came soon asks for a while before it sleeps. One that has nothing to do sleeps.
+//! A thread that sleeps for microseconds pays more for its wake-up than for the wait, and may be woken on the processor that its
+//! client runs on. So a loop whose last events came soon polls for a while before it sleeps. An idle loop sleeps.
 
 use std::io;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What of a request nobody else may see: a password, wherever requests are shown.
+//! What of a request no other client may see: passwords, wherever requests are shown.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Keys that clients keep copies of (`CLIENT TRACKING`), to be told when these are good no more.
+//! Keys of which clients keep copies (`CLIENT TRACKING`): the clients are told when these copies are no longer valid.
 //!
 //! A key is noted before it is read, and looked for after it was changed: so no change is missed. A client that is told
 //! is forgotten, until it reads the key again.

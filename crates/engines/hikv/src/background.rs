@@ -17,7 +17,7 @@ const AHEAD_SHARE: u64 = 32;
 const AHEAD_BYTES_MIN: u64 = 1 << 20;
 const AHEAD_BYTES_MAX: u64 = 64 << 20;
 
-/// The state of the work; whoever holds it does the work.
+/// The state of the work; its holder does the work.
 #[derive(Debug, Default)]
 pub(super) struct Background {
     sweep: Cursor,
@@ -33,8 +33,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(if order == Progress::More { Progress::More } else { space })
     }
 
-    /// Sweep, growth and reaping: one thread at a time. Of a store that is only read nobody needs to know the free space, but who
-    /// asks for it.
+    /// Sweep, growth and reaping: one thread at a time. In a store that is only read the free space is found out when a caller asks
+    /// for it.
     fn space_step(&self) -> Result<Progress, Error> {
         if !self.medium.is_writable() {
             return Ok(Progress::Idle);

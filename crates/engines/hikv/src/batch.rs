@@ -2,16 +2,16 @@
 //!
 //! 1 each key's last operation alone counts; items and room for the record; items written, flushed; 2 the keys' pairs are
 //! locked, conditions judged, each key looked for, a ticket taken of each queue that the changes go to; 3 to 7 the index; 8 tickets filled: what was
-//! replaced is retired; 9 whoever wants to know of keys that had expired is told, without lock, turn and pin; segments are told when
+//! replaced is retired; 9 the callback for keys that had expired is called, without lock, turn and pin; segments are told when
 //! items expire, after they were published (`index/src/partitioned_hash/due.rs`). Where segments or a queue have no room, locks and
 //! tickets are let go, room is made in all of them, and step 2 begins again.
 //!
 //! Why a batch may be of any size: `docs/decisions/0028-batches-of-any-size.md`.
 //!
 //! # Lock order
-//! A turn -> pairs -> stashes -> (tickets). Tickets come last, and none is waited for: so whoever holds one waits for no lock, and
-//! what lies before it in the queue is filled by somebody who does not wait for it. Who waits for room holds the turn alone, and
-//! is not pinned by itself.
+//! A turn -> pairs -> stashes -> (tickets). Tickets come last, and none is waited for: so the holder of one waits for no lock, and
+//! what lies before it in the queue is filled by writers that do not wait for it. A batch that waits for room holds the turn alone,
+//! and has no pin of its own.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -39,7 +39,7 @@ enum Attempt {
 }
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// [`Self::change`] by somebody who sees no items.
+    /// [`Self::change`] for a caller that sees no items.
     pub(super) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         self.change(key, &mut |item| match decide(item.map(|item| Held { value: item.value, expiry: item.expiry })) {
             Decision::Keep => Change::Keep,

@@ -13,7 +13,7 @@
 //!
 //! # Lock order
 //! background, compaction -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator.
-//! Operations are pinned throughout; whoever waits for readers (`clear`) is not.
+//! Operations are pinned throughout; one that waits for readers (`clear`) is not.
 
 mod at_once;
 mod background;

@@ -6,7 +6,7 @@
 //! | 2 they are ordered, together | free space |
 //! | 3 each key: bucket, ticket, entry with FRESH | some keys' new items, others' old ones; nobody has acted on the new ones |
 //! | 4 one commit, waited for | all new items |
-//! | 5 marks off (unless the caller is going to wait itself), tickets filled; then, unpinned, whoever wants to know of keys that had expired is told | |
+//! | 5 marks off (unless the caller is going to wait itself), tickets filled; then, unpinned, the callback is told of keys that had expired | |
 //!
 //! So a group costs two fences, not two a key. It is not one step: for that there are batches.
 

@@ -81,7 +81,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// The same store, able to keep its keys in order: once somebody asks for it. (Otherwise: never.)
+    /// The same store, which puts its keys in order when a caller first asks for that; without this call it never can.
     #[must_use]
     pub fn keeping_order(mut self, order: Ordered<D>) -> HiKv<M, D> {
         self.order = order;

@@ -1,8 +1,8 @@
 //! What a batch asks for, and whether its conditions hold.
 //!
 //! Conditions are judged while the pairs of all keys are locked, those of the conditions among them, and before anything of the
-//! batch is published: so all hold at one moment, which is that of the batch. On memory whoever looks makes what it finds durable
-//! first; on a log what the batch publishes comes behind it. Who publishes nothing, since a condition does not hold or there is
+//! batch is published: so all hold at one moment, which is that of the batch. On memory the batch makes what it finds durable
+//! first; on a log what it publishes comes behind. A batch that publishes nothing, since a condition does not hold or there is
 //! nothing to write, looks again as a reader before it says so (`look_again`).
 
 use index::Position;

@@ -1,7 +1,7 @@
 //! Publishing an item that was written, or a removal: steps 3 to 6 of a write.
 //!
 //! [`HiKv::enter`] is the one way to an entry: for puts and deletes, for those of many together, and for changes that hold
-//! only while the key's entry is what somebody saw before. Who expects an item read it under a pin that lasts until the
+//! only while the key's entry is what the caller saw before. A caller that expects an item read it under a pin that lasts until the
 //! change is published: so its room was not reused, and an equal position names the same item.
 
 use epoch::Pin;
@@ -23,7 +23,7 @@ pub(super) enum Expected {
     Anything,
     /// This item, or that there is none.
     Item(Option<Position>),
-    /// This item, of which a copy comes in its place: whoever may see the one may see the other, snapshots too.
+    /// This item, of which a copy comes in its place: a reader that may see the one may see the other, snapshots too.
     Original(Position),
 }
 
@@ -50,12 +50,12 @@ impl<D: Dram> Prepared<'_, D> {
     }
 }
 
-/// Who commits an entry that is published.
+/// Which thread commits an entry that is published.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Committed {
     /// Its own publisher.
     Alone,
-    /// Whoever published it together with others, whose items were ordered together.
+    /// The one that published it together with others, whose items were ordered together.
     Together,
 }
 
@@ -85,8 +85,8 @@ pub(super) enum Entered<'k, 'r, D: Dram> {
 pub(super) enum Before {
     /// The key was not there. The write is done.
     Absent,
-    /// The key's item had expired. The write is done, and whoever wants to know of it is to be told, once the caller holds
-    /// neither lock nor pin.
+    /// The key's item had expired. The write is done, and the callback is to be told of it, once the caller holds neither lock nor
+    /// pin.
     Expired,
     /// The key was there. The write is done.
     Present,
@@ -190,8 +190,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// A writer that publishes nothing has still seen that a key is absent, and under its lock it did not wait for that to be
-    /// durable. A reader does; or for whatever came later.
+    /// For a writer that publishes nothing, and tells its caller what it saw of the key. Under its lock it did not wait until that
+    /// was durable; this looks once more as a reader, and so waits until what is there now is durable.
     #[cold]
     pub(super) fn look_again(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
         if self.medium.is_journaled() {
@@ -253,8 +253,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(Outcome::Settled(before))
     }
 
-    /// Steps 3 to 6, also where queues are full: whoever waits is not pinned. So `target` expects nothing that a pin keeps.
-    /// Whoever wants to know of a key that had expired has been told.
+    /// Steps 3 to 6, also where queues are full: the caller is not pinned while it waits. So `target` expects nothing that a pin
+    /// keeps. The callback has been told if the key had expired.
     #[inline]
     pub(super) fn publish_waiting<'a>(
         &'a self,

@@ -41,7 +41,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(None)
     }
 
-    /// Two keys of one signature are rare, damage is not to be mistaken for them.
+    /// For an item with another key than the one looked for: no error if both keys have the same signature, which is rare; damage
+    /// is an error.
     #[cold]
     fn other_key(&self, item: &Item<'_>, position: Position, key: &[u8]) -> Result<(), Error> {
         self.findable(self.hasher.signature(key), item, position)?;
@@ -64,8 +65,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if self.verify >= Verify::Values { whole(item, position) } else { Ok(()) }
     }
 
-    /// For whoever met items elsewhere than in the index, where no mark tells that they may not be durable: they are, once
-    /// this has returned, or whoever asked for them waits (`Medium::acknowledge`).
+    /// For a reader that met items elsewhere than in the index, where no mark tells that they may not be durable: they are once
+    /// this has returned, or the caller waits later (`Medium::acknowledge`).
     #[inline(always)]
     pub(super) fn acknowledge_deferred(&self) -> Result<(), Error> {
         if let Some(ticket) = self.medium.deferred()

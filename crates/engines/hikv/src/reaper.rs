@@ -94,7 +94,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// How long the background may sleep, unless somebody asks; `None` for ever.
+    /// How long the background may sleep, unless a caller asks; `None` for ever.
     pub(super) fn sleep_time(&self) -> Option<Duration> {
         loop {
             let due_ms = self.round_due_ms();
@@ -110,7 +110,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         }
     }
 
-    /// Goes on with the round, or begins one if it is due. What was reaped goes to `reaped`, if somebody wants to be told.
+    /// Goes on with the round, or begins one if it is due. What was reaped goes to `reaped`, if there is a callback to be told.
     pub(super) fn reap_step(
         &self,
         running: &mut Option<Round>,

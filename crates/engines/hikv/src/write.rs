@@ -12,7 +12,7 @@ use crate::canary;
 use engine::{Error, Limits, Progress};
 use items::NewItem;
 
-/// How often a writer on a full store, or who has deleted every key, lets readers run who keep retired items: some tens of
+/// How often a writer on a full store, or one that has deleted every key, lets readers run that keep retired items: some tens of
 /// milliseconds, many times what a read takes.
 pub(super) const READER_WAITS_MAX: usize = 100;
 

@@ -1,5 +1,5 @@
-//! How many keys there are. Nothing counts them as they come and go: the tree is walked, so whoever asks for figures again and
-//! again gets those of the last walk, unless that was quick or a hundred times as long as it took has gone by since.
+//! How many keys there are. Nothing counts them as they come and go: the tree is walked, so a caller that asks for figures again
+//! and again gets those of the last walk, unless that was quick or a hundred times as long as it took has gone by since.
 
 use std::time::{Duration, Instant};
 

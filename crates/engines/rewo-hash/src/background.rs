@@ -15,7 +15,7 @@ const AHEAD_SHARE: u64 = 32;
 const AHEAD_BYTES_MIN: u64 = 1 << 20;
 const AHEAD_BYTES_MAX: u64 = 64 << 20;
 
-/// The state of the work; whoever holds it does the work.
+/// The state of the work; its holder does the work.
 #[derive(Debug, Default)]
 pub(crate) struct Background {
     sweep: Cursor,
@@ -26,7 +26,7 @@ pub(crate) struct Background {
 }
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
-    /// One thread at a time. Of a store that is only read nobody needs to know the free space, but who asks for it.
+    /// One thread at a time. In a store that is only read the free space is found out when a caller asks for it.
     pub(crate) fn background_step(&self) -> Result<Progress, Error> {
         if !self.medium.is_writable() {
             return Ok(Progress::Idle);

@@ -115,7 +115,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         Ok(replaced)
     }
 
-    /// Reads keys by which somebody goes who has published nothing: what they hold may not be durable yet.
+    /// Reads keys once more for a batch that goes by them and has published nothing: what they hold may not be durable
+    /// yet.
     fn look_again<'k>(&self, mut keys: impl Iterator<Item = &'k Key<'k>>) -> Result<(), Error> {
         keys.try_for_each(|key| self.find(*key).map(drop))
     }

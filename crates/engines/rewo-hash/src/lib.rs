@@ -5,7 +5,7 @@
 //! fences, a delete one. Larger items, and those that expire, lie beside the table (`items`), and are written before their slots.
 //!
 //! # Keys that expire
-//! A key whose time has come is absent to whoever asks; its item stays until it is written over or reaped. The reaper walks the
+//! A key whose time has come is absent to every caller; its item stays until it is written over or reaped. The reaper walks the
 //! table, a segment a step, while an item that expires may be there. `reaper.rs`.
 //!
 //! # Conditional writes
@@ -13,7 +13,7 @@
 //! that holds its item is then the same value, and one that names an item names the same one, which the pin keeps. `conditional.rs`.
 //!
 //! # Lock order
-//! background -> the table's. Operations are pinned throughout; whoever waits for readers (`clear`) is not.
+//! background -> the table's. Operations are pinned throughout; one that waits for readers (`clear`) is not.
 
 mod background;
 mod batch;

@@ -59,7 +59,7 @@ impl Reaper {
 }
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
-    /// Walks a segment. Whoever is told of a key may use the store: the background is let go of before.
+    /// Walks a segment. A callback that is told of a key may use the store: the background is let go of before.
     pub(crate) fn reap(&self, mut background: MutexGuard<'_, Background>) -> Result<Progress, Error> {
         let cursor = match background.reap {
             Some(cursor) => cursor,

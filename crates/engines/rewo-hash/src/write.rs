@@ -10,7 +10,7 @@ use pmem::{Backoff, Dram, Medium, MediumError};
 
 use crate::RewoHash;
 
-/// How often a writer on a full store, or who has deleted every key, lets readers run who keep retired items: some tens of
+/// How often a writer on a full store, or one that has deleted every key, lets readers run that keep retired items: some tens of
 /// milliseconds, many times what a read takes.
 pub(crate) const READER_WAITS_MAX: usize = 100;
 
@@ -75,7 +75,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         Ok(Prepared::in_room(key, room))
     }
 
-    /// Puts what was prepared, or removes the key, if `allowed`. Whoever wants to know of a key that had expired has been told.
+    /// Puts what was prepared, or removes the key, if `allowed`. The callback has been told if the key had expired.
     pub(crate) fn write<'a>(
         &'a self,
         key: Key<'_>,

@@ -1,8 +1,8 @@
 //! Dumps: the items of a store as a stream of bytes that can be piped, and that is told from a torn or changed one.
 //!
 //! A dump is a header, blocks and an end, each with a checksum of its own; the end has one over everything before it
-//! (`docs/format/dump.md`). Nobody seeks, neither writing nor reading, and neither holds more than a block in memory:
-//! values of more than [`layout::WHOLE_VALUE_BYTES_MAX`] go out and come in in pieces.
+//! (`docs/format/dump.md`). Neither writer nor reader seeks, or holds more than a block in memory: values of more than
+//! [`layout::WHOLE_VALUE_BYTES_MAX`] go out and come in in pieces.
 //!
 //! # Invariants
 //! - [`DumpReader::next_item`] answers `None` only once everything was read, in its place, and as it was written. So a

@@ -12,7 +12,7 @@
 //! | 8 the word is cleared; ordered. The overlay goes, the locks too, the record is free | all |
 //! | 9 the commit is waited for | all |
 //!
-//! Nobody but the batch writes to its buckets from 2 to 8, so its record stays true. Whoever finds no room in 2 lets go of all
+//! Only the batch writes to its buckets from 2 to 8, so its record stays true. A batch that finds no room in 2 lets go of all
 //! locks, splits, and begins again. One batch at a time is carried out: it has the turn.
 
 use std::collections::BTreeMap;
@@ -153,7 +153,7 @@ impl BlockHash {
         full.into_iter().try_for_each(|(signature, full)| self.split_for(cx, signature, full, signatures))
     }
 
-    /// Makes the batch durable that is decided and not carried out, for whoever saw it.
+    /// Makes the batch durable that is decided and not carried out, for a thread that saw it.
     #[cold]
     pub(super) fn settle_batch<M: Medium>(&self, medium: &M) -> Result<(), MediumError> {
         if medium.is_writable() {

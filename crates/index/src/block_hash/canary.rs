@@ -14,7 +14,7 @@ pub const REFILL_NOT_COUNTED: Canary = Canary("RefillNotCounted");
 pub const BLOCK_READ_UNSETTLED: Canary = Canary("BlockReadUnsettled");
 /// A reader says that a key is absent though that may not be durable.
 pub const BLOCK_ABSENT_UNSETTLED: Canary = Canary("BlockAbsentUnsettled");
-/// A lock bit that a crash left is taken for a lock that somebody holds: the slot's item counts as not there.
+/// A lock bit that a crash left is taken for a lock that is held: the slot's item counts as not there.
 pub const LOCK_BIT_BELIEVED: Canary = Canary("LockBitBelieved");
 /// A split forgets which slots were not durable.
 pub const LOCK_BITS_LOST_BY_SPLIT: Canary = Canary("LockBitsLostBySplit");

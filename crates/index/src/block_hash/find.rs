@@ -29,7 +29,7 @@ pub struct Key<'a> {
 }
 
 impl Key<'_> {
-    /// Whether `slot` holds it: who knows items is asked where the slot does not say.
+    /// Whether `slot` holds it: where the slot does not say, `is_key` is asked, which knows items.
     #[inline(always)]
     pub(super) fn is_in<E>(
         &self,

@@ -8,8 +8,8 @@
 //! - A key is in one slot of one of its two buckets, or in two that are equal: *twins*, which a crash in a move may leave. The
 //!   key's next writer, and the sweep, make one of them.
 //! - A bucket's bytes change under its lock alone. The lock is volatile; *lock bits* are hints: what was published and may not
-//!   be durable has its bit, from the store that publishes it on until somebody knows better. Who acts on it makes it durable.
-//!   Who clears bits holds the lock, and knows that everything is durable that the bucket's counter stands for.
+//!   be durable has its bit, from the store that publishes it on until it is known to be durable. A thread that acts on it makes it
+//!   durable. A thread that clears bits holds the lock, and knows that everything is durable that the bucket's counter stands for.
 //! - A slot whose bit is off holds anything. It is written only after the bucket's counter was raised.
 //! - An insert leaves one free slot, so that an update finds one in its own bucket.
 //!
@@ -27,12 +27,12 @@
 //!
 //! # Reading
 //! Both counters; the first bucket's meta word and slots, the second's; both counters again, and whether a batch came or went: what
-//! changed is read again. Nobody waits for a lock. What is found with a lock bit, or not found in buckets that have any, is made
-//! durable before anyone is told.
+//! changed is read again. No reader waits for a lock. What is found with a lock bit, or not found in buckets that have any, is made
+//! durable before the caller is told.
 //!
 //! # Lock order
-//! a batch's turn; partition -> buckets: of one segment in ascending order, of several in the order of their signatures. Everyone
-//! who looks into a segment is pinned.
+//! a batch's turn; partition -> buckets: of one segment in ascending order, of several in the order of their signatures. Every
+//! thread that looks into a segment is pinned.
 
 mod batch;
 pub mod canary;
@@ -81,7 +81,7 @@ pub struct BlockHash {
     sign: Box<Sign>,
     root: Pointer<Root>,
     partitions: Box<[Mutex<()>]>,
-    /// Held by whoever carries a batch out.
+    /// Held while a batch is carried out.
     turn: Mutex<()>,
     /// The batch that is carried out, or null.
     overlay: Pointer<Overlay>,

@@ -21,7 +21,7 @@ use crate::shared::{Flag, Lock, Locked, Word};
 pub(super) struct Segment {
     first: Link,
     header: Header,
-    /// Split or cleared: whoever gets a lock looks the segment up again.
+    /// Split or cleared: a thread that gets a lock looks the segment up again.
     dead: Flag,
     /// Everything in it is known to be durable, what has lock bits aside. False after open: an earlier process may have been
     /// killed between a store and its flush.
@@ -114,7 +114,7 @@ impl Segment {
         self.locks[number].lock()
     }
 
-    /// The lock of a bucket beyond those that the caller holds, unless somebody else does.
+    /// The lock of a bucket beyond those that the caller holds, unless another thread holds it.
     pub(super) fn try_lock(&self, number: usize) -> Option<Locked<'_>> {
         self.locks[number].try_lock()
     }
@@ -160,7 +160,7 @@ impl Segment {
         self.item_count.load(Ordering::Relaxed)
     }
 
-    /// Every bucket, with its number and where it lies; for who holds all locks.
+    /// Every bucket, with its number and where it lies; for the holder of all locks.
     pub(super) fn images<M: Medium>(&self, medium: &M) -> Vec<(usize, Offset, Image)> {
         let all = self.offsets().flat_map(|segment| (0..BUCKET_COUNT).map(move |i| (i, bucket(segment, i))));
         all.map(|(number, at)| (number, at, Image::of(medium, at))).collect()

@@ -142,7 +142,7 @@ impl BlockHash {
 pub struct Cleared(Retired<Root>);
 
 impl Cleared {
-    /// Frees old segments and their items. The caller waited until nobody who was pinned during `clear` is still pinned.
+    /// Frees old segments and their items. The caller waited until no thread that was pinned during `clear` is still pinned.
     pub fn free<M: Medium, D: Dram>(self, cx: Context<'_, M, D>) {
         for segment in self.0.segments() {
             let images = segment.images(cx.medium);

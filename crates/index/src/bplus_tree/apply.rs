@@ -149,7 +149,7 @@ impl<'t, K: Keys> Traveller<'t, '_, K> {
     }
 }
 
-/// The last traveller's edit. If somebody before it changed the same leaf, the version to expect is the one left by that.
+/// The last traveller's edit. If an earlier one changed the same leaf, the version to expect is the one left by that.
 #[inline(always)]
 fn edit_in_turn<K: Keys>(travellers: &mut [Option<Traveller<'_, '_, K>>], edit: Edit) -> Result<bool, Stop<K::Error>> {
     let Some((Some(last), before)) = travellers.split_last_mut() else { return Err(Stop::Again) };

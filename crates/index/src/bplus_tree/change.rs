@@ -2,10 +2,11 @@
 
 use crate::Position;
 
-/// Where whole keys are read: the items of whoever owns the tree.
+/// Where whole keys are read: the items of the tree's owner.
 ///
-/// It is asked only for positions that are in the tree, or in a change that is being applied, and only by callers who
-/// are pinned since before they found the position: so an item that is retired after the tree has let go of it is whole.
+/// It is asked only for positions that are in the tree, or in a change that is being applied, and only by callers that
+/// are pinned since before they found the position: so an item that is retired after the tree has let go of it is
+/// whole.
 pub trait Keys {
     /// Why an item's key cannot be read: damage.
     type Error;

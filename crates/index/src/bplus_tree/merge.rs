@@ -1,6 +1,6 @@
 //! Giving room back: sparse nodes are merged with a neighbour, one pair at a time, from the root down.
 //!
-//! Merging is a kindness: what somebody else's locks keep from happening now is left to a later removal.
+//! Merging may be left undone: where another thread's locks are in the way now, a later removal does it.
 //!
 //! # Lock order
 //! Parent, left node, right node; each only if it has not changed since it was looked at, or nothing is done. The right

@@ -15,15 +15,15 @@
 //! Optimistic lock coupling. Readers lock nothing: they note a node's version, read, and check it (`version`). Going
 //! down, they note the child's version and then check the parent's (`descent`). A writer locks a leaf from the version
 //! that its descent noted, which proves that the leaf is still the one for its key; then only the leaf is locked. Splits
-//! and merges lock the parent too. Locks are only tried: whoever fails lets go of all and starts again.
-//! Unlinked nodes and separators are obsolete and wait in a limbo (`epoch`) for pinned readers, and every operation is
-//! pinned: so what was read from a node, once checked, may be followed.
+//! and merges lock the parent too. Locks are only tried: a writer that fails lets go of all and starts again. Unlinked nodes and
+//! separators are obsolete and wait in a limbo (`epoch`) for pinned readers, and every operation is pinned: so what was read from a
+//! node, once checked, may be followed.
 //!
 //! # Lock order
 //! Parent -> left node -> right node -> the arena. Nodes' locks are never waited for; the limbo's is taken without them.
 //!
-//! Items are alive for as long as the tree refers to them, and until whoever was pinned when it ceased to is no more: the
-//! caller of [`BPlusTree::apply`] retires a replaced item after the change was applied.
+//! Items are alive for as long as the tree refers to them, and then until every thread is unpinned that was pinned at that time:
+//! the caller of [`BPlusTree::apply`] retires a replaced item after the change was applied.
 
 mod apply;
 mod arena;

@@ -12,7 +12,7 @@ use crate::Position;
 /// Why an attempt ended before its time.
 #[derive(Debug)]
 pub(super) enum Stop<E> {
-    /// Somebody changed what was read: again from the root.
+    /// Another thread changed what was read: again from the root.
     Again,
     /// The leaf has no room for another key.
     Full,

@@ -23,7 +23,7 @@ use super::arena::{Arena, Piece};
 const INLINE_BYTES_MAX: usize = 7;
 const LENGTH_BYTES: usize = 2;
 
-/// A handle: whoever unlinks the last one retires what it names.
+/// A handle: the thread that unlinks the last one retires what it names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub(super) struct Separator(*mut u8);

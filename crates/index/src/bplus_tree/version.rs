@@ -108,7 +108,7 @@ pub(super) struct Lock<'a, W: Word = AtomicU64> {
 }
 
 impl<W: Word> Lock<'_, W> {
-    /// Unlocks a node that was not changed: whoever read it meanwhile read it well.
+    /// Unlocks a node that was not changed: what was read from it meanwhile is right.
     #[inline(always)]
     pub(super) fn release_unchanged(mut self) {
         self.unlocked -= COUNT_ONE;

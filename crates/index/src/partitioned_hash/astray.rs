@@ -1,11 +1,11 @@
 //! What no search meets: an entry that lies where its key's entry can lie, and that damage hides.
 //!
 //! A search goes by signatures and overflow bits. A flipped bit of one of them makes a key absent; but its entry stays where
-//! it was put: in the home line, the rest of the pair, the stash or the chain of its key. Whoever wants to be sure of an
+//! it was put: in the home line, the rest of the pair, the stash or the chain of its key. A caller that wants to be sure of an
 //! absence asks for the keys of all the items that entries there name, whatever their signatures are.
 //!
-//! Nobody is locked out. An entry's two words are read of one moment (`Entry::steady`). An entry of the right signature that
-//! a search can come to was inserted after the search, which has to be repeated, and so has one in a segment that was split.
+//! No writer is locked out. An entry's two words are read of one moment (`Entry::steady`). An entry of the right signature that a
+//! search can come to was inserted after the search, which has to be repeated, and so has one in a segment that was split.
 //!
 //! A writer that finds no entry of its key makes one, and the key has two: by the next search the newer one is found, or the older
 //! if an overflow bit that was lost is set again, and the older one if the newer is removed. So where reads look into absences writes do,
@@ -30,7 +30,7 @@ use crate::Position;
 pub enum Absence {
     /// No entry names an item of the key.
     Sure,
-    /// Somebody changed the index meanwhile: search again.
+    /// Another thread changed the index meanwhile: search again.
     Stale,
     /// The word here is damaged: it hides the key's entry, or may.
     Damaged {

@@ -1,14 +1,14 @@
-//! When segments want to be visited: volatile, for whoever gives entries a time to go.
+//! When segments want to be visited: volatile, for callers that give entries a time to go.
 //!
 //! Each segment knows the earliest moment that its entries were given, or an earlier one; [`NEVER`] where there is none. The
 //! index keeps it, hands it down at splits, and does not ask what the moments are.
 //!
 //! # Invariants
 //! - Under the bucket's lock a writer publishes first, then lowers the segment's moment, then that of all.
-//! - Who visits takes the moment away first, then reads the entries, then lowers it to what it found: so an entry that it
+//! - A visitor takes the moment away first, then reads the entries, then lowers the moment to what it found: so an entry that it
 //!   did not see lowers the moment afterwards. The partition's lock keeps splits away meanwhile, which hand it down.
-//! - Who visits all segments takes the moment of all away before it reads the first one's: so one that was lowered behind
-//!   it is noticed in the next round.
+//! - A visitor of all segments takes the moment of all away before it reads the first one's: so one that was lowered behind it is
+//!   noticed in the next round.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -41,7 +41,7 @@ impl Due {
         self.0.swap(NEVER, Ordering::SeqCst)
     }
 
-    /// Always writes: whoever takes the moment away afterwards sees what the caller published before.
+    /// Always writes: a visitor that takes the moment away afterwards sees what the caller published before.
     fn lower(&self, moment: u64) {
         self.0.fetch_min(moment, Ordering::SeqCst);
     }

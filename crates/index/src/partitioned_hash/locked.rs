@@ -15,7 +15,7 @@ use super::split::crowded_from_line;
 use crate::Position;
 use crate::canary;
 
-/// What a writer sees of a segment. Whoever makes it holds the pair's lock while it lives.
+/// What a writer sees of a segment. Its maker holds the pair's lock while it lives.
 pub(super) struct LockedHome<'a, M> {
     medium: &'a M,
     batches: &'a Batches,

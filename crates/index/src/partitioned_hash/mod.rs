@@ -5,12 +5,12 @@
 //!
 //! # Invariants
 //! - A key has one entry, reachable from its home line by the bits that [`layout`] describes.
-//! - An entry is committed by its position word alone. A word marked FRESH may not be durable yet: whoever acts on it
-//!   settles it first.
-//! - A word marked BATCH is in a batch that is under way: whoever meets it asks that ([`batch`]).
+//! - An entry is committed by its position word alone. A word marked FRESH may not be durable yet: a thread that acts on it settles
+//!   it first.
+//! - A word marked BATCH is in a batch that is under way: a thread that meets it asks that batch ([`batch`]).
 //! - A live segment is in the directory, or chained to one that is; every directory entry names a live segment.
 //! - A segment's bytes change only under the lock of the pair that an entry belongs to (for the stash and the chain, the
-//!   stash lock as well, and only to fill a free entry), except that anyone may settle a word.
+//!   stash lock as well, and only to fill a free entry), except that any thread may settle a word.
 //!
 //! # Write order
 //! Overflow bit before the entry that relies on it; new segments before the split's commit word; that before their
@@ -18,8 +18,8 @@
 //!
 //! # Lock order
 //! partition -> pairs of one segment in ascending order -> stash. An operation holds one pair; a batch holds those of its
-//! keys, of several segments, and then stashes ([`batch`]). Everyone who looks into a
-//! segment is pinned (`epoch`), since splits retire segments.
+//! keys, of several segments, and then stashes ([`batch`]). Every thread that looks into a segment is pinned (`epoch`), since
+//! splits retire segments.
 
 mod astray;
 pub mod batch;

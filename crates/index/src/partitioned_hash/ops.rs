@@ -11,9 +11,9 @@
 //! | remove | 2 to 4, with the old position marked DELETED | the item, or a mark that reads as absent |
 //! |        | 5 position 0, not flushed | as before; only now may the slot be filled again |
 //!
-//! Where a log's writer does not wait itself (`Medium::acknowledge`), steps 4 and 5 are left to whoever meets the word: a
-//! reader takes FRESH away once the log is durable up to where the word was published; a removal's mark is taken away by
-//! the next who looks for a free entry, under the lock.
+//! Where a log's writer does not wait itself (`Medium::acknowledge`), steps 4 and 5 are left to the threads that meet the word: a
+//! reader takes FRESH away once the log is durable up to where the word was published; a removal's mark is taken away by the next
+//! writer that looks for a free entry, under the lock.
 //!
 //! A log's writer does not wait for a FRESH word that it finds under its lock: its own is behind it in the log.
 //!
@@ -32,8 +32,8 @@
 //! - Whatever is replaced stays as it is from then on (`clear`, a doubled directory, a split hold the locks of all writers
 //!   that could change it), and the reader's pin keeps it from being used anew. So the reader sees what was so when the first of the
 //!   three was replaced, which was after it had asked; and if it was before, the next rule holds.
-//! - Readers are led to what is new before a writer can get there (`directory`; of a root both come with one word). So who is led to
-//!   a segment that was frozen sees all that was written until the reader had asked.
+//! - Readers are led to what is new before a writer can get there (`directory`; of a root both come with one word). So a reader
+//!   that is led to a frozen segment sees all that was written until it had asked.
 //! - A split copies every live entry that it finds under all locks, in batches too, whose pairs it waited for; only a removal
 //!   leaves no copy. A chain is only added to; its new segment is empty when it is linked.
 //!
@@ -249,7 +249,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         self.home.find(visit)
     }
 
-    /// Publishes as one of many: their items were ordered together, and they will be committed together, by whoever settles
+    /// Publishes as one of many: their items were ordered together, and they will be committed together, by the caller that settles
     /// them. Until then the mark FRESH stands for all that is missing.
     pub fn as_one_of_many(self) -> Bucket<'a, M, D> {
         Bucket { is_one_of_many: true, ..self }

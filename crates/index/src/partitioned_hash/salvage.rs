@@ -1,8 +1,8 @@
 //! What is left of a damaged index: its segments and their entries, read without a directory, and never stored to.
 //!
-//! An opening refuses an index whose live segments do not cover every prefix exactly once. Whoever salvages takes each
-//! segment for itself: what its state word says goes, and where that cannot be read, what the others leave uncovered
-//! tells whether the segment can have been in use.
+//! An opening refuses an index whose live segments do not cover every prefix exactly once. Salvage takes each segment
+//! for itself: what its state word says goes, and where that cannot be read, what the others leave uncovered tells
+//! whether the segment can have been in use.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;

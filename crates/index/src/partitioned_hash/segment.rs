@@ -23,7 +23,7 @@ pub(super) struct Segment {
     offset: Offset,
     prefix: u64,
     depth: u32,
-    /// Split or cleared: whoever gets a lock looks the segment up again.
+    /// Split or cleared: a thread that gets a lock looks the segment up again.
     dead: Flag,
     /// Everything in it is known to be durable, FRESH words aside. False after open, unless a clean image is there: an
     /// earlier process may have been killed between a store and its flush.
@@ -96,7 +96,7 @@ impl Segment {
         self.stash.lock()
     }
 
-    /// Whether somebody holds the pair's lock.
+    /// Whether the pair's lock is held.
     #[cfg(test)]
     pub(super) fn is_locked(&self, pair: u64) -> bool {
         self.pairs[pair as usize].is_locked()

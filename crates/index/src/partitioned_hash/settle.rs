@@ -1,6 +1,6 @@
-//! The marks FRESH and DELETED as those meet them who did not set them.
+//! The marks FRESH and DELETED, and the threads that meet them without having set them.
 //!
-//! | who | meets FRESH | and |
+//! | thread | meets FRESH | and |
 //! |---|---|---|
 //! | a reader | waits until the word is durable, or defers (`Medium::acknowledge`) | takes the mark away, unless it deferred |
 //! | a writer that holds the pair's lock, on a log | does not wait: what it publishes is behind the word in the log | leaves the mark |
@@ -16,7 +16,7 @@ use super::slot::Slot;
 use crate::Position;
 use crate::canary;
 
-/// Who searches, and so what is done about a mark that stands for something undecided.
+/// Which kind of thread searches, and so what is done about a mark that stands for something undecided.
 #[derive(Clone, Copy)]
 pub(super) struct Searcher<'a> {
     batches: &'a Batches,
@@ -24,14 +24,14 @@ pub(super) struct Searcher<'a> {
 }
 
 impl<'a> Searcher<'a> {
-    /// Somebody who acts on what it finds.
+    /// A thread that acts on what it finds.
     #[inline(always)]
     pub(super) fn reader(batches: &'a Batches) -> Searcher<'a> {
         Searcher { batches, is_writer: false }
     }
 
-    /// Somebody who holds the pair's lock, and so must not wait for a disk. What it publishes comes after what it finds, in
-    /// the log as well. Who publishes nothing has to look again, as a reader, before it says so.
+    /// A thread that holds the pair's lock, and so must not wait for a disk. What it publishes comes after what it finds, in the
+    /// log as well. If it publishes nothing, it has to look again, as a reader, before it says so.
     #[inline(always)]
     pub(super) fn writer(batches: &'a Batches) -> Searcher<'a> {
         Searcher { batches, is_writer: true }
@@ -48,7 +48,7 @@ impl<'a> Searcher<'a> {
     }
 }
 
-/// Makes a FRESH word durable before anyone acts on it, and takes the mark away. Where the caller is going to wait itself
+/// Makes a FRESH word durable before a thread acts on it, and takes the mark away. Where the caller is going to wait itself
 /// (`Medium::acknowledge`) the mark stays.
 #[cold]
 #[inline(never)]
@@ -67,8 +67,8 @@ pub(super) fn settle<M: Medium>(medium: &M, slot: Slot, seen: Position) -> Resul
     Ok(position.settled())
 }
 
-/// True if a FRESH word may be there when its item's room is already used anew, so that it may come back while somebody
-/// compares: of a removal whose writer has not waited. It is settled under its pair's lock alone ([`settle_locked`]).
+/// True if a FRESH word may be there when its item's room is already used anew, so that it may come back while a thread compares:
+/// of a removal whose writer has not waited. It is settled under its pair's lock alone ([`settle_locked`]).
 fn outlives_its_item<M: Medium>(medium: &M, position: Position) -> bool {
     position.is_deleted() && medium.is_journaled()
 }

@@ -30,8 +30,8 @@ impl PartitionedHash {
     /// The caller is pinned while it uses the positions. Beyond the last partition, where a made-up number may lead, the
     /// walk is over.
     ///
-    /// A signature and a position that are shown together are of one entry, though nobody is locked out: who holds the item's
-    /// key against the signature finds no damage where a slot only changed hands.
+    /// A signature and a position that are shown together are of one entry, though no writer is locked out: a visitor that holds
+    /// the item's key against the signature finds no damage where a slot only changed hands.
     pub fn visit<M: Medium, E: From<MediumError>>(
         &self,
         medium: &M,
@@ -149,7 +149,7 @@ impl PartitionedHash {
 pub struct Cleared(Retired<Root>);
 
 impl Cleared {
-    /// Step 6. The caller waited until nobody who was pinned during `clear` is still pinned.
+    /// Step 6. The caller waited until no thread that was pinned during `clear` is still pinned.
     pub fn free<M: Medium, D: Dram>(self, cx: Context<'_, M, D>) {
         for segment in self.0.segments() {
             let places: Vec<_> = segment

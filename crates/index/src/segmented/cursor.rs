@@ -37,7 +37,7 @@ impl Cursor {
         if self.done { 0 } else { (self.partition as u64) << NUMBER_PREFIX_BITS | self.prefix >> NUMBER_PARTITION_BITS }
     }
 
-    /// The cursor of a number, whoever made that up: a walk from there shows what lies ahead.
+    /// The cursor of a number, even a made-up one: a walk from there shows what lies ahead.
     #[must_use]
     pub fn from_number(number: u64) -> Cursor {
         let partition = (number >> NUMBER_PREFIX_BITS) as usize;

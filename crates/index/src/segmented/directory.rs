@@ -4,9 +4,9 @@
 //! only a segment's offset, writers its locks: two arrays, so that a reader's step costs one cache line.
 //!
 //! # Order
-//! At a split all readers are led to the halves before any writer is: the offsets are stored before the tables. Until a table
-//! is there nobody can change a half, and it shows what the old segment does. Whoever writes there has seen the table, and so
-//! nobody who comes after that is led to the old segment any more.
+//! At a split all readers are led to the halves before any writer is: the offsets are stored before the tables. Until a table is
+//! there no writer can change a half, and it shows what the old segment does. A writer there has seen the table, and so no reader
+//! that comes after that is led to the old segment any more.
 //!
 //! Directories own their segments' tables: dropping one drops each segment once. A directory that is replaced while
 //! readers run hands that ownership over and is retired.

@@ -34,7 +34,7 @@ mod native {
             Locked(self)
         }
 
-        /// The lock, unless somebody holds it.
+        /// The lock, unless it is held.
         #[inline(always)]
         pub(crate) fn try_lock(&self) -> Option<Locked<'_>> {
             self.0.try_lock().then_some(Locked(self))

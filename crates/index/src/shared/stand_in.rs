@@ -42,7 +42,7 @@ pub(crate) fn step() {
     STEP.set(Some(step));
 }
 
-/// A word: `native` holds what was stored last, for whoever drops it.
+/// A word: `native` holds what was stored last, for the word's drop.
 macro_rules! word {
     ($name:ident $(<$t:ident>)?, $native:ty, $modelled:ty, $value:ty) => {
         #[derive(Debug)]
@@ -119,7 +119,7 @@ impl Lock {
         }
     }
 
-    /// Whether somebody holds it. Not for models.
+    /// Whether it is held. Not for models.
     pub(crate) fn is_locked(&self) -> bool {
         matches!(self, Lock::Native(lock) if lock.is_locked())
     }

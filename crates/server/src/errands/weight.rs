@@ -1,7 +1,8 @@
 //! How long a request will take, as far as that can be told before it is executed.
 //!
-//! It is told in bytes that are copied, or in what takes about as long. A transaction is weighed as a whole, by what its keys hold
-//! before it: its first command that meets, or makes, a long value finds only values that were there before, so it is told as long.
+//! The estimate is in bytes that are copied, or in work that takes about as long. A transaction is weighed as a whole, by what its
+//! keys hold before it. That suffices: the first of its commands that meets or makes a long value finds only values from before the
+//! transaction, so this command is seen to be long.
 
 use resp::Request;
 

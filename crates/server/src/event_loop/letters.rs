@@ -1,8 +1,8 @@
 //! What a loop does with its letters.
 //!
-//! It takes all of them out of its box, and deals with as many as there is time for; messages that are left count for their
-//! receivers meanwhile, as what is in their outputs does. So a client is given up for what was published to it and not for what
-//! the loop has come to, and before that is copied for it.
+//! The loop takes all letters out of its box, and deals with as many as there is time for. Messages that are left count for their
+//! receivers meanwhile, like the bytes in their outputs. So a client is given up for all that was published to it, not only for
+//! what the loop has come to, and before the rest is copied for it.
 
 use std::net::SocketAddr;
 

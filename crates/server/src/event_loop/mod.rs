@@ -15,14 +15,14 @@
 //! | letters that a turn had no time for | `taken` | itself: the loop does not sleep |
 //! | nothing, but another thread acts on it | the letter | the wake-up that follows every letter |
 //!
-//! A wake-up is an event of its own in the poller. It comes after what it tells of: the letter is in the box, the log is
-//! synced. So one that comes while the loop works is found at its next sleep, and what it tells of then.
+//! A wake-up is an event of its own in the poller. It comes after what it tells of: the letter is in the box, the log is synced. So
+//! a wake-up that comes while the loop works is found when the loop next wants to sleep, and so is what it tells of.
 //!
 //! A disk is the hard one, since it can be ready between any two steps. Four rules keep every holder in sight:
-//! 1. A connection begins to hold only where requests are executed for it or a message is given to it, and both come before
+//! 1. A connection begins to hold replies only where its requests are executed or a message is given to it, and both come before
 //!    the end of `execute` in one of its turns. A message behind a value that is being sent counts as held ([`Output`]).
-//! 2. At the end of `execute` it is among the holders if it holds anything, and all that it holds is owed, whatever it owed
-//!    before.
+//! 2. At the end of `execute` a connection that holds anything is among the holders, and all that it holds is owed, whatever was
+//!    owed before.
 //! 3. What is owed is asked for before any connection of the group sends, and before the loop sleeps.
 //! 4. Either the answer is that all of it is durable: then all holders are looked at, and later ones fall under 2. Or the store
 //!    wakes the loop after it has become durable: then all holders are looked at, among them those for which something is owed.

@@ -1,9 +1,9 @@
 //! By which names this port may be asked for.
 //!
 //! A page of another site can have its own name resolve to this host, and a browser then takes what is here for that site's
-//! (DNS rebinding). The browser still says by which name it asks, so a name that nobody gave this port is refused: allowed are
-//! addresses of the loopback interface, the address that was connected to, `localhost`, the name that is listened on, and
-//! names of the configuration.
+//! (DNS rebinding). The browser still says by which name it asks, so a name that this port was not given is refused: allowed are
+//! addresses of the loopback interface, the address that was connected to, `localhost`, the name that is listened on, and names of
+//! the configuration.
 
 use std::net::IpAddr;
 

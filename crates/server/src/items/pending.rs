@@ -1,7 +1,7 @@
-//! What a transaction has changed and nobody else sees yet.
+//! What a transaction has changed and other clients do not see yet.
 //!
-//! `EXEC` runs alone, so nobody writes beside it but the reaper, which changes nothing that can be seen. When its last
-//! command is done, the changes are written:
+//! `EXEC` runs alone, so no thread writes beside it but the reaper, which changes nothing that can be seen. When its last command
+//! is done, the changes are written:
 //!
 //! | the transaction | a crash leaves |
 //! |---|---|
@@ -10,8 +10,8 @@
 //! | the same, with more keys | what was there; nothing; or what it put: it is two steps |
 //! | deletes everything, and no more | what was there, or nothing |
 //!
-//! What is to be told of the changes (keyspace notifications, watched and tracked keys) waits until they are written. Where
-//! they cannot be, nothing has changed and nobody is told.
+//! What is to be told of the changes (keyspace notifications, watched and tracked keys) waits until they are written. Where they
+//! cannot be, nothing has changed and no client is told.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! Parameters of Redis for which there is nothing here, so that a file made for Redis serves as it is.
 //!
-//! What is ignored must be such that nobody misses it: it tunes something that hikv does not have, or says what is so anyway. A
-//! parameter that would protect, listen, copy or keep something, and that is not known here, is an error:
-//! `rename-command`, `unixsocket`, `replicaof`, `logfile`, `tls-protocols` and the like.
+//! A parameter may be ignored only if no user misses it: it tunes something that hikv does not have, or says what is so anyway. A
+//! parameter that would protect, listen, copy or keep something, and that is not known here, is an error: `rename-command`,
+//! `unixsocket`, `replicaof`, `logfile`, `tls-protocols` and the like.
 
 /// Ignored whatever they say. A name that ends with `*` stands for all that begin so.
 const TUNING: &[&str] = &[

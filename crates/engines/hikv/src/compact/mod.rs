@@ -11,15 +11,15 @@
 //! | 6 the run's space is given back (`heap`: holes) | the run, with holes or without |
 //!
 //! # A pass
-//! Who looks plans ([`plan`]): which chunks are emptied, into which others. The pass then walks the index, a segment a
-//! step, and moves what it meets in these chunks; so it reads only items that an entry names, never a slot that somebody is
-//! writing. Then it waits a little for readers, and gives back the space of all free runs, one a step.
+//! The thread that looks makes a plan ([`plan`]): which chunks are emptied, into which others. The pass then walks the index, a
+//! segment a step, and moves what it meets in these chunks; so it reads only items that an entry names, never a slot that a writer
+//! is filling. Then it waits a little for readers, and gives back the space of all free runs, one a step.
 //!
 //! A damaged item stays where it is, and so does what there is no room for. Extents are chunks of their own, and segments
 //! stay: neither is moved.
 //!
 //! # Lock order
-//! compaction -> (as an update). Nobody waits for compaction but who asks for it.
+//! compaction -> (as an update). No thread waits for compaction but the one that asks for it.
 
 mod mover;
 mod pass;
@@ -58,9 +58,9 @@ pub(super) struct Compaction {
     /// The background looks once so much was loosened; never while a pass is under way.
     look_bytes: AtomicU64,
     work: Mutex<Work>,
-    /// Held by whoever compacts by request.
+    /// Held while a thread compacts by request.
     requested: ReentrantMutex<()>,
-    /// Shared with those for whom the background moves nothing.
+    /// Shared with callers for which the background moves nothing.
     rests: Arc<()>,
     moved_items: AtomicU64,
     moved_bytes: AtomicU64,
@@ -246,7 +246,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         Ok(())
     }
 
-    /// The space that the region takes, as far as somebody knows.
+    /// The space that the region takes: the medium's figure, or the heap's.
     pub(super) fn taken_bytes(&self) -> u64 {
         self.medium.allocated_bytes().unwrap_or_else(|| self.heap.footprint_bytes())
     }

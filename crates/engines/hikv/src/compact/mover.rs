@@ -17,7 +17,7 @@ use engine::Error;
 enum Moved {
     /// The entry names the copy.
     Done { item_bytes: u64 },
-    /// Somebody else has replaced or deleted the item.
+    /// Another thread has replaced or deleted the item.
     Gone,
     /// Its checksum does not fit: it stays.
     Damaged,

@@ -98,8 +98,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         self.compaction.note_given_back(bytes);
     }
 
-    /// What was moved is still in the tree's queues, or somebody reads it. A caller who is pinned himself would wait for
-    /// himself.
+    /// What was moved is still in the tree's queues, or a reader has it. A pinned caller would wait for itself.
     fn wait_for_readers(&self, count: u32) -> Result<Stage, Error> {
         if epoch::is_pinned() || count == READER_WAITS_MAX {
             return Ok(Stage::GivingBack(0));

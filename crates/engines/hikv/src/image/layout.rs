@@ -18,8 +18,8 @@
 //!      └───────────────────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! The space checksum covers free words and segments, the order checksum the positions, the last one the header. So
-//! whoever asks for no order does not read the positions.
+//! The space checksum covers free words and segments, the order checksum the positions, the last one the header. So an
+//! opening without order does not read the positions.
 
 use index::partitioned_hash::SEGMENT_COUNT_WORDS;
 use pmem::crc32c;

@@ -15,7 +15,7 @@ use engine::Error;
 /// Words are written in pieces of this length: a multiple of 16, within the L2 cache.
 const PIECE_BYTES: usize = 64 * 1024;
 /// How long a close waits for readers who keep retired items, before it leaves no image: many times what a read takes,
-/// and nothing that somebody who ends a program would notice.
+/// and less than a user who ends a program would notice.
 const READER_WAIT_MAX: Duration = Duration::from_millis(20);
 
 impl<M: Medium, D: Memory> HiKv<M, D> {

@@ -47,7 +47,7 @@ pub(super) struct Build<D: Dram> {
     number: u64,
     /// Steps, one after the other, that found nothing to do but to wait.
     wait_count: u32,
-    /// Why the last order fell, until somebody is told.
+    /// Why the last order fell, until a caller is told.
     failure: Option<Error>,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Build<D: Dram> {
 enum Stage<D: Dram> {
     /// Nobody asked, or the tree is there.
     Idle,
-    /// Keys are being deleted; with the number of those who do, and whether to start over.
+    /// Keys are being deleted; with the number of threads that delete, and whether to start over.
     Suspended(usize, bool),
     Settling(Grace),
     Listening(Grace),

@@ -22,8 +22,8 @@ pub(super) const GROUP_COUNT: usize = 16;
 pub(super) type Group = ArrayVec<Change, GROUP_COUNT>;
 
 impl<D: Memory> Ordered<D> {
-    /// Applies the next changes of `queue`; returns how many. None if somebody else is at it, if the next ticket is not
-    /// filled yet, or if the delta is full.
+    /// Applies the next changes of `queue`; returns how many. None if another thread is at it, if the next ticket is not filled
+    /// yet, or if the delta is full.
     pub(super) fn drain<M: Medium>(&self, disposal: Disposal<'_, M, D>, queue: &Queue) -> Result<usize, Error> {
         let insist = epoch::is_pinned();
         let Some(_drainer) = queue.drainer.try_lock() else {
@@ -86,7 +86,7 @@ impl<D: Memory> Ordered<D> {
     }
 
     /// The tree is no use any more: it did not take a change, for want of memory or since an item is damaged. Scans get
-    /// the error; whoever asks for order again has it built anew.
+    /// the error; the next request for order has it built anew.
     #[cold]
     fn fall_with<M: Medium>(&self, disposal: Disposal<'_, M, D>, group: &Group, error: Error) {
         self.abort_tree(disposal, error);

@@ -1,4 +1,4 @@
-//! A store that keeps its keys in order, once somebody has asked for that.
+//! The order of a store's keys, from when a caller first asks for it: phases, and what writers, drainers and scans do in each.
 //!
 //! | phase | writers | drainers | scans |
 //! |---|---|---|---|
@@ -8,8 +8,8 @@
 //!
 //! # Invariants
 //! - Phase and tree change together, under the tree's write lock; the tree is there exactly when the phase is ready.
-//! - From off to building only with empty queues and when nobody who saw an earlier phase is still writing; the index is
-//!   read only when nobody who saw the phase off is.
+//! - From off to building only with empty queues and when no writer that saw an earlier phase is still writing; the build reads the
+//!   index only when no writer that saw the phase off is still writing.
 //! - While the phase is building no item that was in the index at its beginning, or came later, is retired: so positions
 //!   stay good from when the build collects them until it has merged the delta.
 
@@ -35,11 +35,11 @@ use engine::{Error, OrderState, OrderStats, Progress, Wanted};
 
 /// Changes that a queue holds (paper, section 4.1).
 const QUEUE_COUNT: usize = 4096;
-/// A worker is asked for after this many changes of a queue: often enough to be far from its end, and seldom enough that
-/// waking somebody does not show among the writes.
+/// A worker is asked for after this many changes of a queue: often enough to be far from its end, and seldom enough that waking a
+/// worker does not show among the writes.
 const ASK_EVERY: u64 = 256;
 
-/// One queue, of a group of partitions. Whoever holds `drainer` applies its changes.
+/// One queue, of a group of partitions. The holder of `drainer` applies its changes.
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) ring: Ring,
@@ -64,7 +64,7 @@ pub struct Ordered<D: Dram> {
     pub(super) delta: Delta,
     pub(super) build: Mutex<Build<D>>,
     pub(super) progress: BuildProgress,
-    /// Who should look.
+    /// How many workers should look.
     wanted: AtomicU8,
     pub(super) dram: D,
 }
@@ -251,7 +251,7 @@ impl<D: Memory> Ordered<D> {
         Ok(if order.drain_all(engine.disposal())? > 0 { Progress::More } else { Progress::Idle })
     }
 
-    /// Who should step.
+    /// How many workers should step.
     #[inline(always)]
     pub(crate) fn wanted(&self) -> Wanted {
         match self.wanted.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! How far a build is, for those who look on: as a part of the whole it never goes back, though the whole is estimated first.
+//! How far a build is, for callers that look on: as a part of the whole it never goes back, though the whole is estimated first.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,7 +1,7 @@
 //! A bounded queue of changes: many writers, one drainer at a time (paper, section 3.2: 4,096 entries).
 //!
 //! A writer takes a [`Ticket`], its place in the queue, before it publishes, and fills it afterwards. So the order of
-//! tickets is the order in which writers held a key's bucket lock, and whoever has seen a write finds its ticket taken.
+//! tickets is the order in which writers held a key's bucket lock, and a thread that has seen a write finds its ticket taken.
 //!
 //! # Invariants
 //! `head <= tail <= head + capacity`. Places below `head` were applied; those from `head` to `tail` are taken, each filled

@@ -72,7 +72,7 @@ pub enum Taken {
     Other,
 }
 
-/// Who takes the items.
+/// What takes the items.
 pub trait Sink {
     /// Takes an item, unless its key was taken before.
     ///

@@ -10,7 +10,7 @@
 //! | 1 the epoch s enters the set of live snapshots | nothing of it |
 //! | 2 the region's epoch word becomes s + 1; ordered | an epoch that no item has yet |
 //! | 3 writers find s + 1, and that a snapshot lives | items of stamp s + 1, and the word that says so |
-//! | 4 everybody who was pinned before 3 is done | the same: live snapshots end with the process |
+//! | 4 every thread that was pinned before 3 is done | the same: live snapshots end with the process |
 //!
 //! # A write
 //! 1 It stamps its item with the epoch that it finds. 2 Under the bucket's lock, when nothing can keep it from publishing
@@ -23,8 +23,8 @@
 //! - *What a snapshot sees was published before it was there.* A writer that found s was pinned before step 3, and has
 //!   published before step 4 is over.
 //! - *What it sees is found.* Only a write of a later stamp takes an item of stamp s or less out of the index; it found
-//!   the snapshot live (1 comes before 3), and had entered the item before its own was visible. So who finds a later item in
-//!   the index, or none, finds the kept one after that.
+//!   the snapshot live (1 comes before 3), and had entered the item before its own was visible. So a reader that finds a later item
+//!   in the index, or none, finds the kept one after that.
 //! - *At most one version of a key is seen*: each was the key's item from its stamp until that of the next.
 //!
 //! # Lock order
@@ -58,7 +58,7 @@ const EPOCH_MAX: u32 = u32::MAX - 1;
 pub(super) struct Snapshots {
     /// What writers look at: the epoch above, and below the newest live snapshot's plus one, 0 if none lives.
     summary: AtomicU64,
-    /// Held by who takes a snapshot, as far as step 3, and by who deletes every key.
+    /// Held while a snapshot is taken, as far as step 3, and while every key is deleted.
     taking: Mutex<()>,
     /// Oldest first.
     live: RwLock<Vec<Live>>,

@@ -95,7 +95,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         self.unexpired_at(at, position, item)
     }
 
-    /// The item that the snapshot sees of a key whose newest item, as somebody found it, is `item`.
+    /// The item that the snapshot sees of a key whose newest item, as the caller found it, is `item`.
     pub(crate) fn seen<'a>(
         &'a self,
         at: Moment,

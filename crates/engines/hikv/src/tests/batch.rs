@@ -298,7 +298,7 @@ fn scanned(store: &HiKv<Sim, HostDram>) -> Contents {
     contents
 }
 
-/// More changes than the queue holds: batches make room for themselves, whoever is pinned.
+/// More changes than the queue holds: batches make room for themselves, pinned or not.
 #[test]
 fn batches_that_fill_the_queue_are_kept_in_order() {
     let (store, mut expected) = (ordered(), Contents::new());
@@ -314,7 +314,7 @@ fn batches_that_fill_the_queue_are_kept_in_order() {
     assert!(scanned(&store) == expected && contents(&store) == expected);
 }
 
-/// One batch of more changes than the queue has places, by whoever is pinned.
+/// One batch of more changes than the queue has places, pinned or not.
 #[test]
 fn a_batch_of_more_changes_than_a_queue_holds_is_in_order() {
     let (store, mut expected) = (ordered(), Contents::new());

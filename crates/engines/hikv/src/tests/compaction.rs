@@ -111,7 +111,8 @@ fn a_pinned_reader_delays_and_does_not_block() {
     assert_holds(&rig, &keys);
 }
 
-/// Once, when the first item was copied and its entry not yet switched, somebody changes all that is there to move.
+/// Once, when the first item was copied and its entry not yet switched, another thread changes all that is there to
+/// move.
 fn changed_meanwhile(sim: Sim, change: impl Fn(&Rig, u32) + Send + Sync + 'static) -> Rig {
     let rig = Arc::new(Rig::on(sim));
     let keys = sparse(&rig);

@@ -65,7 +65,7 @@ fn a_key_that_has_expired_is_absent() {
     assert_eq!(unmet(rig.store.write_batch_if(&[seen], &[PUT])), Some(0), "when it expires belongs to its version");
 }
 
-/// Somebody else changes the key while the batch's item is written; says what the batch then was told.
+/// Another thread changes the key while the batch's item is written; returns what the batch then was told.
 fn overtaken(twin: Option<Canary>) -> Option<usize> {
     let sim = Sim::new(REGION_BYTES, Model::Line);
     let rig = Arc::new(Rig::on(twin.map_or(sim.clone(), |canary| sim.with_canary(canary))));

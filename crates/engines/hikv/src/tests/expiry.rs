@@ -106,7 +106,7 @@ fn a_decision_is_shown_when_the_key_expires() {
     assert_eq!(seen, Some((b"value".to_vec(), expiry)));
 }
 
-/// By the reaper, or by whoever writes the key before it; not by what looks at it, nor by what moves it.
+/// By the reaper, or by a writer of the key before it; not by what looks at it, nor by what moves it.
 #[test]
 fn each_item_that_expired_is_told_of_once() {
     let timed = Timed::new();

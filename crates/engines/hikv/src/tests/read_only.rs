@@ -1,4 +1,4 @@
-//! A medium for reading: whoever stores to it fails the test.
+//! A medium for reading: a store to it fails the test.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;

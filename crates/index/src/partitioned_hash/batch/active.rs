@@ -33,7 +33,7 @@ const UNKNOWN: u64 = u64::MAX;
 #[derive(Debug, Default)]
 pub struct Batches {
     active: [AtomicPtr<Active>; BATCH_WORD_COUNT],
-    /// Bit i for word i: somebody has the turn.
+    /// Bit i for word i: a batch has the turn.
     pub(super) taken: Mutex<u16>,
     pub(super) returned: Condvar,
 }

@@ -64,8 +64,8 @@ fn look(medium: &Sim, allowed: &[Contents], wrong: &Wrong, what: StepKind) {
     }
 }
 
-/// Does `act`, crashed after each of its steps, in which what is in `after` takes the place of what was there. Whoever reads between
-/// two steps and finds a change relies on it: from then on it is there in every image.
+/// Does `act`, crashed after each of its steps, in which what is in `after` takes the place of what was there. A reader that comes
+/// between two steps and finds a change relies on it: from then on it is there in every image.
 pub(super) fn crashed(rig: &Arc<Rig<Sim>>, after: &Contents, act: impl FnOnce(&Rig<Sim>)) -> Vec<String> {
     let (wrong, reader) = (Wrong::default(), Arc::clone(rig));
     let (noted, mut allowed): (_, Allowed) = (Arc::clone(&wrong), vec![rig.contents(), after.clone()]);

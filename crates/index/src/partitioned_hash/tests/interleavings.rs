@@ -54,13 +54,13 @@ const PREEMPTION_COUNT_MAX: usize = 2;
 struct Broken {
     /// A step of the index.
     step: Option<Canary>,
-    /// Space is used again whoever is pinned.
+    /// Space is used again though a reader is pinned.
     pins: bool,
 }
 
 const WHOLE: Broken = Broken { step: None, pins: false };
 
-/// A store, and who uses it.
+/// A store, and the threads that use it.
 struct Scene {
     rig: Rig<Modelled>,
     pinned: AtomicU64,

@@ -17,7 +17,7 @@ const LAYOUT: Layout = match Layout::from_size_align(LIMIT_BYTES as usize, 4096)
 pub(super) struct Plain {
     base: NonNull<u8>,
     len_bytes: AtomicU64,
-    /// It stands for a log whose writers do not wait: nothing is durable before somebody waits for a disk.
+    /// It stands for a log whose writers do not wait: nothing is durable before a thread waits for a disk.
     is_log: bool,
     waited_count: AtomicU64,
 }

@@ -33,7 +33,7 @@ fn crowded() -> (Contents, Key) {
     (contents, keys.next().unwrap())
 }
 
-/// Puts as the engine does: the item is flushed, and ordered by whoever publishes it.
+/// Puts as the engine does: the item is flushed, and ordered by the publishing.
 fn put_streamed(rig: &Rig<Sim>, key: Key, value: u64) {
     let _pin = epoch::pin();
     let position = Position::of(rig.heap.reserve(&rig.medium, 16, 0).unwrap().publish());
@@ -192,7 +192,8 @@ fn a_clear_is_durable_when_it_returns_on_a_log_too() {
     assert_eq!(wrong_now(&rig, Contents::new()), Vec::<String>::new());
 }
 
-/// What was stored and not committed by who was killed: a replacement, and an entry that overflowed. The next process; where the two are.
+/// What a killed process stored and did not commit: a replacement, and an entry that overflowed. The next process; where the two
+/// are.
 fn killed() -> (Arc<Rig<Sim>>, Contents, Vec<(Key, Slot)>) {
     let (contents, new) = crowded();
     let (rig, _pin) = (store(&contents, None), epoch::pin());

@@ -1,4 +1,4 @@
-//! Steps that only others notice: what a write owes to readers, to the sweep, and to who comes after a killed process.
+//! Steps that only others notice: what a write owes to readers, to the sweep, and to the process after a killed one.
 
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
@@ -112,7 +112,7 @@ fn the_sweep_is_told_of_what_it_will_not_meet() {
     assert_eq!(rig.heap.mark_reached(old), Ok(false), "split, and it would be freed under a reader");
 }
 
-/// Whoever meets an entry's mark finds the batch, and what it finds is all of it or nothing.
+/// A reader that meets an entry's mark finds the batch, and what it finds is all of it or nothing.
 #[test]
 fn a_batch_is_known_from_before_its_first_mark_until_after_its_last() {
     let (rig, keys) = (Rc::new(stepped()), [key(0x77, 1), key(mixed(9), 2)]);
@@ -138,8 +138,8 @@ fn a_batch_is_known_from_before_its_first_mark_until_after_its_last() {
     }
 }
 
-/// Whoever clears within a reader's pin leaves all of it to be freed later, however often. The number comes round meanwhile:
-/// what images of a crash then do not show what is there.
+/// A `clear` within a reader's pin leaves all of it to be freed later, however often. The number comes round meanwhile: what images
+/// of a crash then do not show what is there.
 fn wrong_when_generations_have_come_round(canary: Option<Canary>) -> Vec<String> {
     let sim = Sim::new(0, Model::Line);
     let (rig, one) = (Rig::format(canary.map_or(sim.clone(), |canary| sim.with_canary(canary)), 1), key(0x77, 1));

@@ -1,4 +1,4 @@
-//! What was unlinked waits for whoever may still look at it, and is freed then: all of it, counted.
+//! What was unlinked waits for readers that may still look at it, and is freed then: all of it, counted.
 
 use pmem_sim::Sim;
 

@@ -1,6 +1,5 @@
-//! Memory, as those read it who compare `used_memory` with `maxmemory`: what items and index occupy in the region, which is
-//! what `maxmemory` limits. What the process occupies of the machine's memory are the fields `used_memory_rss` and
-//! `dram_bytes`.
+//! Memory. Programs compare `used_memory` with `maxmemory`, so it is what items and index occupy in the region, which `maxmemory`
+//! limits. The fields `used_memory_rss` and `dram_bytes` say what the process occupies of the machine's memory.
 
 use std::fs;
 

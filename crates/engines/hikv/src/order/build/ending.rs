@@ -19,7 +19,7 @@ impl<D: Memory> Ordered<D> {
         }
     }
 
-    /// Gives up a tree that did not take a change, for `failure`, unless somebody else has given it up since. The change is at its
+    /// Gives up a tree that did not take a change, for `failure`, unless another thread has given it up since. The change is at its
     /// queue's head: no other tree comes in between.
     pub(in crate::order) fn abort_tree<M: Medium>(&self, disposal: Disposal<'_, M, D>, failure: Error) {
         let mut build = self.build.lock();

@@ -1,5 +1,5 @@
-//! A batch of two keys, and readers of both: whoever has seen one of them new sees the other new, and so does a loss of
-//! power.
+//! A batch of two keys, and readers of both: a reader that has seen one of them new sees the other new, and so does a
+//! loss of power.
 
 use heap::{BatchState, BatchWord};
 

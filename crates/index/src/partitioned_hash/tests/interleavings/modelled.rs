@@ -34,7 +34,7 @@ pub(super) struct Modelled {
     items: Vec<UnsafeCell<()>>,
     /// Stands for the entries in all other lines.
     elsewhere: AtomicU64,
-    /// Stands for the order of the table of batches, which is not loom's: whoever does not find a batch there knows what was
+    /// Stands for the order of the table of batches, which is not loom's: a reader that does not find a batch there knows what was
     /// done before it was taken away.
     table: AtomicU64,
     history: Mutex<History>,
@@ -105,7 +105,7 @@ impl Modelled {
         }
     }
 
-    /// What the caller did there before, whoever does the same later knows.
+    /// What the caller did before is known to a thread that calls this later.
     fn use_elsewhere(&self) {
         self.elsewhere.fetch_add(1, Ordering::AcqRel);
     }

@@ -1,4 +1,4 @@
-//! When tickets are taken: one key, its entry under a bucket's lock, two writers, and somebody who reads and then scans.
+//! When tickets are taken: one key, its entry under a bucket's lock, two writers, and a reader that then scans.
 
 use std::sync::atomic::Ordering;
 
@@ -49,7 +49,7 @@ impl Key {
     }
 }
 
-/// Two writers, and whoever looks while they write and when they are done.
+/// Two writers, and a reader while they write and when they are done.
 fn model(is_ticket_late: bool, meanwhile: fn(&Key), afterwards: fn(&Key)) {
     loom::model(move || {
         let key = Key { bucket: Mutex::new(()), entry: AtomicU64::new(0), ring: Ring::new(WRITER_COUNT as usize) };
