@@ -5,21 +5,13 @@
 //!
 //! What is due is deleted by a write that looks again whether it still is: a key that was renewed stays.
 
-use std::cell::Cell;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 
-use crate::{Cursor, Error, Expiry, OnExpired, Progress, Show};
-
-thread_local! {
-    /// Whether this thread is telling somebody of a key.
-    static IS_TELLING: Cell<bool> = const { Cell::new(false) };
-}
+use crate::{Cursor, Error, ExpiredHook, Expiry, Progress, Show};
 
 /// What an engine shows the reaper of its keys: the next part of a walk, with what has expired.
 pub type WalkAll<'a> = dyn FnMut(&Cursor, &mut Show<'_>) -> Result<Cursor, Error> + 'a;
@@ -32,7 +24,7 @@ pub struct Reaper {
     /// Whether a value that expires was met or put since the walk under way began.
     is_expected: AtomicBool,
     reaped_count: AtomicU64,
-    told: Mutex<Option<Arc<Told>>>,
+    hook: ExpiredHook,
 }
 
 impl fmt::Debug for Reaper {
@@ -62,15 +54,12 @@ impl Reaper {
         self.is_expected.load(Ordering::Acquire) || !self.cursor.lock().is_done()
     }
 
-    /// Who is told of keys from now on. Who calls from inside of being told does not wait for itself.
-    pub fn tell(&self, told: Option<Arc<OnExpired>>) {
-        let before = std::mem::replace(&mut *self.told.lock(), told.map(Told::new));
-        if let Some(before) = before.filter(|_| !IS_TELLING.get()) {
-            drop(before.telling.write());
-        }
+    /// What is told of the keys that are taken away: by the reaper's deletes, and by other writes to a key that has expired.
+    pub fn hook(&self) -> &ExpiredHook {
+        &self.hook
     }
 
-    /// Walks a part; `delete` deletes a key that is still due, and says whether it was.
+    /// Walks a part; `delete` deletes a key that is still due, tells the hook of it, and says whether it was.
     ///
     /// # Errors
     /// Those of `walk` and `delete`.
@@ -101,7 +90,6 @@ impl Reaper {
         for key in due {
             if delete(&key)? {
                 self.reaped_count.fetch_add(1, Ordering::Relaxed);
-                self.say(&key);
             }
         }
         let is_to_rest = is_at_end && self.is_expected.load(Ordering::Acquire);
@@ -112,31 +100,5 @@ impl Reaper {
         } else {
             Progress::More
         })
-    }
-
-    /// Tells somebody of a key, if anybody wants to know.
-    fn say(&self, key: &[u8]) {
-        let told = self.told.lock().clone();
-        told.iter().for_each(|told| told.say(key));
-    }
-}
-
-/// Somebody who is told.
-struct Told {
-    callback: Arc<OnExpired>,
-    /// Read while it is told.
-    telling: RwLock<()>,
-}
-
-impl Told {
-    fn new(callback: Arc<OnExpired>) -> Arc<Told> {
-        Arc::new(Told { callback, telling: RwLock::new(()) })
-    }
-
-    fn say(&self, key: &[u8]) {
-        let _telling = self.telling.read_recursive();
-        let was_telling = IS_TELLING.replace(true);
-        let _ = catch_unwind(AssertUnwindSafe(|| (self.callback)(key)));
-        IS_TELLING.set(was_telling);
     }
 }

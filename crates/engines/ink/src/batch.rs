@@ -1,6 +1,6 @@
 //! Batches: what the tree wants of one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::{BatchOp, Condition, Error, Limits};
 use pbtree::{BatchWrite, Change, Value};
@@ -19,16 +19,30 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         if ops.iter().any(|op| !op.expiry().is_never()) {
             self.reaper.expect();
         }
-        let asked: Vec<_> = conditions.iter().map(|condition| condition.key).collect();
+        // What is written is asked for, too, where somebody is told of what had expired.
+        let written = self.reaper.hook().is_set().then(|| last.keys().copied());
+        let asked: Vec<_> =
+            conditions.iter().map(|condition| condition.key).chain(written.into_iter().flatten()).collect();
+        let mut expired = BTreeSet::new();
         let mut holds = |number: usize, held: Option<&Value<'_>>| {
             let live = held.filter(|value| !self.is_past(expiry_of(value)));
-            live.map(version_of) == conditions[number].version
+            match conditions.get(number) {
+                Some(condition) => live.map(version_of) == condition.version,
+                None => {
+                    expired.extend((held.is_some() && live.is_none()).then_some(asked[number]));
+                    true
+                }
+            }
         };
         let unmet = self.with_room(|| {
             let mut writes: Vec<_> = last.iter().map(|(key, op)| BatchWrite::new(key, change(op))).collect();
             self.tree.batch(epoch::thread_index(), &asked, &mut holds, &mut writes)
         })?;
-        unmet.map_or(Ok(()), |condition| Err(Error::Unmet { condition }))
+        if let Some(condition) = unmet {
+            return Err(Error::Unmet { condition });
+        }
+        expired.into_iter().for_each(|key| self.reaper.hook().tell(key));
+        Ok(())
     }
 }
 

@@ -87,7 +87,7 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
     }
 
     fn on_expired(&self, told: Option<Arc<OnExpired>>) {
-        self.reaper.tell(told);
+        self.reaper.hook().set(told);
     }
 
     fn clock(&self) -> &Clock {

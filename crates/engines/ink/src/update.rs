@@ -15,7 +15,7 @@ pub(crate) fn put(bytes: &[u8], expiry: Expiry) -> Change<'_> {
 }
 
 impl<M: Medium, D: Dram> Ink<M, D> {
-    /// Writes if `allowed`, and tells the reaper of what expires.
+    /// Writes if `allowed`. The reaper is told of what expires, and its hook of a value that had.
     pub(crate) fn write(
         &self,
         key: &[u8],
@@ -26,7 +26,16 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         if let Change::Put(NewValue { expiry: Some(_), .. }) = change {
             self.reaper.expect();
         }
-        self.with_room(|| self.tree.write(epoch::thread_index(), key, change, allowed))
+        let mut had_expired = false;
+        let mut seen = |held: Option<&Value<'_>>| {
+            had_expired = held.is_some_and(|value| self.is_past(expiry_of(value)));
+            allowed(held)
+        };
+        let written = self.with_room(|| self.tree.write(epoch::thread_index(), key, change, &mut seen))?;
+        if had_expired && written.is_done {
+            self.reaper.hook().tell(key);
+        }
+        Ok(written)
     }
 
     /// Does `work`; where the region seems full, again once all free space is known.

@@ -66,6 +66,13 @@ impl Batches {
     }
 }
 
+/// What came of a batch: the hashes of its keys, what is to be waited for, and the keys that had expired.
+struct Applied<'k> {
+    hashes: Vec<u64>,
+    ticket: Ticket,
+    expired: Vec<&'k [u8]>,
+}
+
 /// The change of one key.
 struct Change<'a, 'k, D: Dram> {
     key: &'k [u8],
@@ -87,18 +94,19 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Limits::check_batch(conditions, ops)?;
         self.bound_log()?;
         let last: BTreeMap<&[u8], &BatchOp<'_>> = ops.iter().map(|op| (op.key(), op)).collect();
-        let (hashes, ticket) = self.with_room(|| self.try_apply(conditions, &last))?;
+        let Applied { hashes, ticket, expired } = self.with_room(|| self.try_apply(conditions, &last))?;
         if self.medium.acknowledge(ticket)? == Waited::Durable {
             hashes.into_iter().for_each(|hash| self.tickets.settle(hash, ticket));
         }
+        expired.into_iter().for_each(|key| self.reaper.hook().tell(key));
         Ok(())
     }
 
-    fn try_apply(
+    fn try_apply<'k>(
         &self,
         conditions: &[Condition<'_>],
-        ops: &BTreeMap<&[u8], &BatchOp<'_>>,
-    ) -> Result<(Vec<u64>, Ticket), Error> {
+        ops: &BTreeMap<&'k [u8], &BatchOp<'k>>,
+    ) -> Result<Applied<'k>, Error> {
         let changes = ops.iter().map(|(key, op)| self.prepare_op(key, op));
         let mut changes = changes.collect::<Result<Vec<_>, _>>()?;
         let mut lanes = self.lanes.lock_all();
@@ -117,15 +125,29 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let met = met.unwrap_or_default();
         changes.retain(|change| edit(change.old, change.position()).is_some());
         if changes.is_empty() {
-            return Ok((Vec::new(), met));
+            return Ok(Applied { hashes: Vec::new(), ticket: met, expired: Vec::new() });
         }
+        let expired = self.expired_of(&changes)?;
         self.provide_for(&mut lanes, &changes)?;
         self.enter(&mut lanes, &changes);
         let ticket = self.medium.commit(Level::default());
         let changed = self.change_tree(changes, ticket);
         drop(lanes);
         changed?.into_iter().try_for_each(|old| self.retire(old))?;
-        Ok((hashes, ticket))
+        Ok(Applied { hashes, ticket, expired })
+    }
+
+    /// The keys whose records have expired that are about to go. Their lanes are locked.
+    fn expired_of<'k>(&self, changes: &[Change<'_, 'k, D>]) -> Result<Vec<&'k [u8]>, Error> {
+        let mut expired = Vec::new();
+        for Change { key, old, .. } in changes {
+            if let Some(old) = old
+                && self.is_past(self.records().read(*old)?.expiry)
+            {
+                expired.push(*key);
+            }
+        }
+        Ok(expired)
     }
 
     /// The first condition that does not hold. Nobody writes meanwhile; what is let go of stays until no pin is older.

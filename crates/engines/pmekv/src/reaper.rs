@@ -17,9 +17,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     fn reap_key(&self, key: &[u8]) -> Result<bool, Error> {
         self.bound_log()?;
-        let _pin = epoch::pin();
-        let due = self.find(key)?.filter(|(_, item)| self.is_past(item.expiry));
-        let Some((position, _)) = due else { return Ok(false) };
-        Ok(self.change(key, None, Expected::Record(Some(position)))? != Outcome::Unexpected)
+        let outcome = {
+            let _pin = epoch::pin();
+            let due = self.find(key)?.filter(|(_, item)| self.is_past(item.expiry));
+            let Some((position, _)) = due else { return Ok(false) };
+            self.change(key, None, Expected::Record(Some(position)))?
+        };
+        self.tell_if_expired(key, outcome);
+        Ok(outcome != Outcome::Unexpected)
     }
 }

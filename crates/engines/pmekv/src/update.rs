@@ -14,10 +14,12 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     pub(crate) fn put_item(&self, item: &NewItem<'_>) -> Result<(), Error> {
         self.write_to(item.key)?;
         check_value(item.value.len() as u64)?;
-        self.with_room(|| {
+        let outcome = self.with_room(|| {
             let new = self.prepare(item)?;
-            self.change(item.key, Some(new), Expected::Anything).map(drop)
-        })
+            self.change(item.key, Some(new), Expected::Anything)
+        })?;
+        self.tell_if_expired(item.key, outcome);
+        Ok(())
     }
 
     /// The source may be slow: nobody is kept from freeing memory meanwhile.
@@ -37,13 +39,16 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         // SAFETY: the room was just reserved.
         unsafe { item.write(&self.medium, room.place().offset) }?;
         let checksum = self.records().read(Position::of(room.place()))?.header.checksum;
-        self.change(key, Some(Prepared { room, checksum }), Expected::Anything).map(drop)
+        let outcome = self.change(key, Some(Prepared { room, checksum }), Expected::Anything)?;
+        self.tell_if_expired(key, outcome);
+        Ok(())
     }
 
     /// Deletes; true if there was such a key.
     pub(crate) fn remove(&self, key: &[u8]) -> Result<bool, Error> {
         self.write_to(key)?;
         let outcome = self.with_room(|| self.change(key, None, Expected::Anything))?;
+        self.tell_if_expired(key, outcome);
         Ok(matches!(outcome, Outcome::Done(Some(expiry)) if !self.is_past(expiry)))
     }
 
@@ -51,14 +56,16 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     pub(crate) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         loop {
             self.write_to(key)?;
-            if let Some(changed) = self.with_room(|| self.try_update(key, decide))? {
+            let (changed, outcome) = self.with_room(|| self.try_update(key, decide))?;
+            if outcome != Outcome::Unexpected {
+                self.tell_if_expired(key, outcome);
                 return Ok(changed);
             }
         }
     }
 
-    /// `None` if somebody else wrote the key meanwhile.
-    fn try_update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<Option<bool>, Error> {
+    /// Whether the decision changes the key, and what came of it.
+    fn try_update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<(bool, Outcome), Error> {
         let _pin = epoch::pin();
         let found = self.find(key)?;
         let live = found.filter(|(_, item)| !self.is_past(item.expiry));
@@ -68,7 +75,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let expiry = live.map_or(Expiry::NEVER, |(_, item)| item.expiry);
         let held = live.map(|(_, item)| Held { value: item.value, expiry });
         let new = match decide(held) {
-            Decision::Keep => return Ok(Some(false)),
+            Decision::Keep => return Ok((false, Outcome::Done(None))),
             Decision::Put(value) => Some((value, expiry)),
             Decision::PutUntil(value, expiry) => Some((value, expiry)),
             Decision::Delete => None,
@@ -82,8 +89,14 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             }
             None => None,
         };
-        let outcome = self.change(key, prepared, expected)?;
-        Ok((outcome != Outcome::Unexpected).then_some(changes))
+        Ok((changes, self.change(key, prepared, expected)?))
+    }
+
+    /// Tells of a key that had expired before a write. The caller is not pinned.
+    pub(crate) fn tell_if_expired(&self, key: &[u8], outcome: Outcome) {
+        if matches!(outcome, Outcome::Done(Some(before)) if self.is_past(before)) {
+            self.reaper.hook().tell(key);
+        }
     }
 
     /// Gives the key another expiry; false if it is not there.

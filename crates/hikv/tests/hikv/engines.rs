@@ -3,6 +3,7 @@
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hikv::{EngineKind, Error, Options, Store, WriteBatch};
@@ -176,5 +177,35 @@ fn a_store_without_salvage_is_not_repaired_and_says_so() {
                 assert!(error.to_string().contains(&format!("engine {engine} has no repair")), "{error}");
             }
         }
+    }
+}
+
+/// Each key that has expired is told of once: by a write to it, a batch among them, or by the reaper.
+#[test]
+fn a_write_that_takes_an_expired_key_away_tells_of_it() {
+    let dir = tempdir().unwrap();
+    for &engine in EngineKind::ALL {
+        let store = options(engine).open(dir.path().join(engine.name())).unwrap();
+        if !store.features().expiry {
+            continue;
+        }
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&told);
+        let note = move |key: &[u8]| noted.lock().unwrap().push(String::from_utf8(key.to_vec()).unwrap());
+        store.on_expired(Some(Arc::new(note))).unwrap();
+        let keys = ["put", "deleted", "swapped", "in a batch", "reaped"];
+        keys.iter().for_each(|key| store.put_expiring(key, "v", Duration::from_millis(1)).unwrap());
+        while store.contains("reaped").unwrap() {
+            std::thread::yield_now();
+        }
+        store.put("put", "w").unwrap();
+        assert!(!store.delete("deleted").unwrap());
+        assert!(store.compare_and_swap("swapped", None, Some(b"w")).unwrap());
+        let mut batch = WriteBatch::new();
+        batch.expect_absent("in a batch").put("in a batch", "w").delete("nothing");
+        store.write(&batch).unwrap();
+        assert_eq!(*told.lock().unwrap(), keys[..4], "{engine}");
+        while store.step().unwrap() {}
+        assert_eq!(*told.lock().unwrap(), keys, "{engine}");
     }
 }

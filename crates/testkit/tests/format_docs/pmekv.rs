@@ -50,7 +50,7 @@ impl Reader {
         let names = ["number", "last node", "nodes", "keys", "zero", "checksum", "cuts"];
         let fields = Fields::bytes(PAGE, "Checkpoint record", 576).named(&names);
         let number = self.sealed(Reader::line("root"));
-        let record = self.bytes(Reader::line(if number % 2 == 0 { "even record" } else { "odd record" }), 576);
+        let record = self.bytes(Reader::line(if number.is_multiple_of(2) { "even record" } else { "odd record" }), 576);
         fields.assert_zeroes(record);
         assert_eq!(fields.number(record, "number"), number);
         let cuts = fields.slice(record, "cuts");
