@@ -17,7 +17,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::{Cursor, Error, Expiry, OnExpired, Progress, Show};
 
 thread_local! {
-    /// Whether this thread is telling somebody of a key.
+    /// Whether this thread is calling the callback.
     static IS_TELLING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -62,7 +62,7 @@ impl Reaper {
         self.is_expected.load(Ordering::Acquire) || !self.cursor.lock().is_done()
     }
 
-    /// Who is told of keys from now on. Who calls from inside of being told does not wait for itself.
+    /// The callback that is told of keys from now on. A caller inside of a callback does not wait for itself.
     pub fn tell(&self, told: Option<Arc<OnExpired>>) {
         let before = std::mem::replace(&mut *self.told.lock(), told.map(Told::new));
         if let Some(before) = before.filter(|_| !IS_TELLING.get()) {
@@ -114,14 +114,14 @@ impl Reaper {
         })
     }
 
-    /// Tells somebody of a key, if anybody wants to know.
+    /// Tells the callback of a key, if there is one.
     fn say(&self, key: &[u8]) {
         let told = self.told.lock().clone();
         told.iter().for_each(|told| told.say(key));
     }
 }
 
-/// Somebody who is told.
+/// A callback, and whether it runs.
 struct Told {
     callback: Arc<OnExpired>,
     /// Read while it is told.

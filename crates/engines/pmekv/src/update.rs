@@ -57,7 +57,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
     }
 
-    /// `None` if somebody else wrote the key meanwhile.
+    /// `None` if another thread wrote the key meanwhile.
     fn try_update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<Option<bool>, Error> {
         let _pin = epoch::pin();
         let found = self.find(key)?;
