@@ -1,4 +1,4 @@
-//! The turns: who loads, who works when.
+//! The turns: which system loads, and which works when.
 
 use std::fs;
 use std::io::ErrorKind;

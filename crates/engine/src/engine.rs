@@ -220,9 +220,8 @@ pub trait Engine: Send + Sync {
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error>;
 
     /// From now on `told` is told of each key that has expired, once it is taken away: by the background, within a second or
-    /// so, or by a write to the key that comes before. Nobody is, if there is none. It takes the place
-    /// of any other, which is not being told any more when this returns, unless that is who calls.
-    /// Engines without keys that expire tell nobody.
+    /// so, or by a write to the key that comes before. It takes the place of any other, which does not run any more when this
+    /// returns, unless the caller is inside of it; `None` ends the telling. Engines without keys that expire never call it.
     fn on_expired(&self, _told: Option<Arc<OnExpired>>) {}
 
     /// The clock by which keys expire.

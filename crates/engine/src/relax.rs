@@ -10,7 +10,7 @@ const YIELD_COUNT: u32 = 32;
 const SLEEP_MIN: Duration = Duration::from_micros(50);
 const SLEEP_MAX: Duration = Duration::from_millis(1);
 
-/// Has everybody in this process who waits let others run.
+/// Has every waiting thread of this process let others run.
 pub fn relax_by_threads() {
     static SAID: Once = Once::new();
     SAID.call_once(|| pmem::relax_by(relax));

@@ -1,4 +1,4 @@
-//! The persistent heap of hikv: a region's superblock, its chunks, who owns what, growth, and the sweep.
+//! The persistent heap of hikv: a region's superblock, its chunks and their owners, growth, and the sweep.
 //!
 //! # What is durable
 //! The superblock, the high-water mark, the generation, and one word for each chunk: its kind and length. Within a chunk

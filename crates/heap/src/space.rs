@@ -34,7 +34,7 @@ pub(crate) struct Space {
 }
 
 impl Space {
-    /// Of what lies above the mark nobody knows what space it has.
+    /// What space there is above the mark is not known yet.
     pub(crate) const fn new(mark: u32, runs: Runs) -> Space {
         Space { mark, holed_from: mark, above_count: 0, runs, roomy: [None; Shape::COUNT], pool: [None; Shape::COUNT] }
     }

@@ -61,7 +61,7 @@ const COMPACT_ABOVE: f64 = 1.15;
 /// Enough to keep up with any number of writers that one memory serves.
 const BACKGROUND_THREADS_MAX: usize = 8;
 
-/// What people lose who can bear to lose some: a tenth of a second, and what comes while the disk syncs.
+/// What a user loses who can bear to lose some: a tenth of a second, and what comes while the disk syncs.
 const SYNC_INTERVAL: Duration = Duration::from_millis(100);
 /// About a second of replay.
 const LOG_BYTES_MAX: u64 = 256 << 20;

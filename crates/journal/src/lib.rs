@@ -12,9 +12,9 @@
 //!   is replayed over it. No part of the log is overwritten before the base has it durably (`checkpoint`).
 //! - While anything is appended a segment is free beside the one that is written, so that what was appended can always be
 //!   synced (`buffer`).
-//! - Nobody is told of durability by the caller of a sync that failed, nor by any later one (`journal`).
-//! - Nobody sees a block of memory, stores to it or appends any of it before it has the base's bytes and, over them, all
-//!   entries that were replayed (`loading`, `redo`).
+//! - After a sync that failed neither its caller nor any later one tells of durability (`journal`).
+//! - No thread sees a block of memory, stores to it or appends any of it before it has the base's bytes and, over them, all entries
+//!   that were replayed (`loading`, `redo`).
 //! - Readers append nothing and wait for nothing but the durability of a word that they met before its writer has waited.
 //! - A caller that does not wait at once leaves the word as it is, and has a receipt (`receipt`).
 //!

@@ -11,7 +11,7 @@
 //! holds its writers back after two of its intervals, too. The clock is asked only while a sync is on its way.
 //!
 //! # Lock order
-//! `requests` and `askers` are leaves. Nobody is woken under either of them.
+//! `requests` and `askers` are leaves. No asker is woken under either of them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -49,14 +49,14 @@ pub(crate) struct Requests {
 struct Request {
     /// By an asker: as soon as can be.
     is_now: bool,
-    /// By a write that nobody waits for.
+    /// By a write whose caller does not wait.
     due: Option<Due>,
     /// What the syncing threads have taken.
     taken: Vec<Option<Due>>,
     is_closing: bool,
 }
 
-/// A write that nobody waits for: when its sync begins, and when it holds back others.
+/// A write whose caller does not wait: when its sync begins, and when it holds back others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Due {
     at: Instant,

@@ -8,7 +8,7 @@
 //! frame, or as many as were on their way at once.
 //!
 //! Frames behind one that is not whole are looked for at every word, since its length may be wrong, too. What looks like a frame
-//! there has the segment's tag, whose salt nobody knows who stores values: no value passes for one.
+//! there has the segment's tag, whose salt no client knows: no value passes for a frame.
 
 use crate::frame::{Demands, Frame, Frames};
 use crate::layout::FRAMES_START_BYTES;

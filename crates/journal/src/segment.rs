@@ -64,7 +64,7 @@ pub(crate) struct Header {
     pub(crate) start: u64,
     /// How long the region was, at least, when the segment was begun. The base is durably as long.
     pub(crate) region_bytes: u64,
-    /// What nobody knows who stores values.
+    /// Bits that a client who stores values cannot know.
     pub(crate) salt: u32,
 }
 

@@ -172,7 +172,7 @@ mod tests {
     const WRITERS: u64 = 7;
     const WRITES: u64 = 5_000;
 
-    /// Writers who each want what they appended to be synced, by whomever.
+    /// Writers that each want what they appended to be synced, by any of them.
     fn run(pause: impl Fn(u64) + Sync) {
         let (turns, appended, synced) = (Turns::default(), AtomicU64::new(0), AtomicU64::new(0));
         let syncing_count = AtomicU64::new(0);

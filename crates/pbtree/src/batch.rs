@@ -1,14 +1,14 @@
 //! Batches: several keys changed as one step, for readers and for a crash.
 //!
 //! # Steps
-//! 0. All lanes are taken, in ascending order: no writer runs, and none begins. Conditions are judged by what is there; nobody
+//! 0. All lanes are taken, in ascending order: no writer runs, and none begins. Conditions are judged by what is there; no writer
 //!    changes that before the batch does. A batch that changes nothing waits, without lanes, until what it saw is durable; any
 //!    other lies behind it in a log, and on memory what a leaf shows is durable.
 //! 1. New values are written, and flushed. Keys that
 //!    are not there are inserted as keys that were deleted, each by a change of its own, which may split. *Crash: nothing has
 //!    changed that a reader sees; chunks that nothing names, and pairs that the next packing takes away.*
 //! 2. The leaves are locked exclusively, in the order of their keys, and stay so. Readers hold no leaf while they wait, and no
-//!    other writer runs, so nobody waits in a circle.
+//!    other writer runs, so no circle of waits arises.
 //! 3. One run has the value words of all keys, in a log that is long enough. Order. *Before: as it was.*
 //! 4. The value words are stored, and flushed. Order. *Undone, all of them.* Number; commit. *Done.*
 //! 5. What was replaced is let go of; the leaves are unlocked; then the lanes.

@@ -1,6 +1,6 @@
 //! Growth: a region gets longer without moving, and its new space is really there.
 //!
-//! New space is used by nobody until the region's length covers it, so every step can be undone:
+//! New space is not used until the region's length covers it, so every step can be undone:
 //! 1. the file gets its new length;
 //! 2. the new piece is mapped behind the old ones;
 //! 3. huge pages are put together, where they can be had;

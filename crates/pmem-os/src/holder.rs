@@ -25,8 +25,8 @@ const COMMAND_CHARS_MAX: usize = 120;
 /// Enough for a process number and a command line of characters of up to four bytes.
 const RECORD_BYTES_MAX: usize = 32 + 4 * COMMAND_CHARS_MAX;
 
-/// Writes who this process is into the lock file that it has locked. Without the text (on a full file system, say) the lock
-/// holds as well.
+/// Writes this process' number and command line into the lock file that it has locked. Without the text (on a full file system,
+/// say) the lock holds as well.
 pub(crate) fn record(file: &File) {
     erase(file);
     let pid = process::id();

@@ -2,7 +2,7 @@
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Files that are not connections: the store, the standard streams, who watches. As in Redis.
+/// Files that are not connections: the store, the standard streams, monitoring connections. As in Redis.
 const RESERVED_FILE_COUNT: u64 = 32;
 /// Of each event loop: its poller, another that hands it to the resources it polls, and what wakes it.
 const LOOP_FILE_COUNT: u64 = 3;

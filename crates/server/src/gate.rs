@@ -70,7 +70,7 @@ impl Gate {
         Pass(self.lanes[lane].0.lock())
     }
 
-    /// Waits for the errand before, and until no loop does what the claim keeps out. Nobody may ask for it who has a pass.
+    /// Waits for the errand before, and until no loop does what the claim keeps out. The caller has no pass.
     pub(crate) fn claim(&self, claim: Claim) -> Claimed<'_> {
         let pass = Pass(self.errands.0.lock());
         *self.claim.lock() = Some(claim);
@@ -96,7 +96,7 @@ impl Gate {
         self.claim.lock().as_ref().is_some_and(|other| other.conflicts(claim))
     }
 
-    /// Waits until no loop executes. Nobody may ask for it who has a pass.
+    /// Waits until no loop executes. The caller has no pass.
     pub(crate) fn close(&self) -> Alone<'_> {
         Alone(self.lanes.iter().map(|lane| lane.0.lock()).collect())
     }

@@ -67,7 +67,7 @@ impl PubSub {
         }
     }
 
-    /// Where those are who subscribe to names for which `is_meant` holds; some more than once.
+    /// The places of clients that subscribe to names for which `is_meant` holds; some more than once.
     pub(crate) fn subscribers(&self, is_meant: impl Fn(Kind, &[u8]) -> bool) -> Vec<Place> {
         let mut table = self.table.lock();
         let mut places = Vec::new();

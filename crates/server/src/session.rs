@@ -79,7 +79,7 @@ impl Session {
         session
     }
 
-    /// That of a client who has said nothing, and is nobody.
+    /// That of a client that has said nothing, and has no user.
     fn bare(record: Arc<Record>) -> Session {
         Session {
             id: record.place.client_id,

@@ -8,7 +8,7 @@
 //! background thread at most, and a store in which nothing expires takes nothing. How long it took is no difference of two times
 //! of the store's clock: where the system's is set forward meanwhile, by a machine that wakes up or is put right, that may be a year.
 //!
-//! # Who wakes the worker
+//! # What wakes the worker
 //! Before it sleeps, it says until when ([`Reaper::awaited_ms`]) and then looks at the segments' earliest moment once more;
 //! a writer lowers that moment first and then looks until when the worker sleeps. So one of them sees the other.
 

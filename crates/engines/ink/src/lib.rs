@@ -9,7 +9,7 @@
 //! store. So nothing is read that was let go of, and what is let go of is free at once.
 //!
 //! # Keys that expire
-//! A key whose time has come is absent to whoever asks; its item stays until it is written over or reaped. The reaper walks the
+//! A key whose time has come is absent to every caller; its item stays until it is written over or reaped. The reaper walks the
 //! tree, a leaf a step, while a value that expires may be there, and deletes what is due by a write that looks again under the
 //! lock. `reaper.rs`, `engine::Reaper`.
 //!

@@ -3,7 +3,7 @@
 //! # A segment begins, under the lane's lock
 //! | step | a crash after it leaves |
 //! |---|---|
-//! | 1 an extent is reserved, ahead of need | nothing that anybody names |
+//! | 1 an extent is reserved, ahead of need | nothing that any word names |
 //! | 2 its header is written, with the number of this opening; ordered | the same |
 //! | 3 the lane's word names it; flushed | the lane with it, or without: no entry of it is acknowledged before the word is durable, since both are flushed before one commit |
 //!

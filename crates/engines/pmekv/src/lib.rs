@@ -12,8 +12,8 @@
 //! - Within a lane a place begins and ends by turns. So it holds a record of the lane exactly if the last entry about it begins
 //!   one, or there is none after the cut and the nodes have it. Keys need not be compared, and what a record was before its room
 //!   was used anew does not matter.
-//! - A record's room is free for another when the entry that ends it is durable, and no reader is left who may have found it.
-//! - The tree has what the lanes' committed entries say; whoever holds a lane's lock sees its keys as they are.
+//! - A record's room is free for another when the entry that ends it is durable, and no reader is left that may have found it.
+//! - The tree has what the lanes' committed entries say; the holder of a lane's lock sees its keys as they are.
 //!
 //! # A write
 //! | step | a crash after it leaves |

@@ -29,7 +29,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         if self.verify > Verify::Nothing { whole(position, item) } else { Ok(()) }
     }
 
-    /// Somebody met the key of this hash as it is, or its absence, who has written nothing: it is durable from now on.
+    /// For a reader that met the key of this hash, or its absence, and has written nothing: what it met is durable once
+    /// this has returned.
     pub(crate) fn met(&self, hash: u64) -> Result<(), Error> {
         let ticket = self.tickets.of(hash);
         if ticket != Ticket::default() && self.medium.acknowledge_met(ticket)? == Waited::Durable {
@@ -38,7 +39,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(())
     }
 
-    /// Somebody met several keys as they are.
+    /// The same for a reader that met several keys.
     pub(crate) fn met_many(&self) -> Result<(), Error> {
         let ticket = self.tickets.latest();
         if ticket != Ticket::default() {

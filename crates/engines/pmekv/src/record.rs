@@ -7,7 +7,7 @@ use index::bplus_tree::Keys;
 use items::Item;
 use pmem::Medium;
 
-/// The records of a store, for whoever is pinned since before it found their positions, or keeps them from being freed in
+/// The records of a store, for a thread that is pinned since before it found their positions, or keeps them from being freed in
 /// another way.
 pub(crate) struct Records<'m, M>(pub(crate) &'m M);
 

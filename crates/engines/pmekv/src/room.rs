@@ -10,7 +10,7 @@ use pmem::{Backoff, Dram, Medium, MediumError};
 
 use crate::Pmekv;
 
-/// How often a writer in a full region lets readers run who keep retired records: some tens of milliseconds.
+/// How often a writer in a full region lets readers run that keep retired records: some tens of milliseconds.
 const READER_WAITS_MAX: usize = 100;
 /// The log has an entry for so many keys, at most, where that is more than its bound.
 const KEYS_PER_ENTRY: u64 = 4;
@@ -30,7 +30,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         if self.lanes.entry_count() >= self.log_entry_count_max() { self.shorten_log() } else { Ok(()) }
     }
 
-    /// Whoever comes while another makes the checkpoint waits for it.
+    /// A writer that comes while another makes the checkpoint waits for it.
     #[cold]
     fn shorten_log(&self) -> Result<(), Error> {
         let mut checkpoint = self.checkpoint.lock();

@@ -61,7 +61,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         Ok(self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?)
     }
 
-    /// Steps 2 to 6. The lane's lock keeps the key's record as it is, so whoever waits for the lock need not be pinned.
+    /// Steps 2 to 6. The lane's lock keeps the key's record as it is, so a writer that waits for the lock need not be
+    /// pinned.
     pub(crate) fn change(
         &self,
         key: &[u8],

@@ -75,7 +75,7 @@ fn nothing_is_called_synced_before_the_sync() {
     assert_eq!(state(&journal.journal), [position, 2]);
 }
 
-/// A writer who has everything written out to have room, and does not wait himself.
+/// A writer that has everything written out to have room, and does not wait itself.
 #[test]
 fn what_another_has_written_out_is_synced_within_the_interval_too() {
     let (_files, journal) = create(JournalOptions { background: true, ..options(Durability::Buffered) });

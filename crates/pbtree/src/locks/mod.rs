@@ -1,4 +1,4 @@
-//! Locks of nodes, in DRAM: nobody but this process knows of them, and a crash leaves none.
+//! Locks of nodes, in DRAM: only this process knows of them, and a crash leaves none.
 //!
 //! # Lock order
 //! Lane -> tree -> nodes, from the root down -> the heap's. The tree lock is the root's parent: shared before the root's word

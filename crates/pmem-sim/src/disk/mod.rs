@@ -4,8 +4,8 @@
 //!   last surely durable, whatever the others show: so unsynced writes are lost, torn between sectors, and reordered.
 //! - A sync makes the present content of all sectors of its file durable that were written since the last one, and the
 //!   length. A sync that fails makes nothing durable and *forgets*: what it should have written counts as written for later
-//!   syncs, as on Linux, while reads show it until the crash. Only who writes it again can make it durable. (The length is
-//!   the file system's own, which keeps it until it is written.)
+//!   syncs, as on Linux, while reads show it until the crash. Only a new write can make it durable. (The length is the file
+//!   system's own, which keeps it until it is written.)
 //! - A length that was not synced may be lost, with all behind it. New bytes are zero.
 //! - Faults on request ([`SimDisk::fail`]): any operation, by its number, may be refused.
 //!

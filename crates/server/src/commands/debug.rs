@@ -14,7 +14,7 @@ use crate::shared;
 #[allow(clippy::approx_constant, reason = "clients compare it")]
 const REDIS_PI: f64 = 3.141;
 
-/// How often who sleeps looks whether the server stops.
+/// How often a sleeping thread looks whether the server stops.
 const NAP: Duration = Duration::from_millis(20);
 
 /// Refused unless the parameter says otherwise, as in Redis: what it does is for tests.

@@ -52,8 +52,8 @@ impl Active {
         self.committed.store(ticket.0, Ordering::Release);
     }
 
-    /// When the word COMMITTED, which the caller has seen, is durable. Of two who find out each may be the last to note it:
-    /// either is right.
+    /// When the word COMMITTED, which the caller has seen, is durable. Of two readers that find out each may be the last to note
+    /// it: either is right.
     fn committed<M: Medium>(&self, medium: &M) -> Ticket {
         match self.committed.load(Ordering::Acquire) {
             UNKNOWN => {
