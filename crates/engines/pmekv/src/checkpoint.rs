@@ -115,6 +115,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             counts.nodes.drain(..).for_each(|node| self.heap.free(&self.medium, node_place(node)));
         }
         let (mut cuts, mut entry_count) = self.cuts();
+        self.batches.is_learnt()?;
         let (nodes, key_count) = self.write_nodes(counts.number + 1)?;
         if self.medium.breaks(canary::MARKS_AFTER_TREE) {
             (cuts, entry_count) = self.cuts();

@@ -139,7 +139,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
 
     /// The next opening then finds all keys in order, and no log.
     fn close(&self) -> Result<(), Error> {
-        if !self.medium.is_writable() {
+        if !self.medium.is_writable() || self.batches.is_learnt().is_err() {
             return Ok(());
         }
         match self.checkpoint() {

@@ -6,5 +6,6 @@ mod crash;
 mod damage;
 mod journaled;
 mod meetings;
+mod memory;
 mod subject;
 mod threads;
