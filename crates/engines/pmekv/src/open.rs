@@ -1,6 +1,6 @@
 //! Making and opening a store.
 
-use engine::{Clock, Error, Hasher, OpenError, Reaper, Verify};
+use engine::{Clock, Hasher, OpenError, Reaper, Verify};
 use epoch::Limbo;
 use heap::{EngineNumber, Heap, HeapError, Parameters};
 use index::BPlusTree;
@@ -91,11 +91,14 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
 
     /// Lanes that have a log get the segment back that they had ahead of need, as long as there is room for it.
     fn look_ahead(&self) {
-        let with_log = (0..self.lanes.count()).map(|lane| self.lanes.lock(lane)).filter(|log| !log.segments.is_empty());
-        let provide =
-            |mut log: parking_lot::MutexGuard<'_, Log>| self.lanes.provide(&mut log, (&self.medium, &self.heap), 0, 1);
-        if self.medium.is_writable() {
-            let _: Result<(), Error> = with_log.map(provide).collect();
+        if !self.medium.is_writable() {
+            return;
+        }
+        for mut log in self.lanes.lock_all() {
+            let is_begun = !log.segments.is_empty();
+            if is_begun && self.lanes.provide(&mut log, (&self.medium, &self.heap), 0, 1).is_err() {
+                self.lanes.go_on(&mut log, &self.medium);
+            }
         }
     }
 }

@@ -117,9 +117,9 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         if !self.medium.is_writable() {
             return Ok(Progress::Idle);
         }
-        if self.is_log_half_full() {
-            self.checkpoint()?;
-        }
+        let made = if self.is_log_half_full() { self.checkpoint() } else { Ok(()) };
+        // What has expired makes room for the next.
+        made.or_else(|error| if crate::room::is_full(&error) { Ok(()) } else { Err(error) })?;
         self.reap()
     }
 

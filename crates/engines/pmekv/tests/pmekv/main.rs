@@ -4,6 +4,7 @@ mod canaries;
 mod counted;
 mod crash;
 mod damage;
+mod full;
 mod journaled;
 mod meetings;
 mod memory;
