@@ -1,5 +1,6 @@
 //! PMEKV, crashed, contended and counted.
 
+mod attacked;
 mod canaries;
 mod counted;
 mod crash;
