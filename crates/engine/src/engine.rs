@@ -8,28 +8,9 @@ use std::time::Duration;
 use pmem::Counts;
 
 use crate::{
-    BatchOp, Check, Clock, Compacted, CompactionProgress, CompactionStats, Cursor, Error, Expiry, Features, Figure,
-    OrderStats, OrderedEngine, Show, SnapshotEngine, SnapshotStats,
+    BatchOp, Check, Clock, Compacted, CompactionProgress, CompactionStats, Condition, Cursor, Error, Expiry, Features,
+    Figure, OrderStats, OrderedEngine, Show, SnapshotEngine, SnapshotStats, Version,
 };
-
-/// Which of a key's values was seen: equal only for equal values.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Version([u64; 2]);
-
-impl Version {
-    /// For engines: what tells a key's values apart, such as where a value lies and its checksum.
-    #[inline(always)]
-    #[must_use]
-    pub const fn new(words: [u64; 2]) -> Version {
-        Version(words)
-    }
-
-    /// For engines: what it was made of.
-    #[must_use]
-    pub const fn words(self) -> [u64; 2] {
-        self.0
-    }
-}
 
 /// What to do with a key, given what it holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -67,7 +48,7 @@ pub enum Progress {
     More,
     /// There is more, which can wait for so long, that others get their turn.
     Rest(Duration),
-    /// Nothing, until somebody writes.
+    /// Nothing, until the next write.
     Idle,
 }
 
@@ -189,7 +170,17 @@ pub trait Engine: Send + Sync {
 
     /// Puts and deletes several keys as one step for readers and for a crash; the last operation of a key counts. The
     /// order of keys, which scans read, takes the changes one by one.
-    fn write_batch(&self, _ops: &[BatchOp<'_>]) -> Result<(), Error> {
+    fn write_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        self.write_batch_if(&[], ops)
+    }
+
+    /// As [`Engine::write_batch`], if all conditions hold: each is judged as of one moment, before any of the batch is seen, and
+    /// no other write comes in between. A key may have a condition, or be written, or both. See
+    /// `docs/decisions/0046-conditions-in-a-batch.md`.
+    ///
+    /// # Errors
+    /// [`Error::Unmet`] names a condition that did not hold, and nothing has changed.
+    fn write_batch_if(&self, _conditions: &[Condition<'_>], _ops: &[BatchOp<'_>]) -> Result<(), Error> {
         Err(unsupported(self.name(), "batches"))
     }
 
@@ -213,8 +204,8 @@ pub trait Engine: Send + Sync {
     fn delete(&self, key: &[u8]) -> Result<bool, Error>;
 
     /// Changes the key as `decide` says of what it holds, as one step; true if anything changed. `decide` runs outside of
-    /// locks, is asked again whenever somebody else wrote the key meanwhile, and its last answer is what happened. It
-    /// should be quick: space is not reused meanwhile.
+    /// locks, is asked again whenever another thread wrote the key meanwhile, and its last answer is what happened. It should be
+    /// quick: space is not reused meanwhile.
     fn update<'v>(&self, _key: &[u8], _decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         Err(unsupported(self.name(), "writes that depend on what a key holds"))
     }
@@ -256,7 +247,7 @@ pub trait Engine: Send + Sync {
     /// engine never gave is harmless.
     fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error>;
 
-    /// Somewhere in the store, chosen by `seed`: for whoever wants any key.
+    /// Somewhere in the store, chosen by `seed`: for callers that want any key.
     fn somewhere(&self, _seed: u64) -> Cursor {
         Cursor::Start
     }
@@ -295,10 +286,10 @@ pub trait Engine: Send + Sync {
         Ok(())
     }
 
-    /// Who should call [`Engine::step`]: there is something to do that others may soon wait for.
+    /// How many threads should call [`Engine::step`]: there is something to do that others may soon wait for.
     fn wanted(&self) -> Wanted;
 
-    /// How long nobody need call [`Engine::step`] unless somebody is wanted; `None` for ever.
+    /// How long no thread need call [`Engine::step`] unless one is [`Engine::wanted`]; `None` for ever.
     fn sleep_time(&self) -> Option<Duration> {
         None
     }

@@ -1,8 +1,8 @@
 //! What a store can do, whichever engine keeps it.
 //!
 //! [`Engine`] is the object-safe seam between the fronts (library, command line, server) and the engines, each of which is a
-//! crate of its own. Values are pushed into a callback: no copy is forced on anyone, and no lifetime crosses a lock. This
-//! crate knows no engine and no index.
+//! crate of its own. Values are pushed into a callback: no copy is forced on the caller, and no lifetime crosses a lock. This crate
+//! knows no engine and no index.
 
 mod batch_op;
 mod check;
@@ -11,6 +11,7 @@ mod compaction;
 mod cursor;
 mod engine;
 mod error;
+mod expired_hook;
 mod features;
 mod figure;
 mod hash;
@@ -21,15 +22,17 @@ mod scan_cursor;
 mod snapshot_engine;
 mod streamed;
 mod verify;
+mod version;
 mod worker;
 
-pub use batch_op::BatchOp;
+pub use batch_op::{BatchOp, Condition};
 pub use check::{Check, Depth};
 pub use clock::{Clock, Ttl};
 pub use compaction::{Compacted, CompactionProgress, CompactionStats};
 pub use cursor::Cursor;
-pub use engine::{Damage, Decide, Decision, Engine, EngineStats, Held, OnExpired, Progress, Version, Wanted};
+pub use engine::{Damage, Decide, Decision, Engine, EngineStats, Held, OnExpired, Progress, Wanted};
 pub use error::{Error, Limits, OpenError};
+pub use expired_hook::ExpiredHook;
 pub use features::{Features, Order};
 pub use figure::{Figure, FigureKind};
 pub use hash::Hasher;
@@ -41,4 +44,5 @@ pub use scan_cursor::{Direction, ScanCursor};
 pub use snapshot_engine::{Moment, Show, Skip, SnapshotEngine, SnapshotStats};
 pub use streamed::Streamed;
 pub use verify::Verify;
+pub use version::Version;
 pub use worker::Worker;

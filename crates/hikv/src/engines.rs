@@ -8,6 +8,7 @@ use engine::{Engine, OpenError};
 use engine_hikv::{HiKv, Ordered};
 use engine_ink::Ink;
 use engine_pmekv::Pmekv;
+use engine_rewo_hash::RewoHash;
 #[cfg(feature = "toy")]
 use engine_toy::Toy;
 use heap::{EngineNumber, HeapError, Parameters, Region};
@@ -29,6 +30,9 @@ pub enum EngineKind {
     /// A persistent hash index for single keys, and a B+tree in volatile memory for ranges (HiKV).
     #[default]
     HiKv,
+    /// A persistent hash table of buckets of a block, written without a log: small items lie in it, and nothing has an order
+    /// (Rewo-Hash).
+    RewoHash,
     /// A persistent B+tree: keys in order at once, and nothing of them in volatile memory (InK).
     Ink,
     /// An ordered index in volatile memory, and a log that acknowledges a write with one fence (PMEKV).
@@ -42,6 +46,7 @@ impl EngineKind {
     /// All that this build has.
     pub const ALL: &[EngineKind] = &[
         EngineKind::HiKv,
+        EngineKind::RewoHash,
         EngineKind::Ink,
         EngineKind::Pmekv,
         #[cfg(feature = "toy")]
@@ -52,6 +57,7 @@ impl EngineKind {
     fn number(self) -> EngineNumber {
         match self {
             EngineKind::HiKv => EngineNumber::HIKV,
+            EngineKind::RewoHash => EngineNumber::REWO_HASH,
             EngineKind::Ink => EngineNumber::INK,
             EngineKind::Pmekv => EngineNumber::PMEKV,
             #[cfg(feature = "toy")]
@@ -68,7 +74,7 @@ impl EngineKind {
         self.number().name().expect("an engine that has a number has a name")
     }
 
-    /// The kind that keeps the region of `medium`, whoever asked for which.
+    /// The kind that keeps the region of `medium`, whichever was asked for.
     fn of<M: Medium>(medium: &M, wanted: Option<EngineKind>) -> Result<EngineKind, HeapError> {
         let found = Region::engine(medium)?;
         let kind = EngineKind::ALL.iter().copied().find(|kind| kind.number() == found);
@@ -119,6 +125,7 @@ pub(crate) fn format<M: Medium>(
 ) -> Result<Arc<dyn Engine>, OpenError> {
     match options.engine.unwrap_or_default() {
         EngineKind::HiKv => Ok(hikv(HiKv::format(medium, HostDram, parameters)?, options)),
+        EngineKind::RewoHash => Ok(rewo_hash(RewoHash::format(medium, HostDram, parameters)?, options)),
         EngineKind::Ink => {
             let parameters = with_lanes(parameters, INK_LANE_COUNT_MAX);
             Ok(ink(Ink::format(medium, HostDram, &parameters, engine_ink::Options::default())?, options))
@@ -136,6 +143,7 @@ pub(crate) fn format<M: Medium>(
 pub(crate) fn open<M: Medium>(medium: M, options: &Options) -> Result<Arc<dyn Engine>, OpenError> {
     match EngineKind::of(&medium, options.engine)? {
         EngineKind::HiKv => Ok(hikv(HiKv::open(medium, HostDram)?, options)),
+        EngineKind::RewoHash => Ok(rewo_hash(RewoHash::open(medium, HostDram)?, options)),
         EngineKind::Ink => Ok(ink(Ink::open(medium, HostDram, engine_ink::Options::default())?, options)),
         EngineKind::Pmekv => Ok(pmekv(Pmekv::open(medium, HostDram, engine_pmekv::Options::default())?, options)),
         #[cfg(feature = "toy")]
@@ -151,14 +159,17 @@ fn pmekv<M: Medium>(pmekv: Pmekv<M, HostDram>, options: &Options) -> Arc<dyn Eng
     Arc::new(pmekv.verifying(options.verify).by_clock(options.clock.clone()))
 }
 
+fn rewo_hash<M: Medium>(store: RewoHash<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
+    Arc::new(store.verifying(options.verify).by_clock(options.clock.clone()))
+}
+
 fn ink<M: Medium>(ink: Ink<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
     Arc::new(ink.verifying(options.verify).by_clock(options.clock.clone()))
 }
 
-/// Stores without order are of the same type, since each type is another copy of the engine.
 fn hikv<M: Medium>(hikv: HiKv<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
     let hikv = hikv.verifying(options.verify).compacting_above(options.compact_above);
     let order =
         if options.ordered { Ordered::new(options.worker_count().max(1), HostDram) } else { Ordered::never(HostDram) };
-    Arc::new(hikv.by_clock(options.clock.clone()).ordered(order))
+    Arc::new(hikv.by_clock(options.clock.clone()).keeping_order(order))
 }

@@ -4,11 +4,15 @@
 //! into items: whoever calls it decides whether an item's key is the one wanted. [`BPlusTree`] keeps positions in the
 //! order of their keys, in DRAM; it looks into items through its caller where the bytes that it holds do not decide.
 
+pub mod block_hash;
 pub mod bplus_tree;
 pub mod canary;
 pub mod partitioned_hash;
 mod position;
+pub mod segmented;
+mod shared;
 
+pub use block_hash::BlockHash;
 pub use bplus_tree::BPlusTree;
 pub use partitioned_hash::PartitionedHash;
 pub use position::Position;

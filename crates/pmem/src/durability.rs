@@ -43,6 +43,15 @@ pub enum Level {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Ticket(pub u64);
 
+impl Ticket {
+    /// True if there is nothing to wait for, as on memory, where a commit is done when it returns.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_done(self) -> bool {
+        self.0 == 0
+    }
+}
+
 /// What came of [`Medium::acknowledge`](crate::Medium::acknowledge).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]

@@ -15,13 +15,13 @@
 //! background, compaction -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator.
 //! Operations are pinned throughout; whoever waits for readers (`clear`) is not.
 
+mod at_once;
 mod background;
 mod batch;
 pub mod canary;
 mod check;
 mod compact;
 mod conditional;
-mod expired;
 mod expiry;
 mod garbage;
 pub mod image;
@@ -31,6 +31,7 @@ mod open;
 mod ops;
 mod order;
 mod places;
+mod plan;
 mod publish;
 mod read;
 mod reaper;
@@ -52,18 +53,22 @@ use pmem::{Dram, Medium};
 
 use background::Background;
 use compact::Compaction;
-use engine::{Clock, EngineStats, Figure, Hasher, Verify};
-use expired::ExpiredHook;
+use engine::{Clock, EngineStats, ExpiredHook, Figure, Hasher, Verify};
 use garbage::HeldUp;
 use image::CleanImage;
 use reaper::Reaper;
 use snapshots::Snapshots;
 
 pub use heap::Parameters;
-pub use order::{HashOnly, Order, Ordered};
+pub use order::Ordered;
+
+/// The host's volatile memory, which the allocator and the tree share.
+pub trait Memory: Dram + Clone + 'static {}
+
+impl<D: Dram + Clone + 'static> Memory for D {}
 
 /// HiKV over a medium.
-pub struct HiKv<M, D: Dram, O = HashOnly> {
+pub struct HiKv<M, D: Dram> {
     medium: M,
     heap: Heap<D>,
     index: PartitionedHash,
@@ -81,10 +86,10 @@ pub struct HiKv<M, D: Dram, O = HashOnly> {
     expired_hook: ExpiredHook,
     compaction: Compaction,
     verify: Verify,
-    order: O,
+    order: Ordered<D>,
 }
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     #[inline(always)]
     fn cx(&self) -> Context<'_, M, D> {
         Context { medium: &self.medium, heap: &self.heap, limbo: &self.limbo }

@@ -2,11 +2,12 @@
 
 use heap::{Place, Reservation};
 use index::Position;
-use pmem::{Backoff, Dram, Medium, MediumError};
+use index::partitioned_hash::Aim;
+use pmem::{Backoff, Medium, MediumError};
 
-use super::HiKv;
-use super::order::Order;
+use super::order::Ordered;
 use super::publish::{Prepared, Target};
+use super::{HiKv, Memory};
 use crate::canary;
 use engine::{Error, Limits, Progress};
 use items::NewItem;
@@ -15,7 +16,7 @@ use items::NewItem;
 /// milliseconds, many times what a read takes.
 pub(super) const READER_WAITS_MAX: usize = 100;
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(super) fn check_put(&self, key: &[u8], value_bytes: u64) -> Result<(), Error> {
         check_key(key)?;
         if value_bytes > Limits::VALUE_BYTES_MAX {
@@ -74,7 +75,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     fn make_room(&self) -> Result<(), Error> {
         self.finish_sweep()?;
         // Changes that wait in queues keep what they replaced.
-        while !epoch::is_pinned() && O::step(self)? == Progress::More {}
+        while !epoch::is_pinned() && Ordered::step(self)? == Progress::More {}
         let mut backoff = Backoff::long();
         for _ in 0..READER_WAITS_MAX {
             self.collect();
@@ -91,18 +92,16 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     pub(super) fn try_put(&self, item: &NewItem<'_>) -> Result<(), Error> {
         let pin = epoch::pin();
         let signature = self.hasher.signature(item.key);
-        self.index.prefetch(&self.medium, signature);
-        self.index.prefetch_locks(signature);
+        let aim = self.index.aim(&self.medium, signature);
         if self.medium.breaks(canary::FREE_BEFORE_UNLINK) {
             self.free_before_unlink(signature, item.key)?;
         }
-        let target = Target::any(signature, item.key);
         if self.medium.breaks(canary::ENTRY_BEFORE_ITEM) {
-            return self.publish_before_it_is_written(target, item);
+            return self.publish_before_it_is_written(Target::any(signature, item.key), item);
         }
         let new = self.prepare(item)?;
-        self.prefetch_old(signature);
-        self.publish_waiting(pin, target, Some(new)).map(drop)
+        self.prefetch_old(&aim);
+        self.publish_at_once(pin, &aim, item.key, new)
     }
 
     /// The broken twin whose entry comes first.
@@ -119,8 +118,8 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
 
     /// Starts the miss of the old item, if there seems to be one: the bucket's lock waits for the new one's write-back.
     #[inline(always)]
-    pub(super) fn prefetch_old(&self, signature: u64) {
-        if let Some(position) = self.index.hint(&self.medium, signature) {
+    pub(super) fn prefetch_old(&self, aim: &Aim<'_>) {
+        if let Some(position) = self.index.hint(&self.medium, aim.line(), aim.signature()) {
             self.medium.prefetch(position.offset());
         }
     }

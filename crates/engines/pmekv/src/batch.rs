@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use engine::{BatchOp, Error, Limits};
+use engine::{BatchOp, Condition, Error, Limits};
 use index::Position;
 use items::NewItem;
 use parking_lot::{MutexGuard, RwLock};
@@ -33,7 +33,8 @@ use pmem::{Dram, Level, Medium, Ticket, Waited};
 
 use crate::entry::{Entry, Kind};
 use crate::lane::Log;
-use crate::write::{Prepared, check_key, check_value, edit, entry};
+use crate::record::version;
+use crate::write::{Prepared, edit, entry};
 use crate::{Pmekv, canary};
 
 /// What the keys of a batch hold, once it counts.
@@ -92,30 +93,41 @@ impl<D: Dram> Change<'_, '_, D> {
 }
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
-    /// Carries out a batch; the last operation of a key counts.
-    pub(crate) fn apply(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
+    /// Carries out a batch if its conditions hold; the last operation of a key counts.
+    pub(crate) fn apply(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
         self.may_write()?;
-        check(ops)?;
+        Limits::check_batch(conditions, ops)?;
         self.bound_log()?;
         let last: BTreeMap<&[u8], &BatchOp<'_>> = ops.iter().map(|op| (op.key(), op)).collect();
-        let (hashes, ticket) = self.with_room(|| self.try_apply(&last))?;
+        let (hashes, ticket) = self.with_room(|| self.try_apply(conditions, &last))?;
         if self.medium.acknowledge(ticket)? == Waited::Durable {
             hashes.into_iter().for_each(|hash| self.tickets.settle(hash, ticket));
         }
         Ok(())
     }
 
-    fn try_apply(&self, ops: &BTreeMap<&[u8], &BatchOp<'_>>) -> Result<(Vec<u64>, Ticket), Error> {
+    fn try_apply(
+        &self,
+        conditions: &[Condition<'_>],
+        ops: &BTreeMap<&[u8], &BatchOp<'_>>,
+    ) -> Result<(Vec<u64>, Ticket), Error> {
         let changes = ops.iter().map(|(key, op)| self.prepare_op(key, op));
         let mut changes = changes.collect::<Result<Vec<_>, _>>()?;
         let mut lanes = self.lanes.lock_all();
         self.batches.is_learnt()?;
+        if let Some(condition) = self.unmet(conditions)? {
+            drop(lanes);
+            conditions.iter().try_for_each(|condition| self.met(self.hasher.signature(condition.key)))?;
+            return Err(Error::Unmet { condition });
+        }
         for change in &mut changes {
             change.old = self.tree.find(&self.records(), change.key)?;
         }
         let hashes = changes.iter().map(|change| change.hash).collect();
         // A key that is not there is not deleted; but that it is not there may not be durable yet.
-        let met = changes.iter().map(|change| self.tickets.of(change.hash)).max().unwrap_or_default();
+        let asked = conditions.iter().map(|condition| self.hasher.signature(condition.key));
+        let met = changes.iter().map(|change| change.hash).chain(asked).map(|hash| self.tickets.of(hash)).max();
+        let met = met.unwrap_or_default();
         changes.retain(|change| edit(change.old, change.position()).is_some());
         if changes.is_empty() {
             return Ok((Vec::new(), met));
@@ -127,6 +139,21 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         drop(lanes);
         changed?.into_iter().try_for_each(|old| self.retire(old))?;
         Ok((hashes, ticket))
+    }
+
+    /// The first condition that does not hold. Nobody writes meanwhile; what is let go of stays until no pin is older.
+    fn unmet(&self, conditions: &[Condition<'_>]) -> Result<Option<usize>, Error> {
+        let _pin = epoch::pin();
+        for (number, condition) in conditions.iter().enumerate() {
+            let position = self.tree.find(&self.records(), condition.key)?;
+            let item =
+                position.map(|position| self.records().read(position).map(|item| (position, item))).transpose()?;
+            let live = item.filter(|(_, item)| !self.is_past(item.expiry));
+            if live.map(|(position, item)| version(position, &item)) != condition.version {
+                return Ok(Some(number));
+            }
+        }
+        Ok(None)
     }
 
     /// Step 1, of one key.
@@ -192,15 +219,4 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.batches.take_away();
         Ok(edits.into_iter().filter_map(|(_, old, _)| old).collect())
     }
-}
-
-fn check(ops: &[BatchOp<'_>]) -> Result<(), Error> {
-    let mut len_bytes = 0u64;
-    for op in ops {
-        let value = op.value().unwrap_or_default();
-        check_key(op.key())?;
-        check_value(value.len() as u64)?;
-        len_bytes += Limits::batch_op_bytes(op.key(), value);
-    }
-    if len_bytes > Limits::BATCH_BYTES_MAX { Err(Error::BatchTooLong { len_bytes }) } else { Ok(()) }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{
-    BatchOp, Check, Clock, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure, OnExpired,
-    Order, OrderState, OrderStats, OrderedEngine, Progress, Reaper, Show, Version, Wanted,
+    BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure,
+    OnExpired, Order, OrderState, OrderStats, OrderedEngine, Progress, Reaper, Show, Version, Wanted,
 };
 use items::NewItem;
 use pmem::{Dram, Medium};
@@ -58,8 +58,8 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         self.put_item(&NewItem { key, value, expiry })
     }
 
-    fn write_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        self.apply(ops)
+    fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        self.apply(conditions, ops)
     }
 
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {

@@ -74,7 +74,7 @@ impl Slots {
         }
         match new {
             // SAFETY: the slot has that room (the caller has checked), and no reader looks at it.
-            Some((item, stamp)) => drop(unsafe { item.write(medium, self.at(slot), stamp) }),
+            Some((item, stamp)) => _ = unsafe { item.write(medium, self.at(slot), stamp) },
             None => self.write_header(medium, slot),
         }
         medium.order();

@@ -7,11 +7,11 @@ use pmem::{Medium, Offset};
 
 use super::PartitionedHash;
 use super::layout::{Home, Way};
-use super::recover::header;
 use super::salvage::chain_from;
 use super::segment::{Entry, Segment, chained};
 use super::sweep::Cursor;
 use crate::Position;
+use crate::segmented::record::header;
 
 /// Something wrong in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

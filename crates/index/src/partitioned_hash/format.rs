@@ -5,12 +5,12 @@ use heap::{Heap, HeapError, PlaceKind};
 use pmem::{Dram, Medium};
 
 use super::batch::Batches;
-use super::directory::{Directory, Root};
 use super::due::NEVER;
 use super::image::empty;
 use super::layout::{Geometry, Header, State};
 use super::segment::Segment;
-use super::{Context, PartitionedHash};
+use super::{Context, PartitionedHash, Root};
+use crate::segmented::directory::Directory;
 
 impl PartitionedHash {
     /// Writes and flushes the first segments of a new store. They become durable, and the store a store, when the

@@ -25,19 +25,17 @@ mod astray;
 pub mod batch;
 mod check;
 mod counts;
-mod directory;
 mod due;
 mod format;
+mod glance;
 mod image;
 pub mod layout;
 mod locked;
 mod open;
 mod ops;
-mod recover;
 pub mod salvage;
 mod segment;
 mod settle;
-mod shared;
 mod slot;
 mod split;
 mod sweep;
@@ -46,90 +44,29 @@ mod tests;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use epoch::Limbo;
-use heap::{Heap, Place};
 use parking_lot::Mutex;
-use pmem::{Dram, Medium};
 
 pub use astray::Absence;
 pub use check::{EachEntry, SegmentDamage};
 pub use counts::SEGMENT_COUNT_WORDS;
 pub use due::NEVER;
+pub use glance::{Aim, Glance, Sight};
 pub use ops::{Bucket, Found, Published};
 pub use segment::Entry;
 pub use slot::Slot;
 pub use sweep::{Cleared, Cursor, Misplacement};
 
 use batch::Batches;
-use directory::{Directory, Retired, Root};
 use due::Due;
 use layout::Geometry;
 use segment::Segment;
-use shared::Pointer;
 
-/// What the index works on: the region, its allocator, and where unlinked things wait.
-pub struct Context<'a, M, D: Dram> {
-    /// The region.
-    pub medium: &'a M,
-    /// Its allocator.
-    pub heap: &'a Heap<D>,
-    /// Where unlinked things wait.
-    pub limbo: &'a Limbo<Garbage>,
-}
+use crate::segmented::directory;
+use crate::shared::Pointer;
 
-impl<M, D: Dram> Clone for Context<'_, M, D> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
+pub use crate::segmented::{Context, Garbage, Table};
 
-impl<M, D: Dram> Copy for Context<'_, M, D> {}
-
-impl<M: Medium, D: Dram> Context<'_, M, D> {
-    /// Retires `garbage`, which was unlinked before, and frees what no reader can reach any more.
-    #[inline]
-    pub fn retire(&self, garbage: Garbage) {
-        let bytes = match &garbage {
-            Garbage::Place(place) => self.heap.place_bytes(*place),
-            Garbage::Table(_) => 0,
-        };
-        self.limbo.retire(garbage, bytes, |free| self.free(free));
-    }
-
-    /// Frees everything that no reader can reach any more; true if there was any.
-    pub fn collect(&self) -> bool {
-        self.limbo.collect(|free| self.free(free))
-    }
-
-    fn free(&self, garbage: Garbage) {
-        match garbage {
-            Garbage::Place(place) => self.heap.free(self.medium, place),
-            Garbage::Table(table) => drop(table),
-        }
-    }
-}
-
-/// Something unlinked that a pinned reader may still look at.
-#[derive(Debug)]
-pub enum Garbage {
-    /// An item or a segment in the region.
-    Place(Place),
-    /// A volatile table of the index.
-    Table(Table),
-}
-
-/// A volatile table of the index, opaque to others.
-#[derive(Debug)]
-pub struct Table(#[expect(dead_code, reason = "kept for its destructor alone")] TableKind);
-
-#[derive(Debug)]
-#[expect(dead_code, reason = "kept for their destructors alone")]
-enum TableKind {
-    Segment(Retired<Segment>),
-    Directory(Retired<Directory>),
-    Root(Retired<Root>),
-    Batch(Retired<batch::Active>),
-}
+type Root = directory::Root<Segment>;
 
 /// What splits have done since the store was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -15,10 +15,10 @@ use pmem::{Medium, Offset, unseal};
 
 use super::batch::{Change, record};
 use super::layout::{Geometry, Header, NEXT_BYTES, PREFIX_BYTES, State, entry_lines, slot};
-use super::open::states_of;
-use super::recover::{committed, header};
 use super::segment::Entry;
 use crate::Position;
+use crate::segmented::open::states_of;
+use crate::segmented::record::{committed, header};
 use heap::HeapError;
 
 /// What a place for a segment holds, as far as its header tells.

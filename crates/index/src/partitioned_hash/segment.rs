@@ -7,10 +7,11 @@ use pmem::{Medium, MediumError, Offset, Span};
 use super::batch::Batches;
 use super::due::Due;
 use super::layout::{Header, NEXT_BYTES, PAIR_COUNT, SEGMENT_LINE_COUNT, entry_lines, slot};
-use super::shared::{Flag, Lock, Locked};
 use super::slot::Slot;
 use crate::Position;
 use crate::canary;
+use crate::segmented::Segmented;
+use crate::shared::{Flag, Lock, Locked};
 use heap::layout::SEGMENT_BYTES;
 use pmem::unseal;
 
@@ -38,6 +39,23 @@ impl std::fmt::Debug for Segment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Segment { offset, prefix, depth, dead, .. } = self;
         write!(f, "Segment {{ offset: {:#x}, prefix: {prefix:#x}, depth: {depth}, dead: {dead:?} }}", offset.0)
+    }
+}
+
+impl Segmented for Segment {
+    #[inline(always)]
+    fn offset(&self) -> Offset {
+        self.offset
+    }
+
+    #[inline(always)]
+    fn prefix(&self) -> u64 {
+        self.prefix
+    }
+
+    #[inline(always)]
+    fn depth(&self) -> u32 {
+        self.depth
     }
 }
 

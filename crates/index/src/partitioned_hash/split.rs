@@ -15,16 +15,16 @@
 use std::sync::atomic::Ordering;
 
 use heap::{HeapError, Place, PlaceKind};
-use pmem::{Dram, LINE_BYTES, Medium, MediumError, Offset, Waited, seal};
+use pmem::{Dram, Medium, MediumError, Offset, Waited, seal};
 
 use super::image::Image;
-use super::layout::{DEPTH_MAX, Header, Home, NEXT_BYTES, PAIR_COUNT, SEGMENT_ENTRY_COUNT, State, Way, record};
-use super::recover::{SplitRecord, record_of};
+use super::layout::{DEPTH_MAX, Header, Home, NEXT_BYTES, PAIR_COUNT, SEGMENT_ENTRY_COUNT, State, Way};
 use super::segment::{Entry, Segment};
 use super::settle::{is_free, settle_locked};
-use super::{Context, Garbage, PartitionedHash, Table, TableKind};
+use super::{Context, Garbage, PartitionedHash, Table};
 use crate::Position;
 use crate::canary;
+use crate::segmented::record::{SplitRecord, record_of};
 
 /// The smaller half must get at least this part of the entries, else a split makes no room: equal signatures.
 const SMALLER_HALF_MIN: u64 = 8;
@@ -125,14 +125,9 @@ impl PartitionedHash {
         partition: usize,
         halves: [Box<Segment>; 2],
     ) {
-        let root = self.root();
-        if root.directory(partition).depth() == old.depth() {
-            let doubled = root.directory(partition).doubled();
-            let directory = root.replace(partition, doubled);
-            cx.retire(Garbage::Table(Table(TableKind::Directory(directory))));
-        }
         let places: Vec<_> = old.chain(cx.medium).map(segment_place).collect();
-        let table = root.directory(partition).put_halves(old, halves, cx.medium.breaks(canary::WRITERS_LED_FIRST));
+        let is_late = cx.medium.breaks(canary::WRITERS_LED_FIRST);
+        let table = self.root().put_halves(cx, partition, old, halves, is_late);
         old.kill();
         // The table goes last: its locks are still held by the caller, who is pinned.
         for place in places {
@@ -140,7 +135,7 @@ impl PartitionedHash {
             cx.heap.mark_unlinked(place);
             cx.retire(Garbage::Place(place));
         }
-        cx.retire(Garbage::Table(Table(TableKind::Segment(table))));
+        cx.retire(Garbage::Table(Table::new(table)));
     }
 
     /// Adds an empty segment to the end of the chain: 1 the segment, CHAINED, ordered; 2 the last one's chain word,
@@ -168,19 +163,6 @@ impl PartitionedHash {
         cx.medium.order();
         self.chained_count.fetch_add(1, Ordering::Relaxed);
         Ok(())
-    }
-}
-
-impl SplitRecord {
-    /// Step 3: the words of one line become durable in the order of their stores.
-    fn commit<M: Medium>(&self, medium: &M) {
-        let word = |bytes, value| medium.store(self.at.plus(bytes), value, Ordering::Release);
-        word(record::OLD_BYTES, seal(self.old.0));
-        word(record::ZERO_BYTES, seal(self.halves[0].0));
-        word(record::ONE_BYTES, seal(self.halves[1].0));
-        word(record::COMMIT_BYTES, seal(1));
-        medium.flush(self.at.span(LINE_BYTES));
-        medium.order();
     }
 }
 

@@ -10,73 +10,17 @@ use std::sync::atomic::Ordering;
 use heap::{HeapError, Misplaced, PlaceKind};
 use pmem::{Dram, Level, Medium, MediumError, Offset};
 
-use super::directory::{Retired, Root};
 use super::format::empty_root;
-use super::layout::{DEPTH_MAX, Header, Home, PAIR_COUNT, PARTITION_COUNT_MAX};
+use super::layout::{Home, PAIR_COUNT};
 use super::segment::{Entry, Segment};
 use super::split::segment_place;
-use super::{Context, Garbage, PartitionedHash, Table, TableKind};
+use super::{Context, Garbage, PartitionedHash, Root, Table};
 use crate::Position;
 use crate::canary;
+use crate::segmented::directory::Retired;
+use crate::segmented::open::bury;
 
-/// How far a walk has come: a partition, and the first signature prefix in it that was not visited.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Cursor {
-    partition: usize,
-    /// The prefix, aligned to the left of 64 bits.
-    prefix: u64,
-    done: bool,
-}
-
-impl Cursor {
-    /// A walk that begins with this partition.
-    #[must_use]
-    pub fn of_partition(partition: usize) -> Cursor {
-        Cursor { partition, ..Cursor::default() }
-    }
-
-    /// True until every segment of the partition was visited, for a walk that began with it.
-    #[must_use]
-    pub fn is_in(self, partition: usize) -> bool {
-        self.partition == partition
-    }
-
-    /// True when every segment was visited.
-    #[must_use]
-    pub fn is_done(self) -> bool {
-        self.done
-    }
-
-    /// The cursor as a number that outlives the walk, growth and restarts; 0 both where a walk begins and where it ends.
-    #[must_use]
-    pub fn number(self) -> u64 {
-        if self.done { 0 } else { (self.partition as u64) << NUMBER_PREFIX_BITS | self.prefix >> NUMBER_PARTITION_BITS }
-    }
-
-    /// The cursor of a number, whoever made that up: a walk from there shows what lies ahead.
-    #[must_use]
-    pub fn from_number(number: u64) -> Cursor {
-        let partition = (number >> NUMBER_PREFIX_BITS) as usize;
-        Cursor { partition, prefix: number << NUMBER_PARTITION_BITS, done: false }
-    }
-
-    pub(super) fn partition(self) -> usize {
-        self.partition
-    }
-
-    fn past(self, segment: &Segment, partition_count: usize) -> Cursor {
-        let step = 1u64.checked_shl(64 - segment.depth()).unwrap_or(0);
-        let start = (segment.prefix() << 1).checked_shl(63 - segment.depth()).unwrap_or(0);
-        let (prefix, wrapped) = if step == 0 { (0, true) } else { start.overflowing_add(step) };
-        let partition = self.partition + usize::from(wrapped);
-        Cursor { partition, prefix, done: partition == partition_count }
-    }
-}
-
-/// A cursor's number: the partition, as in a store of the most partitions, then the prefix, which is never longer.
-const NUMBER_PARTITION_BITS: u32 = PARTITION_COUNT_MAX.trailing_zeros();
-const NUMBER_PREFIX_BITS: u32 = u64::BITS - NUMBER_PARTITION_BITS;
-const _: () = assert!(DEPTH_MAX <= NUMBER_PREFIX_BITS);
+pub use crate::segmented::Cursor;
 
 /// What the sweep found wrong in a segment.
 pub type Misplacement = (Offset, Misplaced);
@@ -190,8 +134,7 @@ impl PartitionedHash {
 
     /// The segment that `cursor` has come to.
     pub(super) fn at_cursor(&self, cursor: Cursor) -> &Segment {
-        let directory = self.root().directory(cursor.partition);
-        directory.segment(cursor.prefix >> 1 >> (63 - directory.depth()))
+        self.root().at_cursor(cursor)
     }
 
     /// The cursor past `segment`.
@@ -219,15 +162,7 @@ impl Cleared {
                 cx.heap.free(cx.medium, place);
             }
         }
-        cx.retire(Garbage::Table(Table(TableKind::Root(self.0))));
-    }
-}
-
-/// Marks a segment DEAD, and leaves the order to the caller: so that no later generation of the same number takes it for its own.
-pub(super) fn bury<M: Medium>(medium: &M, segment: Offset) {
-    if let Some(dead) = Header::dead(medium.load(segment, Ordering::Acquire)) {
-        medium.store(segment, dead, Ordering::Release);
-        medium.flush(segment.span(8));
+        cx.retire(Garbage::Table(Table::new(self.0)));
     }
 }
 

@@ -17,6 +17,7 @@ mod crash;
 mod deferred;
 #[cfg(not(miri))]
 mod given_up;
+mod glance;
 #[cfg(not(miri))]
 mod interleavings;
 mod large_batches;
@@ -29,7 +30,6 @@ mod power;
 mod protocol;
 #[cfg_attr(miri, allow(dead_code, reason = "the other tests' methods"))]
 mod rig;
-pub(in crate::partitioned_hash) mod shared;
 #[cfg(not(miri))]
 mod slots;
 #[cfg(not(miri))]

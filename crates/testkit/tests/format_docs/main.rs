@@ -11,5 +11,6 @@ mod journal;
 mod pages;
 mod pmekv;
 mod region;
+mod rewo_hash;
 mod segment;
 mod store;

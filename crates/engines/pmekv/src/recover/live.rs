@@ -46,7 +46,7 @@ pub(crate) fn load<M: Medium, D: Dram + Clone>(
     });
     let loader = Loader::new(dram);
     let part = loader.part(b"", None, sorted).map_err(told)?;
-    Ok(loader.finish(vec![part]).map_err(|error| told(error.into()))?)
+    loader.finish(vec![part]).map_err(|error| told(error.into()))
 }
 
 /// What the entries that count make of places.

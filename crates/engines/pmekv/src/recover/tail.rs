@@ -48,10 +48,9 @@ fn ends(logs: &[FoundLog]) -> Result<HashMap<u64, u64>, HeapError> {
     let is_end = |entry: &&Entry| entry.kind == Kind::BatchEnd;
     let ends: HashMap<u64, u64> = entries().filter(is_end).map(|end| (end.batch, end.hash)).collect();
     let mut found: HashMap<u64, u64> = ends.keys().map(|&batch| (batch, 0)).collect();
-    entries()
-        .filter(|entry| !is_end(entry))
-        .filter_map(|entry| Some(*found.get_mut(&entry.batch)? += 1))
-        .for_each(drop);
+    for entry in entries().filter(|entry| !is_end(entry)) {
+        found.get_mut(&entry.batch).into_iter().for_each(|count| *count += 1);
+    }
     if found == ends {
         return Ok(ends);
     }

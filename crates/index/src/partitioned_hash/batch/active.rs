@@ -12,8 +12,8 @@ use super::{Change, now};
 use crate::Position;
 use crate::canary;
 use crate::partitioned_hash::Slot;
-use crate::partitioned_hash::directory::Retired;
 use crate::partitioned_hash::settle::settle;
+use crate::segmented::directory::Retired;
 
 /// One batch that may have marked entries.
 #[derive(Debug)]

@@ -13,8 +13,8 @@ use crate::partitioned_hash::layout::{Home, SEGMENT_ENTRY_COUNT, Way};
 use crate::partitioned_hash::locked::LockedHome;
 use crate::partitioned_hash::ops::{Found, mark_unlinked};
 use crate::partitioned_hash::segment::Segment;
-use crate::partitioned_hash::shared::Locked;
-use crate::partitioned_hash::{Context, Garbage, PartitionedHash, Table, TableKind};
+use crate::partitioned_hash::{Context, Garbage, PartitionedHash, Table};
+use crate::shared::Locked;
 
 /// The pairs of a batch's keys, locked, and what is to be done to their entries. The caller is pinned.
 pub struct Batch<'a, M, D: Dram> {
@@ -216,7 +216,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         let active = batches.unlink(turn.number);
         let Batch { cx, crowded, stashes, pairs, .. } = self;
         drop((stashes, pairs));
-        cx.retire(Garbage::Table(Table(TableKind::Batch(active))));
+        cx.retire(Garbage::Table(Table::new(active)));
         cx.retire(Garbage::Place(record));
         Finished { durable: waited.map(|_| ticket), crowded }
     }

@@ -26,8 +26,8 @@ use pmem::{Canary, Offset};
 use super::super::Found;
 use super::super::layout::Home;
 use super::rig::{Key, Rig, item};
-use super::shared::Model;
 use crate::Position;
+use crate::shared::stand_in::Model;
 
 use modelled::Modelled;
 

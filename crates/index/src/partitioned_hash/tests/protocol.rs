@@ -13,10 +13,10 @@ use super::super::layout::{Home, LINE_ENTRY_COUNT, Way};
 use super::super::split::segment_place;
 use super::given_up::lost_in;
 use super::rig::{Contents, Key, Rig, key, mixed};
-use super::shared::stepping;
 use super::stalls::stepped;
 use crate::Position;
 use crate::canary;
+use crate::shared::stand_in::stepping;
 
 /// Keys of one home line, of different signatures.
 fn neighbours() -> impl Iterator<Item = Key> {

@@ -1,5 +1,5 @@
 //! Publishing as the medium does it: under the buffer's lock the entry is appended, its place set, the word stored; then what
-//! was appended counts. Who loads the word is told of it when the log is synced up to the word's place.
+//! was appended counts. A reader that loads the word is told of it when the log is synced up to the word's place.
 
 use std::sync::atomic::Ordering;
 
@@ -7,21 +7,7 @@ use loom::sync::atomic::AtomicU64;
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 
-use super::super::{Published, Word};
-
-impl Word for AtomicU64 {
-    fn new(word: u64) -> AtomicU64 {
-        AtomicU64::new(word)
-    }
-
-    fn load(&self, ordering: Ordering) -> u64 {
-        self.load(ordering)
-    }
-
-    fn store(&self, word: u64, ordering: Ordering) {
-        self.store(word, ordering);
-    }
-}
+use super::super::Published;
 
 /// What an entry has in the log.
 const ENTRY_BYTES: u64 = 24;
@@ -36,7 +22,7 @@ enum Broken {
     StoredRelaxed,
     /// The place says where the entry begins.
     NotedShort,
-    /// Who syncs for those who asked looks at what counts, and not behind the lock.
+    /// The thread that syncs for askers looks at what counts, and not behind the lock.
     SyncedBesideLock,
 }
 
@@ -92,7 +78,8 @@ impl Log {
         self.synced.fetch_max(end, Ordering::Release);
     }
 
-    /// Who meets a word is told of it no earlier than it is durable, and once somebody has synced whom he asked.
+    /// A reader that meets a word is told of it no earlier than it is durable, and once the syncing thread that was asked has
+    /// synced.
     fn read(&self, item: usize) {
         let seen = self.words[item].load(Ordering::Acquire);
         if seen != 0 {

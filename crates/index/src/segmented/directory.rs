@@ -1,4 +1,4 @@
-//! The volatile directory: from a signature's prefix to a segment.
+//! The volatile directory: from a signature's prefix to a segment's table.
 //!
 //! A directory has one entry for each value of `depth` bits; a segment of lesser depth stands in several. Readers need
 //! only a segment's offset, writers its locks: two arrays, so that a reader's step costs one cache line.
@@ -16,29 +16,29 @@ use std::ops::Range;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pmem::Offset;
+use pmem::{Dram, Medium, Offset};
 
 use super::layout::Geometry;
-use super::segment::Segment;
-use super::shared::{Pointer, Word};
+use super::{Context, Cursor, Garbage, Segmented, Table};
+use crate::shared::{Pointer, Word};
 
 /// One directory a partition. Replaced whole by `clear`, which is what makes it one step for readers.
 #[derive(Debug)]
-pub(super) struct Root {
-    directories: Box<[Pointer<Directory>]>,
+pub(crate) struct Root<S> {
+    directories: Box<[Pointer<Directory<S>>]>,
 }
 
 #[derive(Debug)]
-pub(super) struct Directory {
+pub(crate) struct Directory<S> {
     depth: u32,
     offsets: Box<[Word]>,
-    segments: Box<[Pointer<Segment>]>,
+    segments: Box<[Pointer<S>]>,
     owns_segments: AtomicBool,
 }
 
 /// Something that was boxed and shared, and is dropped with this handle: no box, since readers may still look at it.
 #[derive(Debug)]
-pub(super) struct Retired<T>(NonNull<T>);
+pub(crate) struct Retired<T>(NonNull<T>);
 
 // SAFETY: the handle is the owner; what it owns may be sent and shared.
 unsafe impl<T: Send + Sync> Send for Retired<T> {}
@@ -46,7 +46,7 @@ unsafe impl<T: Send + Sync> Send for Retired<T> {}
 impl<T> Retired<T> {
     /// # Safety
     /// `boxed` came from [`Box::into_raw`] and nobody else will drop it.
-    pub(super) unsafe fn new(boxed: *mut T) -> Retired<T> {
+    pub(crate) unsafe fn new(boxed: *mut T) -> Retired<T> {
         Retired(NonNull::new(boxed).expect("boxes are never null"))
     }
 }
@@ -67,20 +67,20 @@ impl<T> Drop for Retired<T> {
     }
 }
 
-impl Root {
-    pub(super) fn new(directories: impl Iterator<Item = Directory>) -> Box<Root> {
+impl<S: Segmented> Root<S> {
+    pub(crate) fn new(directories: impl Iterator<Item = Directory<S>>) -> Box<Root<S>> {
         let directories = directories.map(|directory| Pointer::new(Box::into_raw(Box::new(directory)))).collect();
         Box::new(Root { directories })
     }
 
     #[inline(always)]
-    pub(super) fn directory(&self, partition: usize) -> &Directory {
+    pub(crate) fn directory(&self, partition: usize) -> &Directory<S> {
         // SAFETY: never null; a replaced directory is retired, and whoever holds the root is pinned.
         unsafe { &*self.directories[partition].load(Ordering::Acquire) }
     }
 
     /// Puts `directory` in place of the partition's, which is returned and no longer owns its segments.
-    pub(super) fn replace(&self, partition: usize, directory: Directory) -> Retired<Directory> {
+    pub(crate) fn replace(&self, partition: usize, directory: Directory<S>) -> Retired<Directory<S>> {
         let old = self.directories[partition].swap(Box::into_raw(Box::new(directory)), Ordering::AcqRel);
         // SAFETY: it came from a box, and only one caller can have swapped it out.
         let old = unsafe { Retired::new(old) };
@@ -88,36 +88,67 @@ impl Root {
         old
     }
 
+    /// Puts two halves in the place of `old`, in a directory of one bit more if need be. The caller holds the partition's lock, and
+    /// retires what is returned. `is_late`: see [`Directory::put_halves`].
+    pub(crate) fn put_halves<M: Medium, D: Dram>(
+        &self,
+        cx: Context<'_, M, D>,
+        partition: usize,
+        old: &S,
+        halves: [Box<S>; 2],
+        is_late: bool,
+    ) -> Retired<S> {
+        if self.directory(partition).depth() == old.depth() {
+            let directory = self.replace(partition, self.directory(partition).doubled());
+            cx.retire(Garbage::Table(Table::new(directory)));
+        }
+        self.directory(partition).put_halves(old, halves, is_late)
+    }
+
+    /// The segment that a walk has come to.
+    pub(crate) fn at_cursor(&self, cursor: Cursor) -> &S {
+        let directory = self.directory(cursor.partition);
+        directory.segment(cursor.prefix >> 1 >> (63 - directory.depth()))
+    }
+
     /// The segment's offset that a reader of `signature` searches.
     #[inline(always)]
-    pub(super) fn offset(&self, geometry: Geometry, signature: u64) -> Offset {
+    pub(crate) fn offset(&self, geometry: Geometry, signature: u64) -> Offset {
         let directory = self.directory(geometry.partition(signature));
         let i = geometry.prefix(signature, directory.depth) as usize;
         Offset(directory.offsets[i].load(Ordering::Acquire))
     }
 
+    /// Both: where a reader of `signature` searches, and what a writer of it locks.
+    #[inline(always)]
+    pub(crate) fn both(&self, geometry: Geometry, signature: u64) -> (Offset, &S) {
+        let directory = self.directory(geometry.partition(signature));
+        let prefix = geometry.prefix(signature, directory.depth);
+        (Offset(directory.offsets[prefix as usize].load(Ordering::Acquire)), directory.segment(prefix))
+    }
+
     /// The segment that a writer of `signature` locks.
     #[inline(always)]
-    pub(super) fn segment(&self, geometry: Geometry, signature: u64) -> &Segment {
+    pub(crate) fn segment(&self, geometry: Geometry, signature: u64) -> &S {
         let directory = self.directory(geometry.partition(signature));
         directory.segment(geometry.prefix(signature, directory.depth))
     }
 
     /// Every segment once.
-    pub(super) fn segments(&self) -> impl Iterator<Item = &Segment> {
+    pub(crate) fn segments(&self) -> impl Iterator<Item = &S> {
         (0..self.directories.len()).flat_map(|partition| self.directory(partition).segments())
     }
 
-    pub(super) fn dram_bytes(&self) -> u64 {
-        let entry_bytes = mem::size_of::<Word>() + mem::size_of::<Pointer<Segment>>();
+    pub(crate) fn dram_bytes(&self) -> u64 {
+        let entry_bytes = mem::size_of::<Word>() + mem::size_of::<Pointer<S>>();
         let directories = (0..self.directories.len()).map(|partition| self.directory(partition));
         let tables: usize =
-            directories.map(|directory| mem::size_of::<Directory>() + directory.offsets.len() * entry_bytes).sum();
-        (tables + self.segments().count() * mem::size_of::<Segment>()) as u64
+            directories.map(|directory| mem::size_of::<Directory<S>>() + directory.offsets.len() * entry_bytes).sum();
+        (tables + self.segments().count() * mem::size_of::<S>()) as u64
     }
 }
 
-impl Drop for Root {
+impl<S> Drop for Root<S> {
     fn drop(&mut self) {
         for directory in &mut self.directories {
             // SAFETY: it came from a box, and nobody else uses the root any more.
@@ -126,14 +157,13 @@ impl Drop for Root {
     }
 }
 
-impl Directory {
+impl<S: Segmented> Directory<S> {
     /// The directory of a partition's live segments, which it owns; `Err` names a segment that overlaps another, or
     /// `None` where some prefix has no segment.
-    #[expect(clippy::vec_box, reason = "a table stays where it is: its locks are shared by address")]
-    pub(super) fn build(segments: Vec<Box<Segment>>) -> Result<Directory, Option<Offset>> {
+    pub(crate) fn build(segments: Vec<Box<S>>) -> Result<Directory<S>, Option<Offset>> {
         let depth = segments.iter().map(|segment| segment.depth()).max().ok_or(None)?;
         let count = 1usize << depth;
-        let directory = Directory {
+        let directory: Directory<S> = Directory {
             depth,
             offsets: (0..count).map(|_| Word::new(0)).collect(),
             segments: (0..count).map(|_| Pointer::new(ptr::null_mut())).collect(),
@@ -150,12 +180,12 @@ impl Directory {
         if complete { Ok(directory) } else { Err(None) }
     }
 
-    pub(super) fn depth(&self) -> u32 {
+    pub(crate) fn depth(&self) -> u32 {
         self.depth
     }
 
     /// A directory of one bit more over the same segments. It owns them from now on: the old one must be replaced by it.
-    pub(super) fn doubled(&self) -> Directory {
+    fn doubled(&self) -> Directory<S> {
         let count = self.offsets.len() * 2;
         Directory {
             depth: self.depth + 1,
@@ -166,7 +196,7 @@ impl Directory {
     }
 
     /// Puts two halves in the place of `old`, which is returned. `is_late`: readers are led there last, by a broken twin.
-    pub(super) fn put_halves(&self, old: &Segment, halves: [Box<Segment>; 2], is_late: bool) -> Retired<Segment> {
+    fn put_halves(&self, old: &S, halves: [Box<S>; 2], is_late: bool) -> Retired<S> {
         let first = self.range(old).start;
         let old = self.segments[first].load(Ordering::Relaxed);
         let places = halves.each_ref().map(|half| (self.range(half), half.offset()));
@@ -182,13 +212,13 @@ impl Directory {
     }
 
     #[inline(always)]
-    pub(super) fn segment(&self, prefix: u64) -> &Segment {
+    pub(crate) fn segment(&self, prefix: u64) -> &S {
         // SAFETY: never null once built; a replaced segment is retired, and whoever holds the directory is pinned.
         unsafe { &*self.segments[prefix as usize].load(Ordering::Acquire) }
     }
 
     /// Every segment once, in the order of prefixes.
-    pub(super) fn segments(&self) -> impl Iterator<Item = &Segment> {
+    pub(crate) fn segments(&self) -> impl Iterator<Item = &S> {
         let mut next = 0;
         std::iter::from_fn(move || {
             let segment = (next < self.segments.len()).then(|| self.segment(next as u64))?;
@@ -202,20 +232,20 @@ impl Directory {
     }
 
     /// Readers are there already: see the module's head.
-    fn lead_writers(&self, segment: Box<Segment>) {
+    fn lead_writers(&self, segment: Box<S>) {
         let (range, table) = (self.range(&segment), Box::into_raw(segment));
         range.for_each(|i| self.segments[i].store(table, Ordering::Release));
     }
 
     /// The entries that stand for `segment`.
-    fn range(&self, segment: &Segment) -> Range<usize> {
+    fn range(&self, segment: &S) -> Range<usize> {
         let shift = self.depth - segment.depth();
         let start = (segment.prefix() << shift) as usize;
         start..start + (1 << shift)
     }
 }
 
-impl Drop for Directory {
+impl<S> Drop for Directory<S> {
     fn drop(&mut self) {
         if !*self.owns_segments.get_mut() {
             return;

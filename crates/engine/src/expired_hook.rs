@@ -20,11 +20,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 
-use engine::OnExpired;
+use crate::OnExpired;
 
 /// The one who wants to be told, if there is one.
 #[derive(Default)]
-pub(super) struct ExpiredHook(Mutex<Option<Arc<Told>>>);
+pub struct ExpiredHook(Mutex<Option<Arc<Told>>>);
 
 struct Told {
     callback: Arc<OnExpired>,
@@ -49,9 +49,9 @@ impl fmt::Debug for ExpiredHook {
 }
 
 impl ExpiredHook {
-    /// Whoever was told before is not being told any more when this returns, unless the caller is inside of such a call,
+    /// Has this one told from now on. Whoever was told before is not being told any more when this returns, unless the caller is inside of such a call,
     /// whose end it cannot wait for.
-    pub(super) fn set(&self, callback: Option<Arc<OnExpired>>) {
+    pub fn set(&self, callback: Option<Arc<OnExpired>>) {
         let told = |callback| Told { callback, telling: RwLock::default(), is_over: AtomicBool::new(false) };
         let before = std::mem::replace(&mut *self.0.lock(), callback.map(told).map(Arc::new));
         let Some(before) = before else { return };
@@ -62,13 +62,14 @@ impl ExpiredHook {
     }
 
     /// True if somebody wants to be told.
-    pub(super) fn is_set(&self) -> bool {
+    #[must_use]
+    pub fn is_set(&self) -> bool {
         self.0.lock().is_some()
     }
 
-    /// The caller holds no lock, and no pin of its own.
+    /// Tells of a key. The caller holds no lock, and no pin of its own.
     #[cold]
-    pub(super) fn tell(&self, key: &[u8]) {
+    pub fn tell(&self, key: &[u8]) {
         let Some(told) = self.0.lock().clone() else { return };
         let is_inside = LATE.with_borrow_mut(|late| match late {
             Some(late) => {

@@ -1,4 +1,4 @@
-//! What stands for `super::super::shared` in tests: words and locks that are loom's if they are made under a model, and that
+//! What stands for `super` in tests: words and locks that are loom's if they are made under a model, and that
 //! tell a test of every store of its thread.
 
 use std::cell::{Cell, RefCell};
@@ -12,10 +12,10 @@ thread_local! {
 }
 
 /// While it lives, what this thread makes is loom's.
-pub(in crate::partitioned_hash) struct Model(());
+pub(crate) struct Model(());
 
 impl Model {
-    pub(in crate::partitioned_hash) fn enter() -> Model {
+    pub(crate) fn enter() -> Model {
         IS_MODELLED.set(true);
         Model(())
     }
@@ -28,7 +28,7 @@ impl Drop for Model {
 }
 
 /// Calls `step` after every store of this thread while `work` runs, but for those of `step` itself.
-pub(in crate::partitioned_hash) fn stepping<R>(step: impl FnMut() + 'static, work: impl FnOnce() -> R) -> R {
+pub(crate) fn stepping<R>(step: impl FnMut() + 'static, work: impl FnOnce() -> R) -> R {
     STEP.set(Some(Box::new(step)));
     let done = work();
     STEP.take();
@@ -36,7 +36,7 @@ pub(in crate::partitioned_hash) fn stepping<R>(step: impl FnMut() + 'static, wor
 }
 
 /// Something was stored.
-pub(in crate::partitioned_hash) fn step() {
+pub(crate) fn step() {
     let Some(mut step) = STEP.take() else { return };
     step();
     STEP.set(Some(step));
@@ -46,29 +46,29 @@ pub(in crate::partitioned_hash) fn step() {
 macro_rules! word {
     ($name:ident $(<$t:ident>)?, $native:ty, $modelled:ty, $value:ty) => {
         #[derive(Debug)]
-        pub(in crate::partitioned_hash) struct $name $(<$t>)? {
+        pub(crate) struct $name $(<$t>)? {
             native: $native,
             modelled: Option<$modelled>,
         }
 
         impl $(<$t>)? $name $(<$t>)? {
-            pub(in crate::partitioned_hash) fn new(value: $value) -> Self {
+            pub(crate) fn new(value: $value) -> Self {
                 let modelled = IS_MODELLED.get().then(|| <$modelled>::new(value));
                 $name { native: <$native>::new(value), modelled }
             }
 
-            pub(in crate::partitioned_hash) fn load(&self, ordering: Ordering) -> $value {
+            pub(crate) fn load(&self, ordering: Ordering) -> $value {
                 self.modelled.as_ref().map_or_else(|| self.native.load(ordering), |word| word.load(ordering))
             }
 
-            pub(in crate::partitioned_hash) fn store(&self, value: $value, ordering: Ordering) {
+            pub(crate) fn store(&self, value: $value, ordering: Ordering) {
                 self.modelled.iter().for_each(|word| word.store(value, ordering));
                 self.native.store(value, ordering);
                 step();
             }
 
             #[allow(dead_code, reason = "not of every kind of word")]
-            pub(in crate::partitioned_hash) fn swap(&self, value: $value, ordering: Ordering) -> $value {
+            pub(crate) fn swap(&self, value: $value, ordering: Ordering) -> $value {
                 let before = self.modelled.as_ref().map(|word| word.swap(value, ordering));
                 let native = self.native.swap(value, ordering);
                 step();
@@ -76,7 +76,7 @@ macro_rules! word {
             }
 
             #[allow(dead_code, reason = "not of every kind of word")]
-            pub(in crate::partitioned_hash) fn get_mut(&mut self) -> &mut $value {
+            pub(crate) fn get_mut(&mut self) -> &mut $value {
                 self.native.get_mut()
             }
         }
@@ -89,31 +89,38 @@ word!(Pointer<T>, AtomicPtr<T>, loom::sync::atomic::AtomicPtr<T>, *mut T);
 
 /// A lock.
 #[derive(Debug)]
-pub(in crate::partitioned_hash) enum Lock {
+pub(crate) enum Lock {
     Native(Mutex<()>),
     Modelled(loom::sync::Mutex<()>),
 }
 
 /// A held lock.
-pub(in crate::partitioned_hash) enum Locked<'a> {
+pub(crate) enum Locked<'a> {
     Native { _guard: MutexGuard<'a, ()> },
     Modelled { _guard: loom::sync::MutexGuard<'a, ()> },
 }
 
 impl Lock {
-    pub(in crate::partitioned_hash) fn new() -> Lock {
+    pub(crate) fn new() -> Lock {
         if IS_MODELLED.get() { Lock::Modelled(loom::sync::Mutex::new(())) } else { Lock::Native(Mutex::new(())) }
     }
 
-    pub(in crate::partitioned_hash) fn lock(&self) -> Locked<'_> {
+    pub(crate) fn lock(&self) -> Locked<'_> {
         match self {
             Lock::Native(lock) => Locked::Native { _guard: lock.lock() },
             Lock::Modelled(lock) => Locked::Modelled { _guard: lock.lock().unwrap() },
         }
     }
 
+    pub(crate) fn try_lock(&self) -> Option<Locked<'_>> {
+        match self {
+            Lock::Native(lock) => lock.try_lock().map(|guard| Locked::Native { _guard: guard }),
+            Lock::Modelled(lock) => lock.try_lock().ok().map(|guard| Locked::Modelled { _guard: guard }),
+        }
+    }
+
     /// Whether somebody holds it. Not for models.
-    pub(in crate::partitioned_hash) fn is_locked(&self) -> bool {
+    pub(crate) fn is_locked(&self) -> bool {
         matches!(self, Lock::Native(lock) if lock.is_locked())
     }
 }

@@ -1,0 +1,88 @@
+//! Background work, a bounded step at a time: the sweep after open, freeing, growth ahead of writers, reaping.
+
+use std::sync::atomic::Ordering;
+
+use engine::{Error, Progress};
+use index::segmented::Cursor;
+use parking_lot::MutexGuard;
+use pmem::{Dram, Medium, Offset};
+
+use crate::RewoHash;
+
+/// Space that is kept ready for new chunks, as a part of what takes space, within these bounds: the lower one keeps small
+/// stores small, the upper one is a tenth of a second of the fastest writer.
+const AHEAD_SHARE: u64 = 32;
+const AHEAD_BYTES_MIN: u64 = 1 << 20;
+const AHEAD_BYTES_MAX: u64 = 64 << 20;
+
+/// The state of the work; whoever holds it does the work.
+#[derive(Debug, Default)]
+pub(crate) struct Background {
+    sweep: Cursor,
+    /// A slot that names no proper place. A store that has one never reuses space below the mark.
+    misplaced: Option<Offset>,
+    /// Where the reaper's walk goes on.
+    pub(crate) reap: Option<Cursor>,
+}
+
+impl<M: Medium, D: Dram> RewoHash<M, D> {
+    /// One thread at a time. Of a store that is only read nobody needs to know the free space, but who asks for it.
+    pub(crate) fn background_step(&self) -> Result<Progress, Error> {
+        if !self.medium.is_writable() {
+            return Ok(Progress::Idle);
+        }
+        let Some(mut background) = self.background.try_lock() else { return Ok(Progress::Idle) };
+        if !self.swept.load(Ordering::Acquire) {
+            self.sweep_step(&mut background)?;
+            return Ok(Progress::More);
+        }
+        if self.heap.prepare(&self.medium, self.ahead_bytes())? {
+            return Ok(Progress::More);
+        }
+        self.reap(background)
+    }
+
+    /// True while there is something that writers may soon wait for.
+    pub(crate) fn is_wanted(&self) -> bool {
+        let runs_low = || self.heap.spare_bytes() < self.ahead_bytes() / 4 * 3;
+        self.medium.is_writable() && (!self.swept.load(Ordering::Acquire) || runs_low())
+    }
+
+    fn sweep_step(&self, background: &mut Background) -> Result<(), Error> {
+        let misplaced = &mut background.misplaced;
+        background.sweep = self.table.sweep(self.cx(), background.sweep, &mut |(at, _)| *misplaced = Some(at))?;
+        if background.sweep.is_done() {
+            if background.misplaced.is_none() && self.medium.is_writable() {
+                self.heap.finish_sweep(&self.medium);
+            }
+            self.swept.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Sweeps to the end; what others have swept need not be done again.
+    pub(crate) fn finish_sweep(&self) -> Result<(), Error> {
+        while !self.swept.load(Ordering::Acquire) {
+            let mut background = self.background.lock();
+            if !self.swept.load(Ordering::Acquire) {
+                self.sweep_step(&mut background)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sweep, growth and reaper stand still while this is held. The caller is not pinned.
+    pub(crate) fn keep_background_away(&self) -> MutexGuard<'_, Background> {
+        self.background.lock()
+    }
+
+    /// Frees what no reader can reach any more; true if there was any.
+    pub(crate) fn collect(&self) -> bool {
+        let cleared = self.cleared.collect(|cleared| cleared.free(self.cx()));
+        self.cx().collect() || cleared
+    }
+
+    fn ahead_bytes(&self) -> u64 {
+        (self.heap.footprint_bytes() / AHEAD_SHARE).clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX)
+    }
+}

@@ -1,0 +1,140 @@
+//! Writing several keys as one step: the engine's part of `index/src/block_hash/batch.rs`.
+
+use engine::{BatchOp, Condition, Error, Limits, Version};
+use index::block_hash::{Key, NoRoom, Slot, Turn};
+use items::NewItem;
+use pmem::{Dram, Medium};
+
+use crate::RewoHash;
+use crate::write::{Before, Prepared};
+
+/// A key of which a condition is asked, and the version that it is to have.
+type Asked<'k> = (Key<'k>, Option<Version>);
+
+/// Why an attempt came to no end.
+enum Stop {
+    Room(NoRoom),
+    /// This condition does not hold.
+    Unmet(usize),
+    Failed(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop::Failed(error)
+    }
+}
+
+impl<M: Medium, D: Dram> RewoHash<M, D> {
+    /// Carries out a batch if its conditions hold; the last operation of a key counts.
+    pub(crate) fn apply(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        self.may_write()?;
+        Limits::check_batch(conditions, ops)?;
+        let asked = conditions.iter().map(|condition| Ok((self.key(condition.key)?, condition.version)));
+        let asked = asked.collect::<Result<Vec<_>, Error>>()?;
+        let mut ops = ops.iter().rev().map(|op| Ok((self.key(op.key())?, *op))).collect::<Result<Vec<_>, Error>>()?;
+        // Stable: of one key's operations the last one comes first, and stays.
+        ops.sort_by_key(|(key, _)| (key.signature, key.bytes));
+        ops.dedup_by_key(|(key, _)| key.bytes);
+        let turn = self.table.batch_turn();
+        let expired = self.with_room(|| self.try_batch(&asked, &ops, &turn))?;
+        drop(turn);
+        expired.into_iter().for_each(|key| self.expired_hook.tell(key));
+        Ok(())
+    }
+
+    /// A batch, unless the region is full: then nothing has changed. Those of its keys come back that had expired.
+    fn try_batch<'k>(
+        &self,
+        asked: &[Asked<'_>],
+        ops: &[(Key<'k>, BatchOp<'k>)],
+        turn: &Turn<'_>,
+    ) -> Result<Vec<&'k [u8]>, Error> {
+        let prepare = |&(key, op): &(Key<'k>, BatchOp<'k>)| {
+            let item = op.value().map(|value| NewItem { key: key.bytes, value, expiry: op.expiry() });
+            Ok((key, item.map(|item| self.prepare(key, &item)).transpose()?))
+        };
+        let prepared = ops.iter().map(prepare).collect::<Result<Vec<_>, Error>>()?;
+        let keys = ops.iter().map(|(key, _)| key).chain(asked.iter().map(|(key, _)| key));
+        let mut signatures: Vec<_> = keys.map(|key| key.signature).collect();
+        signatures.sort_unstable();
+        loop {
+            let _pin = epoch::pin();
+            match self.carry_out(&signatures, asked, &prepared, turn) {
+                Ok(replaced) => {
+                    prepared.into_iter().filter_map(|(_, new)| new).for_each(Prepared::publish);
+                    return self.ended(replaced);
+                }
+                Err(Stop::Room(full)) => self.table.split_for_batch(self.cx(), full, &signatures)?,
+                Err(Stop::Unmet(condition)) => {
+                    self.look_again(asked.iter().map(|(key, _)| key))?;
+                    return Err(Error::Unmet { condition });
+                }
+                Err(Stop::Failed(error)) => return Err(error),
+            }
+        }
+    }
+
+    /// Steps 2 to 9: the slots that went. The caller is pinned.
+    fn carry_out<'k>(
+        &self,
+        signatures: &[u64],
+        asked: &[Asked<'_>],
+        prepared: &[(Key<'k>, Option<Prepared<'_, D>>)],
+        turn: &Turn<'_>,
+    ) -> Result<Vec<(&'k [u8], Slot)>, Stop> {
+        let mut batch = self.table.lock_batch(self.cx(), turn, signatures);
+        for (number, (key, version)) in asked.iter().enumerate() {
+            let found = batch.find(*key, |position| self.is_key(position, *key))?;
+            let live = found.map(|found| self.live_version(&found.slot)).transpose()?.flatten();
+            if live != *version {
+                return Err(Stop::Unmet(number));
+            }
+        }
+        let mut replaced = Vec::new();
+        for (key, new) in prepared {
+            let new = new.as_ref().map(|new| &new.slot);
+            match (batch.find(*key, |position| self.is_key(position, *key))?, new) {
+                (Some(old), new) => {
+                    batch.replace(&old, new);
+                    replaced.push((key.bytes, old.slot));
+                }
+                (None, Some(new)) => batch.insert(key.signature, new),
+                (None, None) => {}
+            }
+        }
+        batch.has_room().map_err(Stop::Room)?;
+        if batch.changes_nothing() {
+            drop(batch);
+            self.look_again(prepared.iter().map(|(key, _)| key).chain(asked.iter().map(|(key, _)| key)))?;
+            return Ok(replaced);
+        }
+        let record = batch.reserve_record().map_err(Error::from)?;
+        let ticket = batch.commit(record);
+        let _ = self.medium.acknowledge(ticket).map_err(Error::from)?;
+        Ok(replaced)
+    }
+
+    /// Reads keys by which somebody goes who has published nothing: what they hold may not be durable yet.
+    fn look_again<'k>(&self, mut keys: impl Iterator<Item = &'k Key<'k>>) -> Result<(), Error> {
+        keys.try_for_each(|key| self.find(*key).map(drop))
+    }
+
+    /// The version of what a slot says, unless its time has come.
+    fn live_version(&self, slot: &Slot) -> Result<Option<Version>, Error> {
+        let seen = self.seen(slot)?;
+        Ok((!self.clock.is_past(seen.expiry)).then(|| seen.version()))
+    }
+
+    /// Retires what went.
+    fn ended<'k>(&self, replaced: Vec<(&'k [u8], Slot)>) -> Result<Vec<&'k [u8]>, Error> {
+        let mut expired = Vec::new();
+        for (key, slot) in &replaced {
+            if self.before(Some(slot))? == Before::Expired {
+                expired.push(*key);
+            }
+            self.retire(Some(slot));
+        }
+        Ok(expired)
+    }
+}

@@ -1,0 +1,86 @@
+//! Checking a store: the region's head, every slot and item against its checksum, every key by a lookup, what is free against what
+//! is named. Nothing is stored; writers rest meanwhile, and so does the background.
+
+use std::collections::HashSet;
+
+use engine::{Check, Damage, Depth, Error};
+use heap::salvage::Head;
+use index::block_hash::Slot;
+use index::segmented::Cursor;
+use pmem::{Dram, Medium, MediumError, Offset};
+
+use crate::RewoHash;
+
+/// A check under way.
+struct CheckState {
+    cursor: Cursor,
+    /// Items that slots named so far.
+    named: HashSet<Offset>,
+}
+
+impl<M: Medium, D: Dram> RewoHash<M, D> {
+    /// Checks one segment; the region's head before the first.
+    pub(crate) fn check_step(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
+        let mut state = match check.take_state::<CheckState>() {
+            Some(state) => state,
+            None => self.begin_check(damaged)?,
+        };
+        let _background = self.keep_background_away();
+        let _pin = epoch::pin();
+        let (mut slots, mut wrong) = (Vec::new(), |found: index::block_hash::Damage| {
+            damaged(Damage { offset: found.at.0, what: found.what.into() });
+        });
+        state.cursor =
+            self.table.check_segment(&self.medium, state.cursor, &mut wrong, &mut |at, slot| slots.push((at, *slot)));
+        for (at, slot) in slots {
+            check.count_item();
+            let checked = self.check_place(at, &slot, &mut state.named);
+            checked.and_then(|()| self.check_item(at, &slot, check.depth())).unwrap_or_else(&mut *damaged);
+        }
+        if !state.cursor.is_done() {
+            check.go_on_with(Some(state));
+            return Ok(());
+        }
+        if let Err(MediumError::Unreadable { offset, .. }) = self.medium.losses() {
+            damaged(Damage { offset, what: "a part of the region could not be read".into() });
+        }
+        check.go_on_with::<CheckState>(None);
+        Ok(())
+    }
+
+    fn begin_check(&self, damaged: &mut dyn FnMut(Damage)) -> Result<Box<CheckState>, Error> {
+        self.finish_sweep()?;
+        let mut told = |at: Offset, what: &'static str| damaged(Damage { offset: at.0, what: what.into() });
+        Head::read(&self.medium, &mut told)?.chunks(&self.medium, &mut told, &mut |_| {});
+        Ok(Box::new(CheckState { cursor: Cursor::default(), named: HashSet::new() }))
+    }
+
+    /// The item's place is one, nobody else's, and not free.
+    fn check_place(&self, at: Offset, slot: &Slot, named: &mut HashSet<Offset>) -> Result<(), Damage> {
+        let damage = |what: String| Damage { offset: at.0, what };
+        let Some(position) = slot.position() else { return Ok(()) };
+        let place = position.place().ok_or_else(|| damage("a slot names an item of no size class".into()))?;
+        self.heap.check_place(place).map_err(|wrong| damage(format!("a slot names a place that is none: {wrong}")))?;
+        if !named.insert(place.offset) {
+            return Err(damage(format!("two slots name the item at {:#x}", place.offset.0)));
+        }
+        if self.heap.is_free(place) {
+            return Err(damage(format!("a slot names the item at {:#x}, whose place is free", place.offset.0)));
+        }
+        Ok(())
+    }
+
+    fn check_item(&self, at: Offset, slot: &Slot, depth: Depth) -> Result<(), Damage> {
+        let damage = |what: &str| Damage { offset: at.0, what: what.into() };
+        let told = |error: Error| Damage { offset: at.0, what: error.to_string() };
+        if depth == Depth::Quick {
+            return self.seen(slot).map(drop).map_err(told);
+        }
+        let seen = self.whole(slot).map_err(told)?;
+        match self.key(seen.key).and_then(|key| self.find(key)).map_err(told)? {
+            Some(found) if found == *slot => Ok(()),
+            Some(_) => Err(damage("a key is in two slots that differ")),
+            None => Err(damage("a search for the slot's key does not find it")),
+        }
+    }
+}

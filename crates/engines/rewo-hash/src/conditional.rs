@@ -1,0 +1,76 @@
+//! Writes that go by what the key holds.
+//!
+//! | step | a crash after it leaves |
+//! |---|---|
+//! | 1 pin; the key's slot and item are read | nothing |
+//! | 2 the decision, outside of any lock | nothing |
+//! | 3 as a put or a delete, if the key's slot is still the same; otherwise from 1 | the old item or the new one |
+//!
+//! The pin lasts from 1 to 3: the item's room is not reused meanwhile, and an equal slot names the same item. A key that has
+//! expired is absent to the decision. An item is believed only if its checksum fits, whatever reads compare.
+
+use engine::{Decide, Decision, Error, Expiry, Held};
+use index::block_hash::Key;
+use items::NewItem;
+use pmem::{Dram, Medium};
+
+use crate::RewoHash;
+use crate::write::{Before, check_value};
+
+/// What came of an attempt.
+enum Attempt {
+    Done { is_changed: bool, had_expired: bool },
+    Overtaken,
+}
+
+impl<M: Medium, D: Dram> RewoHash<M, D> {
+    /// Changes the key as `decide` says; true if it did.
+    pub(crate) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
+        self.may_write()?;
+        let key = self.key(key)?;
+        loop {
+            if let Attempt::Done { is_changed, had_expired } = self.with_room(|| self.try_update(key, decide))? {
+                if had_expired {
+                    self.expired_hook.tell(key.bytes);
+                }
+                return Ok(is_changed);
+            }
+        }
+    }
+
+    fn try_update<'v>(&self, key: Key<'_>, decide: &mut Decide<'_, 'v>) -> Result<Attempt, Error> {
+        let _pin = epoch::pin();
+        let found = self.find(key)?;
+        let seen = found.as_ref().map(|slot| self.whole(slot)).transpose()?;
+        let live = seen.filter(|seen| !self.clock.is_past(seen.expiry));
+        let held = live.map_or(Expiry::NEVER, |live| live.expiry);
+        let decision = decide(live.map(|live| Held { value: live.value, expiry: live.expiry }));
+        let put = match &decision {
+            Decision::Keep => return Ok(Attempt::Done { is_changed: false, had_expired: false }),
+            Decision::Put(value) => Some((value, held)),
+            Decision::PutUntil(value, expiry) => Some((value, *expiry)),
+            Decision::Delete => None,
+        };
+        let new = match put {
+            Some((value, expiry)) => {
+                check_value(value.len() as u64)?;
+                Some(self.prepare(key, &NewItem { key: key.bytes, value, expiry })?)
+            }
+            None => None,
+        };
+        let is_changed = live.is_some() || new.is_some();
+        let before = self.write_pinned(key, new, &mut |slot| slot == found.as_ref())?;
+        Ok(match before {
+            Before::Unexpected => Attempt::Overtaken,
+            before => Attempt::Done { is_changed, had_expired: before == Before::Expired },
+        })
+    }
+
+    /// Gives the key another expiry; false if it is not there.
+    pub(crate) fn expire_at(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
+        self.update_by(key, &mut |held| match held {
+            Some(held) => Decision::PutUntil(held.value.to_vec().into(), expiry),
+            None => Decision::Keep,
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! The Rewo-Hash engine (Huang et al., DATE 2020): a persistent hash table of buckets of a block each, whose small items lie in
+//! the buckets themselves, written without a log.
+//!
+//! Everything durable, and the order of its writes, is `index::block_hash`'s: a put of a new key or over an old one costs two
+//! fences, a delete one. Larger items, and those that expire, lie beside the table (`items`), and are written before their slots.
+//!
+//! # Keys that expire
+//! A key whose time has come is absent to whoever asks; its item stays until it is written over or reaped. The reaper walks the
+//! table, a segment a step, while an item that expires may be there. `reaper.rs`.
+//!
+//! # Conditional writes
+//! A write that depends on what it saw takes place if the key's slot is still the same, under the locks of its buckets: a slot
+//! that holds its item is then the same value, and one that names an item names the same one, which the pin keeps. `conditional.rs`.
+//!
+//! # Lock order
+//! background -> the table's. Operations are pinned throughout; whoever waits for readers (`clear`) is not.
+
+mod background;
+mod batch;
+mod check;
+mod conditional;
+mod open;
+mod ops;
+mod read;
+mod reaper;
+mod write;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use engine::{Clock, EngineStats, ExpiredHook, Figure, Verify};
+use epoch::Limbo;
+use heap::Heap;
+use index::BlockHash;
+use index::block_hash::{Cleared, SEGMENT_SLOT_COUNT};
+use index::segmented::{Context, Garbage};
+use parking_lot::Mutex;
+use pmem::{Dram, Medium};
+
+use background::Background;
+use reaper::Reaper;
+
+/// The name in stats and options.
+pub const NAME: &str = "rewo-hash";
+
+/// The Rewo-Hash engine over a medium.
+pub struct RewoHash<M, D: Dram> {
+    medium: M,
+    heap: Heap<D>,
+    table: BlockHash,
+    limbo: Limbo<Garbage>,
+    cleared: Limbo<Cleared>,
+    background: Mutex<Background>,
+    /// Every item is counted, and free space is known unless the store is damaged or read-only.
+    swept: AtomicBool,
+    reaper: Reaper,
+    expired_hook: ExpiredHook,
+    clock: Clock,
+    verify: Verify,
+}
+
+impl<M: Medium, D: Dram> RewoHash<M, D> {
+    #[inline(always)]
+    fn cx(&self) -> Context<'_, M, D> {
+        Context { medium: &self.medium, heap: &self.heap, limbo: &self.limbo }
+    }
+
+    /// The medium.
+    pub fn medium(&self) -> &M {
+        &self.medium
+    }
+
+    /// The table.
+    pub fn table(&self) -> &BlockHash {
+        &self.table
+    }
+
+    /// The same store, by this clock.
+    #[must_use]
+    pub fn by_clock(self, clock: Clock) -> RewoHash<M, D> {
+        RewoHash { clock, ..self }
+    }
+
+    /// The same store, whose reads compare this much.
+    #[must_use]
+    pub fn verifying(self, verify: Verify) -> RewoHash<M, D> {
+        RewoHash { verify, ..self }
+    }
+
+    fn gather_stats(&self) -> EngineStats {
+        let space = self.heap.stats();
+        EngineStats {
+            items: self.table.len(),
+            region_bytes: space.region_bytes,
+            used_bytes: space.mark_bytes,
+            live_bytes: space.live_bytes,
+            free_bytes: space.free_bytes,
+            taken_bytes: self.medium.allocated_bytes().unwrap_or_else(|| self.heap.footprint_bytes()),
+            dram_bytes: space.dram_bytes + self.table.dram_bytes(),
+            swept: self.swept.load(Ordering::Acquire),
+            garbage_count: self.limbo.len(),
+            garbage_bytes: self.limbo.bytes(),
+            reaped_count: self.reaper.reaped_count(),
+            counts: self.medium.counts(),
+            figures: self.figures().into(),
+            ..EngineStats::default()
+        }
+    }
+
+    /// What this engine alone has.
+    fn figures(&self) -> [Figure; 5] {
+        let segment_count = self.table.segment_count();
+        let load = self.table.len() as f64 / (segment_count.max(1) * SEGMENT_SLOT_COUNT) as f64;
+        let (split_count, chained_count) = self.table.split_counts();
+        [
+            Figure::gauge("segment_count", "Segments of the hash table", segment_count as f64),
+            Figure::ratio("load", "How full segments are, 0 to 1", load),
+            Figure::counter(
+                "move_count",
+                "Items moved into their other bucket since open",
+                self.table.move_count() as f64,
+            ),
+            Figure::counter("split_count", "Segments split since open", split_count as f64),
+            Figure::counter(
+                "chained_count",
+                "Segments chained since open: keys whose hashes do not spread",
+                chained_count as f64,
+            ),
+        ]
+    }
+}

@@ -1,0 +1,76 @@
+//! Making a store in a region, and opening it.
+
+use std::sync::atomic::AtomicBool;
+
+use engine::{Clock, ExpiredHook, Hasher, OpenError, Verify};
+use epoch::Limbo;
+use heap::{EngineNumber, Heap, HeapError, Parameters};
+use index::BlockHash;
+use index::block_hash::Sign;
+use index::segmented::Context;
+use index::segmented::layout::Geometry;
+use parking_lot::Mutex;
+use pmem::{Dram, Medium};
+
+use crate::RewoHash;
+use crate::background::Background;
+use crate::reaper::Reaper;
+
+impl<M: Medium, D: Dram> RewoHash<M, D> {
+    /// Makes a store in an empty region. A crash before it is whole leaves a region that is formatted anew.
+    ///
+    /// # Errors
+    /// [`OpenError`]: there is no room, or the number of partitions is no power of two up to 256.
+    pub fn format(medium: M, dram: D, parameters: &Parameters) -> Result<RewoHash<M, D>, OpenError> {
+        let heap = Heap::format(&medium, EngineNumber::REWO_HASH, parameters, dram)?;
+        let count = parameters.partition_count;
+        let refused = HeapError::Parameter { what: "the partition count", value: count.into() };
+        let table = BlockHash::format(&medium, &heap, Geometry::new(count).ok_or(refused)?, sign(&heap))?;
+        heap.finish_format(&medium)?;
+        Ok(RewoHash::of(medium, heap, table))
+    }
+
+    /// Opens the store of a region, after a clean close or a crash alike: an interrupted split or batch is finished, directories
+    /// are built, and keys are served; counting and free space follow in the background ([`engine::Engine::step`]).
+    ///
+    /// # Errors
+    /// [`OpenError`]: what is wrong with the region, and where.
+    pub fn open(medium: M, dram: D) -> Result<RewoHash<M, D>, OpenError> {
+        let opened = RewoHash::parts(&medium, dram);
+        // Whatever seemed wrong or right about zeros that stand for what could not be read.
+        medium.losses().map_err(HeapError::from)?;
+        let (heap, table) = opened?;
+        Ok(RewoHash::of(medium, heap, table))
+    }
+
+    fn parts(medium: &M, dram: D) -> Result<(Heap<D>, BlockHash), OpenError> {
+        let heap = Heap::open(medium, EngineNumber::REWO_HASH, dram)?;
+        let damaged = HeapError::Damaged { offset: 40, what: "the number of partitions is impossible" };
+        let geometry = Geometry::new(heap.superblock().partition_count).ok_or(damaged)?;
+        let limbo = Limbo::default();
+        let table = BlockHash::open(Context { medium, heap: &heap, limbo: &limbo }, geometry, sign(&heap))?;
+        Ok((heap, table))
+    }
+
+    fn of(medium: M, heap: Heap<D>, table: BlockHash) -> RewoHash<M, D> {
+        engine::relax_by_threads();
+        RewoHash {
+            swept: AtomicBool::new(heap.is_swept()),
+            medium,
+            heap,
+            table,
+            limbo: Limbo::default(),
+            cleared: Limbo::default(),
+            background: Mutex::new(Background::default()),
+            reaper: Reaper::default(),
+            expired_hook: ExpiredHook::default(),
+            clock: Clock::default(),
+            verify: Verify::Nothing,
+        }
+    }
+}
+
+fn sign<D: Dram>(heap: &Heap<D>) -> Box<Sign> {
+    let hasher = Hasher::new(heap.superblock().hash_seed);
+    Box::new(move |key| hasher.signature(key))
+}

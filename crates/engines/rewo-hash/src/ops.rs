@@ -1,0 +1,196 @@
+//! What the engine offers.
+
+use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::{
+    BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, OnExpired,
+    Order, Progress, Show, Streamed, Version, Wanted,
+};
+use index::segmented::Cursor as Place;
+use pmem::{Backoff, Dram, Medium};
+
+use crate::read::Seen;
+use crate::write::{Before, Prepared, READER_WAITS_MAX, check_value};
+use crate::{NAME, RewoHash, reaper};
+
+impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn features(&self) -> Features {
+        Features {
+            order: Order::No,
+            batch: true,
+            snapshots: false,
+            expiry: true,
+            conditional: true,
+            compaction: false,
+            numbered_walk: true,
+            salvage: false,
+        }
+    }
+
+    fn uuid(&self) -> [u8; 16] {
+        self.heap.superblock().uuid
+    }
+
+    fn get(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
+        self.show(key, false, &mut |seen| found(seen.version(), seen.value))
+    }
+
+    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
+        self.show(key, true, &mut |seen| found(seen.version(), seen.value))
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.put_item(key, value, Expiry::NEVER)
+    }
+
+    fn put_until(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
+        self.put_item(key, value, expiry)
+    }
+
+    fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        if ops.is_empty() && conditions.is_empty() { Ok(()) } else { self.apply(conditions, ops) }
+    }
+
+    fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
+        self.may_write()?;
+        check_value(len_bytes)?;
+        let key = self.key(key)?;
+        let item = Streamed::start(key.bytes, expiry, len_bytes, 0, source)?;
+        if !expiry.is_never() {
+            self.reaper.expect();
+        }
+        let reserve = || Ok(self.heap.reserve(&self.medium, item.item_bytes(), epoch::thread_index())?);
+        let room = self.with_room(reserve)?;
+        // SAFETY: the room was just reserved.
+        unsafe { item.write(&self.medium, room.place().offset) }?;
+        self.write(key, Some(Prepared::in_room(key, room)), &mut |_| true).map(drop)
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool, Error> {
+        self.may_write()?;
+        Ok(self.write(self.key(key)?, None, &mut |_| true)? == Before::Present)
+    }
+
+    fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
+        self.update_by(key, decide)
+    }
+
+    fn expire(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
+        self.expire_at(key, expiry)
+    }
+
+    fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
+        let mut expiry = None;
+        self.show(key, true, &mut |seen| expiry = Some(seen.expiry))?;
+        Ok(expiry)
+    }
+
+    fn on_expired(&self, told: Option<Arc<OnExpired>>) {
+        self.expired_hook.set(told);
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn clear(&self) -> Result<(), Error> {
+        self.may_write()?;
+        // Free space that is still unknown could not be told from what is freed now.
+        self.finish_sweep()?;
+        let cleared = self.with_room(|| Ok(self.table.clear(self.cx())?))?;
+        self.cleared.retire(cleared, 0, |cleared| cleared.free(self.cx()));
+        // A caller that is pinned itself (it reads a value) leaves the freeing to the background, and so does one who waits for
+        // a reader that takes its time.
+        let mut backoff = Backoff::long();
+        for _ in 0..READER_WAITS_MAX {
+            if epoch::is_pinned() || self.cleared.is_empty() {
+                break;
+            }
+            self.collect();
+            backoff.relax();
+        }
+        Ok(())
+    }
+
+    fn len(&self) -> Result<u64, Error> {
+        self.finish_sweep()?;
+        Ok(self.table.len())
+    }
+
+    fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+        let place = match cursor {
+            Cursor::Start => Place::default(),
+            Cursor::Number(number) => Place::from_number(number),
+            Cursor::After(_) => {
+                return Err(Error::Unsupported { engine: NAME, what: "walks that go on behind a key" });
+            }
+            Cursor::End => return Ok(Cursor::End),
+        };
+        let _pin = epoch::pin();
+        let (shown, next) = self.table.visit(&self.medium, place)?;
+        shown.settle(&self.medium)?;
+        for (_, slot) in &shown.slots {
+            let seen = self.whole(slot)?;
+            if !self.clock.is_past(seen.expiry) {
+                each(seen.key, seen.value, seen.expiry);
+            }
+        }
+        Ok(if next.is_done() { Cursor::End } else { Cursor::Number(next.number()) })
+    }
+
+    fn somewhere(&self, seed: u64) -> Cursor {
+        Cursor::Number(seed | 1)
+    }
+
+    fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
+        self.check_step(check, damaged)
+    }
+
+    fn step(&self) -> Result<Progress, Error> {
+        self.background_step()
+    }
+
+    fn tidy(&self) -> Progress {
+        self.collect();
+        Progress::Idle
+    }
+
+    fn health(&self) -> Result<(), Error> {
+        Ok(self.medium.health()?)
+    }
+
+    fn sync(&self) -> Result<(), Error> {
+        Ok(self.medium.sync()?)
+    }
+
+    fn wanted(&self) -> Wanted {
+        if self.is_wanted() { Wanted::One } else { Wanted::Nobody }
+    }
+
+    fn sleep_time(&self) -> Option<Duration> {
+        self.reaper.is_awake().then_some(reaper::REST)
+    }
+
+    fn stats(&self) -> EngineStats {
+        self.gather_stats()
+    }
+}
+
+impl<M: Medium, D: Dram> RewoHash<M, D> {
+    /// Shows the key's item, unless its time has come.
+    #[inline(always)]
+    fn show(&self, key: &[u8], is_part: bool, found: &mut dyn FnMut(Seen<'_>)) -> Result<bool, Error> {
+        let key = self.key(key)?;
+        let _pin = epoch::pin();
+        let Some(slot) = self.find(key)? else { return Ok(false) };
+        let shown = self.shown(&slot, is_part)?;
+        shown.into_iter().for_each(&mut *found);
+        Ok(shown.is_some())
+    }
+}

@@ -1,0 +1,113 @@
+//! Finding a key, and what its slot says.
+
+use engine::{Error, Expiry, Limits, Verify, Version};
+use heap::PlaceKind;
+use index::Position;
+use index::block_hash::{Content, Key, Slot};
+use items::Item;
+use pmem::{Dram, Medium};
+
+use crate::RewoHash;
+
+/// Of longer items a reader of a part does not compare the checksum: it would read all of a value for a few bytes of it.
+pub(crate) const COMPARED_FOR_PART_BYTES_MAX: u64 = 4096;
+
+/// What a slot says, wherever the item lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen<'a> {
+    pub(crate) key: &'a [u8],
+    pub(crate) value: &'a [u8],
+    pub(crate) expiry: Expiry,
+    /// Where it lies, and its checksum, if it is larger than a slot.
+    item: Option<(Position, Item<'a>)>,
+}
+
+impl Seen<'_> {
+    /// Values that differ have versions that differ: a small value is its own version.
+    pub(crate) fn version(&self) -> Version {
+        let Some((position, item)) = &self.item else {
+            let mut words = [0; 16];
+            words[..self.value.len()].copy_from_slice(self.value);
+            words[15] = 0x80 | self.value.len() as u8;
+            let [low, high] = [0, 8].map(|at| u64::from_le_bytes(*words[at..].first_chunk().expect("it has 16 bytes")));
+            return Version::new([low, high]);
+        };
+        Version::new([position.item().word(), item.header.checksum.into()])
+    }
+
+    /// How long the item is.
+    pub(crate) fn item_bytes(&self) -> u64 {
+        self.item.as_ref().map_or(0, |(_, item)| item.header.item_bytes())
+    }
+}
+
+impl<M: Medium, D: Dram> RewoHash<M, D> {
+    pub(crate) fn key<'k>(&self, key: &'k [u8]) -> Result<Key<'k>, Error> {
+        match key.len() {
+            len_bytes if len_bytes > Limits::KEY_BYTES_MAX => Err(Error::KeyTooLong { len_bytes }),
+            _ => Ok(Key { bytes: key, signature: self.table.signature(key) }),
+        }
+    }
+
+    /// The key's slot, whatever its time. The caller is pinned.
+    #[inline(always)]
+    pub(crate) fn find(&self, key: Key<'_>) -> Result<Option<Slot>, Error> {
+        self.table.find(&self.medium, key, |position| self.is_key(position, key))
+    }
+
+    /// Whether the item at `position`, of the key's signature, has the key. The caller is pinned.
+    pub(crate) fn is_key(&self, position: Position, key: Key<'_>) -> Result<bool, Error> {
+        let item = self.item(position)?;
+        if item.key != key.bytes && !(item.is_whole() && self.table.signature(item.key) == key.signature) {
+            return Err(Error::Corrupt { offset: position.offset().0, what: "an item is not its slot's" });
+        }
+        Ok(item.key == key.bytes)
+    }
+
+    /// The item at a position that the table shows. The caller is pinned.
+    pub(crate) fn item(&self, position: Position) -> Result<Item<'_>, Error> {
+        let offset = position.offset();
+        let room_bytes = match position.place().map(|place| place.kind) {
+            Some(PlaceKind::Slot(class)) => class.bytes(),
+            Some(PlaceKind::Extent) => self.medium.len_bytes().saturating_sub(offset.0),
+            _ => return Err(Error::Corrupt { offset: offset.0, what: "a slot names an item of no size class" }),
+        };
+        // SAFETY: the table shows positions to pinned callers, and the caller stays pinned while it uses the item.
+        Ok(unsafe { Item::read(&self.medium, offset, room_bytes) }?)
+    }
+
+    /// What a slot says. The caller is pinned.
+    #[inline(always)]
+    pub(crate) fn seen<'a>(&'a self, slot: &'a Slot) -> Result<Seen<'a>, Error> {
+        match slot.content() {
+            Content::Whole { key, value } => Ok(Seen { key, value, expiry: Expiry::NEVER, item: None }),
+            Content::Item { position, .. } => {
+                let item = self.item(position)?;
+                let Item { key, value, expiry, .. } = item;
+                Ok(Seen { key, value, expiry, item: Some((position, item)) })
+            }
+            Content::Damaged => Err(Error::Corrupt { offset: 0, what: "a slot's bytes are damaged" }),
+        }
+    }
+
+    /// What a slot says, if its checksum fits. The caller is pinned.
+    pub(crate) fn whole<'a>(&'a self, slot: &'a Slot) -> Result<Seen<'a>, Error> {
+        let seen = self.seen(slot)?;
+        let is_whole = slot.is_whole() && seen.item.is_none_or(|(_, item)| item.is_whole());
+        let offset = seen.item.map_or(0, |(position, _)| position.offset().0);
+        if is_whole { Ok(seen) } else { Err(Error::Corrupt { offset, what: "an item's checksum does not fit" }) }
+    }
+
+    /// What is shown of a slot; `None` if its time has come. `is_part`: a part of the value, or its length.
+    #[inline(always)]
+    pub(crate) fn shown<'a>(&'a self, slot: &'a Slot, is_part: bool) -> Result<Option<Seen<'a>>, Error> {
+        let seen = self.seen(slot)?;
+        if self.clock.is_past(seen.expiry) {
+            return Ok(None);
+        }
+        if self.verify >= Verify::Values && (!is_part || seen.item_bytes() <= COMPARED_FOR_PART_BYTES_MAX) {
+            self.whole(slot)?;
+        }
+        Ok(Some(seen))
+    }
+}

@@ -1,0 +1,183 @@
+//! Writing one key: its item, if it is larger than a slot; then its slot (`index::block_hash`).
+
+use engine::{Error, Expiry, Limits};
+use heap::Reservation;
+use index::Position;
+use index::block_hash::{At, Key, Published, Slot};
+use index::segmented::Garbage;
+use items::NewItem;
+use pmem::{Backoff, Dram, Medium, MediumError};
+
+use crate::RewoHash;
+
+/// How often a writer on a full store, or who has deleted every key, lets readers run who keep retired items: some tens of
+/// milliseconds, many times what a read takes.
+pub(crate) const READER_WAITS_MAX: usize = 100;
+
+/// A slot that was made, and room for its item, written and flushed, if that is larger.
+pub(crate) struct Prepared<'a, D: Dram> {
+    pub(crate) slot: Slot,
+    room: Option<Reservation<'a, D>>,
+}
+
+/// What a write found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Before {
+    /// The key was not there.
+    Absent,
+    /// Its item had expired.
+    Expired,
+    /// It was there.
+    Present,
+    /// Not what was expected: nothing has changed.
+    Unexpected,
+}
+
+/// Says whether a write takes place, of what the key's slot is.
+pub(crate) type Allowed<'a> = dyn FnMut(Option<&Slot>) -> bool + 'a;
+
+impl<'a, D: Dram> Prepared<'a, D> {
+    /// The slot names the item at the start of `room`, which was written.
+    pub(crate) fn in_room(key: Key<'_>, room: Reservation<'a, D>) -> Prepared<'a, D> {
+        Prepared { slot: Slot::of_item(key.signature, Position::of(room.place())), room: Some(room) }
+    }
+
+    /// The item is named, and stays.
+    pub(crate) fn publish(self) {
+        self.room.into_iter().for_each(|room| _ = room.publish());
+    }
+}
+
+impl<M: Medium, D: Dram> RewoHash<M, D> {
+    pub(crate) fn may_write(&self) -> Result<(), Error> {
+        if self.medium.is_writable() { Ok(self.medium.health()?) } else { Err(MediumError::ReadOnly.into()) }
+    }
+
+    /// Puts, unless the value is too long.
+    pub(crate) fn put_item(&self, key: &[u8], value: &[u8], expiry: Expiry) -> Result<(), Error> {
+        self.may_write()?;
+        check_value(value.len() as u64)?;
+        let key = self.key(key)?;
+        let item = NewItem { key: key.bytes, value, expiry };
+        self.with_room(|| self.write(key, Some(self.prepare(key, &item)?), &mut |_| true)).map(drop)
+    }
+
+    /// Step 1.
+    pub(crate) fn prepare(&self, key: Key<'_>, item: &NewItem<'_>) -> Result<Prepared<'_, D>, Error> {
+        if !item.expiry.is_never() {
+            self.reaper.expect();
+        } else if let Some(slot) = Slot::whole(item.key, item.value) {
+            return Ok(Prepared { slot, room: None });
+        }
+        let room = self.heap.reserve(&self.medium, item.item_bytes(), epoch::thread_index())?;
+        // SAFETY: the room was just reserved.
+        unsafe { item.write(&self.medium, room.place().offset, 0) };
+        Ok(Prepared::in_room(key, room))
+    }
+
+    /// Puts what was prepared, or removes the key, if `allowed`. Whoever wants to know of a key that had expired has been told.
+    pub(crate) fn write<'a>(
+        &'a self,
+        key: Key<'_>,
+        new: Option<Prepared<'a, D>>,
+        allowed: &mut Allowed<'_>,
+    ) -> Result<Before, Error> {
+        let before = self.write_pinned(key, new, allowed)?;
+        if before == Before::Expired {
+            self.expired_hook.tell(key.bytes);
+        }
+        Ok(before)
+    }
+
+    /// As [`Self::write`], but nobody is told.
+    pub(crate) fn write_pinned<'a>(
+        &'a self,
+        key: Key<'_>,
+        new: Option<Prepared<'a, D>>,
+        allowed: &mut Allowed<'_>,
+    ) -> Result<Before, Error> {
+        let _pin = epoch::pin();
+        let Some((published, old)) = self.publish(key, new.as_ref().map(|new| &new.slot), allowed)? else {
+            // What it goes by may not be durable yet.
+            let found = self.find(key)?;
+            return Ok(if found.is_none() && new.is_none() { Before::Absent } else { Before::Unexpected });
+        };
+        new.into_iter().for_each(Prepared::publish);
+        let before = self.before(old.as_ref());
+        published.settle(&self.medium)?;
+        self.retire(old.as_ref());
+        before
+    }
+
+    /// Steps 2 to 5; `None` if nothing has changed.
+    fn publish(
+        &self,
+        key: Key<'_>,
+        new: Option<&Slot>,
+        allowed: &mut Allowed<'_>,
+    ) -> Result<Option<(Published<'_>, Option<Slot>)>, Error> {
+        loop {
+            let buckets = self.table.lock(self.cx(), key.signature);
+            let found: Option<At> = buckets.find(key, |position| self.is_key(position, key))?;
+            if !allowed(found.as_ref().map(|found| &found.slot)) {
+                return Ok(None);
+            }
+            let old = found.map(|found| found.slot);
+            let full = match (found, new) {
+                (None, None) => return Ok(None),
+                (Some(found), None) => return Ok(Some((buckets.remove(&found), old))),
+                (Some(found), Some(slot)) => return Ok(Some((buckets.replace(&found, slot), old))),
+                (None, Some(slot)) => match buckets.insert(slot) {
+                    Ok(published) => return Ok(Some((published, None))),
+                    Err(full) => full,
+                },
+            };
+            self.table.split(self.cx(), key.signature, full)?;
+        }
+    }
+
+    /// What the slot that went says of the key. The caller is pinned.
+    pub(crate) fn before(&self, old: Option<&Slot>) -> Result<Before, Error> {
+        let Some(old) = old else { return Ok(Before::Absent) };
+        let is_past = self.clock.is_past(self.seen(old)?.expiry);
+        Ok(if is_past { Before::Expired } else { Before::Present })
+    }
+
+    /// Retires the item of a slot that went.
+    pub(crate) fn retire(&self, old: Option<&Slot>) {
+        let place = old.and_then(Slot::position).and_then(Position::place);
+        place.into_iter().for_each(|place| self.cx().retire(Garbage::Place(place)));
+    }
+
+    /// Tries a second time what found the region full: free space may turn up. The caller is not pinned, or what waits for
+    /// it would not be freed.
+    pub(crate) fn with_room<R>(&self, mut attempt: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
+        match attempt() {
+            Err(Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. })) => {
+                self.make_room()?;
+                attempt()
+            }
+            result => result,
+        }
+    }
+
+    /// The sweep may find free space, and so may readers that move on: they are given some time, unless the caller is
+    /// one of them.
+    #[cold]
+    fn make_room(&self) -> Result<(), Error> {
+        self.finish_sweep()?;
+        let mut backoff = Backoff::long();
+        for _ in 0..READER_WAITS_MAX {
+            self.collect();
+            if self.limbo.is_empty() || epoch::is_pinned() {
+                break;
+            }
+            backoff.relax();
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn check_value(len_bytes: u64) -> Result<(), Error> {
+    if len_bytes > Limits::VALUE_BYTES_MAX { Err(Error::ValueTooLong { len_bytes }) } else { Ok(()) }
+}

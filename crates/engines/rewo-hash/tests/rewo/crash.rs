@@ -1,0 +1,120 @@
+//! The engine crashed at every step, with readers and a second writer in between; and its broken twins, which must be caught.
+
+use pmem::Canary;
+use pmem_sim::{Model, Sim};
+use testkit::{Crashed, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, explore, hunt};
+
+use index::block_hash::canary;
+
+use crate::subject::OfRewoHash;
+
+fn settings() -> Settings {
+    let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAlways];
+    Settings { region_bytes: 1 << 20, visitors, images_per_op_max: 8, nested_images_max: 1, ..Settings::default() }
+}
+
+/// Keys and values of every kind of slot.
+pub(crate) fn shape(op_count: usize) -> Shape {
+    Shape {
+        keys: [&b""[..], b"a", b"a key of 16 byte", b"a key that is longer than a slot"].map(Vec::from).into(),
+        value_lens_bytes: vec![0, 1, 11, 12, 15, 16, 64],
+        swaps: true,
+        clears: true,
+        reopens: true,
+        multi_puts: true,
+        ..Shape::small(op_count)
+    }
+}
+
+fn expiring() -> Script {
+    let until = |key: &str, at_ms| Op::PutExpiring(key.into(), vec![b'v'; 12], at_ms);
+    let expire = |key: &str, at_ms| Op::Expire(key.into(), at_ms);
+    let first = [until("a", 10), until("b", 20), expire("b", Some(30)), expire("c", Some(5)), expire("a", None)];
+    let then = [Op::At(35), until("b", 50), Op::Settle, expire("a", Some(40)), Op::At(45), Op::Settle, Op::Reopen];
+    Script::fresh(1, first.into_iter().chain(then))
+}
+
+/// A batch over the slots of few keys and many, small and large.
+pub(crate) fn batch() -> Script {
+    let key = |i: u32| format!("key {i:02}").into_bytes();
+    let setup = [0, 5, 40].map(|i| Op::Put(key(i), vec![1; 9]));
+    let inserted = (10..14).map(|i| (key(i), Some(vec![i as u8; 9])));
+    let changed = [(key(0), None), (key(5), Some(vec![2; 30])), (key(33), None)];
+    Script::after(5, setup, [Op::Batch(inserted.chain(changed).collect()), Op::Put(key(10), vec![7; 3]), Op::Settle])
+}
+
+/// Two small keys, each put, replaced and deleted, again and again: slots are used anew.
+pub(crate) fn refills() -> Script {
+    let put = |key: &str, i: u8| Op::Put(key.into(), vec![i; 5]);
+    let ops = (0..6).flat_map(|i| [put("a", i), put("b", i), put("a", i + 100), Op::Delete(b"b".to_vec())]);
+    Script::fresh(8, ops)
+}
+
+#[test]
+fn it_answers_like_a_map() {
+    fn new() -> Box<dyn Operations> {
+        Box::new(Crashed::<OfRewoHash>::format(Sim::new(0, Model::Line)).expect("there is room"))
+    }
+    let shape = Shape { reopens: false, batches: true, conditions: true, ..shape(500) };
+    let compared = conformance(new, &shape, 0..4);
+    assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 2000);
+}
+
+#[test]
+fn it_survives_every_crash() {
+    let scripts = [expiring(), Script::seeded(2, &shape(10)), refills()];
+    let counts =
+        explore::<Crashed<OfRewoHash>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    assert!(counts.reach(80, 50, 50), "{counts:?}");
+    let batches = Shape { batches: true, conditions: true, ..shape(8) };
+    let scripts = [Script::seeded(4, &batches), batch()];
+    let counts =
+        explore::<Crashed<OfRewoHash>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    assert!(counts.reach(80, 50, 50), "{counts:?}");
+}
+
+/// The second writer is crashed at each of its steps, too, while the first stands at each of its own.
+#[test]
+fn two_writers_survive_crashes_of_both() {
+    let both = Settings { visitors: vec![Visitor::WriterAlways], rival_images_per_step_max: 4, ..settings() };
+    let counts = explore::<Crashed<OfRewoHash>>(&[refills()], &both).unwrap_or_else(|objection| panic!("{objection}"));
+    assert!(counts.reach(60, 20, 20), "{counts:?}");
+}
+
+fn is_caught(canary: Canary, scripts: &[Script]) {
+    let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways];
+    let settings = Settings { visitors, images_per_op_max: 200, nested_images_max: 1, ..settings() };
+    let verdict = hunt::<Crashed<OfRewoHash>>(canary, scripts, &settings);
+    assert!(verdict.is_caught(), "{canary:?}: {verdict:?}");
+}
+
+#[test]
+fn broken_writes_are_caught() {
+    for canary in [canary::SLOT_NOT_FLUSHED, canary::BIT_BEFORE_SLOT, canary::UPDATE_ACROSS_BUCKETS] {
+        is_caught(canary, &[refills()]);
+    }
+}
+
+#[test]
+fn what_readers_do_not_make_durable_is_caught() {
+    for canary in [canary::BLOCK_READ_UNSETTLED, canary::BLOCK_ABSENT_UNSETTLED, canary::LOCK_BIT_BELIEVED] {
+        is_caught(canary, &[refills()]);
+    }
+}
+
+#[test]
+fn broken_batches_are_caught() {
+    let broken = [
+        canary::BLOCK_BATCH_BEFORE_RECORD,
+        canary::CARRIED_OUT_BEFORE_WORD,
+        canary::BLOCK_BATCH_FORGOTTEN_EARLY,
+        canary::HALF_BATCH_SEEN,
+    ];
+    broken.into_iter().for_each(|canary| is_caught(canary, &[batch()]));
+}
+
+#[test]
+fn a_clear_that_commits_early_is_caught() {
+    let put = |key: &str| Op::Put(key.into(), vec![1; 5]);
+    is_caught(canary::BLOCK_CLEAR_BEFORE_SEGMENTS, &[Script::fresh(3, [put("a"), Op::Clear, put("b"), Op::Reopen])]);
+}

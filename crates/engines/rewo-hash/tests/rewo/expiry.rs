@@ -1,0 +1,36 @@
+//! Keys that expire, without crashes.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use engine::{Clock, Engine, Expiry, Progress};
+use engine_rewo_hash::RewoHash;
+use pmem_os::HostDram;
+use pmem_sim::{Model, Sim};
+
+use crate::subject::PARAMETERS;
+
+#[test]
+fn a_key_is_absent_from_its_time_on_and_then_reaped_and_told() {
+    let clock = Clock::manual(100);
+    let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
+    let store = store.by_clock(clock.clone());
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&told);
+    store.on_expired(Some(Arc::new(move |key| noted.lock().unwrap().push(key.to_vec()))));
+    store.put_until(b"short", b"1", Expiry::at_ms(150)).unwrap();
+    store.put_until(b"renewed", b"2", Expiry::at_ms(150)).unwrap();
+    store.put(b"for ever", b"3").unwrap();
+    assert!(store.get(b"short", &mut |_, value| assert_eq!(value, b"1")).unwrap());
+    clock.advance(Duration::from_millis(50));
+    assert!(!store.get(b"short", &mut |_, _| {}).unwrap());
+    assert_eq!((store.expiry(b"short").unwrap(), store.expiry(b"for ever").unwrap()), (None, Some(Expiry::NEVER)));
+    store.put_until(b"renewed", b"4", Expiry::at_ms(1000)).unwrap();
+    assert_eq!(store.len().unwrap(), 3);
+    while store.step().unwrap() == Progress::More {}
+    assert_eq!((store.len().unwrap(), store.stats().reaped_count), (2, 1));
+    assert_eq!(*told.lock().unwrap(), [b"renewed".to_vec(), b"short".to_vec()]);
+    assert!(store.expire(b"for ever", Expiry::at_ms(2000)).unwrap() && !store.expire(b"none", Expiry::NEVER).unwrap());
+    assert_eq!(store.expiry(b"for ever").unwrap(), Some(Expiry::at_ms(2000)));
+    assert!(!store.delete(b"short").unwrap() && store.delete(b"renewed").unwrap());
+}

@@ -1,0 +1,112 @@
+//! A simulated region that tells a thread's test of its loads, stores and waits before they happen.
+
+use std::cell::RefCell;
+use std::ptr::NonNull;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+
+use pmem::{Canary, Durability, Level, Medium, MediumError, Offset, Span, Ticket};
+use pmem_sim::Sim;
+
+/// What is about to happen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Access {
+    Load,
+    Store,
+    Wait,
+}
+
+type Hook = Rc<dyn Fn(Access)>;
+
+thread_local! {
+    static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
+}
+
+/// Tells `hook` of this thread's accesses, those of its own among them.
+pub(crate) fn hook(hook: impl Fn(Access) + 'static) {
+    HOOK.set(Some(Rc::new(hook)));
+}
+
+/// Tells nobody any more.
+pub(crate) fn unhook() {
+    HOOK.set(None);
+}
+
+fn tell(access: Access) {
+    let hook = HOOK.with_borrow(Clone::clone);
+    hook.into_iter().for_each(|hook| hook(access));
+}
+
+pub(crate) struct Hooked(pub(crate) Sim);
+
+// SAFETY: the memory is the inner medium's, and so is every promise about it.
+unsafe impl Medium for Hooked {
+    fn base(&self) -> NonNull<u8> {
+        self.0.base()
+    }
+
+    fn len_bytes(&self) -> u64 {
+        self.0.len_bytes()
+    }
+
+    fn durability(&self) -> Durability {
+        self.0.durability()
+    }
+
+    fn name(&self) -> &'static str {
+        "hooked"
+    }
+
+    fn load(&self, at: Offset, ordering: Ordering) -> u64 {
+        tell(Access::Load);
+        self.0.load(at, ordering)
+    }
+
+    fn store(&self, at: Offset, word: u64, ordering: Ordering) {
+        tell(Access::Store);
+        self.0.store(at, word, ordering);
+    }
+
+    fn compare_exchange(&self, at: Offset, current: u64, new: u64) -> Result<u64, u64> {
+        self.0.compare_exchange(at, current, new)
+    }
+
+    unsafe fn write(&self, at: Offset, bytes: &[u8]) {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { self.0.write(at, bytes) }
+    }
+
+    unsafe fn stream(&self, at: Offset, parts: &[&[u8]]) {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { self.0.stream(at, parts) }
+    }
+
+    fn flush(&self, span: Span) {
+        self.0.flush(span);
+    }
+
+    fn order(&self) {
+        self.0.order();
+    }
+
+    fn commit_published(&self, at: Offset, key: u64) -> Ticket {
+        self.0.commit_published(at, key)
+    }
+
+    fn commit(&self, level: Level) -> Ticket {
+        self.0.commit(level)
+    }
+
+    fn wait(&self, ticket: Ticket) -> Result<(), MediumError> {
+        tell(Access::Wait);
+        self.0.wait(ticket)
+    }
+
+    fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
+        self.0.grow(to_bytes)
+    }
+
+    fn breaks(&self, canary: Canary) -> bool {
+        self.0.breaks(canary)
+    }
+}

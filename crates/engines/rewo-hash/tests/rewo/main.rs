@@ -1,0 +1,14 @@
+//! The engine beside a map, crashed at every step, and among threads.
+
+mod chains;
+mod crash;
+mod expiry;
+mod hooked;
+mod journaled;
+mod moves;
+mod persists;
+mod splits;
+mod stalled;
+mod subject;
+mod threads;
+mod undurable;

@@ -1,0 +1,177 @@
+//! A reader that begins while a writer stands before one of its stores, and stands itself before one of its loads while the writer
+//! ends: at every pair of such places. What it says was so at some time between.
+//!
+//! Not covered: writers that go on for a part only, and reorderings of loads, which the acquiring loads forbid.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread;
+
+use engine::Engine;
+use engine_rewo_hash::RewoHash;
+use heap::Parameters;
+use index::block_hash::canary;
+use pmem::Canary;
+use pmem_os::HostDram;
+use pmem_sim::{Model, Sim};
+
+use crate::hooked::{Access, Hooked, hook};
+use crate::splits::{first_of, key};
+use crate::subject::{PARAMETERS, buckets};
+
+thread_local! {
+    /// This thread's accesses until it stands still: the writer's stores, the reader's loads.
+    static LEFT: Cell<Option<u64>> = const { Cell::new(None) };
+    static IS_WRITER: Cell<bool> = const { Cell::new(false) };
+    static STAND: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
+}
+
+/// Has this thread do `stand` before access `left` from now on.
+fn stand_before(left: u64, stand: impl FnOnce() + 'static) {
+    hook(access);
+    STAND.set(Some(Box::new(stand)));
+    LEFT.set(Some(left));
+}
+
+/// An access of this thread.
+fn access(access: Access) {
+    if access != if IS_WRITER.get() { Access::Store } else { Access::Load } {
+        return;
+    }
+    match LEFT.get() {
+        Some(0) => {
+            LEFT.set(None);
+            STAND.take().expect("there is something to do")();
+        }
+        Some(left) => LEFT.set(Some(left - 1)),
+        None => {}
+    }
+}
+
+type Store = RewoHash<Hooked, HostDram>;
+
+/// How many keys fill the store so far that the next one's put moves an item.
+fn filled(key_count: u32, parameters: &Parameters, broken: Option<Canary>) -> Arc<Store> {
+    let sim = Sim::new(0, Model::Line);
+    let sim = if let Some(broken) = broken { sim.with_canary(broken) } else { sim };
+    let store = RewoHash::format(Hooked(sim), HostDram, parameters).unwrap();
+    (0..key_count).for_each(|i| store.put(&key(i), b"old").unwrap());
+    Arc::new(store)
+}
+
+/// What came of two who stood.
+struct Ended {
+    found: Option<Vec<u8>>,
+    /// Whether each came to the place where it was to stand.
+    writer_stood: bool,
+    reader_stood: bool,
+}
+
+/// Reads the key while the writer stands before its store number `store_count`; it ends before the reader's load number
+/// `load_count`.
+fn stalled(
+    store: &Arc<Store>,
+    read: &[u8],
+    (store_count, load_count): (u64, u64),
+    write: impl FnOnce(&Store) + Send + 'static,
+) -> Ended {
+    let ((stands, is_standing), (go, may_go), (ends, has_ended)) = (channel(), channel(), channel());
+    let theirs = Arc::clone(store);
+    let writer = thread::spawn(move || {
+        IS_WRITER.set(true);
+        let stood = stands.clone();
+        stand_before(store_count, move || {
+            stood.send(true).unwrap();
+            may_go.recv().unwrap();
+        });
+        write(&theirs);
+        LEFT.set(None);
+        let _ = stands.send(false);
+        ends.send(()).unwrap();
+    });
+    let writer_stood = is_standing.recv().unwrap();
+    let wait = move || {
+        let _ = go.send(());
+        has_ended.recv().unwrap();
+    };
+    stand_before(load_count, wait);
+    let mut found = None;
+    store.get(read, &mut |_, value| found = Some(value.to_vec())).unwrap();
+    LEFT.set(None);
+    let left = STAND.take();
+    let reader_stood = left.is_none();
+    left.into_iter().for_each(|wait| wait());
+    writer.join().unwrap();
+    Ended { found, writer_stood, reader_stood }
+}
+
+/// Whether the reader is well at every pair of places, and how many there are.
+fn search(
+    store: impl Fn() -> Arc<Store>,
+    read: &[u8],
+    write: impl Fn(&Store) + Clone + Send + 'static,
+    is_well: impl Fn(Option<&[u8]>) -> bool,
+) -> (bool, u64) {
+    let (mut all_well, mut count) = (true, 0);
+    for store_count in 0.. {
+        let mut writer_stood = true;
+        for load_count in 0.. {
+            let ended = stalled(&store(), read, (store_count, load_count), write.clone());
+            writer_stood = ended.writer_stood;
+            all_well &= is_well(ended.found.as_deref());
+            count += 1;
+            if !ended.reader_stood {
+                break;
+            }
+        }
+        if !writer_stood {
+            break;
+        }
+    }
+    (all_well, count)
+}
+
+/// A reader of an item that moves. A seed decides which: one that moves from the bucket that is read last into the one that is
+/// read first is missed where nobody counts.
+fn reads_what_moves(hash_seed: u64, broken: Option<Canary>) -> (bool, u64) {
+    let parameters = Parameters { hash_seed, ..PARAMETERS };
+    let last = first_of("move_count", &parameters);
+    let probe = filled(last, &parameters, None);
+    let before = buckets(&*probe);
+    probe.put(&key(last), b"old").unwrap();
+    let after = buckets(&*probe);
+    let (moved, _) = before.into_iter().find(|at| !after.contains(at)).expect("an item moved");
+    let write = move |store: &Store| store.put(&key(last), b"old").unwrap();
+    search(|| filled(last, &parameters, broken), &moved, write, |found| found == Some(b"old"))
+}
+
+/// A reader of a key whose slots become another value's, again and again.
+fn reads_what_is_refilled(broken: Option<Canary>) -> (bool, u64) {
+    const KEY: &[u8] = b"a key of 16 byte";
+    let store = || {
+        let store = filled(0, &PARAMETERS, broken);
+        store.put(KEY, &[9; 9]).unwrap();
+        store
+    };
+    let write = |store: &Store| (0..4u8).for_each(|round| store.put(KEY, &[round; 9]).unwrap());
+    let is_one = |value: &[u8]| value.len() == 9 && value.iter().all(|byte| *byte == value[0]);
+    search(store, KEY, write, |found| found.is_some_and(is_one))
+}
+
+#[test]
+fn a_reader_that_stands_between_says_what_was_so() {
+    for seed in 1..=2 {
+        let (is_well, count) = reads_what_moves(seed, None);
+        assert!(is_well && count > 100, "{seed}: {count}");
+    }
+    let (is_well, count) = reads_what_is_refilled(None);
+    assert!(is_well && count > 100, "{count}");
+}
+
+#[test]
+fn a_bucket_that_is_not_counted_is_caught() {
+    let is_well = |seed| reads_what_moves(seed, Some(canary::REFILL_NOT_COUNTED)).0;
+    assert!(!(1..=4).all(is_well), "a move");
+    assert!(!reads_what_is_refilled(Some(canary::REFILL_NOT_COUNTED)).0, "a refill");
+}

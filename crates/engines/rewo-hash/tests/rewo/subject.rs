@@ -1,0 +1,69 @@
+//! The engine on a crash medium.
+
+use engine::{Clock, Cursor, Engine, Expiry};
+use engine_rewo_hash::RewoHash;
+use heap::layout::SEGMENT_BYTES;
+use heap::{Class, Parameters};
+use index::block_hash::{Content, Slot};
+use index::segmented::Cursor as Place;
+use items::NewItem;
+use pmem::{Medium, Offset};
+use pmem_os::HostDram;
+use pmem_sim::Sim;
+use testkit::{Contents, Failure, Made};
+
+pub(crate) struct OfRewoHash;
+
+pub(crate) type OnSim = RewoHash<Sim, HostDram>;
+
+pub(crate) const PARAMETERS: Parameters =
+    Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: 1 << 20 };
+
+/// Where each small item of a store of one segment lies, twins among them: key and bucket.
+pub(crate) fn buckets<M: Medium>(store: &RewoHash<M, HostDram>) -> Vec<(Vec<u8>, Offset)> {
+    let _pin = epoch::pin();
+    let mut all = Vec::new();
+    let mut note = |at, slot: &Slot| {
+        if let Content::Whole { key, .. } = slot.content() {
+            all.push((key.to_vec(), at));
+        }
+    };
+    let next = store.table().check_segment(store.medium(), Place::default(), &mut |_| {}, &mut note);
+    assert!(next.is_done(), "it has split");
+    all.sort();
+    all
+}
+
+/// What the items beside the table take, and its segments.
+pub(crate) fn needed_bytes(store: &OnSim) -> u64 {
+    let stats = store.stats();
+    let segments: f64 = ["segment_count", "chained_count"].iter().filter_map(|name| stats.figure(name)).sum();
+    let (mut bytes, mut cursor) = (segments as u64 * SEGMENT_BYTES, Cursor::default());
+    while !cursor.is_done() {
+        let mut add = |key: &[u8], value: &[u8], expiry: Expiry| {
+            if !expiry.is_never() || Slot::whole(key, value).is_none() {
+                let item = NewItem { key, value, expiry };
+                bytes += Class::for_bytes(item.item_bytes()).expect("no extents in these stores").bytes();
+            }
+        };
+        cursor = store.walk(cursor, &mut add).unwrap();
+    }
+    bytes
+}
+
+impl Made for OfRewoHash {
+    type Engine = OnSim;
+    type Medium = Sim;
+
+    fn format(on: Sim, clock: Clock) -> Result<OnSim, Failure> {
+        Ok(RewoHash::format(on, HostDram, &PARAMETERS)?.by_clock(clock))
+    }
+
+    fn needed_bytes(engine: &OnSim, _contents: &Contents) -> Option<u64> {
+        Some(needed_bytes(engine))
+    }
+
+    fn open(on: Sim, clock: Clock) -> Result<OnSim, Failure> {
+        Ok(RewoHash::open(on, HostDram)?.by_clock(clock))
+    }
+}

@@ -1,0 +1,129 @@
+//! What is not durable yet and moves, or is split: whoever meets it in its new place makes it durable before anyone is told. And
+//! what a killed process left.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use engine::Engine;
+use engine_rewo_hash::RewoHash;
+use index::block_hash::canary;
+use parking_lot::Mutex;
+use pmem::{Canary, Medium};
+use pmem_os::HostDram;
+use pmem_sim::{Model, Sim};
+use testkit::{Crashed, End, Settings, Visitor, explore};
+
+use crate::crash::refills;
+use crate::hooked::{Access, Hooked, hook, unhook};
+use crate::moves::{moving, wrong};
+use crate::splits::{first, key};
+use crate::subject::{OfRewoHash, PARAMETERS, buckets};
+
+/// The key is put in a store of `last` keys; before its log is waited for another put comes, which moves an item or splits; before
+/// that is waited for the key is read. Whether it is there now, whatever the power takes.
+fn is_durable_when_read(last: u32, put: &[u8], broken: Option<Canary>) -> bool {
+    let sim = Sim::new(0, Model::Span);
+    let sim = if let Some(broken) = broken { sim.with_canary(broken) } else { sim };
+    let store = Rc::new(RewoHash::format(Hooked(sim.clone()), HostDram, &PARAMETERS).unwrap());
+    (0..last).for_each(|i| store.put(&key(i), b"a value").unwrap());
+    // So that its next slot is the one that it had at first, which moves are tried from first.
+    store.put(put, b"between").unwrap();
+    let is_durable = Rc::new(Cell::new(None));
+    let (depth, theirs, noted, read) = (Cell::new(0), Rc::clone(&store), Rc::clone(&is_durable), put.to_vec());
+    hook(move |access| {
+        if access != Access::Wait || depth.get() > 1 {
+            return;
+        }
+        depth.set(depth.get() + 1);
+        if depth.get() == 1 {
+            return theirs.put(&key(last), b"a value").unwrap();
+        }
+        let is_seen = is_new(&theirs, &read);
+        let images = sim.images(20, 1);
+        let opened = images.iter().map(|image| RewoHash::open(Sim::from_image(image, Model::Span), HostDram).unwrap());
+        noted.set(Some(is_seen && opened.into_iter().all(|store| is_new(&store, &read))));
+    });
+    store.put(put, b"another").unwrap();
+    unhook();
+    is_durable.get().expect("the other put waited")
+}
+
+fn is_new<M: Medium>(store: &RewoHash<M, HostDram>, key: &[u8]) -> bool {
+    let mut is_new = false;
+    store.get(key, &mut |_, value| is_new = value == b"another").unwrap() && is_new
+}
+
+/// The key that the first move moves, and those beside it.
+fn moved() -> (Vec<u8>, Vec<Vec<u8>>) {
+    let last = first("move_count");
+    let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
+    (0..last).for_each(|i| store.put(&key(i), b"a value").unwrap());
+    let before = buckets(&store);
+    store.put(&key(last), b"a value").unwrap();
+    let after = buckets(&store);
+    let (moved, bucket) = before.iter().find(|at| !after.contains(at)).expect("an item moved");
+    (moved.clone(), before.iter().filter(|(_, at)| at == bucket).map(|(key, _)| key.clone()).collect())
+}
+
+#[test]
+fn what_moves_is_settled_in_its_new_place() {
+    let (last, (_, beside)) = (first("move_count"), moved());
+    assert!(beside.iter().all(|key| is_durable_when_read(last, key, None)));
+    assert!(!beside.iter().all(|key| is_durable_when_read(last, key, Some(canary::LOCK_BIT_LOST_BY_MOVE))));
+}
+
+#[test]
+fn what_is_split_is_settled_in_its_new_place() {
+    let last = first("split_count");
+    assert!((0..4).all(|i| is_durable_when_read(last, &key(i), None)));
+    assert!((0..4).all(|i| !is_durable_when_read(last, &key(i), Some(canary::LOCK_BITS_LOST_BY_SPLIT))));
+}
+
+fn kills() -> Settings {
+    Settings {
+        end: End::Kill,
+        models: vec![Model::Line],
+        visitors: vec![Visitor::Nobody],
+        images_per_step_max: 8,
+        images_per_op_max: 200,
+        nested_images_max: 24,
+        ..Settings::default()
+    }
+}
+
+#[test]
+fn what_a_killed_process_left_is_recovered() {
+    let scripts = [refills(), moving()];
+    let counts = explore::<Crashed<OfRewoHash>>(&scripts, &kills()).unwrap_or_else(|objection| panic!("{objection}"));
+    assert!(counts.reach(60, 60, 0), "{counts:?}");
+}
+
+/// The process is killed in a move, the next one writes the key that moved, and then the power fails: what is wrong.
+fn wrong_after_kills(broken: Option<Canary>) -> Vec<String> {
+    let (last, (moved, _)) = (first("move_count"), moved());
+    let sim = Sim::new(0, Model::Line);
+    let store = RewoHash::format(sim.clone(), HostDram, &PARAMETERS).unwrap();
+    (0..last).for_each(|i| store.put(&key(i), b"a value").unwrap());
+    let killed = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&killed);
+    sim.observe(Box::new(move |sim: &Sim, _| noted.lock().extend(sim.killed())));
+    store.put(&key(last), b"a value").unwrap();
+    sim.unobserve();
+    let mut all = Vec::new();
+    for image in killed.lock().iter() {
+        let sim = Sim::from_image(image, Model::Line);
+        let sim = if let Some(broken) = broken { sim.with_canary(broken) } else { sim };
+        RewoHash::open(sim.clone(), HostDram).unwrap().put(&moved, b"another").unwrap();
+        for image in sim.images(8, 1) {
+            all.extend(wrong(&RewoHash::open(Sim::from_image(&image, Model::Line), HostDram).unwrap()));
+        }
+    }
+    all
+}
+
+#[test]
+fn what_a_killed_process_left_of_a_segment_is_made_durable_before_it_is_written_to() {
+    assert_eq!(wrong_after_kills(None), Vec::<String>::new());
+    assert!(!wrong_after_kills(Some(canary::SEGMENT_LEFT_AS_FOUND)).is_empty(), "the twin was not caught");
+}

@@ -1,0 +1,42 @@
+//! Broken twins of this table's rules (`docs/decisions/0005-canaries-are-asked-of-the-medium.md`).
+
+use pmem::Canary;
+
+/// A slot is written, and not flushed before its bit.
+pub const SLOT_NOT_FLUSHED: Canary = Canary("SlotNotFlushed");
+/// A slot's bit is on before the slot is durable.
+pub const BIT_BEFORE_SLOT: Canary = Canary("BitBeforeSlot");
+/// An update takes the emptier of the key's buckets, and so needs two words.
+pub const UPDATE_ACROSS_BUCKETS: Canary = Canary("UpdateAcrossBuckets");
+/// A slot is used anew, and readers of it are not told.
+pub const REFILL_NOT_COUNTED: Canary = Canary("RefillNotCounted");
+/// A reader says what it found though that may not be durable.
+pub const BLOCK_READ_UNSETTLED: Canary = Canary("BlockReadUnsettled");
+/// A reader says that a key is absent though that may not be durable.
+pub const BLOCK_ABSENT_UNSETTLED: Canary = Canary("BlockAbsentUnsettled");
+/// A lock bit that a crash left is taken for a lock that somebody holds: the slot's item counts as not there.
+pub const LOCK_BIT_BELIEVED: Canary = Canary("LockBitBelieved");
+/// A split forgets which slots were not durable.
+pub const LOCK_BITS_LOST_BY_SPLIT: Canary = Canary("LockBitsLostBySplit");
+/// A split is committed before its segments are durable.
+pub const BLOCK_SPLIT_BEFORE_SEGMENTS: Canary = Canary("BlockSplitBeforeSegments");
+/// A writer relies on what a killed process left of a segment, and does not make it durable.
+pub const SEGMENT_LEFT_AS_FOUND: Canary = Canary("BlockSegmentLeftAsFound");
+/// `clear` commits before the new segments are durable.
+pub const BLOCK_CLEAR_BEFORE_SEGMENTS: Canary = Canary("BlockClearBeforeSegments");
+/// A batch's word names its record before that is durable.
+pub const BLOCK_BATCH_BEFORE_RECORD: Canary = Canary("BlockBatchBeforeRecord");
+/// A batch is carried out in place before its word is durable.
+pub const CARRIED_OUT_BEFORE_WORD: Canary = Canary("CarriedOutBeforeWord");
+/// A batch's word is cleared before its buckets are durable.
+pub const BLOCK_BATCH_FORGOTTEN_EARLY: Canary = Canary("BlockBatchForgottenEarly");
+/// Readers do not ask the batch that is being carried out.
+pub const HALF_BATCH_SEEN: Canary = Canary("HalfBatchSeen");
+/// A move empties the old slot before the new one is written.
+pub const DELETE_BEFORE_INSERT: Canary = Canary("DeleteBeforeInsert");
+/// A move's emptied slot is not ordered after the filled one.
+pub const DELETE_NOT_ORDERED: Canary = Canary("DeleteNotOrdered");
+/// A move forgets that its item is not durable.
+pub const LOCK_BIT_LOST_BY_MOVE: Canary = Canary("LockBitLostByMove");
+/// A writer leaves the other copy that an interrupted move left of its key.
+pub const TWIN_KEPT: Canary = Canary("TwinKept");

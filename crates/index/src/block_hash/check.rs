@@ -1,0 +1,64 @@
+//! Verifying the table: every slot whole, where a search finds it, no key twice.
+
+use pmem::{Medium, Offset};
+
+use super::image::Words;
+use super::layout::{BUCKET_COUNT, FILLED_MAX, bucket, choices};
+use super::{BlockHash, Slot};
+use crate::segmented::record::header;
+use crate::segmented::{Cursor, Segmented};
+
+/// Something wrong in a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The word that is wrong, or the bucket.
+    pub at: Offset,
+    /// What is wrong with it.
+    pub what: &'static str,
+}
+
+impl BlockHash {
+    /// Shows what is wrong with the segment at `cursor`, and every slot to `each`. The caller is pinned. The store was swept, and
+    /// nobody writes to the segment meanwhile, or damage may be reported that is none.
+    pub fn check_segment<M: Medium>(
+        &self,
+        medium: &M,
+        cursor: Cursor,
+        damaged: &mut dyn FnMut(Damage),
+        each: &mut dyn FnMut(Offset, &Slot),
+    ) -> Cursor {
+        let segment = self.root().at_cursor(cursor);
+        if header(medium, segment.offset()).is_none() {
+            damaged(Damage { at: segment.offset(), what: "a segment's header is damaged" });
+        }
+        let mut count = 0;
+        for segment_at in segment.offsets() {
+            for number in 0..BUCKET_COUNT {
+                let at = bucket(segment_at, number);
+                let image = self.decided_image(medium, at);
+                let mut wrong = |what| damaged(Damage { at, what });
+                if image.meta().filled() > FILLED_MAX {
+                    wrong("a bucket has no free slot");
+                }
+                for (_, slot) in image.slots() {
+                    count += 1;
+                    let signature = self.signature_of(&slot).filter(|_| slot.is_whole());
+                    match signature {
+                        None => wrong("a slot's bytes are damaged"),
+                        Some(signature) if !choices(signature).contains(&number) => {
+                            wrong("an item lies in another bucket than its key's");
+                        }
+                        Some(signature) if self.geometry.prefix(signature, segment.depth()) != segment.prefix() => {
+                            wrong("an item's signature belongs to another segment");
+                        }
+                        Some(_) => each(at, &slot),
+                    }
+                }
+            }
+        }
+        if segment.item_count() != count {
+            damaged(Damage { at: segment.offset(), what: "a segment has another number of items than was counted" });
+        }
+        cursor.past(segment, self.geometry.partition_count())
+    }
+}

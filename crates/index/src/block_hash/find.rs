@@ -1,0 +1,208 @@
+//! Reading without a lock.
+//!
+//! # Why both counters
+//! A move copies an item into its other bucket, and then empties the slot that it came from. A reader that looks into the
+//! target first, and then, after the move, into the source, finds it in neither; the source's counter was raised before the slot
+//! was emptied, so the reader who saw it empty sees the counter changed. The other way round it finds it in both, and that is
+//! well. A slot that is used anew is told of by its own bucket's counter.
+
+use std::hint;
+use std::ops::ControlFlow;
+
+use pmem::{Medium, MediumError, Offset, Waited};
+
+use super::batch::Overlay;
+use super::canary;
+use super::image::{Image, Stored, Words};
+use super::layout::{bucket, choices};
+use super::segment::Segment;
+use super::{BlockHash, Content, Slot};
+use crate::Position;
+
+/// A key that is looked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Key<'a> {
+    /// Its bytes.
+    pub bytes: &'a [u8],
+    /// Their signature.
+    pub signature: u64,
+}
+
+impl Key<'_> {
+    /// Whether `slot` holds it: who knows items is asked where the slot does not say.
+    #[inline(always)]
+    pub(super) fn is_in<E>(
+        &self,
+        slot: &Slot,
+        is_key: &mut impl FnMut(Position) -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        match slot.content() {
+            Content::Whole { key, .. } => Ok(key == self.bytes),
+            Content::Item { signature, position } if signature == self.signature => is_key(position),
+            _ => Ok(false),
+        }
+    }
+
+    #[inline(always)]
+    fn may_be_in(&self, slot: &Slot) -> bool {
+        match slot.content() {
+            Content::Whole { key, .. } => key == self.bytes,
+            Content::Item { signature, .. } => signature == self.signature,
+            Content::Damaged => false,
+        }
+    }
+}
+
+/// A bucket as a reader sees it.
+enum View<'a, M> {
+    Stored(Stored<'a, M>),
+    /// What a batch has decided that is still to be carried out.
+    Decided(&'a Image),
+}
+
+impl<M: Medium> Words for View<'_, M> {
+    #[inline(always)]
+    fn word(&self, i: usize) -> u64 {
+        match self {
+            View::Stored(stored) => stored.word(i),
+            View::Decided(image) => image.word(i),
+        }
+    }
+}
+
+/// What a look depends on: it counts if all of that is still the same at its end.
+struct Look<'a, M> {
+    table: &'a BlockHash,
+    medium: &'a M,
+    segment: &'a Segment,
+    overlay: Option<&'a Overlay>,
+    is_decided: bool,
+    numbers: [usize; 2],
+    counters: [u64; 2],
+}
+
+impl<'a, M: Medium> Look<'a, M> {
+    #[inline(always)]
+    fn begin(table: &'a BlockHash, medium: &'a M, signature: u64) -> Look<'a, M> {
+        let (segment, numbers) = (table.segment(signature), choices(signature));
+        let counters = numbers.map(|number| segment.counter(number));
+        let overlay = if medium.breaks(canary::HALF_BATCH_SEEN) { None } else { table.overlay() };
+        let is_decided = overlay.is_some_and(Overlay::is_decided);
+        Look { table, medium, segment, overlay, is_decided, numbers, counters }
+    }
+
+    #[inline(always)]
+    fn view(&self, at: Offset) -> View<'a, M> {
+        match self.overlay.filter(|_| self.is_decided).and_then(|overlay| overlay.image(at)) {
+            Some(image) => View::Decided(image),
+            None => View::Stored(Stored { medium: self.medium, at }),
+        }
+    }
+
+    /// Whether what was read so far is of one moment.
+    #[inline(always)]
+    fn is_steady(&self) -> bool {
+        self.medium.acquire();
+        let now = if self.medium.breaks(canary::HALF_BATCH_SEEN) { None } else { self.table.overlay() };
+        let is_same = match (self.overlay, now) {
+            (None, None) => true,
+            (Some(then), Some(now)) => std::ptr::eq(then, now) && self.is_decided == now.is_decided(),
+            _ => false,
+        };
+        is_same && self.numbers.map(|number| self.segment.counter(number)) == self.counters
+    }
+
+    /// Makes durable what was seen of the bucket at `at`, whose meta word has lock bits.
+    #[cold]
+    fn settle(&self, choice: usize, at: Offset) -> Result<(), MediumError> {
+        let medium = self.medium;
+        let ticket = medium.commit_published(at, at.0);
+        if medium.acknowledge_met(ticket)? == Waited::Durable {
+            self.segment.unlock_bits(medium, self.numbers[choice], at, self.counters[choice]);
+        }
+        Ok(())
+    }
+
+    /// Makes durable what was seen, if need be.
+    #[inline(always)]
+    fn settle_seen(&self, view: &View<'_, M>, is_locked: bool, choice: usize, at: Offset) -> Result<(), MediumError> {
+        match view {
+            View::Decided(_) => self.table.settle_batch(self.medium),
+            View::Stored(_) if is_locked && self.medium.is_writable() => self.settle(choice, at),
+            View::Stored(_) => Ok(()),
+        }
+    }
+
+    /// The buckets of the key, in the order in which they are read: where each lies, and which of the two choices it is.
+    #[inline(always)]
+    fn buckets(&self) -> impl Iterator<Item = (usize, Offset)> + '_ {
+        let numbers = self.numbers;
+        self.segment.offsets().flat_map(move |segment| [0, 1].map(|choice| (choice, bucket(segment, numbers[choice]))))
+    }
+
+    /// One look. `Continue` if something changed meanwhile.
+    #[inline(always)]
+    fn find<E: From<MediumError>>(
+        &self,
+        key: Key<'_>,
+        is_key: &mut impl FnMut(Position) -> Result<bool, E>,
+    ) -> Result<ControlFlow<Option<Slot>>, E> {
+        let is_believed = self.medium.breaks(canary::LOCK_BIT_BELIEVED);
+        for (choice, at) in self.buckets() {
+            let view = self.view(at);
+            let meta = view.meta();
+            for i in meta.slots().filter(|&i| !is_believed || !meta.is_locked(i)) {
+                let slot = view.slot(meta, i);
+                if !key.may_be_in(&slot) {
+                    continue;
+                }
+                if !self.is_steady() {
+                    return Ok(ControlFlow::Continue(()));
+                }
+                if key.is_in(&slot, is_key)? {
+                    let is_locked = meta.is_locked(i) && !self.medium.breaks(canary::BLOCK_READ_UNSETTLED);
+                    self.settle_seen(&view, is_locked, choice, at)?;
+                    return Ok(ControlFlow::Break(Some(slot)));
+                }
+            }
+        }
+        if !self.is_steady() {
+            return Ok(ControlFlow::Continue(()));
+        }
+        self.settle_absence()?;
+        Ok(ControlFlow::Break(None))
+    }
+
+    /// Before a key is said to be absent. Any lock bit counts: a removed item's slot may be another one's by now.
+    #[inline(always)]
+    fn settle_absence(&self) -> Result<(), MediumError> {
+        for (choice, at) in self.buckets() {
+            let view = self.view(at);
+            let is_locked = view.meta().is_any_locked() && !self.medium.breaks(canary::BLOCK_ABSENT_UNSETTLED);
+            self.settle_seen(&view, is_locked, choice, at)?;
+        }
+        self.medium.losses()
+    }
+}
+
+impl BlockHash {
+    /// The key's slot. `is_key` says whether the item at a position has the key, of which it has the signature. The caller is
+    /// pinned while it uses the position.
+    ///
+    /// # Errors
+    /// Those of `is_key`; the medium's.
+    #[inline(always)]
+    pub fn find<M: Medium, E: From<MediumError>>(
+        &self,
+        medium: &M,
+        key: Key<'_>,
+        mut is_key: impl FnMut(Position) -> Result<bool, E>,
+    ) -> Result<Option<Slot>, E> {
+        loop {
+            match Look::begin(self, medium, key.signature).find(key, &mut is_key)? {
+                ControlFlow::Break(found) => return Ok(found),
+                ControlFlow::Continue(()) => hint::spin_loop(),
+            }
+        }
+    }
+}

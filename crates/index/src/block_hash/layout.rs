@@ -1,0 +1,179 @@
+//! The bytes of a bucket, and where a signature's buckets lie.
+//!
+//! ```text
+//! segment, 16 KiB                       bucket, 256 bytes: eight slots
+//! +0      header line, then zero        +0       meta word
+//! +256    bucket 0                      +8+31·i  slot i
+//! +512    bucket 1
+//! ...     bucket 62                     meta word
+//!                                       bits 0-7   bitmap: which slots hold an item
+//! signature, from the bottom            bits 8-15  lock bits: hints, 'perhaps not durable yet'
+//! bits 0-15   distance of the buckets   bits 16+6i shape of slot i: length of its value 4, kind 2
+//! bits 16-31  first bucket
+//! ```
+
+use heap::layout::SEGMENT_BYTES;
+use pmem::Offset;
+
+/// Bytes of a bucket: a block of persistent memory.
+pub const BUCKET_BYTES: u64 = 256;
+/// Words of one.
+pub const BUCKET_WORDS: usize = BUCKET_BYTES as usize / 8;
+/// Buckets of a segment: its first block is the header.
+pub const BUCKET_COUNT: usize = (SEGMENT_BYTES / BUCKET_BYTES) as usize - 1;
+/// Slots of a bucket.
+pub const SLOT_COUNT: usize = 8;
+/// Bytes of a slot.
+pub const SLOT_BYTES: usize = 31;
+/// An insert leaves one slot free: a bucket's last one is the updates', which so never leave their bucket.
+pub const FILLED_MAX: u32 = SLOT_COUNT as u32 - 1;
+
+const _: () = assert!(8 + SLOT_COUNT * SLOT_BYTES == BUCKET_BYTES as usize && BUCKET_COUNT == 63);
+
+/// Where bucket `number` of the segment lies: its meta word.
+#[inline(always)]
+#[must_use]
+pub const fn bucket(segment: Offset, number: usize) -> Offset {
+    segment.plus((number as u64 + 1) * BUCKET_BYTES)
+}
+
+/// Where slot `i` of a bucket begins, from the bucket's start.
+#[inline(always)]
+#[must_use]
+pub const fn slot_start(i: usize) -> usize {
+    8 + i * SLOT_BYTES
+}
+
+/// The two buckets of a signature, in any segment. They differ.
+#[inline(always)]
+#[must_use]
+pub const fn choices(signature: u64) -> [usize; 2] {
+    let first = (((signature >> 16 & 0xFFFF) * BUCKET_COUNT as u64) >> 16) as usize;
+    let distance = 1 + (((signature & 0xFFFF) * (BUCKET_COUNT as u64 - 1)) >> 16) as usize;
+    [first, (first + distance) % BUCKET_COUNT]
+}
+
+/// A bucket's meta word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Meta(pub u64);
+
+const LOCKS: u64 = 0xFF << 8;
+const SHAPE_BITS: u32 = 6;
+const SHAPES_SHIFT: u32 = 16;
+const SHAPE: u64 = (1 << SHAPE_BITS) - 1;
+
+impl Meta {
+    /// Which slots hold an item.
+    #[inline(always)]
+    #[must_use]
+    pub const fn bitmap(self) -> u8 {
+        self.0 as u8
+    }
+
+    /// How many do.
+    #[inline(always)]
+    #[must_use]
+    pub const fn filled(self) -> u32 {
+        self.bitmap().count_ones()
+    }
+
+    /// The numbers of those slots.
+    #[inline(always)]
+    pub fn slots(self) -> impl Iterator<Item = usize> {
+        let mut left = self.bitmap();
+        std::iter::from_fn(move || {
+            let i = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            (i < SLOT_COUNT).then_some(i)
+        })
+    }
+
+    /// A slot that holds none.
+    #[inline(always)]
+    #[must_use]
+    pub const fn free_slot(self) -> Option<usize> {
+        let i = self.bitmap().trailing_ones() as usize;
+        if i < SLOT_COUNT { Some(i) } else { None }
+    }
+
+    /// Length and kind of slot `i`.
+    #[inline(always)]
+    #[must_use]
+    pub const fn shape(self, i: usize) -> u8 {
+        (self.0 >> (SHAPES_SHIFT + SHAPE_BITS * i as u32) & SHAPE) as u8
+    }
+
+    /// With an item of this shape in slot `i`, perhaps not durable yet.
+    #[inline(always)]
+    #[must_use]
+    pub const fn with(self, i: usize, shape: u8) -> Meta {
+        let shift = SHAPES_SHIFT + SHAPE_BITS * i as u32;
+        Meta(self.0 & !(SHAPE << shift) | (shape as u64 & SHAPE) << shift | 1 << i | 1 << (8 + i))
+    }
+
+    /// Without the item in slot `i`; that is perhaps not durable yet.
+    #[inline(always)]
+    #[must_use]
+    pub const fn without(self, i: usize) -> Meta {
+        Meta(self.0 & !(1 << i) | 1 << (8 + i))
+    }
+
+    /// True if slot `i`, or that it is empty, is perhaps not durable yet.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_locked(self, i: usize) -> bool {
+        self.0 >> (8 + i) & 1 == 1
+    }
+
+    /// True if anything of the bucket is perhaps not durable yet.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_any_locked(self) -> bool {
+        self.0 & LOCKS != 0
+    }
+
+    /// Without lock bits.
+    #[inline(always)]
+    #[must_use]
+    pub const fn unlocked(self) -> Meta {
+        Meta(self.0 & !LOCKS)
+    }
+
+    /// With all of them.
+    #[must_use]
+    pub const fn locked(self) -> Meta {
+        Meta(self.0 | LOCKS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_differ_and_are_spread_evenly() {
+        let mut counts = [[0u32; BUCKET_COUNT]; 2];
+        for i in 0..126_000u64 {
+            let signature = i.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+            let [first, second] = choices(signature);
+            assert_ne!(first, second);
+            counts[0][first] += 1;
+            counts[1][second] += 1;
+        }
+        assert!(counts.iter().flatten().all(|count| (1700..2300).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn a_meta_word_keeps_its_slots_apart() {
+        let mut meta = Meta::default();
+        for i in 0..SLOT_COUNT {
+            assert_eq!(meta.free_slot(), Some(i));
+            meta = meta.with(i, 0x3F - i as u8);
+        }
+        assert_eq!((meta.free_slot(), meta.filled(), meta.slots().count()), (None, 8, 8));
+        assert!((0..SLOT_COUNT).all(|i| meta.shape(i) == 0x3F - i as u8 && meta.is_locked(i)));
+        let less = meta.unlocked().without(3);
+        assert!(less.is_locked(3) && !less.is_locked(2) && less.free_slot() == Some(3) && less.shape(4) == 0x3B);
+        assert!(!less.unlocked().is_any_locked() && less.locked().is_locked(0));
+    }
+}

@@ -1,0 +1,70 @@
+//! Making a table, and opening it: what a crash interrupted is finished, live segments are found, the directories built
+//! (`crate::segmented`); then a committed batch is carried out again (`batch`).
+
+use heap::{Heap, HeapError};
+use pmem::{Dram, Medium};
+
+use super::batch::recover;
+use super::image::SegmentImage;
+use super::segment::Segment;
+use super::{BlockHash, Root, Sign};
+use crate::segmented::Context;
+use crate::segmented::directory::Directory;
+use crate::segmented::layout::{Geometry, Header, State};
+use crate::segmented::open::{finish_splits, live_segments, root_of};
+
+impl BlockHash {
+    /// Writes and flushes the first segments of a new store. They become durable, and the store a store, when the
+    /// allocator's format is finished. `sign` gives keys their signatures, now and whenever the store is opened again.
+    ///
+    /// # Errors
+    /// The allocator's.
+    pub fn format<M: Medium, D: Dram>(
+        medium: &M,
+        heap: &Heap<D>,
+        geometry: Geometry,
+        sign: Box<Sign>,
+    ) -> Result<BlockHash, HeapError> {
+        let limbo = epoch::Limbo::default();
+        let root = empty_root(Context { medium, heap, limbo: &limbo }, geometry, heap.generation())?;
+        Ok(BlockHash::new(geometry, sign, root, std::ptr::null_mut()))
+    }
+
+    /// Opens the table of a store.
+    ///
+    /// # Errors
+    /// [`HeapError::Damaged`] if a header is damaged, or the live segments do not cover every prefix exactly once.
+    pub fn open<M: Medium, D: Dram>(
+        cx: Context<'_, M, D>,
+        geometry: Geometry,
+        sign: Box<Sign>,
+    ) -> Result<BlockHash, HeapError> {
+        let splits = finish_splits(cx, geometry)?;
+        let overlay = recover(cx)?;
+        let table = |(offset, header)| {
+            let segment = Segment::new(offset, header, !cx.medium.is_writable());
+            segment.link_chain(cx.medium).map(|()| segment)
+        };
+        let live = live_segments(cx, geometry, &splits)?.into_iter();
+        let tables = live.map(|segments| segments.into_iter().map(table).collect::<Result<Vec<_>, _>>());
+        let root = root_of(tables.collect::<Result<_, _>>()?)?;
+        Ok(BlockHash::new(geometry, sign, root, overlay))
+    }
+}
+
+/// Streams an empty live segment for every partition, of the given generation. Not ordered.
+pub(super) fn empty_root<M: Medium, D: Dram>(
+    cx: Context<'_, M, D>,
+    geometry: Geometry,
+    generation: u16,
+) -> Result<Box<Root>, HeapError> {
+    let reserved =
+        (0..geometry.partition_count()).map(|_| cx.heap.reserve_segment(cx.medium)).collect::<Result<Vec<_>, _>>()?;
+    let directories = reserved.into_iter().zip(0..).map(|(reservation, partition)| {
+        let at = reservation.publish().offset;
+        let header = Header { state: State::Live, partition, depth: 0, prefix: 0, generation };
+        SegmentImage::new(header).stream(cx.medium, at);
+        Directory::build(vec![Segment::new(at, header, true)]).expect("one segment of depth 0 is a directory")
+    });
+    Ok(Root::new(directories))
+}

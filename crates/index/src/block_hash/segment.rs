@@ -1,0 +1,202 @@
+//! A segment's volatile side: locks and counters of its buckets, and the segments chained to it.
+
+use std::iter;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use heap::layout::SEGMENT_BYTES;
+use heap::{HeapError, Place, PlaceKind};
+use pmem::{Medium, Offset, unseal};
+
+use super::canary;
+use super::image::{Image, Stored, Words};
+use super::layout::{BUCKET_COUNT, Meta, bucket};
+use crate::segmented::Segmented;
+use crate::segmented::layout::{Header, NEXT_BYTES};
+use crate::shared::{Flag, Lock, Locked, Word};
+
+/// Locks, counters and flags of one segment and those chained to it. Bucket `i` of all of them is guarded by one lock and
+/// counted by one counter.
+#[repr(align(64))]
+pub(super) struct Segment {
+    first: Link,
+    header: Header,
+    /// Split or cleared: whoever gets a lock looks the segment up again.
+    dead: Flag,
+    /// Everything in it is known to be durable, what has lock bits aside. False after open: an earlier process may have been
+    /// killed between a store and its flush.
+    durable: AtomicBool,
+    item_count: AtomicU64,
+    locks: [Lock; BUCKET_COUNT],
+    counters: [Word; BUCKET_COUNT],
+}
+
+struct Link {
+    offset: Offset,
+    next: OnceLock<Box<Link>>,
+}
+
+impl Link {
+    fn new(offset: Offset) -> Link {
+        Link { offset, next: OnceLock::new() }
+    }
+}
+
+impl Segmented for Segment {
+    #[inline(always)]
+    fn offset(&self) -> Offset {
+        self.first.offset
+    }
+
+    #[inline(always)]
+    fn prefix(&self) -> u64 {
+        self.header.prefix
+    }
+
+    #[inline(always)]
+    fn depth(&self) -> u32 {
+        self.header.depth
+    }
+}
+
+impl Segment {
+    /// The table of the segment at `offset`. `durable`: it was written by this process, and ordered.
+    pub(super) fn new(offset: Offset, header: Header, durable: bool) -> Box<Segment> {
+        Box::new(Segment {
+            first: Link::new(offset),
+            header,
+            dead: Flag::new(false),
+            durable: AtomicBool::new(durable),
+            item_count: AtomicU64::new(0),
+            locks: std::array::from_fn(|_| Lock::new()),
+            counters: std::array::from_fn(|_| Word::new(0)),
+        })
+    }
+
+    /// Links the segments that are chained to this one.
+    ///
+    /// # Errors
+    /// [`HeapError::Damaged`].
+    pub(super) fn link_chain<M: Medium>(&self, medium: &M) -> Result<(), HeapError> {
+        let mut last = self.offset();
+        loop {
+            let at = last.plus(NEXT_BYTES);
+            let next = match medium.load(at, Ordering::Acquire) {
+                0 => return Ok(()),
+                word => unseal(word).filter(|next| next + SEGMENT_BYTES <= medium.len_bytes()),
+            };
+            let is_new = |next: &u64| self.offsets().all(|offset| offset.0 != *next);
+            let damaged = HeapError::Damaged { offset: at.0, what: "the word that names a chained segment is damaged" };
+            last = Offset(next.filter(is_new).ok_or(damaged)?);
+            self.chain(last);
+        }
+    }
+
+    /// Adds a segment to the end of the chain. The caller holds all locks, or nobody else has the table.
+    pub(super) fn chain(&self, offset: Offset) {
+        let last = iter::successors(Some(&self.first), |link| link.next.get().map(|link| &**link)).last();
+        let added = last.is_some_and(|last| last.next.set(Box::new(Link::new(offset))).is_ok());
+        debug_assert!(added, "two chained a segment at once");
+    }
+
+    /// Where the segment and those chained to it lie.
+    #[inline(always)]
+    pub(super) fn offsets(&self) -> impl Iterator<Item = Offset> + '_ {
+        iter::successors(Some(&self.first), |link| link.next.get().map(|link| &**link)).map(|link| link.offset)
+    }
+
+    pub(super) fn places(&self) -> Vec<Place> {
+        self.offsets().map(|offset| Place { offset, kind: PlaceKind::Segment }).collect()
+    }
+
+    #[inline(always)]
+    pub(super) fn lock(&self, number: usize) -> Locked<'_> {
+        self.locks[number].lock()
+    }
+
+    /// The lock of a bucket beyond those that the caller holds, unless somebody else does.
+    pub(super) fn try_lock(&self, number: usize) -> Option<Locked<'_>> {
+        self.locks[number].try_lock()
+    }
+
+    /// Freezes the segment: all buckets in ascending order.
+    pub(super) fn lock_all(&self) -> Vec<Locked<'_>> {
+        self.locks.iter().map(Lock::lock).collect()
+    }
+
+    /// What changes whenever a bucket's slot is used anew, or its item leaves for another bucket.
+    #[inline(always)]
+    pub(super) fn counter(&self, number: usize) -> u64 {
+        self.counters[number].load(Ordering::Acquire)
+    }
+
+    /// The caller holds the bucket's lock; the stores that readers are to be told of come after.
+    #[inline(always)]
+    pub(super) fn raise(&self, number: usize) -> u64 {
+        let raised = self.counter(number) + 1;
+        self.counters[number].store(raised, Ordering::Release);
+        raised
+    }
+
+    #[inline(always)]
+    pub(super) fn is_dead(&self) -> bool {
+        self.dead.load(Ordering::Acquire)
+    }
+
+    /// Marks the segment dead; the caller holds all its locks.
+    pub(super) fn kill(&self) {
+        self.dead.store(true, Ordering::Release);
+    }
+
+    pub(super) fn count(&self, by: i64) {
+        self.item_count.fetch_add(by as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn set_count(&self, count: u64) {
+        self.item_count.store(count, Ordering::Relaxed);
+    }
+
+    pub(super) fn item_count(&self) -> u64 {
+        self.item_count.load(Ordering::Relaxed)
+    }
+
+    /// Every bucket, with its number and where it lies; for who holds all locks.
+    pub(super) fn images<M: Medium>(&self, medium: &M) -> Vec<(usize, Offset, Image)> {
+        let all = self.offsets().flat_map(|segment| (0..BUCKET_COUNT).map(move |i| (i, bucket(segment, i))));
+        all.map(|(number, at)| (number, at, Image::of(medium, at))).collect()
+    }
+
+    /// Makes what an earlier process left in the segment durable as it stands, once. What is visible but not durable could
+    /// otherwise be relied on, and then be lost.
+    #[inline(always)]
+    pub(super) fn make_durable<M: Medium>(&self, medium: &M) {
+        if !self.durable.load(Ordering::Acquire) {
+            self.flush_all(medium);
+        }
+    }
+
+    #[cold]
+    fn flush_all<M: Medium>(&self, medium: &M) {
+        if !medium.breaks(canary::SEGMENT_LEFT_AS_FOUND) {
+            self.offsets().for_each(|offset| medium.flush(offset.span(SEGMENT_BYTES)));
+            medium.order();
+        }
+        self.durable.store(true, Ordering::Release);
+    }
+
+    /// Takes the lock bits of a bucket away, of which everything is durable that was published up to `counter`. Nobody waits for
+    /// the lock, and the word is not flushed: a lock bit that comes back is a hint.
+    pub(super) fn unlock_bits<M: Medium>(&self, medium: &M, number: usize, at: Offset, counter: u64) {
+        let Some(_lock) = self.locks[number].try_lock() else { return };
+        if self.counter(number) == counter {
+            clear_bits(medium, at);
+        }
+    }
+}
+
+/// Takes a bucket's lock bits away. The caller holds its lock.
+#[inline(always)]
+pub(super) fn clear_bits<M: Medium>(medium: &M, at: Offset) {
+    let Meta(word) = Stored { medium, at }.meta().unlocked();
+    medium.store(at, word, Ordering::Release);
+}

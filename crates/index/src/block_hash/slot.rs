@@ -1,0 +1,194 @@
+//! What a slot holds: a whole small item, or where a larger one lies.
+//!
+//! ```text
+//! kind 0   key 16, value up to 11, zero    27 bytes, then CRC-32C 4
+//! kind 1   key length 1, key, value, zero   the same
+//! kind 2   signature 8, position 8, zero    the same
+//! ```
+//!
+//! The checksum covers the slot's shape and its 27 bytes.
+
+use pmem::crc32c;
+
+use super::layout::SLOT_BYTES;
+use crate::Position;
+
+const BODY_BYTES: usize = SLOT_BYTES - 4;
+const FIXED_KEY_BYTES: usize = 16;
+/// Key and value of kind 1 at the most.
+const SHORT_BYTES_MAX: usize = BODY_BYTES - 1;
+/// The longest value whose length a meta word has room for.
+const VALUE_BYTES_MAX: usize = 15;
+const KIND_SHIFT: u32 = 4;
+const LENGTH: u8 = 15;
+
+/// What kind of slot it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Fixed = 0,
+    Short = 1,
+    Item = 2,
+}
+
+/// A slot's bytes, and its shape: length and kind as the meta word has them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Slot {
+    shape: u8,
+    bytes: [u8; SLOT_BYTES],
+}
+
+/// What a slot says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Content<'a> {
+    /// The item itself.
+    Whole {
+        /// Its key.
+        key: &'a [u8],
+        /// Its value.
+        value: &'a [u8],
+    },
+    /// Where an item lies.
+    Item {
+        /// Its key's signature.
+        signature: u64,
+        /// Where, and in which size class.
+        position: Position,
+    },
+    /// Nothing that was ever stored.
+    Damaged,
+}
+
+impl Slot {
+    /// A whole item that does not expire, if it is small enough.
+    #[inline]
+    #[must_use]
+    pub fn whole(key: &[u8], value: &[u8]) -> Option<Slot> {
+        let mut body = [0; BODY_BYTES];
+        if key.len() == FIXED_KEY_BYTES && value.len() <= BODY_BYTES - FIXED_KEY_BYTES {
+            body[..FIXED_KEY_BYTES].copy_from_slice(key);
+            body[FIXED_KEY_BYTES..][..value.len()].copy_from_slice(value);
+            return Some(Slot::new(Kind::Fixed, value.len(), body));
+        }
+        if value.len() > VALUE_BYTES_MAX || key.len() + value.len() > SHORT_BYTES_MAX {
+            return None;
+        }
+        body[0] = key.len() as u8;
+        body[1..][..key.len()].copy_from_slice(key);
+        body[1 + key.len()..][..value.len()].copy_from_slice(value);
+        Some(Slot::new(Kind::Short, value.len(), body))
+    }
+
+    /// A slot that says where an item lies.
+    #[must_use]
+    pub fn of_item(signature: u64, position: Position) -> Slot {
+        let mut body = [0; BODY_BYTES];
+        body[..8].copy_from_slice(&signature.to_le_bytes());
+        body[8..16].copy_from_slice(&position.word().to_le_bytes());
+        Slot::new(Kind::Item, 0, body)
+    }
+
+    fn new(kind: Kind, len_bytes: usize, body: [u8; BODY_BYTES]) -> Slot {
+        let mut slot = Slot { shape: (kind as u8) << KIND_SHIFT | len_bytes as u8, bytes: [0; SLOT_BYTES] };
+        slot.bytes[..BODY_BYTES].copy_from_slice(&body);
+        let checksum = slot.checksum();
+        slot.bytes[BODY_BYTES..].copy_from_slice(&checksum.to_le_bytes());
+        slot
+    }
+
+    /// The slot that has this shape and these bytes.
+    #[inline(always)]
+    pub(super) fn from_parts(shape: u8, bytes: [u8; SLOT_BYTES]) -> Slot {
+        Slot { shape, bytes }
+    }
+
+    /// Its shape.
+    #[inline(always)]
+    pub(super) fn shape(&self) -> u8 {
+        self.shape
+    }
+
+    /// Its bytes.
+    pub(super) fn bytes(&self) -> &[u8; SLOT_BYTES] {
+        &self.bytes
+    }
+
+    fn checksum(&self) -> u32 {
+        let mut covered = [0; BODY_BYTES + 1];
+        covered[0] = self.shape;
+        covered[1..].copy_from_slice(&self.bytes[..BODY_BYTES]);
+        crc32c(0, &covered)
+    }
+
+    /// True if the checksum fits.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.bytes[BODY_BYTES..] == self.checksum().to_le_bytes()
+    }
+
+    /// What it says. The checksum is not compared.
+    #[inline(always)]
+    #[must_use]
+    pub fn content(&self) -> Content<'_> {
+        let len_bytes = usize::from(self.shape & LENGTH);
+        let (kind, body) = (self.shape >> KIND_SHIFT, &self.bytes[..BODY_BYTES]);
+        let key_bytes = usize::from(body[0]);
+        match kind {
+            0 if len_bytes <= BODY_BYTES - FIXED_KEY_BYTES => Content::Whole {
+                key: &body[..FIXED_KEY_BYTES],
+                value: &body[FIXED_KEY_BYTES..FIXED_KEY_BYTES + len_bytes],
+            },
+            1 if key_bytes + len_bytes <= SHORT_BYTES_MAX => {
+                let (key, value) = body[1..1 + key_bytes + len_bytes].split_at(key_bytes);
+                Content::Whole { key, value }
+            }
+            2 => {
+                let word = |at: usize| u64::from_le_bytes(*body[at..].first_chunk().expect("a body has 27 bytes"));
+                Content::Item { signature: word(0), position: Position::from_word(word(8)) }
+            }
+            _ => Content::Damaged,
+        }
+    }
+
+    /// Where the item lies, if the slot does not hold it.
+    #[must_use]
+    pub fn position(&self) -> Option<Position> {
+        match self.content() {
+            Content::Item { position, .. } => Some(position),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_items_come_back_and_larger_ones_do_not_fit() {
+        for key_bytes in 0..=30 {
+            for value_bytes in 0..=30 {
+                let (key, value) = (vec![7; key_bytes], vec![9; value_bytes]);
+                let fits = value_bytes <= 15 && key_bytes + value_bytes <= 26 || key_bytes == 16 && value_bytes <= 11;
+                let slot = Slot::whole(&key, &value);
+                assert_eq!(slot.is_some(), fits, "{key_bytes} {value_bytes}");
+                let Some(slot) = slot else { continue };
+                assert!(slot.is_whole() && slot.position().is_none());
+                assert_eq!(slot.content(), Content::Whole { key: &key, value: &value });
+            }
+        }
+        let position = Position::from_word(0x1234_5670);
+        let slot = Slot::of_item(5, position);
+        assert_eq!(slot.content(), Content::Item { signature: 5, position });
+    }
+
+    #[test]
+    fn every_flipped_bit_is_noticed() {
+        let slot = Slot::whole(b"a key", b"a value").unwrap();
+        for bit in 0..SLOT_BYTES * 8 {
+            let mut bytes = *slot.bytes();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(!Slot::from_parts(slot.shape(), bytes).is_whole());
+        }
+        assert!((0..6).all(|bit| !Slot::from_parts(slot.shape() ^ 1 << bit, *slot.bytes()).is_whole()));
+    }
+}

@@ -1,0 +1,233 @@
+//! Splitting a full segment in two, or chaining one to it where a split would make no room.
+//!
+//! | step | a crash after it leaves |
+//! |---|---|
+//! | 1 freeze: partition lock, then all locks of the segment | nothing |
+//! | 2 two new segments, PENDING, streamed, ordered; on a log, where lock bits were met, their meta words published | free space |
+//! | 3 the partition's split record, its commit word last in the line; ordered | a split that recovery finishes |
+//! | 4 states LIVE, LIVE, DEAD; ordered | the same |
+//! | 5 the record is cleared; ordered | the split, finished |
+//! | 6 the directory leads to the halves; the old segment is killed, the locks released, it is retired | |
+//!
+//! A slot stays in the bucket of its number, so that each half's buckets have room for what comes to them. Readers are never
+//! stopped: the old segment's buckets stay as they were when it was frozen, and stay true until step 6.
+
+use std::sync::atomic::Ordering;
+
+use heap::HeapError;
+use pmem::{Dram, Medium, Offset, seal};
+
+use super::canary;
+use super::image::{Image, SegmentImage, Words};
+use super::layout::{BUCKET_COUNT, FILLED_MAX, bucket, choices};
+use super::segment::Segment;
+use super::write::Full;
+use super::{BlockHash, Slot};
+use crate::segmented::layout::{DEPTH_MAX, Header, NEXT_BYTES, State};
+use crate::segmented::record::{SplitRecord, record_of};
+use crate::segmented::{Context, Garbage, Segmented, Table};
+
+/// Splits make room as soon as a key of the full buckets differs from the one that is to come in so many bits.
+const DISTINGUISHING_BITS: u32 = 8;
+
+/// One of the two new segments, with what has to be chained to it.
+struct Half {
+    header: Header,
+    buckets: Vec<[Image; BUCKET_COUNT]>,
+    item_count: u64,
+}
+
+impl BlockHash {
+    /// Makes room for `key` in the segment that was full, if that is still its segment. The caller holds no bucket.
+    ///
+    /// # Errors
+    /// The allocator's, and nothing has changed; damage to a slot.
+    pub fn split<M: Medium, D: Dram>(
+        &self,
+        cx: Context<'_, M, D>,
+        signature: u64,
+        full: Full,
+    ) -> Result<(), HeapError> {
+        self.split_for(cx, signature, full, &[])
+    }
+
+    /// As [`BlockHash::split`], where others of these signatures, which ascend, are to come, too: they count when it is decided
+    /// whether a split makes room.
+    pub(super) fn split_for<M: Medium, D: Dram>(
+        &self,
+        cx: Context<'_, M, D>,
+        signature: u64,
+        full: Full,
+        others: &[u64],
+    ) -> Result<(), HeapError> {
+        let _pin = epoch::pin();
+        let partition = self.geometry.partition(signature);
+        let _partition = self.partitions[partition].lock();
+        let segment = self.segment(signature);
+        if segment.offset() != full.segment {
+            return Ok(());
+        }
+        let _frozen = segment.lock_all();
+        segment.make_durable(cx.medium);
+        let images = segment.images(cx.medium);
+        if !self.do_splits_help(segment, signature, &images, others) {
+            return self.chain(cx, segment, partition);
+        }
+        let is_unsettled = images.iter().any(|(.., image)| image.meta().is_any_locked());
+        let mut halves = [0, 1].map(|bit| Half::new(child(cx, segment, partition, bit)));
+        for (number, at, image) in &images {
+            for (_, slot) in image.slots() {
+                let damaged = HeapError::Damaged { offset: at.0, what: "a slot's bytes are damaged" };
+                let signature = self.signature_of(&slot).filter(|_| slot.is_whole()).ok_or(damaged)?;
+                let bit = self.geometry.prefix(signature, segment.depth() + 1) & 1;
+                halves[bit as usize].place(*number, &slot);
+            }
+        }
+        let is_unsettled = is_unsettled && !cx.medium.breaks(canary::LOCK_BITS_LOST_BY_SPLIT);
+        let tables = commit_split(cx, segment, partition, &halves, is_unsettled)?;
+        self.switch(cx, segment, partition, tables);
+        self.split_count.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Whether some splits from now on one of those leaves that fill the key's buckets, or are to.
+    fn do_splits_help(
+        &self,
+        segment: &Segment,
+        wanted: u64,
+        images: &[(usize, Offset, Image)],
+        others: &[u64],
+    ) -> bool {
+        let depth = (segment.depth() + DISTINGUISHING_BITS).min(DEPTH_MAX);
+        let numbers = choices(wanted);
+        let prefix = |signature| self.geometry.prefix(signature, depth);
+        let slots = images.iter().filter(|(number, ..)| numbers.contains(number)).flat_map(|(.., image)| image.slots());
+        let place =
+            |signature: u64| (self.geometry.partition(signature), self.geometry.prefix(signature, segment.depth()));
+        let start = others.partition_point(|&other| place(other) < place(wanted));
+        let own = others[start..].iter().take_while(|&&other| place(other) == place(wanted));
+        let to_come = own.filter(|&&other| choices(other).iter().any(|number| numbers.contains(number)));
+        let mut all = slots.filter_map(|(_, slot)| self.signature_of(&slot)).chain(to_come.copied());
+        segment.depth() < depth && all.any(|other| prefix(other) != prefix(wanted))
+    }
+
+    /// Step 6, but for the locks.
+    fn switch<M: Medium, D: Dram>(
+        &self,
+        cx: Context<'_, M, D>,
+        old: &Segment,
+        partition: usize,
+        halves: [Box<Segment>; 2],
+    ) {
+        let places = old.places();
+        let table = self.root().put_halves(cx, partition, old, halves, false);
+        old.kill();
+        // The table goes last: its locks are still held by the caller, who is pinned.
+        for place in places {
+            // The sweep, which the partition's lock keeps away, will not meet the segment any more.
+            cx.heap.mark_unlinked(place);
+            cx.retire(Garbage::Place(place));
+        }
+        cx.retire(Garbage::Table(Table::new(table)));
+    }
+
+    /// Adds an empty segment to the end of the chain: 1 the segment, CHAINED, ordered; 2 the last one's chain word,
+    /// ordered. A crash between leaves free space.
+    fn chain<M: Medium, D: Dram>(
+        &self,
+        cx: Context<'_, M, D>,
+        segment: &Segment,
+        partition: usize,
+    ) -> Result<(), HeapError> {
+        let image = SegmentImage::new(child(cx, segment, partition, 0).with(State::Chained));
+        let place = cx.heap.reserve_segment(cx.medium)?.publish();
+        image.stream(cx.medium, place.offset);
+        cx.medium.order();
+        let last = segment.offsets().last().expect("a chain begins with the segment itself").plus(NEXT_BYTES);
+        cx.medium.store(last, seal(place.offset.0), Ordering::Release);
+        cx.medium.flush(last.span(8));
+        cx.medium.order();
+        segment.chain(place.offset);
+        self.chained_count.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+fn child<M: Medium, D: Dram>(cx: Context<'_, M, D>, parent: &Segment, partition: usize, bit: u64) -> Header {
+    Header {
+        state: State::Pending,
+        partition: partition as u32,
+        depth: parent.depth() + 1,
+        prefix: parent.prefix() << 1 | bit,
+        generation: cx.heap.generation(),
+    }
+}
+
+/// Steps 2 to 5.
+fn commit_split<M: Medium, D: Dram>(
+    cx: Context<'_, M, D>,
+    old: &Segment,
+    partition: usize,
+    halves: &[Half; 2],
+    is_unsettled: bool,
+) -> Result<[Box<Segment>; 2], HeapError> {
+    let zero = halves[0].stream(cx, is_unsettled)?;
+    let one = halves[1].stream(cx, is_unsettled)?;
+    if !cx.medium.breaks(canary::BLOCK_SPLIT_BEFORE_SEGMENTS) {
+        cx.medium.order();
+    }
+    let halves_at = [zero.offset(), one.offset()];
+    let split = SplitRecord { at: record_of(partition as u32), old: old.offset(), halves: halves_at };
+    split.commit(cx.medium);
+    split.finish(cx)?;
+    Ok([zero, one])
+}
+
+impl Half {
+    fn new(header: Header) -> Half {
+        Half { header, buckets: vec![[Image::EMPTY; BUCKET_COUNT]], item_count: 0 }
+    }
+
+    /// Enters a slot into the bucket of its number, of a chained segment where there is none other.
+    fn place(&mut self, number: usize, slot: &Slot) {
+        let has_room = |buckets: &[Image; BUCKET_COUNT]| buckets[number].meta().filled() < FILLED_MAX;
+        if !self.buckets.iter().any(has_room) {
+            self.buckets.push([Image::EMPTY; BUCKET_COUNT]);
+        }
+        let buckets = self.buckets.iter_mut().find(|buckets| has_room(buckets)).expect("one was just added");
+        let i = buckets[number].meta().free_slot().expect("it has room");
+        buckets[number].set(i, slot);
+        self.item_count += 1;
+    }
+
+    /// Writes the segments, each with the offset of the next; the first one's table. If something in the old segment was not
+    /// durable, nothing here is until a log says so.
+    fn stream<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, is_unsettled: bool) -> Result<Box<Segment>, HeapError> {
+        let reserved =
+            self.buckets.iter().map(|_| cx.heap.reserve_segment(cx.medium)).collect::<Result<Vec<_>, _>>()?;
+        let offsets: Vec<_> = reserved.into_iter().map(|reservation| reservation.publish().offset).collect();
+        for (i, buckets) in self.buckets.iter().enumerate() {
+            let state = if i == 0 { State::Pending } else { State::Chained };
+            let mut image = SegmentImage::new(self.header.with(state));
+            offsets.get(i + 1).into_iter().for_each(|&next| image.set_next(next));
+            buckets.iter().enumerate().for_each(|(number, bucket)| image.set_bucket(number, bucket));
+            image.stream(cx.medium, offsets[i]);
+        }
+        let table = Segment::new(offsets[0], self.header, true);
+        offsets[1..].iter().for_each(|&offset| table.chain(offset));
+        table.set_count(self.item_count);
+        if is_unsettled {
+            self.publish_locked(cx.medium, &offsets);
+        }
+        Ok(table)
+    }
+
+    fn publish_locked<M: Medium>(&self, medium: &M, offsets: &[Offset]) {
+        for (buckets, &segment) in self.buckets.iter().zip(offsets) {
+            for (number, image) in buckets.iter().enumerate() {
+                let at = bucket(segment, number);
+                medium.publish(&[(at, image.meta().locked().0)], at.0);
+            }
+        }
+    }
+}

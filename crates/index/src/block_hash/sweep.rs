@@ -1,0 +1,183 @@
+//! Walking all segments: the sweep after open, walks for readers, and `clear` (`docs/decisions/0008-clear-by-generation.md`).
+//!
+//! A walk holds nothing between two segments, and advances by prefix: see [`Cursor`]. Of one segment it takes a copy under all of
+//! its locks, since items move between its buckets.
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+
+use heap::{HeapError, Misplaced};
+use pmem::{Dram, Level, Medium, MediumError, Offset, Ticket};
+
+use super::canary;
+use super::image::{Image, Words};
+use super::open::empty_root;
+use super::segment::{Segment, clear_bits};
+use super::{BlockHash, Root, Slot};
+use crate::segmented::directory::Retired;
+use crate::segmented::open::bury;
+use crate::segmented::{Context, Cursor, Garbage, Table};
+
+/// What the sweep found wrong.
+type Misplacement = (Offset, Misplaced);
+
+/// A segment's items, each once.
+#[derive(Debug, Default)]
+pub struct Shown {
+    /// The bucket of each, and its slot.
+    pub slots: Vec<(Offset, Slot)>,
+    /// When all of that is durable.
+    tickets: Vec<Ticket>,
+}
+
+impl Shown {
+    /// Waits until what was copied is durable. The caller holds no lock.
+    ///
+    /// # Errors
+    /// The medium's.
+    pub fn settle<M: Medium>(&self, medium: &M) -> Result<(), MediumError> {
+        self.tickets.iter().try_for_each(|ticket| medium.acknowledge_met(*ticket).map(drop))
+    }
+}
+
+impl BlockHash {
+    /// Copies the items of the segment at `cursor`, and returns the cursor of the next. Not a snapshot. The caller is pinned while
+    /// it uses the positions, and settles what it shows. Beyond the last partition, where a made-up number may lead, the walk is
+    /// over.
+    pub fn visit<M: Medium>(&self, medium: &M, cursor: Cursor) -> Result<(Shown, Cursor), MediumError> {
+        if cursor.partition >= self.geometry.partition_count() {
+            return Ok((Shown::default(), Cursor { done: true, ..cursor }));
+        }
+        let segment = self.root().at_cursor(cursor);
+        let frozen = segment.lock_all();
+        let images = self.decided(segment.images(medium));
+        drop(frozen);
+        let mut shown = Shown::default();
+        let mut met = HashSet::new();
+        for (_, at, image) in &images {
+            shown.slots.extend(image.slots().filter(|(_, slot)| met.insert(*slot)).map(|(_, slot)| (*at, slot)));
+            if image.meta().is_any_locked() && medium.is_writable() {
+                shown.tickets.push(medium.commit_published(*at, at.0));
+            }
+        }
+        medium.losses()?;
+        Ok((shown, cursor.past(segment, self.geometry.partition_count())))
+    }
+
+    /// Of a store that is only read a batch may be decided and not carried out.
+    fn decided(&self, images: Vec<(usize, Offset, Image)>) -> Vec<(usize, Offset, Image)> {
+        let Some(overlay) = self.overlay().filter(|overlay| overlay.is_decided()) else { return images };
+        let decide = |(number, at, image)| (number, at, overlay.image(at).copied().unwrap_or(image));
+        images.into_iter().map(decide).collect()
+    }
+
+    /// Sweeps the segment at `cursor`: makes durable what an earlier process left, makes one of twins, counts items, tells the
+    /// allocator what is reached, and shows what points nowhere to `misplaced`.
+    ///
+    /// # Errors
+    /// The medium's.
+    pub fn sweep<M: Medium, D: Dram>(
+        &self,
+        cx: Context<'_, M, D>,
+        cursor: Cursor,
+        misplaced: &mut dyn FnMut(Misplacement),
+    ) -> Result<Cursor, HeapError> {
+        let _pin = epoch::pin();
+        let _partition = self.partitions[cursor.partition].lock();
+        let segment = self.root().at_cursor(cursor);
+        let _frozen = segment.lock_all();
+        if cx.medium.is_writable() {
+            segment.make_durable(cx.medium);
+            drop_twins(cx.medium, segment);
+        }
+        let is_durable = cx.medium.is_writable() && cx.medium.commit(Level::Strongest).is_done();
+        let mut count = 0;
+        for (_, at, image) in self.decided(segment.images(cx.medium)) {
+            if is_durable && image.meta().is_any_locked() {
+                clear_bits(cx.medium, at);
+            }
+            for (_, slot) in image.slots() {
+                count += 1;
+                slot.position().into_iter().for_each(|position| match position.place() {
+                    Some(place) => reach(cx, at, place, misplaced),
+                    None => misplaced((at, Misplaced { offset: position.offset().0, what: "is of no size class" })),
+                });
+            }
+        }
+        segment.set_count(count);
+        segment.places().into_iter().for_each(|place| reach(cx, place.offset, place, misplaced));
+        cx.medium.losses().map_err(HeapError::from)?;
+        Ok(cursor.past(segment, self.geometry.partition_count()))
+    }
+
+    /// Removes every item, as one step for readers and for a crash; as [`crate::PartitionedHash::clear`].
+    ///
+    /// # Errors
+    /// The allocator's, and nothing has changed.
+    pub fn clear<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>) -> Result<Cleared, HeapError> {
+        let _pin = epoch::pin();
+        let _partitions: Vec<_> = self.partitions.iter().map(|partition| partition.lock()).collect();
+        let old = self.root();
+        let frozen: Vec<_> = old.segments().map(Segment::lock_all).collect();
+        let generation = cx.heap.generation().wrapping_add(1);
+        let root = empty_root(cx, self.geometry, generation)?;
+        if !cx.medium.breaks(canary::BLOCK_CLEAR_BEFORE_SEGMENTS) {
+            cx.medium.order();
+        }
+        cx.heap.set_generation(cx.medium, generation);
+        cx.medium.wait(cx.medium.commit(Level::Strongest))?;
+        old.segments().flat_map(Segment::offsets).for_each(|offset| bury(cx.medium, offset));
+        cx.medium.order();
+        old.segments().for_each(Segment::kill);
+        let old = self.root.swap(Box::into_raw(root), Ordering::AcqRel);
+        drop(frozen);
+        // SAFETY: it came from a box, and only `clear` replaces the root, under all partition locks.
+        Ok(Cleared(unsafe { Retired::new(old) }))
+    }
+}
+
+/// What `clear` unlinked: to be freed with [`Cleared::free`] once no reader is left.
+#[derive(Debug)]
+#[must_use]
+pub struct Cleared(Retired<Root>);
+
+impl Cleared {
+    /// Frees old segments and their items. The caller waited until nobody who was pinned during `clear` is still pinned.
+    pub fn free<M: Medium, D: Dram>(self, cx: Context<'_, M, D>) {
+        for segment in self.0.segments() {
+            let images = segment.images(cx.medium);
+            let slots = images.iter().flat_map(|(.., image)| image.slots());
+            // Twins name the same place: the second time it is free already.
+            let items: HashSet<_> = slots.filter_map(|(_, slot)| slot.position()?.place()).collect();
+            items.into_iter().chain(segment.places()).for_each(|place| cx.heap.free(cx.medium, place));
+        }
+        cx.retire(Garbage::Table(Table::new(self.0)));
+    }
+}
+
+/// Of equal slots one stays. The caller holds all locks, and everything is durable.
+fn drop_twins<M: Medium>(medium: &M, segment: &Segment) {
+    let mut met = HashSet::new();
+    for (number, at, image) in segment.images(medium) {
+        let twins = image.slots().filter(|(_, slot)| !met.insert(*slot));
+        let meta = twins.fold(image.meta(), |meta, (i, _)| meta.without(i));
+        if meta.bitmap() != image.meta().bitmap() {
+            segment.raise(number);
+            medium.publish(&[(at, meta.0)], at.0);
+            medium.order();
+        }
+    }
+}
+
+fn reach<M: Medium, D: Dram>(
+    cx: Context<'_, M, D>,
+    named_at: Offset,
+    place: heap::Place,
+    misplaced: &mut dyn FnMut(Misplacement),
+) {
+    match cx.heap.mark_reached(place) {
+        Ok(true) => {}
+        Ok(false) => misplaced((named_at, Misplaced { offset: place.offset.0, what: "is named by two slots" })),
+        Err(wrong) => misplaced((named_at, wrong)),
+    }
+}

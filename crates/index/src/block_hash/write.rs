@@ -1,0 +1,247 @@
+//! Writing one key: steps 2 to 6 (see the module above).
+
+use pmem::{Dram, Level, Medium, MediumError, Offset, Ticket, Waited};
+
+use super::canary;
+use super::find::Key;
+use super::image::{Stored, Words};
+use super::layout::{FILLED_MAX, Meta, bucket, choices};
+use super::segment::{Segment, clear_bits};
+use super::{BlockHash, Slot};
+use crate::Position;
+use crate::segmented::{Context, Segmented};
+use crate::shared::Locked;
+
+/// The sweep will not meet the item of this slot any more. The caller holds the locks that keep the sweep away.
+#[inline(always)]
+pub(super) fn mark_unlinked<M: Medium, D: Dram>(cx: Context<'_, M, D>, slot: &Slot) {
+    let place = slot.position().and_then(Position::place);
+    place.into_iter().for_each(|place| cx.heap.mark_unlinked(place));
+}
+
+/// A segment has no room for a key: it is to be split.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Full {
+    /// The segment.
+    pub(super) segment: Offset,
+}
+
+/// A slot that was found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct At {
+    /// What it holds.
+    pub slot: Slot,
+    bucket: Bucket,
+    i: usize,
+}
+
+/// A bucket: its number, and where it lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Bucket {
+    pub(super) number: usize,
+    pub(super) at: Offset,
+}
+
+/// Both buckets of a key, locked.
+pub struct Buckets<'a, M, D: Dram> {
+    pub(super) table: &'a BlockHash,
+    pub(super) cx: Context<'a, M, D>,
+    pub(super) segment: &'a Segment,
+    pub(super) numbers: [usize; 2],
+    _locks: [Locked<'a>; 2],
+}
+
+/// A write that is visible, and not known to be durable.
+#[derive(Debug)]
+#[must_use]
+pub struct Published<'a> {
+    segment: &'a Segment,
+    bucket: Bucket,
+    counter: u64,
+    ticket: Ticket,
+}
+
+impl std::fmt::Debug for Segment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Segment {{ offset: {:#x} }}", self.offset().0)
+    }
+}
+
+impl Published<'_> {
+    /// True on memory: it is durable.
+    pub(super) fn is_done(&self) -> bool {
+        self.ticket.is_done()
+    }
+
+    /// Step 6: waits, and takes a log's lock bits away. The caller is still pinned, and holds no lock.
+    ///
+    /// # Errors
+    /// The medium's.
+    #[inline(always)]
+    pub fn settle<M: Medium>(self, medium: &M) -> Result<(), MediumError> {
+        let Published { segment, bucket, counter, ticket } = self;
+        if medium.acknowledge(ticket)? == Waited::Durable && !ticket.is_done() {
+            segment.unlock_bits(medium, bucket.number, bucket.at, counter);
+        }
+        Ok(())
+    }
+}
+
+impl BlockHash {
+    /// Step 2: locks the buckets of a signature.
+    #[inline(always)]
+    pub fn lock<'a, M: Medium, D: Dram>(&'a self, cx: Context<'a, M, D>, signature: u64) -> Buckets<'a, M, D> {
+        let numbers = choices(signature);
+        let [low, high] = [numbers[0].min(numbers[1]), numbers[0].max(numbers[1])];
+        loop {
+            let segment = self.segment(signature);
+            let locks = [segment.lock(low), segment.lock(high)];
+            if !segment.is_dead() {
+                segment.make_durable(cx.medium);
+                return Buckets { table: self, cx, segment, numbers, _locks: locks };
+            }
+        }
+    }
+}
+
+impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
+    #[inline(always)]
+    pub(super) fn stored(&self, bucket: Bucket) -> Stored<'a, M> {
+        Stored { medium: self.cx.medium, at: bucket.at }
+    }
+
+    #[inline(always)]
+    pub(super) fn buckets(&self) -> impl Iterator<Item = Bucket> + 'a {
+        let numbers = self.numbers;
+        let of = move |segment| numbers.map(|number| Bucket { number, at: bucket(segment, number) });
+        self.segment.offsets().flat_map(of)
+    }
+
+    /// The key's slot. Of twins one stays.
+    ///
+    /// # Errors
+    /// Those of `is_key`; the medium's.
+    #[inline(always)]
+    pub fn find<E: From<MediumError>>(
+        &self,
+        key: Key<'_>,
+        mut is_key: impl FnMut(Position) -> Result<bool, E>,
+    ) -> Result<Option<At>, E> {
+        let mut found: Option<At> = None;
+        for bucket in self.buckets() {
+            let stored = self.stored(bucket);
+            let meta = stored.meta();
+            for i in meta.slots() {
+                let slot = stored.slot(meta, i);
+                if key.is_in(&slot, &mut is_key)? {
+                    match found {
+                        None => found = Some(At { slot, bucket, i }),
+                        Some(_) => self.drop_twin(bucket, i),
+                    }
+                }
+            }
+        }
+        if found.is_none() {
+            self.cx.medium.losses()?;
+        }
+        Ok(found)
+    }
+
+    /// Empties slot `i`, whose item is elsewhere, too; ordered.
+    #[cold]
+    fn drop_twin(&self, bucket: Bucket, i: usize) {
+        let medium = self.cx.medium;
+        if medium.breaks(canary::TWIN_KEPT) {
+            return;
+        }
+        self.segment.raise(bucket.number);
+        medium.publish(&[(bucket.at, self.stored(bucket).meta().without(i).0)], bucket.at.0);
+        medium.order();
+    }
+
+    /// Puts a slot where the key was not found.
+    ///
+    /// # Errors
+    /// [`Full`], and nothing has changed.
+    #[inline(always)]
+    pub fn insert(self, slot: &Slot) -> Result<Published<'a>, Full> {
+        let roomy = |bucket: &Bucket| self.stored(*bucket).meta().filled() < FILLED_MAX;
+        let filled = |bucket: &Bucket| self.stored(*bucket).meta().filled();
+        let bucket = self.buckets().filter(roomy).min_by_key(filled);
+        if let Some(bucket) = bucket {
+            self.segment.count(1);
+            return Ok(self.fill(bucket, slot, None));
+        }
+        self.insert_moving(slot)
+    }
+
+    /// Puts a slot in the place of another of the key, in the same bucket.
+    #[inline(always)]
+    pub fn replace(self, old: &At, slot: &Slot) -> Published<'a> {
+        if self.cx.medium.breaks(canary::UPDATE_ACROSS_BUCKETS) {
+            return self.replace_across(old, slot);
+        }
+        mark_unlinked(self.cx, &old.slot);
+        self.fill(old.bucket, slot, Some(old.i))
+    }
+
+    /// Removes the key.
+    #[inline(always)]
+    pub fn remove(self, old: &At) -> Published<'a> {
+        mark_unlinked(self.cx, &old.slot);
+        self.segment.count(-1);
+        self.segment.raise(old.bucket.number);
+        let meta = self.stored(old.bucket).meta().without(old.i);
+        self.publish(old.bucket, meta)
+    }
+
+    /// Steps 3 to 5: the slot goes into a free one of the bucket, and slot `old` is emptied by the same word.
+    #[inline(always)]
+    pub(super) fn fill(self, bucket: Bucket, slot: &Slot, old: Option<usize>) -> Published<'a> {
+        let (medium, stored) = (self.cx.medium, self.stored(bucket));
+        let meta = stored.meta();
+        let i = meta.free_slot().expect("every bucket has a free slot");
+        if !medium.breaks(canary::REFILL_NOT_COUNTED) {
+            self.segment.raise(bucket.number);
+        }
+        if !medium.breaks(canary::BIT_BEFORE_SLOT) {
+            stored.write_slot(i, slot, !medium.breaks(canary::SLOT_NOT_FLUSHED));
+            medium.order();
+        }
+        let with = meta.with(i, slot.shape());
+        let meta = old.map_or(with, |old| with.without(old));
+        if medium.breaks(canary::BIT_BEFORE_SLOT) {
+            medium.publish(&[(bucket.at, meta.0)], bucket.at.0);
+            medium.order();
+            stored.write_slot(i, slot, true);
+        }
+        self.publish(bucket, meta)
+    }
+
+    /// Steps 4 and 5.
+    #[inline(always)]
+    fn publish(self, bucket: Bucket, meta: Meta) -> Published<'a> {
+        let medium = self.cx.medium;
+        medium.publish(&[(bucket.at, meta.0)], bucket.at.0);
+        let ticket = medium.commit(Level::Strongest);
+        if ticket.is_done() {
+            clear_bits(medium, bucket.at);
+        }
+        Published { segment: self.segment, bucket, counter: self.segment.counter(bucket.number), ticket }
+    }
+
+    /// The broken twin that needs two words.
+    #[cold]
+    fn replace_across(self, old: &At, slot: &Slot) -> Published<'a> {
+        let other = self.buckets().find(|bucket| bucket.number != old.bucket.number).expect("there are two");
+        let medium = self.cx.medium;
+        let meta = self.stored(other).meta();
+        let Some(i) = meta.free_slot() else { return self.fill(old.bucket, slot, Some(old.i)) };
+        self.stored(other).write_slot(i, slot, true);
+        medium.order();
+        medium.publish(&[(other.at, meta.with(i, slot.shape()).0)], other.at.0);
+        medium.order();
+        let emptied = self.stored(old.bucket).meta().without(old.i);
+        self.publish(old.bucket, emptied)
+    }
+}

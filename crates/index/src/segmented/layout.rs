@@ -1,0 +1,180 @@
+//! What segments of every hash index begin with, and how a signature finds its segment.
+//!
+//! ```text
+//! header line                           signature, 64 bits, from the top
+//! +0   state word, sealed               partition | directory index (depth bits) | … what the index makes of the rest
+//! +8   prefix, sealed
+//! +16  next in the overflow chain, sealed, or 0
+//! ```
+
+use pmem::{seal, unseal};
+
+/// Offset of the prefix word in the header line.
+pub const PREFIX_BYTES: u64 = 8;
+/// Offset of the chain word in the header line.
+pub const NEXT_BYTES: u64 = 16;
+
+/// Directory bits at the most. 2^26 segments a partition hold more than any region.
+pub const DEPTH_MAX: u32 = 26;
+
+/// Partitions at the most.
+pub const PARTITION_COUNT_MAX: u32 = 256;
+
+/// How signatures map to partitions and directory entries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Geometry {
+    partition_bits: u32,
+}
+
+impl Geometry {
+    /// The geometry of a store with this many partitions, a power of two up to 256; `None` for any other number.
+    #[must_use]
+    pub fn new(partition_count: u32) -> Option<Geometry> {
+        let fits = partition_count.is_power_of_two() && partition_count <= PARTITION_COUNT_MAX;
+        fits.then(|| Geometry { partition_bits: partition_count.trailing_zeros() })
+    }
+
+    /// How many partitions.
+    #[must_use]
+    pub fn partition_count(self) -> usize {
+        1 << self.partition_bits
+    }
+
+    /// The partition of a signature.
+    #[inline(always)]
+    #[must_use]
+    pub fn partition(self, signature: u64) -> usize {
+        // Two shifts, since one of 64 would overflow where there is one partition.
+        (signature >> 1 >> (63 - self.partition_bits)) as usize
+    }
+
+    /// The least signature of a partition whose other bits begin with `prefix`, aligned to the left of 64 bits.
+    #[must_use]
+    pub fn signature(self, partition: u64, prefix: u64) -> u64 {
+        (partition << 1 << (63 - self.partition_bits)) | prefix >> self.partition_bits
+    }
+
+    /// The first `depth` bits after the partition's.
+    #[inline(always)]
+    #[must_use]
+    pub fn prefix(self, signature: u64, depth: u32) -> u64 {
+        (signature << self.partition_bits) >> 1 >> (63 - depth)
+    }
+}
+
+/// What a segment is at present.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Made by a split that is not committed.
+    Pending = 1,
+    /// In the directory.
+    Live = 2,
+    /// Chained to another segment; reached through that one alone.
+    Chained = 3,
+    /// Split, or cleared: free.
+    Dead = 4,
+}
+
+/// The first two words of a segment's header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Header {
+    /// What it is.
+    pub state: State,
+    /// The partition it belongs to.
+    pub partition: u32,
+    /// How many directory bits its entries share.
+    pub depth: u32,
+    /// Those bits.
+    pub prefix: u64,
+    /// The store's generation; segments of another one were cleared away.
+    pub generation: u16,
+}
+
+impl Header {
+    /// The state word: `generation:16 | partition:9 | depth:5 | state:3`, sealed.
+    #[must_use]
+    pub fn state_word(self) -> u64 {
+        seal(
+            u64::from(self.generation) << 17
+                | u64::from(self.partition) << 8
+                | u64::from(self.depth) << 3
+                | self.state as u64,
+        )
+    }
+
+    /// State and generation in a state word; `None` if it is none. Of a segment that is not live nothing else counts: a
+    /// crash may have torn it while it was written.
+    #[must_use]
+    pub fn state_in(word: u64) -> Option<(State, u16)> {
+        let word = unseal(word)?;
+        let state = match word & 7 {
+            1 => State::Pending,
+            2 => State::Live,
+            3 => State::Chained,
+            4 => State::Dead,
+            _ => return None,
+        };
+        Some((state, (word >> 17) as u16))
+    }
+
+    /// A state word made dead; `None` if it is none.
+    #[must_use]
+    pub fn dead(word: u64) -> Option<u64> {
+        Some(seal(unseal(word)? & !7 | State::Dead as u64))
+    }
+
+    /// The header in these two words; `None` if it is none.
+    #[must_use]
+    pub fn from_words(state: u64, prefix: u64) -> Option<Header> {
+        let word = unseal(state)?;
+        let (state, generation) = Header::state_in(state)?;
+        let (depth, partition) = ((word >> 3 & 0x1F) as u32, (word >> 8 & 0x1FF) as u32);
+        let prefix = unseal(prefix)?;
+        let fits = depth <= DEPTH_MAX && partition < PARTITION_COUNT_MAX && prefix >> depth == 0 && word >> 33 == 0;
+        fits.then_some(Header { state, partition, depth, prefix, generation })
+    }
+
+    /// The same segment in another state.
+    #[must_use]
+    pub const fn with(self, state: State) -> Header {
+        Header { state, ..self }
+    }
+}
+
+/// The words of a partition's split record, one line: all become durable in this order.
+pub mod record {
+    /// Offset of the segment that is split.
+    pub const OLD_BYTES: u64 = 0;
+    /// Offset of the new segment of entries whose next bit is 0.
+    pub const ZERO_BYTES: u64 = 8;
+    /// Offset of the new segment of entries whose next bit is 1.
+    pub const ONE_BYTES: u64 = 16;
+    /// The commit word: sealed 1 makes the new segments live and the old one dead; 0 is no split.
+    pub const COMMIT_BYTES: u64 = 24;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_round_trip_and_reject_what_is_no_header() {
+        let header =
+            Header { state: State::Live, partition: 255, depth: 26, prefix: (1 << 26) - 1, generation: u16::MAX };
+        assert_eq!(Header::from_words(header.state_word(), seal(header.prefix)), Some(header));
+        assert_eq!(Header::dead(header.state_word()), Some(header.with(State::Dead).state_word()));
+        assert_eq!(Header::from_words(0, 0), None);
+        assert_eq!(Header::from_words(header.with(State::Dead).state_word() ^ 1, seal(0)), None);
+        assert_eq!(Header::from_words(Header { depth: 3, ..header }.state_word(), seal(8)), None);
+    }
+
+    #[test]
+    fn geometry_handles_one_partition_and_depth_zero() {
+        let one = Geometry::new(1).unwrap();
+        assert_eq!((one.partition(u64::MAX), one.prefix(u64::MAX, 0), one.prefix(u64::MAX, 3)), (0, 0, 7));
+        let many = Geometry::new(32).unwrap();
+        assert_eq!((many.partition(u64::MAX), many.prefix(0x0400_0000_0000_0000, 1)), (31, 1));
+        assert_eq!(Geometry::new(33), None);
+        assert_eq!(Geometry::new(512), None);
+    }
+}

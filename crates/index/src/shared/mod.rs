@@ -1,0 +1,51 @@
+//! Words and locks of volatile memory that threads share. This crate's own tests put others in their place (`stand_in`):
+//! those of a model checker, and such as tell a test of every store.
+
+#[cfg(not(test))]
+pub(crate) use native::{Lock, Locked};
+#[cfg(not(test))]
+pub(crate) use std::sync::atomic::{AtomicBool as Flag, AtomicPtr as Pointer, AtomicU64 as Word};
+
+#[cfg(test)]
+pub(crate) use stand_in::{Flag, Lock, Locked, Pointer, Word};
+
+#[cfg(test)]
+pub(crate) mod stand_in;
+
+#[cfg(not(test))]
+mod native {
+    use parking_lot::RawMutex;
+    use parking_lot::lock_api::RawMutex as _;
+
+    /// A lock of one byte, which guards what lies elsewhere.
+    pub(crate) struct Lock(RawMutex);
+
+    /// A held lock.
+    pub(crate) struct Locked<'a>(&'a Lock);
+
+    impl Lock {
+        pub(crate) const fn new() -> Lock {
+            Lock(RawMutex::INIT)
+        }
+
+        #[inline(always)]
+        pub(crate) fn lock(&self) -> Locked<'_> {
+            self.0.lock();
+            Locked(self)
+        }
+
+        /// The lock, unless somebody holds it.
+        #[inline(always)]
+        pub(crate) fn try_lock(&self) -> Option<Locked<'_>> {
+            self.0.try_lock().then_some(Locked(self))
+        }
+    }
+
+    impl Drop for Locked<'_> {
+        #[inline(always)]
+        fn drop(&mut self) {
+            // SAFETY: `lock` locked it, and this is the only guard.
+            unsafe { self.0.0.unlock() }
+        }
+    }
+}
