@@ -151,4 +151,5 @@ fn images_of(sim: &Sim, work: impl FnOnce()) -> Vec<Image> {
 fn what_was_dropped_does_not_return() {
     assert!(keeps_what_was_dropped_away(NONE));
     assert!(!keeps_what_was_dropped_away(canary::OPENING_NOT_COUNTED));
+    assert!(!keeps_what_was_dropped_away(canary::DROPPED_NOT_VOIDED));
 }

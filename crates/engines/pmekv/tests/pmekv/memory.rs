@@ -4,14 +4,14 @@ use std::alloc::Layout;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use engine::{BatchOp, Engine, Error};
 use engine_pmekv::{Options, Pmekv, canary};
 use pmem::{Canary, Dram};
 use pmem_os::HostDram;
-use pmem_sim::{Model, Sim};
+use pmem_sim::{Image, Model, Sim};
 
 use crate::subject::PARAMETERS;
 
@@ -67,7 +67,11 @@ fn made(canary: Canary) -> (Sim, Purse, Pmekv<Sim, Purse>, Contents) {
 }
 
 fn reopened(sim: &Sim) -> Result<Contents, String> {
-    let sim = Sim::from_image(&sim.images(1, 0).remove(0), Model::Line);
+    opened(&sim.images(1, 0).remove(0))
+}
+
+fn opened(image: &Image) -> Result<Contents, String> {
+    let sim = Sim::from_image(image, Model::Line);
     Pmekv::open(sim, HostDram, Options::default()).map(|store| contents(&store)).map_err(|error| error.to_string())
 }
 
@@ -108,6 +112,25 @@ fn takes_back_what_found_no_memory(canary: Canary) -> bool {
 fn a_put_that_found_no_memory_did_not_happen() {
     assert!(takes_back_what_found_no_memory(Canary("none")));
     assert!(!takes_back_what_found_no_memory(canary::NOT_TAKEN_BACK));
+}
+
+/// What a crash leaves in the middle of that: the key, or not, and never a store that no opening takes.
+#[test]
+fn a_crash_while_a_put_is_taken_back_leaves_either() {
+    let (_, _purse, store, _) = made(Canary("none"));
+    let refused = (200..).find(|number| is_no_memory(store.put(&key(*number), b""))).unwrap();
+    let (sim, _purse, store, mut model) = made(Canary("none"));
+    puts(&store, &mut model, 200..refused);
+    let images = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&images);
+    sim.observe(Box::new(move |sim, _| noted.lock().unwrap().extend(sim.images(12, sim.step_count()))));
+    assert!(is_no_memory(store.put(&key(refused), b"taken back")));
+    sim.unobserve();
+    let found: Vec<_> = images.lock().unwrap().iter().map(|image| opened(image).unwrap()).collect();
+    let changed = Contents::from([(key(refused), b"taken back".to_vec())]).into_iter().chain(model.clone()).collect();
+    assert!(found.iter().all(|found| *found == model || *found == changed));
+    assert!(found.contains(&model) && found.contains(&changed));
+    assert!(reopened(&sim) == Ok(model));
 }
 
 /// The batch counts already: readers of keys see it, and nobody writes any more.
