@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
 use crate::batch::Batches;
-use crate::checkpoint::{Checkpoint, name};
+use crate::checkpoint::{Checkpoint, Told, name};
 use crate::lane::{Lanes, Log, store_word};
 use crate::layout::{LANE_COUNT_MAX, OPENING, SEGMENT_ENTRY_COUNT, lane_word};
 use crate::tickets::Tickets;
@@ -72,6 +72,8 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
     ) -> Pmekv<M, D> {
         let superblock = heap.superblock();
         let segment_entry_count = options.segment_entry_count.clamp(1, SEGMENT_ENTRY_COUNT);
+        let told = Told::default();
+        told.tell(&checkpoint);
         Pmekv {
             lanes: Lanes::new(logs, superblock.uuid, opening, segment_entry_count),
             hasher: Hasher::new(superblock.hash_seed),
@@ -83,6 +85,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
             batches: Batches::default(),
             limbo: Limbo::default(),
             checkpoint: Mutex::new(checkpoint),
+            told,
             clock: Clock::default(),
             verify: Verify::Nothing,
             reaper: Reaper::default(),

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use engine::{
@@ -192,15 +193,15 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn figures(&self) -> Vec<Figure> {
-        let checkpoint = self.checkpoint.lock();
+        let told = |figure: &AtomicU64| figure.load(Ordering::Relaxed) as f64;
         vec![
             Figure::gauge(
                 "pmekv_log_entries",
                 "Log entries since the last checkpoint",
                 self.lanes.entry_count() as f64,
             ),
-            Figure::gauge("pmekv_nodes", "Nodes of the last checkpoint", checkpoint.nodes.len() as f64),
-            Figure::gauge("pmekv_checkpoints", "Checkpoints since the store was made", checkpoint.number as f64),
+            Figure::gauge("pmekv_nodes", "Nodes of the last checkpoint", told(&self.told.node_count)),
+            Figure::gauge("pmekv_checkpoints", "Checkpoints since the store was made", told(&self.told.number)),
         ]
     }
 }
