@@ -51,7 +51,7 @@ pub(crate) struct Batches {
 }
 
 impl Batches {
-    /// An error if a batch counts that the tree does not have: who went by the tree would contradict the log. The caller holds the
+    /// An error if a batch counts that the tree does not have: a writer that went by the tree would contradict the log. The caller holds the
     /// lane's lock, or has held all.
     pub(crate) fn is_learnt(&self) -> Result<(), Error> {
         let what = "the index lacks changes of a batch until the store is opened again";

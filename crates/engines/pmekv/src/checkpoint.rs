@@ -46,7 +46,7 @@ pub(crate) struct Checkpoint {
     pub(crate) nodes: Vec<Offset>,
 }
 
-/// What is told of the checkpoint that counts, to whoever does not wait for the one under way.
+/// Figures of the checkpoint that counts, told without waiting for the one under way.
 #[derive(Default)]
 pub(crate) struct Told {
     pub(crate) number: AtomicU64,

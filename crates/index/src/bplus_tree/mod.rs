@@ -87,7 +87,7 @@ impl<D: Dram> BPlusTree<D> {
         self.clearing().map(|clear| clear())
     }
 
-    /// What forgets every item when it is called: that cannot fail. For whoever has to do something irrevocable first.
+    /// What forgets every item when it is called: that cannot fail. For a caller with an irrevocable step before it.
     ///
     /// # Errors
     /// If the host lends no memory.
