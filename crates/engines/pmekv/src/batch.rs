@@ -10,6 +10,9 @@
 //! | 5 the *table* of the batch's keys is shown to readers; the tree changes; the table is taken away; unlocked | all changed |
 //! | 6 the old records are retired | the same |
 //!
+//! Where the tree cannot learn of a batch that counts (the host lends no memory, a record is damaged), the table stays for readers, scans
+//! lack what they lack, and writes are refused until the store is opened again.
+//!
 //! A batch's number has that of the opening in it, so it never returns. Checkpoints cut all lanes at once, and so never between
 //! the entries of a batch and its end.
 //!
@@ -43,9 +46,18 @@ pub(crate) struct Batches {
     is_shown: AtomicBool,
     table: RwLock<Option<Arc<Table>>>,
     number: AtomicU64,
+    /// The tree could not learn of all of the batch in the table, which stays there.
+    is_stuck: AtomicBool,
 }
 
 impl Batches {
+    /// An error if a batch counts that the tree does not have: a writer that went by the tree would contradict the log. The caller holds the
+    /// lane's lock, or has held all.
+    pub(crate) fn is_learnt(&self) -> Result<(), Error> {
+        let what = "the index lacks changes of a batch until the store is opened again";
+        if self.is_stuck.load(Ordering::Acquire) { Err(Error::Corrupt { offset: 0, what }) } else { Ok(()) }
+    }
+
     /// What a key holds that is in the batch under way. The caller is pinned.
     pub(crate) fn held(&self, key: &[u8]) -> Option<Option<Position>> {
         if !self.is_shown.load(Ordering::Acquire) {
@@ -110,6 +122,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let changes = ops.iter().map(|(key, op)| self.prepare_op(key, op));
         let mut changes = changes.collect::<Result<Vec<_>, _>>()?;
         let mut lanes = self.lanes.lock_all();
+        self.batches.is_learnt()?;
         if let Some(condition) = self.unmet(conditions)? {
             drop(lanes);
             conditions.iter().try_for_each(|condition| self.met(self.hasher.signature(condition.key)))?;
@@ -221,8 +234,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         }
         self.medium.health()?;
         self.batches.show(table);
-        let learnt = edits.iter().try_for_each(|(key, _, edit)| self.learn(key, *edit));
+        if let Err(error) = edits.iter().try_for_each(|(key, _, edit)| self.learn(key, *edit)) {
+            self.batches.is_stuck.store(true, Ordering::Release);
+            return Err(error);
+        }
         self.batches.take_away();
-        learnt.map(|()| edits.into_iter().filter_map(|(_, old, _)| old).collect())
+        Ok(edits.into_iter().filter_map(|(_, old, _)| old).collect())
     }
 }

@@ -12,6 +12,8 @@ pub const DROPPED_NOT_VOIDED: Canary = Canary("DroppedNotVoided");
 pub const ACKNOWLEDGED_BEFORE_COMMIT: Canary = Canary("AcknowledgedBeforeCommit");
 /// The tree learns of a change whose commit has not been asked for.
 pub const TREE_BEFORE_COMMIT: Canary = Canary("TreeBeforeCommit");
+/// A change that the tree cannot learn of stays in the log.
+pub const NOT_TAKEN_BACK: Canary = Canary("NotTakenBack");
 /// The old record's room is free while the entry that ends it is not durable.
 pub const FREED_BEFORE_COMMIT: Canary = Canary("FreedBeforeCommit");
 /// Openings are not told apart: a lane goes on in the segment that it finds, over what a crash has torn there.

@@ -18,6 +18,7 @@
 //! All lanes are locked in step 1 at once, so that no batch is cut apart.
 
 use std::ops::Bound;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::{Engine, Error};
 use index::bplus_tree::{Direction, Page};
@@ -43,6 +44,20 @@ pub(crate) struct Checkpoint {
     pub(crate) cuts: [u64; LANE_COUNT_MAX],
     /// Its nodes, from the first to the last.
     pub(crate) nodes: Vec<Offset>,
+}
+
+/// Figures of the checkpoint that counts, told without waiting for the one under way.
+#[derive(Default)]
+pub(crate) struct Told {
+    pub(crate) number: AtomicU64,
+    pub(crate) node_count: AtomicU64,
+}
+
+impl Told {
+    pub(crate) fn tell(&self, counts: &Checkpoint) {
+        self.number.store(counts.number, Ordering::Relaxed);
+        self.node_count.store(counts.nodes.len() as u64, Ordering::Relaxed);
+    }
 }
 
 impl Checkpoint {
@@ -115,6 +130,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             counts.nodes.drain(..).for_each(|node| self.heap.free(&self.medium, node_place(node)));
         }
         let (mut cuts, mut entry_count) = self.cuts();
+        self.batches.is_learnt()?;
         let (nodes, key_count) = self.write_nodes(counts.number + 1)?;
         if self.medium.breaks(canary::MARKS_AFTER_TREE) {
             (cuts, entry_count) = self.cuts();
@@ -125,6 +141,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.medium.commit(Level::default());
         self.medium.health()?;
         let before = std::mem::replace(counts, new);
+        self.told.tell(counts);
         self.let_go(&before, &counts.cuts);
         self.lanes.count_entries(0, entry_count);
         Ok(())

@@ -1,7 +1,8 @@
 //! Clearing: a checkpoint of no keys that cuts all lanes.
 //!
 //! # Steps, under the checkpoint's lock
-//! 1. All lanes are locked: nobody writes. The records of all keys are noted.
+//! 1. All lanes are locked: nobody writes. The records of all keys are noted, and memory is found for an
+//!    empty tree: from step 2 on nothing fails but the medium.
 //! 2. Steps 3 and 4 of a checkpoint, of no keys, with cuts where the lanes end. *Crash before the root: all keys are there; after:
 //!    none.*
 //! 3. The tree is emptied; the lanes are unlocked.
@@ -18,20 +19,23 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.may_write()?;
         let mut counts = self.checkpoint.lock();
         let lanes = self.lanes.lock_all();
+        self.batches.is_learnt()?;
         let mut records = Vec::new();
         self.each_stored(&mut |stored| {
             records.push(stored.record);
             Ok(())
         })?;
+        let forget = self.tree.clearing().map_err(|error| Error::NoMemory { wanted_bytes: error.wanted_bytes })?;
         let new = Checkpoint::empty(counts.number + 1, cuts_of(&lanes));
         name(&self.medium, &self.uuid(), &new);
         let ticket = self.medium.commit(Level::default());
         self.medium.health()?;
         self.tickets.raise_all(ticket);
-        self.tree.clear().map_err(|error| Error::NoMemory { wanted_bytes: error.wanted_bytes })?;
+        forget();
         self.lanes.count_entries(0, self.lanes.entry_count());
         drop(lanes);
         let before = std::mem::replace(&mut *counts, new);
+        self.told.tell(&counts);
         self.let_go(&before, &counts.cuts);
         drop(counts);
         records.into_iter().try_for_each(|record| self.retire(record))?;

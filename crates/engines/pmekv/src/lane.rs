@@ -9,7 +9,7 @@
 //!
 //! Entries' checksums begin with the header: what lies in an extent that was a segment before, or that a lane whose word was
 //! lost had begun, is no entry. Sequences ascend by one and are not given twice in one opening, and each opening begins segments of
-//! its own. So no line is written twice as an entry of one segment: an entry that a crash has torn could otherwise be made whole
+//! its own, unless the region is full (`Lanes::go_on`). So no line is written twice as an entry of one segment: an entry that a crash has torn could otherwise be made whole
 //! by half of another that is written over it, where both have some words in common.
 //!
 //! # Lock order
@@ -26,7 +26,7 @@ use pmem::{Checksum, Dram, LINE_BYTES, Medium, Offset, seal};
 use crate::bytes::{Line, before_check, is_sealed, put_u64, salt, seal_line, u64_at};
 use crate::canary;
 use crate::entry::Entry;
-use crate::layout::{ENTRY_BYTES, SEGMENT_BYTES, lane_word};
+use crate::layout::{ENTRY_BYTES, SEGMENT_BYTES, SEGMENT_ENTRY_COUNT, lane_word};
 
 /// A segment's header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,6 +84,8 @@ pub(crate) struct Log {
     pub(crate) segments: VecDeque<Segment>,
     /// Extents for the segments that come next.
     pub(crate) ahead: Vec<Place>,
+    /// The newest segment is of an opening before this one, and the lane goes on in it.
+    pub(crate) goes_on: bool,
 }
 
 impl Log {
@@ -147,9 +149,9 @@ impl Lanes {
         self.entry_count.fetch_add(more.wrapping_sub(fewer), Ordering::Relaxed);
     }
 
-    /// Entries that the newest segment still has room for, if it is of this opening.
+    /// Entries that the newest segment still has room for, if it is of this opening or made like one.
     fn room(&self, log: &Log) -> u64 {
-        let newest = log.segments.back().filter(|newest| newest.opening == self.opening);
+        let newest = log.segments.back().filter(|newest| newest.opening == self.opening || log.goes_on);
         newest.map_or(0, |newest| (newest.first + self.segment_entry_count).saturating_sub(log.next))
     }
 
@@ -167,6 +169,16 @@ impl Lanes {
             log.ahead.push(heap.reserve_extent(medium, SEGMENT_BYTES)?.publish());
         }
         Ok(())
+    }
+
+    /// Where a full region has no room for a segment of this opening: the lane goes on in the newest, once what a crash may have torn
+    /// there is nothing, durably.
+    pub(crate) fn go_on<M: Medium>(&self, log: &mut Log, medium: &M) {
+        let Some(newest) = log.segments.back() else { return };
+        let rest = log.next..newest.first + SEGMENT_ENTRY_COUNT;
+        rest.for_each(|sequence| write_line(medium, newest.entry_at(sequence), &[0; ENTRY_BYTES]));
+        medium.order();
+        log.goes_on = true;
     }
 
     /// Writes an entry behind the log's last and flushes it. Room was provided; the order is the caller's.

@@ -66,7 +66,7 @@ use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
 use batch::Batches;
-use checkpoint::Checkpoint;
+use checkpoint::{Checkpoint, Told};
 use lane::Lanes;
 use record::Records;
 use tickets::Tickets;
@@ -103,6 +103,7 @@ pub struct Pmekv<M: Medium, D: Dram> {
     /// Replaced records that readers may still look at.
     limbo: Limbo<Position>,
     checkpoint: Mutex<Checkpoint>,
+    told: Told,
     clock: Clock,
     verify: Verify,
     reaper: Reaper,

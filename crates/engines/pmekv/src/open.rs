@@ -1,6 +1,6 @@
 //! Making and opening a store.
 
-use engine::{Clock, Error, Hasher, OpenError, Reaper, Verify};
+use engine::{Clock, Hasher, OpenError, Reaper, Verify};
 use epoch::Limbo;
 use heap::{EngineNumber, Heap, HeapError, Parameters};
 use index::BPlusTree;
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
 use crate::batch::Batches;
-use crate::checkpoint::{Checkpoint, name};
+use crate::checkpoint::{Checkpoint, Told, name};
 use crate::lane::{Lanes, Log, store_word};
 use crate::layout::{LANE_COUNT_MAX, OPENING, SEGMENT_ENTRY_COUNT, lane_word};
 use crate::tickets::Tickets;
@@ -72,6 +72,8 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
     ) -> Pmekv<M, D> {
         let superblock = heap.superblock();
         let segment_entry_count = options.segment_entry_count.clamp(1, SEGMENT_ENTRY_COUNT);
+        let told = Told::default();
+        told.tell(&checkpoint);
         Pmekv {
             lanes: Lanes::new(logs, superblock.uuid, opening, segment_entry_count),
             hasher: Hasher::new(superblock.hash_seed),
@@ -83,6 +85,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
             batches: Batches::default(),
             limbo: Limbo::default(),
             checkpoint: Mutex::new(checkpoint),
+            told,
             clock: Clock::default(),
             verify: Verify::Nothing,
             reaper: Reaper::default(),
@@ -91,12 +94,14 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
 
     /// Lanes that have a log get the segment back that they had ahead of need, as long as there is room for it.
     fn look_ahead(&self) {
-        let mut with_log =
-            (0..self.lanes.count()).map(|lane| self.lanes.lock(lane)).filter(|log| !log.segments.is_empty());
-        let provide =
-            |mut log: parking_lot::MutexGuard<'_, Log>| self.lanes.provide(&mut log, (&self.medium, &self.heap), 0, 1);
-        if self.medium.is_writable() {
-            let _: Result<(), Error> = with_log.try_for_each(provide);
+        if !self.medium.is_writable() {
+            return;
+        }
+        for mut log in self.lanes.lock_all() {
+            let is_begun = !log.segments.is_empty();
+            if is_begun && self.lanes.provide(&mut log, (&self.medium, &self.heap), 0, 1).is_err() {
+                self.lanes.go_on(&mut log, &self.medium);
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use engine::{
@@ -117,9 +118,9 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
         if !self.medium.is_writable() {
             return Ok(Progress::Idle);
         }
-        if self.is_log_half_full() {
-            self.checkpoint()?;
-        }
+        let made = if self.is_log_half_full() { self.checkpoint() } else { Ok(()) };
+        // What has expired makes room for the next.
+        made.or_else(|error| if crate::room::is_full(&error) { Ok(()) } else { Err(error) })?;
         self.reap()
     }
 
@@ -139,7 +140,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
 
     /// The next opening then finds all keys in order, and no log.
     fn close(&self) -> Result<(), Error> {
-        if !self.medium.is_writable() {
+        if !self.medium.is_writable() || self.batches.is_learnt().is_err() {
             return Ok(());
         }
         match self.checkpoint() {
@@ -192,15 +193,15 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn figures(&self) -> Vec<Figure> {
-        let checkpoint = self.checkpoint.lock();
+        let told = |figure: &AtomicU64| figure.load(Ordering::Relaxed) as f64;
         vec![
             Figure::gauge(
                 "pmekv_log_entries",
                 "Log entries since the last checkpoint",
                 self.lanes.entry_count() as f64,
             ),
-            Figure::gauge("pmekv_nodes", "Nodes of the last checkpoint", checkpoint.nodes.len() as f64),
-            Figure::gauge("pmekv_checkpoints", "Checkpoints since the store was made", checkpoint.number as f64),
+            Figure::gauge("pmekv_nodes", "Nodes of the last checkpoint", told(&self.told.node_count)),
+            Figure::gauge("pmekv_checkpoints", "Checkpoints since the store was made", told(&self.told.number)),
         ]
     }
 }

@@ -1,4 +1,7 @@
 //! Writing one key: the steps of the crate's head.
+//!
+//! Where the tree cannot learn of a change that the log has (the host lends no memory, a neighbour's record is damaged), a second
+//! entry takes the change back before the lane is unlocked, and the write is an error. A crash between the two leaves the change.
 
 use engine::{Error, Expiry, Limits};
 use heap::Reservation;
@@ -8,6 +11,7 @@ use items::NewItem;
 use pmem::{Dram, Level, Medium, Ticket, Waited};
 
 use crate::entry::{Entry, Kind};
+use crate::lane::Log;
 use crate::record::place_of;
 use crate::{Pmekv, canary};
 
@@ -71,6 +75,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     ) -> Result<Outcome, Error> {
         let hash = self.hasher.signature(key);
         let mut log = self.lanes.lock(self.lane_of(hash));
+        self.batches.is_learnt()?;
         let old = self.tree.find(&self.records(), key)?;
         if matches!(expected, Expected::Record(expected) if expected != old) {
             return Ok(Outcome::Unexpected);
@@ -82,7 +87,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         };
         let before = old.map(|old| self.records().read(old).map(|item| item.expiry)).transpose()?;
         // A region that is full has a segment left for deletes.
-        self.lanes.provide(&mut log, (&self.medium, &self.heap), 1, usize::from(new.is_some()))?;
+        self.lanes.provide(&mut log, (&self.medium, &self.heap), 2, usize::from(new.is_some()))?;
         let durable = log.next - 1;
         let entry = Entry { durable, hash, ..entry(old, new.as_ref()) };
         new.map(|new| new.room.publish());
@@ -97,8 +102,11 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         // What a failed medium did not take in, readers must not see.
         self.medium.health()?;
         self.tickets.raise(hash, ticket);
-        if !self.medium.breaks(canary::TREE_BEFORE_COMMIT) {
-            self.learn(key, edit)?;
+        if !self.medium.breaks(canary::TREE_BEFORE_COMMIT)
+            && let Err(error) = self.learn(key, edit)
+        {
+            self.take_back(&mut log, entry)?;
+            return Err(error);
         }
         drop(log);
         if let Some(old) = old.filter(|_| !self.medium.breaks(canary::FREED_BEFORE_COMMIT)) {
@@ -127,6 +135,25 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
                 Error::Corrupt { offset: position.offset().0, what: "the index does not hold what it did" }
             }
         })
+    }
+
+    /// Instead of step 5, where the tree cannot learn of the change: the log takes it back, so that the two go on saying the same.
+    fn take_back(&self, log: &mut Log, entry: Entry) -> Result<(), Error> {
+        if self.medium.breaks(canary::NOT_TAKEN_BACK) {
+            return Ok(());
+        }
+        let (kind, checksum) = match entry.old {
+            Position::EMPTY => (Kind::Delete, 0),
+            old => (Kind::Put, self.records().read(old)?.header.checksum),
+        };
+        let back = Entry { kind, checksum, new: entry.old, old: entry.new, durable: log.next - 1, ..entry };
+        self.lanes.append(log, &self.medium, back);
+        let ticket = self.medium.commit(Level::default());
+        self.medium.health()?;
+        self.tickets.raise(entry.hash, ticket);
+        // Nobody has found it.
+        self.free(entry.new);
+        Ok(())
     }
 
     /// Step 6.

@@ -84,12 +84,21 @@ impl<D: Dram> BPlusTree<D> {
     /// # Errors
     /// If the host lends no memory.
     pub fn clear(&self) -> Result<(), NoDram> {
-        let _pin = epoch::pin();
-        let leaf = self.memory.new_leaf()?.link();
-        let old = Root::from_word(self.root.swap(Root::new(leaf.cast(), 0).word(), Ordering::AcqRel));
-        self.item_count.store(0, Ordering::Relaxed);
-        self.retire_all(old.node(), old.height());
-        Ok(())
+        self.clearing().map(|clear| clear())
+    }
+
+    /// What forgets every item when it is called: that cannot fail. For a caller with an irrevocable step before it.
+    ///
+    /// # Errors
+    /// If the host lends no memory.
+    pub fn clearing(&self) -> Result<impl FnOnce() + '_, NoDram> {
+        let leaf = self.memory.new_leaf()?;
+        Ok(move || {
+            let _pin = epoch::pin();
+            let old = Root::from_word(self.root.swap(Root::new(leaf.link().cast(), 0).word(), Ordering::AcqRel));
+            self.item_count.store(0, Ordering::Relaxed);
+            self.retire_all(old.node(), old.height());
+        })
     }
 
     /// Retires a node, and all below it, that nobody can find any more.

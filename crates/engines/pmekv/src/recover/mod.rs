@@ -96,7 +96,7 @@ impl Found {
     pub(crate) fn into_logs(self) -> (Checkpoint, Vec<Log>) {
         let log = |(number, found): (usize, FoundLog)| {
             let (next, segments) = (found.next(), found.segments);
-            Log { number, next, segments, ahead: Vec::new() }
+            Log { number, next, segments, ..Log::default() }
         };
         (self.checkpoint, self.logs.into_iter().enumerate().map(log).collect())
     }

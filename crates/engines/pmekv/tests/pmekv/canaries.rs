@@ -35,7 +35,6 @@ fn recoveries_that_break_a_rule_are_caught() {
     is_caught(&[
         canary::RECORD_BELIEVED,
         canary::ENDED_BY_BAD_RECORD,
-        canary::DROPPED_NOT_VOIDED,
         canary::REPLAYED_BACKWARDS,
         canary::PLACE_OF_ANY_LANE,
     ]);

@@ -1,10 +1,13 @@
 //! PMEKV, crashed, contended and counted.
 
+mod attacked;
 mod canaries;
 mod counted;
 mod crash;
 mod damage;
+mod full;
 mod journaled;
 mod meetings;
+mod memory;
 mod subject;
 mod threads;

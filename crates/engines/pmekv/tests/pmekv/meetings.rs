@@ -66,6 +66,22 @@ fn a_put_beside_a_checkpoint_is_kept() {
     assert!(!keeps_a_put_beside_a_checkpoint(canary::MARKS_AFTER_TREE));
 }
 
+/// Who asks for figures, as a server does each second, does not wait for a checkpoint.
+#[test]
+fn figures_are_told_beside_a_checkpoint() {
+    let (sim, store) = made(NONE, ROOMY, 2);
+    store.put(b"key", b"1").unwrap();
+    let other = Arc::clone(&store);
+    at_first(&sim, StepKind::Stream, move |_| drop(other.stats()));
+    store.checkpoint().unwrap();
+    sim.unobserve();
+    let figures = store.stats().figures;
+    let figure = |name| figures.iter().find(|figure| figure.name == name).map(|figure| figure.value);
+    assert_eq!([figure("pmekv_nodes"), figure("pmekv_checkpoints")], [Some(1.0), Some(2.0)]);
+    store.clear().unwrap();
+    assert!(store.stats().figures.iter().any(|figure| figure.name == "pmekv_nodes" && figure.value == 0.0));
+}
+
 const KEYS: [[u8; 1]; 8] = [[0], [1], [2], [3], [4], [5], [6], [7]];
 
 fn batch(store: &OnSim, value: &[u8]) {
@@ -151,4 +167,5 @@ fn images_of(sim: &Sim, work: impl FnOnce()) -> Vec<Image> {
 fn what_was_dropped_does_not_return() {
     assert!(keeps_what_was_dropped_away(NONE));
     assert!(!keeps_what_was_dropped_away(canary::OPENING_NOT_COUNTED));
+    assert!(!keeps_what_was_dropped_away(canary::DROPPED_NOT_VOIDED));
 }

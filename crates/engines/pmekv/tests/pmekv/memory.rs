@@ -1,0 +1,166 @@
+//! A host that lends no more memory, whatever the store asks it for: what was refused did not happen, and the store goes on.
+
+use std::alloc::Layout;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use engine::{BatchOp, Engine, Error};
+use engine_pmekv::{Options, Pmekv, canary};
+use pmem::{Canary, Dram};
+use pmem_os::HostDram;
+use pmem_sim::{Image, Model, Sim};
+
+use crate::subject::PARAMETERS;
+
+const PLENTY: usize = usize::MAX / 2;
+
+/// What the tree asks for at a time, at least; what the heap asks for is less.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// Lends so many bytes more in chunks.
+#[derive(Clone, Default)]
+struct Purse(Arc<AtomicUsize>);
+
+// SAFETY: the memory is `HostDram`'s.
+unsafe impl Dram for Purse {
+    fn lend(&self, layout: Layout) -> Option<NonNull<u8>> {
+        let spend = |left: usize| left.checked_sub(if layout.size() < CHUNK_BYTES { 0 } else { layout.size() });
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).ok()?;
+        HostDram.lend(layout)
+    }
+
+    unsafe fn give_back(&self, memory: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { HostDram.give_back(memory, layout) }
+    }
+}
+
+impl Purse {
+    fn hold(&self, bytes: usize) {
+        self.0.store(bytes, Ordering::Relaxed);
+    }
+}
+
+type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn contents<D: Dram>(store: &Pmekv<Sim, D>) -> Contents {
+    let mut contents = Contents::new();
+    let mut cursor = engine::Cursor::Start;
+    while !cursor.is_done() {
+        let mut note = |key: &[u8], value: &[u8], _| drop(contents.insert(key.to_vec(), value.to_vec()));
+        cursor = store.walk(cursor, &mut note).unwrap();
+    }
+    contents
+}
+
+/// A store of 200 keys whose host lends no more.
+fn made(canary: Canary) -> (Sim, Purse, Pmekv<Sim, Purse>, Contents) {
+    let (sim, purse, mut model) = (Sim::new(0, Model::Line).with_canary(canary), Purse::default(), Contents::new());
+    purse.hold(PLENTY);
+    let store = Pmekv::format(sim.clone(), purse.clone(), &PARAMETERS, Options::default()).unwrap();
+    puts(&store, &mut model, 0..200);
+    purse.hold(0);
+    (sim, purse, store, model)
+}
+
+fn reopened(sim: &Sim) -> Result<Contents, String> {
+    opened(&sim.images(1, 0).remove(0))
+}
+
+fn opened(image: &Image) -> Result<Contents, String> {
+    let sim = Sim::from_image(image, Model::Line);
+    Pmekv::open(sim, HostDram, Options::default()).map(|store| contents(&store)).map_err(|error| error.to_string())
+}
+
+fn key(number: u32) -> Vec<u8> {
+    format!("{:08x} a key of some length {number}", number.wrapping_mul(0x9E37_79B9)).into_bytes()
+}
+
+fn is_no_memory<T>(done: Result<T, Error>) -> bool {
+    match done {
+        Ok(_) => false,
+        Err(Error::NoMemory { .. }) => true,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn puts(store: &Pmekv<Sim, Purse>, model: &mut Contents, numbers: Range<u32>) {
+    for number in numbers {
+        if !is_no_memory(store.put(&key(number), &number.to_le_bytes())) {
+            model.insert(key(number), number.to_le_bytes().to_vec());
+        }
+    }
+}
+
+/// Whether the log goes on saying what the tree says.
+fn takes_back_what_found_no_memory(canary: Canary) -> bool {
+    let (sim, purse, store, mut model) = made(canary);
+    puts(&store, &mut model, 200..6_000);
+    assert!(model.len() < 6_000, "memory ran out");
+    assert!(contents(&store) == model);
+    let is_refused = reopened(&sim).is_ok_and(|found| found == model);
+    purse.hold(PLENTY);
+    puts(&store, &mut model, 200..6_000);
+    assert!(model.len() == 6_000 && contents(&store) == model);
+    is_refused && reopened(&sim).is_ok_and(|found| found == model)
+}
+
+#[test]
+fn a_put_that_found_no_memory_did_not_happen() {
+    assert!(takes_back_what_found_no_memory(Canary("none")));
+    assert!(!takes_back_what_found_no_memory(canary::NOT_TAKEN_BACK));
+}
+
+/// What a crash leaves in the middle of that: the key, or not, and never a store that no opening takes.
+#[test]
+fn a_crash_while_a_put_is_taken_back_leaves_either() {
+    let (_, _purse, store, _) = made(Canary("none"));
+    let refused = (200..).find(|number| is_no_memory(store.put(&key(*number), b""))).unwrap();
+    let (sim, _purse, store, mut model) = made(Canary("none"));
+    puts(&store, &mut model, 200..refused);
+    let images = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&images);
+    sim.observe(Box::new(move |sim, _| noted.lock().unwrap().extend(sim.images(12, sim.step_count()))));
+    assert!(is_no_memory(store.put(&key(refused), b"taken back")));
+    sim.unobserve();
+    let found: Vec<_> = images.lock().unwrap().iter().map(|image| opened(image).unwrap()).collect();
+    let changed = Contents::from([(key(refused), b"taken back".to_vec())]).into_iter().chain(model.clone()).collect();
+    assert!(found.iter().all(|found| *found == model || *found == changed));
+    assert!(found.contains(&model) && found.contains(&changed));
+    assert!(reopened(&sim) == Ok(model));
+}
+
+/// The batch counts already: readers of keys see it, and nobody writes any more.
+#[test]
+fn a_batch_that_found_no_memory_is_there_whole() {
+    let (sim, purse, store, mut model) = made(Canary("none"));
+    let keys: Vec<Vec<u8>> = (0..6_000).map(key).collect();
+    let ops: Vec<_> = keys.iter().map(|key| BatchOp::Put { key, value: b"batch" }).collect();
+    assert!(is_no_memory(store.write_batch(&ops)));
+    purse.hold(PLENTY);
+    assert!(keys.iter().all(|key| store.get(key, &mut |_, value| assert_eq!(value, b"batch")).unwrap()));
+    let one = [BatchOp::Delete { key: &keys[0] }];
+    let refused = [store.put(b"key", b""), store.write_batch(&one), store.clear(), store.checkpoint()];
+    assert!(refused.iter().all(|done| matches!(done, Err(Error::Corrupt { .. }))), "{refused:?}");
+    store.close().unwrap();
+    model.extend(keys.into_iter().map(|key| (key, b"batch".to_vec())));
+    assert!(reopened(&sim) == Ok(model));
+}
+
+/// Nothing was irrevocable when memory was looked for.
+#[test]
+fn a_clear_that_found_no_memory_did_not_happen() {
+    let (sim, purse, store, mut model) = made(Canary("none"));
+    puts(&store, &mut model, 200..6_000);
+    assert!(is_no_memory(store.clear()));
+    assert!(contents(&store) == model && reopened(&sim).as_ref() == Ok(&model));
+    purse.hold(PLENTY);
+    store.clear().unwrap();
+    assert_eq!((store.len().unwrap(), reopened(&sim)), (0, Ok(Contents::new())));
+    puts(&store, &mut model, 0..10);
+    store.checkpoint().unwrap();
+    assert!(contents(&store).len() == 10 && reopened(&sim) == Ok(contents(&store)));
+}
