@@ -4,6 +4,7 @@ mod crash;
 mod expiry;
 mod hooked;
 mod journaled;
+mod killed;
 mod moves;
 mod persists;
 mod splits;
