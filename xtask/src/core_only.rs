@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::rustc::{cargo, host, libraries, run, rustc};
 
 /// The packages that promise it.
-const PACKAGES: [&str; 5] = ["hikv-pmem", "hikv-heap", "hikv-items", "hikv-undo-log", "hikv-pbtree"];
+const PACKAGES: [&str; 6] = ["hikv-word", "hikv-pmem", "hikv-heap", "hikv-items", "hikv-undo-log", "hikv-pbtree"];
 /// What `core` is made of.
 const CORE_LIBRARIES: [&str; 3] = ["libcore-", "libcompiler_builtins-", "librustc_std_workspace_core-"];
 const BARE_TARGET: &str = "x86_64-unknown-none";

@@ -96,8 +96,21 @@ fn locks(instruction: &Instruction) -> bool {
 pub(crate) struct Counter {
     operations: Vec<Counts>,
     current: Counts,
+    traces: Vec<Vec<u64>>,
+    trace: Vec<u64>,
     kinds: HashMap<u64, Kind>,
+    codes: HashMap<u64, [u8; INSTRUCTION_BYTES_MAX]>,
     last: Option<u64>,
+}
+
+/// What a program executed between its marks.
+pub(crate) struct Executed {
+    /// What each operation was made of.
+    pub(crate) operations: Vec<Counts>,
+    /// The addresses of its instructions, in their order.
+    pub(crate) traces: Vec<Vec<u64>>,
+    /// What lies at these addresses.
+    pub(crate) codes: HashMap<u64, [u8; INSTRUCTION_BYTES_MAX]>,
 }
 
 impl Counter {
@@ -109,22 +122,30 @@ impl Counter {
     ) -> Result<(), E> {
         let kind = match self.kinds.get(&address) {
             Some(&kind) => kind,
-            None => *self.kinds.entry(address).or_insert(Kind::of(&read()?)),
+            None => {
+                let code = read()?;
+                self.codes.insert(address, code);
+                *self.kinds.entry(address).or_insert(Kind::of(&code))
+            }
         };
         let goes_on = kind == Kind::Repeated && self.last == Some(address);
         if !goes_on {
             self.current.add(kind);
+            self.trace.push(address);
         }
         if kind == Kind::Boundary {
             self.operations.push(std::mem::take(&mut self.current));
+            self.traces.push(std::mem::take(&mut self.trace));
         }
         self.last = Some(address);
         Ok(())
     }
 
     /// What lies between each boundary and the next.
-    pub(crate) fn into_operations(self) -> Vec<Counts> {
-        self.operations.into_iter().skip(1).collect()
+    pub(crate) fn into_executed(self) -> Executed {
+        let Counter { operations, traces, codes, .. } = self;
+        let (operations, traces) = (operations.into_iter().skip(1), traces.into_iter().skip(1));
+        Executed { operations: operations.collect(), traces: traces.collect(), codes }
     }
 }
 
@@ -175,7 +196,8 @@ mod tests {
             };
             counter.step(u64::from(is_boundary), read).expect("the code is at hand");
         }
-        let counted: Vec<u64> = counter.into_operations().iter().map(|operation| operation.instructions).collect();
+        let counted: Vec<u64> =
+            counter.into_executed().operations.iter().map(|operation| operation.instructions).collect();
         assert_eq!(counted, [3, 1], "what comes before the first boundary and after the last belongs to no operation");
     }
 

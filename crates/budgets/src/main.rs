@@ -12,6 +12,8 @@
 
 mod kinds;
 mod operation;
+mod profile;
+mod symbols;
 mod table;
 mod tracer;
 
@@ -20,8 +22,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::kinds::Counts;
+use crate::kinds::Executed;
 use crate::operation::{Loop, Operation, Order};
+use crate::profile::Profile;
+use crate::symbols::Mappings;
 use crate::table::Table;
 
 pub(crate) type Failure = Box<dyn std::error::Error>;
@@ -47,18 +51,26 @@ struct Arguments {
     /// Write the counts into the table.
     #[arg(long)]
     write: bool,
+    /// Show where the instructions of this operation are, by function.
+    #[arg(long, conflicts_with_all = ["check", "write"])]
+    profile: Option<Operation>,
+    /// With `--profile`: show them one by one, too.
+    #[arg(long, requires = "profile")]
+    trace: bool,
+    /// With `--profile`: of which kind of store.
+    #[arg(long, default_value = "hash")]
+    order: Order,
     /// One loop, in the program that is stepped through.
     #[arg(long, hide = true)]
     traced: Option<Operation>,
-    #[arg(long, hide = true, default_value = "hash")]
-    order: Order,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let outcome = match arguments.traced {
-        Some(operation) => arguments.measured_loop().run(operation),
-        None => arguments.count_all(),
+    let outcome = match (arguments.traced, arguments.profile) {
+        (Some(operation), _) => arguments.measured_loop().run(operation),
+        (None, Some(operation)) => arguments.show_profile(operation),
+        (None, None) => arguments.count_all(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -77,9 +89,10 @@ impl Arguments {
     fn count_all(&self) -> Result<(), Failure> {
         let mut table = Table::default();
         for order in Order::ALL {
-            let idle = self.count(Operation::Nothing, order)?;
+            let (idle, _) = self.count(Operation::Nothing, order)?;
             for operation in Operation::COUNTED {
-                table.add(order, operation, self.count(operation, order)?, &idle);
+                let (counted, _) = self.count(operation, order)?;
+                table.add(order, operation, counted.operations, &idle.operations);
             }
         }
         println!("{table}");
@@ -90,7 +103,17 @@ impl Arguments {
         }
     }
 
-    fn count(&self, operation: Operation, order: Order) -> Result<Vec<Counts>, Failure> {
+    fn show_profile(&self, operation: Operation) -> Result<(), Failure> {
+        let (executed, mappings) = self.count(operation, self.order)?;
+        let profile = Profile::of_middle(executed, &mappings)?;
+        if self.trace {
+            print!("{}", profile.trace());
+        }
+        print!("{profile}");
+        Ok(())
+    }
+
+    fn count(&self, operation: Operation, order: Order) -> Result<(Executed, Mappings), Failure> {
         let mut program = std::process::Command::new(std::env::current_exe()?);
         program.arg("--dir").arg(&self.dir).args(["--traced", operation.name(), "--order", order.name()]);
         program.args(["--records", &self.records.to_string(), "--operations", &self.operations.to_string()]);

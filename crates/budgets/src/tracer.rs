@@ -13,7 +13,8 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use crate::Failure;
-use crate::kinds::{BOUNDARY_DISPLACEMENT, Counter, Counts, INSTRUCTION_BYTES_MAX};
+use crate::kinds::{BOUNDARY_DISPLACEMENT, Counter, Executed, INSTRUCTION_BYTES_MAX};
+use crate::symbols::Mappings;
 
 /// Where counting begins or ends, in the program that is counted.
 pub(crate) fn mark() -> Result<(), Failure> {
@@ -29,8 +30,9 @@ pub(crate) fn boundary() {
     }
 }
 
-/// What each operation of `program` executes, in the thread that makes the marks, between its first and its second mark.
-pub(crate) fn count_between_marks(mut program: Command) -> Result<Vec<Counts>, Failure> {
+/// What each operation of `program` executes, in the thread that makes the marks, between its first and its second mark; and
+/// where its files lie.
+pub(crate) fn count_between_marks(mut program: Command) -> Result<(Executed, Mappings), Failure> {
     // SAFETY: `ptrace` and `personality` are system calls alone: nothing is allocated between fork and exec.
     unsafe { program.pre_exec(|| Ok(trace_me()?)) };
     let child = program.spawn()?;
@@ -42,9 +44,10 @@ pub(crate) fn count_between_marks(mut program: Command) -> Result<Vec<Counts>, F
     }
     ptrace::setoptions(traced, ptrace::Options::PTRACE_O_EXITKILL)?;
     run_to_mark(traced)?;
-    let counts = step_to_mark(traced)?;
+    let executed = step_to_mark(traced)?;
+    let mappings = Mappings::of(traced)?;
     finish(traced)?;
-    Ok(counts)
+    Ok((executed, mappings))
 }
 
 /// Addresses are the same in each run, so that counts repeat.
@@ -65,7 +68,7 @@ fn run_to_mark(traced: Pid) -> Result<(), Failure> {
     }
 }
 
-fn step_to_mark(traced: Pid) -> Result<Vec<Counts>, Failure> {
+fn step_to_mark(traced: Pid) -> Result<Executed, Failure> {
     let mut counter = Counter::default();
     let mut pass_on = None;
     loop {
@@ -74,7 +77,7 @@ fn step_to_mark(traced: Pid) -> Result<Vec<Counts>, Failure> {
         ptrace::step(traced, pass_on.take())?;
         match waitpid(traced, None)? {
             WaitStatus::Stopped(_, Signal::SIGTRAP) => {}
-            WaitStatus::Stopped(_, Signal::SIGSTOP) => return Ok(counter.into_operations()),
+            WaitStatus::Stopped(_, Signal::SIGSTOP) => return Ok(counter.into_executed()),
             WaitStatus::Stopped(_, signal) => pass_on = Some(signal),
             ended => return Err(format!("the second mark was not reached: {ended:?}").into()),
         }

@@ -1,6 +1,15 @@
 //! What a batch consists of.
 
-use crate::Expiry;
+use crate::{Expiry, Version};
+
+/// What a key has to hold for a batch to take place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Condition<'a> {
+    /// The key.
+    pub key: &'a [u8],
+    /// The version of its value; `None` if it must not be there.
+    pub version: Option<Version>,
+}
 
 /// One operation of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

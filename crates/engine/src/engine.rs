@@ -8,28 +8,9 @@ use std::time::Duration;
 use pmem::Counts;
 
 use crate::{
-    BatchOp, Check, Clock, Compacted, CompactionProgress, CompactionStats, Cursor, Error, Expiry, Features, Figure,
-    OrderStats, OrderedEngine, Show, SnapshotEngine, SnapshotStats,
+    BatchOp, Check, Clock, Compacted, CompactionProgress, CompactionStats, Condition, Cursor, Error, Expiry, Features,
+    Figure, OrderStats, OrderedEngine, Show, SnapshotEngine, SnapshotStats, Version,
 };
-
-/// Which of a key's values was seen: equal only for equal values.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Version([u64; 2]);
-
-impl Version {
-    /// For engines: what tells a key's values apart, such as where a value lies and its checksum.
-    #[inline(always)]
-    #[must_use]
-    pub const fn new(words: [u64; 2]) -> Version {
-        Version(words)
-    }
-
-    /// For engines: what it was made of.
-    #[must_use]
-    pub const fn words(self) -> [u64; 2] {
-        self.0
-    }
-}
 
 /// What to do with a key, given what it holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -189,7 +170,17 @@ pub trait Engine: Send + Sync {
 
     /// Puts and deletes several keys as one step for readers and for a crash; the last operation of a key counts. The
     /// order of keys, which scans read, takes the changes one by one.
-    fn write_batch(&self, _ops: &[BatchOp<'_>]) -> Result<(), Error> {
+    fn write_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        self.write_batch_if(&[], ops)
+    }
+
+    /// As [`Engine::write_batch`], if all conditions hold: each is judged as of one moment, before any of the batch is seen, and
+    /// no other write comes in between. A key may have a condition, or be written, or both. See
+    /// `docs/decisions/0046-conditions-in-a-batch.md`.
+    ///
+    /// # Errors
+    /// [`Error::Unmet`] names a condition that did not hold, and nothing has changed.
+    fn write_batch_if(&self, _conditions: &[Condition<'_>], _ops: &[BatchOp<'_>]) -> Result<(), Error> {
         Err(unsupported(self.name(), "batches"))
     }
 

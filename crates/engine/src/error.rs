@@ -6,6 +6,8 @@ use heap::HeapError;
 use items::ItemError;
 use pmem::{Durability, MediumError};
 
+use crate::{BatchOp, Condition};
+
 /// The limits every engine keeps.
 pub struct Limits;
 
@@ -27,6 +29,26 @@ impl Limits {
     pub const fn batch_op_bytes(key: &[u8], value: &[u8]) -> u64 {
         (key.len() + value.len()) as u64 + Limits::BATCH_OP_BYTES
     }
+
+    /// Whether a batch, which may have conditions, keeps the limits. A condition counts as an operation without a value.
+    ///
+    /// # Errors
+    /// [`Error::KeyTooLong`], [`Error::ValueTooLong`], [`Error::BatchTooLong`].
+    pub fn check_batch(conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        let asked = conditions.iter().map(|condition| (condition.key, &[][..]));
+        let written = ops.iter().map(|op| (op.key(), op.value().unwrap_or_default()));
+        let mut bytes = 0;
+        for (key, value) in asked.chain(written) {
+            if key.len() > Limits::KEY_BYTES_MAX {
+                return Err(Error::KeyTooLong { len_bytes: key.len() });
+            }
+            if value.len() as u64 > Limits::VALUE_BYTES_MAX {
+                return Err(Error::ValueTooLong { len_bytes: value.len() as u64 });
+            }
+            bytes += Limits::batch_op_bytes(key, value);
+        }
+        if bytes > Limits::BATCH_BYTES_MAX { Err(Error::BatchTooLong { len_bytes: bytes }) } else { Ok(()) }
+    }
 }
 
 /// Why an operation did not happen. Unless said otherwise nothing has changed.
@@ -47,6 +69,11 @@ pub enum Error {
     BatchTooLong {
         /// The batch's length, as that limit counts it.
         len_bytes: u64,
+    },
+    /// A condition of the batch does not hold.
+    Unmet {
+        /// Its number among the batch's conditions, from 0.
+        condition: usize,
     },
     /// A streamed value ended before its announced length, or its source failed.
     Source(std::io::Error),
@@ -135,6 +162,9 @@ impl fmt::Display for Error {
             Error::BatchTooLong { len_bytes } => {
                 let (most, each) = (Limits::BATCH_BYTES_MAX, Limits::BATCH_OP_BYTES);
                 write!(f, "the batch has {len_bytes} bytes, {each} for each operation; the limit is {most}")
+            }
+            Error::Unmet { condition } => {
+                write!(f, "condition {} of the batch does not hold; nothing has changed", condition + 1)
             }
             Error::Source(error) => write!(f, "the value could not be read: {error}"),
             Error::Medium(error) => error.fmt(f),

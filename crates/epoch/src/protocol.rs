@@ -16,20 +16,14 @@
 //!
 //! So X is free when `e + 2 <= min(all pins seen, current epoch)`; that minimum is what [`advance`] returns.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
+
+use word::Word;
 
 /// The pin of a thread that reads nothing.
 pub(crate) const UNPINNED: u64 = 0;
 /// The epoch at first: any number but [`UNPINNED`].
 pub(crate) const FIRST_EPOCH: u64 = 1;
-
-/// A shared word: an atomic, or what a model checker puts in its place.
-pub(crate) trait Word {
-    fn load(&self, ordering: Ordering) -> u64;
-    fn store(&self, word: u64, ordering: Ordering);
-    fn fetch_add(&self, by: u64, ordering: Ordering) -> u64;
-    fn fetch_max(&self, word: u64, ordering: Ordering) -> u64;
-}
 
 /// Stores the pin of a thread that has none. What it loads from now on stays until [`leave`].
 #[inline(always)]
@@ -73,26 +67,6 @@ pub(crate) fn is_free(tag: u64, safe: u64) -> bool {
     tag + 2 <= safe
 }
 
-impl Word for AtomicU64 {
-    #[inline(always)]
-    fn load(&self, ordering: Ordering) -> u64 {
-        self.load(ordering)
-    }
-
-    #[inline(always)]
-    fn store(&self, word: u64, ordering: Ordering) {
-        self.store(word, ordering);
-    }
-
-    fn fetch_add(&self, by: u64, ordering: Ordering) -> u64 {
-        self.fetch_add(by, ordering)
-    }
-
-    fn fetch_max(&self, word: u64, ordering: Ordering) -> u64 {
-        self.fetch_max(word, ordering)
-    }
-}
-
 /// Every interleaving of a reader, a writer and a reclaimer, with the reorderings that the memory model allows. A pair of
 /// a light and a heavy barrier is modelled by fences. Not under Miri: loom switches stacks in assembly.
 #[cfg(all(test, not(miri)))]
@@ -103,24 +77,6 @@ mod tests {
     use loom::thread;
 
     use super::*;
-
-    impl Word for AtomicU64 {
-        fn load(&self, ordering: Ordering) -> u64 {
-            self.load(ordering)
-        }
-
-        fn store(&self, word: u64, ordering: Ordering) {
-            self.store(word, ordering);
-        }
-
-        fn fetch_add(&self, by: u64, ordering: Ordering) -> u64 {
-            self.fetch_add(by, ordering)
-        }
-
-        fn fetch_max(&self, word: u64, ordering: Ordering) -> u64 {
-            self.fetch_max(word, ordering)
-        }
-    }
 
     /// A link to a thing, which a writer takes away and the reclaimer then overwrites.
     struct World {

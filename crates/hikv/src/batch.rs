@@ -2,10 +2,11 @@
 
 use std::time::SystemTime;
 
-use engine::{BatchOp, Clock, Expiry};
+use engine::{BatchOp, Clock, Condition, Expiry, Version};
 
 /// Puts and deletes that [`Store::write`](crate::Store::write) carries out as one step: after a crash, and for every
-/// reader, all of them are there or none. The last operation of a key counts.
+/// reader, all of them are there or none. The last operation of a key counts. Conditions ([`WriteBatch::expect_absent`],
+/// [`WriteBatch::expect_version`]) make it a transaction: it happens if nobody has changed what it rests on.
 ///
 /// A batch holds copies of its keys and values, and can be written more than once, to any store.
 ///
@@ -29,6 +30,8 @@ pub struct WriteBatch {
     /// Keys and values, one behind the other.
     bytes: Vec<u8>,
     entries: Vec<Entry>,
+    /// Keys, and the versions that they have to have.
+    expected: Vec<(Vec<u8>, Option<Version>)>,
 }
 
 /// Where an operation's key and value end; they begin where what is before them ends.
@@ -110,20 +113,65 @@ impl WriteBatch {
         self
     }
 
-    /// How many operations it has. What a batch may hold is counted in bytes when it is written:
+    /// Adds a condition: nothing is done unless the key still has the version that [`Store::get_versioned`] told. A version
+    /// changes with the value and with when the key expires; it may change without, when an item is moved: then read again.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// use hikv::{Error, WriteBatch};
+    ///
+    /// store.put("alice", "70")?;
+    /// let (seen, _) = store.get_versioned("alice")?.expect("it was just put");
+    /// store.put("alice", "60")?;
+    /// let mut batch = WriteBatch::new();
+    /// batch.expect_absent("bob").expect_version("alice", seen).delete("alice").put("bob", "70");
+    /// assert!(matches!(store.write(&batch), Err(Error::Unmet { condition: 1 })));
+    /// assert_eq!(store.get("alice")?.as_deref(), Some(&b"60"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// [`Store::get_versioned`]: crate::Store::get_versioned
+    pub fn expect_version(&mut self, key: impl AsRef<[u8]>, version: Version) -> &mut WriteBatch {
+        self.expected.push((key.as_ref().to_vec(), Some(version)));
+        self
+    }
+
+    /// Adds a condition: nothing is done unless the key is not there. Conditions are judged as of the moment before the batch,
+    /// and [`Error::Unmet`](crate::Error::Unmet) numbers them in the order in which they were added.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = hikv::Store::open(dir.path())?;
+    /// let mut batch = hikv::WriteBatch::new();
+    /// batch.expect_absent("owner").put("owner", "ada").put("by:ada", "owner");
+    /// store.write(&batch)?;
+    /// assert!(matches!(store.write(&batch), Err(hikv::Error::Unmet { condition: 0 })));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn expect_absent(&mut self, key: impl AsRef<[u8]>) -> &mut WriteBatch {
+        self.expected.push((key.as_ref().to_vec(), None));
+        self
+    }
+
+    /// How many operations it has, without conditions. What a batch may hold is counted in bytes when it is written:
     /// [`Limits::BATCH_BYTES_MAX`](crate::Limits::BATCH_BYTES_MAX).
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// True if it has none.
+    /// True if it has none, and no condition.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.entries.is_empty() && self.expected.is_empty()
     }
 
-    /// Takes all operations away, and keeps their memory for the next ones.
+    /// Takes all operations and conditions away, and keeps their memory for the next ones.
     ///
     /// ```
     /// let mut batch = hikv::WriteBatch::new();
@@ -134,6 +182,11 @@ impl WriteBatch {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.entries.clear();
+        self.expected.clear();
+    }
+
+    pub(crate) fn conditions(&self) -> Vec<Condition<'_>> {
+        self.expected.iter().map(|(key, version)| Condition { key, version: *version }).collect()
     }
 
     /// The operations, in their order.

@@ -147,10 +147,9 @@ fn ink<M: Medium>(ink: Ink<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
     Arc::new(ink.verifying(options.verify).by_clock(options.clock.clone()))
 }
 
-/// Stores without order are of the same type, since each type is another copy of the engine.
 fn hikv<M: Medium>(hikv: HiKv<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
     let hikv = hikv.verifying(options.verify).compacting_above(options.compact_above);
     let order =
         if options.ordered { Ordered::new(options.worker_count().max(1), HostDram) } else { Ordered::never(HostDram) };
-    Arc::new(hikv.by_clock(options.clock.clone()).ordered(order))
+    Arc::new(hikv.by_clock(options.clock.clone()).keeping_order(order))
 }

@@ -1,5 +1,9 @@
 //! Looking keys up.
 
+use engine::Version;
+
+#[cfg(doc)]
+use crate::WriteBatch;
 use crate::{Error, Store};
 
 /// Keys of one call that are looked up, or written, together; an engine's own groups divide it.
@@ -13,6 +17,16 @@ impl Store {
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>, Error> {
         let mut copy = None;
         self.engine()?.get(key.as_ref(), &mut |_, value| copy = Some(value.to_vec()))?;
+        Ok(copy)
+    }
+
+    /// As [`Store::get`], with the version that [`WriteBatch::expect_version`] takes.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn get_versioned(&self, key: impl AsRef<[u8]>) -> Result<Option<(Version, Vec<u8>)>, Error> {
+        let mut copy = None;
+        self.engine()?.get(key.as_ref(), &mut |version, value| copy = Some((version, value.to_vec())))?;
         Ok(copy)
     }
 

@@ -60,10 +60,10 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// See [`Error`], [`Error::BatchTooLong`] among them; nothing has changed. Where the medium fails while the batch is
+    /// See [`Error`], [`Error::Unmet`] and [`Error::BatchTooLong`] among them; nothing has changed. Where the medium fails while the batch is
     /// made durable, it has happened and may be lost.
     pub fn write(&self, batch: &WriteBatch) -> Result<(), Error> {
-        self.change(|engine| engine.write_batch(&batch.ops()))
+        self.change(|engine| engine.write_batch_if(&batch.conditions(), &batch.ops()))
     }
 
     /// As [`Store::put`], for a value of `len_bytes` that is read from `source` piece by piece.

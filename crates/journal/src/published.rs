@@ -10,34 +10,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use word::Word;
+
 #[cfg(test)]
 mod tests;
 
 /// As many as words are in flight at once, many times over, and in the processor's second-level cache.
 const PLACE_COUNT_LOG2: u32 = 13;
-
-/// A shared word: an atomic, or what a model checker puts in its place.
-pub(crate) trait Word {
-    fn new(word: u64) -> Self;
-    fn load(&self, ordering: Ordering) -> u64;
-    fn store(&self, word: u64, ordering: Ordering);
-}
-
-impl Word for AtomicU64 {
-    fn new(word: u64) -> AtomicU64 {
-        AtomicU64::new(word)
-    }
-
-    #[inline(always)]
-    fn load(&self, ordering: Ordering) -> u64 {
-        self.load(ordering)
-    }
-
-    #[inline(always)]
-    fn store(&self, word: u64, ordering: Ordering) {
-        self.store(word, ordering);
-    }
-}
 
 /// Positions, by key.
 #[derive(Debug)]

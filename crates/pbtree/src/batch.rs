@@ -1,7 +1,10 @@
 //! Batches: several keys changed as one step, for readers and for a crash.
 //!
 //! # Steps
-//! 1. All lanes are taken, in ascending order: no writer runs, and none begins. New values are written, and flushed. Keys that
+//! 0. All lanes are taken, in ascending order: no writer runs, and none begins. Conditions are judged by what is there; nobody
+//!    changes that before the batch does. A batch that changes nothing waits, without lanes, until what it saw is durable; any
+//!    other lies behind it in a log, and on memory what a leaf shows is durable.
+//! 1. New values are written, and flushed. Keys that
 //!    are not there are inserted as keys that were deleted, each by a change of its own, which may split. *Crash: nothing has
 //!    changed that anybody sees; chunks that nothing names, and pairs that the next packing takes away.*
 //! 2. The leaves are locked exclusively, in the order of their keys, and stay so. Readers hold no leaf while they wait, and no
@@ -26,6 +29,7 @@ use crate::locks::{Mode, Patience};
 use crate::node::Target;
 use crate::retire::Retire;
 use crate::tree::Tree;
+use crate::value::Value;
 use crate::word;
 use crate::write::Change;
 
@@ -60,30 +64,66 @@ impl<'a> BatchWrite<'a> {
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// Changes several keys as one step. They are in ascending order, each comes once, and no `writes` was used before.
+    /// `holds` is shown before what each of the keys in `asked` holds, with its number there: where it says no nothing is
+    /// changed, and that number is the answer.
     ///
     /// # Errors
     /// As for [`Tree::write`].
     ///
     /// # Panics
     /// If the keys are not in order.
-    pub fn batch(&self, agent: usize, writes: &mut [BatchWrite<'_>]) -> Result<(), Error> {
+    pub fn batch(
+        &self,
+        agent: usize,
+        asked: &[&[u8]],
+        holds: &mut dyn FnMut(usize, Option<&Value<'_>>) -> bool,
+        writes: &mut [BatchWrite<'_>],
+    ) -> Result<Option<usize>, Error> {
         assert!(writes.is_sorted_by(|a, b| a.key < b.key), "a batch's keys are in order, each once");
         if let Some(write) = writes.iter().find(|write| write.key.len() > KEY_BYTES_MAX) {
             return Err(Error::KeyTooLong { len_bytes: write.key.len() });
         }
+        let early = self.medium.breaks(canary::CONDITION_OUTSIDE_LANES);
+        let mut unmet = if early { self.first_unmet(asked, holds)? } else { None };
         let ticket = self.without_writers(|lane| {
+            if !early {
+                unmet = self.first_unmet(asked, holds)?;
+            }
+            if unmet.is_some() || writes.is_empty() {
+                return Ok(None);
+            }
             let prepared = self.prepare(lane, agent, writes);
             let locked = prepared.and_then(|()| self.lock_leaves(writes));
             match locked {
-                Ok(()) => Ok(self.carry_out(lane, writes)),
+                Ok(()) => Ok(Some(self.carry_out(lane, writes))),
                 Err(error) => {
                     self.give_up(writes);
                     Err(error)
                 }
             }
         })?;
-        self.medium.acknowledge(ticket).map(drop)?;
-        Ok(())
+        match ticket {
+            Some(ticket) => self.medium.acknowledge(ticket).map(drop)?,
+            None => asked.iter().try_for_each(|key| self.get(key, |_| ()).map(drop))?,
+        }
+        Ok(unmet)
+    }
+
+    /// Asks `holds` of each of these keys, and answers with the first of which it says no. No writer runs.
+    fn first_unmet(
+        &self,
+        asked: &[&[u8]],
+        holds: &mut dyn FnMut(usize, Option<&Value<'_>>) -> bool,
+    ) -> Result<Option<usize>, Error> {
+        for (number, key) in asked.iter().enumerate() {
+            let leaf = self.descend(Target::At(key), (0, Mode::Shared), Patience::Wait, |_, _| Ok(()))?;
+            let found = leaf.node.find(leaf.meta.count, key)?;
+            let value = found.map_or(Ok(None), |i| self.value_of(&leaf, i))?;
+            if !holds(number, value.as_ref()) {
+                return Ok(Some(number));
+            }
+        }
+        Ok(None)
     }
 
     /// Step 1, and the log's room.

@@ -26,5 +26,7 @@ pub const ROOT_BEFORE_NODE: Canary = Canary("RootBeforeNode");
 pub const KEY_UNDER_SEPARATOR: Canary = Canary("KeyUnderSeparator");
 /// What says which stamps were given is not flushed.
 pub const STAMP_BLOCK_NOT_FLUSHED: Canary = Canary("StampBlockNotFlushed");
+/// A batch's conditions are judged before it has all lanes.
+pub const CONDITION_OUTSIDE_LANES: Canary = Canary("ConditionOutsideLanes");
 /// A batch's run has the words of half of its keys.
 pub const BATCH_HALF_LOGGED: Canary = Canary("BatchHalfLogged");

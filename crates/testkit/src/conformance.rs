@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
-use crate::oracle::Oracle;
+use crate::oracle::{Oracle, holds};
 use crate::read::{check, in_order, read, refused};
 use crate::script::{Op, changes, slices};
 use crate::shape::Shape;
@@ -78,6 +78,10 @@ fn apply(store: &dyn Operations, op: &Op, oracle: &mut Oracle) -> Result<(), Pro
             let is_swapped = store.compare_and_swap(key, expected.as_deref(), new.as_deref());
             let is_equal = held(oracle, key) == *expected;
             expect(is_swapped.map_err(refused("compare_and_swap"))? == is_equal, "cas says whether the key held that")?;
+        }
+        Op::BatchIf { expected, changes: batch } => {
+            let is_done = store.batch_if(&changes(expected), &changes(batch)).map_err(refused("batch_if"))?;
+            expect(is_done == holds(oracle.acknowledged(), expected), "batch_if says whether the conditions held")?;
         }
         Op::Clear => store.clear().map_err(refused("clear"))?,
         Op::Scan => in_order(store, oracle.acknowledged().as_ref().expect("an open store"))?,

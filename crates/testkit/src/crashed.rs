@@ -5,8 +5,8 @@ use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
 use engine::{
-    BatchOp, Check, Clock, Cursor, Decision, Depth, Early, Engine, Error, Expiry, Held, Moment, OpenError, Progress,
-    ScanCursor, SnapshotEngine,
+    BatchOp, Check, Clock, Condition, Cursor, Decision, Depth, Early, Engine, Error, Expiry, Held, Moment, OpenError,
+    Progress, ScanCursor, SnapshotEngine, Version,
 };
 use heap::HeapError;
 use parking_lot::Mutex;
@@ -129,6 +129,10 @@ impl From<OpenError> for Failure {
     }
 }
 
+fn plain_op_of<'a>((key, value): (&'a [u8], Option<&'a [u8]>)) -> BatchOp<'a> {
+    op_of((key, value.map(|value| (value, None))))
+}
+
 fn op_of<'a>((key, new): (&'a [u8], Lasting<'a>)) -> BatchOp<'a> {
     match new {
         Some((value, None)) => BatchOp::Put { key, value },
@@ -176,11 +180,32 @@ impl<K: Made> Operations for Crashed<K> {
     }
 
     fn batch(&self, changes: &[(&[u8], Option<&[u8]>)]) -> Result<(), Failure> {
-        let op = |&(key, value): &(_, Option<_>)| match value {
-            Some(value) => BatchOp::Put { key, value },
-            None => BatchOp::Delete { key },
-        };
-        Ok(self.0.write_batch(&changes.iter().map(op).collect::<Vec<_>>())?)
+        Ok(self.0.write_batch(&changes.iter().copied().map(plain_op_of).collect::<Vec<_>>())?)
+    }
+
+    /// By the versions that the keys have, where they have these values; by one that no key has, where they do not.
+    fn batch_if(
+        &self,
+        expected: &[(&[u8], Option<&[u8]>)],
+        changes: &[(&[u8], Option<&[u8]>)],
+    ) -> Result<bool, Failure> {
+        let mut conditions = Vec::new();
+        for &(key, value) in expected {
+            let mut held = None;
+            self.0.get(key, &mut |version, value| held = Some((version, value.to_vec())))?;
+            let version = match (held, value) {
+                (Some((version, held)), Some(value)) if held == value => Some(version),
+                (_, Some(_)) => Some(Version::new([u64::MAX; 2])),
+                (_, None) => None,
+            };
+            conditions.push(Condition { key, version });
+        }
+        let ops: Vec<_> = changes.iter().copied().map(plain_op_of).collect();
+        match self.0.write_batch_if(&conditions, &ops) {
+            Ok(()) => Ok(true),
+            Err(Error::Unmet { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn batch_expiring(&self, changes: &[(&[u8], Lasting<'_>)]) -> Result<(), Failure> {

@@ -12,7 +12,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use crate::lives::Lives;
 use crate::rival::is_rival;
 use crate::rivals::Rivals;
-use crate::script::{Key, Op};
+use crate::script::{Change, Key, Op};
 use crate::subject::Contents;
 use crate::violation::Problem;
 
@@ -274,6 +274,11 @@ fn set(contents: &mut Contents, key: &[u8], value: Option<&[u8]>) {
     }
 }
 
+/// Whether all of these keys hold these values, or none.
+pub(crate) fn holds(state: &State, expected: &[Change]) -> bool {
+    state.as_ref().is_some_and(|contents| expected.iter().all(|(key, value)| contents.get(key) == value.as_ref()))
+}
+
 /// What `op`, which is one step, makes of `state`, whatever the time.
 fn applied(state: &State, op: &Op) -> State {
     let mut contents = match op {
@@ -288,7 +293,11 @@ fn applied(state: &State, op: &Op) -> State {
             set(&mut contents, key, new.as_deref())
         }
         Op::Batch(changes) => changes.iter().for_each(|(key, value)| set(&mut contents, key, value.as_deref())),
+        Op::BatchIf { expected, changes } if holds(state, expected) => {
+            changes.iter().for_each(|(key, value)| set(&mut contents, key, value.as_deref()))
+        }
         Op::Cas { .. }
+        | Op::BatchIf { .. }
         | Op::MultiPut(_)
         | Op::Format
         | Op::BatchExpiring(_)

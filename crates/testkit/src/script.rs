@@ -10,6 +10,9 @@ use crate::subject::Lasting;
 /// A key, and its new value, if it gets one, with the time at which it expires, if it does.
 pub type ExpiringChange = (Vec<u8>, Option<(Vec<u8>, Option<u64>)>);
 
+/// A key, and its value, or none.
+pub type Change = (Vec<u8>, Option<Vec<u8>>);
+
 /// One operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Op {
@@ -20,7 +23,14 @@ pub enum Op {
     /// Set several keys' values at once.
     MultiPut(Vec<(Vec<u8>, Vec<u8>)>),
     /// Set several keys' values, or remove them where there is none, as one step.
-    Batch(Vec<(Vec<u8>, Option<Vec<u8>>)>),
+    Batch(Vec<Change>),
+    /// As [`Op::Batch`], if keys hold these values, or none.
+    BatchIf {
+        /// What they have to hold.
+        expected: Vec<Change>,
+        /// What then happens.
+        changes: Vec<Change>,
+    },
     /// As [`Op::Batch`], of keys that may expire then, in milliseconds.
     BatchExpiring(Vec<ExpiringChange>),
     /// Remove a key.
@@ -69,6 +79,7 @@ impl Op {
             }
             Op::MultiPut(items) => items.iter().map(|(key, _)| &key[..]).collect(),
             Op::Batch(changes) => changes.iter().map(|(key, _)| &key[..]).collect(),
+            Op::BatchIf { expected, changes } => expected.iter().chain(changes).map(|(key, _)| &key[..]).collect(),
             Op::BatchExpiring(changes) => changes.iter().map(|(key, _)| &key[..]).collect(),
             _ => Vec::new(),
         };
@@ -85,12 +96,14 @@ impl fmt::Display for Op {
                 f.write_str("put")?;
                 items.iter().try_for_each(|(key, value)| write!(f, " {} ({} bytes)", Key(key), value.len()))
             }
-            Op::Batch(changes) => {
-                f.write_str("at once")?;
-                changes.iter().try_for_each(|(key, value)| match value {
-                    Some(value) => write!(f, " put {} ({} bytes)", Key(key), value.len()),
-                    None => write!(f, " delete {}", Key(key)),
-                })
+            Op::Batch(changes) => write_changes(f, changes),
+            Op::BatchIf { expected, changes } => {
+                f.write_str("if")?;
+                expected.iter().try_for_each(|(key, value)| {
+                    write!(f, " {} has {:?} bytes", Key(key), value.as_ref().map(Vec::len))
+                })?;
+                f.write_str(", ")?;
+                write_changes(f, changes)
             }
             Op::BatchExpiring(changes) => {
                 f.write_str("at once")?;
@@ -122,13 +135,21 @@ impl fmt::Display for Op {
     }
 }
 
+fn write_changes(f: &mut fmt::Formatter<'_>, changes: &[Change]) -> fmt::Result {
+    f.write_str("at once")?;
+    changes.iter().try_for_each(|(key, value)| match value {
+        Some(value) => write!(f, " put {} ({} bytes)", Key(key), value.len()),
+        None => write!(f, " delete {}", Key(key)),
+    })
+}
+
 /// Items as stores take them.
 pub(crate) fn slices(items: &[(Vec<u8>, Vec<u8>)]) -> Vec<(&[u8], &[u8])> {
     items.iter().map(|(key, value)| (&key[..], &value[..])).collect()
 }
 
 /// Changes as stores take them.
-pub(crate) fn changes(changes: &[(Vec<u8>, Option<Vec<u8>>)]) -> Vec<(&[u8], Option<&[u8]>)> {
+pub(crate) fn changes(changes: &[Change]) -> Vec<(&[u8], Option<&[u8]>)> {
     changes.iter().map(|(key, value)| (&key[..], value.as_deref())).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use crate::script::Op;
+use crate::script::{Change, Op};
 
 /// What random operations look like.
 #[derive(Clone, Debug)]
@@ -19,6 +19,8 @@ pub struct Shape {
     pub swaps: bool,
     /// Whether some change several keys as one step.
     pub batches: bool,
+    /// Whether some of those have conditions.
+    pub conditions: bool,
     /// Whether some read all keys in order.
     pub scans: bool,
     /// Whether some take snapshots and release them.
@@ -50,6 +52,7 @@ impl Shape {
             multi_puts: false,
             swaps: false,
             batches: false,
+            conditions: false,
             scans: false,
             snapshots: false,
             clears: false,
@@ -76,7 +79,7 @@ impl Shape {
             5..12 if self.reopens => Op::Reopen,
             12..17 if self.fills => Op::Full,
             17..22 if self.fills => Op::Room,
-            22..32 if self.batches => Op::Batch(self.changes(rng)),
+            22..32 if self.batches => self.batch(rng, before),
             22..50 => Op::Delete(self.key(rng)),
             50..62 if self.multi_puts => Op::MultiPut(self.items(rng)),
             62..70 if self.scans => Op::Scan,
@@ -87,15 +90,28 @@ impl Shape {
         }
     }
 
-    /// Expects what was put last, mostly, or nothing.
     fn swap(&self, rng: &mut Rng, before: &[Op]) -> Op {
+        let (key, expected) = self.expected(rng, before);
+        Op::Cas { key, expected, new: (rng.u8(..4) > 0).then(|| self.value(rng)) }
+    }
+
+    fn batch(&self, rng: &mut Rng, before: &[Op]) -> Op {
+        if !self.conditions || rng.u8(..3) == 0 {
+            return Op::Batch(self.changes(rng));
+        }
+        let expected = (0..rng.usize(1..=2)).map(|_| self.expected(rng, before)).collect();
+        let changes = if rng.u8(..8) == 0 { Vec::new() } else { self.changes(rng) };
+        Op::BatchIf { expected, changes }
+    }
+
+    /// A key, and mostly what was put there last, or nothing.
+    fn expected(&self, rng: &mut Rng, before: &[Op]) -> Change {
         let key = self.key(rng);
         let last = before.iter().rev().find_map(|op| match op {
             Op::Put(put, value) if *put == key => Some(value.clone()),
             _ => None,
         });
-        let expected = last.filter(|_| rng.u8(..4) > 0);
-        Op::Cas { key, expected, new: (rng.u8(..4) > 0).then(|| self.value(rng)) }
+        (key, last.filter(|_| rng.u8(..4) > 0))
     }
 
     /// Two to four; a key may come twice.
@@ -104,7 +120,7 @@ impl Shape {
     }
 
     /// As many; some keys are removed.
-    fn changes(&self, rng: &mut Rng) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+    fn changes(&self, rng: &mut Rng) -> Vec<Change> {
         let items = self.items(rng).into_iter();
         items.map(|(key, value)| (key, (rng.u8(..3) > 0).then_some(value))).collect()
     }

@@ -93,6 +93,18 @@ pub trait Operations {
         Err(Failure::Other("this store has no batches".into()))
     }
 
+    /// As [`Operations::batch`], if these keys hold these values, or none; says whether they did.
+    ///
+    /// # Errors
+    /// As those of [`Operations::batch`].
+    fn batch_if(
+        &self,
+        _expected: &[(&[u8], Option<&[u8]>)],
+        _changes: &[(&[u8], Option<&[u8]>)],
+    ) -> Result<bool, Failure> {
+        Err(Failure::Other("this store has no batches with conditions".into()))
+    }
+
     /// As [`Operations::batch`], of keys that may expire.
     ///
     /// # Errors

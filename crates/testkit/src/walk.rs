@@ -11,10 +11,10 @@ use pmem_sim::{Crashable, Model};
 use crate::at_snapshot::Taken;
 use crate::examine::{account, panicked};
 use crate::explore::{Counts, Settings};
-use crate::oracle::State;
+use crate::oracle::{State, holds};
 use crate::read::{in_order, read, refused};
 use crate::scene::Scene;
-use crate::script::{Key, Op, Script, changes, expiring_changes, slices};
+use crate::script::{Change, Key, Op, Script, changes, expiring_changes, slices};
 use crate::subject::{Contents, Failure, Subject};
 use crate::violation::{Problem, Violation};
 use crate::visitor::Visitor;
@@ -101,6 +101,7 @@ impl<S: Subject> Walk<S> {
                 Err(Failure::Full) => return Ok(Outcome::Refused),
                 done => done.map_err(refused("batch"))?,
             },
+            Op::BatchIf { expected, changes: batch } => return self.batch_if(store(), expected, batch),
             Op::BatchExpiring(batch) => match store().batch_expiring(&expiring_changes(batch)) {
                 Err(Failure::Full) => return Ok(Outcome::Refused),
                 done => done.map_err(refused("batch_expiring"))?,
@@ -187,6 +188,16 @@ impl<S: Subject> Walk<S> {
             Ok(_) => Err(Problem::Answer(format!("cas of {}", Key(key)))),
             Err(Failure::Full) => Ok(Outcome::Refused),
             Err(failure) => Err(refused("compare_and_swap")(failure)),
+        }
+    }
+
+    fn batch_if(&self, store: &S, expected: &[Change], batch: &[Change]) -> Result<Outcome, Problem> {
+        let hold = holds(&self.acknowledged(), expected);
+        match store.batch_if(&changes(expected), &changes(batch)) {
+            Ok(is_done) if is_done == hold => Ok(Outcome::Done),
+            Ok(_) => Err(Problem::Answer("batch_if".into())),
+            Err(Failure::Full) => Ok(Outcome::Refused),
+            Err(failure) => Err(refused("batch_if")(failure)),
         }
     }
 

@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use hikv::{Clock, Error, Expiry, Limits, Store, WriteBatch};
+use hikv::{Clock, Error, Expiry, Limits, Store, Version, WriteBatch};
 
 use super::not_found;
 use crate::durable::Durable;
@@ -22,8 +22,8 @@ pub(crate) struct Batch {
     /// The store: a directory, or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// One operation a line: put KEY VALUE [SECONDS], delete KEY, expire KEY SECONDS, persist KEY, with tabs between; or JSON
-    /// objects with op, key, value and ttl; - is standard input
+    /// One operation a line: put KEY VALUE [SECONDS], delete KEY, expire KEY SECONDS, persist KEY, and the conditions expect KEY
+    /// VALUE and absent KEY, with tabs between; or JSON objects with op, key, value and ttl; - is standard input
     #[arg(default_value = "-")]
     file: PathBuf,
     /// By default what the extension of FILE says, and TSV from standard input
@@ -62,6 +62,14 @@ struct Changed {
     by_key: BTreeMap<Vec<u8>, Made>,
     /// As a batch counts them.
     len_bytes: u64,
+    conditions: Vec<Required>,
+}
+
+/// A condition of the line of this number: the version of a key that has the value which it has to have, or none.
+struct Required {
+    line: u64,
+    key: Vec<u8>,
+    version: Option<Version>,
 }
 
 impl Changed {
@@ -112,6 +120,10 @@ impl Batch {
                 Err(ReadError::Input(error)) => return Err(Failure::at(self.name().display(), error)),
             };
             self.check(&change).map_err(|what| self.at_line(line, what))?;
+            if let Operation::Expect(_) | Operation::Absent = change.operation {
+                changed.conditions.push(self.required(store, line, change)?);
+                continue;
+            }
             let now = match changed.by_key.get(&change.key) {
                 Some(now) => now.clone(),
                 None => held(store, &change.key).map_err(Failure::at_path(&self.dir))?,
@@ -121,9 +133,20 @@ impl Batch {
                 (Operation::Delete, _) => None,
                 (Operation::Expire(time), Some((value, _))) => Some((value, clock.after(time))),
                 (Operation::Persist, Some((value, _))) => Some((value, Expiry::NEVER)),
+                (Operation::Expect(_) | Operation::Absent, _) => unreachable!("conditions change nothing"),
                 (_, None) => return Err(self.at_line(line, not_found(&self.dir, &change.key))),
             };
             changed.insert(change.key, next).map_err(|error| self.at_line(line, error.to_string()))?;
+        }
+    }
+
+    /// The condition that a line stands for.
+    fn required(&self, store: &Store, line: u64, Change { key, operation }: Change) -> Result<Required, Failure> {
+        let Operation::Expect(value) = operation else { return Ok(Required { line, key, version: None }) };
+        match store.get_versioned(&key).map_err(Failure::at_path(&self.dir))? {
+            Some((version, held)) if held == value => Ok(Required { line, key, version: Some(version) }),
+            Some(_) => Err(self.at_line(line, format!("'{}' has another value", key.escape_ascii()))),
+            None => Err(self.at_line(line, not_found(&self.dir, &key))),
         }
     }
 
@@ -133,7 +156,7 @@ impl Batch {
             return Err(format!("the key has {key_bytes} bytes; the limit is {}", Limits::KEY_BYTES_MAX));
         }
         match &change.operation {
-            Operation::Put(value, _) if value.len() as u64 > Limits::VALUE_BYTES_MAX => {
+            Operation::Put(value, _) | Operation::Expect(value) if value.len() as u64 > Limits::VALUE_BYTES_MAX => {
                 Err(format!("the value has {} bytes; the limit is {}", value.len(), Limits::VALUE_BYTES_MAX))
             }
             _ => Ok(()),
@@ -142,13 +165,26 @@ impl Batch {
 
     fn write(&self, store: &Store, changed: &Changed) -> Result<(), Failure> {
         let mut batch = WriteBatch::new();
+        for Required { key, version, .. } in &changed.conditions {
+            match version {
+                Some(version) => batch.expect_version(key, *version),
+                None => batch.expect_absent(key),
+            };
+        }
         for (key, change) in &changed.by_key {
             match change {
                 Some((value, expiry)) => batch.put_until(key, value, *expiry),
                 None => batch.delete(key),
             };
         }
-        store.write(&batch).map_err(Failure::at_path(&self.dir))
+        store.write(&batch).map_err(|error| match error {
+            Error::Unmet { condition } => {
+                let Required { line, key, version } = &changed.conditions[condition];
+                let what = if version.is_some() { "has changed" } else { "is there" };
+                self.at_line(*line, format!("'{}' {what}", key.escape_ascii()))
+            }
+            other => Failure::at_path(&self.dir)(other),
+        })
     }
 
     fn name(&self) -> &Path {

@@ -19,6 +19,10 @@ pub(crate) enum Operation {
     Expire(Duration),
     /// It keeps its value, and does not expire.
     Persist,
+    /// Nothing is done unless it has this value before.
+    Expect(Vec<u8>),
+    /// Nothing is done unless it is not there before.
+    Absent,
 }
 
 /// An operation and its key.
@@ -29,8 +33,8 @@ pub(crate) struct Change {
 }
 
 /// What to say of a line of none of these forms.
-const FORMS: &str = "expected put KEY VALUE, put KEY VALUE SECONDS, delete KEY, expire KEY SECONDS or persist KEY, with a tab \
-                     between two";
+const FORMS: &str = "expected put KEY VALUE, put KEY VALUE SECONDS, delete KEY, expire KEY SECONDS, persist KEY, expect KEY \
+                     VALUE or absent KEY, with a tab between two";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -87,6 +91,8 @@ fn of_columns(line: &[u8]) -> Result<Change, String> {
         [b"delete", key] => (key, Operation::Delete),
         [b"expire", key, time] => (key, Operation::Expire(time_of(time)?)),
         [b"persist", key] => (key, Operation::Persist),
+        [b"expect", key, value] => (key, Operation::Expect(tsv::unescaped(value)?)),
+        [b"absent", key] => (key, Operation::Absent),
         _ => return Err(FORMS.to_owned()),
     };
     Ok(Change { key: tsv::unescaped(key)?, operation })
@@ -107,10 +113,14 @@ fn of_object(line: &[u8]) -> Result<Change, String> {
         ("delete", false, None) => Operation::Delete,
         ("expire", false, Some(time)) => Operation::Expire(time),
         ("persist", false, None) => Operation::Persist,
-        ("put" | "delete" | "expire" | "persist", ..) => {
-            return Err(format!("op {op}: put takes value and perhaps ttl, expire ttl, delete and persist neither"));
+        ("expect", true, None) => Operation::Expect(bytes.1),
+        ("absent", false, None) => Operation::Absent,
+        ("put" | "delete" | "expire" | "persist" | "expect" | "absent", ..) => {
+            return Err(format!(
+                "op {op}: put takes value and perhaps ttl, expect value, expire ttl, all others neither"
+            ));
         }
-        _ => return Err(format!("op '{op}' is none of put, delete, expire and persist")),
+        _ => return Err(format!("op '{op}' is none of put, delete, expire, persist, expect and absent")),
     };
     Ok(Change { key: bytes.0, operation })
 }
@@ -145,15 +155,17 @@ mod tests {
 
     #[test]
     fn both_forms_say_the_same() {
-        let tsv = "put\ta\\tb\t\\xff\n\nput\tk\tv\t1.5\r\ndelete\t\nexpire\tk\t2\npersist\tk";
+        let tsv = "put\ta\\tb\t\\xff\n\nput\tk\tv\t1.5\r\ndelete\t\nexpire\tk\t2\npersist\tk\nexpect\tk\tv\nabsent\tn";
         let json = r#"{"op":"put","key":"a\tb","value_base64":"/w=="}
             {"op":"put","key":"k","value":"v","ttl":1.5}
             {"op":"delete","key":""}
             {"op":"expire","key":"k","ttl":2}
-            {"op":"persist","key":"k"}"#;
+            {"op":"persist","key":"k"}
+            {"op":"expect","key":"k","value":"v"}
+            {"op":"absent","key":"n"}"#;
         let changes = all(tsv, Format::Tsv).unwrap();
         assert_eq!(changes[0], Change { key: b"a\tb".to_vec(), operation: Operation::Put(vec![0xFF], None) });
-        assert_eq!(changes.len(), 5);
+        assert_eq!(changes.len(), 7);
         assert_eq!(all(json, Format::Jsonl).unwrap(), changes);
     }
 

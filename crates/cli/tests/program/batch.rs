@@ -43,6 +43,23 @@ fn a_line_that_is_wrong_leaves_nothing_done() {
 }
 
 #[test]
+fn conditions_are_of_the_moment_before_the_batch() {
+    let place = Place::new();
+    place.run("put", &["stock", "7"]).succeeded();
+    let sell = b"expect\tstock\t7\nabsent\tsold\nput\tstock\t6\nput\tsold\t1\nabsent\tsold\n";
+    place.run_with_input("batch", &[] as &[&str], sell).succeeded();
+    for (input, words) in [
+        (&sell[..], &["standard input:1:", "'stock' has another value", "nothing was done"][..]),
+        (b"expect\tstock\t6\nabsent\tsold\nput\tstock\t5\n", &["standard input:2:", "'sold' is there"]),
+        (b"put\tstock\t5\nexpect\tno such key\t1\n", &["standard input:2:", "'no such key'"]),
+        (b"{\"op\":\"absent\",\"key\":\"k\",\"value\":\"v\"}", &["KEY VALUE"]),
+    ] {
+        place.run_with_input("batch", &[] as &[&str], input).failed(2, words);
+        assert_eq!(place.run("get", &["stock"]).succeeded(), b"6");
+    }
+}
+
+#[test]
 fn a_batch_of_many_keys() {
     let place = Place::new();
     let input: String = (0..5000).map(|number| format!("put\t{number}\tv\n")).collect();

@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 
 use index::partitioned_hash::Cursor;
 use parking_lot::MutexGuard;
-use pmem::{Dram, Medium, Offset};
+use pmem::{Medium, Offset};
 
-use super::HiKv;
-use super::order::Order;
+use super::order::Ordered;
 use super::reaper::Round;
+use super::{HiKv, Memory};
 use engine::{Error, Progress};
 
 /// Space that is kept ready for new chunks, as a part of what takes space, within these bounds: the lower one keeps small
@@ -27,9 +27,9 @@ pub(super) struct Background {
     round: Option<Round>,
 }
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(super) fn background_step(&self) -> Result<Progress, Error> {
-        let (order, space) = (O::step(self)?, self.space_step()?);
+        let (order, space) = (Ordered::step(self)?, self.space_step()?);
         Ok(if order == Progress::More { Progress::More } else { space })
     }
 

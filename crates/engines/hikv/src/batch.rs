@@ -1,7 +1,7 @@
 //! Writing several keys as one step: the engine's part of `index::partitioned_hash::batch`, whose steps these are.
 //!
 //! 1 each key's last operation alone counts; items and room for the record; items written, flushed; 2 the keys' pairs are
-//! locked, each key looked for, a ticket taken of each queue that the changes go to; 3 to 7 the index; 8 tickets filled: what was
+//! locked, conditions judged, each key looked for, a ticket taken of each queue that the changes go to; 3 to 7 the index; 8 tickets filled: what was
 //! replaced is retired; 9 whoever wants to know of keys that had expired is told, without lock, turn and pin; segments are told when
 //! items expire, after they were published (`index/src/partitioned_hash/due.rs`). Where segments or a queue have no room, locks and
 //! tickets are let go, room is made in all of them, and step 2 begins again.
@@ -21,11 +21,12 @@ use index::partitioned_hash::batch::record::record_bytes;
 use index::partitioned_hash::batch::{Batch, Full, Turn};
 use pmem::{Backoff, Dram, Medium, MediumError};
 
-use super::HiKv;
-use super::order::{Order, Written};
+use super::order::{self, Ordered, Written};
+use super::plan::Plan;
 use super::publish::{self, Before};
-use super::write::check_key;
-use engine::{BatchOp, Error, Expiry, Limits};
+use super::{HiKv, Memory};
+use crate::canary;
+use engine::{BatchOp, Condition, Error, Expiry};
 use items::NewItem;
 
 /// An item that was written and not published.
@@ -81,60 +82,46 @@ impl From<Full> for Stop {
 }
 
 /// Locked pairs, what is to be done to their entries, and a ticket of each queue that is going to be told.
-struct Ready<'a, M, D: Dram, T> {
+struct Ready<'a, M, D: Dram> {
     batch: Batch<'a, M, D>,
     noted: Vec<Noted<'a>>,
-    tickets: BTreeMap<usize, T>,
+    tickets: BTreeMap<usize, order::Ticket<'a>>,
 }
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
-    pub(super) fn check_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        let op_bytes = |op: &BatchOp<'_>| Limits::batch_op_bytes(op.key(), op.value().unwrap_or_default());
-        let len_bytes = ops.iter().map(op_bytes).sum();
-        if len_bytes > Limits::BATCH_BYTES_MAX {
-            return Err(Error::BatchTooLong { len_bytes });
-        }
-        ops.iter().try_for_each(|op| match op.value() {
-            Some(value) => self.check_put(op.key(), value.len() as u64),
-            None => check_key(op.key()),
-        })?;
-        self.check_writable()
-    }
-
-    /// Carries out all of `ops`, which were checked.
-    pub(super) fn apply_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        let ops = self.last_of_each_key(ops);
+impl<M: Medium, D: Memory> HiKv<M, D> {
+    /// Carries out all of `ops` if all of `conditions` hold; they were checked.
+    pub(super) fn apply_batch(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        let asked = self.plan(conditions, ops);
         self.heap.set_features(&self.medium, FEATURE_BATCHES);
         let turn = self.index.batch_turn();
-        let expired = self.with_room(|| self.try_batch(&ops, &turn))?;
+        let expired = self.with_room(|| self.try_batch(&asked, &turn))?;
         drop(turn);
         expired.into_iter().for_each(|key| self.expired_hook.tell(key));
         Ok(())
     }
 
-    /// Each key's last operation, with its signature and in the order of signatures.
-    fn last_of_each_key<'a>(&self, ops: &[BatchOp<'a>]) -> Vec<(u64, BatchOp<'a>)> {
-        let mut ops: Vec<_> = ops.iter().rev().map(|op| (self.hasher.signature(op.key()), *op)).collect();
-        // Stable: of one key's operations the last one comes first, and stays.
-        ops.sort_by_key(|(signature, op)| (*signature, op.key()));
-        ops.dedup_by_key(|(_, op)| op.key());
-        ops
-    }
-
     /// A batch, unless the region is full: then nothing has changed. Those of its keys come back that had expired.
-    fn try_batch<'a>(&'a self, ops: &[(u64, BatchOp<'a>)], turn: &Turn<'_>) -> Result<Vec<&'a [u8]>, Error> {
-        let prepared =
-            ops.iter().map(|&(signature, op)| self.prepare_op(signature, op)).collect::<Result<Vec<_>, _>>()?;
-        let record = self.reserve(record_bytes(ops.len()))?;
-        let signatures: Vec<_> = ops.iter().map(|(signature, _)| *signature).collect();
+    fn try_batch<'a>(&'a self, plan: &Plan<'a>, turn: &Turn<'_>) -> Result<Vec<&'a [u8]>, Error> {
+        if self.medium.breaks(canary::CONDITION_OUTSIDE_LOCK) {
+            self.conditions_hold(plan, |signature, key| self.find(signature, key))?;
+        }
+        let prepared = plan.ops.iter().map(|&(signature, op)| self.prepare_op(signature, op));
+        let prepared = prepared.collect::<Result<Vec<_>, _>>()?;
+        let record = self.reserve(record_bytes(plan.ops.len()))?;
         loop {
-            self.make_queue_room(&signatures)?;
+            self.make_queue_room(&plan.signatures)?;
             let pin = epoch::pin();
-            match self.lock_and_note(&signatures, &prepared) {
-                Ok(ready) => return self.carry_out(ready, prepared, record, turn),
-                Err(Stop::Segments(full)) => self.index.split_for_batch(self.cx(), full, &signatures)?,
+            match self.lock_and_note(plan, &prepared) {
+                Ok(ready) => return self.carry_out(ready, plan, prepared, record, turn),
+                Err(Stop::Segments(full)) => self.index.split_for_batch(self.cx(), full, &plan.signatures)?,
                 Err(Stop::Queue) => drop(pin),
-                Err(Stop::Failed(error)) => return Err(error),
+                Err(Stop::Failed(error)) => {
+                    if let Error::Unmet { condition } = error {
+                        let (signature, Condition { key, .. }) = plan.conditions[condition];
+                        self.look_again(signature, key)?;
+                    }
+                    return Err(error);
+                }
             }
         }
     }
@@ -144,7 +131,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         for of_partition in signatures.chunk_by(|&a, &b| self.index.partition(a) == self.index.partition(b)) {
             let (partition, mut backoff) = (self.index.partition(of_partition[0]), Backoff::long());
             while !self.order.has_room(partition) {
-                O::make_room(self, partition, &mut backoff)?;
+                Ordered::make_room(self, partition, &mut backoff)?;
             }
         }
         Ok(())
@@ -159,12 +146,11 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     /// Step 2. The caller is pinned.
-    fn lock_and_note<'a>(
-        &'a self,
-        signatures: &[u64],
-        prepared: &[Prepared<'a, D>],
-    ) -> Result<Ready<'a, M, D, O::Ticket<'a>>, Stop> {
-        let mut batch = self.index.lock_batch(self.cx(), signatures);
+    fn lock_and_note<'a>(&'a self, plan: &Plan<'_>, prepared: &[Prepared<'a, D>]) -> Result<Ready<'a, M, D>, Stop> {
+        let mut batch = self.index.lock_batch(self.cx(), &plan.signatures);
+        if !self.medium.breaks(canary::CONDITION_OUTSIDE_LOCK) {
+            self.conditions_hold(plan, |signature, key| self.find_locked(&batch, signature, key))?;
+        }
         let mut noted = Vec::with_capacity(prepared.len());
         for one in prepared {
             noted.extend(self.note(&mut batch, one)?);
@@ -205,13 +191,15 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     /// Steps 3 to 8. The caller is pinned.
     fn carry_out<'a>(
         &'a self,
-        Ready { batch, noted, tickets }: Ready<'a, M, D, O::Ticket<'a>>,
+        Ready { batch, noted, tickets }: Ready<'a, M, D>,
+        plan: &Plan<'_>,
         prepared: Vec<Prepared<'a, D>>,
         record: Reservation<'a, D>,
         turn: &Turn<'_>,
     ) -> Result<Vec<&'a [u8]>, Error> {
         if noted.is_empty() {
             drop(batch);
+            plan.conditions.iter().try_for_each(|(signature, one)| self.look_again(*signature, one.key))?;
             prepared.iter().try_for_each(|one| self.look_again(one.signature, one.key))?;
             return Ok(Vec::new());
         }
@@ -253,7 +241,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     /// Step 8: one place of each queue has all of its changes.
-    fn tell_all<'a>(&'a self, noted: &[Noted<'_>], tickets: BTreeMap<usize, O::Ticket<'a>>) {
+    fn tell_all<'a>(&'a self, noted: &[Noted<'_>], tickets: BTreeMap<usize, order::Ticket<'a>>) {
         let mut by_queue: BTreeMap<usize, Vec<Written<'_>>> = BTreeMap::new();
         for one in noted {
             let queue = self.order.queue_of(self.index.partition(one.signature));

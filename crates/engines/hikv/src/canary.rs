@@ -18,6 +18,10 @@ pub const TORN_IMAGE: Canary = Canary("TornImage");
 pub const SETTLED_BEFORE_COMMIT: Canary = Canary("SettledBeforeCommit");
 /// A conditional write takes place although the key's entry has changed since it was read.
 pub const CAS_IGNORES_CHANGE: Canary = Canary("CasIgnoresChange");
+/// A batch's conditions are judged before its pairs are locked.
+pub const CONDITION_OUTSIDE_LOCK: Canary = Canary("ConditionOutsideLock");
+/// A batch does not look at the condition of a key that it writes, too.
+pub const CONDITION_OF_WRITTEN_KEY_FORGOTTEN: Canary = Canary("ConditionOfWrittenKeyForgotten");
 /// The reaper deletes a key that was renewed after it had seen it expired.
 pub const REAPS_RENEWED: Canary = Canary("ReapsRenewed");
 /// What is written while the ordered index is built is not noted.

@@ -10,12 +10,11 @@ use heap::PlaceKind;
 use heap::salvage::{Chunk, Head, listed};
 use index::Position;
 use index::partitioned_hash::Cursor as Place;
-use pmem::{Dram, Medium, MediumError, Offset};
+use pmem::{Medium, MediumError, Offset};
 
-use super::HiKv;
 use super::item;
-use super::order::Order;
 use super::read::whole;
+use super::{HiKv, Memory};
 use crate::places::Places;
 use engine::{Check, Damage, Depth, Error};
 use items::Item;
@@ -29,7 +28,7 @@ struct CheckState {
     _rest: Arc<()>,
 }
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Checks one segment; the region's head before the first, free space after the last.
     pub(super) fn check_step(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
         let depth = check.depth();

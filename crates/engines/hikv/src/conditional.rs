@@ -15,12 +15,12 @@
 
 use std::borrow::Cow;
 
-use pmem::{Backoff, Dram, Medium};
+use pmem::{Backoff, Medium};
 
-use super::HiKv;
-use super::order::Order;
+use super::order::Ordered;
 use super::publish::{Before, Outcome, Target};
 use super::read::whole;
+use super::{HiKv, Memory};
 use engine::{Decide, Decision, Error, Expiry, Held};
 use items::{Item, NewItem};
 
@@ -38,7 +38,7 @@ enum Attempt {
     QueueFull,
 }
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     /// [`Self::change`] by somebody who sees no items.
     pub(super) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         self.change(key, &mut |item| match decide(item.map(|item| Held { value: item.value, expiry: item.expiry })) {
@@ -66,7 +66,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
                     return Ok(changed);
                 }
                 Attempt::Overtaken => {}
-                Attempt::QueueFull => O::make_room(self, self.index.partition(signature), &mut backoff)?,
+                Attempt::QueueFull => Ordered::make_room(self, self.index.partition(signature), &mut backoff)?,
             }
         }
     }

@@ -7,16 +7,15 @@
 
 use heap::FEATURE_EXPIRY;
 use index::Position;
-use pmem::{Dram, Medium};
+use pmem::Medium;
 
-use super::HiKv;
 use super::conditional::Change;
-use super::order::Order;
 use super::read::whole;
+use super::{HiKv, Memory};
 use engine::{Clock, Error, Expiry};
 use items::Item;
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     /// The item, unless it has expired.
     #[inline(always)]
     pub(super) fn unexpired<'a>(&self, item: Item<'a>, position: Position) -> Result<Option<Item<'a>>, Error> {

@@ -12,10 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use pmem::{Dram, Medium};
+use pmem::Medium;
 
-use super::HiKv;
-use super::order::Order;
+use super::{HiKv, Memory};
 
 /// More than this waits only where a reader takes its time: writers of the largest values included, who free what they can
 /// first.
@@ -36,7 +35,7 @@ impl HeldUp {
     }
 }
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Comes before a write, once, that leaves garbage. The caller holds no lock.
     #[inline(always)]
     pub(super) fn bound_garbage(&self) {

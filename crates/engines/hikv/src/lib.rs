@@ -30,6 +30,7 @@ mod open;
 mod ops;
 mod order;
 mod places;
+mod plan;
 mod publish;
 mod read;
 mod reaper;
@@ -58,10 +59,15 @@ use reaper::Reaper;
 use snapshots::Snapshots;
 
 pub use heap::Parameters;
-pub use order::{HashOnly, Order, Ordered};
+pub use order::Ordered;
+
+/// The host's volatile memory, which the allocator and the tree share.
+pub trait Memory: Dram + Clone + 'static {}
+
+impl<D: Dram + Clone + 'static> Memory for D {}
 
 /// HiKV over a medium.
-pub struct HiKv<M, D: Dram, O = HashOnly> {
+pub struct HiKv<M, D: Dram> {
     medium: M,
     heap: Heap<D>,
     index: PartitionedHash,
@@ -79,10 +85,10 @@ pub struct HiKv<M, D: Dram, O = HashOnly> {
     expired_hook: ExpiredHook,
     compaction: Compaction,
     verify: Verify,
-    order: O,
+    order: Ordered<D>,
 }
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     #[inline(always)]
     fn cx(&self) -> Context<'_, M, D> {
         Context { medium: &self.medium, heap: &self.heap, limbo: &self.limbo }

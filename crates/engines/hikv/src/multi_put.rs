@@ -13,10 +13,9 @@
 use arrayvec::ArrayVec;
 use pmem::{Dram, Level, Medium, Waited};
 
-use super::HiKv;
-use super::order::Order;
 use super::publish::{Before, Committed, Entered, Pending, Prepared, Target};
 use super::read::GROUP_COUNT;
+use super::{HiKv, Memory};
 use crate::canary;
 use engine::{Engine, Error, Expiry};
 use items::NewItem;
@@ -30,7 +29,7 @@ struct Keyed<'a, D: Dram> {
 
 type Group<T> = ArrayVec<T, GROUP_COUNT>;
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Puts at most [`GROUP_COUNT`] items.
     pub(super) fn put_group(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
         let mut expired = Group::new();
@@ -97,11 +96,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     /// Steps 4 and 5. Where 4 fails the items are published all the same, and the order follows.
-    fn settle_group<'a>(
-        &'a self,
-        pending: Group<Pending<'a, O::Ticket<'a>>>,
-        expired: &mut Group<&'a [u8]>,
-    ) -> Result<(), Error> {
+    fn settle_group<'a>(&'a self, pending: Group<Pending<'a, 'a>>, expired: &mut Group<&'a [u8]>) -> Result<(), Error> {
         let commit = || self.medium.acknowledge(self.medium.commit(Level::Strongest));
         let is_early = self.medium.breaks(canary::SETTLED_BEFORE_COMMIT);
         let waited = if is_early { Ok(Waited::Durable) } else { commit() };
@@ -119,10 +114,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     }
 
     /// Step 3 for one key, which comes back if its queue is full.
-    fn enter_one_of_many<'a>(
-        &'a self,
-        prepared: Keyed<'a, D>,
-    ) -> Result<Result<Pending<'a, O::Ticket<'a>>, Keyed<'a, D>>, Error> {
+    fn enter_one_of_many<'a>(&'a self, prepared: Keyed<'a, D>) -> Result<Result<Pending<'a, 'a>, Keyed<'a, D>>, Error> {
         let Keyed { signature, key, new } = prepared;
         match self.enter(Target::any(signature, key), Some(new), Committed::Together)? {
             Entered::Published(pending) => Ok(Ok(pending)),

@@ -5,46 +5,48 @@ use heap::{EngineNumber, Heap, HeapError};
 use index::PartitionedHash;
 use index::partitioned_hash::{Context, layout::Geometry};
 use parking_lot::Mutex;
-use pmem::{Dram, Medium};
+use pmem::Medium;
 
-use super::HiKv;
 use super::background::Background;
 use super::compact::Compaction;
 use super::garbage::{GARBAGE_BYTES_MAX, HeldUp};
 use super::image::CleanImage;
-use super::order::{HashOnly, Ordered};
+use super::order::Ordered;
 use super::reaper::Reaper;
 use super::snapshots::Snapshots;
+use super::{HiKv, Memory};
 use engine::{Clock, ExpiredHook, Hasher, OpenError, Verify};
 use heap::Parameters;
 
-impl<M: Medium, D: Dram> HiKv<M, D> {
+/// What a region holds, and the snapshot epoch of its store.
+type Parts<D> = (Heap<D>, PartitionedHash, CleanImage, u32);
+
+impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Makes a store in an empty region.
     ///
     /// Allocator and index are written and flushed, then the superblock makes the region a store. A crash before that
     /// leaves a region that is formatted anew.
     pub fn format(medium: M, dram: D, parameters: &Parameters) -> Result<HiKv<M, D>, OpenError> {
-        let heap = Heap::format(&medium, EngineNumber::HIKV, parameters, dram)?;
+        let heap = Heap::format(&medium, EngineNumber::HIKV, parameters, dram.clone())?;
         let count = parameters.partition_count;
         let refused = HeapError::Parameter { what: "the partition count", value: count.into() };
         let geometry = Geometry::new(count).ok_or(refused)?;
         let index = PartitionedHash::format(&medium, &heap, geometry)?;
         heap.finish_format(&medium)?;
-        Ok(HiKv::assemble(medium, heap, index, CleanImage::default(), 0))
+        Ok(HiKv::assemble(medium, dram, (heap, index, CleanImage::default(), 0)))
     }
 
     /// Opens the store in a region, after a clean close or a crash alike: an interrupted split is finished, directories
     /// are built, and keys are served; counting and free space follow in the background ([`engine::Engine::step`]), unless a
     /// clean image tells.
     pub fn open(medium: M, dram: D) -> Result<HiKv<M, D>, OpenError> {
-        let opened = HiKv::parts(&medium, dram);
+        let opened = HiKv::<M, D>::parts(&medium, dram.clone());
         // Whatever seemed wrong or right about zeros that stand for what could not be read.
         medium.losses().map_err(HeapError::from)?;
-        let (heap, index, image, epoch) = opened?;
-        Ok(HiKv::assemble(medium, heap, index, image, epoch))
+        Ok(HiKv::assemble(medium, dram, opened?))
     }
 
-    fn parts(medium: &M, dram: D) -> Result<(Heap<D>, PartitionedHash, CleanImage, u32), OpenError> {
+    fn parts(medium: &M, dram: D) -> Result<Parts<D>, OpenError> {
         let heap = Heap::open(medium, EngineNumber::HIKV, dram)?;
         let damaged = HeapError::Damaged { offset: 40, what: "the number of partitions is impossible" };
         let geometry = Geometry::new(heap.superblock().partition_count).ok_or(damaged)?;
@@ -55,7 +57,7 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
         Ok((heap, index, image, epoch))
     }
 
-    fn assemble(medium: M, heap: Heap<D>, index: PartitionedHash, image: CleanImage, epoch: u32) -> HiKv<M, D> {
+    fn assemble(medium: M, dram: D, (heap, index, image, epoch): Parts<D>) -> HiKv<M, D> {
         let swept = heap.is_swept();
         engine::relax_by_threads();
         HiKv {
@@ -75,51 +77,15 @@ impl<M: Medium, D: Dram> HiKv<M, D> {
             expired_hook: ExpiredHook::default(),
             compaction: Compaction::above(None),
             verify: Verify::Nothing,
-            order: HashOnly,
+            order: Ordered::never(dram),
         }
     }
 
-    /// The same store, able to keep its keys in order: once somebody asks for it.
+    /// The same store, able to keep its keys in order: once somebody asks for it. (Otherwise: never.)
     #[must_use]
-    pub fn ordered(self, order: Ordered<D>) -> HiKv<M, D, Ordered<D>> {
-        let HiKv {
-            medium,
-            heap,
-            index,
-            hasher,
-            limbo,
-            garbage,
-            cleared,
-            background,
-            swept,
-            image,
-            snapshots,
-            clock,
-            reaper,
-            expired_hook,
-            compaction,
-            verify,
-            order: HashOnly,
-        } = self;
-        HiKv {
-            medium,
-            heap,
-            index,
-            hasher,
-            limbo,
-            garbage,
-            cleared,
-            background,
-            swept,
-            image,
-            snapshots,
-            clock,
-            reaper,
-            expired_hook,
-            compaction,
-            verify,
-            order,
-        }
+    pub fn keeping_order(mut self, order: Ordered<D>) -> HiKv<M, D> {
+        self.order = order;
+        self
     }
 
     /// The same store, which gives space back in the background ([`engine::Engine::step`]) while it takes more than `above`

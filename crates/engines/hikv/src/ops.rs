@@ -4,22 +4,21 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pmem::{Backoff, Dram, Medium};
+use pmem::{Backoff, Medium};
 
-use super::HiKv;
 use super::item;
-use super::order::Order;
 use super::publish::{Before, Prepared, Target};
 use super::read::GROUP_COUNT;
 use super::write::{READER_WAITS_MAX, check_key};
+use super::{HiKv, Memory};
 use engine::Streamed;
 use engine::{
-    BatchOp, Check, Clock, Compacted, CompactionProgress, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry,
-    Features, OnExpired, OrderedEngine, Progress, Show, SnapshotEngine, Version, Wanted,
+    BatchOp, Check, Clock, Compacted, CompactionProgress, Condition, Cursor, Damage, Decide, Engine, EngineStats,
+    Error, Expiry, Features, Limits, OnExpired, OrderedEngine, Progress, Show, SnapshotEngine, Version, Wanted,
 };
 use items::NewItem;
 
-impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
+impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     fn name(&self) -> &'static str {
         "hikv"
     }
@@ -90,13 +89,14 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         items.chunks(GROUP_COUNT).try_for_each(|group| self.put_group(group))
     }
 
-    fn write_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        if ops.is_empty() {
+    fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        if conditions.is_empty() && ops.is_empty() {
             return Ok(());
         }
-        self.check_batch(ops)?;
+        Limits::check_batch(conditions, ops)?;
+        self.check_writable()?;
         self.bound_garbage();
-        self.apply_batch(ops)
+        self.apply_batch(conditions, ops)
     }
 
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
@@ -153,9 +153,9 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
         // Free space that is still unknown could not be told from what is freed now.
         self.finish_sweep()?;
         let no_snapshot = self.snapshots.exclude()?;
-        self.order.suspend(self.disposal());
+        self.order.suspend_build(self.disposal());
         let cleared = self.with_room(|| Ok(self.index.clear(self.cx())?));
-        self.order.resume();
+        self.order.resume_build();
         drop(no_snapshot);
         let cleared = cleared?;
         self.cleared.retire(cleared, 0, |cleared| cleared.free(self.cx()));
@@ -225,7 +225,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> Engine for HiKv<M, D, O> {
     }
 
     fn ordered(&self) -> Option<&dyn OrderedEngine> {
-        O::operations(self)
+        self.order.is_offered().then_some(self as &dyn OrderedEngine)
     }
 
     fn snapshots(&self) -> Option<&dyn SnapshotEngine> {

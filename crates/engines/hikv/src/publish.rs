@@ -10,9 +10,9 @@ use index::Position;
 use index::partitioned_hash::Published;
 use pmem::{Backoff, Dram, Medium};
 
-use super::HiKv;
-use super::order::{Order, Written};
+use super::order::{self, Ordered, Written};
 use super::write::place_of;
+use super::{HiKv, Memory};
 use crate::canary;
 use engine::{Error, Expiry};
 
@@ -60,18 +60,18 @@ pub(super) enum Committed {
 }
 
 /// An entry that was published and not settled.
-pub(super) struct Pending<'k, T> {
+pub(super) struct Pending<'k, 'r> {
     pub(super) written: Written<'k>,
     /// When the old item expires, if there is one that goes.
     pub(super) old_expiry: Option<Expiry>,
     pub(super) published: Published,
-    pub(super) ticket: T,
+    pub(super) ticket: order::Ticket<'r>,
 }
 
 /// What came of the way to an entry.
-pub(super) enum Entered<'k, 'r, T, D: Dram> {
+pub(super) enum Entered<'k, 'r, D: Dram> {
     /// The change is published.
-    Published(Pending<'k, T>),
+    Published(Pending<'k, 'r>),
     /// There is nothing to remove.
     NothingThere,
     /// The key's entry is not what was expected.
@@ -125,7 +125,7 @@ impl<'k> Target<'k> {
     }
 }
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Steps 3 and 4: publishes `new`, whose item was written and flushed, or the removal of what is there. The caller is
     /// pinned.
     #[inline(always)]
@@ -134,7 +134,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         target: Target<'k>,
         mut new: Option<Prepared<'a, D>>,
         committed: Committed,
-    ) -> Result<Entered<'k, 'a, O::Ticket<'a>, D>, Error> {
+    ) -> Result<Entered<'k, 'a, D>, Error> {
         let Target { signature, key, expected } = target;
         let position = new.as_ref().map(Prepared::position);
         let expiry = new.as_ref().map_or(Expiry::NEVER, |new| new.expiry);
@@ -202,7 +202,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
 
     /// Steps 5 and 6. Where 5 fails the change is published all the same, and the order follows.
     #[inline(always)]
-    pub(super) fn settle<'a>(&'a self, pending: Pending<'_, O::Ticket<'a>>) -> Result<(), Error> {
+    pub(super) fn settle<'a>(&'a self, pending: Pending<'_, 'a>) -> Result<(), Error> {
         let Pending { written, published, ticket, .. } = pending;
         let settled = published.settle(&self.medium);
         if self.medium.breaks(canary::PLAIN_ZERO_DELETE)
@@ -227,7 +227,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
 
     /// Step 6.
     #[inline(always)]
-    pub(super) fn tell<'a>(&'a self, ticket: O::Ticket<'a>, written: Written<'_>) {
+    pub(super) fn tell<'a>(&'a self, ticket: order::Ticket<'a>, written: Written<'_>) {
         self.order.tell(self.disposal(), ticket, written);
     }
 
@@ -276,7 +276,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
                 Outcome::QueueFull(waiting) => new = waiting,
             }
             drop(pin.take());
-            O::make_room(self, self.index.partition(target.signature), &mut backoff)?;
+            Ordered::make_room(self, self.index.partition(target.signature), &mut backoff)?;
             pin = Some(epoch::pin());
         }
     }

@@ -2,11 +2,10 @@
 
 use index::Position;
 use index::partitioned_hash::Absence;
-use pmem::{Dram, Medium};
+use pmem::Medium;
 
-use super::HiKv;
 use super::item;
-use super::order::Order;
+use super::{HiKv, Memory};
 use crate::canary;
 use engine::{Error, Verify};
 use items::Item;
@@ -17,7 +16,7 @@ pub(super) const GROUP_COUNT: usize = 16;
 /// Of longer items a reader of a part does not compare the checksum: it would read all of a value for a few bytes of it.
 const COMPARED_FOR_PART_BYTES_MAX: u64 = 4096;
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     /// The key's item, if `position` names it. The caller is pinned, or holds the bucket's lock.
     #[inline(always)]
     pub(super) fn item_of(&self, position: Position, key: &[u8]) -> Result<Option<Item<'_>>, Error> {

@@ -17,12 +17,11 @@ use std::time::{Duration, Instant};
 
 use index::Position;
 use index::partitioned_hash::{Cursor, NEVER};
-use pmem::{Dram, Medium};
+use pmem::Medium;
 
-use super::HiKv;
 use super::item;
-use super::order::Order;
 use super::publish::{Before, Outcome, Target};
+use super::{HiKv, Memory};
 use crate::canary;
 use engine::{Error, Expiry, Progress};
 
@@ -85,7 +84,7 @@ pub(super) struct Expired {
     position: Position,
 }
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     /// When the next round is due, [`NEVER`] if nothing expires.
     fn round_due_ms(&self) -> u64 {
         match self.index.due() {

@@ -3,6 +3,7 @@
 mod batch;
 mod compaction;
 mod conditional;
+mod conditions;
 mod damage;
 mod expiry;
 mod full;

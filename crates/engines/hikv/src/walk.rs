@@ -1,13 +1,12 @@
 //! Walks over all keys, part by part: a cursor's number is the index's own.
 
 use index::partitioned_hash::Cursor as Place;
-use pmem::{Dram, Medium};
+use pmem::Medium;
 
 use engine::{Cursor, Error, Show};
 
-use super::order::Order;
 use super::read::whole;
-use super::{HiKv, item};
+use super::{HiKv, Memory, item};
 
 /// Where the index's walk goes on; `None` at the end.
 pub(super) fn place_of(cursor: &Cursor) -> Result<Option<Place>, Error> {
@@ -24,7 +23,7 @@ pub(super) fn cursor_at(place: Place) -> Cursor {
     if place.is_done() { Cursor::End } else { Cursor::Number(place.number()) }
 }
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(super) fn walk_part(&self, cursor: &Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
         let Some(place) = place_of(cursor)? else { return Ok(Cursor::End) };
         let _pin = epoch::pin();

@@ -2,11 +2,11 @@
 
 use heap::{Place, Reservation};
 use index::Position;
-use pmem::{Backoff, Dram, Medium, MediumError};
+use pmem::{Backoff, Medium, MediumError};
 
-use super::HiKv;
-use super::order::Order;
+use super::order::Ordered;
 use super::publish::{Prepared, Target};
+use super::{HiKv, Memory};
 use crate::canary;
 use engine::{Error, Limits, Progress};
 use items::NewItem;
@@ -15,7 +15,7 @@ use items::NewItem;
 /// milliseconds, many times what a read takes.
 pub(super) const READER_WAITS_MAX: usize = 100;
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(super) fn check_put(&self, key: &[u8], value_bytes: u64) -> Result<(), Error> {
         check_key(key)?;
         if value_bytes > Limits::VALUE_BYTES_MAX {
@@ -74,7 +74,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
     fn make_room(&self) -> Result<(), Error> {
         self.finish_sweep()?;
         // Changes that wait in queues keep what they replaced.
-        while !epoch::is_pinned() && O::step(self)? == Progress::More {}
+        while !epoch::is_pinned() && Ordered::step(self)? == Progress::More {}
         let mut backoff = Backoff::long();
         for _ in 0..READER_WAITS_MAX {
             self.collect();

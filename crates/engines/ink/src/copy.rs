@@ -25,6 +25,15 @@ pub(crate) fn expiry_of(value: &Value<'_>) -> Expiry {
     value.expiry.map_or(Expiry::NEVER, Expiry::at_ms)
 }
 
+/// Which of its key's values it is.
+pub(crate) fn version_of(value: &Value<'_>) -> Version {
+    version(value.stamp)
+}
+
+fn version(stamp: u64) -> Version {
+    Version::new([stamp, 0])
+}
+
 impl Copy {
     /// Copies a value, and its bytes if they are wanted.
     pub(crate) fn of(value: &Value<'_>) -> Copy {
@@ -35,7 +44,7 @@ impl Copy {
     }
 
     pub(crate) fn version(&self) -> Version {
-        Version::new([self.stamp, 0])
+        version(self.stamp)
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{
-    BatchOp, Check, Clock, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure, Limits,
-    OnExpired, Order, OrderState, OrderStats, OrderedEngine, Progress, Show, Version, Wanted,
+    BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Figure,
+    Limits, OnExpired, Order, OrderState, OrderStats, OrderedEngine, Progress, Show, Version, Wanted,
 };
 use pbtree::Figures;
 use pmem::{Dram, Medium};
@@ -56,8 +56,8 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         self.write(key, put(value, expiry), &mut |_| true).map(drop)
     }
 
-    fn write_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        self.apply(ops)
+    fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        self.apply(conditions, ops)
     }
 
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {

@@ -1,16 +1,21 @@
 //! Writing several keys as one step: the engine's part of `index/src/block_hash/batch.rs`.
 
-use engine::{BatchOp, Error, Limits};
+use engine::{BatchOp, Condition, Error, Limits, Version};
 use index::block_hash::{Key, NoRoom, Slot, Turn};
 use items::NewItem;
 use pmem::{Dram, Medium};
 
 use crate::RewoHash;
-use crate::write::{Before, Prepared, check_value};
+use crate::write::{Before, Prepared};
+
+/// A key of which a condition is asked, and the version that it is to have.
+type Asked<'k> = (Key<'k>, Option<Version>);
 
 /// Why an attempt came to no end.
 enum Stop {
     Room(NoRoom),
+    /// This condition does not hold.
+    Unmet(usize),
     Failed(Error),
 }
 
@@ -21,37 +26,50 @@ impl From<Error> for Stop {
 }
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
-    /// Carries out a batch; the last operation of a key counts.
-    pub(crate) fn apply(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
+    /// Carries out a batch if its conditions hold; the last operation of a key counts.
+    pub(crate) fn apply(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
         self.may_write()?;
-        check(ops)?;
+        Limits::check_batch(conditions, ops)?;
+        let asked = conditions.iter().map(|condition| Ok((self.key(condition.key)?, condition.version)));
+        let asked = asked.collect::<Result<Vec<_>, Error>>()?;
         let mut ops = ops.iter().rev().map(|op| Ok((self.key(op.key())?, *op))).collect::<Result<Vec<_>, Error>>()?;
         // Stable: of one key's operations the last one comes first, and stays.
         ops.sort_by_key(|(key, _)| (key.signature, key.bytes));
         ops.dedup_by_key(|(key, _)| key.bytes);
         let turn = self.table.batch_turn();
-        let expired = self.with_room(|| self.try_batch(&ops, &turn))?;
+        let expired = self.with_room(|| self.try_batch(&asked, &ops, &turn))?;
         drop(turn);
         expired.into_iter().for_each(|key| self.expired_hook.tell(key));
         Ok(())
     }
 
     /// A batch, unless the region is full: then nothing has changed. Those of its keys come back that had expired.
-    fn try_batch<'k>(&self, ops: &[(Key<'k>, BatchOp<'k>)], turn: &Turn<'_>) -> Result<Vec<&'k [u8]>, Error> {
+    fn try_batch<'k>(
+        &self,
+        asked: &[Asked<'_>],
+        ops: &[(Key<'k>, BatchOp<'k>)],
+        turn: &Turn<'_>,
+    ) -> Result<Vec<&'k [u8]>, Error> {
         let prepare = |&(key, op): &(Key<'k>, BatchOp<'k>)| {
             let item = op.value().map(|value| NewItem { key: key.bytes, value, expiry: op.expiry() });
             Ok((key, item.map(|item| self.prepare(key, &item)).transpose()?))
         };
         let prepared = ops.iter().map(prepare).collect::<Result<Vec<_>, Error>>()?;
-        let signatures: Vec<_> = ops.iter().map(|(key, _)| key.signature).collect();
+        let keys = ops.iter().map(|(key, _)| key).chain(asked.iter().map(|(key, _)| key));
+        let mut signatures: Vec<_> = keys.map(|key| key.signature).collect();
+        signatures.sort_unstable();
         loop {
             let _pin = epoch::pin();
-            match self.carry_out(&signatures, &prepared, turn) {
+            match self.carry_out(&signatures, asked, &prepared, turn) {
                 Ok(replaced) => {
                     prepared.into_iter().filter_map(|(_, new)| new).for_each(Prepared::publish);
                     return self.ended(replaced);
                 }
                 Err(Stop::Room(full)) => self.table.split_for_batch(self.cx(), full, &signatures)?,
+                Err(Stop::Unmet(condition)) => {
+                    self.look_again(asked.iter().map(|(key, _)| key))?;
+                    return Err(Error::Unmet { condition });
+                }
                 Err(Stop::Failed(error)) => return Err(error),
             }
         }
@@ -61,10 +79,18 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     fn carry_out<'k>(
         &self,
         signatures: &[u64],
+        asked: &[Asked<'_>],
         prepared: &[(Key<'k>, Option<Prepared<'_, D>>)],
         turn: &Turn<'_>,
     ) -> Result<Vec<(&'k [u8], Slot)>, Stop> {
         let mut batch = self.table.lock_batch(self.cx(), turn, signatures);
+        for (number, (key, version)) in asked.iter().enumerate() {
+            let found = batch.find(*key, |position| self.is_key(position, *key))?;
+            let live = found.map(|found| self.live_version(&found.slot)).transpose()?.flatten();
+            if live != *version {
+                return Err(Stop::Unmet(number));
+            }
+        }
         let mut replaced = Vec::new();
         for (key, new) in prepared {
             let new = new.as_ref().map(|new| &new.slot);
@@ -80,17 +106,24 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         batch.has_room().map_err(Stop::Room)?;
         if batch.changes_nothing() {
             drop(batch);
-            // What it goes by may not be durable yet.
-            return prepared
-                .iter()
-                .try_for_each(|(key, _)| self.find(*key).map(drop))
-                .map(|()| replaced)
-                .map_err(Stop::from);
+            self.look_again(prepared.iter().map(|(key, _)| key).chain(asked.iter().map(|(key, _)| key)))?;
+            return Ok(replaced);
         }
         let record = batch.reserve_record().map_err(Error::from)?;
         let ticket = batch.commit(record);
         let _ = self.medium.acknowledge(ticket).map_err(Error::from)?;
         Ok(replaced)
+    }
+
+    /// Reads keys by which somebody goes who has published nothing: what they hold may not be durable yet.
+    fn look_again<'k>(&self, mut keys: impl Iterator<Item = &'k Key<'k>>) -> Result<(), Error> {
+        keys.try_for_each(|key| self.find(*key).map(drop))
+    }
+
+    /// The version of what a slot says, unless its time has come.
+    fn live_version(&self, slot: &Slot) -> Result<Option<Version>, Error> {
+        let seen = self.seen(slot)?;
+        Ok((!self.clock.is_past(seen.expiry)).then(|| seen.version()))
     }
 
     /// Retires what went.
@@ -104,14 +137,4 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         }
         Ok(expired)
     }
-}
-
-fn check(ops: &[BatchOp<'_>]) -> Result<(), Error> {
-    let mut len_bytes = 0u64;
-    for op in ops {
-        let value = op.value().unwrap_or_default();
-        check_value(value.len() as u64)?;
-        len_bytes += Limits::batch_op_bytes(op.key(), value);
-    }
-    if len_bytes > Limits::BATCH_BYTES_MAX { Err(Error::BatchTooLong { len_bytes }) } else { Ok(()) }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{
-    BatchOp, Check, Clock, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, OnExpired, Order,
-    Progress, Show, Streamed, Version, Wanted,
+    BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, OnExpired,
+    Order, Progress, Show, Streamed, Version, Wanted,
 };
 use index::segmented::Cursor as Place;
 use pmem::{Backoff, Dram, Medium};
@@ -53,8 +53,8 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         self.put_item(key, value, expiry)
     }
 
-    fn write_batch(&self, ops: &[BatchOp<'_>]) -> Result<(), Error> {
-        if ops.is_empty() { Ok(()) } else { self.apply(ops) }
+    fn write_batch_if(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
+        if ops.is_empty() && conditions.is_empty() { Ok(()) } else { self.apply(conditions, ops) }
     }
 
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {

@@ -48,8 +48,8 @@ pub const fn slot_start(i: usize) -> usize {
 #[inline(always)]
 #[must_use]
 pub const fn choices(signature: u64) -> [usize; 2] {
-    let first = ((signature >> 16 & 0xFFFF) * BUCKET_COUNT as u64 >> 16) as usize;
-    let distance = 1 + ((signature & 0xFFFF) * (BUCKET_COUNT as u64 - 1) >> 16) as usize;
+    let first = (((signature >> 16 & 0xFFFF) * BUCKET_COUNT as u64) >> 16) as usize;
+    let distance = 1 + (((signature & 0xFFFF) * (BUCKET_COUNT as u64 - 1)) >> 16) as usize;
     [first, (first + distance) % BUCKET_COUNT]
 }
 

@@ -51,7 +51,6 @@ mod write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use pmem::Medium;
 
 use crate::segmented::directory;
 use crate::segmented::layout::Geometry;
@@ -152,15 +151,6 @@ impl BlockHash {
     pub fn dram_bytes(&self) -> u64 {
         let _pin = epoch::pin();
         self.root().dram_bytes()
-    }
-
-    /// Fetches the buckets of a signature. A hint.
-    #[inline(always)]
-    pub fn prefetch<M: Medium>(&self, medium: &M, signature: u64) {
-        let segment = self.segment(signature);
-        for number in layout::choices(signature) {
-            medium.prefetch(layout::bucket(crate::segmented::Segmented::offset(segment), number));
-        }
     }
 
     /// The root as it is now; it stays valid while the caller is pinned.

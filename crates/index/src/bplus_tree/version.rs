@@ -17,43 +17,14 @@
 //! version came from an unlock sees everything stored before that unlock (release, acquire). A model checker runs these
 //! steps below, and catches each twin that lacks a fence.
 
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pmem::Backoff;
+use word::Word;
 
 const LOCKED: u64 = 1;
 const OBSOLETE: u64 = 2;
 const COUNT_ONE: u64 = 4;
-
-/// The word, or what a model checker puts in its place.
-pub(super) trait Word {
-    fn load(&self, ordering: Ordering) -> u64;
-    fn store(&self, word: u64, ordering: Ordering);
-    fn replace(&self, old: u64, new: u64) -> bool;
-    fn fence(ordering: Ordering);
-}
-
-impl Word for AtomicU64 {
-    #[inline(always)]
-    fn load(&self, ordering: Ordering) -> u64 {
-        self.load(ordering)
-    }
-
-    #[inline(always)]
-    fn store(&self, word: u64, ordering: Ordering) {
-        self.store(word, ordering);
-    }
-
-    #[inline(always)]
-    fn replace(&self, old: u64, new: u64) -> bool {
-        self.compare_exchange(old, new, Ordering::Acquire, Ordering::Relaxed).is_ok()
-    }
-
-    #[inline(always)]
-    fn fence(ordering: Ordering) {
-        fence(ordering);
-    }
-}
 
 /// A node's version.
 #[derive(Debug)]
@@ -95,7 +66,7 @@ impl<W: Word> Version<W> {
     /// Locks what has not changed since the version was `seen`; `None` if it has.
     #[inline(always)]
     pub(super) fn try_lock(&self, seen: Seen) -> Option<Lock<'_, W>> {
-        if !self.0.replace(seen.0, seen.0 | LOCKED) {
+        if self.0.compare_exchange(seen.0, seen.0 | LOCKED, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return None;
         }
         W::fence(Ordering::Release);

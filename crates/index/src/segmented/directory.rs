@@ -152,7 +152,6 @@ impl<S> Drop for Root<S> {
 impl<S: Segmented> Directory<S> {
     /// The directory of a partition's live segments, which it owns; `Err` names a segment that overlaps another, or
     /// `None` where some prefix has no segment.
-    #[expect(clippy::vec_box, reason = "a table stays where it is: its locks are shared by address")]
     pub(crate) fn build(segments: Vec<Box<S>>) -> Result<Directory<S>, Option<Offset>> {
         let depth = segments.iter().map(|segment| segment.depth()).max().ok_or(None)?;
         let count = 1usize << depth;

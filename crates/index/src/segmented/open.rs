@@ -106,7 +106,6 @@ pub(crate) fn root_of<S: Segmented>(partitions: Vec<Vec<Box<S>>>) -> Result<Box<
     Ok(Root::new(directories.collect::<Result<Vec<_>, _>>()?.into_iter()))
 }
 
-#[expect(clippy::vec_box, reason = "a table stays where it is: its locks are shared by address")]
 fn build<S: Segmented>(segments: Vec<Box<S>>, partition: u32) -> Result<Directory<S>, HeapError> {
     Directory::build(segments).map_err(|overlapping| match overlapping {
         Some(offset) => HeapError::Damaged { offset: offset.0, what: "two segments claim the same prefix" },

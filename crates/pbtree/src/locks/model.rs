@@ -4,20 +4,19 @@
 
 extern crate std;
 
-use std::marker::PhantomData;
 use std::panic::catch_unwind;
 use std::sync::atomic::Ordering;
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use loom::sync::atomic::AtomicU64;
 use loom::thread;
+use word::Word;
+use word::model::{Weakened, Weakening};
 
-use super::latch::{Latch, Mode, Word};
+use super::latch::{Latch, Mode};
 
 /// What a model leaves out.
-trait Twin: 'static {
-    const RELEASES: bool = true;
+trait Twin: Weakening {
     const COUPLES: bool = true;
     const LOCKS_TREE: bool = true;
 }
@@ -27,11 +26,19 @@ struct NoRelease;
 struct LetsGoEarly;
 struct ReadsOutside;
 
+impl Weakening for Sound {}
+impl Weakening for LetsGoEarly {}
+impl Weakening for ReadsOutside {}
+
 impl Twin for Sound {}
 
-impl Twin for NoRelease {
-    const RELEASES: bool = false;
+impl Weakening for NoRelease {
+    fn update(asked: Ordering) -> Ordering {
+        if asked == Ordering::Release { Ordering::Relaxed } else { asked }
+    }
 }
+
+impl Twin for NoRelease {}
 
 impl Twin for LetsGoEarly {
     const COUPLES: bool = false;
@@ -41,38 +48,9 @@ impl Twin for ReadsOutside {
     const LOCKS_TREE: bool = false;
 }
 
-/// A model's word.
-struct Modelled<T>(AtomicU64, PhantomData<fn() -> T>);
-
-fn release<T: Twin>() -> Ordering {
-    if T::RELEASES { Ordering::Release } else { Ordering::Relaxed }
-}
-
-impl<T: Twin> Word for Modelled<T> {
-    fn load(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn replace(&self, old: u64, new: u64) -> bool {
-        self.0.compare_exchange(old, new, Ordering::Acquire, Ordering::Relaxed).is_ok()
-    }
-
-    fn raise(&self, bits: u64) {
-        self.0.fetch_or(bits, Ordering::Relaxed);
-    }
-
-    fn subtract(&self, number: u64) {
-        self.0.fetch_sub(number, release::<T>());
-    }
-
-    fn lower(&self, bits: u64) {
-        self.0.fetch_and(!bits, release::<T>());
-    }
-}
-
 /// A node: its lock, and a number that is 0 once the node is freed.
 struct Node<T: Twin> {
-    latch: Latch<Modelled<T>>,
+    latch: Latch<Weakened<T>>,
     number: UnsafeCell<u64>,
 }
 
@@ -81,7 +59,7 @@ unsafe impl<T: Twin> Sync for Node<T> {}
 
 impl<T: Twin> Node<T> {
     fn new(number: u64) -> Node<T> {
-        Node { latch: Latch(Modelled(AtomicU64::new(0), PhantomData)), number: UnsafeCell::new(number) }
+        Node { latch: Latch(Weakened::new(0)), number: UnsafeCell::new(number) }
     }
 
     fn lock(&self, mode: Mode) {

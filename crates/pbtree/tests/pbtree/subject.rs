@@ -32,11 +32,6 @@ impl Page for Copied {
     }
 }
 
-/// Who waits for a lock sleeps, as in any host, and so is seen to wait.
-fn sleep(_asked: u32) {
-    std::thread::sleep(std::time::Duration::from_micros(50));
-}
-
 pub(crate) fn parameters() -> Parameters {
     Parameters { uuid: [3; 16], hash_seed: 3, partition_count: LANE_COUNT, region_bytes: 1 << 20 }
 }
@@ -138,7 +133,7 @@ impl<const IN_PLACE: bool> Subject for Crashed<IN_PLACE> {
     type Medium = Sim;
 
     fn format(medium: Sim) -> Result<Self, Failure> {
-        pmem::relax_by(sleep);
+        engine::relax_by_threads();
         Tree::format(medium, &parameters(), options(IN_PLACE), Lent, AtOnce).map(Crashed).map_err(heap_failure)
     }
 

@@ -24,7 +24,7 @@ const SLOT_ITEM_COUNT: u64 = KEY_COUNT as u64 + 1;
 fn closed() -> Store {
     let Store(engine) = Store::filled();
     let medium = engine.medium().clone();
-    let engine = engine.ordered(Ordered::new(1, HostDram));
+    let engine = engine.keeping_order(Ordered::new(1, HostDram));
     engine.ordered().expect("it keeps order").catch_up(Early::Wait).expect("there is memory");
     engine.close().expect("there is room");
     drop(engine);

@@ -10,5 +10,6 @@ mod item;
 mod journal;
 mod pages;
 mod region;
+mod rewo_hash;
 mod segment;
 mod store;

@@ -9,14 +9,14 @@ use engine_hikv::HiKv;
 use journal::{Acknowledger, Journaled};
 use pmem_os::HostDram;
 use pmem_sim::{Crashable, SimDisk, SimFile};
+use testkit::small_journal;
 
-use crate::journaled::options;
 use crate::lost::{KEY_COUNT, Store, filled, value};
 
 type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn opened(disk: &SimDisk) -> (Store, Acknowledger<SimFile>) {
-    let journal = Journaled::open(disk.files(), options(), &|_| {}).unwrap();
+    let journal = Journaled::open(disk.files(), small_journal(), &|_| {}).unwrap();
     let acknowledger = journal.acknowledger();
     (HiKv::open(journal, HostDram).unwrap(), acknowledger)
 }
@@ -121,7 +121,7 @@ fn a_snapshot_shows_what_was_there_before_two_writers_came() {
 #[test]
 fn a_snapshot_of_what_lacks_the_log_is_caught() {
     let disk = filled(false).with_canary(journal::canary::LOADED_WITHOUT_REDO);
-    let journal = Journaled::open(disk.files(), options(), &|_| {}).unwrap();
+    let journal = Journaled::open(disk.files(), small_journal(), &|_| {}).unwrap();
     let shown = HiKv::open(journal, HostDram).map(|store: Store| {
         let at = store.take_snapshot().unwrap();
         walked_at(&store, at)

@@ -3,11 +3,11 @@
 use engine::Hasher;
 use index::partitioned_hash::layout::{Home, LINE_ENTRY_COUNT};
 use pmem_sim::{Model, StepKind};
-use testkit::{Op, Problem, Script, Settings, Visitor};
+use testkit::{Op, Problem, Script, Settings, Shape, Visitor};
 
 use crate::scripts::{EXTENT_BYTES, delete, put, up_to_a_split};
 use crate::subject::{Crashed, HASH_SEED, InOrder};
-use crate::{at_a_glance, caught, passes, settings, sparing};
+use crate::{at_a_glance, caught, journaled, passes, settings, sparing};
 
 /// A change: a key with its new value, or without one.
 fn change(key: impl AsRef<[u8]>, value: Option<&[u8]>) -> (Vec<u8>, Option<Vec<u8>>) {
@@ -134,6 +134,34 @@ fn in_order() -> Script {
         batch([("d", None), ("e", Some("6"))]),
     ];
     Script::fresh(74, ops)
+}
+
+/// Batches with conditions on keys that they write and on keys that they do not; those that hold, and those that do not.
+fn conditional() -> Vec<Script> {
+    let all = |changes: &[(&str, Option<&str>)]| {
+        changes.iter().map(|(key, value)| change(key, value.map(str::as_bytes))).collect()
+    };
+    let if_so = |expected: &[_], changes: &[_]| Op::BatchIf { expected: all(expected), changes: all(changes) };
+    let ops = [
+        put("a", "1"),
+        if_so(&[("a", Some("1"))], &[("b", Some("2"))]),
+        if_so(&[("a", Some("1")), ("b", None)], &[("a", None)]),
+        if_so(&[("a", Some("1")), ("b", Some("2"))], &[("a", Some("3")), ("b", None)]),
+        delete("a"),
+        if_so(&[("a", None)], &[("c", Some("4"))]),
+        if_so(&[("b", Some("2"))], &[]),
+        if_so(&[("c", Some("4")), ("a", None)], &[]),
+    ];
+    let shape = Shape { batches: true, conditions: true, ..Shape::small(10) };
+    [Script::fresh(78, ops)].into_iter().chain((79..81).map(|seed| Script::seeded(seed, &shape))).collect()
+}
+
+#[test]
+fn those_with_conditions_survive() {
+    passes::<Crashed>(&conditional(), &at_a_glance());
+    passes::<InOrder>(&conditional()[..1], &at_a_glance());
+    let counts = journaled::passes(&conditional(), &journaled::settings());
+    assert!(counts.reach(100, 100, 50), "{counts:?}");
 }
 
 /// A reader comes by at the steps at which the later batches of a script are marked, committed and finished.

@@ -4,28 +4,28 @@
 use std::ops::Bound;
 
 use engine::Engine;
-use engine_hikv::{HashOnly, HiKv, Ordered};
+use engine_hikv::HiKv;
 use heap::Parameters;
 use journal::{JournalOptions, Journaled};
 use pmem::Canary;
 use pmem_os::HostDram;
 use pmem_sim::{Crashable, DiskImage, Model, SimDisk};
 use testkit::{
-    Contents, Direction, Failure, Op, Operations, Script, Settings, Space, Subject, Verdict, Visit, Visitor, explore,
-    hunt,
+    Contents, Direction, Failure, OnDisk, Op, Operations, PAUSE, Script, Settings, Space, Subject, Verdict, Visit,
+    Visitor, explore, hunt, small_journal,
 };
 
 use crate::batches::batch;
-use crate::journaled::{OnDisk, PAUSE, options, settings, sparing};
+use crate::journaled::{settings, sparing};
 use crate::scripts::{
     around_a_split, compared, delete, everyday, in_order, multi_put, put, several_at_once, up_to_a_split,
 };
-use crate::subject::{Crashed, Kept, REGION_BYTES};
+use crate::subject::{Crashed, HashOnly, Kept, REGION_BYTES, WithOrder};
 
 /// The store, and the way to it.
-pub(crate) struct Deferring<O: Kept<OnDisk> = HashOnly>(Crashed<O, OnDisk>);
+pub(crate) struct Deferring<O: Kept = HashOnly>(Crashed<O, OnDisk>);
 
-impl<O: Kept<OnDisk>> Deferring<O> {
+impl<O: Kept> Deferring<O> {
     /// What `operate` returns, once it may be told.
     fn told<R>(&self, operate: impl FnOnce(&Crashed<O, OnDisk>) -> Result<R, Failure>) -> Result<R, Failure> {
         let medium = self.0.0.medium();
@@ -37,7 +37,7 @@ impl<O: Kept<OnDisk>> Deferring<O> {
     }
 }
 
-impl<O: Kept<OnDisk>> Operations for Deferring<O> {
+impl<O: Kept> Operations for Deferring<O> {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
         self.told(|store| store.get(key))
     }
@@ -96,7 +96,7 @@ impl<O: Kept<OnDisk>> Operations for Deferring<O> {
     }
 }
 
-impl<O: Kept<OnDisk>> Subject for Deferring<O> {
+impl<O: Kept> Subject for Deferring<O> {
     type Medium = SimDisk;
 
     fn format(on: SimDisk) -> Result<Deferring<O>, Failure> {
@@ -124,7 +124,7 @@ impl<O: Kept<OnDisk>> Subject for Deferring<O> {
     }
 }
 
-pub(crate) fn passes<O: Kept<OnDisk>>(scripts: &[Script], settings: &Settings) -> testkit::Counts {
+pub(crate) fn passes<O: Kept>(scripts: &[Script], settings: &Settings) -> testkit::Counts {
     explore::<Deferring<O>>(scripts, settings).unwrap_or_else(|objection| panic!("{objection}"))
 }
 
@@ -165,7 +165,7 @@ fn what_is_told_around_a_split_survives() {
 #[test]
 fn what_is_told_in_order_survives() {
     let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAfter(4), Visitor::ScannerAt(PAUSE)];
-    passes::<Ordered<HostDram>>(&in_order(), &Settings { visitors, ..sparing() });
+    passes::<WithOrder>(&in_order(), &Settings { visitors, ..sparing() });
 }
 
 /// For broken twins: `visitor` is the only one, so that nobody settles anything before.
@@ -179,7 +179,7 @@ fn visited_by(visitor: Visitor) -> Settings {
     }
 }
 
-fn caught<O: Kept<OnDisk>>(canary: Canary, script: Script, visitor: Visitor) {
+fn caught<O: Kept>(canary: Canary, script: Script, visitor: Visitor) {
     let verdict = hunt::<Deferring<O>>(canary, &[script], &visited_by(visitor));
     assert!(matches!(verdict, Verdict::Caught(_)), "{canary:?} was not caught: {verdict:?}");
 }
@@ -194,11 +194,7 @@ fn stores_that_tell_too_early_are_caught() {
 
 #[test]
 fn scans_that_tell_too_early_are_caught() {
-    caught::<Ordered<HostDram>>(
-        engine_hikv::canary::DEFERRED_SCAN_TOLD,
-        in_order().remove(0),
-        Visitor::ScannerAt(PAUSE),
-    );
+    caught::<WithOrder>(engine_hikv::canary::DEFERRED_SCAN_TOLD, in_order().remove(0), Visitor::ScannerAt(PAUSE));
 }
 
 /// A put that splits a segment, and that nobody has waited for; then a read of what it put. Whether the read may be told at once,
@@ -208,7 +204,7 @@ fn scans_that_tell_too_early_are_caught() {
 fn told_of_a_copy(canary: Option<Canary>) -> (bool, usize) {
     let disk = SimDisk::new(0, Model::Disk);
     let disk = canary.map_or(disk.clone(), |canary| disk.with_canary(canary));
-    let roomy = || JournalOptions { log_bytes_max: 3 << 20, segment_bytes: 1 << 20, ..options() };
+    let roomy = || JournalOptions { log_bytes_max: 3 << 20, segment_bytes: 1 << 20, ..small_journal() };
     let journal = Journaled::create(disk.files(), REGION_BYTES, [7; 16], roomy()).unwrap();
     let acknowledger = journal.acknowledger();
     let parameters = Parameters { uuid: [7; 16], hash_seed: 1, partition_count: 1, region_bytes: REGION_BYTES };

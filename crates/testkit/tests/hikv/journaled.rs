@@ -1,87 +1,16 @@
 //! HiKV on the journal, on a disk that loses, tears and reorders what was not synced.
 
-use engine_hikv::HashOnly;
-use journal::{JournalError, JournalOptions, Journaled};
-use pmem::{Canary, Durability, Probe, Probed, Span};
-use pmem_sim::{Model, SimDisk, SimFile, StepKind};
-use testkit::{Failure, Script, Settings, Verdict, Violation, Visitor, explore, hunt};
+use pmem::Canary;
+use pmem_sim::Model;
+use testkit::{OnDisk, Script, Settings, Verdict, Violation, Visitor, explore, hunt};
 
 use crate::scripts::{
     around_a_split, clears_and_reopens, delete, everyday, full_and_room_again, growth, multi_put, put, several_at_once,
 };
-use crate::subject::{Crashed, Over, REGION_BYTES};
-
-/// Tells the disk of the medium's steps, so that others come by there.
-pub(crate) struct Reports(SimDisk);
-
-impl Probe for Reports {
-    fn flushed(&self, _span: Span) {
-        self.0.report(StepKind::Flush);
-    }
-
-    fn waits(&self) {
-        self.0.report(StepKind::WaitBegin);
-    }
-}
-
-/// Time passes between an operation and its answer. No medium on a disk reports such a step.
-pub(crate) const PAUSE: StepKind = StepKind::WaitEnd;
-
-impl Reports {
-    /// Somebody may come by.
-    pub(crate) fn pause(&self) {
-        self.0.report(PAUSE);
-    }
-}
-
-/// The journal over a crashed disk.
-pub(crate) type OnDisk = Probed<Journaled<SimFile>, Reports>;
+use crate::subject::{Crashed, HashOnly, REGION_BYTES};
 
 /// The store that is crashed.
 pub(crate) type Journal<O = HashOnly> = Crashed<O, OnDisk>;
-
-/// Small segments, so that few changes fill the log and have it checkpointed.
-pub(crate) fn options() -> JournalOptions {
-    JournalOptions {
-        reserve_bytes: 1 << 30,
-        huge_pages: false,
-        level: Durability::Power,
-        log_bytes_max: 3 << 14,
-        segment_bytes: 1 << 14,
-        block_bytes: 1 << 12,
-        background: false,
-        ..JournalOptions::default()
-    }
-}
-
-fn failure(error: JournalError) -> Failure {
-    match error {
-        JournalError::Unfinished => Failure::Unfinished,
-        other => Failure::Other(other.to_string()),
-    }
-}
-
-impl Over for OnDisk {
-    type Medium = SimDisk;
-
-    fn make(on: SimDisk) -> Result<OnDisk, Failure> {
-        let journal = match Journaled::open(on.files(), options(), &|_| {}) {
-            Err(JournalError::Unfinished) => Journaled::create(on.files(), REGION_BYTES, [7; 16], options()),
-            opened => opened,
-        };
-        let journal = journal.map_err(failure)?;
-        Ok(Probed::with_probe(journal, Reports(on)))
-    }
-
-    fn open(on: SimDisk) -> Result<OnDisk, Failure> {
-        let journal = Journaled::open(on.files(), options(), &|_| {}).map_err(failure)?;
-        Ok(Probed::with_probe(journal, Reports(on)))
-    }
-
-    fn settle(&self) -> Result<(), Failure> {
-        self.inner().checkpoint().map_err(|error| Failure::Other(error.to_string()))
-    }
-}
 
 pub(crate) fn settings() -> Settings {
     Settings {

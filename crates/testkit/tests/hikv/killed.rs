@@ -3,15 +3,14 @@
 //!
 //! What was read by the second process is there after the loss of power as well, and so is all that either acknowledged.
 
-use engine_hikv::HashOnly;
 use pmem_sim::Model;
-use testkit::{End, Script, Settings, Verdict, Visitor, hunt};
+use testkit::{End, OnDisk, Script, Settings, Verdict, Visitor, hunt};
 
 use crate::batches;
 use crate::closes::closed_and_changed;
-use crate::journaled::{self, OnDisk};
+use crate::journaled;
 use crate::scripts::{clears_and_reopens, crowded_chunk, everyday, growth, reopened_after_a_split, several_at_once};
-use crate::subject::{Crashed, InOrder};
+use crate::subject::{Crashed, HashOnly, InOrder};
 use crate::{passes, settings};
 
 /// One image a step is of a kill, and of what it leads to few more are needed: nothing pending survives, everything does, and some

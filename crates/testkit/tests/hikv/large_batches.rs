@@ -3,18 +3,16 @@
 //!
 //! `cargo test --release -p hikv-testkit --test hikv large_batches -- --ignored` looks at ten times as much.
 
-use engine_hikv::{HashOnly, Ordered};
 use index::partitioned_hash::batch::record::record_bytes;
 use index::partitioned_hash::layout::SEGMENT_ENTRY_COUNT;
-use pmem_os::HostDram;
 use pmem_sim::{Model, StepKind};
-use testkit::{Counts, Op, Script, Settings, Visitor};
+use testkit::{Counts, Op, Script, Settings, Visitor, small_journal};
 
 use crate::batches::batch;
 use crate::deferred::Deferring;
-use crate::journaled::{self, Journal, options};
+use crate::journaled::{self, Journal};
 use crate::scripts::put;
-use crate::subject::{Crashed, InOrder, REGION_BYTES};
+use crate::subject::{Crashed, HashOnly, InOrder, REGION_BYTES, WithOrder};
 use crate::{caught, passes, sparing};
 
 /// Keys of a batch.
@@ -87,7 +85,7 @@ fn all_survive() -> Counts {
     let mut counts = passes::<Crashed>(&scripts, &memory);
     counts += passes::<InOrder>(&[large_in_order(), without_room()], &memory);
     counts += passes::<Journal>(&scripts, &journal);
-    counts += passes::<Journal<Ordered<HostDram>>>(&[large_in_order()], &journal);
+    counts += passes::<Journal<WithOrder>>(&[large_in_order()], &journal);
     counts += passes::<Deferring<HashOnly>>(&scripts, &journal);
     counts
 }
@@ -106,7 +104,7 @@ fn they_survive_in_order() {
 
 #[test]
 fn they_survive_on_a_journal() {
-    assert!(record_bytes(KEY_COUNT as usize) > options().segment_bytes.max(options().block_bytes));
+    assert!(record_bytes(KEY_COUNT as usize) > small_journal().segment_bytes.max(small_journal().block_bytes));
     let counts = passes::<Journal>(&[large(), first()], &few_on_a_journal());
     assert!(counts.images > 8, "{counts:?}");
 }

@@ -10,8 +10,8 @@ use journal::Journaled;
 use pmem::MediumError;
 use pmem_os::HostDram;
 use pmem_sim::{Crashable, Fault, Model, SimDisk, SimFile};
+use testkit::small_journal;
 
-use crate::journaled::options;
 use crate::subject::REGION_BYTES;
 
 pub(crate) const KEY_COUNT: u8 = 40;
@@ -25,7 +25,7 @@ pub(crate) fn value(key: u8) -> Vec<u8> {
 /// Each item lies in another block, or nearly so. Of what a killed process leaves the log has a part.
 pub(crate) fn filled(is_closed: bool) -> SimDisk {
     let disk = SimDisk::new(0, Model::Disk);
-    let journal = Journaled::create(disk.files(), REGION_BYTES, [7; 16], options()).unwrap();
+    let journal = Journaled::create(disk.files(), REGION_BYTES, [7; 16], small_journal()).unwrap();
     let parameters = Parameters { uuid: [7; 16], hash_seed: 1, partition_count: 1, region_bytes: REGION_BYTES };
     let store = HiKv::format(journal, HostDram, &parameters).unwrap();
     (0..KEY_COUNT).for_each(|key| store.put(&[key], &value(key)).unwrap());
@@ -86,7 +86,8 @@ fn whichever_read_fails(is_closed: bool) {
     for number in 1.. {
         disk.fail(Some(Fault::Error(disk.operation_count() + number)));
         let before = disk.operation_count();
-        let opened = Journaled::open(disk.files(), options(), &|_| {}).map(|journal| HiKv::open(journal, HostDram));
+        let opened =
+            Journaled::open(disk.files(), small_journal(), &|_| {}).map(|journal| HiKv::open(journal, HostDram));
         match opened {
             Ok(Ok(store)) => {
                 let is_lost = error_count(&store) > 0;
@@ -100,7 +101,7 @@ fn whichever_read_fails(is_closed: bool) {
         }
     }
     disk.fail(None);
-    let journal = Journaled::open(disk.files(), options(), &|_| {}).unwrap();
+    let journal = Journaled::open(disk.files(), small_journal(), &|_| {}).unwrap();
     assert_eq!(error_count(&HiKv::open(journal, HostDram).unwrap()), 0);
     assert!(refused_count > 5 && lost_count > 10, "{refused_count} were refused, {lost_count} lost something");
 }
@@ -115,7 +116,8 @@ fn what_another_writes_meanwhile_is_kept_or_refused() {
         let disk = filled(false);
         let before = disk.operation_count();
         disk.fail(Some(Fault::Error(before + number)));
-        let opened = Journaled::open(disk.files(), options(), &|_| {}).map(|journal| HiKv::open(journal, HostDram));
+        let opened =
+            Journaled::open(disk.files(), small_journal(), &|_| {}).map(|journal| HiKv::open(journal, HostDram));
         let Ok(Ok(store)) = opened else { continue };
         let store: Store = store;
         let kept: Vec<u8> = thread::scope(|scope| {
@@ -128,7 +130,8 @@ fn what_another_writes_meanwhile_is_kept_or_refused() {
         disk.fail(Some(Fault::Dead(0)));
         drop(store);
         disk.fail(None);
-        let store: Store = HiKv::open(Journaled::open(disk.files(), options(), &|_| {}).unwrap(), HostDram).unwrap();
+        let store: Store =
+            HiKv::open(Journaled::open(disk.files(), small_journal(), &|_| {}).unwrap(), HostDram).unwrap();
         assert!((0..KEY_COUNT).all(|key| is_whole(&store, key)), "fault {number}");
         for &key in &kept {
             let mut found = Vec::new();

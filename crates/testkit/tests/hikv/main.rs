@@ -150,7 +150,15 @@ fn everything_survives_in_order_for_long() {
 }
 
 fn answers_like_a_map<S: Subject<Medium = pmem_sim::Sim>>() {
-    let shape = Shape { multi_puts: true, batches: true, swaps: true, scans: true, clears: true, ..Shape::small(2000) };
+    let shape = Shape {
+        multi_puts: true,
+        batches: true,
+        conditions: true,
+        swaps: true,
+        scans: true,
+        clears: true,
+        ..Shape::small(2000)
+    };
     let compared = conformance(|| Box::new(scripts::new_store::<S>()), &shape, 0..4);
     assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 8000);
 }

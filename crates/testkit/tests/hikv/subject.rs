@@ -3,14 +3,14 @@
 use std::marker::PhantomData;
 
 use engine::{Clock, Engine};
-use engine_hikv::{HashOnly, HiKv, Order, Ordered};
+use engine_hikv::{HiKv, Ordered};
 use heap::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, UNIT_BYTES};
 use heap::{Class, Parameters};
 use items::layout::HEADER_BYTES;
 use pmem::Medium;
 use pmem_os::HostDram;
-use pmem_sim::{Crashable, Sim};
-use testkit::{Contents, Failure, Made};
+use pmem_sim::Sim;
+use testkit::{Contents, Failure, Made, Over};
 
 /// Head, one chunk of segments, and room for a few chunks of items.
 pub(crate) const REGION_BYTES: u64 = (2 << 20) + (512 << 10);
@@ -25,63 +25,40 @@ pub(crate) struct OfHiKv<O, M>(PhantomData<fn() -> (O, M)>);
 pub(crate) type Crashed<O = HashOnly, M = Sim> = testkit::Crashed<OfHiKv<O, M>>;
 
 /// The store that keeps its keys in order, once it was scanned.
-pub(crate) type InOrder = Crashed<Ordered<HostDram>>;
-
-/// A medium over something that can be crashed.
-pub(crate) trait Over: Medium + Sized {
-    /// What it lies on.
-    type Medium: Crashable;
-
-    /// One that holds nothing.
-    fn make(on: Self::Medium) -> Result<Self, Failure>;
-
-    /// The one that is there.
-    fn open(on: Self::Medium) -> Result<Self, Failure>;
-
-    /// Ends what it leaves to the background.
-    fn settle(&self) -> Result<(), Failure> {
-        Ok(())
-    }
-}
-
-impl Over for Sim {
-    type Medium = Sim;
-
-    fn make(on: Sim) -> Result<Sim, Failure> {
-        Ok(on)
-    }
-
-    fn open(on: Sim) -> Result<Sim, Failure> {
-        Ok(on)
-    }
-}
+pub(crate) type InOrder = Crashed<WithOrder>;
 
 /// Whether a store keeps order.
-pub(crate) trait Kept<M: Medium>: Order<M, HostDram> {
-    fn kept(store: HiKv<M, HostDram>) -> HiKv<M, HostDram, Self>;
+pub(crate) trait Kept: 'static {
+    fn kept<M: Medium>(store: HiKv<M, HostDram>) -> HiKv<M, HostDram>;
 }
 
-impl<M: Medium> Kept<M> for HashOnly {
-    fn kept(store: HiKv<M, HostDram>) -> HiKv<M, HostDram> {
+/// It does not.
+pub(crate) struct HashOnly;
+
+/// It does.
+pub(crate) struct WithOrder;
+
+impl Kept for HashOnly {
+    fn kept<M: Medium>(store: HiKv<M, HostDram>) -> HiKv<M, HostDram> {
         store
     }
 }
 
-impl<M: Medium> Kept<M> for Ordered<HostDram> {
-    fn kept(store: HiKv<M, HostDram>) -> HiKv<M, HostDram, Ordered<HostDram>> {
+impl Kept for WithOrder {
+    fn kept<M: Medium>(store: HiKv<M, HostDram>) -> HiKv<M, HostDram> {
         const QUEUE_COUNT: usize = 2;
-        store.ordered(Ordered::new(QUEUE_COUNT, HostDram))
+        store.keeping_order(Ordered::new(QUEUE_COUNT, HostDram))
     }
 }
 
-impl<O: Kept<M>, M: Over> Made for OfHiKv<O, M> {
-    type Engine = HiKv<M, HostDram, O>;
+impl<O: Kept, M: Over> Made for OfHiKv<O, M> {
+    type Engine = HiKv<M, HostDram>;
     type Medium = M::Medium;
 
     fn format(on: M::Medium, clock: Clock) -> Result<Self::Engine, Failure> {
         let parameters =
             Parameters { uuid: [7; 16], hash_seed: HASH_SEED, partition_count: 1, region_bytes: REGION_BYTES };
-        Ok(O::kept(HiKv::format(M::make(on)?, HostDram, &parameters)?.by_clock(clock)))
+        Ok(O::kept(HiKv::format(M::make(on, &parameters)?, HostDram, &parameters)?.by_clock(clock)))
     }
 
     fn open(on: M::Medium, clock: Clock) -> Result<Self::Engine, Failure> {

@@ -1,16 +1,15 @@
 //! Two writers in flight, crashed at the steps of both: one stands between two of its steps while the other makes all of its own, and
 //! at each of those the power fails. So every place at which the one may be is met with every place of the other.
 
-use engine_hikv::HashOnly;
 use pmem_sim::{Model, StepKind};
-use testkit::{Op, Script, Settings, Visitor};
+use testkit::{Op, PAUSE, Script, Settings, Visitor};
 
 use crate::batches::several_changes_at_once;
 use crate::closes::closed_and_changed;
 use crate::deferred;
 use crate::journaled;
 use crate::scripts::{clears_and_reopens, delete, everyday, put, several_at_once};
-use crate::subject::{Crashed, InOrder};
+use crate::subject::{Crashed, HashOnly, InOrder};
 use crate::{caught, passes, settings};
 
 fn both(visitor: Visitor) -> Settings {
@@ -58,7 +57,7 @@ fn two_writers_survive_on_a_disk() {
 /// The same, with hardly anything waited for: the other one comes between what an operation did and its answer, too.
 #[test]
 fn two_writers_survive_where_they_are_told_later() {
-    for visitor in [Visitor::WriterAt(StepKind::FileWrite), Visitor::WriterAt(journaled::PAUSE)] {
+    for visitor in [Visitor::WriterAt(StepKind::FileWrite), Visitor::WriterAt(PAUSE)] {
         let settings = Settings {
             visitors: vec![visitor],
             rival_images_per_step_max: 4,

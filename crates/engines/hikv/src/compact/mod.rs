@@ -30,10 +30,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, ReentrantMutex, ReentrantMutexGuard};
-use pmem::{Dram, Medium};
+use pmem::Medium;
 
-use super::HiKv;
-use super::order::Order;
+use super::{HiKv, Memory};
 use engine::{Compacted, CompactionProgress, CompactionStats, Error, Progress};
 use pass::Pass;
 use plan::Thoroughness;
@@ -136,7 +135,7 @@ struct Requested<'a> {
     _rest: Arc<()>,
 }
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     /// True if enough has changed for the background to look.
     #[inline]
     pub(super) fn may_compact(&self) -> bool {

@@ -3,14 +3,14 @@
 use heap::{HeapError, PlaceKind, Reservation};
 use index::Position;
 use index::partitioned_hash::Cursor;
-use pmem::{Backoff, Dram, Medium, MediumError};
+use pmem::{Backoff, Medium, MediumError};
 
 use super::pass::Pass;
-use crate::HiKv;
 use crate::canary;
 use crate::item;
-use crate::order::Order;
+use crate::order::Ordered;
 use crate::publish::{Before, Expected, Outcome, Prepared, Target};
+use crate::{HiKv, Memory};
 use engine::Error;
 
 /// What came of a move.
@@ -27,7 +27,7 @@ enum Moved {
     QueueFull,
 }
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Moves what the segment at `cursor` has in chunks that are evacuated; where to go on.
     pub(super) fn move_segment(&self, pass: &mut Pass, cursor: Cursor) -> Result<Cursor, Error> {
         let mut found = Vec::new();
@@ -57,7 +57,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
                 Ok(Moved::Damaged) | Err(Error::Corrupt { .. }) => pass.report.damaged.push(item.offset().0),
                 Ok(Moved::NoRoom) => pass.report.left_items += 1,
                 Ok(Moved::QueueFull) => {
-                    O::make_room(self, self.index.partition(signature), &mut backoff)?;
+                    Ordered::make_room(self, self.index.partition(signature), &mut backoff)?;
                     continue;
                 }
                 Err(error) => return Err(error),

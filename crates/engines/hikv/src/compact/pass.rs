@@ -3,11 +3,11 @@
 use std::thread;
 
 use index::partitioned_hash::Cursor;
-use pmem::{Dram, Medium};
+use pmem::Medium;
 
 use super::plan::{Plan, Thoroughness};
-use crate::HiKv;
-use crate::order::Order;
+use crate::order::Ordered;
+use crate::{HiKv, Memory};
 use engine::{Compacted, Error, Progress};
 
 /// How often readers who keep retired items are waited for: what they keep for longer becomes free later.
@@ -47,7 +47,7 @@ impl Pass {
     }
 }
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     /// A pass, if so much can be gained. Threads give up their chunks for it: each keeps one of every class.
     pub(super) fn plan_pass(&self, thoroughness: Thoroughness, gain_bytes_min: u64) -> Result<Option<Pass>, Error> {
         self.collect();
@@ -104,7 +104,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         if epoch::is_pinned() || count == READER_WAITS_MAX {
             return Ok(Stage::GivingBack(0));
         }
-        let is_queued = O::step(self)? == Progress::More;
+        let is_queued = Ordered::step(self)? == Progress::More;
         self.collect();
         if !is_queued && self.limbo.is_empty() {
             return Ok(Stage::GivingBack(0));

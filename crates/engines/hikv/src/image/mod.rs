@@ -26,12 +26,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use index::Position;
 use parking_lot::Mutex;
-use pmem::{Dram, Medium, Offset};
+use pmem::{Medium, Offset};
 
 pub(super) use read::Found;
 
-use super::HiKv;
-use super::order::Order;
+use super::{HiKv, Memory};
 
 /// What is known of the region's image.
 #[derive(Debug, Default)]
@@ -104,7 +103,7 @@ impl CleanImage {
     }
 }
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Steps 4 and 5.
     #[cold]
     #[inline(never)]

@@ -4,12 +4,12 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use heap::{HeapError, Reservation};
-use pmem::{Backoff, Checksum, Dram, Medium, MediumError, Offset};
+use pmem::{Backoff, Checksum, Medium, MediumError, Offset};
 
 use super::layout::{HEADER_BYTES, Header};
 use super::{Keys, Known};
-use crate::HiKv;
-use crate::order::Order;
+use crate::order::Ordered;
+use crate::{HiKv, Memory};
 use engine::Error;
 
 /// Words are written in pieces of this length: a multiple of 16, within the L2 cache.
@@ -18,7 +18,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 /// and nothing that somebody who ends a program would notice.
 const READER_WAIT_MAX: Duration = Duration::from_millis(20);
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Steps 1 to 3, where they are of use and possible. Nobody else uses the store.
     pub(crate) fn write_image(&self) -> Result<(), Error> {
         if !self.medium.is_writable() || !self.heap.may_have_image() || !self.is_at_rest()? {
@@ -41,7 +41,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
 
     /// True if all free space is known and nothing is waiting to be freed.
     fn is_at_rest(&self) -> Result<bool, Error> {
-        if !self.heap.is_swept() || !O::settle(self)? {
+        if !self.heap.is_swept() || !Ordered::come_to_rest(self)? {
             return Ok(false);
         }
         let (start, mut backoff) = (Instant::now(), Backoff::long());
@@ -92,7 +92,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
         let header = Header { free_word_count, space_checksum: words.checksum(), ..header };
         let keys_start = words.end();
         if let Some(count) = header.key_count
-            && O::each_sorted(self, &mut |position| words.push(position.word()))? != count
+            && self.each_sorted(&mut |position| words.push(position.word()))? != count
         {
             return Ok(());
         }

@@ -35,8 +35,8 @@ use super::collect::{Collected, Entries, Plan};
 use super::merge;
 use super::ordered::{Ordered, Phase};
 use super::sorted;
-use crate::HiKv;
 use crate::snapshots::Disposal;
+use crate::{HiKv, Memory};
 use engine::{Error, Progress, Wanted};
 
 /// How the tree comes about, and how far it is.
@@ -119,7 +119,7 @@ impl<D: Dram> Build<D> {
     }
 }
 
-impl<D: Dram + Clone + 'static> Ordered<D> {
+impl<D: Memory> Ordered<D> {
     /// Has the tree built, unless it is there or being built. An error tells why an earlier one fell, once.
     pub(super) fn ask_for_order(&self) -> Result<(), Error> {
         let mut build = self.build.lock();
@@ -135,7 +135,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
     }
 
     /// Does a piece of the build.
-    pub(super) fn build_step<M: Medium>(&self, engine: &HiKv<M, D, Self>) -> Result<Progress, Error> {
+    pub(super) fn build_step<M: Medium>(&self, engine: &HiKv<M, D>) -> Result<Progress, Error> {
         let (number, wait_count, task) = {
             let mut build = self.build.lock();
             match self.next_task(engine, &mut build) {
@@ -160,7 +160,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
     }
 
     /// What to do next; `None` if that was done here, or there is nothing.
-    fn next_task<M: Medium>(&self, engine: &HiKv<M, D, Self>, build: &mut Build<D>) -> Result<Option<Task<D>>, Error> {
+    fn next_task<M: Medium>(&self, engine: &HiKv<M, D>, build: &mut Build<D>) -> Result<Option<Task<D>>, Error> {
         match &mut build.stage {
             Stage::Idle | Stage::Suspended(..) => Ok(None),
             Stage::Settling(grace) => Ok(self.settle(*grace, build)),
@@ -179,7 +179,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
     }
 
     /// What comes after listening.
-    fn start<M: Medium>(&self, engine: &HiKv<M, D, Self>) -> Result<Stage<D>, Error> {
+    fn start<M: Medium>(&self, engine: &HiKv<M, D>) -> Result<Stage<D>, Error> {
         let sorted = engine.image.sorted(&engine.medium);
         if let Some((plan, parts)) = sorted.and_then(|sorted| sorted::divide(&engine.medium, &sorted).ok()) {
             self.progress.begin(plan.estimated_count, 1);
@@ -209,13 +209,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
         None
     }
 
-    fn run<M: Medium>(
-        &self,
-        engine: &HiKv<M, D, Self>,
-        number: u64,
-        wait_count: u32,
-        task: Task<D>,
-    ) -> Result<(), Error> {
+    fn run<M: Medium>(&self, engine: &HiKv<M, D>, number: u64, wait_count: u32, task: Task<D>) -> Result<(), Error> {
         match task {
             Task::Wait => Backoff::after(wait_count).relax(),
             Task::Drain => {
@@ -243,7 +237,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
         Ok(())
     }
 
-    fn collected<M: Medium>(&self, engine: &HiKv<M, D, Self>, number: u64, parts: Vec<Vec<Collected>>) {
+    fn collected<M: Medium>(&self, engine: &HiKv<M, D>, number: u64, parts: Vec<Vec<Collected>>) {
         let mut build = self.build.lock();
         let Build { stage: Stage::Collecting(collecting), number: now, .. } = &mut *build else { return };
         if *now != number {
@@ -281,7 +275,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
     }
 
     /// What came from an image is collected after all; anything else is the build's failure.
-    fn not_loaded<M: Medium>(&self, engine: &HiKv<M, D, Self>, number: u64, error: Error) -> Result<(), Error> {
+    fn not_loaded<M: Medium>(&self, engine: &HiKv<M, D>, number: u64, error: Error) -> Result<(), Error> {
         let mut build = self.build.lock();
         if build.number != number {
             return Ok(());

@@ -6,14 +6,14 @@ use std::ops::Bound;
 
 use index::Position;
 use index::bplus_tree::{BPlusTree, TreeDamage};
-use pmem::{Dram, Medium};
+use pmem::Medium;
 
-use super::ordered::{Items, Ordered};
+use super::ordered::Items;
 use super::paged::{Paged, way};
-use crate::HiKv;
+use crate::{HiKv, Memory};
 use engine::{Damage, Direction, Early, Error, OrderedEngine, ScanCursor};
 
-impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Checks the tree while its lock keeps drainers away; how many keys were compared.
     pub(super) fn check_tree(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error> {
         self.catch_up(Early::Wait)?;
@@ -76,18 +76,18 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    use crate::Parameters;
+    use crate::{Ordered, Parameters};
     use engine::{Clock, Engine};
     use pmem_os::HostDram;
 
     const REGION_BYTES: u64 = 16 << 20;
     const KEY_COUNT: u32 = 1_000;
-    type Store = HiKv<Sim, HostDram, Ordered<HostDram>>;
+    type Store = HiKv<Sim, HostDram>;
 
     fn filled() -> Store {
         let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 4, region_bytes: REGION_BYTES };
         let medium = Sim::new(REGION_BYTES, Model::Line);
-        let store = HiKv::format(medium, HostDram, &parameters).unwrap().ordered(Ordered::new(1, HostDram));
+        let store = HiKv::format(medium, HostDram, &parameters).unwrap().keeping_order(Ordered::new(1, HostDram));
         (0..KEY_COUNT).for_each(|number| store.put(&number.to_be_bytes(), b"value").unwrap());
         store.catch_up(Early::Wait).unwrap();
         store

@@ -7,8 +7,8 @@ use index::bplus_tree::{Keys, LoadError, Loader, Part};
 use index::partitioned_hash::{Cursor, layout::SEGMENT_ENTRY_COUNT};
 use pmem::{Dram, Medium};
 
-use super::ordered::{Items, Ordered};
-use crate::HiKv;
+use super::ordered::Items;
+use crate::{HiKv, Memory};
 use engine::Error;
 
 /// Keys of a part, about: sorted within the L2 cache, and enough parts for every thread.
@@ -49,7 +49,7 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Samples keys: a hashed segment's are as good a sample as any.
-    pub(super) fn sample<M: Medium, D: Dram + Clone + 'static>(engine: &HiKv<M, D, Ordered<D>>) -> Result<Plan, Error> {
+    pub(super) fn sample<M: Medium, D: Memory>(engine: &HiKv<M, D>) -> Result<Plan, Error> {
         let estimated_count = engine.index.segment_count() * SEGMENT_ENTRY_COUNT * 3 / 4;
         let part_count = (estimated_count / PART_COUNT).clamp(1, PARTS_MAX) as usize;
         let mut sample = Vec::new();
@@ -111,9 +111,9 @@ impl Plan {
     }
 
     /// Reads a partition of the hash index.
-    pub(super) fn collect<M: Medium, D: Dram + Clone + 'static>(
+    pub(super) fn collect<M: Medium, D: Memory>(
         &self,
-        engine: &HiKv<M, D, Ordered<D>>,
+        engine: &HiKv<M, D>,
         partition: usize,
         done: &AtomicU64,
     ) -> Result<Vec<Vec<Collected>>, Error> {

@@ -10,6 +10,7 @@ use pmem::{Dram, Medium};
 use super::change::{Change, INLINE_BYTES};
 use super::ordered::{Items, Ordered, Phase, Queue};
 use super::ring::CHANGE_WORDS;
+use crate::Memory;
 use crate::canary;
 use crate::snapshots::Disposal;
 use engine::Error;
@@ -20,7 +21,7 @@ pub(super) const GROUP_COUNT: usize = 16;
 /// Changes of one group.
 pub(super) type Group = ArrayVec<Change, GROUP_COUNT>;
 
-impl<D: Dram + Clone + 'static> Ordered<D> {
+impl<D: Memory> Ordered<D> {
     /// Applies the next changes of `queue`; returns how many. None if somebody else is at it, if the next ticket is not
     /// filled yet, or if the delta is full.
     pub(super) fn drain<M: Medium>(&self, disposal: Disposal<'_, M, D>, queue: &Queue) -> Result<usize, Error> {

@@ -25,13 +25,13 @@ use super::change::Change;
 use super::delta::Delta;
 use super::many::Many;
 use super::progress::BuildProgress;
-use super::ring::{self, Ring};
-use super::{Order, Written};
-use crate::HiKv;
+use super::ring::Ring;
+use super::{Ticket, Written};
 use crate::canary;
 use crate::item;
 use crate::snapshots::Disposal;
-use engine::{Error, OrderState, OrderStats, OrderedEngine, Progress, Wanted};
+use crate::{HiKv, Memory};
+use engine::{Error, OrderState, OrderStats, Progress, Wanted};
 
 /// Changes that a queue holds (paper, section 4.1).
 const QUEUE_COUNT: usize = 4096;
@@ -110,7 +110,7 @@ impl<D: Dram> Ordered<D> {
     }
 
     /// False for a store that is opened without order.
-    fn is_offered(&self) -> bool {
+    pub(crate) fn is_offered(&self) -> bool {
         !self.queues.is_empty()
     }
 
@@ -142,19 +142,20 @@ impl<D: Dram> Ordered<D> {
     }
 }
 
-impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
-    /// None while the order is off.
-    type Ticket<'a> = Option<ring::Ticket<'a>>;
-
+/// What writers do.
+impl<D: Memory> Ordered<D> {
+    /// A ticket for a change of this partition; `None` while its queue is full. The caller holds the bucket's lock.
     #[inline(always)]
-    fn take(&self, partition: usize) -> Option<Option<ring::Ticket<'_>>> {
+    pub(crate) fn take(&self, partition: usize) -> Option<Ticket<'_>> {
         if self.phase() == Phase::Off {
             return Some(None);
         }
         self.queue(partition).ring.take().map(Some)
     }
 
-    fn has_room(&self, partition: usize) -> bool {
+    /// True if the partition's queue has a place, and fewer changes of batches wait than it has places: so they are bounded by
+    /// that and by what sixteen batches have. Others may take the room.
+    pub(crate) fn has_room(&self, partition: usize) -> bool {
         if self.phase() == Phase::Off {
             return true;
         }
@@ -162,13 +163,14 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
         queue.ring.len().max(queue.many.len()) < QUEUE_COUNT as u64
     }
 
-    /// 0 where there are no queues.
-    fn queue_of(&self, partition: usize) -> usize {
+    /// The queue of a partition's changes; 0 where there are no queues.
+    pub(crate) fn queue_of(&self, partition: usize) -> usize {
         partition.checked_rem(self.queues.len()).unwrap_or(0)
     }
 
+    /// Hands over what was written, and the old item, to be retired. The caller is pinned and holds no lock.
     #[inline(always)]
-    fn tell(&self, disposal: Disposal<'_, M, D>, ticket: Self::Ticket<'_>, written: Written<'_>) {
+    pub(crate) fn tell<M: Medium>(&self, disposal: Disposal<'_, M, D>, ticket: Ticket<'_>, written: Written<'_>) {
         let Some(ticket) = ticket else {
             return disposal.retire(written.old);
         };
@@ -181,7 +183,15 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
         }
     }
 
-    fn tell_all(&self, disposal: Disposal<'_, M, D>, queue: usize, ticket: Self::Ticket<'_>, all: &[Written<'_>]) {
+    /// As [`Ordered::tell`], of changes of one queue that happened together, in the order of the list: they are applied in the
+    /// place of one ticket.
+    pub(crate) fn tell_all<M: Medium>(
+        &self,
+        disposal: Disposal<'_, M, D>,
+        queue: usize,
+        ticket: Ticket<'_>,
+        all: &[Written<'_>],
+    ) {
         if let [written] = *all {
             return self.tell(disposal, ticket, written);
         }
@@ -199,7 +209,12 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
         }
     }
 
-    fn make_room(engine: &HiKv<M, D, Self>, partition: usize, backoff: &mut Backoff) -> Result<(), Error> {
+    /// Makes room in the partition's full queue, or lets others run. The caller holds no lock, and is not pinned by itself.
+    pub(crate) fn make_room<M: Medium>(
+        engine: &HiKv<M, D>,
+        partition: usize,
+        backoff: &mut Backoff,
+    ) -> Result<(), Error> {
         let order = &engine.order;
         order.ask(Wanted::All);
         if order.drain(engine.disposal(), order.queue(partition))? == 0 && order.build_step(engine)? == Progress::Idle {
@@ -209,15 +224,8 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
         Ok(())
     }
 
-    fn suspend(&self, disposal: Disposal<'_, M, D>) {
-        self.suspend_build(disposal);
-    }
-
-    fn resume(&self) {
-        self.resume_build();
-    }
-
-    fn settle(engine: &HiKv<M, D, Self>) -> Result<bool, Error> {
+    /// Empties the queues and gives up an unfinished build; false if something stays. Nobody writes meanwhile.
+    pub(crate) fn come_to_rest<M: Medium>(engine: &HiKv<M, D>) -> Result<bool, Error> {
         let order = &engine.order;
         order.give_up_build(engine.disposal());
         while order.queued_count() > 0 {
@@ -228,15 +236,13 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
         Ok(true)
     }
 
-    fn key_count(&self) -> Option<u64> {
+    /// How many keys are in order, if they are.
+    pub(crate) fn key_count(&self) -> Option<u64> {
         self.tree.read().as_ref().map(BPlusTree::len)
     }
 
-    fn each_sorted(engine: &HiKv<M, D, Self>, each: &mut dyn FnMut(Position)) -> Result<u64, Error> {
-        engine.each_sorted(each)
-    }
-
-    fn step(engine: &HiKv<M, D, Self>) -> Result<Progress, Error> {
+    /// Does a bounded piece of the work.
+    pub(crate) fn step<M: Medium>(engine: &HiKv<M, D>) -> Result<Progress, Error> {
         let order = &engine.order;
         order.wanted.store(Wanted::Nobody as u8, Ordering::Release);
         if order.build_step(engine)? == Progress::More {
@@ -245,8 +251,9 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
         Ok(if order.drain_all(engine.disposal())? > 0 { Progress::More } else { Progress::Idle })
     }
 
+    /// Who should step.
     #[inline(always)]
-    fn wanted(&self) -> Wanted {
+    pub(crate) fn wanted(&self) -> Wanted {
         match self.wanted.load(Ordering::Relaxed) {
             0 => Wanted::Nobody,
             1 => Wanted::One,
@@ -254,11 +261,8 @@ impl<M: Medium, D: Dram + Clone + 'static> Order<M, D> for Ordered<D> {
         }
     }
 
-    fn operations(engine: &HiKv<M, D, Self>) -> Option<&dyn OrderedEngine> {
-        if engine.order.is_offered() { Some(engine) } else { None }
-    }
-
-    fn stats(&self) -> Option<OrderStats> {
+    /// The figures, where there are any.
+    pub(crate) fn stats(&self) -> Option<OrderStats> {
         if !self.is_offered() {
             return None;
         }

@@ -15,16 +15,10 @@
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use word::Word;
+
 /// Words of a change beside its place's sequence: together a line.
 pub(super) const CHANGE_WORDS: usize = 7;
-
-/// A shared word: an atomic, or what a model checker puts in its place.
-pub trait Word {
-    fn new(word: u64) -> Self;
-    fn load(&self, ordering: Ordering) -> u64;
-    fn store(&self, word: u64, ordering: Ordering);
-    fn replace(&self, current: u64, new: u64) -> Result<u64, u64>;
-}
 
 /// Alone in its lines: its neighbours are stored to by others.
 #[derive(Debug)]
@@ -50,7 +44,7 @@ pub(super) struct Ring<W = AtomicU64> {
 /// for no change.
 #[derive(Debug)]
 #[must_use]
-pub struct Ticket<'a, W: Word = AtomicU64> {
+pub(crate) struct Ticket<'a, W: Word = AtomicU64> {
     ring: &'a Ring<W>,
     number: u64,
 }
@@ -72,7 +66,7 @@ impl<W: Word> Ring<W> {
             if tail.saturating_sub(self.head()) >= self.places.len() as u64 {
                 return None;
             }
-            match self.tail.0.replace(tail, tail + 1) {
+            match self.tail.0.compare_exchange_weak(tail, tail + 1, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(number) => return Some(Ticket { ring: self, number }),
                 Err(now) => tail = now,
             }
@@ -148,27 +142,6 @@ impl<W: Word> Ticket<'_, W> {
 impl<W: Word> Drop for Ticket<'_, W> {
     fn drop(&mut self) {
         self.fill_in([0; CHANGE_WORDS]);
-    }
-}
-
-impl Word for AtomicU64 {
-    fn new(word: u64) -> AtomicU64 {
-        AtomicU64::new(word)
-    }
-
-    #[inline(always)]
-    fn load(&self, ordering: Ordering) -> u64 {
-        self.load(ordering)
-    }
-
-    #[inline(always)]
-    fn store(&self, word: u64, ordering: Ordering) {
-        self.store(word, ordering);
-    }
-
-    #[inline(always)]
-    fn replace(&self, current: u64, new: u64) -> Result<u64, u64> {
-        self.compare_exchange_weak(current, new, Ordering::AcqRel, Ordering::Relaxed)
     }
 }
 

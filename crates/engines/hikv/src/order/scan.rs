@@ -7,20 +7,19 @@ use std::ops::Bound;
 
 use epoch::Pin;
 use index::Position;
-use pmem::{Backoff, Dram, Medium};
+use pmem::{Backoff, Medium};
 
-use super::Order;
 use super::ordered::{Items, Ordered, Phase};
 use super::paged::{Paged, way};
-use crate::HiKv;
 use crate::item;
+use crate::{HiKv, Memory};
 use engine::{Damage, Direction, Early, Error, Moment, OrderedEngine, Progress, ScanCursor, Visit};
 use items::Item;
 
 /// Items asked for ahead of their use.
 const AHEAD_COUNT: usize = 16;
 
-impl<M: Medium, D: Dram + Clone + 'static> OrderedEngine for HiKv<M, D, Ordered<D>> {
+impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
     fn ask_for_order(&self) -> Result<(), Error> {
         self.order.ask_for_order()
     }
@@ -96,7 +95,7 @@ impl<M: Medium, D: Dram + Clone + 'static> OrderedEngine for HiKv<M, D, Ordered<
     }
 }
 
-impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Reads the next leaf. Its items stay while the caller keeps the pin.
     pub(super) fn read_page(&self, cursor: &mut ScanCursor) -> Result<Pin, Error> {
         loop {
@@ -114,7 +113,7 @@ impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
     }
 
     /// Shows every item in the order of the keys, as far as there is a tree; returns how many.
-    pub(super) fn each_sorted(&self, each: &mut dyn FnMut(Position)) -> Result<u64, Error> {
+    pub(crate) fn each_sorted(&self, each: &mut dyn FnMut(Position)) -> Result<u64, Error> {
         let (mut cursor, mut count) = (ScanCursor::new(Bound::Unbounded, Direction::Forward), 0);
         let tree = self.order.tree.read();
         let Some(tree) = &*tree else { return Ok(0) };

@@ -6,11 +6,10 @@
 //! table second: what is not found in the one is in the other, and what is in both is shown once.
 
 use index::Position;
-use pmem::{Dram, Medium};
+use pmem::Medium;
 
-use super::ordered::Ordered;
 use super::paged::Paged;
-use crate::HiKv;
+use crate::{HiKv, Memory};
 use engine::Moment;
 use engine::{Error, ScanCursor, Visit};
 use items::Item;
@@ -19,7 +18,7 @@ use items::Item;
 /// number of keys.
 const KEPT_COUNT_MAX: usize = 256;
 
-impl<M: Medium, D: Dram + Clone + 'static> HiKv<M, D, Ordered<D>> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(super) fn scan_page_at(
         &self,
         at: Moment,

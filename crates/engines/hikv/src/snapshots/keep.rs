@@ -6,15 +6,14 @@ use pmem::{Dram, Medium};
 
 use super::Snapshots;
 use super::kept::Version;
-use crate::HiKv;
 use crate::canary;
 use crate::item;
-use crate::order::Order;
 use crate::publish::Prepared;
+use crate::{HiKv, Memory};
 use engine::Error;
 
 /// What becomes of items that were replaced.
-pub struct Disposal<'a, M, D: Dram> {
+pub(crate) struct Disposal<'a, M, D: Dram> {
     pub(crate) medium: &'a M,
     index: Context<'a, M, D>,
     snapshots: &'a Snapshots,
@@ -42,7 +41,7 @@ impl<M: Medium, D: Dram> Disposal<'_, M, D> {
     }
 }
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Where replaced items go.
     #[inline(always)]
     pub(crate) fn disposal(&self) -> Disposal<'_, M, D> {

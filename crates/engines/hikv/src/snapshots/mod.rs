@@ -41,10 +41,9 @@ use std::time::{Duration, Instant};
 
 use epoch::Grace;
 use parking_lot::{Mutex, MutexGuard, RwLock};
-use pmem::{Backoff, Dram, Medium};
+use pmem::{Backoff, Medium};
 
-use super::HiKv;
-use super::order::Order;
+use super::{HiKv, Memory};
 use engine::Error;
 use engine::{Moment, SnapshotStats};
 
@@ -132,7 +131,7 @@ fn summary(epoch: u32, live: &[Live]) -> u64 {
     u64::from(epoch) << 32 | newest
 }
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Takes a snapshot.
     pub(super) fn take_snapshot(&self) -> Result<Moment, Error> {
         if epoch::is_pinned() {

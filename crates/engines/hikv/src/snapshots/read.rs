@@ -1,18 +1,17 @@
 //! Reading at a snapshot: the index first, the side table second.
 
 use index::Position;
-use pmem::{Dram, Medium};
+use pmem::Medium;
 
-use crate::HiKv;
 use crate::item;
-use crate::order::Order;
 use crate::read::whole;
 use crate::walk::{cursor_at, place_of};
 use crate::write::check_key;
+use crate::{HiKv, Memory};
 use engine::{Cursor, Error, Expiry, Moment, Show, Skip, SnapshotEngine, Version};
 use items::Item;
 
-impl<M: Medium, D: Dram, O: Order<M, D>> SnapshotEngine for HiKv<M, D, O> {
+impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
     fn take_snapshot(&self) -> Result<Moment, Error> {
         self.take_snapshot()
     }
@@ -80,7 +79,7 @@ impl<M: Medium, D: Dram, O: Order<M, D>> SnapshotEngine for HiKv<M, D, O> {
     }
 }
 
-impl<M: Medium, D: Dram, O: Order<M, D>> HiKv<M, D, O> {
+impl<M: Medium, D: Memory> HiKv<M, D> {
     /// What the snapshot sees of the key of an entry that a walk met.
     fn met(&self, at: Moment, signature: u64, position: Position) -> Result<Option<(Position, Item<'_>)>, Error> {
         // SAFETY: the walk shows positions to pinned callers, who stay so until they are done with the item.

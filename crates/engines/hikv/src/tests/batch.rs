@@ -280,13 +280,13 @@ fn a_mark_without_a_batch_is_found_by_the_check() {
     assert_eq!((damage_of(&store), contents(&store).len()), (vec![], 3));
 }
 
-fn ordered() -> HiKv<Sim, HostDram, Ordered<HostDram>> {
+fn ordered() -> HiKv<Sim, HostDram> {
     let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 4, region_bytes: REGION_BYTES };
     let store = HiKv::format(Sim::new(REGION_BYTES, Model::Line), HostDram, &parameters).unwrap();
-    store.ordered(Ordered::new(1, HostDram))
+    store.keeping_order(Ordered::new(1, HostDram))
 }
 
-fn scanned(store: &HiKv<Sim, HostDram, Ordered<HostDram>>) -> Contents {
+fn scanned(store: &HiKv<Sim, HostDram>) -> Contents {
     let (ordered, mut contents) = (store.ordered().unwrap(), Contents::new());
     ordered.catch_up(Early::Wait).unwrap();
     let mut cursor = ScanCursor::new(Bound::Unbounded, Direction::Forward);

@@ -16,12 +16,12 @@ const REGION_BYTES: u64 = 16 << 20;
 const QUEUE_COUNT: usize = 2;
 const SECOND: Duration = Duration::from_secs(1);
 
-type Store = HiKv<Sim, HostDram, Ordered<HostDram>>;
+type Store = HiKv<Sim, HostDram>;
 
 fn store(clock: &Clock) -> Store {
     let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 4, region_bytes: REGION_BYTES };
     let store = HiKv::format(Sim::new(REGION_BYTES, Model::Line), HostDram, &parameters).unwrap();
-    store.ordered(Ordered::new(QUEUE_COUNT, HostDram)).by_clock(clock.clone())
+    store.keeping_order(Ordered::new(QUEUE_COUNT, HostDram)).by_clock(clock.clone())
 }
 
 fn put_for(store: &Store, key: &[u8], time: Duration) {

@@ -15,7 +15,7 @@ const REGION_BYTES: u64 = 16 << 20;
 const QUEUE_COUNT: usize = 2;
 
 type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
-type Store = HiKv<Sim, HostDram, Ordered<HostDram>>;
+type Store = HiKv<Sim, HostDram>;
 
 fn store() -> Store {
     store_on(Sim::new(REGION_BYTES, Model::Line))
@@ -23,7 +23,7 @@ fn store() -> Store {
 
 fn store_on(medium: Sim) -> Store {
     let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 4, region_bytes: REGION_BYTES };
-    HiKv::format(medium, HostDram, &parameters).unwrap().ordered(Ordered::new(QUEUE_COUNT, HostDram))
+    HiKv::format(medium, HostDram, &parameters).unwrap().keeping_order(Ordered::new(QUEUE_COUNT, HostDram))
 }
 
 /// Short keys, keys that share much, and keys that are others' beginnings.

@@ -15,7 +15,7 @@ pub(crate) fn shape(op_count: usize) -> Shape {
     Shape { swaps: true, scans: true, clears: true, reopens: true, multi_puts: true, ..Shape::small(op_count) }
 }
 
-fn expiring() -> Script {
+pub(crate) fn expiring() -> Script {
     let until = |key: &str, at_ms| Op::PutExpiring(key.into(), vec![b'v'; 12], at_ms);
     let expire = |key: &str, at_ms| Op::Expire(key.into(), at_ms);
     let first = [until("a", 10), until("b", 20), expire("b", Some(30)), expire("c", Some(5)), expire("a", None)];
@@ -57,7 +57,7 @@ fn it_answers_like_a_map() {
     fn new<const IN_PLACE: bool>() -> Box<dyn Operations> {
         Box::new(Crashed::<OfInk<IN_PLACE>>::format(Sim::new(0, Model::Line)).expect("there is room"))
     }
-    let shape = Shape { reopens: false, batches: true, ..shape(500) };
+    let shape = Shape { reopens: false, batches: true, conditions: true, ..shape(500) };
     for make in [new::<false>, new::<true>] {
         let compared = conformance(make, &shape, 0..4);
         assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 2000);
@@ -69,7 +69,7 @@ fn it_survives_every_crash() {
     let scripts = [expiring(), Script::seeded(2, &shape(10))];
     let counts = explore::<Crashed<OfInk>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
     assert!(counts.reach(80, 50, 50), "{counts:?}");
-    let batches = Shape { batches: true, ..shape(8) };
+    let batches = Shape { batches: true, conditions: true, ..shape(8) };
     let scripts = [Script::seeded(4, &batches), dense_batch()];
     let counts = explore::<Crashed<OfInk>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
     assert!(counts.reach(80, 50, 50), "{counts:?}");

@@ -1,5 +1,7 @@
 //! The engine on a crash medium.
 
+use std::marker::PhantomData;
+
 use engine::{Clock, Engine, Expiry};
 use engine_ink::{Ink, Options};
 use heap::Parameters;
@@ -7,12 +9,10 @@ use pbtree::Error;
 use pmem::Medium;
 use pmem_os::HostDram;
 use pmem_sim::Sim;
-use testkit::{Contents, Crashed, Failure, Made, expiring};
+use testkit::{Contents, Crashed, Failure, Made, Over, expiring};
 
 /// Nodes of seven pairs, so that few keys split them; `IN_PLACE` says whether values are written over others.
-pub(crate) struct OfInk<const IN_PLACE: bool = false>;
-
-pub(crate) type InkOnSim = Ink<Sim, HostDram>;
+pub(crate) struct OfInk<const IN_PLACE: bool = false, M = Sim>(PhantomData<fn() -> M>);
 
 const fn options(in_place: bool) -> Options {
     Options { order: 7, in_place }
@@ -21,13 +21,8 @@ const fn options(in_place: bool) -> Options {
 pub(crate) const PARAMETERS: Parameters =
     Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 2, region_bytes: 1 << 20 };
 
-/// Who waits for a lock sleeps, as in any host, and so is seen to wait.
-fn sleep(_asked: u32) {
-    std::thread::sleep(std::time::Duration::from_micros(50));
-}
-
 /// The value as tests show it, or `None` where a lock would be waited for.
-pub(crate) fn try_get<M: Medium>(store: &Ink<M, HostDram>, key: &[u8]) -> Result<Option<Option<Vec<u8>>>, Failure> {
+fn try_get<M: Medium>(store: &Ink<M, HostDram>, key: &[u8]) -> Result<Option<Option<Vec<u8>>>, Failure> {
     let found = store.tree().try_get(key, |value| {
         let expiry = value.expiry.map_or(Expiry::NEVER, Expiry::at_ms);
         (!store.clock().is_past(expiry)).then(|| match value.expiry {
@@ -42,25 +37,29 @@ pub(crate) fn try_get<M: Medium>(store: &Ink<M, HostDram>, key: &[u8]) -> Result
     }
 }
 
-impl<const IN_PLACE: bool> Made for OfInk<IN_PLACE> {
-    type Engine = InkOnSim;
-    type Medium = Sim;
+impl<const IN_PLACE: bool, M: Over> Made for OfInk<IN_PLACE, M> {
+    type Engine = Ink<M, HostDram>;
+    type Medium = M::Medium;
 
-    fn format(on: Sim, clock: Clock) -> Result<InkOnSim, Failure> {
-        pmem::relax_by(sleep);
-        Ok(Ink::format(on, HostDram, &PARAMETERS, options(IN_PLACE))?.by_clock(clock))
+    fn format(on: M::Medium, clock: Clock) -> Result<Self::Engine, Failure> {
+        engine::relax_by_threads();
+        Ok(Ink::format(M::make(on, &PARAMETERS)?, HostDram, &PARAMETERS, options(IN_PLACE))?.by_clock(clock))
     }
 
-    fn open(on: Sim, clock: Clock) -> Result<InkOnSim, Failure> {
-        Ok(Ink::open(on, HostDram, options(IN_PLACE))?.by_clock(clock))
+    fn open(on: M::Medium, clock: Clock) -> Result<Self::Engine, Failure> {
+        Ok(Ink::open(M::open(on)?, HostDram, options(IN_PLACE))?.by_clock(clock))
     }
 
     fn try_get(store: &Crashed<Self>, key: &[u8]) -> Result<Option<Option<Vec<u8>>>, Failure> {
         try_get(&store.0, key)
     }
 
+    fn settle(engine: &Self::Engine) -> Result<(), Failure> {
+        engine.tree().medium().settle()
+    }
+
     /// What a walk over the tree reaches is all that is taken.
-    fn needed_bytes(engine: &InkOnSim, _contents: &Contents) -> Option<u64> {
+    fn needed_bytes(engine: &Self::Engine, _contents: &Contents) -> Option<u64> {
         engine.tree().check(&mut |_| {}).ok().map(|figures| figures.used_bytes)
     }
 }

@@ -11,7 +11,7 @@ use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 use std::ops::{Bound, ControlFlow};
 
-use testkit::{Contention, Crashed, Operations, Subject, contend};
+use testkit::{Contention, Crashed, Operations, Paired, Subject, contend};
 
 use crate::subject::{OfInk, PARAMETERS};
 
@@ -172,6 +172,28 @@ fn a_batch_may_be_longer_than_a_lanes_log() {
     store.write_batch(&deletes).unwrap();
     assert_eq!(store.len().unwrap(), 0);
     is_sound(&store);
+}
+
+const PAIRED: Contention =
+    Contention { thread_count: 3, call_count: 400, key_count: 3, swaps: true, scans: false, clear_every: 100, seed: 1 };
+
+/// Pairs of keys that conditions over both keep equal are registers, as single keys are.
+#[test]
+fn histories_over_two_keys_are_linearizable() {
+    for seed in 0..3 {
+        let judged = contend(&Paired(&store(7, seed % 2 == 0)), &Contention { seed, ..PAIRED });
+        assert!(judged.unwrap_or_else(|disorder| panic!("{disorder}")) >= 1200);
+    }
+}
+
+#[test]
+fn conditions_that_are_judged_before_writers_are_kept_out_are_caught() {
+    let caught = (0..200).any(|seed| {
+        let twin = Sim::new(0, Model::Span).with_canary(pbtree::canary::CONDITION_OUTSIDE_LANES);
+        let store = Ink::format(twin, HostDram, &PARAMETERS, Options { order: 7, in_place: false }).unwrap();
+        contend(&Paired(&store), &Contention { seed, key_count: 1, ..PAIRED }).is_err()
+    });
+    assert!(caught, "the twin was not caught");
 }
 
 /// Histories of few keys, of which every key's is judged: is there an order of the calls that explains every answer?

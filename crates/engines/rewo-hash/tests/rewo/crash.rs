@@ -55,7 +55,7 @@ fn it_answers_like_a_map() {
     fn new() -> Box<dyn Operations> {
         Box::new(Crashed::<OfRewoHash>::format(Sim::new(0, Model::Line)).expect("there is room"))
     }
-    let shape = Shape { reopens: false, batches: true, ..shape(500) };
+    let shape = Shape { reopens: false, batches: true, conditions: true, ..shape(500) };
     let compared = conformance(new, &shape, 0..4);
     assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 2000);
 }
@@ -66,7 +66,7 @@ fn it_survives_every_crash() {
     let counts =
         explore::<Crashed<OfRewoHash>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));
     assert!(counts.reach(80, 50, 50), "{counts:?}");
-    let batches = Shape { batches: true, ..shape(8) };
+    let batches = Shape { batches: true, conditions: true, ..shape(8) };
     let scripts = [Script::seeded(4, &batches), batch()];
     let counts =
         explore::<Crashed<OfRewoHash>>(&scripts, &settings()).unwrap_or_else(|objection| panic!("{objection}"));

@@ -16,8 +16,10 @@ pub(crate) enum Access {
     Wait,
 }
 
+type Hook = Rc<dyn Fn(Access)>;
+
 thread_local! {
-    static HOOK: RefCell<Option<Rc<dyn Fn(Access)>>> = const { RefCell::new(None) };
+    static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
 }
 
 /// Tells `hook` of this thread's accesses, those of its own among them.

@@ -9,7 +9,7 @@ use heap::Parameters;
 use pmem::Medium;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
-use testkit::{Contention, Crashed, Operations, Subject, contend};
+use testkit::{Contention, Crashed, Operations, Paired, Subject, contend};
 
 use crate::subject::{OfRewoHash, PARAMETERS, needed_bytes};
 
@@ -35,9 +35,9 @@ fn add_one<M: Medium>(store: &RewoHash<M, HostDram>, key: &[u8]) {
     assert!(store.update(key, &mut add).unwrap());
 }
 
-/// Every thread counts the same keys up, while its own keys come and go and split the leaves: no count is lost.
+/// Every thread counts the same keys up, while its own keys come and go and split segments: no count is lost.
 #[test]
-fn no_update_is_lost_while_leaves_split() {
+fn no_update_is_lost_while_segments_split() {
     {
         let store = store();
         thread::scope(|scope| {
@@ -64,7 +64,7 @@ fn no_update_is_lost_while_leaves_split() {
 
 /// A store that is cleared again and again, while others read and write, ends with what was written after.
 #[test]
-fn clears_among_readers_and_writers_leave_a_sound_tree() {
+fn clears_among_readers_and_writers_leave_a_sound_table() {
     let store = store();
     thread::scope(|scope| {
         for thread in 0..2u8 {
@@ -125,9 +125,9 @@ fn batches_are_one_step_for_readers() {
     is_sound(&store);
 }
 
-/// One that needs a longer log than lanes have, which is given back.
+/// One of more keys than a segment has slots, of keys that come and go.
 #[test]
-fn a_batch_may_be_longer_than_a_lanes_log() {
+fn a_batch_may_fill_many_segments() {
     let store = store();
     let keys: Vec<[u8; 4]> = (0..10_000u32).map(u32::to_be_bytes).collect();
     store.put(&keys[7], b"before").unwrap();
@@ -139,6 +139,18 @@ fn a_batch_may_be_longer_than_a_lanes_log() {
     store.write_batch(&deletes).unwrap();
     assert_eq!(store.len().unwrap(), 0);
     is_sound(&store);
+}
+
+const PAIRED: Contention =
+    Contention { thread_count: 3, call_count: 400, key_count: 3, swaps: true, scans: false, clear_every: 100, seed: 1 };
+
+/// Pairs of keys that conditions over both keep equal are registers, as single keys are.
+#[test]
+fn histories_over_two_keys_are_linearizable() {
+    for seed in 0..3 {
+        let judged = contend(&Paired(&store()), &Contention { seed, ..PAIRED });
+        assert!(judged.unwrap_or_else(|disorder| panic!("{disorder}")) >= 1200);
+    }
 }
 
 /// Histories of few keys, of which every key's is judged: is there an order of the calls that explains every answer?

@@ -1,70 +1,46 @@
 //! Every interleaving of readers and writers of a version, with the reorderings that the memory model allows; and the
 //! twins that lack a fence, or check in the wrong order, which must be caught.
 
-use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
 
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicU64, fence};
+use loom::sync::atomic::AtomicU64;
 use loom::thread;
+use word::Word;
+use word::model::{Weakened, Weakening};
 
-use super::super::version::{Version, Word};
+use super::super::version::Version;
 
-/// Which fences a model executes.
-trait Fences: 'static {
-    const READER: bool = true;
-    const WRITER: bool = true;
-}
-
+/// It has all fences.
 struct All;
 struct NoReader;
 struct NoWriter;
 
-impl Fences for All {}
+impl Weakening for All {}
 
-impl Fences for NoReader {
-    const READER: bool = false;
-}
-
-impl Fences for NoWriter {
-    const WRITER: bool = false;
-}
-
-/// A model's word.
-struct Modelled<F>(AtomicU64, PhantomData<fn() -> F>);
-
-impl<F: Fences> Word for Modelled<F> {
-    fn load(&self, ordering: Ordering) -> u64 {
-        self.0.load(ordering)
-    }
-
-    fn store(&self, word: u64, ordering: Ordering) {
-        self.0.store(word, ordering);
-    }
-
-    fn replace(&self, old: u64, new: u64) -> bool {
-        self.0.compare_exchange(old, new, Ordering::Acquire, Ordering::Relaxed).is_ok()
-    }
-
-    fn fence(ordering: Ordering) {
-        let is_there = if ordering == Ordering::Acquire { F::READER } else { F::WRITER };
-        if is_there {
-            fence(ordering);
-        }
+impl Weakening for NoReader {
+    fn has_fence(asked: Ordering) -> bool {
+        asked != Ordering::Acquire
     }
 }
 
-fn version<F: Fences>() -> Version<Modelled<F>> {
-    Version::new(Modelled(AtomicU64::new(0), PhantomData))
+impl Weakening for NoWriter {
+    fn has_fence(asked: Ordering) -> bool {
+        asked != Ordering::Release
+    }
+}
+
+fn version<F: Weakening>() -> Version<Weakened<F>> {
+    Version::new(Weakened::new(0))
 }
 
 /// Two words that are always the same when nobody holds the lock.
 struct Node<F> {
-    version: Version<Modelled<F>>,
+    version: Version<Weakened<F>>,
     words: [AtomicU64; 2],
 }
 
-impl<F: Fences> Node<F> {
+impl<F: Weakening> Node<F> {
     fn new() -> Arc<Node<F>> {
         Arc::new(Node { version: version(), words: [AtomicU64::new(0), AtomicU64::new(0)] })
     }
@@ -87,7 +63,7 @@ impl<F: Fences> Node<F> {
     }
 }
 
-fn reader_beside_writer<F: Fences>() {
+fn reader_beside_writer<F: Weakening>() {
     loom::model(|| {
         let node = Node::<F>::new();
         let writer = Arc::clone(&node);
@@ -127,9 +103,9 @@ fn a_lock_from_a_version_proves_that_nothing_changed() {
 /// A parent that says from which key on its right child is to be searched, and two children. A split moves key 1 from
 /// the left child to the right one.
 struct Family {
-    parent: Version<Modelled<All>>,
+    parent: Version<Weakened<All>>,
     first_of_right: AtomicU64,
-    left: Version<Modelled<All>>,
+    left: Version<Weakened<All>>,
     left_has_key: AtomicU64,
     right_has_key: AtomicU64,
 }

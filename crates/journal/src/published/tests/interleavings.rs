@@ -7,21 +7,7 @@ use loom::sync::atomic::AtomicU64;
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 
-use super::super::{Published, Word};
-
-impl Word for AtomicU64 {
-    fn new(word: u64) -> AtomicU64 {
-        AtomicU64::new(word)
-    }
-
-    fn load(&self, ordering: Ordering) -> u64 {
-        self.load(ordering)
-    }
-
-    fn store(&self, word: u64, ordering: Ordering) {
-        self.store(word, ordering);
-    }
-}
+use super::super::Published;
 
 /// What an entry has in the log.
 const ENTRY_BYTES: u64 = 24;

@@ -1,14 +1,15 @@
 //! How a build, or the tree that it made, comes to an early end.
 
 use epoch::Grace;
-use pmem::{Dram, Medium};
+use pmem::Medium;
 
 use super::{Build, Stage};
+use crate::Memory;
 use crate::order::ordered::{Ordered, Phase};
 use crate::snapshots::Disposal;
 use engine::{Error, Wanted};
 
-impl<D: Dram + Clone + 'static> Ordered<D> {
+impl<D: Memory> Ordered<D> {
     /// Gives up the build of this number, for `failure`. What became known too late of an earlier one says nothing of what is
     /// built now.
     pub(super) fn abort_build<M: Medium>(&self, disposal: Disposal<'_, M, D>, number: u64, failure: Error) {
@@ -42,7 +43,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
         }
     }
 
-    pub(in crate::order) fn suspend_build<M: Medium>(&self, disposal: Disposal<'_, M, D>) {
+    pub(crate) fn suspend_build<M: Medium>(&self, disposal: Disposal<'_, M, D>) {
         let mut build = self.build.lock();
         let (others, resumes) = match build.stage {
             Stage::Suspended(count, resumes) => (count, resumes),
@@ -52,7 +53,7 @@ impl<D: Dram + Clone + 'static> Ordered<D> {
         self.fall(disposal);
     }
 
-    pub(in crate::order) fn resume_build(&self) {
+    pub(crate) fn resume_build(&self) {
         let mut build = self.build.lock();
         build.stage = match build.stage {
             Stage::Suspended(1, true) => Stage::Settling(Grace::start()),
@@ -80,7 +81,7 @@ mod tests {
     fn what_an_earlier_build_failed_of_does_not_end_the_next() {
         let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 4, region_bytes: REGION_BYTES };
         let medium = Sim::new(REGION_BYTES, Model::Line);
-        let store = HiKv::format(medium, HostDram, &parameters).unwrap().ordered(Ordered::new(1, HostDram));
+        let store = HiKv::format(medium, HostDram, &parameters).unwrap().keeping_order(Ordered::new(1, HostDram));
         (0..100u32).for_each(|number| store.put(&number.to_be_bytes(), b"value").unwrap());
         store.ask_for_order().unwrap();
         let number = store.order.build.lock().number;

@@ -5,47 +5,28 @@ mod tickets;
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicU64;
 use loom::thread;
+use word::model::{Weakened, Weakening};
 
 use super::*;
 
-impl Word for AtomicU64 {
-    fn new(word: u64) -> AtomicU64 {
-        AtomicU64::new(word)
+/// Release stores and Acquire loads are Relaxed.
+struct Unordered;
+
+impl Weakening for Unordered {
+    fn load(_: Ordering) -> Ordering {
+        Ordering::Relaxed
     }
 
-    fn load(&self, ordering: Ordering) -> u64 {
-        self.load(ordering)
+    fn store(_: Ordering) -> Ordering {
+        Ordering::Relaxed
     }
 
-    fn store(&self, word: u64, ordering: Ordering) {
-        self.store(word, ordering);
-    }
-
-    fn replace(&self, current: u64, new: u64) -> Result<u64, u64> {
-        self.compare_exchange(current, new, Ordering::AcqRel, Ordering::Relaxed)
-    }
-}
-
-/// A word whose Release stores and Acquire loads are Relaxed: the broken twin.
-struct Relaxed(AtomicU64);
-
-impl Word for Relaxed {
-    fn new(word: u64) -> Relaxed {
-        Relaxed(AtomicU64::new(word))
-    }
-
-    fn load(&self, _: Ordering) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn store(&self, word: u64, _: Ordering) {
-        self.0.store(word, Ordering::Relaxed);
-    }
-
-    fn replace(&self, current: u64, new: u64) -> Result<u64, u64> {
-        self.0.compare_exchange(current, new, Ordering::Relaxed, Ordering::Relaxed)
+    fn update(_: Ordering) -> Ordering {
+        Ordering::Relaxed
     }
 }
+
+type Relaxed = Weakened<Unordered>;
 
 /// Puts two changes in, or as many as there is room for.
 fn write<W: Word>(ring: &Ring<W>, writer: u64) {

@@ -1,0 +1,75 @@
+//! What a batch asks for, and whether its conditions hold.
+//!
+//! Conditions are judged while the pairs of all keys are locked, those of the conditions among them, and before anything of the
+//! batch is published: so all hold at one moment, which is that of the batch. On memory whoever looks makes what it finds durable
+//! first; on a log what the batch publishes comes behind it. Who publishes nothing, since a condition does not hold or there is
+//! nothing to write, looks again as a reader before it says so (`look_again`).
+
+use index::Position;
+use index::partitioned_hash::batch::Batch;
+use pmem::Medium;
+
+use super::{HiKv, Memory};
+use crate::{canary, item};
+use engine::{BatchOp, Condition, Error};
+use items::Item;
+
+/// What a batch asks for, with signatures: conditions as they were given, each key's last operation in the order of signatures,
+/// and the signatures of both, in order.
+pub(super) struct Plan<'a> {
+    pub(super) conditions: Vec<(u64, Condition<'a>)>,
+    pub(super) ops: Vec<(u64, BatchOp<'a>)>,
+    pub(super) signatures: Vec<u64>,
+}
+
+impl<M: Medium, D: Memory> HiKv<M, D> {
+    /// What these ask for.
+    pub(super) fn plan<'a>(&self, conditions: &[Condition<'a>], ops: &[BatchOp<'a>]) -> Plan<'a> {
+        let signature = |key| self.hasher.signature(key);
+        let conditions: Vec<_> = conditions.iter().map(|condition| (signature(condition.key), *condition)).collect();
+        let mut ops: Vec<_> = ops.iter().rev().map(|op| (signature(op.key()), *op)).collect();
+        // Stable: of one key's operations the last one comes first, and stays.
+        ops.sort_by_key(|(signature, op)| (*signature, op.key()));
+        ops.dedup_by_key(|(_, op)| op.key());
+        let asked = conditions.iter().map(|(signature, _)| *signature);
+        let mut signatures: Vec<_> = asked.chain(ops.iter().map(|(signature, _)| *signature)).collect();
+        signatures.sort_unstable();
+        Plan { conditions, ops, signatures }
+    }
+
+    /// An error that names the first condition that does not hold, by what `find` finds.
+    pub(super) fn conditions_hold<'a>(
+        &'a self,
+        plan: &Plan<'_>,
+        mut find: impl FnMut(u64, &[u8]) -> Result<Option<(Position, Item<'a>)>, Error>,
+    ) -> Result<(), Error> {
+        let is_forgotten = |key| {
+            self.medium.breaks(canary::CONDITION_OF_WRITTEN_KEY_FORGOTTEN)
+                && plan.ops.iter().any(|(_, op)| op.key() == key)
+        };
+        for (number, &(signature, Condition { key, version })) in plan.conditions.iter().enumerate() {
+            let found = find(signature, key)?;
+            let live = found.map_or(Ok(None), |(position, item)| {
+                Ok::<_, Error>(self.unexpired(item, position)?.map(|item| item::version(&item, position)))
+            })?;
+            if live != version && !is_forgotten(key) {
+                return Err(Error::Unmet { condition: number });
+            }
+        }
+        Ok(())
+    }
+
+    /// What a key has, under its pair's lock.
+    pub(super) fn find_locked<'a>(
+        &'a self,
+        batch: &Batch<'a, M, D>,
+        signature: u64,
+        key: &[u8],
+    ) -> Result<Option<(Position, Item<'a>)>, Error> {
+        let found = batch.find(signature, |position| self.item_of(position, key))?;
+        if found.is_none() {
+            self.refuse_hidden(signature, key)?;
+        }
+        Ok(found.map(|found| (found.position, found.value)))
+    }
+}

@@ -1,0 +1,99 @@
+//! A store in which each key is two of another store's, which only batches with conditions keep equal.
+//!
+//! Whoever reads or writes looks at both, and goes by it only if neither has changed: a batch says so. What contends for these
+//! keys ([`crate::contend`]) therefore shows whether conditions over two keys are judged as of one moment, that of the batch.
+
+use engine::{BatchOp, Condition, Engine, Error, Version};
+
+use crate::subject::{Failure, Operations};
+
+/// See the module's head.
+pub struct Paired<'a>(pub &'a dyn Engine);
+
+/// What a key holds, and of which version that is.
+type Held = Option<(Version, Vec<u8>)>;
+
+/// Both keys of one.
+struct Pair([Vec<u8>; 2]);
+
+impl Pair {
+    fn of(key: &[u8]) -> Pair {
+        Pair([b'a', b'b'].map(|which| [&[which], key].concat()))
+    }
+
+    fn ops<'a>(&'a self, value: Option<&'a [u8]>) -> [BatchOp<'a>; 2] {
+        self.0.each_ref().map(|key| match value {
+            Some(value) => BatchOp::Put { key, value },
+            None => BatchOp::Delete { key },
+        })
+    }
+}
+
+impl Paired<'_> {
+    fn held(&self, key: &[u8]) -> Result<Held, Failure> {
+        let mut held = None;
+        self.0.get(key, &mut |version, value| held = Some((version, value.to_vec())))?;
+        Ok(held)
+    }
+
+    /// What both keys hold at one moment, at which `change` then says what they become, if they change.
+    ///
+    /// # Errors
+    /// If they do not hold the same.
+    fn at_once<'v>(
+        &self,
+        key: &[u8],
+        change: impl Fn(Option<&[u8]>) -> Option<Option<&'v [u8]>>,
+    ) -> Result<Option<Vec<u8>>, Failure> {
+        let pair = Pair::of(key);
+        loop {
+            let [first, second] = [self.held(&pair.0[0])?, self.held(&pair.0[1])?];
+            let value = |held: &Held| held.as_ref().map(|(_, value)| value.clone());
+            let version = |held: &Held| held.as_ref().map(|(version, _)| *version);
+            let condition = |i: usize, held| Condition { key: &pair.0[i], version: version(held) };
+            let conditions = [condition(0, &first), condition(1, &second)];
+            let ops = change(value(&first).as_deref()).map(|new| pair.ops(new));
+            match self.0.write_batch_if(&conditions, ops.as_ref().map_or(&[], |ops| &ops[..])) {
+                Ok(()) if value(&first) == value(&second) => return Ok(value(&first)),
+                Ok(()) => return Err(Failure::Other("two keys that are written at once differ at one moment".into())),
+                Err(Error::Unmet { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl Operations for Paired<'_> {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+        self.at_once(key, |_| None)
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+        Ok(self.0.write_batch(&Pair::of(key).ops(Some(value)))?)
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool, Failure> {
+        Ok(self.at_once(key, |_| Some(None))?.is_some())
+    }
+
+    fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, Failure> {
+        let held = self.at_once(key, |held| (held == expected).then_some(new))?;
+        Ok(held.as_deref() == expected)
+    }
+
+    fn clear(&self) -> Result<(), Failure> {
+        Ok(self.0.clear()?)
+    }
+
+    fn len(&self) -> Result<u64, Failure> {
+        Ok(self.0.len()? / 2)
+    }
+
+    fn for_each(&self, _each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
+        Err(Failure::Other("pairs are looked up alone".into()))
+    }
+
+    fn check(&self) -> Result<Vec<String>, Failure> {
+        Ok(Vec::new())
+    }
+}
