@@ -20,7 +20,8 @@ fn kills(nested_images_max: usize) -> Settings {
 }
 
 fn survives(script: Script) {
-    let counts = explore::<Crashed<OfRewoHash>>(&[script], &kills(24)).unwrap_or_else(|objection| panic!("{objection}"));
+    let counts =
+        explore::<Crashed<OfRewoHash>>(&[script], &kills(24)).unwrap_or_else(|objection| panic!("{objection}"));
     println!("{counts:?}");
 }
 

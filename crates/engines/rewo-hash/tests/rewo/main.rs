@@ -7,6 +7,7 @@ mod hooked;
 mod journaled;
 mod killed;
 mod moves;
+mod overtaken;
 mod persists;
 mod splits;
 mod stalled;
