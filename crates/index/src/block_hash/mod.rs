@@ -47,6 +47,8 @@ mod segment;
 mod slot;
 mod split;
 mod sweep;
+#[cfg(all(test, not(miri)))]
+mod tests;
 mod write;
 
 use std::sync::atomic::{AtomicU64, Ordering};
