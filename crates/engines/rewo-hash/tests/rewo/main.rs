@@ -2,7 +2,9 @@
 
 mod chains;
 mod crash;
+mod damaged;
 mod expiry;
+mod full;
 mod hooked;
 mod journaled;
 mod killed;
