@@ -17,7 +17,7 @@ use crate::hooked::{Hooked, reading_only};
 use crate::splits::{first, key};
 use crate::subject::PARAMETERS;
 
-fn wrong<M: Medium>(store: &RewoHash<M, HostDram>) -> Vec<String> {
+pub(crate) fn wrong<M: Medium>(store: &RewoHash<M, HostDram>) -> Vec<String> {
     let (mut check, mut wrong) = (Check::new(Depth::Deep), Vec::new());
     while !check.is_done() {
         store.check(&mut check, &mut |damage| wrong.push(damage.what)).unwrap();

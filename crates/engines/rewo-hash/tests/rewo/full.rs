@@ -1,11 +1,13 @@
-//! A region that is full: what finds no room leaves nothing behind.
+//! Writes that fail: what finds no room leaves nothing behind, and what is shown stays whole.
 
-use engine::Engine;
+use engine::{BatchOp, Engine, Progress};
 use engine_rewo_hash::RewoHash;
 use heap::Parameters;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 
+use crate::damaged::wrong;
+use crate::hooked::{Hooked, failing};
 use crate::splits::key;
 use crate::subject::{PARAMETERS, needed_bytes};
 
@@ -24,7 +26,16 @@ fn a_split_that_finds_room_for_one_half_gives_it_back() {
             }
         }
         assert!(full_count > 20, "the region is larger than that");
-        while store.tidy() == engine::Progress::More || store.stats().garbage_count > 0 {}
+        while store.tidy() == Progress::More || store.stats().garbage_count > 0 {}
         assert_eq!(store.stats().live_bytes, needed_bytes(&store));
     }
+}
+
+/// What is not known to be durable is visible all the same: its items keep their room.
+#[test]
+fn a_batch_whose_log_fails_keeps_the_room_of_what_it_shows() {
+    let store = RewoHash::format(Hooked(Sim::new(0, Model::Span)), HostDram, &PARAMETERS).unwrap();
+    let put = |key, value| BatchOp::Put { key, value };
+    assert!(failing(|| store.write_batch(&[put(b"a", &[1; 40]), put(b"b", &[2; 40])])).is_err());
+    assert_eq!(wrong(&store), Vec::<String>::new());
 }

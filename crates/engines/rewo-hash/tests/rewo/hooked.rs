@@ -19,8 +19,17 @@ pub(crate) enum Access {
 type Hook = Rc<dyn Fn(Access)>;
 
 thread_local! {
+    static IS_FAILING: Cell<bool> = const { Cell::new(false) };
     static IS_READ_ONLY: Cell<bool> = const { Cell::new(false) };
     static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
+}
+
+/// Does `work`, for which nothing that is waited for becomes durable.
+pub(crate) fn failing<R>(work: impl FnOnce() -> R) -> R {
+    IS_FAILING.set(true);
+    let done = work();
+    IS_FAILING.set(false);
+    done
 }
 
 /// Does `work`, for which this thread's media may only be read.
@@ -113,6 +122,9 @@ unsafe impl Medium for Hooked {
 
     fn wait(&self, ticket: Ticket) -> Result<(), MediumError> {
         tell(Access::Wait);
+        if IS_FAILING.get() {
+            return Err(MediumError::ReadOnly);
+        }
         self.0.wait(ticket)
     }
 

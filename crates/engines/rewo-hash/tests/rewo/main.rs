@@ -16,3 +16,4 @@ mod stalled;
 mod subject;
 mod threads;
 mod undurable;
+mod walks;
