@@ -3,7 +3,8 @@
 //! `cargo xtask core-only` shows that the crates which promise to need `core` alone keep that promise. `cargo xtask vm rounds N [SEED
 //! [MEDIUM]]` cuts the power of a guest N times on each medium. `cargo xtask mutants` leaves out steps, one after the other, and looks which
 //! test notices. `cargo xtask explore [NAME]` runs whole the crash explorations of which every test run takes a slice. `cargo xtask house` prints which
-//! crate and which file uses which, and the circles.
+//! crate and which file uses which, and the circles. `cargo xtask prose` lists sentences of the documentation whose subject is no noun of the
+//! field.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 mod core_only;
@@ -11,6 +12,7 @@ mod explore;
 mod failure;
 mod house;
 mod mutants;
+mod prose;
 mod rustc;
 mod vm;
 
@@ -20,7 +22,7 @@ use std::process::ExitCode;
 
 use failure::Failure;
 
-const USAGE: &str = "usage: cargo xtask core-only | explore [NAME] | house [check] | mutants [list | [quick] [PACKAGE|FILE [COUNT]]] | vm rounds COUNT [SEED [MEDIUM]]";
+const USAGE: &str = "usage: cargo xtask core-only | explore [NAME] | house [check] | mutants [list | [quick] [PACKAGE|FILE [COUNT]]] | prose | vm rounds COUNT [SEED [MEDIUM]]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         ["mutants", "list"] => mutants::list(Path::new(".")),
         ["mutants", "quick", ref which @ ..] => run_mutants(true, which),
         ["mutants", ref which @ ..] => run_mutants(false, which),
+        ["prose"] => prose::check(),
         ["vm", "rounds", count, ref rest @ ..] => match (count.parse(), rest) {
             (Ok(count), []) => vm::rounds(count, None, ""),
             (Ok(count), [seed, only @ ..]) if only.len() < 2 => match seed.parse() {

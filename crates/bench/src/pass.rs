@@ -19,7 +19,7 @@ const HISTOGRAM_FIGURES: u8 = 2;
 /// Some minutes; what takes longer counts as this. A fixed limit keeps the histogram from growing within a pass.
 const LATENCY_TICKS_MAX: u64 = 1 << 40;
 
-/// When a pass ends: after a time, or when somebody asks.
+/// When a pass ends: after a time, or when asked to.
 #[derive(Clone, Copy)]
 pub(crate) struct Until<'a> {
     pub(crate) limit: Duration,

@@ -71,7 +71,7 @@ pub struct Persists {
     pub fence_count: u64,
 }
 
-/// A store of this library, with its ordered operations once somebody wants them.
+/// A store of this library, with its ordered operations once a workload wants them.
 pub struct Candidate {
     store: Store,
     ordered: OnceLock<Ordered>,

@@ -104,8 +104,8 @@ impl Workload {
         matches!(self, Rebuild | Scan | InsertOrdered | UpdateOrdered | DeleteOrdered | YcsbE)
     }
 
-    /// True if it can be measured on the store that `other` was measured on. Who needs no order is measured without, and
-    /// an order that is there is not built again.
+    /// True if it can be measured on the store that `other` was measured on. A workload that needs no order is measured
+    /// without, and an order that is there is not built again.
     pub fn can_follow(self, other: Workload) -> bool {
         self.is_ordered() == other.is_ordered() && self != Workload::Rebuild
     }

@@ -15,7 +15,7 @@ enum Level {
     Verbose,
     /// Start, recovery, health, the end
     Notice,
-    /// What somebody should look at
+    /// What an operator should look at
     Warning,
 }
 

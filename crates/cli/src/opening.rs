@@ -10,7 +10,7 @@ use std::time::Instant;
 use hikv::{OpenError, OpenProgress, Options, Store, Verify};
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Who waits less wants to see nothing.
+/// A user who waits less wants to see nothing.
 const SHOWN_AFTER_MS: u64 = 500;
 
 /// As often as a log of somebody's should say the same again.

@@ -20,8 +20,8 @@ pub enum Ttl {
 ///
 /// It is the system's, as long as that does what clocks do. Where that was set back, by whomever, or had been set forward and
 /// was put right, this one goes on from the latest time that it told, as fast as time goes by: keys that are put from then on
-/// live as long as they are to. Who says when a key expires, and not after how long, goes by the system's clock, which is behind then:
-/// [`Clock::lead_ms`] is between the two.
+/// live as long as they are to. A caller that says at which time a key expires, and not after how long, goes by the system's clock,
+/// which is behind then: [`Clock::lead_ms`] is the difference.
 #[derive(Clone, Debug, Default)]
 pub struct Clock(Source);
 

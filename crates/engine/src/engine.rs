@@ -48,7 +48,7 @@ pub enum Progress {
     More,
     /// There is more, which can wait for so long, that others get their turn.
     Rest(Duration),
-    /// Nothing, until somebody writes.
+    /// Nothing, until the next write.
     Idle,
 }
 
@@ -204,8 +204,8 @@ pub trait Engine: Send + Sync {
     fn delete(&self, key: &[u8]) -> Result<bool, Error>;
 
     /// Changes the key as `decide` says of what it holds, as one step; true if anything changed. `decide` runs outside of
-    /// locks, is asked again whenever somebody else wrote the key meanwhile, and its last answer is what happened. It
-    /// should be quick: space is not reused meanwhile.
+    /// locks, is asked again whenever another thread wrote the key meanwhile, and its last answer is what happened. It should be
+    /// quick: space is not reused meanwhile.
     fn update<'v>(&self, _key: &[u8], _decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         Err(unsupported(self.name(), "writes that depend on what a key holds"))
     }
@@ -247,7 +247,7 @@ pub trait Engine: Send + Sync {
     /// engine never gave is harmless.
     fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error>;
 
-    /// Somewhere in the store, chosen by `seed`: for whoever wants any key.
+    /// Somewhere in the store, chosen by `seed`: for callers that want any key.
     fn somewhere(&self, _seed: u64) -> Cursor {
         Cursor::Start
     }
@@ -286,10 +286,10 @@ pub trait Engine: Send + Sync {
         Ok(())
     }
 
-    /// Who should call [`Engine::step`]: there is something to do that others may soon wait for.
+    /// How many threads should call [`Engine::step`]: there is something to do that others may soon wait for.
     fn wanted(&self) -> Wanted;
 
-    /// How long nobody need call [`Engine::step`] unless somebody is wanted; `None` for ever.
+    /// How long no thread need call [`Engine::step`] unless one is [`Engine::wanted`]; `None` for ever.
     fn sleep_time(&self) -> Option<Duration> {
         None
     }

@@ -1,8 +1,8 @@
 //! What a store can do, whichever engine keeps it.
 //!
 //! [`Engine`] is the object-safe seam between the fronts (library, command line, server) and the engines, each of which is a
-//! crate of its own. Values are pushed into a callback: no copy is forced on anyone, and no lifetime crosses a lock. This
-//! crate knows no engine and no index.
+//! crate of its own. Values are pushed into a callback: no copy is forced on the caller, and no lifetime crosses a lock. This crate
+//! knows no engine and no index.
 
 mod batch_op;
 mod check;

@@ -100,7 +100,7 @@ pub trait OrderedEngine: Engine {
     /// `damaged`. Nobody writes meanwhile: a key that changes can look damaged.
     ///
     /// # Errors
-    /// See [`OrderedEngine::catch_up`], for who waits.
+    /// See [`OrderedEngine::catch_up`], for a caller that waits.
     fn check_order(&self, damaged: &mut dyn FnMut(Damage)) -> Result<u64, Error>;
 }
 

@@ -4,7 +4,7 @@ use std::sync::Once;
 use std::thread;
 use std::time::Duration;
 
-/// Yields come first: who is waited for is mostly done within some microseconds, if it can only run.
+/// Yields come first: the awaited thread is mostly done within some microseconds, if it can only run.
 const YIELD_COUNT: u32 = 32;
 /// Then sleeps. A thread of a real-time priority yields to no lesser one: it has to sleep for that one to go on.
 const SLEEP_MIN: Duration = Duration::from_micros(50);

@@ -29,7 +29,7 @@ thread_local! {
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
-    /// Somebody asked for a step since the worker last looked.
+    /// A thread asked for a step since the worker last looked.
     asked: AtomicBool,
     watches_time: bool,
 }
@@ -111,7 +111,7 @@ impl Shared {
         }
     }
 
-    /// Looks out for somebody who asks for a step, or for the end.
+    /// Looks out for a thread that asks for a step, or for the end.
     fn is_asked_within(&self, time: Duration) -> bool {
         let start = Instant::now();
         while !self.is_asked() && start.elapsed() < time {
@@ -120,7 +120,7 @@ impl Shared {
         self.is_asked()
     }
 
-    /// Sleeps for `time`, or until somebody asks.
+    /// Sleeps for `time`, or until a thread asks.
     fn sleep(&self, time: Option<Duration>) {
         let end = time.and_then(|time| Instant::now().checked_add(time));
         while !self.is_asked() {

@@ -12,8 +12,6 @@ use crate::protocol::is_free;
 const LANE_COUNT: usize = 8;
 /// Retirements of one lane between two advances: an advance interrupts the other cores, about a microsecond each.
 const ADVANCE_EVERY: u32 = 512;
-/// Things freed per retirement. Two, so that a backlog shrinks; not more, since a long batch is somebody's tail latency.
-const FREED_PER_RETIREMENT: usize = 2;
 
 /// Retired things of one store, in order of retirement per lane.
 #[derive(Debug)]
@@ -61,24 +59,37 @@ impl<T> Limbo<T> {
     }
 
     /// Takes `thing`, which was unlinked before this call and keeps so many bytes from being used anew, and hands at most two
-    /// earlier ones, now free, to `free`.
+    /// earlier ones, now free, to `free`: so a backlog shrinks, and no more, since a long batch is somebody's tail latency.
     #[inline]
-    pub fn retire(&self, thing: T, bytes: u64, free: impl FnMut(T)) {
+    pub fn retire(&self, thing: T, bytes: u64, mut free: impl FnMut(T)) {
         let lane = &self.lanes[thread_index() % LANE_COUNT];
         let mut waiting = lane.waiting.lock();
         waiting.queue.push_back(Retired { tag: tag(), bytes, thing });
         lane.count(bytes, 0);
-        let freed: [Option<T>; FREED_PER_RETIREMENT] = std::array::from_fn(|_| lane.pop_free(&mut waiting));
+        let is_heavy = lane.bytes.load(Ordering::Relaxed) > self.bytes_max / LANE_COUNT as u64;
+        let first = lane.pop_free(&mut waiting);
+        let second = if first.is_some() { lane.pop_free(&mut waiting) } else { None };
         waiting.until_advance -= 1;
         let due = waiting.until_advance == 0;
         if due {
             waiting.until_advance = ADVANCE_EVERY;
         }
         drop(waiting);
-        if lane.bytes.load(Ordering::Relaxed) > self.bytes_max / LANE_COUNT as u64 {
+        if let Some(first) = first {
+            free(first);
+            second.into_iter().for_each(free);
+        }
+        if is_heavy || due {
+            self.look_after(is_heavy, due);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_after(&self, is_heavy: bool, due: bool) {
+        if is_heavy {
             self.weigh();
         }
-        freed.into_iter().flatten().for_each(free);
         if due {
             advance();
         }
@@ -103,8 +114,8 @@ impl<T> Limbo<T> {
         freed
     }
 
-    /// True if things of more bytes wait than should: as far as whoever retired something lately, or collected, has seen. Costs
-    /// a load.
+    /// True if things of more bytes wait than should: as far as the threads that retired something lately, or collected, have seen.
+    /// Costs a load.
     #[inline(always)]
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
@@ -178,7 +189,7 @@ mod tests {
         assert_eq!((limbo.bytes(), limbo.is_over()), (0, false));
     }
 
-    /// What was over, and went two by two, is noticed by whoever collects.
+    /// What was over, and went two by two, is noticed by the next collection.
     #[test]
     fn an_empty_limbo_is_not_over() {
         let limbo = Limbo::bounded(10);

@@ -115,8 +115,8 @@ pub fn advance() -> u64 {
     advance_and_look().0
 }
 
-/// How long some thread has been pinned, at least: since somebody [`advance`]d, as it has happened ever so often where things
-/// are retired. Costs a system call.
+/// How long some thread has been pinned, at least: since the latest [`advance`], which happens ever so often where things are
+/// retired. Costs a system call.
 #[must_use]
 pub fn oldest_pin() -> Duration {
     advance_and_look().1

@@ -75,14 +75,15 @@ mod tests {
     use loom::sync::atomic::{AtomicU64, fence};
     use loom::sync::{Arc, Mutex};
     use loom::thread;
+    use word_model::Modelled;
 
     use super::*;
 
     /// A link to a thing, which a writer takes away and the reclaimer then overwrites.
     struct World {
-        epoch: AtomicU64,
-        safe: AtomicU64,
-        pin: AtomicU64,
+        epoch: Modelled,
+        safe: Modelled,
+        pin: Modelled,
         /// Whether the reader's pin is in the list of pins.
         is_listed: AtomicU64,
         is_linked: AtomicU64,
@@ -91,7 +92,7 @@ mod tests {
         barriers: Barriers,
     }
 
-    /// Who passes the barriers that the protocol asks for.
+    /// Which threads pass the barriers that the protocol asks for.
     #[derive(Clone, Copy)]
     struct Barriers {
         reader: bool,
@@ -112,9 +113,9 @@ mod tests {
     impl World {
         fn new(barriers: Barriers, is_listed: bool) -> World {
             World {
-                epoch: AtomicU64::new(FIRST_EPOCH),
-                safe: AtomicU64::new(0),
-                pin: AtomicU64::new(UNPINNED),
+                epoch: Modelled::new(FIRST_EPOCH),
+                safe: Modelled::new(0),
+                pin: Modelled::new(UNPINNED),
                 is_listed: AtomicU64::new(u64::from(is_listed)),
                 is_linked: AtomicU64::new(1),
                 thing: UnsafeCell::new(7),

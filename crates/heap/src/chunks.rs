@@ -17,8 +17,8 @@
 //! # Giving a chunk back
 //! 1. Its header, or that of the free run before it, becomes Free and as long as chunk and free neighbours together: one
 //!    word. *Crash:* either the chunk, which nothing reaches, or the run.
-//! 2. The run is found by later chunks. This needs no order: whoever carves the run stores the same word again, and the
-//!    headers inside the run stay as they are until that store is durable.
+//! 2. The run is found by later chunks. This needs no order: a thread that carves the run stores the same word again,
+//!    and the headers inside the run stay as they are until that store is durable.
 
 use pmem::{Dram, Medium};
 

@@ -26,23 +26,37 @@ impl Class {
     }
 
     /// The class of this index, if there is one.
+    #[inline]
     #[must_use]
     pub const fn from_index(index: u8) -> Option<Class> {
         if (index as usize) < Class::COUNT { Some(Class(index)) } else { None }
     }
 
     /// The index that is stored.
+    #[inline]
     #[must_use]
     pub const fn index(self) -> u8 {
         self.0
     }
 
     /// The size of a slot.
+    #[inline]
     #[must_use]
     pub const fn bytes(self) -> u64 {
-        step_size(self.0 as usize) as u64 * GRAIN_BYTES
+        SIZES[self.0 as usize] as u64
     }
 }
+
+/// The size of every class's slots, and zeros up to where no index of a byte leads beyond.
+static SIZES: [u32; 1 << u8::BITS] = {
+    let mut sizes = [0; 1 << u8::BITS];
+    let mut class = 0;
+    while class < Class::COUNT {
+        sizes[class] = step_size(class) * GRAIN_BYTES as u32;
+        class += 1;
+    }
+    sizes
+};
 
 /// The classes, which the format fixes: their number fits the header's field and their ends are as stated.
 const _: () = {

@@ -1,8 +1,8 @@
 //! Evacuation: chunks of slots with few live ones, from which the caller moves these away, and chunks that take them in.
 //!
-//! The heap knows which slots are in use and not by whom, so the caller finds the owners: whoever is named by the index and
-//! lies in a chunk that [`Heap::is_evacuating`] is copied to a slot of [`Heap::reserve_to_move`], and freed like anything
-//! else that was replaced. A chunk whose last slot is freed becomes a free run, as any unowned chunk does. Nothing here is
+//! The heap knows which slots are in use and not what refers to them, so the caller finds the references: each item that the index
+//! names and that lies in a chunk with [`Heap::is_evacuating`] is copied to a slot of [`Heap::reserve_to_move`], and freed like any
+//! other item that was replaced. A chunk whose last slot is freed becomes a free run, as any unowned chunk does. Nothing here is
 //! durable: after a crash no chunk is being evacuated.
 //!
 //! Slots of an evacuating chunk are handed out only where the region is full and has no others: then it is not evacuated
@@ -59,7 +59,7 @@ impl<D: Dram> Heap<D> {
         });
     }
 
-    /// Begins to evacuate a chunk; false if somebody owns it by now, or it is gone.
+    /// Begins to evacuate a chunk; false if it has an owner by now, or is gone.
     pub fn evacuate(&self, chunk: ChunkUse) -> bool {
         let mut space = self.space.lock();
         let Some(slab) = self.unowned(chunk) else { return false };
@@ -85,7 +85,7 @@ impl<D: Dram> Heap<D> {
         slab.is_some_and(|(slab, _)| slab.state() == State::Evacuating)
     }
 
-    /// Has what is moved fill this chunk; false if somebody owns it by now, or it is gone.
+    /// Has what is moved fill this chunk; false if it has an owner by now, or is gone.
     pub fn fill<M: Medium>(&self, medium: &M, chunk: ChunkUse) -> bool {
         let mut cursor = self.lanes.mover(Shape::of_class(chunk.class)).lock();
         if let Some(filled) = cursor.resign() {

@@ -39,7 +39,7 @@ pub struct Heap<D: Dram> {
     pub(crate) unswept_past: u32,
     pub(crate) is_sweep_ending: AtomicBool,
     pub(crate) is_swept: AtomicBool,
-    /// The caller keeps those apart who name an image and who give it up.
+    /// The caller keeps threads that name an image apart from threads that give it up.
     pub(crate) image: Spin<ImageWord>,
     /// Pages up to here have been prepared; see `prepare.rs`.
     pub(crate) populated_bytes: AtomicU64,
@@ -190,8 +190,8 @@ impl<D: Dram> Heap<D> {
         self.region.generation()
     }
 
-    /// Sets the generation: one word, so that a crash leaves the old one or the new one. It is ordered before whatever
-    /// follows; who must know it durable commits.
+    /// Sets the generation: one word, so that a crash leaves the old one or the new one. It is ordered before whatever follows; a
+    /// caller that needs it durable commits.
     pub fn set_generation<M: Medium>(&self, medium: &M, generation: u16) {
         self.region.set_generation(medium, generation);
     }

@@ -14,14 +14,13 @@
 //!
 //! # Above the mark
 //! Space above the mark is given back from the region's end downwards, piece by piece under the space lock, and taken
-//! again from below, before the mark rises over it. `holed_from` lies between: below it there are no holes. Whoever takes space
-//! does so without the lock, and looks afterwards whether any was given back meanwhile (`above_count`): then nobody knows which
-//! came last, though `holed_from` may be what it was, and it is taken once more.
+//! again from below, before the mark rises over it. `holed_from` lies between: below it there are no holes. A thread takes space
+//! without the lock, and looks afterwards whether any was given back meanwhile (`above_count`): then it is unknown which came last,
+//! though `holed_from` may be what it was, and the space is taken once more.
 //!
 //! # Opening
-//! Of free runs, and of what lies above the mark, nobody knows what space they have: they count as holed, and as having
-//! space to give back. All chunks are backed: space that was taken is not durable by itself, and who copied the file may
-//! have left holes.
+//! What space free runs have, and what lies above the mark, is unknown: both count as holed, and as having space to give back. All
+//! chunks are backed: space that was taken is not durable by itself, and a copy of the file may have left holes.
 
 use pmem::{Dram, Medium, MediumError, Offset};
 
@@ -94,8 +93,8 @@ impl<D: Dram> Heap<D> {
         Some(unsafe { medium.discard(start.span(unit_start(past).0 - start.0)) })
     }
 
-    /// Takes space above the mark, as it was found, from where there may be holes to `past`. Somebody else may have been faster,
-    /// and somebody may have given it back: false if it has to be tried again.
+    /// Takes space above the mark, as it was found, from where there may be holes to `past`. Another thread may have been faster,
+    /// or given it back meanwhile: false if it has to be tried again.
     pub(crate) fn back_above_mark<M: Medium>(&self, medium: &M, found: Above, past: u32) -> Result<bool, MediumError> {
         let Above { holed_from: from, .. } = found;
         let start = unit_start(from);

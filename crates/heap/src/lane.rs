@@ -2,7 +2,7 @@
 //!
 //! A lane claims the free slots of a whole bitmap word at once; then a reservation is a lock that nobody contends, one
 //! bit and one multiplication. Threads name the lane they prefer and move on to the next if it is busy, so that a thread
-//! that is descheduled while it holds a lane stalls hardly anyone.
+//! that is descheduled while it holds a lane stalls hardly any other.
 //!
 //! A lane whose chunk is exhausted gives it up and takes a roomy one (an eighth of its slots is free), then a new one. So
 //! a region does not grow while chunks that no lane owns have an eighth of their slots free. Where it cannot grow, every

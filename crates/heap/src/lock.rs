@@ -1,5 +1,5 @@
 //! A lock, since core has none. Sections are short, but for two that wait for the operating system: the superblock's and a
-//! lane's while the region grows (`region.rs`, `lane.rs`). And a thread may be interrupted in any of them. So who waits lets
+//! lane's while the region grows (`region.rs`, `lane.rs`). And a thread may be interrupted in any of them. So a waiting thread lets
 //! others run (`pmem::Backoff`).
 
 use core::cell::UnsafeCell;

@@ -80,8 +80,8 @@ impl Region {
         }
     }
 
-    /// What the medium gave when the region was made, if it says; a region that has a journal does not. It is for whoever
-    /// opens the region, who alone knows what is asked for.
+    /// What the medium gave when the region was made, if it says; a region that has a journal does not. It is for the caller that
+    /// opens the region, which alone knows what is asked for.
     pub fn made_for<M: Medium>(medium: &M) -> Option<Durability> {
         if medium.len_bytes() < UNIT_BYTES { None } else { state::load_made_for(medium) }
     }

@@ -14,8 +14,8 @@
 //!   Unswept ── swept ──> Owned (by the sweep)
 //!   Unswept ── known from a clean image ──> Idle
 //! ```
-//! Only the owner claims slots; anybody frees them. State and links change under the space lock, apart from the step out
-//! of Unswept, which its sweeper takes alone.
+//! Only the owner claims slots; any thread frees them. State and links change under the space lock, apart from the step out of
+//! Unswept, which its sweeper takes alone.
 //!
 //! # Free count
 //! A slot's bit is set before it is counted, and words are claimed only by the owner, who has counted them before it
@@ -29,7 +29,7 @@ use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use crate::record::Link;
 use crate::shape::{Geometry, Shape};
 
-/// Who may claim slots of a chunk.
+/// The owner of a chunk, which alone may claim its slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum State {
@@ -39,7 +39,7 @@ pub(crate) enum State {
     Owned,
     /// Nobody: too few slots are free.
     Idle,
-    /// Whoever takes it from the list of roomy chunks.
+    /// The lane that takes it from the list of roomy chunks.
     Listed,
     /// Nobody: the chunk is older than this heap and its live slots are not known yet.
     Unswept,

@@ -11,7 +11,7 @@ use crate::runs::Runs;
 use crate::shape::Shape;
 use crate::slab::State;
 
-/// What somebody found above the mark.
+/// What a thread found above the mark.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Above {
     pub(crate) holed_from: u32,

@@ -12,10 +12,9 @@
 //!   bitmap's word first; the free looks at the chunk's state again after it has left its record.
 //!
 //! # What the caller owes
-//! A place that is removed from the index before the walk came by is not met by it, so the sweep would free it, and its
-//! [`Heap::free`], which comes when no reader is left, would free it once more, from its next owner. So whoever removes a
-//! place calls [`Heap::mark_unlinked`] before the walk can have passed: in the critical section that keeps walk and
-//! removal apart.
+//! The walk does not meet a place that was removed from the index before it came by, so the sweep would free this place, and the
+//! [`Heap::free`] that comes when no reader is left would free it once more, from its next owner. So a thread that removes a place
+//! calls [`Heap::mark_unlinked`] before the walk can have passed: in the critical section that keeps walk and removal apart.
 
 use core::sync::atomic::Ordering;
 
@@ -81,6 +80,7 @@ impl<D: Dram> Heap<D> {
     }
 
     /// True once all free space is known.
+    #[inline(always)]
     pub fn is_swept(&self) -> bool {
         self.is_swept.load(Ordering::Acquire)
     }

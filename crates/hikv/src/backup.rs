@@ -9,7 +9,7 @@
 //! | 5 `OUT.partial` renamed to `OUT`; the parent synced | the backup |
 //!
 //! So what is not whole opens as no store, and what is called OUT is whole. In step 1 a whole store is removed only if it has
-//! the mark: one that somebody happened to call `OUT.partial`, or has written to, stays.
+//! the mark: one that only happens to be called `OUT.partial`, or was written to, stays.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};

@@ -1,8 +1,8 @@
 //! The mark of a copy: a small file in a backup that says of which store it is.
 //!
 //! It is what tells a backup of ours from any other directory: nothing is removed or replaced without it. It is written
-//! and synced before the copy's region gets its name, so a whole copy has it; whoever opens the copy for writing makes it a
-//! store of its own, and the mark goes before anything is written ([`forget_opened`]). An opening that is refused leaves it.
+//! and synced before the copy's region gets its name, so a whole copy has it; opening the copy for writing makes it a store of its
+//! own, and the mark goes before anything is written ([`forget_opened`]). An opening that is refused leaves it.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -23,10 +23,10 @@ const NAMES: [&str; 6] = [REGION_NAME, UNFINISHED_NAME, LOG_NAME, UNFINISHED_LOG
 /// Longer than any mark.
 const MARK_BYTES_MAX: u64 = 256;
 
-/// Who made the copy.
+/// Why the copy was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
-    /// Somebody asked for it, and keeps it.
+    /// A user asked for it, and keeps it.
     Kept,
     /// It is the latest, until the next takes its place.
     Latest,

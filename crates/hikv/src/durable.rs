@@ -52,12 +52,13 @@ impl Store {
     }
 
     /// Runs `operate`, and returns when everything that it wrote to this store, and read from it, survives what `level` says.
-    /// That is waited for once, at its end, so several writes share it; other threads see them before, and those who read
-    /// at the store's own level wait for them if that is higher.
+    /// That is waited for once, at its end, so several writes share it; other threads see them before, and wait for them where they
+    /// read at the store's own level and that is higher.
     ///
     /// On a medium that gives more for nothing (DAX, tmpfs) a lower level makes no difference. On a journal `power` is a write
     /// that the disk has synced, with all that came before it; `buffered` one that the kernel has, and whose sync begins
-    /// within [`crate::Options::sync_interval`], unless older ones have waited for two of these: then it is one at `power`; `process` one that the kernel has, synced when somebody asks for more.
+    /// within [`crate::Options::sync_interval`], unless older ones have waited for two of these: then it is one at `power`;
+    /// `process` one that the kernel has, synced when a caller asks for more.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -140,7 +141,7 @@ impl Store {
         }
     }
 
-    /// A ticket for everything that was deferred so far, by any thread: for who passes on what another one said while it
+    /// A ticket for everything that was deferred so far, by any thread: for a thread that passes on what another one said while it
     /// deferred. Quick.
     pub fn deferred_so_far(&self) -> Ticket {
         self.journal().map_or_else(Ticket::default, |journal| Ticket(journal.deferred_so_far()))

@@ -66,7 +66,7 @@ impl EngineKind {
         self.number().name().expect("an engine that has a number has a name")
     }
 
-    /// The kind that keeps the region of `medium`, whoever asked for which.
+    /// The kind that keeps the region of `medium`, whichever was asked for.
     fn of<M: Medium>(medium: &M, wanted: Option<EngineKind>) -> Result<EngineKind, HeapError> {
         let found = Region::engine(medium)?;
         let kind = EngineKind::ALL.iter().copied().find(|kind| kind.number() == found);

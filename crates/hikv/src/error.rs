@@ -30,11 +30,11 @@ pub enum OpenError {
         /// The path.
         path: PathBuf,
     },
-    /// Somebody else has the store.
+    /// Another process, or another opening in this one, has the store.
     Locked {
         /// The directory or device.
         path: PathBuf,
-        /// Who, as far as it can be told.
+        /// The holder, as far as it can be told.
         holder: String,
     },
     /// The file's contents are not a store, or a damaged, truncated, newer or other one.

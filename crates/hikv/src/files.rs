@@ -102,7 +102,7 @@ pub(crate) fn exists(file: &Path) -> Result<bool, OpenError> {
     }
 }
 
-/// An error if the name leads to something that somebody else has made meanwhile.
+/// An error if the name leads to something that another process has made meanwhile.
 fn assert_ours(file: &Path, locks: &[StoreLock]) -> Result<(), OpenError> {
     for lock in locks {
         if lock.is_of(file).map_err(OpenError::io(file, "examine"))? {
@@ -138,7 +138,7 @@ pub(crate) fn finish_region(dir: &Path) -> Result<(), OpenError> {
     names::rename_new(&unfinished, &file).map_err(OpenError::io(&file, "create"))
 }
 
-/// Removes what an interrupted making left of the store `dir`, if it did: nothing that somebody uses.
+/// Removes what an interrupted making left of the store `dir`, if it did: nothing that is in use.
 pub(crate) fn remove_left(file: &Path, dir: &Path) -> Result<(), OpenError> {
     StoreLock::remove_unused(file).map_err(OpenError::locked(dir))
 }
@@ -300,7 +300,7 @@ fn open_region(
 }
 
 /// Never less than what was asked for; nor, where nobody asks, than what the store was made for
-/// (`docs/decisions/0032-a-store-keeps-its-level.md`). Who only reads is promised nothing.
+/// (`docs/decisions/0032-a-store-keeps-its-level.md`). A store that is opened only to be read promises nothing.
 fn check_durability(medium: &Mapped, file: &Path, options: &Options) -> Result<(), OpenError> {
     let (given, why) = (medium.durability(), medium.explain());
     let made_for = Region::made_for(medium).filter(|&level| level > given && !options.read_only);

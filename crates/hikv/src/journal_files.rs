@@ -5,8 +5,8 @@
 //! 2. The log gets its name; the directory is synced.
 //! 3. The base gets its name; the directory is synced. Only now there is a store.
 //!
-//! A crash before 3 leaves a log without a base, beside a base of the other name: the next making removes both. A log that
-//! is alone was separated from its base by somebody, and is not removed.
+//! A crash before 3 leaves a log without a base, beside a base of the other name: the next making removes both. A log that is alone
+//! was separated from its base by a user, and is not removed.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};

@@ -199,8 +199,8 @@ impl Options {
     }
 
     /// With durability `buffered`: how long after a write a sync of the log begins, at most, unless others are still running
-    /// (default: 100 ms). Who writes while an older write has waited for two intervals waits until his own is synced: so loss of power
-    /// takes the writes of two intervals at most.
+    /// (default: 100 ms). A write that comes while an older one has waited for two intervals returns once it is synced: so loss of
+    /// power takes the writes of two intervals at most.
     #[must_use]
     pub fn sync_interval(self, sync_interval: Duration) -> Options {
         Options { sync_interval, ..self }

@@ -174,7 +174,7 @@ fn unfinished_name(into: &Path) -> PathBuf {
     name.into()
 }
 
-/// True if there is nothing at `path`, or an empty directory. What a link leads to is somebody else's.
+/// True if there is nothing at `path`, or an empty directory. What a link leads to is not ours.
 fn is_vacant(path: &Path) -> io::Result<bool> {
     if path.is_symlink() {
         return Ok(false);

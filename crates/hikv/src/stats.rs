@@ -135,7 +135,7 @@ pub struct Stats {
     pub garbage_count: u64,
     /// Bytes of the region that those occupy, and parts of the index that were replaced.
     pub garbage_bytes: u64,
-    /// Writes since open that were held up, since garbage had come to its bound: somebody is slow to end a callback.
+    /// Writes since open that were held up, since garbage had come to its bound: some thread is slow to end a callback.
     pub held_up_count: u64,
     /// Milliseconds for which some thread of this process, at this store or another, has been reading, or inside of a callback
     /// that a reading store called; as far as it was noticed.
@@ -151,8 +151,7 @@ pub struct Stats {
     pub fences: Option<u64>,
     /// False while free space and keys are still being counted after open: the figures are too small until then.
     pub counted: bool,
-    /// The ordered index: `none` where the store was opened without, else `off` until somebody asks for order, `building`,
-    /// `ready`.
+    /// The ordered index: `none` where the store was opened without, else `off` until a caller asks for order, `building`, `ready`.
     pub order: &'static str,
     /// Steps of its last build that are done: two for each key, or one where a clean image had them in order.
     pub order_done: u64,

@@ -226,8 +226,8 @@ impl Store {
     /// Closes this handle. The store is closed when its last clone is, and its last snapshot; then a journal's writes are on the
     /// disk, whatever they were acknowledged with.
     /// The last one leaves a clean image, where there is room for it: the next opening then need not look for free space,
-    /// count keys, or sort them if they were in order. Dropping the last handle does the same; an error is then an event of
-    /// the level `ERROR` for whoever collects those of `tracing`, and nothing else. So does either within a callback that the
+    /// count keys, or sort them if they were in order. Dropping the last handle does the same; an error is then an event of the
+    /// level `ERROR` for programs that collect those of `tracing`, and nothing else. So does either within a callback that the
     /// background calls ([`Store::on_expired`]): the store is closed soon after that has returned.
     ///
     /// # Errors
@@ -251,13 +251,34 @@ impl Store {
     #[inline(always)]
     pub(crate) fn change<R>(&self, change: impl FnOnce(&dyn Engine) -> Result<R, Error>) -> Result<R, Error> {
         let engine = self.engine()?;
-        let result = change(engine);
-        match engine.wanted() {
+        // The answer stays where it is: it is moved only with an error in it.
+        match change(engine) {
+            Ok(done) => {
+                self.ask_wanted(engine.wanted());
+                Ok(done)
+            }
+            Err(error) => {
+                self.ask_wanted(engine.wanted());
+                Err(error)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn ask_wanted(&self, wanted: Wanted) {
+        if wanted != Wanted::Nobody {
+            self.ask_some(wanted);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ask_some(&self, wanted: Wanted) {
+        match wanted {
             Wanted::Nobody => {}
             Wanted::One => self.inner.workers.iter().take(1).for_each(Worker::ask),
             Wanted::All => self.ask_workers(),
         }
-        result
     }
 
     /// The engine that keeps the store.

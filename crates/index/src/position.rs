@@ -51,6 +51,7 @@ impl Position {
     ///
     /// # Panics
     /// If the offset needs more than 48 bits, or the place is a segment.
+    #[inline(always)]
     #[must_use]
     pub fn of(place: Place) -> Position {
         assert!(place.offset.0 <= OFFSET, "offset {:#x} needs more than {OFFSET_BITS} bits", place.offset.0);
@@ -83,6 +84,7 @@ impl Position {
 
     /// Where the item lies, for the allocator; `None` if the word's class does not exist, or it has one beside an extent
     /// (damage).
+    #[inline(always)]
     #[must_use]
     pub fn place(self) -> Option<Place> {
         let kind = if self.0 & EXTENT != 0 {

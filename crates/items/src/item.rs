@@ -50,7 +50,7 @@ impl<'a> Item<'a> {
 
     /// The checksum that fits.
     pub(crate) fn checksum(&self) -> u32 {
-        checksum_start(&self.header, self.expiry).update(self.key).update(self.value).value()
+        checksum(&self.header, self.expiry, self.key, self.value)
     }
 }
 
@@ -60,9 +60,10 @@ fn expiry_of(bytes: &[u8]) -> Expiry {
     bytes.first_chunk().map_or(Expiry::NEVER, |&bytes| Expiry::at_ms(u64::from_le_bytes(bytes)))
 }
 
-/// The checksum of what comes before the key.
+/// The checksum of an item.
 #[inline(always)]
-pub(crate) fn checksum_start(header: &Header, expiry: Expiry) -> Checksum {
-    let start = header.checksum_start();
-    if header.flags == 0 { start } else { start.update(&expiry.ms().to_le_bytes()) }
+pub(crate) fn checksum(header: &Header, expiry: Expiry, key: &[u8], value: &[u8]) -> u32 {
+    let (bytes, ms) = (header.to_bytes(), expiry.ms().to_le_bytes());
+    let expiry = if header.flags == 0 { &[][..] } else { &ms };
+    Checksum::of([&bytes[..8], &bytes[12..], expiry, key, value]).value()
 }

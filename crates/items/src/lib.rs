@@ -15,11 +15,13 @@ mod expiry;
 mod item;
 pub mod layout;
 mod new_item;
+mod plain;
 
 pub use error::ItemError;
 pub use expiry::Expiry;
 pub use item::Item;
 pub use new_item::{NewItem, copy, restamp};
+pub use plain::Plain;
 
 /// The longest key, in bytes.
 pub const KEY_BYTES_MAX: usize = 65_535;

@@ -1,10 +1,14 @@
 //! Writing items.
 
+use core::mem::MaybeUninit;
+use core::slice;
+
 use pmem::{Medium, Offset};
 
 use crate::canary;
-use crate::item::checksum_start;
-use crate::layout::{EXPIRY_BYTES, HEADER_BYTES, Header};
+use crate::item::checksum;
+use crate::layout::{HEADER_BYTES, Header};
+use crate::plain::plain_checksum;
 use crate::{Expiry, Item, ItemError};
 
 /// An item that is to be written.
@@ -38,20 +42,67 @@ impl NewItem<'_> {
     #[inline]
     pub unsafe fn write<M: Medium>(&self, medium: &M, at: Offset, epoch: u32) {
         let header = self.header(epoch);
-        let checksum = checksum_start(&header, self.expiry).update(self.key).update(self.value).value();
-        let mut head = [0; HEADER_BYTES + EXPIRY_BYTES];
-        head[..HEADER_BYTES].copy_from_slice(&Header { checksum, ..header }.to_bytes());
-        head[HEADER_BYTES..].copy_from_slice(&self.expiry.ms().to_le_bytes());
-        let parts = [&head[..header.key_start()], self.key, self.value];
-        if medium.breaks(canary::ITEM_NOT_FLUSHED) {
-            let starts = [at.0, at.0 + header.key_start() as u64, at.0 + (header.key_start() + self.key.len()) as u64];
+        if header.flags != 0 || self.key.len() + self.value.len() > GATHERED_BYTES_MAX {
             // SAFETY: the caller's promise.
-            parts.iter().zip(starts).for_each(|(part, start)| unsafe { medium.write(Offset(start), part) });
-            return;
+            return unsafe { self.write_in_parts(medium, at, header) };
         }
-        // SAFETY: the caller's promise.
-        unsafe { medium.stream(at, &parts) }
+        let mut image = [const { MaybeUninit::uninit() }; HEADER_BYTES + GATHERED_BYTES_MAX];
+        let (head, room) = image.split_at_mut(HEADER_BYTES);
+        let (key, room) = room.split_at_mut(self.key.len());
+        copy_short(key, self.key);
+        room[..self.value.len()].write_copy_of_slice(self.value);
+        // SAFETY: both were just copied, one behind the other.
+        let body = unsafe { slice::from_raw_parts(key.as_ptr().cast(), self.key.len() + self.value.len()) };
+        head.write_copy_of_slice(&Header { checksum: plain_checksum(&header.to_bytes(), body), ..header }.to_bytes());
+        // SAFETY: all of it was written; the caller's promise.
+        unsafe { write_parts(medium, at, [slice::from_raw_parts(image.as_ptr().cast(), HEADER_BYTES + body.len())]) }
     }
+
+    /// # Safety
+    /// As for [`NewItem::write`].
+    #[inline(never)]
+    unsafe fn write_in_parts<M: Medium>(&self, medium: &M, at: Offset, header: Header) {
+        let header = Header { checksum: checksum(&header, self.expiry, self.key, self.value), ..header };
+        let (bytes, ms) = (header.to_bytes(), self.expiry.ms().to_le_bytes());
+        let expiry = if header.flags == 0 { &[][..] } else { &ms };
+        // SAFETY: the caller's promise.
+        unsafe { write_parts(medium, at, [&bytes, expiry, self.key, self.value]) }
+    }
+}
+
+/// Keys and values of together so many bytes are put together on the stack, as they will lie: it costs less than to add up
+/// and to cut parts that begin and end anywhere.
+const GATHERED_BYTES_MAX: usize = 512;
+
+/// Copies a key. Those of the usual lengths by two words that may overlap: a call costs more.
+#[inline(always)]
+fn copy_short(to: &mut [MaybeUninit<u8>], from: &[u8]) {
+    match (from.first_chunk::<8>(), from.last_chunk::<8>()) {
+        (Some(first), Some(last)) if from.len() <= 16 => {
+            to[..8].write_copy_of_slice(first);
+            to[from.len() - 8..].write_copy_of_slice(last);
+        }
+        _ => _ = to.write_copy_of_slice(from),
+    }
+}
+
+/// Writes the concatenation of `parts` to `at`, and flushes it.
+///
+/// # Safety
+/// As for [`NewItem::write`].
+#[inline(always)]
+unsafe fn write_parts<M: Medium, const COUNT: usize>(medium: &M, at: Offset, parts: [&[u8]; COUNT]) {
+    if medium.breaks(canary::ITEM_NOT_FLUSHED) {
+        let mut start = at;
+        for part in parts {
+            // SAFETY: the caller's promise.
+            unsafe { medium.write(start, part) };
+            start = start.plus(part.len() as u64);
+        }
+        return;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { medium.stream(at, &parts) }
 }
 
 /// Writes the bytes of the item that lies at `from`, as they are, to another place, and flushes them.

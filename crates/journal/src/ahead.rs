@@ -5,10 +5,10 @@
 //! 2. The header is written, and synced. It says what was durable before (its mark), and where replay begins, as of now. *Crash:* what
 //!    the slot held before, or a segment without frames, from which replay is told where to begin. Both begin at segments that
 //!    are still whole: a slot is chosen only when it is free, and the newest header is in another.
-//! 3. The segment is ready. Whoever fills the one before takes it.
+//! 3. The segment is ready. The writer that fills the one before takes it.
 //!
-//! The writer asks for this when a quarter of its segment is full (see below). It does the steps itself where nobody has when it needs them, as
-//! those that open and close a log do, who know with which number the segment begins.
+//! The writer asks for this when a quarter of its segment is full (see below). Where they are not done when it needs them it does
+//! the steps itself, as do opening and closing a log, where the number is known with which the segment begins.
 //!
 //! # Room
 //! A new log, and one that was closed, has space for the first 64 KiB of its segments alone, the rest of the file being holes. When a
@@ -19,7 +19,7 @@
 //! others, which is not used. Zeros are written only to slots that are free, and behind the room of the one that is written.
 //!
 //! # Lock order
-//! writer -> ahead -> slots. Who holds only `ahead` does not wait for a writer.
+//! writer -> ahead -> slots. A thread that holds only `ahead` does not wait for a writer.
 
 use std::io;
 use std::ops::Range;
@@ -115,8 +115,8 @@ impl<F: File> Journal<F> {
         Ok(())
     }
 
-    /// Space for `room_bytes` of each of `count` slots; false where the disk is full. Sealed segments keep what they hold, whoever
-    /// wrote it and however much of it that is.
+    /// Space for `room_bytes` of each of `count` slots; false where the disk is full. Sealed segments keep what they hold,
+    /// whichever program wrote it and however much that is.
     fn take_space(&self, count: u64, room_bytes: u64) -> Result<bool, MediumError> {
         let (segment_bytes, from_bytes) = (self.options.segment_bytes, self.room_bytes());
         let sealed: Vec<_> = self.slots.lock().sealed.iter().map(|sealed| sealed.slot).collect();

@@ -1,12 +1,12 @@
 //! Which parts of the region's memory have their bytes yet.
 //!
 //! # States
-//! A block is *absent* until somebody claims it, *loading* while he fills it, and *present* or *lost* from then on.
+//! A block is *absent* until a thread claims it, *loading* while that thread fills it, and *present* or *lost* from then on.
 //!
 //! # Order
-//! Who claims a block has its memory for himself. He fills it, and then stores the state (Release); whoever has loaded that
-//! (Acquire) sees the block's bytes, and nobody fills it a second time. Who meets a block that another one fills waits. The
-//! last who settles a block is told so, and has seen all of them settled (AcqRel on the count).
+//! A thread that claims a block has its memory to itself, fills it, and then stores the state (Release); a thread that has loaded
+//! this state (Acquire) sees the block's bytes, and no thread fills it a second time. A thread that meets a block which another one
+//! is filling waits. The thread that settles the last block is told so, and has seen all of them settled (AcqRel on the count).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -94,7 +94,7 @@ pub(crate) struct Blocks {
     len_bytes: u64,
     /// How many are neither present nor lost.
     unsettled_count: AtomicU64,
-    /// Who waits for a block does so under this.
+    /// A thread waits for a block under this.
     waiting: Mutex<()>,
     settled: Condvar,
 }

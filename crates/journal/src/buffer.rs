@@ -24,7 +24,7 @@ pub(crate) struct Buffer {
     region_bytes: u64,
     /// Pages with entries that no checkpoint has taken in.
     pub(crate) dirty: DirtyPages,
-    /// A twin's: what it appends only when somebody commits, the last first.
+    /// A twin's: what it appends only at a commit, the last first.
     pub(crate) held: Vec<(Offset, Vec<u8>)>,
 }
 

@@ -32,5 +32,5 @@ pub const REPLAYED_PAGES_TRUSTED: Canary = Canary("ReplayedPagesTrusted");
 pub const WAIT_BEFORE_SYNC: Canary = Canary("WaitBeforeSync");
 /// A failed sync is tried again, and believed.
 pub const SYNC_RETRIED: Canary = Canary("SyncRetried");
-/// A log does not note where a word was published: who meets it is told that it is durable.
+/// A log does not note where a word was published: a reader that meets it is told that it is durable.
 pub const PUBLISHED_UNNOTED: Canary = Canary("PublishedUnnoted");

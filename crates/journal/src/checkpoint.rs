@@ -105,7 +105,8 @@ impl<F: File> Journal<F> {
         self.write_copies(runs, copies).map_err(|error| self.poison(&error))
     }
 
-    /// Up to where there are entries of anything that this thread has seen published: whoever was about to append has done it.
+    /// Up to where there are entries of anything that this thread has seen published: a writer that was about to append has done
+    /// so.
     pub(crate) fn appended_by_now(&self) -> u64 {
         let _buffer = self.buffer.lock();
         self.appended.load(Ordering::Relaxed)

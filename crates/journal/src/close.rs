@@ -120,7 +120,7 @@ impl<F: File> Journal<F> {
     }
 
     /// The newest header says that nothing behind its segment counts, and that has no frames. *Crash:* the file is as long as
-    /// before, or shorter, and has more holes or fewer. Who cannot cut it leaves it.
+    /// before, or shorter, and has more holes or fewer. A log that cannot be cut stays as it is.
     fn shorten_log(&self) {
         let (writer, mut slots) = (self.writer.lock(), self.slots.lock());
         let count = SEGMENT_COUNT.max(writer.slot + 1);

@@ -1,7 +1,7 @@
 //! Pages of the region of which the log has something that the base may lack.
 //!
-//! A page is marked under the buffer's lock, with the entry that concerns it; so whoever takes the marks under that lock has
-//! the pages of every entry that was appended before.
+//! A page is marked under the buffer's lock, with the entry that concerns it; so a checkpointer that takes the marks under that
+//! lock has the pages of every entry that was appended before.
 
 use std::iter;
 use std::ops::Range;

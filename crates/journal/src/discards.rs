@@ -1,4 +1,4 @@
-//! Space of the base that nobody needs any more: given back when no replay can want it, taken again when somebody does.
+//! Space of the base that the region needs no more: given back when no replay can want it, taken again when the region does.
 //!
 //! The pages that are discarded lose their memory at once. Their space in the base goes later: what was appended before the
 //! discard may still be replayed, and written there. So each discard keeps the position of the log's end, and is carried out

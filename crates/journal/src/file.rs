@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use pmem::Canary;
 
-/// A file that somebody opened. All methods may be called by several threads at once.
+/// An open file. All methods may be called by several threads at once.
 ///
 /// What was written is durable after the next [`File::sync`] that succeeds, unless one failed in between: what a failed sync
 /// should have made durable is lost or not, and a later success says nothing about it. Before that each sector of 512 bytes
@@ -32,8 +32,8 @@ pub trait File: Send + Sync + 'static {
     fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()>;
 
     /// Fills `pages`, whole ones, with those from `at` on that are in the operating system's cache, up to the first that is
-    /// not, and says how many bytes that are. Who reads a page that is not there sees what the disk has. Some systems do not
-    /// tell: then all of them are.
+    /// not, and says how many bytes that are. A page that is not there is read from the disk. Some systems do not tell: then all of
+    /// them are.
     ///
     /// # Errors
     /// As for [`File::read_at`].
@@ -50,8 +50,8 @@ pub trait File: Send + Sync + 'static {
         false
     }
 
-    /// Writes as [`File::write_at`] does, for somebody who syncs at once. `pages` are whole ones, of 4096 bytes, in memory as
-    /// well as in the file.
+    /// Writes as [`File::write_at`] does, for a caller that syncs at once. `pages` are whole ones, of 4096 bytes, in memory as well
+    /// as in the file.
     ///
     /// # Errors
     /// As for [`File::write_at`].

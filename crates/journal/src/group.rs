@@ -1,5 +1,5 @@
-//! Group commit: of all who wait for a sync one makes it, for everybody who appended before it began. Who, and when, is
-//! `turns`' affair.
+//! Group commit: of all threads that wait for a sync one makes it, for every thread that appended before it began. Which one, and
+//! when, is decided in `turns`.
 
 use std::sync::atomic::Ordering;
 
@@ -39,7 +39,7 @@ impl<F: File> Journal<F> {
         self.healthy()
     }
 
-    /// What was appended so far is synced within the interval, whether somebody waits for it or not.
+    /// What was appended so far is synced within the interval, whether a thread waits for it or not.
     pub(crate) fn ask_for_sync(&self) {
         if self.options.background {
             self.requests.within(self.options.sync_interval);

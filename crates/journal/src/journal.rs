@@ -43,11 +43,11 @@ pub(crate) struct Journal<F> {
     pub(crate) buffer: Mutex<Buffer>,
     /// Up to where entries were appended; changes under the buffer's lock.
     pub(crate) appended: AtomicU64,
-    /// Whoever holds it writes frames.
+    /// Its holder writes frames.
     pub(crate) writer: Mutex<Writer>,
     /// Up to where entries are in the operating system's hands.
     pub(crate) written: AtomicU64,
-    /// Who syncs for all who wait.
+    /// Which of the waiting threads syncs for all of them.
     pub(crate) turns: Turns,
     /// Up to where entries are durable.
     pub(crate) synced: AtomicU64,
@@ -57,7 +57,7 @@ pub(crate) struct Journal<F> {
     pub(crate) synced_region_bytes: AtomicU64,
     /// Up to where a frame that is durable itself says that entries are.
     pub(crate) proved: AtomicU64,
-    /// Up to where somebody went on without waiting, at most.
+    /// Up to where callers went on without waiting, at most.
     pub(crate) deferred: AtomicU64,
     /// Where words were published that may not be durable.
     pub(crate) published: Published,
@@ -68,7 +68,7 @@ pub(crate) struct Journal<F> {
     pub(crate) room_bytes: AtomicU64,
     /// Once the segment is filled so far something is to be done before it is full (`ahead`).
     pub(crate) ahead_at: AtomicU64,
-    /// Whoever holds it makes room for what comes next.
+    /// Its holder makes room for what comes next.
     pub(crate) ahead: Mutex<()>,
     pub(crate) slots: Mutex<Slots>,
     /// Whether one is free; changes with them.

@@ -55,7 +55,7 @@ pub struct Journaled<F: File> {
     /// First, so that nobody works in the background when the rest goes.
     threads: Threads,
     pub(crate) journal: Arc<Journal<F>>,
-    /// Held by whoever makes the region longer.
+    /// Held while the region is made longer.
     growing: Mutex<()>,
 }
 
@@ -200,7 +200,7 @@ impl<F: File> Journaled<F> {
         self.journal.identity
     }
 
-    /// Those who wait for the journal themselves, or at a level of their own, see it through this.
+    /// For callers that wait for the journal themselves, or at a level of their own.
     #[must_use]
     pub fn acknowledger(&self) -> Acknowledger<F> {
         Acknowledger::of(&self.journal)

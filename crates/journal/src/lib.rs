@@ -3,7 +3,7 @@
 //! Programs load from and store to memory of this process ([`Journaled`] is a [`pmem::Medium`]). What they flush or publish
 //! is appended to a *log*; what they wait for is in the log, and the log synced. A *checkpoint* brings the
 //! *base*, a file that looks like the region, up to the log, and then the log's room is used again. Opening reads the log; the base is
-//! read, and the log's entries are applied, block by block when somebody needs them, and by a thread.
+//! read, and the log's entries are applied, block by block: when they are needed, and by a thread.
 //!
 //! # Invariants
 //! - Of whatever is stored under the rules of `Medium` the log has the records in the order of the stores (`buffer`). So
@@ -16,16 +16,16 @@
 //! - Nobody sees a block of memory, stores to it or appends any of it before it has the base's bytes and, over them, all
 //!   entries that were replayed (`loading`, `redo`).
 //! - Readers append nothing and wait for nothing but the durability of a word that they met before its writer has waited.
-//! - Who does not wait itself leaves the word as it is, and has a receipt (`receipt`).
+//! - A caller that does not wait at once leaves the word as it is, and has a receipt (`receipt`).
 //!
 //! The write orders and what a crash after each step leaves: `writer` and `ahead` for the log, `checkpoint` for the base, `recover` for
 //! opening, `loading` for a block. The bytes are drawn in `frame` and `segment`.
 //!
 //! # Lock order
 //! checkpoint -> discards, a lane -> writer -> ahead -> slots, buffer; below all of them a file's handle to sync with.
-//! Whoever holds none of them may wait for a checkpoint. `buffer` is a leaf: no other lock is taken, nor any file used, under it;
-//! so whoever is about to take it sees before that what he reads or stores is in memory. Loading holds no lock while it reads,
-//! and its own locks are leaves; of a block that cannot be read it tells the slots.
+//! A thread that holds none of them may wait for a checkpoint. `buffer` is a leaf: no other lock is taken, nor any file used, under
+//! it; so before it takes this lock a thread sees to it that what is read or stored under it is in memory. Loading holds no lock
+//! while it reads, and its own locks are leaves; of a block that cannot be read it tells the slots.
 
 mod ahead;
 mod blocks;

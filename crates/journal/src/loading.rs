@@ -1,4 +1,4 @@
-//! Filling memory from the base: whoever needs a block first reads it, and a thread reads the rest.
+//! Filling memory from the base: the thread that needs a block first reads it, and one in the background reads the rest.
 //!
 //! # Steps of a block
 //! 1. It is claimed (`blocks`).
@@ -8,7 +8,7 @@
 //!
 //! # What cannot be read
 //! is lost: the journal is poisoned first, so that nothing can be appended that was concluded from the zeros, and then the
-//! block is settled. Whoever asks for bytes of it has an error; words are zeros, and `Medium::losses` says so.
+//! block is settled. A caller that asks for bytes of it has an error; words are zeros, and `Medium::losses` says so.
 
 use std::collections::VecDeque;
 use std::io;
@@ -28,8 +28,8 @@ use crate::journal::Journal;
 use crate::redo::Redo;
 use crate::region::PAGE_BYTES;
 
-/// What the thread reads in one call: enough that calls cost nothing, and little enough that who needs a block of it does
-/// not wait long.
+/// What the thread reads in one call: enough that calls cost nothing, and little enough that a thread which needs one of these
+/// blocks does not wait long.
 const RUN_BYTES: u64 = 1 << 20;
 
 /// A base on its way into memory.
@@ -48,9 +48,9 @@ pub(crate) struct Loading {
 /// What the thread is to read.
 #[derive(Debug, Default)]
 struct Wanted {
-    /// Blocks that somebody is about to need.
+    /// Blocks that a thread is about to need.
     expected: VecDeque<Range<u64>>,
-    /// All others, once somebody said so: from this block on.
+    /// All others, once they are asked for: from this block on.
     rest: Option<u64>,
 }
 
@@ -101,7 +101,7 @@ impl Loading {
 }
 
 impl<F: File> Journal<F> {
-    /// See [`pmem::Medium::reach`], for whoever has found that he must ask.
+    /// See [`pmem::Medium::reach`], for callers whose quick look was not enough.
     #[cold]
     #[inline(never)]
     pub(crate) fn reach_slowly(&self, span: Span) -> Result<(), MediumError> {
@@ -185,7 +185,7 @@ impl<F: File> Journal<F> {
         self.loading.wake();
     }
 
-    /// See [`pmem::Medium::peek`], for whoever has found that he must ask. A block that stays absent meanwhile is as it was.
+    /// See [`pmem::Medium::peek`], for callers whose quick look was not enough. A block that stays absent meanwhile is as it was.
     #[cold]
     #[inline(never)]
     pub(crate) fn peek_slowly(&self, at: Offset) -> Option<u64> {

@@ -73,7 +73,7 @@ impl<F: File> Journaled<F> {
         (span.start.0..end).step_by(piece_bytes as usize).map(move |at| Offset(at).span(piece_bytes.min(end - at)))
     }
 
-    /// The broken twin's way: the entries of `spans` follow when somebody commits.
+    /// The broken twin's way: the entries of `spans` follow at the next commit.
     fn hold(&self, spans: &[Span]) {
         // SAFETY: the twin runs on the crash disk alone, with one thread.
         let bytes = |span| unsafe { self.item(span) }.expect("the span was just stored to").to_vec();
@@ -178,7 +178,7 @@ unsafe impl<F: File> Medium for Journaled<F> {
     #[inline(always)]
     fn order(&self) {}
 
-    /// The words are in the log before anybody can load them: both happen under the buffer's lock, in the order in which the
+    /// The words are in the log before any thread can load them: both happen under the buffer's lock, in the order in which the
     /// words' owner stores them. On a poisoned log nothing is stored.
     fn publish(&self, words: &[(Offset, u64)], key: u64) {
         let is_late = self.breaks(canary::LOG_ORDER_UNLIKE_STORES);

@@ -1,12 +1,12 @@
-//! The threads that sync for those who do not wait: for event loops, which they wake, and at intervals where nobody asks.
-//! There is one for each lane (`turns`), so that what comes during a sync need not wait for its end.
+//! The threads that sync for callers which do not wait: for event loops, which they wake, and at intervals for writes that no
+//! caller asks about. There is one for each lane (`turns`), so that a request that comes during a sync need not wait for its end.
 //!
-//! Who asks is woken after every sync until all that it asked for is durable: of several receipts the first ones are then
-//! told as early as they can be. A sync takes in whatever was appended before it began, so all loops share it.
+//! An asker is woken after every sync until all that it asked for is durable: of several receipts the first ones are then told as
+//! early as they can be. A sync takes in whatever was appended before it began, so all loops share it.
 //!
 //! # What `buffered` may lose
 //! A sync begins an interval after the first write that it is for, or as soon as a lane is free. A disk may take longer than that for
-//! one. So whoever writes at `buffered` while an older write has been waiting for two intervals is held back: he waits as at `power`
+//! one. So a writer at `buffered` is held back while an older write has been waiting for two intervals: it waits as at `power`
 //! ([`Requests::is_overdue`]). What power can take is what was acknowledged within two intervals, whatever the disk does; Redis
 //! holds its writers back after two of its intervals, too. The clock is asked only while a sync is on its way.
 //!
@@ -51,7 +51,7 @@ struct Request {
     is_now: bool,
     /// By a write that nobody waits for.
     due: Option<Due>,
-    /// What those who sync have taken.
+    /// What the syncing threads have taken.
     taken: Vec<Option<Due>>,
     is_closing: bool,
 }
@@ -76,7 +76,7 @@ impl Default for Requests {
     }
 }
 
-/// Somebody to be woken.
+/// An event loop to be woken.
 struct Asker {
     wake: Box<dyn Fn() + Send + Sync>,
     /// Up to where it waits for the log to be durable; 0 if it does not.
@@ -141,7 +141,7 @@ impl Requests {
         self.changed.notify_all();
     }
 
-    /// Up to where anybody waits: perhaps for what counts as appended only when its writer lets go of the buffer.
+    /// Up to where any asker waits: perhaps for what counts as appended only when its writer lets go of the buffer.
     fn asked(&self) -> u64 {
         self.askers.lock().iter().map(|asker| asker.until.load(Ordering::Acquire)).max().unwrap_or(0)
     }
@@ -180,7 +180,7 @@ impl Requests {
         self.note_held(&state);
     }
 
-    /// Wakes those who wait for anything, now that the log is durable up to `synced`, or will never be more so.
+    /// Wakes the askers that wait for anything, now that the log is durable up to `synced`, or will never be more so.
     pub(crate) fn wake(&self, synced: u64) {
         let waiting = |asker: &&Arc<Asker>| asker.until.load(Ordering::Acquire) > 0;
         let woken: Vec<_> = self.askers.lock().iter().filter(waiting).map(Arc::clone).collect();
@@ -230,7 +230,7 @@ impl<F: File> Acknowledger<F> {
 
 impl<F: File> Notifier<F> {
     /// True if results of `receipt` may be told. If not, the log is synced in the background, and `wake` called at least once
-    /// after that; before, too, if parts of it become durable. Whoever is woken asks `is_durable`.
+    /// after that; before, too, if parts of it become durable. A woken caller asks `is_durable`.
     ///
     /// What must be in the operating system's hands is given to it by this call.
     ///

@@ -29,15 +29,15 @@ pub struct JournalOptions {
     pub segment_bytes: u64,
     /// How much of each piece has space, and is used, in a new journal and in one that was closed: more once it is written to.
     pub room_bytes: u64,
-    /// What of the base is read into memory at once when somebody needs a part of it: whole pages, a power of two.
+    /// What of the base is read into memory at once when a part of it is needed: whole pages, a power of two.
     pub block_bytes: u64,
-    /// Bits that nobody can know who stores values, so that no value passes for a frame where a log is damaged: random ones, for
-    /// each opening.
+    /// Bits that a client who stores values cannot know, so that no value passes for a frame where a log is damaged: random ones,
+    /// for each opening.
     pub salt: u32,
     /// What the files lie on, for stats.
     pub name: &'static str,
-    /// Threads that checkpoint and sync in the background, and read the base. Without them writers do, when the log is full, and
-    /// whoever needs a part of the base.
+    /// Threads that checkpoint and sync in the background, and read the base. Without them the threads that use the region do: a
+    /// writer when the log is full, and any thread that needs a part of the base.
     pub background: bool,
 }
 
@@ -62,7 +62,7 @@ impl Default for JournalOptions {
     }
 }
 
-/// What gathers in memory before somebody has to write it: many entries a call, and soon written.
+/// What gathers in memory before a thread has to write it: many entries a call, and soon written.
 const BUFFER_BYTES_MAX: usize = 1 << 20;
 
 /// What is kept free in a segment for frames that have nothing but a mark: a checkpoint appends two at most once nobody else

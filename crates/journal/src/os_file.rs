@@ -108,7 +108,7 @@ impl OsFile {
 }
 
 /// The process may have a limit on the length of files, past which a write, or a longer file, ends it by a signal. Files get longer
-/// by `allocate` alone, so whoever asks before that, and when a file is opened, gets an error instead.
+/// by `allocate` alone, so a caller that asks before that, and when a file is opened, gets an error instead.
 fn within_limit(len_bytes: u64) -> io::Result<()> {
     match getrlimit(Resource::Fsize).current {
         Some(limit_bytes) if len_bytes > limit_bytes => Err(Errno::FBIG.into()),

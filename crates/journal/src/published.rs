@@ -5,8 +5,8 @@
 //! the log was opened is durable, and position 0.
 //!
 //! # Order
-//! A place is set under the buffer's lock, before the word is stored (Release). Who has loaded the word (Acquire) finds the
-//! word's position, or a later one of the place, and that one lies in the log already.
+//! A place is set under the buffer's lock, before the word is stored (Release). A reader that has loaded the word (Acquire) finds
+//! the word's position, or a later one of the place, and that one lies in the log already.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,14 +1,15 @@
-//! Operations that do not wait for the disk, and the receipts that say what they leave to be waited for.
+//! Operations that do not wait for the disk, and the receipts that say up to where their caller has to wait later.
 //!
-//! A thread may say for a while that it waits itself ([`Acknowledger::deferred`]). What it then writes is published as ever,
-//! and what it reads may be what others have not made durable: both is noted, as a position of the log, instead of waited
-//! for. The sum is a [`Receipt`]. Until the log has come as far as the receipt says, nobody outside may be told of anything
-//! that those operations returned.
+//! A thread may defer its waits for a while ([`Acknowledger::deferred`]). Its writes are published as ever then, and its reads may
+//! meet words that are not durable yet: for both the position of the log is noted, where otherwise the thread would wait. The
+//! latest of these positions is in the [`Receipt`]. Until the log has come as far as the receipt says, no client may be told of
+//! anything that those operations returned.
 //!
 //! # Invariants
-//! - A word that is published stays FRESH until the log is durable up to it, as far as the journal's own level asks. So whoever
-//!   meets it, waiting or deferring, comes to know that it may be lost; once it is durable, nobody pays for it any more.
-//! - Whatever was deferred lies before [`Journal::deferred`]: for whoever meets it where there is no mark.
+//! - A word that is published stays FRESH until the log is durable up to it, as far as the journal's own level asks. So a reader
+//!   that meets the word, waiting or deferring, comes to know that it may be lost; once it is durable, it costs readers nothing any
+//!   more.
+//! - Whatever was deferred lies before [`Journal::deferred`]: for a reader that meets its effect where there is no mark.
 //! - A receipt that is durable stays so. Positions are those of one journal, open once.
 //!
 //! A write at another level than the journal's is one that is deferred, and whose receipt is waited for at that level.
@@ -22,7 +23,7 @@ use pmem::{Durability, MediumError, Waited};
 use crate::File;
 use crate::journal::Journal;
 
-/// What has to become of the log before the results of some operations may be told to anybody.
+/// What has to become of the log before any client may be told the results of some operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[must_use]
 pub struct Receipt {
@@ -61,7 +62,7 @@ impl Receipt {
 struct Deferral {
     /// Of which journal: its address. None has 0.
     journal: usize,
-    /// At the level of whoever defers.
+    /// At the deferral's own level.
     position: u64,
     /// At levels of their own.
     others: Receipt,
@@ -187,9 +188,9 @@ impl<F: File> Acknowledger<F> {
         (result, Receipt::at(self.0.demanded(level), position).and(others))
     }
 
-    /// For who has met what many have written, without marks, and tells of it: what was deferred so far is durable once this has
-    /// returned, or whoever runs [`Self::deferred`] on this thread waits for it. On a medium that has failed everything must be
-    /// durable, also what somebody waited for in vain.
+    /// For a caller that has met writes of many others, without marks, and tells of them: what was deferred so far is durable once
+    /// this has returned, or the caller of [`Self::deferred`] on this thread waits for it. On a medium that has failed everything
+    /// must be durable, also what a caller waited for in vain.
     ///
     /// # Errors
     /// [`MediumError::Poisoned`]: it must not be told.

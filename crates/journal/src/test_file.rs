@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::{File, Files};
 
-/// What somebody is about to do with a file.
+/// What the journal is about to do with a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Operation {
     Read(Range<u64>),

@@ -1,5 +1,5 @@
-//! The journal's background: a thread for checkpoints, one that makes the next segment ready (`ahead`), one a lane that syncs for those who do not wait (`notifier`), and one
-//! that reads the base into memory (`loading`).
+//! The journal's background: a thread for checkpoints, one that makes the next segment ready (`ahead`), one for each lane that
+//! syncs for callers which do not wait (`notifier`), and one that reads the base into memory (`loading`).
 
 use std::io;
 use std::mem;

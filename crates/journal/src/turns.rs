@@ -1,16 +1,16 @@
-//! Whose turn it is to sync, for all who wait.
+//! Which of the waiting threads syncs, for all of them.
 //!
-//! Who waits joins the open *group*. Where a *lane* is free one of the group takes it, with the group: he writes out and
-//! syncs for all of them, and who comes meanwhile joins the next group. There is more than one lane, since a device works on
-//! several syncs at once, and since who was served and writes again need not wait for a whole sync before his own begins.
+//! A thread that has appended, and waits for a sync, joins the open *group*. Where a *lane* is free one member takes it, and closes
+//! the group: this *leader* writes out and syncs for all members, and threads that come meanwhile join the next group. There is
+//! more than one lane: a device works on several syncs at once, and a thread that was served and writes again need not wait for a
+//! whole sync before its own begins.
 //!
 //! # Invariants
-//! - Whoever is in a group appended before he joined it, and a group is closed by the one who takes a lane with it, before he
-//!   writes out. So he serves all of it.
-//! - Whoever sleeps has read his group's word before he saw that he has to. When a lane is free again, and when a group was
-//!   served, the word changes before anybody is woken. So nobody sleeps through what he waits for.
-//! - Groups far apart share a word. One who is woken in another's place wakes the others.
-//! - Whoever takes a lane gives it back, whatever fails.
+//! - A member has appended before it joins, and the leader closes the group before writing out. So all members are served.
+//! - A member that sleeps has read the group's word before it saw that it must. When a lane is free again, and when a group was
+//!   served, the word changes before any member is woken. So no member sleeps through its wake-up.
+//! - Groups far apart share a word. A thread that is woken in place of another group's member wakes all that sleep at this word.
+//! - A leader gives its lane back, whatever fails.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -22,7 +22,7 @@ pub(crate) const LANE_COUNT: u64 = 2;
 /// Enough that groups that are waited for at the same time hardly ever share one.
 const WORD_COUNT: usize = 8;
 
-/// Whoever sleeps.
+/// Every sleeping thread.
 const ALL: u32 = i32::MAX as u32;
 
 /// One more lane is taken: the lowest bits of a [`State`].
@@ -62,7 +62,7 @@ pub(crate) struct Turns {
     words: [AtomicU32; WORD_COUNT],
 }
 
-/// One who waits to be served.
+/// A member of a group, waiting to be served.
 #[derive(Debug)]
 pub(crate) struct Waiting<'a> {
     turns: &'a Turns,
@@ -98,7 +98,7 @@ impl Turns {
 }
 
 impl<'a> Waiting<'a> {
-    /// A lane, for the caller to sync for his group; none once `is_done`, as somebody else saw to it.
+    /// A lane, for the caller to sync for its group; none once `is_done`: another leader's sync sufficed.
     pub(crate) fn turn(&self, is_done: impl Fn() -> bool) -> Option<Turn<'a>> {
         loop {
             let word = self.turns.word(self.group).load(Ordering::SeqCst);
@@ -137,7 +137,7 @@ impl<'a> Waiting<'a> {
 }
 
 impl Drop for Waiting<'_> {
-    /// Who was served before his group took a lane may have been woken to take it.
+    /// A member that was served before its group took a lane may have been woken to take it.
     fn drop(&mut self) {
         let state = self.turns.state();
         if state.group() == self.group && state.has_free_lane() && state.members() > 1 {

@@ -57,7 +57,7 @@ pub(crate) struct Writer {
 }
 
 impl<F: File> Journal<F> {
-    /// How whoever syncs writes: past the cache, where everybody syncs.
+    /// How a thread writes that syncs at once: past the cache, where every wait is for a sync.
     pub(crate) fn to_be_synced(&self) -> Extent {
         let everybody_syncs = self.options.level == Durability::Power;
         if everybody_syncs && self.log.has_way_past_cache() { Extent::Through } else { Extent::Cached }
@@ -110,7 +110,7 @@ impl<F: File> Journal<F> {
             .try_for_each(|(at, bytes)| self.base.write_at(bytes, at))
     }
 
-    /// So that who seals the segment finds most of it written.
+    /// So that the thread that seals the segment finds most of it written.
     fn write_behind(&self, writer: &Writer, extent: Extent, frame_bytes: u64) {
         let (before, now) = (writer.at_bytes, writer.at_bytes + frame_bytes);
         let pieces = before / WRITE_BEHIND_BYTES..now / WRITE_BEHIND_BYTES;

@@ -6,7 +6,7 @@
 //!    other lies behind it in a log, and on memory what a leaf shows is durable.
 //! 1. New values are written, and flushed. Keys that
 //!    are not there are inserted as keys that were deleted, each by a change of its own, which may split. *Crash: nothing has
-//!    changed that anybody sees; chunks that nothing names, and pairs that the next packing takes away.*
+//!    changed that a reader sees; chunks that nothing names, and pairs that the next packing takes away.*
 //! 2. The leaves are locked exclusively, in the order of their keys, and stay so. Readers hold no leaf while they wait, and no
 //!    other writer runs, so nobody waits in a circle.
 //! 3. One run has the value words of all keys, in a log that is long enough. Order. *Before: as it was.*

@@ -1,4 +1,4 @@
-//! Nodes: words, and how a key is found among them. Who reads holds the node's lock, who stores holds it exclusively.
+//! Nodes: words, and how a key is found among them. A reader holds the node's lock, a writer holds it exclusively.
 
 use core::cmp::Ordering;
 use core::sync::atomic::Ordering::{Acquire, Release};

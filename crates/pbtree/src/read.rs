@@ -20,7 +20,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         self.look_up(key, Patience::Wait, show)
     }
 
-    /// As [`Tree::get`], for whoever may not wait for a lock.
+    /// As [`Tree::get`], for callers that may not wait for a lock.
     ///
     /// # Errors
     /// [`Error::WouldWait`], too.

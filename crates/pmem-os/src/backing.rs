@@ -1,8 +1,7 @@
 //! The file or device behind a region: how long it is, how long it may get, and how it gets its space.
 //!
-//! Space is taken before anybody may store to it, because a store to a page that the file system cannot provide ends in
-//! a signal. Holes in a file, punched or left by whoever copied it, are filled before somebody uses them, for the same
-//! reason.
+//! Space is taken before any thread may store to it, because a store to a page that the file system cannot provide ends in a
+//! signal. Holes in a file, punched or left by a copy, are filled before their first use, for the same reason.
 
 use std::fs::{File, OpenOptions};
 use std::io;

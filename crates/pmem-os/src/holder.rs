@@ -49,7 +49,7 @@ fn is_for_text(file: &File) -> bool {
     file.metadata().is_ok_and(is_ours)
 }
 
-/// Who holds the lock on `file`, to follow 'in use by'.
+/// The holder of the lock on `file`, to follow 'in use by'.
 pub(crate) fn describe(file: &File, holding: Holding, has_text: bool) -> String {
     let recorded = || if has_text { recorded(file) } else { None };
     match holding {

@@ -1,7 +1,7 @@
 //! Holes: space of a mapped region that is given back, and taken again.
 //!
-//! A store to a page without space takes it silently, and where the file system is full ends in a signal. So who has given
-//! pages back takes their space again, here, before the first store; a full file system is an error then. The mapping stays
+//! A store to a page without space takes it silently, and where the file system is full ends in a signal. So a caller that has
+//! given pages back takes their space again, here, before the first store; a full file system is an error then. The mapping stays
 //! as it is: a hole reads as zeros.
 //!
 //! The kernel may do either late. After a crash a hole may be filled or a filled one be a hole again, but for pages that were

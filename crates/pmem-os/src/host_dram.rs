@@ -6,8 +6,8 @@ use std::ptr::{self, NonNull};
 use pmem::Dram;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-/// Memory of this length and alignment, or more, comes in huge pages where the kernel has any: whoever aligns it so
-/// means to touch all of it.
+/// Memory of this length and alignment, or more, comes in huge pages where the kernel has any: a caller that aligns it
+/// so means to touch all of it.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// Lends memory of the process' global allocator, and whole huge pages of the kernel's.

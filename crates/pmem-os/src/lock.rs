@@ -4,16 +4,16 @@
 //! openings within one process exclude each other as well. It is the truth; the line of text that a writer leaves in
 //! the lock file only helps to name the holder ([`crate::holder`]).
 //!
-//! A lock file can be removed, and another one made, while somebody holds the first. So what must not have two writers is
-//! locked itself, through the handle by which it is used ([`StoreLock::of_open`]): the lock of a region goes with its bytes,
-//! whatever names lead to it. The lock file is there for what has no file yet, and for its text.
+//! A lock file can be removed, and another one made, while a process holds the first. So what must not have two writers is locked
+//! itself, through the handle by which it is used ([`StoreLock::of_open`]): the lock of a region goes with its bytes, whatever
+//! names lead to it. The lock file is there for what has no file yet, and for its text.
 //!
 //! # A device by two nodes
-//! Links, symbolic links and bind mounts of a device's node lead to one inode, and so to one lock. A second node that somebody made
-//! of the same device is another inode, of which the kernel knows no lock of the first. What both share is of no use here: a lock in
-//! `/sys/dev` or on an abstract socket can be taken by any local user, who could then keep the store shut, and is another one in
-//! another network namespace, which is where containers' own nodes are; the one that a name in `/dev` should have cannot be told in a
-//! container. So whoever gives a device two nodes keeps two writers apart himself (`docs/deploying.md`).
+//! Links, symbolic links and bind mounts of a device's node lead to one inode, and so to one lock. A second node of the same device
+//! is another inode, of which the kernel knows no lock of the first. What both share is of no use here: a lock in `/sys/dev` or on
+//! an abstract socket can be taken by any local user, who could then keep the store shut, and is another one in another network
+//! namespace, which is where containers' own nodes are; the one that a name in `/dev` should have cannot be told in a container. So
+//! an operator who gives a device two nodes keeps two writers apart (`docs/deploying.md`).
 
 use std::error::Error;
 use std::fs::{self, File, OpenOptions};
@@ -40,9 +40,9 @@ pub struct StoreLock {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum LockError {
-    /// Somebody else holds it.
+    /// Another opening holds it.
     Held {
-        /// Who, such as `process 1234 (hikv serve ./data)`: a guess that follows 'in use by'.
+        /// The holder, such as `process 1234 (hikv serve ./data)`: a guess that follows 'in use by'.
         holder: String,
     },
     /// The operating system refused.

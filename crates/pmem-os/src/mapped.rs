@@ -55,7 +55,7 @@ pub struct Mapped {
     pub(crate) sharing: MapFlags,
     /// The size of the huge pages to put together in new space, if any.
     pub(crate) huge_page_bytes: Option<u64>,
-    /// Held by whoever changes the length; no other lock is taken under it.
+    /// Held while the length changes; no other lock is taken under it.
     pub(crate) growing: Mutex<()>,
 }
 

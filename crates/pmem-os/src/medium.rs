@@ -15,7 +15,7 @@ impl Mapped {
     #[inline(always)]
     fn target(&self, at: Offset, len_bytes: u64) -> *mut u8 {
         let writable_bytes = self.writable_bytes.load(Ordering::Acquire);
-        if at.span(len_bytes).end().is_none_or(|end| end > writable_bytes) {
+        if !at.span(len_bytes).lies_within(writable_bytes) {
             refuse(at, len_bytes, writable_bytes, self.writable);
         }
         // SAFETY: the bytes lie in the region (just checked), all of which is one mapping.
@@ -26,8 +26,8 @@ impl Mapped {
     #[inline(always)]
     fn target_word(&self, at: Offset) -> &AtomicU64 {
         let word = self.target(at, 8).cast::<u64>();
-        assert!(word.is_aligned(), "offset {:#x} is not aligned to 8 bytes", at.0);
-        // SAFETY: the word is aligned (just checked) and lies in the region, which stays put while `self` is borrowed;
+        at.expect_aligned(8);
+        // SAFETY: the word is aligned (the region is, and so is the offset) and lies in the region, which stays put while `self` is borrowed;
         // words that several threads reach are only ever accessed atomically.
         unsafe { AtomicU64::from_ptr(word) }
     }
@@ -87,7 +87,7 @@ unsafe impl Medium for Mapped {
     unsafe fn stream(&self, at: Offset, parts: &[&[u8]]) {
         let len_bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
         let target = self.target(at, len_bytes.next_multiple_of(16));
-        assert!(at.0 & 15 == 0, "offset {:#x} is not aligned to 16 bytes", at.0);
+        at.expect_aligned(16);
         // SAFETY: the target is aligned (the region is, and so is the offset) and as long as the padded parts; the
         // caller alone uses it.
         unsafe {
@@ -106,6 +106,17 @@ unsafe impl Medium for Mapped {
             // SAFETY: the line holds a byte of the region, whose length is a multiple of lines.
             unsafe { arch::write_back(self.base().as_ptr().add(line.0 as usize)) }
         }
+    }
+
+    /// Behind one comparison.
+    #[inline(always)]
+    fn load4(&self, at: Offset) -> [u64; 4] {
+        self.check(at, 32);
+        at.expect_aligned(32);
+        // SAFETY: the words lie in the region (just checked), are aligned, and are only ever accessed atomically.
+        std::array::from_fn(|i| unsafe {
+            AtomicU64::from_ptr(self.base().as_ptr().add(at.0 as usize + 8 * i).cast()).load(Ordering::Acquire)
+        })
     }
 
     #[inline(always)]

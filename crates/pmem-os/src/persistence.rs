@@ -11,7 +11,7 @@ use std::path::Path;
 /// Providers of volatile memory.
 const VOLATILE_PROVIDERS: [&str; 1] = ["e820"];
 
-/// How many block devices may be stacked: more than anybody does, and an end where directories are made up.
+/// How many block devices may be stacked: more than any machine has, and an end where directories are made up.
 const STACKED_COUNT_MAX: u32 = 8;
 
 /// Whether the device whose directory in sysfs is `directory`, without symbolic links, is inside a persistence domain.

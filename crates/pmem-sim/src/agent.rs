@@ -1,4 +1,4 @@
-//! Who flushes and fences: a fence completes only the write-backs of its own thread.
+//! The agent that flushes and fences: a fence completes only the write-backs of its own thread.
 //!
 //! A visitor that an observer interposes runs on the observed thread but stands for another one, so the depth of
 //! observers is part of the identity.
@@ -18,7 +18,7 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// Whoever runs now.
+    /// The agent that runs now.
     pub(crate) fn current() -> Agent {
         Agent { thread: thread::current().id(), observer_depth: OBSERVER_DEPTH.get() }
     }

@@ -44,7 +44,7 @@ pub enum StepKind {
     PublishLast,
     /// A commit was asked for.
     Commit,
-    /// A wait begins: nothing has changed, and whoever waits holds no lock that others need.
+    /// A wait begins: nothing has changed, and the waiting thread holds no lock that others need.
     WaitBegin,
     /// A wait has ended.
     WaitEnd,

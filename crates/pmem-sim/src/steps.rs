@@ -13,8 +13,8 @@ thread_local! {
     static IS_UNOBSERVED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does `work`, whose steps no observer is shown, but who looks beside ([`crate::Crashable::observe_beside`]): of a thread beside the
-/// one that is observed.
+/// Does `work`, whose steps are shown to the observer beside alone ([`crate::Crashable::observe_beside`]): they are those of a
+/// thread beside the observed one.
 pub fn unobserved<R>(work: impl FnOnce() -> R) -> R {
     IS_UNOBSERVED.set(true);
     let done = work();
@@ -53,8 +53,8 @@ impl<W> Steps<W> {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Counts a step and shows it to the observer, but for steps that the observer makes; those of [`unobserved`] work to who looks
-    /// beside. The caller holds no lock.
+    /// Counts a step and shows it to the observer, but for steps that the observer makes; those of [`unobserved`] work to the
+    /// observer beside. The caller holds no lock.
     pub(crate) fn step(&self, world: &W, kind: StepKind) {
         self.count.fetch_add(1, Ordering::Relaxed);
         let place = if IS_UNOBSERVED.get() { &self.beside } else { &self.observer };

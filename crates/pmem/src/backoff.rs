@@ -1,7 +1,7 @@
 //! Waiting for another thread that is not waited for by the operating system's means, which `core` does not have.
 //!
 //! A thread that looks again and again keeps its processor. Under real-time scheduling, or in a kernel, that may be the
-//! processor which the other thread needs to go on: then both stand still. So who waits *relaxes*: a few looks one after the
+//! processor which the other thread needs to go on: then both stand still. So a waiting thread *relaxes*: a few looks one after the
 //! other, for locks that are held for some instructions, and from then on whatever the host has for it ([`relax_by`]).
 
 use core::hint::spin_loop;
@@ -19,8 +19,8 @@ pub type Relax = fn(u32);
 /// A [`Relax`], or null.
 static HOST: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
-/// From now on all who wait relax so. A host says it once, before it shares a store with another thread; without it waiting is
-/// spinning.
+/// From now on all waiting threads relax so. A host calls this once, before it shares a store with another thread; without it
+/// waiting is spinning.
 pub fn relax_by(host: Relax) {
     HOST.store(host as *mut (), Ordering::Release);
 }
@@ -32,7 +32,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// For what takes some instructions, unless whoever does it was interrupted.
+    /// For a wait of some instructions, unless the awaited thread was interrupted.
     #[must_use]
     pub const fn short() -> Backoff {
         Backoff { attempt: 0 }
@@ -44,7 +44,7 @@ impl Backoff {
         Backoff { attempt: SPIN_COUNT }
     }
 
-    /// As [`Backoff::long`], for who keeps count himself and has asked so often.
+    /// As [`Backoff::long`], for a caller that counts its requests and has made so many.
     #[must_use]
     pub const fn after(asked: u32) -> Backoff {
         Backoff { attempt: SPIN_COUNT.saturating_add(asked) }

@@ -47,8 +47,8 @@ pub unsafe trait Medium: Send + Sync + 'static {
         Ok(())
     }
 
-    /// What of the region was lost because it could not be read: there words are zeros that say nothing. Whoever concludes
-    /// from words that something is *not* there asks this first.
+    /// An error where part of the region could not be read and is lost: words there read as zeros that mean nothing. A reader that
+    /// concludes from words that something is *not* there asks this first.
     ///
     /// # Errors
     /// [`MediumError::Unreadable`].
@@ -101,12 +101,14 @@ pub unsafe trait Medium: Send + Sync + 'static {
     /// If there is no word.
     #[inline(always)]
     fn publish(&self, words: &[(Offset, u64)], _key: u64) {
-        words.iter().for_each(|&(at, word)| self.store(at, word, Ordering::Release));
+        for &(at, word) in words {
+            self.store(at, word, Ordering::Release);
+        }
         self.flush(words[words.len() - 1].0.span(8));
     }
 
-    /// When what was published as `key`, its last word at `at`, is durable: for whoever meets it before its publisher has
-    /// waited. A log holds it already, and names the point at which it was published, or a later one, but none that lies
+    /// When the words published as `key`, the last one at `at`, are durable: for a thread that reads them before their publisher
+    /// has waited. A log holds those words already, and returns the point of their publication or a later one, but none that lies
     /// in the future.
     fn commit_published(&self, at: Offset, _key: u64) -> Ticket {
         self.flush(at.span(8));
@@ -129,7 +131,7 @@ pub unsafe trait Medium: Send + Sync + 'static {
         self.wait(ticket).map(|()| Waited::Durable)
     }
 
-    /// As [`Medium::wait`], but without waiting for a disk: for whoever holds locks.
+    /// As [`Medium::wait`], but without waiting for a disk: for a caller that holds locks.
     ///
     /// # Errors
     /// As for [`Medium::wait`].
@@ -138,8 +140,8 @@ pub unsafe trait Medium: Send + Sync + 'static {
         self.wait(ticket).map(|()| Waited::Durable)
     }
 
-    /// As [`Medium::acknowledge`], for whoever has written nothing: where the medium has failed it is refused what is not
-    /// durable, and so has nothing to wait for and to tell.
+    /// As [`Medium::acknowledge`], for a caller that has written nothing, only read what others wrote. Where the medium has failed,
+    /// an error for what is not durable: then there is nothing to wait for, and nothing to tell.
     ///
     /// # Errors
     /// As for [`Medium::wait`].
@@ -148,8 +150,8 @@ pub unsafe trait Medium: Send + Sync + 'static {
         if self.health().is_ok() { self.acknowledge(ticket) } else { self.acknowledge_now(ticket) }
     }
 
-    /// When everything is durable that was published and whose publisher went on without waiting: for whoever meets it
-    /// elsewhere than in its entry. `None` where nobody can.
+    /// When everything is durable that was published by callers which went on without waiting: for a reader that meets its effect
+    /// elsewhere than in the entry itself. `None` where no reader can.
     #[inline(always)]
     fn deferred(&self) -> Option<Ticket> {
         None
@@ -169,9 +171,9 @@ pub unsafe trait Medium: Send + Sync + 'static {
     /// [`MediumError::Full`] or [`MediumError::Limit`], and nothing has changed.
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError>;
 
-    /// Gives the space of the whole pages within `span` back, where the medium can: how many bytes; 0 where it cannot. What
-    /// the pages hold from then on is undefined, for whoever loads and after a crash. Ordered as a flush is: what was
-    /// ordered before is durable before it. It is not durable itself: after a crash the space may be taken still, or again.
+    /// Gives the space of the whole pages within `span` back, where the medium can: how many bytes; 0 where it cannot. What the
+    /// pages hold from then on is undefined, for loads and after a crash. Ordered as a flush is: what was ordered before is durable
+    /// before it. It is not durable itself: after a crash the space may be taken still, or again.
     ///
     /// # Safety
     /// The caller alone uses the span: no reference into it lives and no other thread touches it. Nobody stores to those
@@ -197,7 +199,7 @@ pub unsafe trait Medium: Send + Sync + 'static {
     /// Prepares pages so that later stores to `span` do not fault. A hint.
     fn populate(&self, _span: Span) {}
 
-    /// How often the medium flushed and fenced, if somebody counts.
+    /// How often the medium flushed and fenced, if it counts them.
     fn counts(&self) -> Option<Counts> {
         None
     }
@@ -218,15 +220,21 @@ pub unsafe trait Medium: Send + Sync + 'static {
         self.word(at).load(ordering)
     }
 
-    /// An acquire fence: what was loaded so far, in whatever way, is not newer than what is loaded from now on. For whoever
+    /// Loads the four words at `at` (32-byte aligned), each atomically with `Acquire`, one after the other.
+    #[inline(always)]
+    fn load4(&self, at: Offset) -> [u64; 4] {
+        core::array::from_fn(|i| self.load(at.plus(8 * i as u64), Ordering::Acquire))
+    }
+
+    /// An acquire fence: what was loaded so far, in whatever way, is not newer than what is loaded from now on. For a reader that
     /// concludes from words that something is not there.
     #[inline(always)]
     fn acquire(&self) {
         fence(Ordering::Acquire);
     }
 
-    /// As [`Medium::load`] with `Relaxed`, for whoever does not look at the word's neighbours: a medium whose memory is
-    /// still to be filled need not fill it there.
+    /// As [`Medium::load`] with `Relaxed`, for a caller that does not look at the word's neighbours: a medium whose memory is still
+    /// to be filled need not fill it there.
     #[inline(always)]
     fn peek(&self, at: Offset) -> u64 {
         self.load(at, Ordering::Relaxed)
@@ -248,7 +256,7 @@ pub unsafe trait Medium: Send + Sync + 'static {
     #[inline(always)]
     fn reach(&self, span: Span) -> Result<(), MediumError> {
         let region_bytes = self.len_bytes();
-        if span.end().is_none_or(|end| end > region_bytes) {
+        if !span.lies_within(region_bytes) {
             let Span { start, len_bytes } = span;
             return Err(MediumError::OutOfBounds { offset: start.0, len_bytes, region_bytes });
         }
@@ -282,7 +290,7 @@ pub unsafe trait Medium: Send + Sync + 'static {
     #[inline(always)]
     fn match4(&self, at: Offset, word: u64) -> u32 {
         self.check(at, 32);
-        assert!(at.0 & 31 == 0, "offset {:#x} is not aligned to 32 bytes", at.0);
+        at.expect_aligned(32);
         // SAFETY: the 32 bytes lie in the region (just checked) and are aligned.
         unsafe { arch::match4(self.base().as_ptr().add(at.0 as usize).cast(), word) }
     }
@@ -292,7 +300,7 @@ pub unsafe trait Medium: Send + Sync + 'static {
     #[inline(always)]
     fn word(&self, at: Offset) -> &AtomicU64 {
         self.check(at, 8);
-        assert!(at.0 & 7 == 0, "offset {:#x} is not aligned to 8 bytes", at.0);
+        at.expect_aligned(8);
         // SAFETY: the word lies in the region (just checked), is aligned, and stays put while `self` is borrowed; words
         // that several threads reach are only ever accessed atomically.
         unsafe { AtomicU64::from_ptr(self.base().as_ptr().add(at.0 as usize).cast()) }

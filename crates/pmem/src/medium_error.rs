@@ -27,7 +27,7 @@ pub enum MediumError {
         /// The region's size.
         region_bytes: u64,
     },
-    /// A part of the region that could not be read when somebody needed it: its bytes are unknown.
+    /// A part of the region that could not be read when it was needed: its bytes are unknown.
     Unreadable {
         /// Where it begins.
         offset: u64,

@@ -18,6 +18,15 @@ impl Offset {
         Offset(self.0 + bytes)
     }
 
+    /// # Panics
+    /// Unless it is a multiple of `bytes`, a power of two.
+    #[inline(always)]
+    pub fn expect_aligned(self, bytes: u64) {
+        if self.0 & (bytes - 1) != 0 {
+            misaligned(self, bytes);
+        }
+    }
+
     /// True for [`Offset::NULL`].
     #[must_use]
     pub const fn is_null(self) -> bool {
@@ -37,6 +46,13 @@ impl Offset {
     }
 }
 
+/// Apart, and by value: whoever calls it keeps nothing in memory for it.
+#[cold]
+#[inline(never)]
+fn misaligned(at: Offset, bytes: u64) -> ! {
+    panic!("offset {:#x} is not aligned to {bytes} bytes", at.0)
+}
+
 /// A run of bytes in a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
@@ -47,6 +63,13 @@ pub struct Span {
 }
 
 impl Span {
+    /// True if the span lies in a region of so many bytes.
+    #[inline(always)]
+    #[must_use]
+    pub const fn lies_within(self, region_bytes: u64) -> bool {
+        self.len_bytes <= region_bytes && self.start.0 <= region_bytes - self.len_bytes
+    }
+
     /// One past the last byte, or `None` where the sum does not fit 64 bits (a damaged offset).
     #[must_use]
     pub const fn end(self) -> Option<u64> {

@@ -248,6 +248,11 @@ unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
     }
 
     #[inline(always)]
+    fn load4(&self, at: Offset) -> [u64; 4] {
+        self.inner.load4(at)
+    }
+
+    #[inline(always)]
     fn acquire(&self) {
         self.inner.acquire();
     }

@@ -168,7 +168,7 @@ impl<'a> Reply<'a> {
         self.output.truncate(len_bytes);
     }
 
-    /// The same buffer, for somebody else to write to.
+    /// The same buffer, for another function to write to.
     pub fn reborrow(&mut self) -> Reply<'_> {
         Reply { output: self.output, protocol: self.protocol }
     }

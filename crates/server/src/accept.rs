@@ -54,7 +54,7 @@ impl Acceptor {
         self.waiting.then_some(RETRY_AFTER)
     }
 
-    /// Accepts whoever waits.
+    /// Accepts all clients that wait.
     pub(crate) fn accept_waiting(&mut self) {
         while self.waiting {
             match self.listener.accept() {
@@ -74,7 +74,7 @@ impl Acceptor {
         }
     }
 
-    /// Says once that the system has nothing for those who wait, until it has.
+    /// Says once that the system has no room for the clients that wait, until it has.
     fn note_refused(&mut self, error: &io::Error) {
         if !std::mem::replace(&mut self.is_refused, true) {
             tracing::warn!(%error, "clients wait that cannot be accepted; it is tried again, and those there are go on");

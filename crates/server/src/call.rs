@@ -48,7 +48,8 @@ impl<'a> Call<'a> {
         self.slot().raw(self.argument(index))
     }
 
-    /// Says that the key that is argument number `index` was changed: to those who watch it, and to those who listen.
+    /// Says that the key that is argument number `index` was changed: to the clients that watch it, and to those that
+    /// listen.
     pub(crate) fn changed(&self, class: Class, event: &'static str, index: usize) {
         self.changed_key(class, event, self.session.db, self.argument(index));
     }

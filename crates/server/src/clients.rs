@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use crate::mail::Place;
 use crate::session::Session;
 
-/// What is told of a client. Its event loop writes the figures after each turn; who reads them may see the last turn's.
+/// What is told of a client. Its event loop writes the figures after each turn; a reader may see the last turn's.
 pub(crate) struct Record {
     pub(crate) place: Place,
     pub(crate) addr: SocketAddr,

@@ -35,7 +35,7 @@ pub struct Config {
     pub http_tls: bool,
     /// Names of this host by which that port may be asked for, beside its addresses and `localhost`; `*` is any.
     pub http_hosts: Vec<String>,
-    /// What was told at start, that which has no field here; what has one is taken from there.
+    /// The parameters given at the start. Those without a field here are taken from this one; for the others their field counts.
     pub parameters: Parameters,
     /// What `CONFIG SET loglevel` acts on.
     pub log: Option<LogControl>,

@@ -1,7 +1,7 @@
 //! One client's connection.
 //!
 //! The poller reports a change of readiness once, so readiness is remembered here until the socket says otherwise. A
-//! turn is bounded, by one read and by what [`Output::send`] sends; who has more to do gets another turn after the
+//! turn is bounded, by one read and by what [`Output::send`] sends; a connection that has more to do gets another turn after the
 //! others.
 
 use std::io;
@@ -157,7 +157,7 @@ impl Connection {
         self.output.len_bytes() + self.expected_bytes
     }
 
-    /// Whether it leaves so much unread that somebody has to look again.
+    /// Whether it leaves so much unread that the loop has to look again.
     pub(crate) fn is_over_limit(&self) -> bool {
         self.unread.is_over()
     }
@@ -230,7 +230,7 @@ impl Connection {
         self.pipeline.give_back(worker.buffers);
     }
 
-    /// A connection that breaks needs no line; a client that cannot come in does, for whoever has sent it.
+    /// A connection that breaks needs no line; a client that cannot come in does, for the operator of that client.
     fn note_failure(&self, error: &io::Error, shared: &Shared) {
         if error.kind() == io::ErrorKind::InvalidData && self.transport.is_shaking_hands() {
             shared.log.handshake_failed("client", self.session.record.addr, error);

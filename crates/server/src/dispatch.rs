@@ -138,7 +138,7 @@ pub(crate) fn check_memory(entry: Entry, session: &mut Session, shared: &Shared)
     Err(Sentence::OutOfMemory.into())
 }
 
-/// Executes a request, and says how it went. Whoever calls holds a pass, or is alone if the command must be.
+/// Executes a request, and says how it went. The caller holds a pass, or is alone if the command must be.
 pub(crate) fn execute(entry: Entry, call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.session.tracks && entry.command.has(flag::READONLY) {
         track(entry, call);

@@ -1,17 +1,17 @@
-//! Who executes beside whom.
+//! Which commands execute beside which.
 //!
 //! An event loop has its lane's lock while it executes the requests of one turn, and gives it up before it reads or sends.
-//! Nobody else takes that lock but a command that must be alone, which takes all of them, in order. So the usual command
-//! pays for one lock that is on its own cache line and that nobody wants, once a turn.
+//! Only a command that must be alone takes other loops' locks: all of them, in order. So a usual command costs its loop one
+//! uncontended lock, on a cache line of its own, once a turn.
 //!
 //! Errands (`errands`) take no loop's lane. Each claims the keys that it touches, one errand at a time; loops look before each
 //! request whether a claim keeps it out. A claim is made in two steps: 1. it is set, 2. each lane is taken and given back. So
-//! whatever a loop does that did not see the claim has ended before the errand begins, and whoever must be alone looks once more
+//! whatever a loop does that did not see the claim has ended before the errand begins. A command that must be alone looks once more
 //! when it has all lanes: either it sees the claim, or the errand waits for it at 2.
 //!
 //! # Lock order
-//! The errands' lane, then the claim, then the loops' lanes, in order, or one at a time. Who has a loop's lane takes the claim as a
-//! leaf, which no errand holds while it waits.
+//! The errands' lane, then the claim, then the loops' lanes, in order, or one at a time. The holder of a loop's lane takes the
+//! claim as a leaf, which no errand holds while it waits.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -65,7 +65,7 @@ impl Gate {
         }
     }
 
-    /// Waits while somebody is alone. Nobody may ask for it who has a pass.
+    /// Waits while a command is alone. The caller has no pass yet.
     pub(crate) fn pass(&self, lane: usize) -> Pass<'_> {
         Pass(self.lanes[lane].0.lock())
     }

@@ -1,8 +1,8 @@
 //! Replies that wait until what they tell is durable.
 //!
 //! Requests are executed without waiting for the disk. What came of them is written to the output at once and held there,
-//! behind its ticket; what follows on the connection is behind it, too. So a connection's replies keep their order, one
-//! sync serves whoever waits, and the output's bound is the bound of what is held.
+//! behind its ticket; what follows on the connection is behind it, too. So a connection's replies keep their order, one sync serves
+//! all connections that wait, and the output's bound is the bound of what is held.
 //!
 //! If the store cannot make something durable any more, the connections that wait for that are closed: nobody knows what a
 //! crash would leave of what they asked for. From then on writes are refused with an error, and reads are answered.

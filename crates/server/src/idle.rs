@@ -41,7 +41,7 @@ impl Watchman {
     }
 }
 
-/// Whether the client has said nothing for so long. Who waits for messages may.
+/// Whether the client has said nothing for so long. A client that waits for messages may.
 pub(crate) fn is_idle(record: &Record, seconds_max: u64) -> bool {
     let idle_ms =
         (record.connected.elapsed().as_millis() as u64).saturating_sub(record.active_ms.load(Ordering::Relaxed));

@@ -1,8 +1,8 @@
 //! What the server writes to its log, and how much of it.
 //!
-//! A line tells of no key, no value and no password; and of a name that somebody gave as a user's only if there is such a
-//! user, since people type passwords where names belong. Whoever can cause lines at will gets some a second; the next line
-//! then says how many were left out.
+//! A line tells of no key, no value and no password; and of a name that a client gave as a user's only if there is such a user,
+//! since people type passwords where names belong. A client that can cause lines at will gets some a second; the next line then
+//! says how many were left out.
 
 use std::fmt;
 use std::io;
@@ -44,7 +44,7 @@ pub enum LogLevel {
     /// What an operator wants to know: start, recovery, health, the end.
     #[default]
     Notice,
-    /// What somebody should look at.
+    /// What an operator should look at.
     Warning,
 }
 

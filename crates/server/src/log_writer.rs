@@ -1,7 +1,7 @@
 //! Lines on their way to standard error, which may be a pipe that nobody reads.
 //!
-//! An event loop that writes a line must not wait for whoever reads the log. So lines are handed to a thread, which waits in its
-//! place; when too many wait, more are dropped, and how many they were is the next line that gets through.
+//! An event loop that writes a line must not wait for the log's reader. So lines are handed to a thread, which waits in its place;
+//! when too many wait, more are dropped, and how many they were is the next line that gets through.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(crate) struct LineSender {
 }
 
 impl LineSender {
-    /// A thread that writes lines to `out`; without one they are written by who has them.
+    /// A thread that writes lines to `out`; without one each thread writes its own.
     pub(crate) fn to(out: impl Write + Send + 'static) -> io::Result<LineSender> {
         let (tasks, received) = sync_channel(LINE_COUNT_MAX);
         let dropped = Arc::new(AtomicU64::new(0));

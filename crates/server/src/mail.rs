@@ -21,7 +21,7 @@ use crate::table::Entry;
 use crate::transport::Transport;
 
 /// Messages that may wait in all boxes together: what a loop sends in a fraction of a second, and less than a subscriber may leave
-/// unread unless its limits are changed. So whoever reads is not given up because others are quick to publish.
+/// unread unless its limits are changed. So a subscriber that reads is not given up because others are quick to publish.
 const WAITING_BYTES_MAX: usize = 16 << 20;
 
 /// Where a client is.
@@ -126,7 +126,7 @@ impl Mail {
             && self.await_room()
     }
 
-    /// False if there is room. Whoever takes a message out after this has looked sees that somebody waits: one of the two comes
+    /// False if there is room. A loop that takes a message out after this has looked sees that another waits: one of the two comes
     /// first in the order of these words.
     #[cold]
     fn await_room(&self) -> bool {
@@ -134,7 +134,7 @@ impl Mail {
         self.is_full()
     }
 
-    /// A loop has taken a message out of its box; those who wait for that are woken.
+    /// A loop has taken a message out of its box; loops that wait for that are woken.
     pub(crate) fn note_taken(&self, receivers: &[Place], parcel: &Parcel, mailboxes: &[Mailbox]) {
         let taken_bytes = bytes_of(receivers, parcel);
         let waiting_bytes = self.waiting_bytes.fetch_sub(taken_bytes, Ordering::SeqCst) - taken_bytes;

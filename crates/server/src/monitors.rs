@@ -42,7 +42,7 @@ impl Monitors {
     }
 }
 
-/// Shows a request to those who monitor.
+/// Shows a request to the monitoring clients.
 #[cold]
 pub(crate) fn show(entry: Entry, shared: &Shared, session: &Session, request: &Request<'_>) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Keyspace notifications: messages about changes of keys, for those who subscribe to them.
+//! Keyspace notifications: messages about changes of keys, for clients that subscribe to them.
 //!
 //! Off unless `notify-keyspace-events` asks for them.
 
@@ -59,8 +59,8 @@ pub(crate) fn text_of(classes: Class) -> String {
     has_all.then_some('A').into_iter().chain(letters.map(|(letter, _)| char::from(*letter))).collect()
 }
 
-/// Says that a key, which is in that database, and in that slot for the store, was changed: to those who watch it, who have
-/// read it, and who listen.
+/// Says that a key, which is in that database, and in that slot for the store, was changed: to the clients that watch it, have read
+/// it, or listen.
 pub(crate) fn tell_changed(shared: &Shared, class: Class, event: &str, (db, slot, key): (u8, Slot, &[u8])) {
     shared.watches.touch(slot, key);
     tell(shared, class, event, db, key);
@@ -69,7 +69,7 @@ pub(crate) fn tell_changed(shared: &Shared, class: Class, event: &str, (db, slot
     }
 }
 
-/// Tells of an event, if anybody wants to hear of its class.
+/// Tells of an event, if its class is wanted.
 #[inline]
 pub(crate) fn tell(shared: &Shared, class: Class, event: &str, db: u8, key: &[u8]) {
     let wanted = shared.settings.notified_classes();

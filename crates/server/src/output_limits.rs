@@ -1,8 +1,8 @@
 //! How much a client may leave unread before it is given up (`client-output-buffer-limit`).
 //!
-//! Replies are bounded in any case, since execution stops when the output is full; messages, which nobody asked for, are
-//! bounded by this alone. So whoever gets messages is of the class `pubsub` here: subscribers, and as well those who monitor
-//! or track. The class `slave` is only kept.
+//! Replies are bounded in any case, since execution stops when the output is full; messages, which come unasked, are bounded by
+//! this alone. So every client that gets messages is of the class `pubsub` here: subscribers, and those that monitor or track. The
+//! class `slave` is only kept.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ pub(crate) struct Limit {
     pub(crate) soft_seconds: u64,
 }
 
-/// A limit that may be changed while others read it; who reads it then may find some of it changed.
+/// A limit that may be changed while others read it; a reader then may find some of it changed.
 #[derive(Default)]
 pub(crate) struct SharedLimit([AtomicU64; 3]);
 
@@ -93,7 +93,7 @@ pub(crate) struct Unread {
 }
 
 impl Unread {
-    /// Whether it was over the soft limit when somebody looked last: then somebody must look again, though nothing happens.
+    /// Whether it was over the soft limit at the last look: then the loop must look again, though nothing happens.
     pub(crate) fn is_over(&self) -> bool {
         self.over_since.is_some()
     }

@@ -89,8 +89,8 @@ impl Pipeline {
         mem::take(&mut self.parsed_bytes)
     }
 
-    /// Finds the next requests in `input`. A client that is nobody yet may become somebody by the first of them, and is
-    /// held to other limits until then.
+    /// Finds the next requests in `input`. A client without a user may get one by the first of them, and is held to other limits
+    /// until then.
     pub(crate) fn parse(&mut self, parser: &mut Parser, input: &[u8], is_stranger: bool) {
         let count_max = if is_stranger { 1 } else { REQUEST_COUNT_MAX };
         match parser.parse(input, &mut self.requests, count_max) {

@@ -1,4 +1,4 @@
-//! Channels: who subscribes to what, and the way of a message to them.
+//! Channels: their subscribers, and the way of a message to them.
 //!
 //! One table for all event loops says which clients subscribe to a channel or a pattern, and where they are. A message is
 //! encoded once and goes to each loop that has receivers as one piece of mail.
@@ -96,7 +96,7 @@ impl PubSub {
     }
 }
 
-/// Sends a message to all who subscribe to the channel, and says how often it was sent.
+/// Sends a message to all subscribers of the channel, and says how often it was sent.
 pub(crate) fn publish(shared: &Shared, channel: &[u8], message: &[u8]) -> usize {
     let pubsub = &shared.pubsub;
     if pubsub.count.load(Ordering::Relaxed) == 0 {
@@ -116,7 +116,7 @@ pub(crate) fn publish(shared: &Shared, channel: &[u8], message: &[u8]) -> usize 
     sent_count
 }
 
-/// Sends a message to all who subscribe to the channel of the shard, and says how many they are.
+/// Sends a message to all subscribers of the shard's channel, and says how many they are.
 pub(crate) fn publish_to_shard(shared: &Shared, channel: &[u8], message: &[u8]) -> usize {
     let pubsub = &shared.pubsub;
     if pubsub.count.load(Ordering::Relaxed) == 0 {

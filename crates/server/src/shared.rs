@@ -69,11 +69,11 @@ pub(crate) struct Shared {
     pub(crate) certificates: Option<Arc<Certificates>>,
 }
 
-/// The ordered operations, once somebody has asked for them: until then no write pays for the order of keys.
+/// The ordered operations, once a client has asked for them: until then no write pays for the order of keys.
 #[derive(Default)]
 pub(crate) struct Order(OnceLock<Asked>);
 
-/// They are there for who waits until keys are in order, and for who does not.
+/// One is for callers that wait until keys are in order, the other for those that do not.
 pub(crate) struct Asked {
     pub(crate) waiting: Ordered,
     pub(crate) refusing: Ordered,

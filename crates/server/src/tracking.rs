@@ -1,7 +1,7 @@
 //! Keys that clients keep copies of (`CLIENT TRACKING`), to be told when these are good no more.
 //!
-//! A key is noted before it is read, and looked for after it was changed: so no change is missed. Whoever is told is
-//! forgotten, until it reads the key again.
+//! A key is noted before it is read, and looked for after it was changed: so no change is missed. A client that is told
+//! is forgotten, until it reads the key again.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use crate::clients;
 use crate::mail::{self, Parcel, Place};
 use crate::shared::Shared;
 
-/// As in Redis (`tracking-table-max-keys`); who has read a key too many is told that another is good no more.
+/// As in Redis (`tracking-table-max-keys`); a client that reads one key more is told that another is good no more.
 const KEY_COUNT_MAX: usize = 1_000_000;
 
 #[derive(Default)]
@@ -51,7 +51,7 @@ pub(crate) fn note(shared: &Shared, raw: &[u8], key: &[u8], place: Place) {
     shared.tracking.count.store(readers.len(), Ordering::SeqCst);
 }
 
-/// Tells those who have read the key that it was changed.
+/// Tells the clients that have read the key that it was changed.
 #[inline]
 pub(crate) fn invalidate(shared: &Shared, raw: &[u8]) {
     if !shared.tracking.is_empty() {
@@ -68,7 +68,7 @@ fn tell_readers(shared: &Shared, raw: &[u8]) {
     shared.tracking.count.store(readers.len(), Ordering::SeqCst);
 }
 
-/// Tells all who track that everything was changed, whether they have read anything or not.
+/// Tells all tracking clients that everything was changed, whether they have read anything or not.
 pub(crate) fn invalidate_all(shared: &Shared) {
     let mut readers = shared.tracking.readers.lock();
     readers.clear();

@@ -1,4 +1,4 @@
-//! Keys that clients watch: whoever changes one marks its watchers.
+//! Keys that clients watch: a change of one marks its watchers.
 //!
 //! `WATCH` runs alone, so no change is half way when a key gets its first watcher; and `EXEC` runs alone, so every change
 //! that happened has left its mark.
@@ -55,7 +55,7 @@ impl Watches {
         self.count.store(marks.len(), Ordering::SeqCst);
     }
 
-    /// Marks those who watch the key.
+    /// Marks the clients that watch the key.
     #[inline]
     pub(crate) fn touch(&self, slot: Slot, key: &[u8]) {
         if self.count.load(Ordering::SeqCst) > 0 {
@@ -70,7 +70,7 @@ impl Watches {
         }
     }
 
-    /// Marks those who watch a key for which `is_changed` says so, given its name in the store.
+    /// Marks the clients that watch a key for which `is_changed` says so, given its name in the store.
     pub(crate) fn touch_where(&self, mut is_changed: impl FnMut(&[u8]) -> bool) {
         if self.count.load(Ordering::SeqCst) == 0 {
             return;

@@ -35,7 +35,7 @@ pub struct Settings {
     pub nested_images_max: usize,
     /// How it ends.
     pub end: End,
-    /// Who comes by between steps: for each a run of every script.
+    /// The visitors between steps: for each a run of every script.
     pub visitors: Vec<Visitor>,
     /// How much of all this is explored.
     pub extent: Extent,
@@ -139,7 +139,7 @@ fn tasks<'a>(scripts: &'a [Script], settings: &Settings) -> Vec<Task<'a>> {
 
 type Walked = Result<Counts, Box<Violation>>;
 
-/// Takes tasks in their order until there are none or somebody objects. So all before the first objection are done.
+/// Takes tasks in their order until there are none or one finds a violation. So all before the first objection are done.
 fn work<S: Subject>(
     tasks: &[Task<'_>],
     next: &AtomicUsize,

@@ -1,4 +1,4 @@
-//! What happened to a store that several threads worked on: who asked what of which key, when, and what was answered.
+//! What happened to a store that several threads worked on: which thread asked what of which key, when, and what was answered.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -55,7 +55,7 @@ pub struct Reports(SimDisk);
 pub const PAUSE: StepKind = StepKind::WaitEnd;
 
 impl Reports {
-    /// Somebody may come by.
+    /// A visitor may come by.
     pub fn pause(&self) {
         self.0.report(PAUSE);
     }

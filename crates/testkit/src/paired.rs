@@ -1,7 +1,7 @@
 //! A store in which each key is two of another store's, which only batches with conditions keep equal.
 //!
-//! Whoever reads or writes looks at both, and goes by it only if neither has changed: a batch says so. What contends for these
-//! keys ([`crate::contend`]) therefore shows whether conditions over two keys are judged as of one moment, that of the batch.
+//! A reader or writer looks at both keys, and goes by what it saw only if neither has changed: a batch says so. What contends for
+//! these keys ([`crate::contend`]) therefore shows whether conditions over two keys are judged as of one moment, that of the batch.
 
 use engine::{BatchOp, Condition, Engine, Error, Version};
 

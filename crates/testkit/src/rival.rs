@@ -29,7 +29,7 @@ pub(crate) fn is_rival(key: &[u8]) -> bool {
 
 /// Looks at a writer that is neither done nor asleep before it is taken for one that waits without sleeping.
 const POLLS_MAX: usize = 2_000;
-/// Between two looks. Nothing is concluded from it: it gives the processor to the writer, which wakes whoever looks.
+/// Between two looks. Nothing is concluded from it: it gives the processor to the writer, which wakes the looking thread.
 const LOOK_AGAIN: Duration = Duration::from_micros(200);
 /// One write in so many is a delete.
 const DELETE_EVERY: u64 = 4;

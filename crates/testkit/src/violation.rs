@@ -84,7 +84,7 @@ pub struct Violation {
     pub seed: u64,
     /// The medium's model.
     pub model: Model,
-    /// Who came by between the steps.
+    /// The visitor between the steps.
     pub visitor: Visitor,
     /// The operation's place in the script, the setup included.
     pub op_index: usize,

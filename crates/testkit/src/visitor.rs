@@ -1,4 +1,4 @@
-//! Who comes by between two steps of an operation.
+//! Visitors: what comes by between two steps of an operation.
 //!
 //! A visitor runs on the same thread, inside the medium's observer, and stands for another thread; a second writer is one
 //! ([`crate::rival`]). What it sees settles marks, and so changes what follows: each visitor has a run of the script of its
@@ -6,7 +6,7 @@
 
 use pmem_sim::{Model, StepKind};
 
-/// Who comes by, and when.
+/// Which visitor comes by, and when.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Visitor {
     /// Nobody.
@@ -17,7 +17,7 @@ pub enum Visitor {
     ReaderAfter(u64),
     /// A reader of all keys, after every step of this kind.
     ReaderAt(StepKind),
-    /// Somebody who scans all keys, after every step of this kind, of those at which no lock is held.
+    /// A reader that scans all keys, after every step of this kind, of those at which no lock is held.
     ScannerAt(StepKind),
     /// A second writer, which writes a key of its own after every step, unless it still waits for a lock that the operation
     /// in flight holds. What it was told counts.

@@ -109,7 +109,7 @@ impl Lanes {
         }
     }
 
-    /// Waits for a certain lane. Who waits for all of them does so in ascending order, and holds no other.
+    /// Waits for a certain lane. A thread that waits for all lanes does so in ascending order, and holds no other.
     pub fn take_exactly(&self, lane: usize) -> Lane<'_> {
         let mut backoff = Backoff::short();
         while !self.try_hold(lane) {

@@ -28,8 +28,8 @@
 //!
 //! A killed process leaves what it stored, durable or not. The lanes' lines are made durable as they stand (with the heap's
 //! head, [`heap::Heap::open`]); a number that was raised says that the change was durable before. For changes of one word
-//! the lane names the word, by a plain store before the change: the next process sees that store if it sees the change, and
-//! makes the word durable before anybody relies on it. A loss of power takes both, so the name is never flushed.
+//! the lane names the word, by a plain store before the change: the next process sees that store if it sees the change, and makes
+//! the word durable before any thread relies on it. A loss of power takes both, so the name is never flushed.
 //!
 //! This crate uses `core` alone.
 #![no_std]

@@ -1,4 +1,4 @@
-//! Runs: written by who changes, read and restored by who recovers.
+//! Runs: written by the thread that changes words, read and restored by recovery.
 
 use core::sync::atomic::Ordering;
 

@@ -1,12 +1,8 @@
 //! Words that threads share, and what a model checker puts in their place.
 //!
 //! Code whose orders are worth a proof is written over a [`Word`]: an atomic of the processor where it runs, and one of the
-//! checker's (feature `model`) where every interleaving is searched, with the reorderings that the memory model allows. A model's
-//! twins lack an order that the code asks for: `model::Weakened`.
+//! checker's (crate `word-model`) where every interleaving is searched, with the reorderings that the memory model allows.
 #![no_std]
-
-#[cfg(feature = "model")]
-pub mod model;
 
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -26,41 +22,33 @@ pub trait Word: Sized {
     fn fence(ordering: Ordering);
 }
 
-/// All of [`Word`] by the methods and the `fence` of an atomic.
-macro_rules! is_word {
-    ($atomic:ty, $fence:path) => {
-        impl Word for $atomic {
-            fn new(word: u64) -> Self {
-                <$atomic>::new(word)
-            }
-
-            by_method!($atomic, load() -> u64);
-            by_method!($atomic, store(word: u64) -> ());
-            by_method!($atomic, fetch_add(by: u64) -> u64);
-            by_method!($atomic, fetch_sub(by: u64) -> u64);
-            by_method!($atomic, fetch_and(bits: u64) -> u64);
-            by_method!($atomic, fetch_or(bits: u64) -> u64);
-            by_method!($atomic, fetch_max(word: u64) -> u64);
-            by_method!($atomic, compare_exchange(current: u64, new: u64, success: Ordering) -> Result<u64, u64>);
-            by_method!($atomic, compare_exchange_weak(current: u64, new: u64, success: Ordering) -> Result<u64, u64>);
-
-            #[inline(always)]
-            fn fence(ordering: Ordering) {
-                $fence(ordering);
-            }
-        }
-    };
-}
-
-macro_rules! by_method {
-    ($atomic:ty, $method:ident($($argument:ident: $kind:ty),*) -> $answer:ty) => {
+/// A method of an atomic, as it stands.
+macro_rules! as_it_is {
+    ($method:ident($($argument:ident: $kind:ty),*) -> $answer:ty) => {
         #[inline(always)]
         fn $method(&self, $($argument: $kind,)* ordering: Ordering) -> $answer {
-            <$atomic>::$method(self, $($argument,)* ordering)
+            AtomicU64::$method(self, $($argument,)* ordering)
         }
     };
 }
 
-is_word!(AtomicU64, fence);
-#[cfg(feature = "model")]
-is_word!(loom::sync::atomic::AtomicU64, loom::sync::atomic::fence);
+impl Word for AtomicU64 {
+    fn new(word: u64) -> Self {
+        AtomicU64::new(word)
+    }
+
+    as_it_is!(load() -> u64);
+    as_it_is!(store(word: u64) -> ());
+    as_it_is!(fetch_add(by: u64) -> u64);
+    as_it_is!(fetch_sub(by: u64) -> u64);
+    as_it_is!(fetch_and(bits: u64) -> u64);
+    as_it_is!(fetch_or(bits: u64) -> u64);
+    as_it_is!(fetch_max(word: u64) -> u64);
+    as_it_is!(compare_exchange(current: u64, new: u64, success: Ordering) -> Result<u64, u64>);
+    as_it_is!(compare_exchange_weak(current: u64, new: u64, success: Ordering) -> Result<u64, u64>);
+
+    #[inline(always)]
+    fn fence(ordering: Ordering) {
+        fence(ordering);
+    }
+}

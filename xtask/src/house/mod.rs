@@ -11,7 +11,8 @@ use petgraph::algo::tarjan_scc;
 use petgraph::graphmap::DiGraphMap;
 
 use crate::failure::Failure;
-use crates::{Package, packages};
+use crates::Package;
+pub(crate) use crates::packages;
 use modules::Modules;
 
 /// Files of one circle that a reader can still hold in mind.

@@ -31,7 +31,7 @@ const MUTANT_TIME_MAX: Duration = Duration::from_secs(180);
 /// So many times what it takes without a mutant, and this at least, a suite has with one.
 const PATIENCE: u32 = 5;
 const PATIENCE_MIN: Duration = Duration::from_secs(30);
-/// The outcome of who has not met the slow tests yet.
+/// The outcome of a mutant that has not met the slow tests yet.
 const MISSED_BY_QUICK: &str = "not run by the slow tests";
 
 /// Hunts for broken twins take long, and say nothing of a mutant that the same tests without a twin do not say.

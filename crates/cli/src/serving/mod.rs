@@ -1,4 +1,4 @@
-//! A store that a server holds: who wants to read it can ask the server.
+//! A store that a server holds: a program that wants to read it can ask the server.
 //!
 //! Where that listens the kernel knows: the process that holds the lock is named by the error, and its sockets by `/proc`, as
 //! far as this process may look. Nothing is left in the store for it, and nothing but messages, and reads that would fail otherwise,
@@ -107,7 +107,7 @@ fn ip_of(hex: &str) -> Option<IpAddr> {
     }
 }
 
-/// Who listens everywhere listens at the loopback interface.
+/// A server that listens everywhere listens at the loopback interface, too.
 fn here(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

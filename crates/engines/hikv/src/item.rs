@@ -2,13 +2,13 @@
 
 use heap::PlaceKind;
 use index::Position;
-use items::Item;
-use pmem::Medium;
+use items::{Item, Plain};
+use pmem::{LINE_BYTES, Medium, Offset};
 
 use engine::{Error, Version};
 
-/// Lines of an item that are asked for before its header has told how long it is.
-const PREFETCHED_LINE_COUNT_MAX: u64 = 16;
+/// So much of an item is asked for before its header has told how long it is.
+const PREFETCHED_BYTES_MAX: u64 = 1024;
 
 /// Reads the item that `position` names.
 ///
@@ -24,9 +24,22 @@ pub(super) unsafe fn read<M: Medium>(medium: &M, position: Position) -> Result<I
     Ok(unsafe { Item::read(medium, position.offset(), room_bytes(medium, position)) }?)
 }
 
+/// Reads the item that `position` names, if it lies in a slot and has no expiry. `None` says
+/// nothing: [`read`] tells what is there.
+///
+/// # Safety
+/// As for [`read`].
+#[inline(always)]
+pub(super) unsafe fn read_plain<M: Medium>(medium: &M, position: Position) -> Option<Plain<'_>> {
+    let PlaceKind::Slot(class) = position.place()?.kind else { return None };
+    // SAFETY: the caller's promise; nobody stores to what a slot has behind its item.
+    Plain::in_room(unsafe { medium.item(position.offset().span(class.bytes())) }.ok()?)
+}
+
 /// Which item it is, and of what checksum.
-pub(super) fn version(item: &Item<'_>, position: Position) -> Version {
-    Version::new([position.item().word(), item.header.checksum.into()])
+#[inline(always)]
+pub(super) fn version(checksum: u32, position: Position) -> Version {
+    Version::new([position.item().word(), checksum.into()])
 }
 
 /// The most an item at `position` can have.
@@ -47,7 +60,15 @@ pub(super) fn prefetch<M: Medium>(medium: &M, position: Position) {
         medium.prefetch(place.offset);
         return;
     };
-    for line in pmem::lines(place.offset.span(class.bytes())).take(PREFETCHED_LINE_COUNT_MAX as usize) {
+    prefetch_lines(medium, place.offset, class.bytes());
+}
+
+#[inline(always)]
+fn prefetch_lines<M: Medium>(medium: &M, at: Offset, len_bytes: u64) {
+    let past = at.0 + len_bytes.min(PREFETCHED_BYTES_MAX);
+    let mut line = at.line();
+    while line.0 < past {
         medium.prefetch(line);
+        line = line.plus(LINE_BYTES);
     }
 }

@@ -15,6 +15,7 @@
 //! background, compaction -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator.
 //! Operations are pinned throughout; whoever waits for readers (`clear`) is not.
 
+mod at_once;
 mod background;
 mod batch;
 pub mod canary;

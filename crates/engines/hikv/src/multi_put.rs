@@ -55,15 +55,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Steps 1 and 2.
     fn prepare_group<'a>(&'a self, items: &[(&'a [u8], &[u8])]) -> Result<Group<Keyed<'a, D>>, Error> {
         let signatures: Group<_> = items.iter().map(|(key, _)| self.hasher.signature(key)).collect();
-        for &signature in &signatures {
-            self.index.prefetch(&self.medium, signature);
-            self.index.prefetch_locks(signature);
-        }
+        let aims: Group<_> = signatures.iter().map(|&signature| self.index.aim(&self.medium, signature)).collect();
         let mut prepared = Group::new();
-        for (&(key, value), &signature) in items.iter().zip(&signatures) {
+        for (&(key, value), aim) in items.iter().zip(&aims) {
             let new = self.prepare(&NewItem { key, value, expiry: Expiry::NEVER })?;
-            self.prefetch_old(signature);
-            prepared.push(Keyed { signature, key, new });
+            self.prefetch_old(aim);
+            prepared.push(Keyed { signature: aim.signature(), key, new });
         }
         if !self.medium.breaks(canary::ITEM_NOT_ORDERED) {
             self.medium.order();

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use pmem::{Backoff, Medium};
 
-use super::item;
-use super::publish::{Before, Prepared, Target};
-use super::read::GROUP_COUNT;
+use super::publish::{Prepared, Target};
+use super::read::{COMPARED_FOR_PART_BYTES_MAX, GROUP_COUNT};
 use super::write::{READER_WAITS_MAX, check_key};
 use super::{HiKv, Memory};
 use engine::Streamed;
@@ -42,25 +41,11 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
-        check_key(key)?;
-        let _pin = epoch::pin();
-        let Some((position, item)) = self.find_unexpired(self.hasher.signature(key), key)? else {
-            return Ok(false);
-        };
-        self.may_show(&item, position)?;
-        found(item::version(&item, position), item.value);
-        Ok(true)
+        self.show(key, u64::MAX, found)
     }
 
     fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
-        check_key(key)?;
-        let _pin = epoch::pin();
-        let Some((position, item)) = self.find_unexpired(self.hasher.signature(key), key)? else {
-            return Ok(false);
-        };
-        self.may_show_part(&item, position)?;
-        found(item::version(&item, position), item.value);
-        Ok(true)
+        self.show(key, COMPARED_FOR_PART_BYTES_MAX, found)
     }
 
     fn multi_get(&self, keys: &[&[u8]], found: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
@@ -117,8 +102,7 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         check_key(key)?;
         self.check_writable()?;
         self.bound_garbage();
-        let target = Target::any(self.hasher.signature(key), key);
-        Ok(self.publish_waiting(epoch::pin(), target, None)? == Before::Present)
+        self.remove_at_once(key)
     }
 
     fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {

@@ -50,7 +50,9 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         for (number, &(signature, Condition { key, version })) in plan.conditions.iter().enumerate() {
             let found = find(signature, key)?;
             let live = found.map_or(Ok(None), |(position, item)| {
-                Ok::<_, Error>(self.unexpired(item, position)?.map(|item| item::version(&item, position)))
+                Ok::<_, Error>(
+                    self.unexpired(item, position)?.map(|item| item::version(item.header.checksum, position)),
+                )
             })?;
             if live != version && !is_forgotten(key) {
                 return Err(Error::Unmet { condition: number });

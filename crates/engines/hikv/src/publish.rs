@@ -248,8 +248,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let crowded = pending.published.crowded;
         self.settle(pending)?;
         if let Some(segment) = crowded {
-            // The item is in; a split that finds no space now will be tried again by a later put.
-            let _ = self.index.split(self.cx(), target.signature, segment);
+            self.relieve(target.signature, segment);
         }
         Ok(Outcome::Settled(before))
     }

@@ -1,20 +1,31 @@
 //! Finding items: one key, and many whose memory accesses overlap.
 
 use index::Position;
-use index::partitioned_hash::Absence;
-use pmem::Medium;
+use index::partitioned_hash::{Absence, Glance};
+use pmem::{Medium, Offset};
 
 use super::item;
+use super::write::check_key;
 use super::{HiKv, Memory};
 use crate::canary;
-use engine::{Error, Verify};
-use items::Item;
+use engine::{Error, Verify, Version};
+use items::{Item, Plain};
 
 /// Keys of a batch whose memory accesses overlap: as many as a core has misses in flight, with some to spare.
 pub(super) const GROUP_COUNT: usize = 16;
 
+/// What a look at a key's home line and at one item tells.
+pub(super) enum Glimpse<'a> {
+    /// The key's item, of which the checksum was not compared.
+    Item(Position, Plain<'a>),
+    /// The key is not there, as far as that line tells.
+    Absent,
+    /// It takes a search.
+    Unsure,
+}
+
 /// Of longer items a reader of a part does not compare the checksum: it would read all of a value for a few bytes of it.
-const COMPARED_FOR_PART_BYTES_MAX: u64 = 4096;
+pub(super) const COMPARED_FOR_PART_BYTES_MAX: u64 = 4096;
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// The key's item, if `position` names it. The caller is pinned, or holds the bucket's lock.
@@ -51,12 +62,6 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     #[inline(always)]
     pub(super) fn may_show(&self, item: &Item<'_>, position: Position) -> Result<(), Error> {
         if self.verify >= Verify::Values { whole(item, position) } else { Ok(()) }
-    }
-
-    /// Comes before a part of an item's value is shown, or its length.
-    #[inline(always)]
-    pub(super) fn may_show_part(&self, item: &Item<'_>, position: Position) -> Result<(), Error> {
-        if item.header.item_bytes() > COMPARED_FOR_PART_BYTES_MAX { Ok(()) } else { self.may_show(item, position) }
     }
 
     /// For whoever met items elsewhere than in the index, where no mark tells that they may not be durable: they are, once
@@ -106,25 +111,120 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         self.is_sure(signature, key).map(drop)
     }
 
+    /// The key's item, if `position` names it, in a slot and without expiry. The caller is pinned, or holds the bucket's lock.
+    #[inline(always)]
+    pub(super) fn plain_of(&self, position: Position, key: &[u8]) -> Option<Plain<'_>> {
+        // SAFETY: positions are shown by the index to pinned callers, as for `item_of`.
+        unsafe { item::read_plain(&self.medium, position) }.filter(|item| is_same(item.key(), key))
+    }
+
+    /// Where a key is in its home line, decided, and does not expire, or is not, this is a whole search. The caller is pinned.
+    /// The item's lines are asked for, unless they have been.
+    #[inline(always)]
+    fn glimpse<const IS_ASKED_FOR: bool>(&self, signature: u64, key: &[u8]) -> Glimpse<'_> {
+        match self.index.glance(&self.medium, signature) {
+            Glance::Entry(position) => {
+                if !IS_ASKED_FOR {
+                    item::prefetch(&self.medium, position);
+                }
+                self.plain_of(position, key).map_or(Glimpse::Unsure, |item| Glimpse::Item(position, item))
+            }
+            Glance::Nothing if self.verify < Verify::Absence => Glimpse::Absent,
+            _ => Glimpse::Unsure,
+        }
+    }
+
+    /// Shows the key's value to `found`; items of more than `compared_bytes_max` without a look at their checksum.
+    #[inline(always)]
+    pub(super) fn show(
+        &self,
+        key: &[u8],
+        compared_bytes_max: u64,
+        found: &mut dyn FnMut(Version, &[u8]),
+    ) -> Result<bool, Error> {
+        check_key(key)?;
+        let _pin = epoch::pin();
+        let signature = self.hasher.signature(key);
+        match self.glimpse::<false>(signature, key) {
+            Glimpse::Item(position, item)
+                if self.verify < Verify::Values || item.item_bytes() > compared_bytes_max || item.is_whole() =>
+            {
+                found(item::version(item.checksum(), position), item.value());
+                Ok(true)
+            }
+            Glimpse::Absent => Ok(false),
+            _ => self.show_searching(signature, key, compared_bytes_max, found),
+        }
+    }
+
+    /// As [`HiKv::show`], by a search.
+    #[cold]
+    #[inline(never)]
+    fn show_searching(
+        &self,
+        signature: u64,
+        key: &[u8],
+        compared_bytes_max: u64,
+        found: &mut dyn FnMut(Version, &[u8]),
+    ) -> Result<bool, Error> {
+        let Some((position, item)) = self.find_unexpired(signature, key)? else { return Ok(false) };
+        if item.header.item_bytes() <= compared_bytes_max {
+            self.may_show(&item, position)?;
+        }
+        found(item::version(item.header.checksum, position), item.value);
+        Ok(true)
+    }
+
     /// Shows up to [`GROUP_COUNT`] keys' values to `found`, in order.
     pub(super) fn get_group(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
         let _pin = epoch::pin();
-        let mut signatures = [0; GROUP_COUNT];
-        for (signature, key) in signatures.iter_mut().zip(keys) {
+        let mut signed = [(0, Offset::NULL); GROUP_COUNT];
+        for ((signature, line), key) in signed.iter_mut().zip(keys) {
             *signature = self.hasher.signature(key);
-            self.index.prefetch(&self.medium, *signature);
+            *line = self.index.home_line(&self.medium, *signature);
         }
-        for &signature in &signatures[..keys.len()] {
-            if let Some(position) = self.index.hint(&self.medium, signature) {
+        for &(signature, line) in signed.iter().take(keys.len()) {
+            if let Some(position) = self.index.hint(&self.medium, line, signature) {
                 item::prefetch(&self.medium, position);
             }
         }
-        for (i, (key, signature)) in keys.iter().zip(signatures).enumerate() {
-            let item = self.find_unexpired(signature, key)?;
-            item.map_or(Ok(()), |(position, item)| self.may_show(&item, position))?;
-            found(i, item.map(|(_, item)| item.value));
+        // Each key is looked up anew: where others write a batch meanwhile, a line of before it may have been left behind.
+        for (i, (key, (signature, _))) in keys.iter().zip(signed).enumerate() {
+            match self.glimpse::<true>(signature, key) {
+                Glimpse::Item(_, item) if self.verify < Verify::Values || item.is_whole() => {
+                    found(i, Some(item.value()))
+                }
+                Glimpse::Absent => found(i, None),
+                _ => self.show_one_of(i, signature, key, &mut found)?,
+            }
         }
         Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn show_one_of(
+        &self,
+        i: usize,
+        signature: u64,
+        key: &[u8],
+        found: &mut impl FnMut(usize, Option<&[u8]>),
+    ) -> Result<(), Error> {
+        let item = self.find_unexpired(signature, key)?;
+        item.map_or(Ok(()), |(position, item)| self.may_show(&item, position))?;
+        found(i, item.map(|(_, item)| item.value));
+        Ok(())
+    }
+}
+
+/// Keys of the usual lengths are compared by two words: a call costs more.
+#[inline(always)]
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    match (a.first_chunk::<8>(), a.last_chunk::<8>()) {
+        (Some(first), Some(last)) if a.len() <= 16 && a.len() == b.len() => {
+            b.first_chunk() == Some(first) && b.last_chunk() == Some(last)
+        }
+        _ => a == b,
     }
 }
 

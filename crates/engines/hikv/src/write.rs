@@ -2,6 +2,7 @@
 
 use heap::{Place, Reservation};
 use index::Position;
+use index::partitioned_hash::Aim;
 use pmem::{Backoff, Medium, MediumError};
 
 use super::order::Ordered;
@@ -91,18 +92,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(super) fn try_put(&self, item: &NewItem<'_>) -> Result<(), Error> {
         let pin = epoch::pin();
         let signature = self.hasher.signature(item.key);
-        self.index.prefetch(&self.medium, signature);
-        self.index.prefetch_locks(signature);
+        let aim = self.index.aim(&self.medium, signature);
         if self.medium.breaks(canary::FREE_BEFORE_UNLINK) {
             self.free_before_unlink(signature, item.key)?;
         }
-        let target = Target::any(signature, item.key);
         if self.medium.breaks(canary::ENTRY_BEFORE_ITEM) {
-            return self.publish_before_it_is_written(target, item);
+            return self.publish_before_it_is_written(Target::any(signature, item.key), item);
         }
         let new = self.prepare(item)?;
-        self.prefetch_old(signature);
-        self.publish_waiting(pin, target, Some(new)).map(drop)
+        self.prefetch_old(&aim);
+        self.publish_at_once(pin, &aim, item.key, new)
     }
 
     /// The broken twin whose entry comes first.
@@ -119,8 +118,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Starts the miss of the old item, if there seems to be one: the bucket's lock waits for the new one's write-back.
     #[inline(always)]
-    pub(super) fn prefetch_old(&self, signature: u64) {
-        if let Some(position) = self.index.hint(&self.medium, signature) {
+    pub(super) fn prefetch_old(&self, aim: &Aim<'_>) {
+        if let Some(position) = self.index.hint(&self.medium, aim.line(), aim.signature()) {
             self.medium.prefetch(position.offset());
         }
     }

@@ -11,8 +11,11 @@ use super::bounds::Bounds;
 use crate::handles::Kind;
 use crate::{Snapshot, Store};
 
-/// Items are copied ahead until they have this many bytes; so large values come one at a time.
-const AHEAD_BYTES: usize = 64 * 1024;
+/// Items are copied ahead until they have so many bytes, at first: many ranges are opened for a few items.
+const AHEAD_BYTES_MIN: usize = 1024;
+/// The more were asked for, the more are copied ahead, up to so many bytes; so large values come one at a time.
+const AHEAD_BYTES_MAX: usize = 64 * 1024;
+const AHEAD_GROWTH: usize = 4;
 
 /// Iterates over a range of items, from both ends. It holds nothing of the store between two calls: writers go on, and
 /// space is reused, but for what a snapshot keeps that it iterates over. An error ends it.
@@ -23,6 +26,8 @@ pub struct Range {
     snapshot: Option<Snapshot>,
     /// What was not read yet.
     rest: Bounds,
+    /// So many bytes are copied ahead the next time.
+    ahead_bytes: usize,
     front: Side,
     back: Side,
 }
@@ -37,7 +42,9 @@ struct Side {
 impl Range {
     pub(super) fn new(store: &Store, bounds: Bounds) -> Range {
         let side = || Side { items: VecDeque::new(), is_at_end: bounds.is_empty() };
-        Range { store: store.held_by(Kind::Range), snapshot: None, front: side(), back: side(), rest: bounds }
+        let (front, back) = (side(), side());
+        let store = store.held_by(Kind::Range);
+        Range { store, snapshot: None, rest: bounds, ahead_bytes: AHEAD_BYTES_MIN, front, back }
     }
 
     /// Every change that the snapshot sees is applied to the ordered index.
@@ -79,6 +86,7 @@ impl Range {
         }
         let from = if direction == Direction::Forward { self.rest.low() } else { self.rest.high() };
         let mut cursor = ScanCursor::new(from, direction);
+        let ahead_bytes = self.ahead_bytes;
         let (mut items, mut len_bytes, mut is_outside) = (VecDeque::new(), 0, false);
         let mut goes_on = true;
         while goes_on && items.is_empty() && !is_outside {
@@ -89,10 +97,10 @@ impl Range {
                 }
                 len_bytes += key.len() + value.len();
                 items.push_back((key.to_vec(), value.to_vec()));
-                if len_bytes < AHEAD_BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                if len_bytes < ahead_bytes { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })?;
         }
-        let is_at_end = is_outside || !goes_on && len_bytes < AHEAD_BYTES;
+        let is_at_end = is_outside || !goes_on && len_bytes < ahead_bytes;
         if let Some((last, _)) = items.back() {
             match direction {
                 Direction::Forward => self.rest.raise(last),
@@ -100,6 +108,7 @@ impl Range {
             }
         }
         *self.side(direction) = Side { items, is_at_end };
+        self.ahead_bytes = (ahead_bytes * AHEAD_GROWTH).min(AHEAD_BYTES_MAX);
         Ok(())
     }
 }
@@ -132,3 +141,35 @@ impl DoubleEndedIterator for Range {
 }
 
 impl FusedIterator for Range {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+
+    #[test]
+    fn few_items_are_copied_for_whoever_takes_one_and_more_for_whoever_takes_many() {
+        const COUNT: u32 = 300;
+        const VALUE_BYTES: usize = 96;
+        let dir = tempfile::tempdir().unwrap();
+        let store = Options::new().open(dir.path().join("store")).unwrap();
+        let items: Vec<_> = (0..COUNT).map(|number| (number.to_be_bytes(), [7; VALUE_BYTES])).collect();
+        store.multi_put(&items).unwrap();
+        let ordered = store.ordered().unwrap();
+        ordered.wait_until_ready(|_| {}).unwrap();
+        for direction in [Direction::Forward, Direction::Backward] {
+            let mut range = ordered.range::<&[u8]>(..).unwrap();
+            range.next_from(direction).unwrap().unwrap();
+            let after_one = range.side(direction).items.len();
+            assert!(after_one < 2 * AHEAD_BYTES_MIN / VALUE_BYTES, "{after_one} were copied ahead for one");
+            let (mut taken, mut most) = (1, 0);
+            while let Some(item) = range.next_from(direction) {
+                item.unwrap();
+                taken += 1;
+                most = most.max(range.side(direction).items.len());
+            }
+            assert_eq!(taken, COUNT);
+            assert!(most > 2 * after_one, "at most {most} were copied ahead for all");
+        }
+    }
+}

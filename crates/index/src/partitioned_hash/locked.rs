@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use pmem::{Medium, MediumError};
+use pmem::{Medium, MediumError, Offset};
 
 use super::batch::Batches;
 use super::image::{Room, overflow_word, room};
@@ -30,18 +30,28 @@ impl<'a, M: Medium> LockedHome<'a, M> {
         LockedHome { medium, batches, segment, signature, home: Home::of(signature) }
     }
 
+    #[inline(always)]
     pub(super) fn medium(&self) -> &'a M {
         self.medium
     }
 
+    #[inline(always)]
     pub(super) fn segment(&self) -> &'a Segment {
         self.segment
     }
 
+    /// The home line.
+    #[inline(always)]
+    pub(super) fn line(&self) -> Offset {
+        self.home.offset(self.segment.offset())
+    }
+
+    #[inline(always)]
     pub(super) fn signature(&self) -> u64 {
         self.signature
     }
 
+    #[inline(always)]
     pub(super) fn pair(&self) -> u64 {
         self.home.pair
     }

@@ -54,7 +54,7 @@ use super::due::NEVER;
 use super::image::overflow_word;
 use super::layout::{Home, Way, entry_lines, slot};
 use super::locked::LockedHome;
-use super::segment::{Entry, chained};
+use super::segment::{Entry, Segment, chained};
 use super::settle::Searcher;
 use super::slot::Slot;
 use super::{Context, PartitionedHash};
@@ -74,27 +74,6 @@ pub struct Found<R> {
 }
 
 impl PartitionedHash {
-    /// Asks the cache for the home line of `signature`.
-    #[inline(always)]
-    pub fn prefetch<M: Medium>(&self, medium: &M, signature: u64) {
-        medium.prefetch(Home::of(signature).offset(self.root().offset(self.geometry, signature)));
-    }
-
-    /// Asks the cache for the locks of the segment of `signature`.
-    #[inline(always)]
-    pub fn prefetch_locks(&self, signature: u64) {
-        pmem::arch::prefetch(std::ptr::from_ref(self.root().segment(self.geometry, signature)).cast());
-    }
-
-    /// The first entry of the home line that has `signature`: where an item probably lies, to be prefetched.
-    #[inline(always)]
-    pub fn hint<M: Medium>(&self, medium: &M, signature: u64) -> Option<Position> {
-        let line = Home::of(signature).offset(self.root().offset(self.geometry, signature));
-        let hits = medium.match4(line, signature);
-        let first = slot(line, u64::from(hits.trailing_zeros()) & 3);
-        (hits != 0).then(|| Position::from_word(medium.load(first.position, Ordering::Relaxed)))
-    }
-
     /// Shows the live positions that have `signature` to `visit` until it answers with a value.
     ///
     /// The caller is pinned from before this call until its last use of what `visit` saw.
@@ -124,13 +103,25 @@ impl PartitionedHash {
             let segment = self.root().segment(self.geometry, signature);
             let lock = segment.lock_pair(home.pair);
             if !segment.is_dead() {
-                segment.make_durable(cx.medium);
-                let home = LockedHome::new(cx.medium, &self.batches, segment, signature);
-                return Bucket { home, heap: cx.heap, is_one_of_many: false, due: NEVER, index: self, _lock: lock };
+                return self.bucket(cx, segment, lock, signature);
             }
             drop(lock);
             thread::yield_now();
         }
+    }
+
+    /// The pair of `signature` in a live segment, which is locked.
+    #[inline(always)]
+    pub(super) fn bucket<'a, M: Medium, D: Dram>(
+        &'a self,
+        cx: Context<'a, M, D>,
+        segment: &'a Segment,
+        lock: Locked<'a>,
+        signature: u64,
+    ) -> Bucket<'a, M, D> {
+        segment.make_durable(cx.medium);
+        let home = LockedHome::new(cx.medium, &self.batches, segment, signature);
+        Bucket { home, heap: cx.heap, is_one_of_many: false, due: NEVER, index: self, _lock: lock }
     }
 }
 
@@ -292,7 +283,19 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         Ok(Published { crowded, ..self.publish(room.slot, signature, position) })
     }
 
+    /// Enters `position`, whose item was flushed, at a free entry of the home line. The key has no entry yet.
+    #[inline(always)]
+    pub fn insert_at(self, slot: Slot, position: Position) -> Published {
+        self.home.segment().count(self.home.pair(), 1);
+        if !self.is_one_of_many {
+            self.order_item();
+        }
+        let signature = self.home.signature();
+        self.publish(slot, Some(signature), position)
+    }
+
     /// Puts `position`, whose item was flushed, in the place of what was found.
+    #[inline(always)]
     pub fn replace<R>(self, found: &Found<R>, position: Position) -> Published {
         if !self.is_one_of_many {
             self.order_item();
@@ -302,6 +305,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
     }
 
     /// Marks what was found as deleted.
+    #[inline(always)]
     pub fn remove<R>(self, found: &Found<R>) -> Published {
         self.home.segment().count(self.home.pair(), -1);
         mark_unlinked(self.heap, found.position);
@@ -315,6 +319,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
     }
 
     /// What an entry relies on is durable before it. Only now, so that the write-back ran while the bucket was searched.
+    #[inline(always)]
     fn order_item(&self) {
         let medium = self.home.medium();
         if !medium.breaks(canary::ITEM_NOT_ORDERED) {
@@ -323,6 +328,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
     }
 
     /// Steps 2 and 3 up to the unlock.
+    #[inline(always)]
     fn publish(self, slot: Slot, signature: Option<u64>, position: Position) -> Published {
         let medium = self.home.medium();
         let word = position.fresh().in_place_of(self.home.now(slot));
@@ -344,7 +350,9 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
 /// the retirement's to do.
 #[inline(always)]
 pub(super) fn mark_unlinked<D: Dram>(heap: &Heap<D>, position: Position) {
-    if let Some(place) = position.place() {
+    if !heap.is_swept()
+        && let Some(place) = position.place()
+    {
         heap.mark_unlinked(place);
     }
 }
@@ -354,6 +362,7 @@ impl Published {
     /// it published, so that a word that names the same item is the same entry.
     ///
     /// One of many is settled after a commit that its publisher waited for.
+    #[inline(always)]
     pub fn settle<M: Medium>(self, medium: &M) -> Result<(), MediumError> {
         if let Some(ticket) = self.ticket
             && medium.acknowledge(ticket)? == Waited::Deferred
@@ -374,6 +383,7 @@ impl Published {
     }
 
     /// True if `seen` is still what was published, and has a mark to lose.
+    #[inline(always)]
     fn is_unfinished(&self, seen: Position) -> bool {
         let is_mine = seen.item() == self.word.item() && seen.is_deleted() == self.word.is_deleted();
         is_mine && (seen.is_fresh() || seen.is_deleted())

@@ -17,6 +17,7 @@ mod crash;
 mod deferred;
 #[cfg(not(miri))]
 mod given_up;
+mod glance;
 #[cfg(not(miri))]
 mod interleavings;
 mod large_batches;

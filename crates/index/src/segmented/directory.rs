@@ -119,6 +119,14 @@ impl<S: Segmented> Root<S> {
         Offset(directory.offsets[i].load(Ordering::Acquire))
     }
 
+    /// Both: where a reader of `signature` searches, and what a writer of it locks.
+    #[inline(always)]
+    pub(crate) fn both(&self, geometry: Geometry, signature: u64) -> (Offset, &S) {
+        let directory = self.directory(geometry.partition(signature));
+        let prefix = geometry.prefix(signature, directory.depth);
+        (Offset(directory.offsets[prefix as usize].load(Ordering::Acquire)), directory.segment(prefix))
+    }
+
     /// The segment that a writer of `signature` locks.
     #[inline(always)]
     pub(crate) fn segment(&self, geometry: Geometry, signature: u64) -> &S {

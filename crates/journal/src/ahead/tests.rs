@@ -1,4 +1,4 @@
-//! Whoever makes room does it alone: at every write to the log and every sync of it.
+//! A thread that makes room does it alone: at every write to the log and every sync of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -9,7 +9,7 @@ use crate::{Files, JournalOptions, Journaled};
 /// Many times what a thread needs to come to its end that has nothing to wait for.
 const YIELD_COUNT: usize = 10_000;
 
-/// Who has stored to memory and is about to append has the buffer: what he stored may be in a copy already.
+/// A writer that has stored to memory and is about to append holds the buffer: what it stored may be in a copy already.
 #[test]
 fn who_is_about_to_append_is_waited_for() {
     let files = Files { base: TestFile::default(), log: TestFile::default() };

@@ -221,7 +221,7 @@ fn space_is_given_back_when_a_durable_header_has_replay_begin_behind_it() {
     assert!(replayed_from >= position);
 }
 
-/// Whoever replays demands the frames before its mark, and begins with the number that the newest one says.
+/// Replay demands the frames before the newest header's mark, and begins with the number that this header says.
 #[test]
 fn a_header_says_what_was_durable_and_where_replay_begins() {
     let (files, journal) = create(options(Durability::Power));

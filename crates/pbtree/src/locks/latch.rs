@@ -7,12 +7,13 @@
 //! +---------+------+--------------------------------------------+
 //! ```
 //!
-//! Who waits to have it alone says so (*wanted*); then nobody begins to share it, or readers could keep writers out for ever. Who
-//! gets it alone takes that back; others who wait for the same say it again.
+//! A thread that waits to have it alone sets *wanted*; then no other begins to share it, or readers could keep writers out for
+//! ever. The thread that gets it alone clears *wanted*; others that wait for the same set it again.
 //!
 //! # Why that is sound
-//! Every unlocking is a release, every locking an acquire, of one word that is only changed by read-modify-writes: so who locks
-//! sees what all who unlocked before have done. A model checker runs these steps (`model.rs`), and catches the twins.
+//! Every unlocking is a release, every locking an acquire, of one word that is only changed by read-modify-writes: so a thread that
+//! locks sees what all threads that unlocked before have done. A model checker runs these steps (`model.rs`), and catches the
+//! twins.
 
 use core::sync::atomic::Ordering;
 

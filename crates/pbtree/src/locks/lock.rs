@@ -19,7 +19,7 @@ pub(crate) enum Patience {
 #[derive(Debug, Default)]
 pub(crate) struct NodeLock {
     latch: Latch<AtomicU64>,
-    /// The commit of the node's last change; 0 once somebody has waited for it, and where there is nothing to wait for.
+    /// The commit of the node's last change; 0 once a thread has waited for it, and where there is nothing to wait for.
     ticket: AtomicU64,
 }
 
@@ -40,13 +40,14 @@ impl NodeLock {
         Ok(Held { lock: self, mode })
     }
 
-    /// Lets go of what [`Held::keep`] has kept locked exclusively; whoever sees the node from now on has to wait for `ticket`.
+    /// Lets go of what [`Held::keep`] has kept locked exclusively; a thread that sees the node from now on has to wait for
+    /// `ticket`.
     pub(crate) fn let_go(&self, ticket: Option<Ticket>) {
         ticket.iter().for_each(|ticket| self.ticket.store(ticket.0, Ordering::Relaxed));
         self.latch.unlock(Mode::Exclusive);
     }
 
-    /// Takes `ticket` away, which somebody has waited for, unless a later one has taken its place.
+    /// Takes `ticket` away, which a thread has waited for, unless a later one has taken its place.
     pub(crate) fn settle(&self, ticket: Ticket) {
         let _ = self.ticket.compare_exchange(ticket.0, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
@@ -70,12 +71,12 @@ impl<'a> Held<'a> {
         mem::forget(self);
     }
 
-    /// What whoever saw the node's contents has to wait for.
+    /// What a thread that saw the node's contents has to wait for.
     pub(crate) fn ticket(&self) -> Ticket {
         Ticket(self.lock.ticket.load(Ordering::Relaxed))
     }
 
-    /// Whoever sees the node from now on has to wait for this commit.
+    /// A thread that sees the node from now on has to wait for this commit.
     pub(crate) fn committed(&self, ticket: Ticket) {
         debug_assert_eq!(self.mode, Mode::Exclusive);
         self.lock.ticket.store(ticket.0, Ordering::Relaxed);

@@ -2,10 +2,10 @@
 //!
 //! # Lock order
 //! Lane -> tree -> nodes, from the root down -> the heap's. The tree lock is the root's parent: shared before the root's word
-//! is read, exclusive for who changes it.
+//! is read, exclusive for a thread that changes it.
 //!
-//! Who goes down holds the parent until it has the child (*coupling*). So nobody waits at a node that is being freed, which
-//! takes its parent exclusively; and nobody comes to a node by a word that has changed since.
+//! A thread that goes down holds the parent until it has the child (*coupling*). So no thread waits at a node that is being freed,
+//! which takes its parent exclusively; and none comes to a node by a word that has changed since.
 
 mod latch;
 mod lock;

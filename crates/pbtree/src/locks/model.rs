@@ -11,7 +11,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 use word::Word;
-use word::model::{Weakened, Weakening};
+use word_model::{Weakened, Weakening};
 
 use super::latch::{Latch, Mode};
 

@@ -86,7 +86,7 @@ impl SimDisk {
         self.0.state.lock().operation_count
     }
 
-    /// A medium above this disk made a step: a moment at which somebody else may come by.
+    /// A medium above this disk made a step: a moment at which another thread may come by.
     pub fn report(&self, kind: StepKind) {
         self.0.steps.step(self, kind);
     }

@@ -159,7 +159,7 @@ impl Sectors {
             .retain(|number| !(range.start / SECTOR_BYTES..range.end.div_ceil(SECTOR_BYTES)).contains(number));
     }
 
-    /// What was there is gone at once, as far as anybody relies on it: a crash before may leave it.
+    /// What was there is gone at once, as far as any program relies on it: a crash before may leave it.
     pub(super) fn punch(&mut self, range: Range<u64>) {
         for number in range.start / SECTOR_BYTES..range.end / SECTOR_BYTES {
             self.set(number, Sector::default());

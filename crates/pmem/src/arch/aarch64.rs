@@ -25,6 +25,16 @@ pub unsafe fn write_back(byte: *const u8) {
     unsafe { asm!("dc cvac, {}", in(reg) byte, options(nostack, preserves_flags)) }
 }
 
+/// Starts the write-back of the line that holds `byte`, and takes it out of every cache: for measurements.
+///
+/// # Safety
+/// `byte` is a readable address.
+#[inline]
+pub unsafe fn evict(byte: *const u8) {
+    // SAFETY: cleaning and invalidating a line changes no value.
+    unsafe { asm!("dc civac, {}", in(reg) byte, options(nostack, preserves_flags)) }
+}
+
 /// What was written back is durable before any later store.
 #[inline(always)]
 pub fn fence() {
@@ -77,6 +87,6 @@ pub fn timestamp_in_order() -> u64 {
 
 /// Continues an inverted CRC-32C remainder over `bytes`.
 #[inline(always)]
-pub fn crc32c(remainder: u32, bytes: &[u8]) -> u32 {
-    crc32c_by_table(remainder, bytes)
+pub fn crc32c<const COUNT: usize>(remainder: u32, parts: [&[u8]; COUNT]) -> u32 {
+    parts.into_iter().fold(remainder, crc32c_by_table)
 }

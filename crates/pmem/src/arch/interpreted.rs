@@ -17,6 +17,12 @@ pub fn flush_instruction() -> &'static str {
 /// `_byte` is a readable address.
 pub unsafe fn write_back(_byte: *const u8) {}
 
+/// Nothing: there is no cache.
+///
+/// # Safety
+/// `_byte` is a readable address.
+pub unsafe fn evict(_byte: *const u8) {}
+
 /// As after a write-back on real processors: no order among loads.
 pub fn fence() {
     core::sync::atomic::fence(Ordering::Release);
@@ -55,6 +61,6 @@ pub fn timestamp_in_order() -> u64 {
 }
 
 /// Continues an inverted CRC-32C remainder over `bytes`.
-pub fn crc32c(remainder: u32, bytes: &[u8]) -> u32 {
-    crc32c_by_table(remainder, bytes)
+pub fn crc32c<const COUNT: usize>(remainder: u32, parts: [&[u8]; COUNT]) -> u32 {
+    parts.into_iter().fold(remainder, crc32c_by_table)
 }

@@ -19,12 +19,13 @@ mod imp;
 compile_error!("hikv knows the write-back instructions of x86-64 and AArch64 only");
 
 pub use imp::{
-    count_below, crc32c, fence, flush_instruction, match4, prefetch, stream, timestamp, timestamp_in_order, write_back,
+    count_below, crc32c, evict, fence, flush_instruction, match4, prefetch, stream, timestamp, timestamp_in_order,
+    write_back,
 };
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{Offset, lines};
+use crate::LINE_BYTES;
 
 /// Writes the concatenation of `parts` through the cache, padded with zeros to a multiple of 16 bytes, and starts its
 /// write-back.
@@ -42,10 +43,11 @@ pub unsafe fn write_through(target: *mut u8, parts: &[&[u8]]) {
     let padded_bytes = len_bytes.next_multiple_of(16);
     // SAFETY: and for the padding.
     unsafe { target.add(len_bytes).write_bytes(0, padded_bytes - len_bytes) };
-    let start = target as u64;
-    for line in lines(Offset(start).span(padded_bytes as u64)) {
-        // SAFETY: a byte of the target in that line.
-        unsafe { write_back(target.add((line.0.max(start) - start) as usize)) };
+    let mut at = 0;
+    while at < padded_bytes {
+        // SAFETY: a byte of the target: the first one in its line.
+        unsafe { write_back(target.add(at)) };
+        at += LINE_BYTES as usize - (target as usize + at) % LINE_BYTES as usize;
     }
 }
 
@@ -103,10 +105,12 @@ mod tests {
 
     #[test]
     fn both_ways_write_the_parts_and_pad_to_16() {
-        let source: [u8; 200] = core::array::from_fn(|i| i as u8 + 1);
-        for cuts in [[0, 0], [1, 2], [16, 32], [15, 90], [3, 200], [200, 200], [64, 128]] {
-            for end in [cuts[1], 200] {
-                let mut target = Aligned([0xEEu8; 256]);
+        let source: [u8; 700] = core::array::from_fn(|i| i as u8 | 1);
+        for cuts in
+            [[0, 0], [1, 2], [16, 32], [15, 90], [3, 200], [200, 200], [64, 128], [16, 512], [7, 509], [20, 600]]
+        {
+            for end in [cuts[1], cuts[1].max(200), 497, 512, 513, 700].into_iter().filter(|&end| end >= cuts[1]) {
+                let mut target = Aligned([0xEEu8; 768]);
                 let parts = [&source[..cuts[0]], &source[cuts[0]..cuts[1]], &source[cuts[1]..end]];
                 for write in [stream, write_through] {
                     target.0.fill(0xEE);

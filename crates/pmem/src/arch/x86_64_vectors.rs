@@ -1,7 +1,7 @@
 //! x86-64 with vector registers: what any process has.
 
 use core::arch::asm;
-use core::arch::x86_64::{_mm_crc32_u8, _mm_crc32_u64, _mm_loadu_si128, _mm_stream_si128};
+use core::arch::x86_64::{_mm_loadu_si128, _mm_stream_si128};
 use core::sync::atomic::AtomicU64;
 
 /// Copies 16 bytes past the cache; returns where the next ones go.
@@ -90,12 +90,4 @@ pub(super) unsafe fn count_fours_below(fours: &[[AtomicU64; 4]], word: u64) -> u
         );
     }
     count
-}
-
-/// Continues an inverted CRC-32C remainder over `bytes`.
-#[target_feature(enable = "sse4.2")]
-pub(super) fn crc32c_by_instruction(remainder: u32, bytes: &[u8]) -> u32 {
-    let (words, tail) = bytes.as_chunks::<8>();
-    let crc = words.iter().fold(u64::from(remainder), |crc, word| _mm_crc32_u64(crc, u64::from_le_bytes(*word)));
-    tail.iter().fold(crc as u32, |crc, &byte| _mm_crc32_u8(crc, byte))
 }

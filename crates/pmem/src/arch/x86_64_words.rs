@@ -1,4 +1,5 @@
-//! x86-64 with general registers alone: kernels and firmware, whose vector registers belong to somebody else.
+//! x86-64 with general registers alone: kernels and firmware, whose vector registers hold the interrupted program's
+//! values.
 
 use core::arch::asm;
 use core::sync::atomic::AtomicU64;
@@ -41,28 +42,4 @@ pub(super) unsafe fn match4_at_once(words: *const u64, word: u64) -> u32 {
 #[inline(always)]
 pub(super) unsafe fn count_fours_below(fours: &[[AtomicU64; 4]], word: u64) -> usize {
     super::count_below_scalar(fours.as_flattened(), word)
-}
-
-/// Continues an inverted CRC-32C remainder over `bytes`.
-///
-/// # Safety
-/// The CRC32 instruction exists.
-pub(super) unsafe fn crc32c_by_instruction(remainder: u32, bytes: &[u8]) -> u32 {
-    let (words, tail) = bytes.as_chunks::<8>();
-    let mut crc = u64::from(remainder);
-    for word in words {
-        // SAFETY: the caller vouches for the instruction, which touches two registers.
-        unsafe {
-            asm!("crc32 {crc}, {word}", crc = inout(reg) crc, word = in(reg) u64::from_le_bytes(*word),
-                options(pure, nomem, nostack, preserves_flags));
-        }
-    }
-    for &byte in tail {
-        // SAFETY: as above.
-        unsafe {
-            asm!("crc32 {crc:e}, {byte}", crc = inout(reg) crc, byte = in(reg_byte) byte,
-                options(pure, nomem, nostack, preserves_flags));
-        }
-    }
-    crc as u32
 }

@@ -1,4 +1,4 @@
-//! Who may do what: users, as in Redis.
+//! Users and their rights, as in Redis.
 //!
 //! A session keeps a user as it was when it last looked, with the version of the table; every change makes a new version,
 //! so an unchanged table costs a session one load of a number.

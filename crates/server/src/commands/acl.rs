@@ -94,8 +94,8 @@ fn close_clients_of(call: &mut Call<'_>, name: &str) {
     close_where(call, name, |_| true);
 }
 
-/// Closes the clients of a user that subscribe to a channel, or monitor, without the right to. Whoever calls is alone, so
-/// nobody begins to listen meanwhile.
+/// Closes the clients of a user that subscribe to a channel, or monitor, without the right to. The caller is alone, so no client
+/// begins to listen meanwhile.
 fn close_listeners_of(call: &mut Call<'_>, user: &User) {
     let shared = call.shared;
     let is_forbidden = |kind, name: &[u8]| !user.selector.allows_channel(name, matches!(kind, pubsub::Kind::Pattern));

@@ -1,4 +1,4 @@
-//! CLIENT: who is connected.
+//! CLIENT: the connections.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -206,7 +206,7 @@ pub(crate) fn tracking(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Nobody is told in somebody else's place: 0 while the client tracks, -1 otherwise.
+/// No client is told in place of another: 0 while the client tracks, -1 otherwise.
 pub(crate) fn getredir(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.integer(if call.session.tracks { 0 } else { -1 });
     Ok(())

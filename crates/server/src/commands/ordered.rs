@@ -111,8 +111,8 @@ fn limit_of(argument: &[u8]) -> Result<usize, Refusal> {
     usize::try_from(limit).map_err(|_| Refusal::Negative)
 }
 
-/// Waits for keys that will soon be in order. Many take their time, in which the other clients are served: those who ask
-/// early are refused.
+/// Waits for keys that will soon be in order. To sort many takes long, and the other clients are served meanwhile: a
+/// client that asks before the end is refused.
 fn ordered(shared: &Shared) -> Result<&Ordered, Refusal> {
     let order = shared.order.of(&shared.store)?;
     if order.refusing.is_ready()? || shared.store.len()? <= AWAITED_COUNT_MAX {

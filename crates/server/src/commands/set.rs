@@ -151,7 +151,7 @@ pub(crate) fn getset(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// One step for a crash as well ([`Items::change_all`](crate::items::Items::change_all)). It runs alone, so that nobody who
+/// One step for a crash as well ([`Items::change_all`](crate::items::Items::change_all)). It runs alone, so that no client that
 /// reads several keys sees some of them set.
 pub(crate) fn mset(call: &mut Call<'_>) -> Result<(), Refusal> {
     let pairs = pairs_of(call, "mset")?;

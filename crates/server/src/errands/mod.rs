@@ -6,11 +6,11 @@
 //! Each row of the table says what a command's time depends on ([`Takes`]); `weight` tells from that, and from what the keys hold,
 //! whether a request takes long. There are two ways. SAVE and DEBUG SLEEP have a thread each: the first runs once at a time, the
 //! second is for tests. All others queue for one thread. It claims their keys ([`Claim`]) while it executes them. So a transaction
-//! of several seconds is as much alone as one on a loop, and keeps out only who touches its keys, or all of them.
+//! of several seconds is as much alone as one on a loop, and keeps out only commands that touch its keys, or all keys.
 //!
-//! Who is kept out becomes an errand as well, whatever it takes, and queues behind what keeps it out. The queue's order is that of
-//! arrival, and a client has one errand in it at most. So nobody waits for more than those who came before, however many come
-//! after: nobody starves.
+//! A command that is kept out becomes an errand as well, whatever it takes, and queues behind what keeps it out. The queue's order
+//! is that of arrival, and a client has one errand in it at most. So an errand waits only for those that came before, however many
+//! come after: no client starves.
 //!
 //! # Lock order
 //! The errands' lane, then the claim, then the loops' lanes, one at a time. The queue's lock is a leaf.
@@ -43,7 +43,7 @@ use crate::telemetry::BatchCounts;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
     Queued,
-    /// On a thread of its own, and beside whoever is alone.
+    /// On a thread of its own, and beside a command that is alone.
     Apart,
 }
 

@@ -50,7 +50,7 @@ impl EventLoop {
         }
     }
 
-    /// Has a message count for its receivers. One who has not been adopted yet subscribes to nothing.
+    /// Has a message count for its receivers. A client that has not been adopted yet subscribes to nothing.
     fn announce(&mut self, receivers: &[Place], parcel: &Parcel) {
         for place in receivers {
             let Some(connection) = self.connection_at(*place) else { continue };

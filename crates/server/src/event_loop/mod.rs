@@ -1,6 +1,6 @@
 //! One thread's share of the connections.
 //!
-//! # Who waits, and what ends it
+//! # What a connection waits for, and what ends it
 //! The loop sleeps in the poller while `ready` is empty. A connection that could go on is in `ready`, or one of these brings
 //! it there:
 //!
@@ -9,25 +9,25 @@
 //! | its socket | `readable` and `writable`, which hold until the socket says otherwise | an event of the poller |
 //! | others to have a turn | [`Turn::Again`] | itself: it is queued at once |
 //! | a disk | `holders` | a wake-up of the store, or the answer of [`Holders::ask`] |
-//! | the end of a pause | `postponed` | the time until then, or a wake-up by who changed it |
-//! | room in the mail | `postponed` | a wake-up by who made room |
+//! | the end of a pause | `postponed` | the time until then, or a wake-up by the thread that changed it |
+//! | room in the mail | `postponed` | a wake-up by the loop that made room |
 //! | its own errand, or one that keeps it out (`errands`) | its session | the letter with the reply |
 //! | letters that a turn had no time for | `taken` | itself: the loop does not sleep |
-//! | nothing, but somebody else acts on it | the letter | the wake-up that follows every letter |
+//! | nothing, but another thread acts on it | the letter | the wake-up that follows every letter |
 //!
 //! A wake-up is an event of its own in the poller. It comes after what it tells of: the letter is in the box, the log is
 //! synced. So one that comes while the loop works is found at its next sleep, and what it tells of then.
 //!
-//! A disk is the hard one, since it can be ready between any two steps. Four rules keep everybody in sight:
+//! A disk is the hard one, since it can be ready between any two steps. Four rules keep every holder in sight:
 //! 1. A connection begins to hold only where requests are executed for it or a message is given to it, and both come before
 //!    the end of `execute` in one of its turns. A message behind a value that is being sent counts as held ([`Output`]).
 //! 2. At the end of `execute` it is among the holders if it holds anything, and all that it holds is owed, whatever it owed
 //!    before.
-//! 3. What is owed is asked for before anybody of the group sends, and before the loop sleeps.
-//! 4. Either the answer is that all of it is durable: then all holders are looked at, and those who come later fall under 2.
-//!    Or the store wakes the loop after it has become durable: then all holders are looked at, among them whoever is owed for.
+//! 3. What is owed is asked for before any connection of the group sends, and before the loop sleeps.
+//! 4. Either the answer is that all of it is durable: then all holders are looked at, and later ones fall under 2. Or the store
+//!    wakes the loop after it has become durable: then all holders are looked at, among them those for which something is owed.
 //!
-//! So there is no ticket behind which something is held that is durable and that nobody will look at.
+//! So there is no ticket behind which something is held that is durable and that the loop will never look at.
 //!
 //! [`Output`]: crate::output::Output
 
@@ -78,7 +78,7 @@ pub(crate) struct EventLoop {
     letters: Receiver<Letter>,
     /// Letters that were taken out of the box, for which there was no time yet.
     taken: VecDeque<Letter>,
-    /// Somebody leaves more unread than may stay.
+    /// A client leaves more unread than may stay.
     has_unread: bool,
     acceptors: Vec<Acceptor>,
     connections: Slab<Slot>,
@@ -86,7 +86,7 @@ pub(crate) struct EventLoop {
     ready: Vec<usize>,
     buffers: Buffers,
     holders: Holders,
-    /// Somebody has woken the loop: other loops, or the store, for which `holders` wait.
+    /// The loop was woken: by other loops, or the store, for which `holders` wait.
     is_woken: bool,
     watchman: Watchman,
     handshakes: Handshakes,
@@ -186,7 +186,7 @@ impl EventLoop {
         waits.into_iter().flatten().min()
     }
 
-    /// When those who are postponed may go on, if no wake-up tells. What held them may have ended since somebody looked.
+    /// When the postponed connections may go on, if no wake-up tells. What held them may have ended since the last look.
     fn until_unpaused(&self) -> Option<Duration> {
         if self.shared.lets_go_on() { Some(Duration::ZERO) } else { self.shared.pause.remaining() }
     }
@@ -229,7 +229,7 @@ impl EventLoop {
         });
     }
 
-    /// Closes those who say nothing, and those who do not read what they get, though nothing happens.
+    /// Closes clients that say nothing, and those that do not read what they get, though nothing happens.
     fn close_idle(&mut self) {
         if !self.watchman.is_due(self.has_to_look()) {
             return;
@@ -251,7 +251,7 @@ impl EventLoop {
         given_up.into_iter().for_each(|key| self.queue(key));
     }
 
-    /// Lets those go on who were paused, once they may.
+    /// Lets the paused connections go on, once they may.
     fn end_pause(&mut self) {
         if !self.postponed.is_empty() && self.shared.lets_go_on() {
             for key in mem::take(&mut self.postponed) {
@@ -285,8 +285,8 @@ impl EventLoop {
         }
     }
 
-    /// All who are ready execute before the first replies are sent, as far as replies are few: a client that is woken by the
-    /// first finds the others'. What makes their writes durable they share, and it begins before the replies that are not
+    /// All ready connections execute before the first replies are sent, as far as replies are few: a client that is woken by the
+    /// first finds the others'. They share the sync that makes their writes durable, and it begins before the replies that are not
     /// held are sent.
     fn give_turns(&mut self, woke: Instant) {
         let ready = mem::take(&mut self.ready);

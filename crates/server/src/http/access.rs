@@ -1,4 +1,4 @@
-//! Who may look: whoever may run `INFO`.
+//! The right to look: a user has it who may run `INFO`.
 
 use std::net::SocketAddr;
 use std::sync::LazyLock;
@@ -12,9 +12,9 @@ static INFO: LazyLock<Entry> = LazyLock::new(|| table::by_name(b"info").expect("
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Access {
     Granted,
-    /// It must say who it is.
+    /// No user of ours: it must give a name and a password.
     Unknown,
-    /// Somebody who may not.
+    /// A user without the right.
     Denied,
 }
 

@@ -1,6 +1,7 @@
 //! One connection: a request, its answer, and the wait until the client has it.
 //!
-//! Who speaks plain HTTP to a port that is served by TLS is told so in plain text, and its request is not looked at.
+//! A client that speaks plain HTTP to a port that is served by TLS is told so in plain text, and its request is not
+//! looked at.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr};

@@ -1,4 +1,4 @@
-//! The HTTP port, for those who watch: `/metrics`, `/health`, `/live.json` and a page that shows it.
+//! The HTTP port, for monitoring: `/metrics`, `/health`, `/live.json` and a page that shows it.
 //!
 //! One thread does everything, and takes a sample for the page each second. It only reads; a request is one of `GET` or
 //! `HEAD`, and its connection is closed after the answer. What clients can hold is bounded: so many connections, the oldest of
@@ -8,8 +8,8 @@
 //!
 //! It is asked for by its own names alone ([`hosts`]), and by TLS if so configured.
 //!
-//! Who may run `INFO` may look: where the user `default` needs a password, a request brings a user and a password (Basic
-//! authentication). `/health` is for everybody, since probes have no password.
+//! A user who may run `INFO` may look: where the user `default` needs a password, a request brings a user and a password (Basic
+//! authentication). `/health` needs none, since probes have none.
 
 mod access;
 mod connection;

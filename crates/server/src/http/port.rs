@@ -71,7 +71,7 @@ impl Port {
         }
     }
 
-    /// Once a second: the history grows, and who was too slow goes.
+    /// Once a second: the history grows, and clients that were too slow are closed.
     fn sample(&mut self, now: Instant) {
         if let Some(shared) = watched(&self.state).1 {
             self.pages.sample(&shared);

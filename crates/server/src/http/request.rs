@@ -32,7 +32,7 @@ pub(super) enum Host<'a> {
     Wrong,
 }
 
-/// Who asks.
+/// The user that a request names.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Credentials {
     /// It does not say.
@@ -70,7 +70,7 @@ impl Request<'_> {
         Parsed::Whole(Request { method, path, query, host, credentials, accepts: accepts.join(","), addr })
     }
 
-    /// Whether it would rather have plain text than OpenMetrics. Who does not care gets that.
+    /// Whether it would rather have plain text than OpenMetrics. Plain text is for clients that do not care.
     pub(super) fn wants_plain_text(&self) -> bool {
         self.weight("text", "plain") > self.weight("application", "openmetrics-text")
     }

@@ -1,7 +1,7 @@
 //! The items as a command sees them: those of the store, and, within `EXEC`, what the transaction has changed so far.
 //!
-//! A transaction's changes are kept in [`Pending`] until its last command is done, and then written as one batch. So
-//! whoever reads within it must read here, and not in the store.
+//! A transaction's changes are kept in [`Pending`] until its last command is done, and then written as one batch. So a command
+//! within it must read here, and not in the store.
 
 mod pending;
 mod ranges;

@@ -98,7 +98,7 @@ impl Parameters {
         self.take(Place::CommandLine, name, &[value.to_owned()])
     }
 
-    /// What a parameter is to be, if anybody said; a password is never told.
+    /// What a parameter is to be, if the start said so; a password is never told.
     pub fn value(&self, name: &str) -> Option<&str> {
         let given = self.given.get(&settings::by_name(name.as_bytes())?)?;
         Some(&given.value)
@@ -121,7 +121,7 @@ impl Parameters {
         self.file.as_deref()
     }
 
-    /// Says in the log what somebody should know of the file.
+    /// Says in the log what an operator should know of the file.
     pub(crate) fn warn(&self) {
         for file in &self.exposed {
             tracing::warn!(file = %file.display(), "everybody may read this file, and it holds a password");

@@ -1,10 +1,10 @@
-//! `CONFIG REWRITE`: the file becomes one from which the server would start as it is now.
+//! `CONFIG REWRITE`: changes the configuration file so that a start from it makes the server as it is now.
 //!
-//! What would become of a start from the file as it is, is compared with what is so; only lines about what differs are
-//! changed. A parameter's last line gets the value and its other lines go; one without a line, or whose value an included
-//! file gives, gets a line at the end. Users are one thing, whose lines are `user` and `requirepass`: they are compared and
-//! written all together, passwords by their hashes, unless they have a file of their own (`ACL SAVE`). What was made is read
-//! once more before it takes the old file's place ([`replacement`]).
+//! The values that a start from the present file would give are compared with the server's; only lines of parameters that differ
+//! are changed. The parameter's last line gets the value and its other lines go; a parameter without a line, or whose value an
+//! included file gives, gets a line at the end. Users (lines `user` and `requirepass`) are compared and written all together,
+//! passwords by their hashes, unless they have a file of their own (`ACL SAVE`). The new file is read once more before it takes the
+//! old one's place ([`replacement`]).
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! What must be said of every command: a row without it does not compile, and nothing of it has a default. What somebody
-//! forgets here would show a password to others, give a client what is not its own, or keep all others waiting.
+//! What must be said of every command: a row without it does not compile, and nothing of it has a default. What a row
+//! forgot would show a password to others, give a client what is not its own, or keep all others waiting.
 
 use super::takes::Takes;
 use super::touches::Touches;

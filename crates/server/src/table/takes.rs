@@ -22,7 +22,7 @@ pub(crate) enum Takes {
     KeysOfDatabases,
     /// It looks at as many keys as its option `LIMIT` says; at all, without.
     Ranges,
-    /// It takes as long as something else than the store does, and goes on beside whoever is alone.
+    /// It takes as long as something else than the store does, and goes on beside a command that is alone.
     Apart,
     /// The same, if this is its first argument.
     ApartIf(&'static str),

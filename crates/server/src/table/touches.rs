@@ -238,7 +238,7 @@ mod tests {
         }
     }
 
-    /// Who adds a command of these flags must say which keys it concerns, or that all of them.
+    /// A new command of these flags must say which keys it concerns, or that all of them.
     #[test]
     fn a_command_that_reads_or_writes_says_what() {
         // A picture, and functions, of which there are none.

@@ -45,7 +45,7 @@ impl Figures {
         }
     }
 
-    /// The most bytes that anybody who asked was told, these among them.
+    /// The most bytes that were told at any request, these among them.
     pub(crate) fn peak_with(&self, now_bytes: u64) -> u64 {
         self.peak_bytes.fetch_max(now_bytes, Ordering::Relaxed).max(now_bytes)
     }

@@ -1,4 +1,4 @@
-//! What the server does, in numbers: counted by the event loops, read by whoever watches.
+//! What the server does, in numbers: counted by the event loops, read by monitoring clients.
 //!
 //! ```text
 //! Pipeline -> Tally -> LoopCounters (each loop its own)  \

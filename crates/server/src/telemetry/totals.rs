@@ -1,6 +1,6 @@
 //! What `INFO` counts: everything since the start, less what was counted at the last `CONFIG RESETSTAT`.
 //!
-//! The counters themselves never go back, since who watches by [`super::metrics`] takes that for a new start.
+//! The counters themselves never go back, since a monitor that reads [`super::metrics`] takes that for a new start.
 
 use parking_lot::Mutex;
 

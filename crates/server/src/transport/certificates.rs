@@ -21,7 +21,7 @@ pub enum ClientCertificate {
     No,
     /// One that is shown must be good.
     Optional,
-    /// Who has none is refused.
+    /// A client without one is refused.
     Yes,
 }
 

@@ -119,7 +119,7 @@ impl Transport {
         }
     }
 
-    /// What lies below TLS, for who does not speak that.
+    /// What lies below TLS, for a client that does not speak TLS.
     pub(crate) fn socket_mut(&mut self) -> &mut TcpStream {
         match self {
             Transport::Plain(socket) => socket,

@@ -121,7 +121,7 @@ impl TlsStream {
     }
 }
 
-/// Tells the client that this is the end, and not somebody who cut the connection.
+/// Tells the client that this is the end, and no attacker's cut of the connection.
 impl Drop for TlsStream {
     fn drop(&mut self) {
         if !self.is_shaking_hands() {

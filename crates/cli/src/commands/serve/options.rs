@@ -66,7 +66,7 @@ pub(crate) struct Serve {
     /// Where SAVE and BGSAVE put their backup; by default 'backup' in DIR
     #[arg(long, value_name = "DIR")]
     backup_dir: Option<PathBuf>,
-    /// Who may use DEBUG: nobody unless this says otherwise, clients of this host, or everybody whom the ACL lets
+    /// Clients that may use DEBUG: none unless this says otherwise, those of this host, or every one that the ACL lets
     #[arg(long, value_name = "WHO", value_parser = ["no", "local", "yes"])]
     enable_debug_command: Option<String>,
     #[command(flatten)]

@@ -33,7 +33,7 @@ impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
         };
         let is_there = seen.is_some();
         if let Some((position, item)) = seen {
-            found(item::version(&item, position), item.expiry, item.value);
+            found(item::version(item.header.checksum, position), item.expiry, item.value);
         }
         Ok(is_there)
     }

@@ -12,7 +12,7 @@ use crate::Position;
 use crate::partitioned_hash::Slot;
 
 /// Keys of different signatures and one home line.
-fn neighbour(number: u64) -> Key {
+pub(super) fn neighbour(number: u64) -> Key {
     key(0x77 + (number << 40), number)
 }
 

@@ -1,11 +1,12 @@
 //! Publishing as the medium does it: under the buffer's lock the entry is appended, its place set, the word stored; then what
-//! was appended counts. Who loads the word is told of it when the log is synced up to the word's place.
+//! was appended counts. A reader that loads the word is told of it when the log is synced up to the word's place.
 
 use std::sync::atomic::Ordering;
 
 use loom::sync::atomic::AtomicU64;
 use loom::sync::{Arc, Mutex};
 use loom::thread;
+use word_model::Modelled;
 
 use super::super::Published;
 
@@ -22,7 +23,7 @@ enum Broken {
     StoredRelaxed,
     /// The place says where the entry begins.
     NotedShort,
-    /// Who syncs for those who asked looks at what counts, and not behind the lock.
+    /// The thread that syncs for askers looks at what counts, and not behind the lock.
     SyncedBesideLock,
 }
 
@@ -31,7 +32,7 @@ struct Log {
     buffer: Mutex<()>,
     appended: AtomicU64,
     synced: AtomicU64,
-    published: Published<AtomicU64, 1>,
+    published: Published<Modelled, 1>,
     words: [AtomicU64; 2],
     broken: Broken,
 }
@@ -78,7 +79,8 @@ impl Log {
         self.synced.fetch_max(end, Ordering::Release);
     }
 
-    /// Who meets a word is told of it no earlier than it is durable, and once somebody has synced whom he asked.
+    /// A reader that meets a word is told of it no earlier than it is durable, and once the syncing thread that was asked has
+    /// synced.
     fn read(&self, item: usize) {
         let seen = self.words[item].load(Ordering::Acquire);
         if seen != 0 {

@@ -3,9 +3,8 @@
 mod tickets;
 
 use loom::sync::Arc;
-use loom::sync::atomic::AtomicU64;
 use loom::thread;
-use word::model::{Weakened, Weakening};
+use word_model::{Modelled, Weakened, Weakening};
 
 use super::*;
 
@@ -71,7 +70,7 @@ fn model<W: Word + Send + Sync + 'static>(writers: u64) {
 
 #[test]
 fn changes_come_out_whole_and_in_order() {
-    model::<AtomicU64>(2);
+    model::<Modelled>(2);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use loom::sync::atomic::AtomicU64;
 use loom::sync::{Arc, Mutex};
 use loom::thread;
+use word_model::Modelled;
 
 use super::super::{CHANGE_WORDS, Ring};
 
@@ -14,7 +15,7 @@ struct Key {
     bucket: Mutex<()>,
     /// What a get finds: the number of the last writer.
     entry: AtomicU64,
-    ring: Ring<AtomicU64>,
+    ring: Ring<Modelled>,
 }
 
 impl Key {

@@ -1,11 +1,11 @@
-//! Words of a model, and twins of them that lack an order.
+//! Words of the model checker, and twins of them that lack an order.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering;
 
 use loom::sync::atomic::{AtomicU64, fence};
 
-use crate::Word;
+use word::Word;
 
 /// What a twin makes of the orders that are asked for. As it stands, nothing.
 pub trait Weakening: 'static {
@@ -29,6 +29,15 @@ pub trait Weakening: 'static {
         true
     }
 }
+
+/// Nothing.
+#[derive(Debug)]
+pub struct AsAsked;
+
+impl Weakening for AsAsked {}
+
+/// A model's word, with all orders that are asked for.
+pub type Modelled = Weakened<AsAsked>;
 
 /// A model's word, with fewer orders than are asked for.
 #[derive(Debug)]

@@ -1,0 +1,165 @@
+//! A look at the home line alone: what most operations come to.
+//!
+//! It tells where the first entry of the signature is live and bears no mark, and where there is none and no bit leads out of
+//! the line. All else is left to a search (`ops`). So a look waits for nobody, and does what a search would have done first;
+//! why that is enough to say that a key is absent stands there.
+
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use pmem::{Dram, Medium, Offset};
+
+use super::layout::{Home, slot};
+use super::ops::{Bucket, Found};
+use super::segment::Segment;
+use super::slot::Slot;
+use super::{Context, PartitionedHash};
+use crate::Position;
+use crate::canary;
+
+/// What a reader's look tells.
+#[derive(Clone, Copy, Debug)]
+pub enum Glance {
+    /// The first entry of the signature, live and decided. Its item may be another key's.
+    Entry(Position),
+    /// There is none in the segment.
+    Nothing,
+    /// It takes a search.
+    Unsure,
+}
+
+/// What a writer's look tells, under the pair's lock.
+#[derive(Clone, Copy, Debug)]
+pub enum Sight {
+    /// The first entry of the signature, live and decided. Its item may be another key's.
+    Entry(Found<()>),
+    /// There is none in the segment, and this entry of the home line is free.
+    Free(Slot),
+    /// There is none in the segment, and the home line is full.
+    Full,
+    /// It takes a search.
+    Unsure,
+}
+
+/// Where a signature leads. The caller is pinned while it has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Aim<'a> {
+    signature: u64,
+    /// The home line that readers are led to.
+    line: Offset,
+    /// The segment that writers are led to.
+    segment: &'a Segment,
+}
+
+impl Aim<'_> {
+    /// The signature.
+    #[inline(always)]
+    #[must_use]
+    pub fn signature(&self) -> u64 {
+        self.signature
+    }
+
+    /// The home line.
+    #[inline(always)]
+    #[must_use]
+    pub fn line(&self) -> Offset {
+        self.line
+    }
+}
+
+/// A home line, looked at.
+enum Line {
+    Entry(Slot, Position),
+    /// The line's position words: no entry of the signature, and no way out.
+    Nothing([Position; 4]),
+    Unsure,
+}
+
+impl PartitionedHash {
+    /// Where `signature` leads; its home line and its locks are asked for.
+    #[inline(always)]
+    pub fn aim<M: Medium>(&self, medium: &M, signature: u64) -> Aim<'_> {
+        let (segment_start, segment) = self.root().both(self.geometry, signature);
+        let line = Home::of(signature).offset(segment_start);
+        medium.prefetch(line);
+        pmem::arch::prefetch(ptr::from_ref(segment).cast());
+        Aim { signature, line, segment }
+    }
+
+    /// The home line of `signature`, for readers; it is asked for.
+    #[inline(always)]
+    pub fn home_line<M: Medium>(&self, medium: &M, signature: u64) -> Offset {
+        let line = Home::of(signature).offset(self.root().offset(self.geometry, signature));
+        medium.prefetch(line);
+        line
+    }
+
+    /// The first entry of the home line that has the signature: where an item probably lies, to be prefetched.
+    #[inline(always)]
+    pub fn hint<M: Medium>(&self, medium: &M, line: Offset, signature: u64) -> Option<Position> {
+        let hits = medium.match4(line, signature);
+        let first = slot(line, u64::from(hits.trailing_zeros()) & 3);
+        (hits != 0).then(|| Position::from_word(medium.load(first.position, Ordering::Relaxed)))
+    }
+
+    /// Looks for `signature`. The caller is pinned as for [`PartitionedHash::find`], which it asks where this is not sure.
+    #[inline(always)]
+    pub fn glance<M: Medium>(&self, medium: &M, signature: u64) -> Glance {
+        let line = Home::of(signature).offset(self.root().offset(self.geometry, signature));
+        match look(medium, line, signature) {
+            Line::Entry(_, position) => Glance::Entry(position),
+            Line::Nothing(_) => {
+                if !medium.breaks(canary::MISS_NOT_FENCED) {
+                    medium.acquire();
+                }
+                Glance::Nothing
+            }
+            Line::Unsure => Glance::Unsure,
+        }
+    }
+
+    /// Locks the pair that `aim` leads to; `None` if the segment was split or cleared meanwhile ([`PartitionedHash::lock`]).
+    #[inline(always)]
+    pub fn lock_aimed<'a, M: Medium, D: Dram>(
+        &'a self,
+        cx: Context<'a, M, D>,
+        aim: &Aim<'a>,
+    ) -> Option<Bucket<'a, M, D>> {
+        let lock = aim.segment.lock_pair(Home::of(aim.signature).pair);
+        (!aim.segment.is_dead()).then(|| self.bucket(cx, aim.segment, lock, aim.signature))
+    }
+}
+
+impl<M: Medium, D: Dram> Bucket<'_, M, D> {
+    /// Looks for the signature.
+    #[inline(always)]
+    pub fn glance(&self) -> Sight {
+        let (medium, line) = (self.home.medium(), self.home.line());
+        match look(medium, line, self.home.signature()) {
+            Line::Entry(slot, position) => Sight::Entry(Found { slot, position, value: () }),
+            Line::Nothing(positions) => match positions.iter().position(|position| position.is_empty()) {
+                Some(free) => Sight::Free(slot(line, free as u64)),
+                None => Sight::Full,
+            },
+            Line::Unsure => Sight::Unsure,
+        }
+    }
+}
+
+#[inline(always)]
+fn look<M: Medium>(medium: &M, line: Offset, signature: u64) -> Line {
+    let mut hits = medium.match4(line, signature);
+    while hits != 0 {
+        let first = slot(line, u64::from(hits.trailing_zeros()) & 3);
+        let seen = Position::from_word(medium.load(first.position, Ordering::Acquire));
+        if seen.is_empty() {
+            // The signature of an entry that was removed.
+            hits &= hits - 1;
+            continue;
+        }
+        return if seen.is_live() && !seen.is_undecided() { Line::Entry(first, seen) } else { Line::Unsure };
+    }
+    let positions = medium.load4(slot(line, 0).position).map(Position::from_word);
+    let leads_out = positions[..3].iter().any(|position| position.has_overflow());
+    if leads_out || medium.losses().is_err() { Line::Unsure } else { Line::Nothing(positions) }
+}

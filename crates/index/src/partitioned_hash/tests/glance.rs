@@ -1,0 +1,68 @@
+//! What a look at the home line tells, beside what a search finds.
+
+use pmem_sim::Sim;
+
+use super::super::layout::LINE_ENTRY_COUNT;
+use super::super::{Aim, Glance, Sight};
+use super::rig::{Key, Rig, key};
+use super::slots::neighbour;
+
+fn aim(rig: &Rig<Sim>, key: Key) -> Aim<'_> {
+    rig.index.aim(&rig.medium, key.signature)
+}
+
+fn sight(rig: &Rig<Sim>, key: Key) -> Sight {
+    rig.index.lock_aimed(rig.cx(), &aim(rig, key)).expect("the segment is live").glance()
+}
+
+fn glance(rig: &Rig<Sim>, key: Key) -> Glance {
+    rig.index.glance(&rig.medium, key.signature)
+}
+
+#[test]
+fn a_line_fills_up_and_overflows() {
+    let rig = Rig::new(1);
+    let _pin = epoch::pin();
+    for number in 0..LINE_ENTRY_COUNT {
+        let key = neighbour(number);
+        assert!(matches!(glance(&rig, key), Glance::Nothing));
+        let Sight::Free(slot) = sight(&rig, key) else { panic!("entry {number} of the line is free") };
+        let bucket = rig.index.lock(rig.cx(), key.signature);
+        bucket.insert_at(slot, rig.write_item(key, number)).settle(&rig.medium).unwrap();
+        assert_eq!((rig.slot(key), rig.get(key)), (Some(slot), Some(number)));
+        assert!(matches!(sight(&rig, key), Sight::Entry(found) if found.slot == slot));
+    }
+    let late = neighbour(LINE_ENTRY_COUNT);
+    assert!(matches!((glance(&rig, late), sight(&rig, late)), (Glance::Nothing, Sight::Full)));
+    rig.put(late, 9);
+    assert!(matches!((glance(&rig, late), sight(&rig, late)), (Glance::Unsure, Sight::Unsure)));
+    assert_eq!((rig.get(late), rig.index.len()), (Some(9), LINE_ENTRY_COUNT + 1));
+}
+
+#[test]
+fn what_is_not_decided_takes_a_search() {
+    let rig = Rig::new(1);
+    let _pin = epoch::pin();
+    let key = neighbour(0);
+    let (put, _) = rig.publish(key, rig.write_item(key, 1)).unwrap();
+    assert!(matches!((glance(&rig, key), sight(&rig, key)), (Glance::Unsure, Sight::Unsure)));
+    put.settle(&rig.medium).unwrap();
+    assert!(matches!(glance(&rig, key), Glance::Entry(_)));
+    let (removal, _) = rig.publish_removal(key).unwrap();
+    assert!(matches!((glance(&rig, key), sight(&rig, key)), (Glance::Unsure, Sight::Unsure)));
+    removal.settle(&rig.medium).unwrap();
+    assert!(matches!((glance(&rig, key), sight(&rig, key)), (Glance::Nothing, Sight::Free(_))));
+}
+
+#[test]
+fn whoever_aimed_before_a_split_is_told() {
+    let rig = Rig::new(1);
+    let _pin = epoch::pin();
+    for number in 0..100u64 {
+        rig.put(key(number.wrapping_mul(0x9E37_79B9_7F4A_7C15), number), number);
+    }
+    let before = aim(&rig, neighbour(0));
+    rig.split(neighbour(0).signature);
+    assert!(rig.index.lock_aimed(rig.cx(), &before).is_none());
+    assert!(rig.index.lock_aimed(rig.cx(), &aim(&rig, neighbour(0))).is_some());
+}

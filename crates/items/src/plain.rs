@@ -1,0 +1,108 @@
+//! Items of keys that do not expire, as most are: header and body, looked at as they lie.
+
+use pmem::Checksum;
+
+use crate::layout::{HEADER_BYTES, Header};
+
+/// An item without expiry. It is small: what reads it passes it in registers.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain<'a> {
+    head: &'a [u8; HEADER_BYTES],
+    key_bytes: u16,
+    /// The key and the value.
+    body: &'a [u8],
+}
+
+impl<'a> Plain<'a> {
+    /// The item that begins `room`; `None` if that has an expiry, or cannot begin there.
+    #[inline(always)]
+    #[must_use]
+    pub fn in_room(room: &'a [u8]) -> Option<Plain<'a>> {
+        let (head, rest) = room.split_first_chunk()?;
+        let Header { value_bytes, key_bytes, flags, .. } = Header::from_bytes(*head);
+        let body = rest.get(..value_bytes as usize + usize::from(key_bytes))?;
+        (flags == 0).then_some(Plain { head, key_bytes, body })
+    }
+
+    /// The key.
+    #[inline(always)]
+    #[must_use]
+    pub fn key(&self) -> &'a [u8] {
+        self.split().0
+    }
+
+    /// The value.
+    #[inline(always)]
+    #[must_use]
+    pub fn value(&self) -> &'a [u8] {
+        self.split().1
+    }
+
+    #[inline(always)]
+    fn split(&self) -> (&'a [u8], &'a [u8]) {
+        self.body.split_at(usize::from(self.key_bytes))
+    }
+
+    /// Header, key and value.
+    #[inline(always)]
+    #[must_use]
+    pub fn item_bytes(&self) -> u64 {
+        (HEADER_BYTES + self.body.len()) as u64
+    }
+
+    /// What the header says is the checksum.
+    #[inline(always)]
+    #[must_use]
+    pub fn checksum(&self) -> u32 {
+        Header::from_bytes(*self.head).checksum
+    }
+
+    /// True if the checksum fits.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        plain_checksum(self.head, self.body) == self.checksum()
+    }
+}
+
+/// The checksum of an item without expiry: of all but the checksum's own bytes.
+#[inline(always)]
+pub(crate) fn plain_checksum(head: &[u8; HEADER_BYTES], body: &[u8]) -> u32 {
+    Checksum::of([&head[..8], &head[12..], body]).value()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use super::*;
+    use crate::Expiry;
+
+    fn room(expiry: Expiry) -> Vec<u8> {
+        let header = Header::new(3, 4, expiry, 9);
+        let checksum = header.checksum_start().update(b"keylong").value();
+        [&Header { checksum, ..header }.to_bytes()[..], b"keylong", &[0; 9]].concat()
+    }
+
+    #[test]
+    fn an_item_is_found_in_its_room_and_every_flipped_bit_is_noticed() {
+        let room = room(Expiry::NEVER);
+        let item = Plain::in_room(&room).expect("an item");
+        assert_eq!(
+            (item.key(), item.value(), item.item_bytes(), item.is_whole()),
+            (&b"key"[..], &b"long"[..], 23, true)
+        );
+        for bit in 0..8 * 23 {
+            let mut damaged = room.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert!(Plain::in_room(&damaged).is_none_or(|item| !item.is_whole()), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn what_is_none_is_left_to_others() {
+        assert!(Plain::in_room(&room(Expiry::at_ms(1))).is_none());
+        assert!(Plain::in_room(&room(Expiry::NEVER)[..22]).is_none());
+        assert!(Plain::in_room(&[0; 15]).is_none());
+    }
+}
