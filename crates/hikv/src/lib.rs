@@ -54,7 +54,7 @@ pub use batch::WriteBatch;
 pub use durable::{Ticket, Waker};
 pub use engine::{
     Clock, Compacted, CompactionProgress, Damage, Decision, Error, Expiry, Features, Figure, FigureKind, Held, Limits,
-    OnExpired, Ttl, Verify, Version,
+    OnExpired, Order, Ttl, Verify, Version,
 };
 pub use engines::{EngineKind, UnknownEngine};
 pub use error::OpenError;

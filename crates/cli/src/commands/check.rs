@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use hikv::{Error, Report, Store, VerifyProgress};
+use hikv::{Error, Order, Report, Store, VerifyProgress};
 
 use super::put_in_order;
 use crate::failure::{Failure, unless_closed};
@@ -21,7 +21,7 @@ pub(crate) struct Check {
     /// The store: a directory, or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Read every key and value too, look each key up, and compare its order with the hash index
+    /// Read every key and value too, look each key up, and compare its order, if it has one, with the hash index
     #[arg(long)]
     deep: bool,
     /// Seconds between two lines of progress, where stderr is no terminal
@@ -49,7 +49,7 @@ impl Check {
         let show = |at: VerifyProgress| progress.set(at.items, at.items);
         let report = if self.deep { store.verify(show)? } else { store.verify_headers(show)? };
         progress.finish();
-        if !self.deep || !report.damage.is_empty() {
+        if !self.deep || !report.damage.is_empty() || store.features().order == Order::No {
             return Ok(report);
         }
         // What is damaged cannot be put in order.

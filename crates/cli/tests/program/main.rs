@@ -9,6 +9,7 @@ mod changes;
 mod clock;
 mod config;
 mod durability;
+mod engines;
 mod expiry;
 mod failing_disk;
 mod failing_sync;

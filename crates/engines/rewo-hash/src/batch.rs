@@ -3,13 +3,19 @@
 use engine::{BatchOp, Condition, Error, Limits, Version};
 use index::block_hash::{Key, NoRoom, Slot, Turn};
 use items::NewItem;
-use pmem::{Dram, Medium};
+use pmem::{Dram, Medium, Ticket};
 
 use crate::RewoHash;
 use crate::write::{Before, Prepared};
 
 /// A key of which a condition is asked, and the version that it is to have.
 type Asked<'k> = (Key<'k>, Option<Version>);
+
+/// The slots that went, and what is to be waited for.
+struct Done<'k> {
+    replaced: Vec<(&'k [u8], Slot)>,
+    ticket: Option<Ticket>,
+}
 
 /// Why an attempt came to no end.
 enum Stop {
@@ -61,8 +67,10 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         loop {
             let _pin = epoch::pin();
             match self.carry_out(&signatures, asked, &prepared, turn) {
-                Ok(replaced) => {
+                Ok(Done { replaced, ticket }) => {
+                    // It is visible by now, whatever the log says.
                     prepared.into_iter().filter_map(|(_, new)| new).for_each(Prepared::publish);
+                    ticket.map(|ticket| self.medium.acknowledge(ticket)).transpose()?;
                     return self.ended(replaced);
                 }
                 Err(Stop::Room(full)) => self.table.split_for_batch(self.cx(), full, &signatures)?,
@@ -75,14 +83,14 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         }
     }
 
-    /// Steps 2 to 9: the slots that went. The caller is pinned.
+    /// Steps 2 to 8. The caller is pinned.
     fn carry_out<'k>(
         &self,
         signatures: &[u64],
         asked: &[Asked<'_>],
         prepared: &[(Key<'k>, Option<Prepared<'_, D>>)],
         turn: &Turn<'_>,
-    ) -> Result<Vec<(&'k [u8], Slot)>, Stop> {
+    ) -> Result<Done<'k>, Stop> {
         let mut batch = self.table.lock_batch(self.cx(), turn, signatures);
         for (number, (key, version)) in asked.iter().enumerate() {
             let found = batch.find(*key, |position| self.is_key(position, *key))?;
@@ -107,12 +115,10 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         if batch.changes_nothing() {
             drop(batch);
             self.look_again(prepared.iter().map(|(key, _)| key).chain(asked.iter().map(|(key, _)| key)))?;
-            return Ok(replaced);
+            return Ok(Done { replaced, ticket: None });
         }
         let record = batch.reserve_record().map_err(Error::from)?;
-        let ticket = batch.commit(record);
-        let _ = self.medium.acknowledge(ticket).map_err(Error::from)?;
-        Ok(replaced)
+        Ok(Done { replaced, ticket: Some(batch.commit(record)) })
     }
 
     /// Reads keys once more for a batch that goes by them and has published nothing: what they hold may not be durable

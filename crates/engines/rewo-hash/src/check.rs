@@ -32,7 +32,9 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         });
         state.cursor =
             self.table.check_segment(&self.medium, state.cursor, &mut wrong, &mut |at, slot| slots.push((at, *slot)));
-        for (at, slot) in slots {
+        let mut met = HashSet::new();
+        // Of a store that is only read a move may have left equal twins.
+        for (at, slot) in slots.into_iter().filter(|(_, slot)| met.insert(*slot)) {
             check.count_item();
             let checked = self.check_place(at, &slot, &mut state.named);
             checked.and_then(|()| self.check_item(at, &slot, check.depth())).unwrap_or_else(&mut *damaged);

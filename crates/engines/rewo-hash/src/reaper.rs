@@ -89,7 +89,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             if !seen.expiry.is_never() {
                 self.reaper.expect();
             }
-            if self.clock.is_past(seen.expiry) && self.reap_key(seen.key, slot)? {
+            let is_due = self.clock.is_past(seen.expiry) && self.whole(slot).is_ok();
+            if is_due && self.reap_key(seen.key, slot)? {
                 reaped.push(seen.key.to_vec());
             }
         }

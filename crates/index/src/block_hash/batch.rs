@@ -5,7 +5,7 @@
 //! | 1 items written, flushed | nothing |
 //! | 2 all buckets locked, segment by segment; copies of them changed in volatile memory | nothing |
 //! | 3 the record: the changed buckets as they are to be; streamed, ordered | nothing |
-//! | 4 counters + 1, the *overlay* shown to readers: the same buckets, undecided | nothing |
+//! | 4 the *overlay* shown to readers: the same buckets, undecided; counters + 1 | nothing |
 //! | 5 the batch word names the record; published, its commit asked for | nothing, or all: opening carries it out |
 //! | 6 the overlay is decided: readers of these buckets read it in their place | the same |
 //! | 7 the buckets are stored, flushed; ordered. On a log they have their lock bits, and are published | the same |
@@ -274,11 +274,12 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         if !cx.medium.breaks(canary::BLOCK_BATCH_BEFORE_RECORD) {
             cx.medium.order();
         }
-        self.images.values().for_each(|changed| _ = changed.segment.raise(changed.number));
         if cx.medium.breaks(canary::CARRIED_OUT_BEFORE_WORD) {
             self.carry_out(images, true);
         }
         self.table.overlay.store(overlay, Ordering::Release);
+        // Now: who has counted this has seen the overlay, or that it has gone.
+        self.images.values().for_each(|changed| _ = changed.segment.raise(changed.number));
         let ticket = publish_word(cx.medium, record.offset);
         // SAFETY: as above.
         unsafe { &*overlay }.is_decided.store(true, Ordering::Release);

@@ -1,4 +1,6 @@
-//! Verifying the table: every slot whole, where a search finds it, no key twice.
+//! Verifying the table: every slot whole, where a search finds it, no key twice, but for the twins of a store that is only read.
+
+use std::collections::HashSet;
 
 use pmem::{Medium, Offset};
 
@@ -18,7 +20,7 @@ pub struct Damage {
 }
 
 impl BlockHash {
-    /// Shows what is wrong with the segment at `cursor`, and every slot to `each`. The caller is pinned. The store was swept, and
+    /// Shows what is wrong with the segment at `cursor`, and every slot to `each`, twins both. The caller is pinned. The store was swept, and
     /// nobody writes to the segment meanwhile, or damage may be reported that is none.
     pub fn check_segment<M: Medium>(
         &self,
@@ -31,7 +33,7 @@ impl BlockHash {
         if header(medium, segment.offset()).is_none() {
             damaged(Damage { at: segment.offset(), what: "a segment's header is damaged" });
         }
-        let mut count = 0;
+        let mut met = HashSet::new();
         for segment_at in segment.offsets() {
             for number in 0..BUCKET_COUNT {
                 let at = bucket(segment_at, number);
@@ -41,7 +43,7 @@ impl BlockHash {
                     wrong("a bucket has no free slot");
                 }
                 for (_, slot) in image.slots() {
-                    count += 1;
+                    met.insert(slot);
                     let signature = self.signature_of(&slot).filter(|_| slot.is_whole());
                     match signature {
                         None => wrong("a slot's bytes are damaged"),
@@ -56,7 +58,7 @@ impl BlockHash {
                 }
             }
         }
-        if segment.item_count() != count {
+        if segment.item_count() != met.len() as u64 {
             damaged(Damage { at: segment.offset(), what: "a segment has another number of items than was counted" });
         }
         cursor.past(segment, self.geometry.partition_count())

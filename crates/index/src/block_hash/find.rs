@@ -115,10 +115,12 @@ impl<'a, M: Medium> Look<'a, M> {
     /// Makes durable what was seen of the bucket at `at`, whose meta word has lock bits.
     #[cold]
     fn settle(&self, choice: usize, at: Offset) -> Result<(), MediumError> {
-        let medium = self.medium;
+        let (medium, number) = (self.medium, self.numbers[choice]);
+        // Before the ticket, and of no writer's middle: who has raised it and still publishes may be durable later.
+        let counter = self.segment.published_counter(number);
         let ticket = medium.commit_published(at, at.0);
         if medium.acknowledge_met(ticket)? == Waited::Durable {
-            self.segment.unlock_bits(medium, self.numbers[choice], at, self.counters[choice]);
+            counter.into_iter().for_each(|counter| self.segment.unlock_bits(medium, number, at, counter));
         }
         Ok(())
     }

@@ -9,7 +9,8 @@
 //!   key's next writer, and the sweep, make one of them.
 //! - A bucket's bytes change under its lock alone. The lock is volatile; *lock bits* are hints: what was published and may not
 //!   be durable has its bit, from the store that publishes it on until it is known to be durable. A thread that acts on it makes it
-//!   durable. A thread that clears bits holds the lock, and knows that everything is durable that the bucket's counter stands for.
+//!   durable. A thread that clears bits holds the lock, and knows that everything is durable that the bucket's counter stands for:
+//!   the counter was read under the lock too, and what is waited for asked after that.
 //! - A slot whose bit is off holds anything. It is written only after the bucket's counter was raised.
 //! - An insert leaves one free slot, so that an update finds one in its own bucket.
 //!
@@ -46,6 +47,8 @@ mod segment;
 mod slot;
 mod split;
 mod sweep;
+#[cfg(all(test, not(miri)))]
+mod tests;
 mod write;
 
 use std::sync::atomic::{AtomicU64, Ordering};

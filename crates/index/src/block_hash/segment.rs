@@ -130,6 +130,12 @@ impl Segment {
         self.counters[number].load(Ordering::Acquire)
     }
 
+    /// The counter, if everything that it stands for is published: nobody holds the bucket's lock.
+    pub(super) fn published_counter(&self, number: usize) -> Option<u64> {
+        let _lock = self.locks[number].try_lock()?;
+        Some(self.counter(number))
+    }
+
     /// The caller holds the bucket's lock; the stores that readers are to be told of come after.
     #[inline(always)]
     pub(super) fn raise(&self, number: usize) -> u64 {

@@ -14,7 +14,7 @@
 
 use std::sync::atomic::Ordering;
 
-use heap::HeapError;
+use heap::{HeapError, Reservation};
 use pmem::{Dram, Medium, Offset, seal};
 
 use super::canary;
@@ -171,8 +171,10 @@ fn commit_split<M: Medium, D: Dram>(
     halves: &[Half; 2],
     is_unsettled: bool,
 ) -> Result<[Box<Segment>; 2], HeapError> {
-    let zero = halves[0].stream(cx, is_unsettled)?;
-    let one = halves[1].stream(cx, is_unsettled)?;
+    // Room for both, before the first is published: what is published stays.
+    let (zero_room, one_room) = (halves[0].reserve(cx)?, halves[1].reserve(cx)?);
+    let zero = halves[0].stream(cx, zero_room, is_unsettled);
+    let one = halves[1].stream(cx, one_room, is_unsettled);
     if !cx.medium.breaks(canary::BLOCK_SPLIT_BEFORE_SEGMENTS) {
         cx.medium.order();
     }
@@ -200,12 +202,20 @@ impl Half {
         self.item_count += 1;
     }
 
+    /// Room for its segments.
+    fn reserve<'a, M: Medium, D: Dram>(&self, cx: Context<'a, M, D>) -> Result<Vec<Reservation<'a, D>>, HeapError> {
+        self.buckets.iter().map(|_| cx.heap.reserve_segment(cx.medium)).collect()
+    }
+
     /// Writes the segments, each with the offset of the next; the first one's table. If something in the old segment was not
     /// durable, nothing here is until a log says so.
-    fn stream<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, is_unsettled: bool) -> Result<Box<Segment>, HeapError> {
-        let reserved =
-            self.buckets.iter().map(|_| cx.heap.reserve_segment(cx.medium)).collect::<Result<Vec<_>, _>>()?;
-        let offsets: Vec<_> = reserved.into_iter().map(|reservation| reservation.publish().offset).collect();
+    fn stream<M: Medium, D: Dram>(
+        &self,
+        cx: Context<'_, M, D>,
+        room: Vec<Reservation<'_, D>>,
+        is_unsettled: bool,
+    ) -> Box<Segment> {
+        let offsets: Vec<_> = room.into_iter().map(|reservation| reservation.publish().offset).collect();
         for (i, buckets) in self.buckets.iter().enumerate() {
             let state = if i == 0 { State::Pending } else { State::Chained };
             let mut image = SegmentImage::new(self.header.with(state));
@@ -219,7 +229,7 @@ impl Half {
         if is_unsettled {
             self.publish_locked(cx.medium, &offsets);
         }
-        Ok(table)
+        table
     }
 
     fn publish_locked<M: Medium>(&self, medium: &M, offsets: &[Offset]) {

@@ -91,12 +91,13 @@ impl BlockHash {
             drop_twins(cx.medium, segment);
         }
         let is_durable = cx.medium.is_writable() && cx.medium.commit(Level::Strongest).is_done();
-        let mut count = 0;
+        let (mut count, mut met) = (0, HashSet::new());
         for (_, at, image) in self.decided(segment.images(cx.medium)) {
             if is_durable && image.meta().is_any_locked() {
                 clear_bits(cx.medium, at);
             }
-            for (_, slot) in image.slots() {
+            // Of a store that is only read twins stay.
+            for (_, slot) in image.slots().filter(|(_, slot)| cx.medium.is_writable() || met.insert(*slot)) {
                 count += 1;
                 slot.position().into_iter().for_each(|position| match position.place() {
                     Some(place) => reach(cx, at, place, misplaced),

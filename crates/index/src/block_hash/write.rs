@@ -1,5 +1,6 @@
 //! Writing one key: steps 2 to 6 (see the module above).
 
+use heap::HeapError;
 use pmem::{Dram, Level, Medium, MediumError, Offset, Ticket, Waited};
 
 use super::canary;
@@ -120,9 +121,9 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
     /// The key's slot. Of twins one stays.
     ///
     /// # Errors
-    /// Those of `is_key`; the medium's.
+    /// Those of `is_key`; the medium's; [`HeapError::Damaged`] if a bucket has no free slot.
     #[inline(always)]
-    pub fn find<E: From<MediumError>>(
+    pub fn find<E: From<HeapError>>(
         &self,
         key: Key<'_>,
         mut is_key: impl FnMut(Position) -> Result<bool, E>,
@@ -131,6 +132,9 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
         for bucket in self.buckets() {
             let stored = self.stored(bucket);
             let meta = stored.meta();
+            if meta.filled() > FILLED_MAX {
+                return Err(HeapError::Damaged { offset: bucket.at.0, what: "a bucket has no free slot" }.into());
+            }
             for i in meta.slots() {
                 let slot = stored.slot(meta, i);
                 if key.is_in(&slot, &mut is_key)? {
@@ -142,7 +146,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
             }
         }
         if found.is_none() {
-            self.cx.medium.losses()?;
+            self.cx.medium.losses().map_err(HeapError::from)?;
         }
         Ok(found)
     }

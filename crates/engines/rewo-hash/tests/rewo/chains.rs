@@ -1,7 +1,7 @@
 //! Keys of one signature, more than two buckets hold: segments are chained, since no split would part them.
 
 use epoch::Limbo;
-use heap::{EngineNumber, Heap};
+use heap::{EngineNumber, Heap, HeapError};
 use index::BlockHash;
 use index::block_hash::{Key, Slot};
 use index::segmented::layout::Geometry;
@@ -24,7 +24,7 @@ fn put(table: &BlockHash, cx: Context<'_, Sim, HostDram>, bytes: &[u8], value: &
     let _pin = epoch::pin();
     loop {
         let buckets = table.lock(cx, SIGNATURE);
-        let found = buckets.find(key(bytes), |_| Ok::<_, MediumError>(false)).unwrap();
+        let found = buckets.find(key(bytes), |_| Ok::<_, HeapError>(false)).unwrap();
         let done = match found {
             Some(old) => Ok(buckets.replace(&old, &slot)),
             None => buckets.insert(&slot),
@@ -62,7 +62,7 @@ fn keys_of_one_signature_are_chained_and_stay() {
         let _pin = epoch::pin();
         let name = format!("key {i}");
         let buckets = table.lock(cx, SIGNATURE);
-        let found = buckets.find(key(name.as_bytes()), |_| Ok::<_, MediumError>(false)).unwrap().unwrap();
+        let found = buckets.find(key(name.as_bytes()), |_| Ok::<_, HeapError>(false)).unwrap().unwrap();
         buckets.remove(&found).settle(&medium).unwrap();
     }
     let expected = |i| (i % 2 == 1).then(|| vec![2; 5]);

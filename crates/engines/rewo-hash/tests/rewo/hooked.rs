@@ -1,6 +1,6 @@
 //! A simulated region that tells a thread's test of its loads, stores and waits before they happen.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,25 @@ pub(crate) enum Access {
 type Hook = Rc<dyn Fn(Access)>;
 
 thread_local! {
+    static IS_FAILING: Cell<bool> = const { Cell::new(false) };
+    static IS_READ_ONLY: Cell<bool> = const { Cell::new(false) };
     static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
+}
+
+/// Does `work`, for which nothing that is waited for becomes durable.
+pub(crate) fn failing<R>(work: impl FnOnce() -> R) -> R {
+    IS_FAILING.set(true);
+    let done = work();
+    IS_FAILING.set(false);
+    done
+}
+
+/// Does `work`, for which this thread's media may only be read.
+pub(crate) fn reading_only<R>(work: impl FnOnce() -> R) -> R {
+    IS_READ_ONLY.set(true);
+    let done = work();
+    IS_READ_ONLY.set(false);
+    done
 }
 
 /// Tells `hook` of this thread's accesses, those of its own among them.
@@ -57,12 +75,17 @@ unsafe impl Medium for Hooked {
         "hooked"
     }
 
+    fn is_writable(&self) -> bool {
+        !IS_READ_ONLY.get()
+    }
+
     fn load(&self, at: Offset, ordering: Ordering) -> u64 {
         tell(Access::Load);
         self.0.load(at, ordering)
     }
 
     fn store(&self, at: Offset, word: u64, ordering: Ordering) {
+        assert!(self.is_writable(), "a region that is only read is changed");
         tell(Access::Store);
         self.0.store(at, word, ordering);
     }
@@ -99,6 +122,9 @@ unsafe impl Medium for Hooked {
 
     fn wait(&self, ticket: Ticket) -> Result<(), MediumError> {
         tell(Access::Wait);
+        if IS_FAILING.get() {
+            return Err(MediumError::ReadOnly);
+        }
         self.0.wait(ticket)
     }
 

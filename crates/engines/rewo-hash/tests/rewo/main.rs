@@ -2,13 +2,18 @@
 
 mod chains;
 mod crash;
+mod damaged;
 mod expiry;
+mod full;
 mod hooked;
 mod journaled;
+mod killed;
 mod moves;
+mod overtaken;
 mod persists;
 mod splits;
 mod stalled;
 mod subject;
 mod threads;
 mod undurable;
+mod walks;

@@ -1,0 +1,13 @@
+//! Stores of an engine that has no order, by the commands that ask for one and those that do not.
+
+use crate::support::Place;
+
+#[test]
+fn a_store_without_order_is_checked_to_the_end_and_not_scanned() {
+    let place = Place::new();
+    place.run("put", &["a key", "a value", "--engine", "rewo-hash"]).succeeded();
+    for options in [&[][..], &["--deep"]] {
+        assert_eq!(place.run("check", options).succeeded(), b"1 item, no damage\n");
+    }
+    place.run::<&str>("scan", &[]).failed(2, &["engine rewo-hash has no order"]);
+}

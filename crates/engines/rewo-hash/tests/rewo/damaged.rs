@@ -1,0 +1,173 @@
+//! Damage to what a bucket says: an error or what is so, and never a panic; and stores that are only read.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use engine::{BatchOp, Check, Clock, Cursor, Depth, Engine, Expiry, Verify};
+use engine_rewo_hash::RewoHash;
+use index::block_hash::Slot;
+use index::segmented::Cursor as Place;
+use parking_lot::Mutex;
+use pmem::{Medium, Offset};
+use pmem_os::HostDram;
+use pmem_sim::{Image, Model, Sim};
+
+use crate::hooked::{Hooked, reading_only};
+use crate::splits::{first, key};
+use crate::subject::PARAMETERS;
+
+pub(crate) fn wrong<M: Medium>(store: &RewoHash<M, HostDram>) -> Vec<String> {
+    let (mut check, mut wrong) = (Check::new(Depth::Deep), Vec::new());
+    while !check.is_done() {
+        store.check(&mut check, &mut |damage| wrong.push(damage.what)).unwrap();
+    }
+    wrong
+}
+
+fn get<M: Medium>(store: &RewoHash<M, HostDram>, key: &[u8]) -> Result<Option<Vec<u8>>, engine::Error> {
+    let mut value = None;
+    store.get(key, &mut |_, found| value = Some(found.to_vec()))?;
+    Ok(value)
+}
+
+/// What a loss of power leaves of a store at the steps of a put that moves another item: large items, so that slots name places.
+fn moved_images() -> (u32, Vec<Image>) {
+    let (sim, last) = (Sim::new(0, Model::Line), first("move_count"));
+    let store = RewoHash::format(sim.clone(), HostDram, &PARAMETERS).unwrap();
+    (0..last).for_each(|i| store.put(&key(i), &[7; 40]).unwrap());
+    let images = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&images);
+    sim.observe(Box::new(move |sim: &Sim, _| noted.lock().extend(sim.images(4, sim.step_count()))));
+    store.put(&key(last), &[7; 40]).unwrap();
+    sim.unobserve();
+    let images = std::mem::take(&mut *images.lock());
+    (last, images)
+}
+
+#[test]
+fn twins_of_a_store_that_is_only_read_are_one_item() {
+    let (last, images) = moved_images();
+    let mut twin_count = 0;
+    for image in images {
+        let open = || RewoHash::open(Hooked(Sim::from_image(&image, Model::Line)), HostDram).unwrap();
+        let len = open().len().unwrap();
+        reading_only(|| {
+            let store = open();
+            assert_eq!(store.len().unwrap(), len);
+            assert_eq!(wrong(&store), Vec::<String>::new());
+            let (mut shown, mut cursor) = (0, Cursor::Start);
+            while cursor != Cursor::End {
+                cursor = store.walk(cursor, &mut |_, _, _| shown += 1).unwrap();
+            }
+            assert_eq!(shown, len);
+            assert!((0..last).all(|i| get(&store, &key(i)).unwrap().is_some()));
+            twin_count += usize::from(slots(&store).len() as u64 > len);
+        });
+    }
+    assert!(twin_count > 0);
+}
+
+/// Keys of every kind of slot.
+const KEYS: [(&[u8], &[u8]); 7] = [
+    (b"", b""),
+    (b"a", b"fifteen bytes.."),
+    (b"a key of 16 byte", b"eleven byte"),
+    (b"a KEY of 16 byte", b"twelve bytes"),
+    (b"fifteen bytes of", b"0123456789"),
+    (b"a key that is longer than a slot", b"value"),
+    (b"short", b"a value that is longer than a slot"),
+];
+
+fn filled() -> RewoHash<Sim, HostDram> {
+    let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
+    KEYS.iter().for_each(|(key, value)| store.put(key, value).unwrap());
+    store
+}
+
+/// The buckets of a store of one segment that have an item, and the slots there.
+fn slots<M: Medium>(store: &RewoHash<M, HostDram>) -> Vec<(Offset, Slot)> {
+    let _pin = epoch::pin();
+    let mut all = Vec::new();
+    let note = &mut |at, slot: &Slot| all.push((at, *slot));
+    store.table().check_segment(store.medium(), Place::default(), &mut |_| (), note);
+    all
+}
+
+fn flip(medium: &Sim, at: Offset, bits: u64) {
+    medium.store(at, medium.load(at, Ordering::Relaxed) ^ bits, Ordering::Relaxed);
+}
+
+#[test]
+fn a_bucket_without_a_free_slot_is_told() {
+    let probe = filled();
+    for (at, _) in slots(&probe) {
+        let store = filled();
+        let medium = store.medium();
+        medium.store(at, medium.load(at, Ordering::Relaxed) | 0xFF, Ordering::Relaxed);
+        for (key, _) in KEYS {
+            let written = catch_unwind(AssertUnwindSafe(|| store.put(key, b"new")));
+            assert!(written.is_ok(), "a put panics");
+        }
+        assert!(!wrong(&store).is_empty());
+    }
+}
+
+/// Bits all over every bucket that has an item, and all of its meta word: nothing panics, a check tells, and no read gives what was not put.
+#[test]
+fn flipped_bits_are_never_believed() {
+    let probe = filled();
+    let mut all: Vec<_> = slots(&probe).into_iter().map(|(at, _)| at).collect();
+    all.sort_unstable();
+    all.dedup();
+    let image = probe.medium().images(1, 1).remove(0);
+    for at in all {
+        for bit in (0..64).chain((64..256 * 8u64).step_by(13)) {
+            let medium = Sim::from_image(&image, Model::Line);
+            let bitmap = medium.load(at, Ordering::Relaxed);
+            let is_used = bit >= 64 && bitmap >> ((bit / 8 - 8) / 31) & 1 == 1;
+            flip(&medium, at.plus(bit / 64 * 8), 1 << (bit % 64));
+            let outcome = catch_unwind(AssertUnwindSafe(|| used_with_damage(medium, is_used)));
+            assert!(outcome.is_ok(), "bit {bit} of the bucket at {at:?}");
+        }
+    }
+}
+
+fn used_with_damage(medium: Sim, is_told: bool) {
+    let store = RewoHash::open(medium, HostDram).unwrap().verifying(Verify::Values);
+    for (key, value) in KEYS {
+        let found = get(&store, key).ok().flatten();
+        assert!(found.is_none_or(|found| found == value), "{key:?} is wrong");
+    }
+    assert!(!is_told || !wrong(&store).is_empty(), "a check finds nothing");
+    let mut cursor = Cursor::Start;
+    while let Ok(next) = store.walk(cursor, &mut |_, _, _| ())
+        && next != Cursor::End
+    {
+        cursor = next;
+    }
+    for (key, _) in KEYS {
+        let _ = store.put(key, b"new");
+        let _ = store.expire(key, Expiry::at_ms(1 << 50));
+    }
+    let ops: Vec<_> = KEYS.iter().map(|(key, _)| BatchOp::Put { key, value: b"newer" }).collect();
+    let _ = store.write_batch(&ops);
+    KEYS.iter().for_each(|(key, _)| _ = store.delete(key));
+    let _ = store.clear();
+    store.tidy();
+}
+
+#[test]
+fn the_reaper_does_not_believe_a_damaged_expiry() {
+    const EXPIRY_BYTES: u64 = 16;
+    let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
+    let store = store.by_clock(Clock::manual(5000));
+    store.put_until(b"a", b"value", Expiry::at_ms(1 << 20)).unwrap();
+    let item = slots(&store)[0].1.position().unwrap().offset();
+    flip(store.medium(), item.plus(EXPIRY_BYTES), 1 << 20);
+    for _ in 0..10 {
+        store.step().unwrap();
+    }
+    assert_eq!((store.len().unwrap(), store.stats().reaped_count), (1, 0));
+    assert!(!wrong(&store).is_empty());
+}

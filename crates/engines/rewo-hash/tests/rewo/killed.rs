@@ -1,0 +1,42 @@
+//! Processes that are killed in a batch, a split and a clear; the power fails in the next one's life.
+
+use pmem_sim::Model;
+use testkit::{Crashed, End, Op, Script, Settings, Visitor, explore};
+
+use crate::crash::batch;
+use crate::splits::splitting;
+use crate::subject::OfRewoHash;
+
+fn kills(nested_images_max: usize) -> Settings {
+    Settings {
+        end: End::Kill,
+        models: vec![Model::Line],
+        visitors: vec![Visitor::Nobody],
+        images_per_step_max: 8,
+        images_per_op_max: 200,
+        nested_images_max,
+        ..Settings::default()
+    }
+}
+
+fn survives(script: Script) {
+    let counts =
+        explore::<Crashed<OfRewoHash>>(&[script], &kills(24)).unwrap_or_else(|objection| panic!("{objection}"));
+    println!("{counts:?}");
+}
+
+#[test]
+fn a_batch() {
+    survives(batch());
+}
+
+#[test]
+fn a_split() {
+    survives(splitting());
+}
+
+#[test]
+fn a_clear() {
+    let put = |key: &str| Op::Put(key.into(), vec![1; 5]);
+    survives(Script::fresh(3, [put("a"), Op::Clear, put("b"), put("a"), Op::Reopen]));
+}
