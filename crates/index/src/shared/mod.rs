@@ -37,7 +37,8 @@ mod native {
         /// The lock, unless it is held.
         #[inline(always)]
         pub(crate) fn try_lock(&self) -> Option<Locked<'_>> {
-            self.0.try_lock().then_some(Locked(self))
+            // Lazily: what is made and dropped unlocks, whoever holds it.
+            self.0.try_lock().then(|| Locked(self))
         }
     }
 

@@ -22,7 +22,7 @@ fn kills(nested_images_max: usize) -> Settings {
 fn survives(script: Script) {
     let counts =
         explore::<Crashed<OfRewoHash>>(&[script], &kills(24)).unwrap_or_else(|objection| panic!("{objection}"));
-    println!("{counts:?}");
+    assert!(counts.reach(50, 10, 0), "{counts:?}");
 }
 
 #[test]
