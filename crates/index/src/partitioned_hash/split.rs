@@ -14,7 +14,7 @@
 
 use std::sync::atomic::Ordering;
 
-use heap::{HeapError, Place, PlaceKind};
+use heap::{HeapError, Place, PlaceKind, Reservation};
 use pmem::{Dram, Medium, MediumError, Offset, Waited, seal};
 
 use super::image::Image;
@@ -103,7 +103,9 @@ impl PartitionedHash {
         partition: usize,
         halves: &mut [Half; 2],
     ) -> Result<[Box<Segment>; 2], HeapError> {
-        let offsets = [halves[0].stream(cx)?, halves[1].stream(cx)?];
+        // Room for both, before the first is published: what is published stays.
+        let [zero, one] = [halves[0].reserve(cx)?, halves[1].reserve(cx)?];
+        let offsets = [halves[0].stream(cx, zero), halves[1].stream(cx, one)];
         if !cx.medium.breaks(canary::SPLIT_BEFORE_SEGMENTS) {
             cx.medium.order();
         }
@@ -190,17 +192,21 @@ impl Half {
         }
     }
 
+    /// Room for its segments.
+    fn reserve<'a, M: Medium, D: Dram>(&self, cx: Context<'a, M, D>) -> Result<Vec<Reservation<'a, D>>, HeapError> {
+        self.images.iter().map(|_| cx.heap.reserve_segment(cx.medium)).collect()
+    }
+
     /// Writes the segments, each with the offset of the next; returns the first one's.
-    fn stream<M: Medium, D: Dram>(&mut self, cx: Context<'_, M, D>) -> Result<Offset, HeapError> {
-        let reserved = self.images.iter().map(|_| cx.heap.reserve_segment(cx.medium)).collect::<Result<Vec<_>, _>>()?;
-        let offsets: Vec<_> = reserved.into_iter().map(|reservation| reservation.publish().offset).collect();
+    fn stream<M: Medium, D: Dram>(&mut self, cx: Context<'_, M, D>, room: Vec<Reservation<'_, D>>) -> Offset {
+        let offsets: Vec<_> = room.into_iter().map(|reservation| reservation.publish().offset).collect();
         for (i, image) in self.images.iter_mut().enumerate() {
             if let Some(&next) = offsets.get(i + 1) {
                 image.set_next(next);
             }
             image.stream(cx.medium, offsets[i]);
         }
-        Ok(offsets[0])
+        offsets[0]
     }
 }
 

@@ -1,8 +1,14 @@
 //! A region that cannot grow, filled with items of each size: an error, nothing lost, and room again after deletes.
 
-use pmem::MediumError;
+use heap::Class;
+use heap::layout::SEGMENT_BYTES;
+use items::layout::HEADER_BYTES;
+use pmem::{Counted, MediumError};
+use pmem_os::HostDram;
+use pmem_sim::{Model, Sim};
 
 use super::rig::{Contents, Rig};
+use crate::{HiKv, Parameters};
 use engine::{Engine, Error};
 
 /// A size class each, small and large, and extents.
@@ -39,6 +45,24 @@ fn a_full_region_refuses_and_loses_nothing() {
         assert_holds(&rig, &contents);
         assert!(rig.store.put(&key(count), &vec![0; len_bytes]).is_err());
         assert_holds(&rig.reopened(), &contents);
+    }
+}
+
+/// Of all numbers of segments that a chunk has left, one is odd: a split then finds room for one half alone.
+#[test]
+fn a_split_that_finds_room_for_one_half_gives_it_back() {
+    for partition_count in [1, 2, 4] {
+        let (sim, value) = (Sim::new(0, Model::Span), [7; 7]);
+        let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count, region_bytes: 0 };
+        let rig = Rig { store: HiKv::format(Counted::new(sim), HostDram, &parameters).unwrap() };
+        rig.sim().fail_grow_after(0);
+        let refused = (0..).map(|number| rig.store.put(&key(number), &value)).filter(Result::is_err);
+        assert_eq!(refused.take(20).count(), 20);
+        rig.free_garbage();
+        let stats = rig.store.stats();
+        let item_bytes = Class::for_bytes((HEADER_BYTES + 4 + value.len()) as u64).expect("a small item").bytes();
+        let segments_bytes = stats.figure("segment_count").unwrap() as u64 * SEGMENT_BYTES;
+        assert_eq!(stats.live_bytes, stats.items * item_bytes + segments_bytes);
     }
 }
 
