@@ -12,7 +12,6 @@ pub(crate) use stand_in::{Flag, Lock, Locked, Pointer, Word};
 #[cfg(test)]
 pub(crate) mod stand_in;
 
-#[cfg(not(test))]
 mod native {
     use parking_lot::RawMutex;
     use parking_lot::lock_api::RawMutex as _;
@@ -47,6 +46,22 @@ mod native {
         fn drop(&mut self) {
             // SAFETY: `lock` locked it, and this is the only guard.
             unsafe { self.0.0.unlock() }
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::Lock;
+
+        #[test]
+        fn a_thread_that_does_not_get_a_lock_leaves_it_locked() {
+            let lock = Lock::new();
+            let held = lock.lock();
+            assert!(lock.try_lock().is_none());
+            assert!(lock.try_lock().is_none(), "the first try unlocked it");
+            drop(held);
+            let got = lock.try_lock();
+            assert!(got.is_some() && lock.try_lock().is_none());
         }
     }
 }
