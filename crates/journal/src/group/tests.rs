@@ -150,10 +150,9 @@ fn a_writer_at_buffered_changes_segments_while_syncs_do_not_end() {
     let first = begun();
     while begun() < first + 5 {
         journal.journal.wait(publish(&journal, 7), Durability::Buffered).unwrap();
-        let is_asked = || {
-            let slots = journal.journal.slots.lock();
-            slots.is_room_wanted || journal.journal.ahead.is_locked()
-        };
+        // From the asking on no position is named at which to ask, until there is more room or the next segment was begun.
+        let has_asked = || journal.journal.ahead_at.load(Ordering::Acquire) == u64::MAX;
+        let is_asked = || has_asked() && journal.journal.slots.lock().ready.is_none();
         // So that the thread is never late: what a writer does then is another matter.
         while is_asked() {
             thread::yield_now();
