@@ -1,80 +1,25 @@
 //! The engine on the journal, on a disk that loses, tears and reorders what was not synced.
 
-use engine::Clock;
-use engine_pmekv::Pmekv;
-use journal::{JournalError, JournalOptions, Journaled};
-use pmem::Durability;
-use pmem_os::HostDram;
-use pmem_sim::{Model, SimDisk, SimFile};
-use testkit::{Contents, Crashed, Failure, Made, Script, Settings, Visitor, explore};
+use pmem_sim::Model;
+use testkit::{Crashed, OnDisk, Script, Settings, Shape, Visitor, explore};
 
-use crate::subject::{OPTIONS, PARAMETERS, shape};
-
-type OnDisk = Pmekv<Journaled<SimFile>, HostDram>;
-
-struct PmekvOnDisk;
-
-/// Small segments, so that few changes fill the log and have it checkpointed.
-fn journal() -> JournalOptions {
-    JournalOptions {
-        reserve_bytes: 1 << 30,
-        huge_pages: false,
-        level: Durability::Power,
-        log_bytes_max: 3 << 14,
-        segment_bytes: 1 << 14,
-        block_bytes: 1 << 12,
-        background: false,
-        ..JournalOptions::default()
-    }
-}
-
-fn failure(error: JournalError) -> Failure {
-    match error {
-        JournalError::Unfinished => Failure::Unfinished,
-        other => Failure::Other(other.to_string()),
-    }
-}
-
-impl Made for PmekvOnDisk {
-    type Engine = OnDisk;
-    type Medium = SimDisk;
-
-    fn format(on: SimDisk, clock: Clock) -> Result<OnDisk, Failure> {
-        let made = match Journaled::open(on.files(), journal(), &|_| {}) {
-            Err(JournalError::Unfinished) => {
-                Journaled::create(on.files(), PARAMETERS.region_bytes, PARAMETERS.uuid, journal())
-            }
-            opened => opened,
-        };
-        Ok(Pmekv::format(made.map_err(failure)?, HostDram, &PARAMETERS, OPTIONS)?.by_clock(clock))
-    }
-
-    fn open(on: SimDisk, clock: Clock) -> Result<OnDisk, Failure> {
-        let opened = Journaled::open(on.files(), journal(), &|_| {}).map_err(failure)?;
-        Ok(Pmekv::open(opened, HostDram, OPTIONS)?.by_clock(clock))
-    }
-
-    fn settle(engine: &OnDisk) -> Result<(), Failure> {
-        engine.medium().checkpoint().map_err(|error| Failure::Other(error.to_string()))
-    }
-
-    fn needed_bytes(engine: &OnDisk, _contents: &Contents) -> Option<u64> {
-        engine.needed_bytes().ok()
-    }
-}
+use crate::subject::{OfPmekv, PARAMETERS, shape};
 
 #[test]
 fn it_survives_on_a_disk() {
     let settings = Settings {
         models: vec![Model::Disk],
         region_bytes: PARAMETERS.region_bytes,
-        images_per_step_max: 3,
-        images_per_op_max: 15,
-        nested_images_max: 1,
-        visitors: vec![Visitor::Nobody],
+        images_per_step_max: 8,
+        images_per_op_max: 100,
+        nested_images_max: 2,
+        visitors: vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAfter(4), Visitor::Deleter],
         ..Settings::default()
     };
-    let scripts = [Script::seeded(7, &shape(6))];
-    let counts = explore::<Crashed<PmekvOnDisk>>(&scripts, &settings).unwrap_or_else(|objection| panic!("{objection}"));
-    assert!(counts.reach(60, 30, 0), "{counts:?}");
+    let batches = Shape { batches: true, conditions: true, ..shape(16) };
+    let seeded = (7..10).map(|seed| Script::seeded(seed, &shape(16)));
+    let scripts: Vec<Script> = seeded.chain([Script::seeded(10, &batches)]).collect();
+    let counts =
+        explore::<Crashed<OfPmekv<OnDisk>>>(&scripts, &settings).unwrap_or_else(|objection| panic!("{objection}"));
+    assert!(counts.reach(500, 1000, 100), "{counts:?}");
 }

@@ -1,14 +1,16 @@
 //! The engine on a crash medium.
 
+use std::marker::PhantomData;
+
 use engine::Clock;
 use engine_pmekv::{Options, Pmekv};
 use heap::Parameters;
 use pmem_os::HostDram;
 use pmem_sim::Sim;
-use testkit::{Contents, Failure, Made, Op, Shape};
+use testkit::{Contents, Failure, Made, Op, Over, Shape};
 
 /// Two lanes, segments of three entries and a log of eight, so that few writes begin segments and make checkpoints.
-pub(crate) struct OfPmekv;
+pub(crate) struct OfPmekv<M = Sim>(PhantomData<fn() -> M>);
 
 pub(crate) type OnSim = Pmekv<Sim, HostDram>;
 
@@ -17,25 +19,24 @@ pub(crate) const OPTIONS: Options = Options { log_entry_count_max: 8, segment_en
 pub(crate) const PARAMETERS: Parameters =
     Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 2, region_bytes: 1 << 20 };
 
-/// Who waits for a lock sleeps, as in any host, and so is seen to wait.
-fn sleep(_asked: u32) {
-    std::thread::sleep(std::time::Duration::from_micros(50));
-}
+impl<M: Over> Made for OfPmekv<M> {
+    type Engine = Pmekv<M, HostDram>;
+    type Medium = M::Medium;
 
-impl Made for OfPmekv {
-    type Engine = OnSim;
-    type Medium = Sim;
-
-    fn format(on: Sim, clock: Clock) -> Result<OnSim, Failure> {
-        pmem::relax_by(sleep);
-        Ok(Pmekv::format(on, HostDram, &PARAMETERS, OPTIONS)?.by_clock(clock))
+    fn format(on: M::Medium, clock: Clock) -> Result<Self::Engine, Failure> {
+        engine::relax_by_threads();
+        Ok(Pmekv::format(M::make(on, &PARAMETERS)?, HostDram, &PARAMETERS, OPTIONS)?.by_clock(clock))
     }
 
-    fn open(on: Sim, clock: Clock) -> Result<OnSim, Failure> {
-        Ok(Pmekv::open(on, HostDram, OPTIONS)?.by_clock(clock))
+    fn open(on: M::Medium, clock: Clock) -> Result<Self::Engine, Failure> {
+        Ok(Pmekv::open(M::open(on)?, HostDram, OPTIONS)?.by_clock(clock))
     }
 
-    fn needed_bytes(engine: &OnSim, _contents: &Contents) -> Option<u64> {
+    fn settle(engine: &Self::Engine) -> Result<(), Failure> {
+        engine.medium().settle()
+    }
+
+    fn needed_bytes(engine: &Self::Engine, _contents: &Contents) -> Option<u64> {
         engine.needed_bytes().ok()
     }
 }

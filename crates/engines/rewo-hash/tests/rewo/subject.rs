@@ -1,5 +1,7 @@
 //! The engine on a crash medium.
 
+use std::marker::PhantomData;
+
 use engine::{Clock, Cursor, Engine, Expiry};
 use engine_rewo_hash::RewoHash;
 use heap::layout::SEGMENT_BYTES;
@@ -10,9 +12,9 @@ use items::NewItem;
 use pmem::{Medium, Offset};
 use pmem_os::HostDram;
 use pmem_sim::Sim;
-use testkit::{Contents, Failure, Made};
+use testkit::{Contents, Failure, Made, Over};
 
-pub(crate) struct OfRewoHash;
+pub(crate) struct OfRewoHash<M = Sim>(PhantomData<fn() -> M>);
 
 pub(crate) type OnSim = RewoHash<Sim, HostDram>;
 
@@ -35,7 +37,7 @@ pub(crate) fn buckets<M: Medium>(store: &RewoHash<M, HostDram>) -> Vec<(Vec<u8>,
 }
 
 /// What the items beside the table take, and its segments.
-pub(crate) fn needed_bytes(store: &OnSim) -> u64 {
+pub(crate) fn needed_bytes<M: Medium>(store: &RewoHash<M, HostDram>) -> u64 {
     let stats = store.stats();
     let segments: f64 = ["segment_count", "chained_count"].iter().filter_map(|name| stats.figure(name)).sum();
     let (mut bytes, mut cursor) = (segments as u64 * SEGMENT_BYTES, Cursor::default());
@@ -51,19 +53,23 @@ pub(crate) fn needed_bytes(store: &OnSim) -> u64 {
     bytes
 }
 
-impl Made for OfRewoHash {
-    type Engine = OnSim;
-    type Medium = Sim;
+impl<M: Over> Made for OfRewoHash<M> {
+    type Engine = RewoHash<M, HostDram>;
+    type Medium = M::Medium;
 
-    fn format(on: Sim, clock: Clock) -> Result<OnSim, Failure> {
-        Ok(RewoHash::format(on, HostDram, &PARAMETERS)?.by_clock(clock))
+    fn format(on: M::Medium, clock: Clock) -> Result<Self::Engine, Failure> {
+        Ok(RewoHash::format(M::make(on, &PARAMETERS)?, HostDram, &PARAMETERS)?.by_clock(clock))
     }
 
-    fn needed_bytes(engine: &OnSim, _contents: &Contents) -> Option<u64> {
+    fn open(on: M::Medium, clock: Clock) -> Result<Self::Engine, Failure> {
+        Ok(RewoHash::open(M::open(on)?, HostDram)?.by_clock(clock))
+    }
+
+    fn settle(engine: &Self::Engine) -> Result<(), Failure> {
+        engine.medium().settle()
+    }
+
+    fn needed_bytes(engine: &Self::Engine, _contents: &Contents) -> Option<u64> {
         Some(needed_bytes(engine))
-    }
-
-    fn open(on: Sim, clock: Clock) -> Result<OnSim, Failure> {
-        Ok(RewoHash::open(on, HostDram)?.by_clock(clock))
     }
 }
