@@ -11,7 +11,7 @@ use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 use std::ops::{Bound, ControlFlow};
 
-use testkit::{Contention, Crashed, Operations, Subject, contend};
+use testkit::{Contention, Crashed, Operations, Paired, Subject, contend};
 
 use crate::subject::{OfPmekv, PARAMETERS};
 
@@ -178,6 +178,24 @@ fn a_batch_may_be_longer_than_the_log() {
     store.write_batch(&deletes).unwrap();
     assert_eq!(store.len().unwrap(), 0);
     is_sound(&store);
+}
+
+/// Pairs of keys that conditions over both keep equal are registers, as single keys are.
+#[test]
+fn histories_over_two_keys_are_linearizable() {
+    for seed in 0..3 {
+        let contention = Contention {
+            thread_count: 3,
+            call_count: 400,
+            key_count: 3,
+            swaps: true,
+            scans: false,
+            clear_every: 100,
+            seed,
+        };
+        let judged = contend(&Paired(&store()), &contention);
+        assert!(judged.unwrap_or_else(|disorder| panic!("{disorder}")) >= 1200);
+    }
 }
 
 /// Histories of few keys, of which every key's is judged: is there an order of the calls that explains every answer?
