@@ -199,6 +199,11 @@ pub unsafe trait Medium: Send + Sync + 'static {
     /// Prepares pages so that later stores to `span` do not fault. A hint.
     fn populate(&self, _span: Span) {}
 
+    /// The caller is in the middle of a long walk and holds no lock: a host that takes no processor away from its threads by
+    /// itself, as a kernel, lets others run.
+    #[inline(always)]
+    fn breathe(&self) {}
+
     /// How often the medium flushed and fenced, if it counts them.
     fn counts(&self) -> Option<Counts> {
         None
