@@ -11,6 +11,7 @@ mod core_only;
 mod explore;
 mod failure;
 mod house;
+mod kernel;
 mod mutants;
 mod prose;
 mod rustc;
@@ -22,7 +23,7 @@ use std::process::ExitCode;
 
 use failure::Failure;
 
-const USAGE: &str = "usage: cargo xtask core-only | explore [NAME] | house [check] | mutants [list | [quick] [PACKAGE|FILE [COUNT]]] | prose | vm rounds COUNT [SEED [MEDIUM]]";
+const USAGE: &str = "usage: cargo xtask core-only | explore [NAME] | house [check] | kernel build [VERSION] | kernel check | mutants [list | [quick] [PACKAGE|FILE [COUNT]]] | prose | vm rounds COUNT [SEED [MEDIUM]]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -31,6 +32,8 @@ fn main() -> ExitCode {
         ["explore", ref names @ ..] if names.len() < 2 => explore::whole(names),
         ["house"] => house::show(),
         ["house", "check"] => house::check(),
+        ["kernel", "build", ref version @ ..] if version.len() < 2 => kernel::build(version.first().copied()),
+        ["kernel", "check"] => kernel::check(),
         ["mutants", "list"] => mutants::list(Path::new(".")),
         ["mutants", "quick", ref which @ ..] => run_mutants(true, which),
         ["mutants", ref which @ ..] => run_mutants(false, which),

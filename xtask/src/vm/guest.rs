@@ -95,7 +95,7 @@ impl Guest {
     }
 }
 
-fn place_of(tool: &str) -> Option<PathBuf> {
+pub(crate) fn place_of(tool: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let dirs = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
     dirs.map(|dir| dir.join(tool)).find(|file| file.is_file())

@@ -12,7 +12,7 @@
 //! take nothing from it: the processor's cache is not modelled. The twin there is a promise of more than was acknowledged.
 
 mod disk;
-mod guest;
+pub(crate) mod guest;
 
 use std::fmt;
 use std::io::{BufRead, BufReader};

@@ -1,0 +1,40 @@
+//! `cargo xtask kernel`: InK as a module of the Linux kernel (`kernel/ink`, docs/kernel.md).
+//!
+//! `build [VERSION]` builds it for the kernel whose headers are installed. `check` builds what this machine allows, and says what it left out.
+
+mod module;
+mod object;
+mod toolchain;
+
+use std::path::PathBuf;
+
+use crate::failure::Failure;
+
+/// Where everything is made.
+fn work() -> Result<PathBuf, Failure> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let work = program.ancestors().nth(2).ok_or("the program lies in no target directory")?.join("kernel");
+    std::fs::create_dir_all(&work).map_err(|error| format!("{}: {error}", work.display()))?;
+    Ok(work)
+}
+
+/// Builds the module.
+pub(crate) fn build(version: Option<&str>) -> Result<(), Failure> {
+    let built = module::build(&work()?, version, false)?;
+    println!("{}: {}", built.file.display(), built.facts);
+    Ok(())
+}
+
+/// Builds what this machine allows.
+pub(crate) fn check() -> Result<(), Failure> {
+    let missing = module::missing(None);
+    if missing.is_empty() {
+        return build(None);
+    }
+    println!("left out: the module; missing: {}", missing.join("; "));
+    if toolchain::Toolchain::find().is_some() {
+        let (object, facts) = module::rust_object(&work()?, false)?;
+        println!("{}: {facts}", object.display());
+    }
+    Ok(())
+}
