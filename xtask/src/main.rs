@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 use failure::Failure;
 
-const USAGE: &str = "usage: cargo xtask core-only | explore [NAME] | house [check] | kernel build [VERSION] | kernel check | mutants [list | [quick] [PACKAGE|FILE [COUNT]]] | prose | vm rounds COUNT [SEED [MEDIUM]]";
+const USAGE: &str = "usage: cargo xtask core-only | explore [NAME] | house [check] | kernel build [VERSION] | kernel check | kernel run | mutants [list | [quick] [PACKAGE|FILE [COUNT]]] | prose | vm rounds COUNT [SEED [MEDIUM]]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         ["house", "check"] => house::check(),
         ["kernel", "build", ref version @ ..] if version.len() < 2 => kernel::build(version.first().copied()),
         ["kernel", "check"] => kernel::check(),
+        ["kernel", "run"] => kernel::show(),
         ["mutants", "list"] => mutants::list(Path::new(".")),
         ["mutants", "quick", ref which @ ..] => run_mutants(true, which),
         ["mutants", ref which @ ..] => run_mutants(false, which),

@@ -64,8 +64,10 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let mut all = vec![Contents::new(); acknowledged.len()];
     for item in store.scan(b"") {
         let (key, value) = item?;
-        let of_thread = key.first().and_then(|&thread| all.get_mut(usize::from(thread)));
-        of_thread.ok_or("a key of nobody")?.insert(key, value);
+        // Others may have keys, too.
+        if let Some(of_thread) = key.first().and_then(|&thread| all.get_mut(usize::from(thread))) {
+            of_thread.insert(key, value);
+        }
     }
     for ((thread, acknowledged), found) in (0u8..).zip(acknowledged).zip(&all) {
         let acknowledged = acknowledged.parse()?;

@@ -2,8 +2,11 @@
 //!
 //! `build [VERSION]` builds it for the kernel whose headers are installed. `check` builds what this machine allows, and says what it left out.
 
+mod guest;
+mod life;
 mod module;
 mod object;
+mod show;
 mod toolchain;
 
 use std::path::PathBuf;
@@ -23,6 +26,11 @@ pub(crate) fn build(version: Option<&str>) -> Result<(), Failure> {
     let built = module::build(&work()?, version, false)?;
     println!("{}: {}", built.file.display(), built.facts);
     Ok(())
+}
+
+/// Shows it in a guest.
+pub(crate) fn show() -> Result<(), Failure> {
+    show::show(&work()?)
 }
 
 /// Builds what this machine allows.

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::kernel::toolchain::Toolchain;
 use crate::kernel::{object, toolchain};
 use crate::rustc::answer;
-use crate::vm::guest::place_of;
+use crate::vm::files::place_of;
 
 /// Where the module's source lies, from the workspace's root.
 const SOURCE: &str = "kernel/ink";
