@@ -6,6 +6,7 @@ mod guest;
 mod life;
 mod module;
 mod object;
+mod rounds;
 mod show;
 mod toolchain;
 
@@ -31,6 +32,11 @@ pub(crate) fn build(version: Option<&str>) -> Result<(), Failure> {
 /// Shows it in a guest.
 pub(crate) fn show() -> Result<(), Failure> {
     show::show(&work()?)
+}
+
+/// Cuts the power of a guest so often.
+pub(crate) fn rounds(count: u64, seed: Option<u64>) -> Result<(), Failure> {
+    rounds::rounds(&work()?, count, seed)
 }
 
 /// Builds what this machine allows.
