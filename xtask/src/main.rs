@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 use failure::Failure;
 
-const USAGE: &str = "usage: cargo xtask core-only | explore [NAME] | house [check] | kernel build [VERSION] | kernel check | kernel run | kernel rounds COUNT [SEED] | mutants [list | [quick] [PACKAGE|FILE [COUNT]]] | prose | vm rounds COUNT [SEED [MEDIUM]]";
+const USAGE: &str = "usage: cargo xtask core-only | explore [NAME] | house [check] | kernel build [VERSION] | kernel check | kernel run | kernel hostile --minutes COUNT [SEED] | kernel rounds COUNT [SEED] | mutants [list | [quick] [PACKAGE|FILE [COUNT]]] | prose | vm rounds COUNT [SEED [MEDIUM]]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -35,6 +35,12 @@ fn main() -> ExitCode {
         ["kernel", "build", ref version @ ..] if version.len() < 2 => kernel::build(version.first().copied()),
         ["kernel", "check"] => kernel::check(),
         ["kernel", "run"] => kernel::show(),
+        ["kernel", "hostile", "--minutes", minutes, ref seed @ ..] if seed.len() < 2 => {
+            match (minutes.parse(), seed.first().map_or(Ok(1), |seed| seed.parse())) {
+                (Ok(minutes), Ok(seed)) => kernel::hostile(minutes, seed),
+                _ => Err(USAGE.to_owned()),
+            }
+        }
         ["kernel", "rounds", count, ref seed @ ..] if seed.len() < 2 => {
             match (count.parse(), seed.first().map(|seed| seed.parse()).transpose()) {
                 (Ok(count), Ok(seed)) => kernel::rounds(count, seed),

@@ -21,7 +21,7 @@ mod submit;
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::Path;
 
 use abi::{DEVICE, Op, Request, Stat};
@@ -194,6 +194,12 @@ impl Ink {
         // SAFETY: the request is ours, and of the size that the number states; the caller vouches for what it names.
         let answered = unsafe { libc::ioctl(self.device.as_raw_fd(), op.number(), &raw mut *request) };
         if answered == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+impl AsFd for Ink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
     }
 }
 

@@ -82,6 +82,7 @@ pub(super) struct Boot<'a> {
     pub(super) twin: Option<&'a str>,
     /// The program and its arguments.
     pub(super) run: &'a [String],
+    pub(super) processor_count: u32,
     /// More of QEMU's arguments, and of the kernel's.
     pub(super) arguments: &'a [String],
     pub(super) append: &'a str,
@@ -139,7 +140,7 @@ impl Guest {
             self.size_bytes,
             boot.run.join(",")
         );
-        let mut qemu: Command = machine(MEMORY_MIB);
+        let mut qemu: Command = machine(MEMORY_MIB, boot.processor_count);
         qemu.args(["-object", &memory, "-device", "nvdimm,memdev=nvdimm"]).args(boot.arguments);
         qemu.arg("-kernel").arg(&self.kernel).arg("-initrd").arg(&self.initrd).args(["-append", &append]);
         qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());

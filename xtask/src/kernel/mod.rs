@@ -3,6 +3,7 @@
 //! `build [VERSION]` builds it for the kernel whose headers are installed. `check` builds what this machine allows, and says what it left out.
 
 mod guest;
+mod hostile;
 mod life;
 mod module;
 mod object;
@@ -37,6 +38,11 @@ pub(crate) fn show() -> Result<(), Failure> {
 /// Cuts the power of a guest so often.
 pub(crate) fn rounds(count: u64, seed: Option<u64>) -> Result<(), Failure> {
     rounds::rounds(&work()?, count, seed)
+}
+
+/// Lets processes in a guest do what harm they can, for so long.
+pub(crate) fn hostile(minutes: u64, seed: u64) -> Result<(), Failure> {
+    hostile::hostile(&work()?, minutes, seed)
 }
 
 /// Builds what this machine allows.

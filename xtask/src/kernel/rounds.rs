@@ -111,7 +111,14 @@ impl<'a> Rounds<'a> {
         );
         let run = self.lives.arguments("ink_cut");
         let arguments = ["-plugin".to_owned(), plugin];
-        let boot = Boot { region: Region::Raw, twin: self.twin, run: &run, arguments: &arguments, append: "" };
+        let boot = Boot {
+            region: Region::Raw,
+            twin: self.twin,
+            processor_count: 1,
+            run: &run,
+            arguments: &arguments,
+            append: "",
+        };
         self.lives.live(&boot, wanted, &mut |_| {})
     }
 }

@@ -29,7 +29,14 @@ pub(super) fn show(work: &std::path::Path) -> Result<(), Failure> {
 
 fn live(lives: &mut Lives<'_>, is_new: bool) -> Result<(), Failure> {
     let run = lives.arguments("show");
-    let boot = Boot { region: Region::Device { is_new }, twin: None, run: &run, arguments: &[], append: "" };
+    let boot = Boot {
+        region: Region::Device { is_new },
+        twin: None,
+        processor_count: 1,
+        run: &run,
+        arguments: &[],
+        append: "",
+    };
     let wanted = if is_new { CHANGE_COUNT } else { 0 };
     let mut fruits: Vec<&str> = Vec::new();
     let ended = lives.live(&boot, wanted, &mut |line| {
