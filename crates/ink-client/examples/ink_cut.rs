@@ -54,6 +54,13 @@ fn judged(seed: u64, thread: u8, acknowledged: u64, found: &Contents) -> Option<
     fitting
 }
 
+/// Says so, and waits until it has left the machine: what is said behind that is not acknowledged yet.
+fn acknowledge(thread: u8, count: u64) {
+    println!("a {thread} {count}");
+    // SAFETY: a call without memory.
+    unsafe { libc::tcdrain(libc::STDOUT_FILENO) };
+}
+
 fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let [seed, acknowledged @ ..] = arguments else { return Err("too few arguments".into()) };
     let (seed, mut counts, store) = (seed.parse()?, Vec::new(), Ink::open()?);
@@ -85,7 +92,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
                         println!("lost {error}");
                         process::exit(1)
                     });
-                    println!("a {thread} {}", number + 1);
+                    acknowledge(thread, number + 1);
                 }
             });
         }

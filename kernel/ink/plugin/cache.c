@@ -9,7 +9,9 @@
  * The emulator leaves CLWB out. The module, built for this, executes a marker before each (nopl 0x7e571337(%rax)) and then a load
  * from the line. The first marked load is from the region's first byte, which tells where it lies. One processor.
  *
- * arguments: size=BYTES live=FILE durable=FILE seed=NUMBER evict=ONE_IN
+ * The cut comes after so many stores to the region, between two instructions: the plugin ends the emulator.
+ *
+ * arguments: size=BYTES live=FILE durable=FILE seed=NUMBER evict=ONE_IN cut=STORES
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -31,7 +33,7 @@ enum { DIRTY = 1, PENDING = 2 };
 /* What an instruction does. */
 enum { PLAIN, PAST_CACHE, MARKED };
 
-static uint64_t base, size, random_state = 88172645463325252ull, evict;
+static uint64_t base, size, random_state = 88172645463325252ull, evict, stores_left = UINT64_MAX;
 static int is_placed;
 static uint8_t *live, *durable, *states;
 static uint32_t *pending;
@@ -81,6 +83,8 @@ static void on_access(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t add
 		write_back(line);
 		return;
 	}
+	if (--stores_left == 0)
+		_exit(0);
 	states[line] |= DIRTY;
 	if (what == (void *)PAST_CACHE)
 		write_back(line);
@@ -168,6 +172,8 @@ IS_EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info
 			random_state ^= strtoull(value, NULL, 0) * 0x9e3779b97f4a7c15ull;
 		else if (!strcmp(argv[i], "evict"))
 			evict = strtoull(value, NULL, 0);
+		else if (!strcmp(argv[i], "cut"))
+			stores_left = strtoull(value, NULL, 0);
 	}
 	if (!live_file || !durable_file || !size)
 		return -1;

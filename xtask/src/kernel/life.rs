@@ -1,6 +1,7 @@
 //! Lives of one store: a boot, some acknowledged changes, a cut; and the next boot judges what is there.
 
 use std::process::Child;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use super::guest::{Boot, Guest};
@@ -39,8 +40,13 @@ impl Lives<'_> {
         std::iter::once(program.to_owned()).chain(numbers).collect()
     }
 
-    /// Boots, lets `wanted` changes be acknowledged, and cuts. `each` is told every other line.
-    pub(super) fn live(&mut self, boot: &Boot<'_>, wanted: u64, each: &mut dyn FnMut(&str)) -> Result<Ended, Failure> {
+    /// Boots, lets `wanted` changes be acknowledged, and cuts; with `None` the machine cuts itself. `each` is told every other line.
+    pub(super) fn live(
+        &mut self,
+        boot: &Boot<'_>,
+        wanted: Option<u64>,
+        each: &mut dyn FnMut(&str),
+    ) -> Result<Ended, Failure> {
         let mut qemu = self.guest.boot(boot)?;
         let ended = self.watch(&mut qemu, wanted, each);
         _ = qemu.kill();
@@ -48,12 +54,14 @@ impl Lives<'_> {
         ended
     }
 
-    fn watch(&mut self, qemu: &mut Child, wanted: u64, each: &mut dyn FnMut(&str)) -> Result<Ended, Failure> {
+    fn watch(&mut self, qemu: &mut Child, wanted: Option<u64>, each: &mut dyn FnMut(&str)) -> Result<Ended, Failure> {
         let lines = lines_of(qemu);
         let (mut said, mut is_judged, mut last) = (0, false, String::new());
-        while !is_judged || said < wanted {
-            let Ok(line) = lines.recv_timeout(SILENCE_MAX) else {
-                return Err(format!("seed {}: the guest says nothing more after '{last}'", self.seed));
+        while !is_judged || wanted.is_none_or(|wanted| said < wanted) {
+            let line = match lines.recv_timeout(SILENCE_MAX) {
+                Ok(line) => line,
+                Err(RecvTimeoutError::Disconnected) if wanted.is_none() => break,
+                Err(_) => return Err(format!("seed {}: the guest says nothing more after '{last}'", self.seed)),
             };
             last.clone_from(&line);
             if line.starts_with("lost") || line.contains("Kernel panic") {

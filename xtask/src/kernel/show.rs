@@ -39,7 +39,7 @@ fn live(lives: &mut Lives<'_>, is_new: bool) -> Result<(), Failure> {
     };
     let wanted = if is_new { CHANGE_COUNT } else { 0 };
     let mut fruits: Vec<&str> = Vec::new();
-    let ended = lives.live(&boot, wanted, &mut |line| {
+    let ended = lives.live(&boot, Some(wanted), &mut |line| {
         println!("  | {line}");
         fruits.extend(["apple\tred", "pear\tgreen", "plum\tblue"].iter().filter(|fruit| line == **fruit).copied());
     })?;
