@@ -42,11 +42,20 @@ pub struct Options {
     pub(crate) partition_count: u32,
     pub(crate) persist_delay: Duration,
     pub(crate) read_delay: Duration,
+    pub(crate) block_delays: BlockDelays,
     pub(crate) durability: Option<Durability>,
     pub(crate) sync_interval: Duration,
     pub(crate) log_bytes_max: u64,
     pub(crate) sync_on_request: bool,
     pub(crate) clock: Clock,
+}
+
+/// See [`Options::block_delays`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct BlockDelays {
+    pub(crate) block_bytes: u64,
+    pub(crate) read: Duration,
+    pub(crate) persist: Duration,
 }
 
 /// The most a region can have, and the default: addresses cost nothing.
@@ -83,6 +92,7 @@ impl Default for Options {
             partition_count: PARTITION_COUNT,
             persist_delay: Duration::ZERO,
             read_delay: Duration::ZERO,
+            block_delays: BlockDelays::default(),
             durability: None,
             sync_interval: SYNC_INTERVAL,
             log_bytes_max: LOG_BYTES_MAX,
@@ -188,6 +198,13 @@ impl Options {
     #[must_use]
     pub fn read_delay(self, read_delay: Duration) -> Options {
         Options { read_delay, ..self }
+    }
+
+    /// Slow down every block of `block_bytes`, a power of two, that is read or written back while the emulated device does not hold
+    /// it, as memory does whose unit is longer than a line (Rewo-Hash paper, section 2: 256 bytes).
+    #[must_use]
+    pub fn block_delays(self, block_bytes: u64, read: Duration, persist: Duration) -> Options {
+        Options { block_delays: BlockDelays { block_bytes, read, persist }, ..self }
     }
 
     /// What an acknowledged write is to survive (default: the most that the medium gives). On an ordinary disk a new store

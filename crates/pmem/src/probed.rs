@@ -16,7 +16,9 @@ pub trait Probe: Send + Sync + 'static {
     /// A wait is about to begin.
     fn waits(&self) {}
     /// An item's bytes are about to be read.
-    fn read(&self) {}
+    fn read(&self, _span: Span) {}
+    /// Words were loaded.
+    fn loaded(&self, _span: Span) {}
     /// What was counted, if this probe counts.
     fn counts(&self) -> Option<Counts> {
         None
@@ -41,8 +43,12 @@ impl<P: Probe> Probe for Option<P> {
         self.iter().for_each(P::waits);
     }
 
-    fn read(&self) {
-        self.iter().for_each(P::read);
+    fn read(&self, span: Span) {
+        self.iter().for_each(|probe| probe.read(span));
+    }
+
+    fn loaded(&self, span: Span) {
+        self.iter().for_each(|probe| probe.loaded(span));
     }
 
     fn counts(&self) -> Option<Counts> {
@@ -72,9 +78,14 @@ impl<P: Probe, Q: Probe> Probe for (P, Q) {
         self.1.waits();
     }
 
-    fn read(&self) {
-        self.0.read();
-        self.1.read();
+    fn read(&self, span: Span) {
+        self.0.read(span);
+        self.1.read(span);
+    }
+
+    fn loaded(&self, span: Span) {
+        self.0.loaded(span);
+        self.1.loaded(span);
     }
 
     fn counts(&self) -> Option<Counts> {
@@ -248,8 +259,24 @@ unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
     }
 
     #[inline(always)]
+    fn load(&self, at: Offset, ordering: Ordering) -> u64 {
+        let word = self.inner.load(at, ordering);
+        self.probe.loaded(at.span(8));
+        word
+    }
+
+    #[inline(always)]
     fn load4(&self, at: Offset) -> [u64; 4] {
-        self.inner.load4(at)
+        let words = self.inner.load4(at);
+        self.probe.loaded(at.span(32));
+        words
+    }
+
+    #[inline(always)]
+    fn match4(&self, at: Offset, word: u64) -> u32 {
+        let hits = self.inner.match4(at, word);
+        self.probe.loaded(at.span(32));
+        hits
     }
 
     #[inline(always)]
@@ -259,7 +286,9 @@ unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
 
     #[inline(always)]
     fn peek(&self, at: Offset) -> u64 {
-        self.inner.peek(at)
+        let word = self.inner.peek(at);
+        self.probe.loaded(at.span(8));
+        word
     }
 
     fn expect(&self, span: Span) {
@@ -277,7 +306,7 @@ unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
 
     #[inline(always)]
     unsafe fn item(&self, span: Span) -> Result<&[u8], MediumError> {
-        self.probe.read();
+        self.probe.read(span);
         // SAFETY: the caller's promise, passed on.
         unsafe { self.inner.item(span) }
     }
