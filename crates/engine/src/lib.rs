@@ -16,6 +16,7 @@ mod features;
 mod figure;
 mod hash;
 mod ordered_engine;
+pub mod pool;
 mod reaper;
 mod relax;
 mod scan_cursor;
