@@ -38,7 +38,7 @@ pub use features::{Features, Order};
 pub use figure::{Figure, FigureKind};
 pub use hash::Hasher;
 pub use items::Expiry;
-pub use ordered_engine::{Early, OrderState, OrderStats, OrderedEngine, Visit};
+pub use ordered_engine::{Early, OrderState, OrderStats, OrderedEngine, Upkeep, Visit};
 pub use reaper::{Reaper, WalkAll};
 pub use relax::relax_by_threads;
 pub use scan_cursor::{Direction, ScanCursor};

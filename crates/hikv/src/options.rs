@@ -35,6 +35,7 @@ pub struct Options {
     pub(crate) background: bool,
     pub(crate) background_threads: Option<usize>,
     pub(crate) ordered: bool,
+    pub(crate) order_queues: Option<(usize, usize)>,
     pub(crate) count_persists: bool,
     pub(crate) verify: Verify,
     pub(crate) compact_above: Option<f64>,
@@ -85,6 +86,7 @@ impl Default for Options {
             background: true,
             background_threads: None,
             ordered: true,
+            order_queues: None,
             count_persists: false,
             verify: Verify::default(),
             compact_above: Some(COMPACT_ABOVE),
@@ -146,6 +148,13 @@ impl Options {
     #[must_use]
     pub fn background_threads(self, background_threads: usize) -> Options {
         Options { background_threads: Some(background_threads), ..self }
+    }
+
+    /// How many queues changes wait in for the ordered index, and how many changes each holds, a power of two (default: a queue for
+    /// each background thread, of 4,096). Of no account for engines whose index is ordered.
+    #[must_use]
+    pub fn order_queues(self, queue_count: usize, queue_bound: usize) -> Options {
+        Options { order_queues: Some((queue_count, queue_bound)), ..self }
     }
 
     /// Able to keep keys in order (default: yes), which costs nothing until [`Store::ordered`] is asked for. A store without
@@ -293,6 +302,10 @@ impl Options {
         }
         if let Some(ratio) = self.compact_above.filter(|ratio| !ratio.is_finite() || *ratio < 1.0) {
             return error(format!("compaction above {ratio}: a ratio of 1 or more is wanted"));
+        }
+        if let Some((count, bound)) = self.order_queues.filter(|&(count, bound)| count == 0 || !bound.is_power_of_two())
+        {
+            return error(format!("{count} queues of {bound}: one is wanted at least, of a power of two"));
         }
         if self.region_bytes_max > REGION_BYTES_MAX {
             return error(format!("a region of {} bytes: the limit is {REGION_BYTES_MAX}", self.region_bytes_max));

@@ -180,7 +180,11 @@ mod tests {
     fn a_store_that_nobody_writes_to_has_no_backend() {
         let reads = Window { gets: sampled(1_000, 400), applied: sampled(0, 0), ..Window::default() };
         assert_eq!(backend(reads, Reading::WritesLumped), 0);
-        assert_eq!(backend(Window { queued_count: 1, ..reads }, Reading::WritesLumped), 1, "what waits is applied first");
+        assert_eq!(
+            backend(Window { queued_count: 1, ..reads }, Reading::WritesLumped),
+            1,
+            "what waits is applied first"
+        );
     }
 
     #[test]

@@ -130,7 +130,8 @@ impl<W: Work> Pool<W> {
                 backend
             }
         };
-        let windows = Windows { now: Window::default(), last: Window::default(), count: 0, applied_before: work.applied() };
+        let windows =
+            Windows { now: Window::default(), last: Window::default(), count: 0, applied_before: work.applied() };
         Pool {
             work,
             thread_count,
