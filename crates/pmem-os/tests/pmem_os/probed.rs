@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-use pmem::{Bytes, Medium, Offset, Probe, Probed, Residency, Span};
+use pmem::{Bytes, Offset, Probe, Probed, Residency, Span};
 use pmem_os::{MapOptions, Mapped};
 
 #[derive(Default)]
