@@ -7,7 +7,7 @@ use pmem::{Medium, MediumError, Offset};
 use super::batch::Batches;
 use super::image::{Room, overflow_word, room};
 use super::layout::{Home, Way, entry_lines, slot};
-use super::ops::{Found, search};
+use super::search::{Found, search};
 use super::segment::Segment;
 use super::settle::{Searcher, is_free};
 use super::slot::Slot;
@@ -65,7 +65,7 @@ impl<'a, M: Medium> LockedHome<'a, M> {
         let found =
             search(self.medium, Searcher::writer(self.batches), self.segment.offset(), self.signature, &mut visit)?;
         if found.is_none() {
-            self.medium.losses()?;
+            self.medium.check_lost_ranges()?;
         }
         Ok(found)
     }

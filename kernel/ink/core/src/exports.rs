@@ -4,7 +4,7 @@ use core::ops::Bound;
 use core::ptr::NonNull;
 use core::slice;
 
-use pmem::Medium;
+use pmem::Bytes as _;
 
 use crate::errno::{self, EINVAL, EMSGSIZE};
 use crate::host;

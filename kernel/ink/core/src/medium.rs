@@ -3,7 +3,10 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use pmem::{Durability, Level, Medium, MediumError, Offset, Span, Ticket, arch, lines};
+use pmem::{
+    Acknowledge, Bytes, Durability, Level, Medium, MediumError, Offset, Persist, Residency, Space, Span, Ticket, arch,
+    lines,
+};
 
 use crate::host;
 
@@ -29,7 +32,7 @@ impl Region {
     /// The address of `at`, where `len_bytes` may be stored.
     #[inline(always)]
     fn target(&self, at: Offset, len_bytes: u64) -> *mut u8 {
-        self.check(at, len_bytes);
+        self.assert_within(at, len_bytes);
         // SAFETY: the bytes lie in the region (just checked).
         unsafe { self.base.as_ptr().add(at.0 as usize) }
     }
@@ -44,7 +47,7 @@ impl Region {
 }
 
 // SAFETY: `Region::new`'s caller promises the range; its length never changes; stores take effect there at once.
-unsafe impl Medium for Region {
+unsafe impl Bytes for Region {
     fn base(&self) -> NonNull<u8> {
         self.base
     }
@@ -52,14 +55,6 @@ unsafe impl Medium for Region {
     #[inline(always)]
     fn len_bytes(&self) -> u64 {
         self.len_bytes
-    }
-
-    fn durability(&self) -> Durability {
-        Durability::Power
-    }
-
-    fn name(&self) -> &'static str {
-        "kernel"
     }
 
     #[inline(always)]
@@ -85,9 +80,15 @@ unsafe impl Medium for Region {
         // SAFETY: the target is aligned and as long as the padded parts; the caller alone uses it.
         unsafe { arch::stream(target, parts) }
     }
+}
+
+impl Persist for Region {
+    fn durability(&self) -> Durability {
+        Durability::Power
+    }
 
     fn flush(&self, span: Span) {
-        self.check(span.start, span.len_bytes);
+        self.assert_within(span.start, span.len_bytes);
         for line in lines(span) {
             // SAFETY: the line holds a byte of the region, whose length is a multiple of lines.
             unsafe { write_back(self.base.as_ptr().add(line.0 as usize)) }
@@ -109,9 +110,21 @@ unsafe impl Medium for Region {
     fn wait(&self, _ticket: Ticket) -> Result<(), MediumError> {
         Ok(())
     }
+}
 
+impl Acknowledge for Region {}
+
+impl Residency for Region {}
+
+impl Space for Region {
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
         if to_bytes <= self.len_bytes { Ok(()) } else { Err(MediumError::Full { wanted_bytes: to_bytes }) }
+    }
+}
+
+impl Medium for Region {
+    fn name(&self) -> &'static str {
+        "kernel"
     }
 
     fn breathe(&self) {

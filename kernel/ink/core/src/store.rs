@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering;
 use heap::layout::{FORMAT_MARK, FORMAT_UNFINISHED, UNIT_BYTES};
 use heap::{Found, HeapError, Parameters, Region as HeapRegion};
 use pbtree::{AtOnce, Error, Options, Tree};
-use pmem::{Dram, LINE_BYTES, Medium, Offset, Span};
+use pmem::{Bytes, Dram, LINE_BYTES, Medium, Offset, Persist, Span};
 
 use crate::errno;
 use crate::host::{self, Kernel};
