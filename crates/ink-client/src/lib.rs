@@ -64,7 +64,7 @@ impl Ink {
     /// Opens `/dev/hikv-ink`.
     ///
     /// # Errors
-    /// Of the open: `ENOENT` where the module is not loaded, `EACCES` for who is not of its group.
+    /// Of the open: `ENOENT` where the module is not loaded, `EACCES` where the caller is not of its group.
     pub fn open() -> io::Result<Ink> {
         Ink::open_at(Path::new(DEVICE), true)
     }

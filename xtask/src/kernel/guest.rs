@@ -88,10 +88,15 @@ pub(super) struct Boot<'a> {
     pub(super) append: &'a str,
 }
 
+/// The packages that a guest needs and this machine lacks.
+pub(super) fn missing() -> Vec<&'static str> {
+    files::missing(files::TOOLS.iter().chain(&TOOLS))
+}
+
 impl Guest {
     /// Made in `work`; the kernel is kept for the next time. The NVDIMM is empty.
     pub(super) fn make(work: &Path, size_bytes: u64, is_traced: bool) -> Result<Guest, Failure> {
-        let missing = files::missing(files::TOOLS.iter().chain(&TOOLS));
+        let missing = missing();
         if !missing.is_empty() {
             let packages = missing.join(" ");
             return Err(format!("a guest needs more: apt-get install --no-install-recommends {packages}"));

@@ -45,16 +45,26 @@ pub(crate) fn hostile(minutes: u64, seed: u64) -> Result<(), Failure> {
     hostile::hostile(&work()?, minutes, seed)
 }
 
-/// Builds what this machine allows.
+/// Builds what this machine allows, and says what it left out.
 pub(crate) fn check() -> Result<(), Failure> {
+    module::check_header(&work()?)?;
     let missing = module::missing(None);
     if missing.is_empty() {
-        return build(None);
+        build(None)?;
+    } else {
+        module::check_types(&work()?)?;
+        println!("the Rust code of the module has no type error, and its C header compiles");
+        println!("left out: the module; missing: {}", missing.join("; "));
+        if toolchain::Toolchain::find().is_some() && module::has_binutils() {
+            let (object, facts) = module::rust_object(&work()?, false)?;
+            println!("{}: {facts}", object.display());
+        }
     }
-    println!("left out: the module; missing: {}", missing.join("; "));
-    if toolchain::Toolchain::find().is_some() {
-        let (object, facts) = module::rust_object(&work()?, false)?;
-        println!("{}: {facts}", object.display());
+    let absent = guest::missing();
+    if absent.is_empty() {
+        println!("not loaded here: cargo xtask kernel run does that, in a guest");
+    } else {
+        println!("left out: a guest; missing: apt-get install {}", absent.join(" "));
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::failure::Failure;
 use crate::kernel::toolchain::Toolchain;
 use crate::kernel::{object, toolchain};
-use crate::rustc::answer;
+use crate::rustc::{answer, cargo, run};
 use crate::vm::files::place_of;
 
 /// Where the module's source lies, from the workspace's root.
@@ -18,6 +18,13 @@ const FILES: [&str; 8] = ["Kbuild", "ink.h", "core.h", "module.h", "main.c", "re
 const TOOLS: [(&str, &str); 5] =
     [("make", "make"), ("gcc", "gcc"), ("ld", "binutils"), ("objcopy", "binutils"), ("readelf", "binutils")];
 
+/// What a C program expects of the header.
+const HEADER_USER: &str = r#"#include "ink.h"
+_Static_assert(sizeof(struct ink_request) == 64, "a request has 64 bytes");
+_Static_assert(sizeof(struct ink_stat) == 64, "figures have 64 bytes");
+_Static_assert(INK_READ == 0xc040d702u, "the number of a read");
+"#;
+
 /// A module that was built.
 pub(super) struct Built {
     pub(super) file: PathBuf,
@@ -26,7 +33,7 @@ pub(super) struct Built {
 
 /// The workspace's root.
 pub(super) fn root() -> Result<PathBuf, Failure> {
-    let manifest = answer(crate::rustc::cargo().args(["locate-project", "--workspace", "--message-format=plain"]))?;
+    let manifest = answer(cargo().args(["locate-project", "--workspace", "--message-format=plain"]))?;
     Ok(Path::new(manifest.trim()).parent().ok_or("a manifest lies in a directory")?.to_owned())
 }
 
@@ -57,6 +64,27 @@ pub(super) fn missing(version: Option<&str>) -> Vec<String> {
         missing.push(format!("the kernel's headers: apt-get install linux-headers-{package}"));
     }
     missing
+}
+
+/// Compiles the C header as a program would.
+pub(super) fn check_header(work: &Path) -> Result<(), Failure> {
+    let file = work.join("header.c");
+    fs::write(&file, HEADER_USER).map_err(|error| format!("{}: {error}", file.display()))?;
+    let mut compile = Command::new("cc");
+    compile.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"]).arg(root()?.join(SOURCE));
+    run(compile.arg(&file))
+}
+
+/// Looks at the Rust code with the compiler of this directory, for this machine.
+pub(super) fn check_types(work: &Path) -> Result<(), Failure> {
+    let mut command = cargo();
+    command.args(["check", "--quiet", "--locked", "--features=trace", "--target-dir"]).arg(work.join("types"));
+    run(command.current_dir(root()?.join(SOURCE).join("core")))
+}
+
+/// True if an object can be linked and looked at.
+pub(super) fn has_binutils() -> bool {
+    TOOLS.iter().all(|(tool, package)| *package != "binutils" || place_of(tool).is_some())
 }
 
 /// The Rust code for the kernel, as one object that was looked at.

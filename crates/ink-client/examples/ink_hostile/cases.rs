@@ -101,16 +101,16 @@ pub(crate) fn refused(descriptors: &Descriptors, random: &mut Rng) -> Result<(),
     }
 }
 
-fn raw(fd: i32, number: u64, at: u64) -> i32 {
+fn raw(fd: i32, number: libc::Ioctl, at: u64) -> i32 {
     // SAFETY: as for `ask`.
-    let answered = unsafe { libc::ioctl(fd, number as libc::Ioctl, at) };
+    let answered = unsafe { libc::ioctl(fd, number, at) };
     if answered == 0 { 0 } else { io::Error::last_os_error().raw_os_error().unwrap_or(-1) }
 }
 
 fn reads_of_a_writer(descriptors: &Descriptors, fine: &Request) -> Result<(), String> {
     let mut request = *fine;
     let at = (&raw mut request) as u64;
-    expect("a read by who writes", raw(descriptors.writing.as_raw_fd(), Op::Read.number() as u64, at), EBADF)
+    expect("a read by who writes", raw(descriptors.writing.as_raw_fd(), Op::Read.number(), at), EBADF)
 }
 
 /// Requests that lie nowhere, and numbers that are none.
@@ -118,10 +118,10 @@ pub(crate) fn numbers(descriptors: &Descriptors, random: &mut Rng) -> Result<(),
     let fd = descriptors.writing.as_raw_fd();
     let pages = Pages::new(1, libc::PROT_READ).map_err(|error| error.to_string())?;
     let op = WITH_KEY[random.usize(..4)];
-    expect("a request nowhere", raw(fd, op.number() as u64, bad_address(&pages, 64, random)), EFAULT)?;
-    let number = u64::from(random.u32(..));
+    expect("a request nowhere", raw(fd, op.number(), bad_address(&pages, 64, random)), EFAULT)?;
+    let number = random.u32(..);
     let is_ours = number & 0xffff_fff0 == 0xc040_d700;
-    if is_ours { Ok(()) } else { expect("a number of nobody", raw(fd, number, pages.start()), ENOTTY) }
+    if is_ours { Ok(()) } else { expect("a number of nobody", raw(fd, number as libc::Ioctl, pages.start()), ENOTTY) }
 }
 
 /// Fields at random, around what is allowed.
