@@ -9,6 +9,7 @@ use std::process::Command;
 
 use crate::failure::Failure;
 use crate::rustc::{answer, run, rustc};
+use crate::vm::files::place_of;
 
 /// As any machine without an operating system: no vector registers, no red zone, the kernel's code model.
 pub(super) const TARGET: &str = "x86_64-unknown-none";
@@ -46,7 +47,9 @@ pub(super) const MISSING: &str =
 impl Toolchain {
     /// The first compiler that has its source.
     pub(super) fn find() -> Option<Toolchain> {
-        let pinned = PathBuf::from(rustc().get_program());
+        // By its whole name: a cargo of rustup's has its own directory first.
+        let name = rustc().get_program().to_string_lossy().into_owned();
+        let pinned = place_of(&name).unwrap_or_else(|| PathBuf::from(name));
         [pinned, PathBuf::from("/usr/bin/rustc")].into_iter().find_map(Toolchain::of)
     }
 
