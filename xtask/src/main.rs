@@ -3,8 +3,8 @@
 //! `cargo xtask core-only` shows that the crates which promise to need `core` alone keep that promise. `cargo xtask vm rounds N [SEED
 //! [MEDIUM]]` cuts the power of a guest N times on each medium. `cargo xtask mutants` leaves out steps, one after the other, and looks which
 //! test notices. `cargo xtask explore [NAME]` runs whole the crash explorations of which every test run takes a slice. `cargo xtask house` prints which
-//! crate and which file uses which, and the circles. `cargo xtask prose` lists sentences of the documentation whose subject is no noun of the
-//! field.
+//! crate and which file uses which, and the circles. `cargo xtask kernel` builds InK as a module of the kernel, and tries it. `cargo xtask prose` lists sentences of the documentation whose subject is no noun of the
+//! field. `cargo xtask steps` compares the steps that docs/durability.md shows with the heads of the modules that take them.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 mod core_only;
@@ -15,6 +15,7 @@ mod kernel;
 mod mutants;
 mod prose;
 mod rustc;
+mod steps;
 mod vm;
 
 use std::env;
@@ -23,7 +24,7 @@ use std::process::ExitCode;
 
 use failure::Failure;
 
-const USAGE: &str = "usage: cargo xtask core-only | explore [NAME] | house [check] | kernel build [VERSION] | kernel check | kernel run | kernel hostile --minutes COUNT [SEED] | kernel rounds COUNT [SEED] | mutants [list | [quick] [PACKAGE|FILE [COUNT]]] | prose | vm rounds COUNT [SEED [MEDIUM]]";
+const USAGE: &str = "usage: cargo xtask core-only | explore [NAME] | house [check] | kernel … | mutants [list | [quick] [PACKAGE|FILE [COUNT]]] | prose | steps [write] | vm rounds COUNT [SEED [MEDIUM]]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -32,25 +33,13 @@ fn main() -> ExitCode {
         ["explore", ref names @ ..] if names.len() < 2 => explore::whole(names),
         ["house"] => house::show(),
         ["house", "check"] => house::check(),
-        ["kernel", "build", ref version @ ..] if version.len() < 2 => kernel::build(version.first().copied()),
-        ["kernel", "check"] => kernel::check(),
-        ["kernel", "run"] => kernel::show(),
-        ["kernel", "hostile", "--minutes", minutes, ref seed @ ..] if seed.len() < 2 => {
-            match (minutes.parse(), seed.first().map_or(Ok(1), |seed| seed.parse())) {
-                (Ok(minutes), Ok(seed)) => kernel::hostile(minutes, seed),
-                _ => Err(USAGE.to_owned()),
-            }
-        }
-        ["kernel", "rounds", count, ref seed @ ..] if seed.len() < 2 => {
-            match (count.parse(), seed.first().map(|seed| seed.parse()).transpose()) {
-                (Ok(count), Ok(seed)) => kernel::rounds(count, seed),
-                _ => Err(USAGE.to_owned()),
-            }
-        }
+        ["kernel", ref words @ ..] => kernel::command(words),
         ["mutants", "list"] => mutants::list(Path::new(".")),
         ["mutants", "quick", ref which @ ..] => run_mutants(true, which),
         ["mutants", ref which @ ..] => run_mutants(false, which),
         ["prose"] => prose::check(),
+        ["steps"] => steps::check(),
+        ["steps", "write"] => steps::write(),
         ["vm", "rounds", count, ref rest @ ..] => match (count.parse(), rest) {
             (Ok(count), []) => vm::rounds(count, None, ""),
             (Ok(count), [seed, only @ ..]) if only.len() < 2 => match seed.parse() {

@@ -1,6 +1,8 @@
 //! `cargo xtask kernel`: InK as a module of the Linux kernel (`kernel/ink`, docs/kernel.md).
 //!
-//! `build [VERSION]` builds it for the kernel whose headers are installed. `check` builds what this machine allows, and says what it left out.
+//! `build [VERSION]` builds it for the kernel whose headers are installed. `check` builds what this machine allows, and says what it
+//! left out. `run` shows it in a guest. `rounds COUNT [SEED]` cuts the power of a guest, `hostile --minutes COUNT [SEED]` lets processes
+//! in one do what harm they can.
 
 mod guest;
 mod hostile;
@@ -15,6 +17,25 @@ use std::path::PathBuf;
 
 use crate::failure::Failure;
 
+const USAGE: &str =
+    "usage: cargo xtask kernel build [VERSION] | check | run | rounds COUNT [SEED] | hostile --minutes COUNT [SEED]";
+
+/// Does what is asked for.
+pub(crate) fn command(words: &[&str]) -> Result<(), Failure> {
+    let number = |word: &str| word.parse::<u64>().map_err(|_| USAGE.to_owned());
+    let seed = |words: &[&str]| words.first().map(|word| number(word)).transpose();
+    match *words {
+        ["build", ref version @ ..] if version.len() < 2 => build(version.first().copied()),
+        ["check"] => check(),
+        ["run"] => show::show(&work()?),
+        ["rounds", count, ref rest @ ..] if rest.len() < 2 => rounds::rounds(&work()?, number(count)?, seed(rest)?),
+        ["hostile", "--minutes", minutes, ref rest @ ..] if rest.len() < 2 => {
+            hostile::hostile(&work()?, number(minutes)?, seed(rest)?.unwrap_or(1))
+        }
+        _ => Err(USAGE.to_owned()),
+    }
+}
+
 /// Where everything is made.
 fn work() -> Result<PathBuf, Failure> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
@@ -24,29 +45,14 @@ fn work() -> Result<PathBuf, Failure> {
 }
 
 /// Builds the module.
-pub(crate) fn build(version: Option<&str>) -> Result<(), Failure> {
+fn build(version: Option<&str>) -> Result<(), Failure> {
     let built = module::build(&work()?, version, false)?;
     println!("{}: {}", built.file.display(), built.facts);
     Ok(())
 }
 
-/// Shows it in a guest.
-pub(crate) fn show() -> Result<(), Failure> {
-    show::show(&work()?)
-}
-
-/// Cuts the power of a guest so often.
-pub(crate) fn rounds(count: u64, seed: Option<u64>) -> Result<(), Failure> {
-    rounds::rounds(&work()?, count, seed)
-}
-
-/// Lets processes in a guest do what harm they can, for so long.
-pub(crate) fn hostile(minutes: u64, seed: u64) -> Result<(), Failure> {
-    hostile::hostile(&work()?, minutes, seed)
-}
-
 /// Builds what this machine allows, and says what it left out.
-pub(crate) fn check() -> Result<(), Failure> {
+fn check() -> Result<(), Failure> {
     module::check_header(&work()?)?;
     let missing = module::missing(None);
     if missing.is_empty() {

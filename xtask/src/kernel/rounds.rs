@@ -49,7 +49,7 @@ pub(super) fn rounds(work: &Path, count: u64, seed: Option<u64>) -> Result<(), F
             return Err(format!("seed {seed}, round {round}: {why}"));
         }
         println!(
-            "round {round}: {} changes so far, {} of them taken back at an opening",
+            "round {round}: {} changes acknowledged so far, {} begun ones taken back at an opening",
             rounds.lives.total, rounds.lives.undone
         );
     }
