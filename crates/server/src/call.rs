@@ -11,6 +11,9 @@ use crate::notify::{self, Class};
 use crate::session::Session;
 use crate::shared::{Shared, Tally};
 
+/// Executes a request. It replies once, or refuses before it has replied.
+pub(crate) type Function = fn(&mut Call<'_>) -> Result<(), Refusal>;
+
 pub(crate) struct Call<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) session: &'a mut Session,

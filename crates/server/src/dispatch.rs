@@ -7,6 +7,7 @@ use resp::{Protocol, Request};
 
 use crate::acl::{LogEntry, Reason};
 use crate::call::Call;
+use crate::commands::functions;
 use crate::databases::Slot;
 use crate::errors::{Refusal, Sentence};
 use crate::items::Items;
@@ -14,7 +15,7 @@ use crate::monitors;
 use crate::notify::NEW;
 use crate::session::{Replies, Session, Transaction};
 use crate::shared::Shared;
-use crate::table::{self, Action, Entry, flag};
+use crate::table::{self, Entry, flag};
 use crate::telemetry::CommandCounters;
 use crate::tracking;
 
@@ -150,10 +151,9 @@ pub(crate) fn execute(entry: Entry, call: &mut Call<'_>) -> Result<(), Refusal> 
     let tells_new = call.shared.settings.notified_classes() & NEW != 0 && entry.command.has(flag::WRITE);
     let absent = if tells_new { absent_keys(entry, call)? } else { Vec::new() };
     let began = Instant::now();
-    let outcome = match entry.command.action {
-        Action::Apply(apply) | Action::Put(apply) => apply(call),
-        Action::Read(shape) => crate::reads::answer_apart(shape, call),
-        Action::Subcommands => Err(Refusal::ArgumentCount { command: entry.command.name }),
+    let outcome = match functions::of(entry) {
+        Some(function) => function(call),
+        None => Err(Refusal::ArgumentCount { command: entry.command.name }),
     };
     let took = began.elapsed();
     note_time(entry, call.session, &call.request, call.shared, took);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use hikv::Store;
 use resp::{Protocol, Reply, Request, Requests};
 
-use crate::call::Call;
+use crate::commands::values::answer_value;
 use crate::databases::Slot;
 use crate::dispatch;
 use crate::errors::Refusal;
@@ -136,35 +136,6 @@ fn gather_keys<'a>(
         group.push(Wanted { key: slot.raw(request.argument(index)), opens, ends, after: cursor });
     }
     cursor
-}
-
-/// Answers one read by itself, its values copied, where replies must come one after the other.
-pub(crate) fn answer_apart(shape: ReadShape, call: &mut Call<'_>) -> Result<(), Refusal> {
-    let slot = call.slot();
-    let keys: Vec<Cow<'_, [u8]>> = call.request.arguments().map(|key| slot.raw(key)).collect();
-    let values = call.store().multi_get(&keys)?;
-    if shape == ReadShape::Array {
-        call.reply.array(values.len());
-    }
-    for value in values {
-        answer_value(value.as_deref(), &mut call.reply, call.tally);
-    }
-    Ok(())
-}
-
-/// Answers with what a key holds, and counts whether it was there.
-#[inline]
-pub(crate) fn answer_value(value: Option<&[u8]>, reply: &mut Reply<'_>, tally: &mut Tally) {
-    match value {
-        Some(value) => {
-            tally.hits += 1;
-            reply.bulk(value);
-        }
-        None => {
-            tally.misses += 1;
-            reply.null_bulk();
-        }
-    }
 }
 
 /// Where copying ended.

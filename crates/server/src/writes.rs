@@ -39,7 +39,7 @@ impl<'a> Puts<'a> {
         session: &Session,
         shared: &Shared,
     ) -> Option<Puts<'a>> {
-        if !matches!(entry.command.action, Action::Put(_)) || !may_group(session, shared) {
+        if entry.command.action != Action::Put || !may_group(session, shared) {
             return None;
         }
         let mut puts = Puts { entry, requests: Vec::with_capacity(GROUP_COUNT_MAX.min(requests.len() - first)) };

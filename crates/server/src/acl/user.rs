@@ -5,8 +5,7 @@ use resp::Request;
 use super::log::Reason;
 use super::password::Hash;
 use super::selector::Selector;
-use crate::commands::ordered::is_open_end;
-use crate::table::{Channels, Entry, Keys, Touches};
+use crate::table::{Channels, Entry, Keys, Touches, is_open_end};
 
 #[derive(Clone)]
 pub(crate) struct User {

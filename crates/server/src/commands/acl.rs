@@ -5,11 +5,27 @@ use std::sync::Arc;
 use resp::Requests;
 
 use crate::acl::{DEFAULT_USER, Reason, User, is_word, random_hex};
-use crate::call::Call;
+use crate::call::{Call, Function};
 use crate::errors::{Refusal, Sentence};
 use crate::mail::{Letter, Place};
 use crate::pubsub;
 use crate::table::{self, category};
+
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[
+    ("acl|cat", cat),
+    ("acl|deluser", deluser),
+    ("acl|dryrun", dryrun),
+    ("acl|genpass", genpass),
+    ("acl|getuser", getuser),
+    ("acl|list", list),
+    ("acl|load", load),
+    ("acl|log", log),
+    ("acl|save", save),
+    ("acl|setuser", setuser),
+    ("acl|users", users),
+    ("acl|whoami", whoami),
+];
 
 /// As in Redis.
 const LOG_COUNT_DEFAULT: usize = 10;
@@ -19,26 +35,26 @@ fn name_of(argument: &[u8]) -> String {
     String::from_utf8_lossy(argument).into_owned()
 }
 
-pub(crate) fn whoami(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn whoami(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.bulk(call.session.login.name().as_bytes());
     Ok(())
 }
 
-pub(crate) fn users(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn users(call: &mut Call<'_>) -> Result<(), Refusal> {
     let users = call.shared.acl.all();
     call.reply.array(users.len());
     users.iter().for_each(|user| call.reply.bulk(user.name.as_bytes()));
     Ok(())
 }
 
-pub(crate) fn list(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn list(call: &mut Call<'_>) -> Result<(), Refusal> {
     let users = call.shared.acl.all();
     call.reply.array(users.len());
     users.iter().for_each(|user| call.reply.bulk(user.line().as_bytes()));
     Ok(())
 }
 
-pub(crate) fn cat(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn cat(call: &mut Call<'_>) -> Result<(), Refusal> {
     let names: Vec<&str> = match call.request.len() {
         2 => category::NAMES.iter().map(|(_, name)| *name).collect(),
         3 => {
@@ -56,7 +72,7 @@ pub(crate) fn cat(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// All rules are taken, or none. The clients of the user keep their connections, with the new rights, unless they listen to
 /// what they may not hear any more.
-pub(crate) fn setuser(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn setuser(call: &mut Call<'_>) -> Result<(), Refusal> {
     let name = name_of(call.argument(2));
     if name.is_empty() || !is_word(call.argument(2)) {
         return Err(Refusal::Names("Usernames can't contain spaces or null characters".into()));
@@ -75,7 +91,7 @@ pub(crate) fn setuser(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 /// The clients of a deleted user are closed.
-pub(crate) fn deluser(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn deluser(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.request.arguments().skip(1).any(|name| name == DEFAULT_USER.as_bytes()) {
         return Err(Sentence::SelfDelete.into());
     }
@@ -120,7 +136,7 @@ fn close_where(call: &mut Call<'_>, name: &str, is_meant: impl Fn(Place) -> bool
     }
 }
 
-pub(crate) fn getuser(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn getuser(call: &mut Call<'_>) -> Result<(), Refusal> {
     let Some(user) = call.shared.acl.user(&name_of(call.argument(2))) else {
         call.reply.null_bulk();
         return Ok(());
@@ -147,7 +163,7 @@ pub(crate) fn getuser(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn genpass(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn genpass(call: &mut Call<'_>) -> Result<(), Refusal> {
     let bits = match call.request.len() {
         2 => GENPASS_BITS_DEFAULT,
         3 => call.integer(2)?,
@@ -161,7 +177,7 @@ pub(crate) fn genpass(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn load(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn load(call: &mut Call<'_>) -> Result<(), Refusal> {
     let file = call.shared.acl.file().ok_or(Sentence::NoAclFile)?;
     let users = file.read().map_err(|error| Refusal::Names(error.to_string()))?;
     let before = call.shared.acl.all();
@@ -176,7 +192,7 @@ pub(crate) fn load(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn save(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn save(call: &mut Call<'_>) -> Result<(), Refusal> {
     let file = call.shared.acl.file().ok_or(Sentence::NoAclFile)?;
     let users: Vec<Arc<User>> = call.shared.acl.all();
     file.write(&users).map_err(|error| Refusal::Names(format!("the file of users cannot be written: {error}")))?;
@@ -185,7 +201,7 @@ pub(crate) fn save(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 /// Whether a user could do something, without doing it.
-pub(crate) fn dryrun(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn dryrun(call: &mut Call<'_>) -> Result<(), Refusal> {
     let name = name_of(call.argument(2));
     let user = call.shared.acl.user(&name).ok_or_else(|| Refusal::Names(format!("User '{name}' not found")))?;
     let words: Vec<&[u8]> = call.request.arguments().skip(2).collect();
@@ -209,7 +225,7 @@ pub(crate) fn dryrun(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn log(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn log(call: &mut Call<'_>) -> Result<(), Refusal> {
     let count = match call.request.len() {
         2 => LOG_COUNT_DEFAULT,
         3 if call.argument(2).eq_ignore_ascii_case(b"reset") => {

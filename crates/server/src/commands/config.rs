@@ -1,6 +1,6 @@
 //! CONFIG.
 
-use crate::call::Call;
+use crate::call::{Call, Function};
 use crate::errors::{Refusal, Sentence};
 use crate::file_limit;
 use crate::glob;
@@ -8,8 +8,12 @@ use crate::mail::Mailbox;
 use crate::settings::{self, Effect, PARAMETERS};
 use crate::transport::ClientCertificate;
 
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] =
+    &[("config|get", get), ("config|resetstat", resetstat), ("config|rewrite", rewrite), ("config|set", set)];
+
 /// A password is not told: it is not kept.
-pub(crate) fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
     let patterns: Vec<Vec<u8>> = call.request.arguments().skip(1).map(<[u8]>::to_ascii_lowercase).collect();
     let is_wanted = |name: &str| patterns.iter().any(|pattern| glob::matches(pattern, name.as_bytes()));
     let wanted: Vec<usize> = (0..PARAMETERS.len()).filter(|index| is_wanted(PARAMETERS[*index].name)).collect();
@@ -22,7 +26,7 @@ pub(crate) fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 /// All of the parameters are set, or none.
-pub(crate) fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut changes: Vec<(usize, String)> = Vec::new();
     if !call.request.len().is_multiple_of(2) {
         return Err(Refusal::Syntax);
@@ -95,13 +99,13 @@ fn change_certificates(call: &Call<'_>, changes: &[(usize, String)]) -> Result<(
     certificates.change(files).map_err(|error| refused(format!("Unable to update TLS configuration: {error}")))
 }
 
-pub(crate) fn resetstat(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn resetstat(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.shared.baseline.reset(call.shared);
     call.ok();
     Ok(())
 }
 
-pub(crate) fn rewrite(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn rewrite(call: &mut Call<'_>) -> Result<(), Refusal> {
     let file = call.shared.config_file.as_ref().ok_or(Sentence::NoConfigFile)?;
     if let Err(error) = file.rewrite(call.shared) {
         tracing::warn!(%error, "CONFIG REWRITE failed");

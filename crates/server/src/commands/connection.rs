@@ -4,11 +4,15 @@ use resp::Protocol;
 
 use super::moving::database_of;
 use crate::acl::{DEFAULT_USER, Reason};
-use crate::call::Call;
+use crate::call::{Call, Function};
 use crate::dispatch;
 use crate::errors::{Refusal, Sentence};
 
-pub(crate) fn auth(call: &mut Call<'_>) -> Result<(), Refusal> {
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] =
+    &[("auth", auth), ("echo", echo), ("ping", ping), ("quit", quit), ("reset", reset), ("select", select)];
+
+fn auth(call: &mut Call<'_>) -> Result<(), Refusal> {
     match call.request.len() {
         2 => {
             let default = call.shared.acl.user(DEFAULT_USER);
@@ -41,13 +45,13 @@ pub(super) fn log_in(call: &mut Call<'_>, name: &[u8], password: &[u8]) -> Resul
     }
 }
 
-pub(crate) fn echo(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn echo(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.bulk(call.argument(1));
     Ok(())
 }
 
 /// A RESP2 client that is subscribed gets a message, as it can tell nothing else from one.
-pub(crate) fn ping(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn ping(call: &mut Call<'_>) -> Result<(), Refusal> {
     let text = match call.request.len() {
         1 => None,
         2 => Some(call.argument(1)),
@@ -66,13 +70,13 @@ pub(crate) fn ping(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn quit(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn quit(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.session.closing = true;
     call.ok();
     Ok(())
 }
 
-pub(crate) fn reset(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn reset(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.session.reset(call.shared);
     call.session.log_in(call.shared.acl.initial_login());
     call.reply.switch_to(Protocol::Resp2);
@@ -80,7 +84,7 @@ pub(crate) fn reset(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn select(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn select(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.session.db = database_of(call.argument(1))?;
     call.ok();
     Ok(())

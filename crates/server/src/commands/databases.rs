@@ -5,14 +5,18 @@ use std::ops::Bound;
 use hikv::Ordered;
 
 use super::moving::database_of;
-use crate::call::Call;
+use crate::call::{Call, Function};
 use crate::databases::Slot;
 use crate::errors::{Refusal, Sentence};
 use crate::items::Items;
 use crate::shared::Shared;
 use crate::tracking;
 
-pub(crate) fn dbsize(call: &mut Call<'_>) -> Result<(), Refusal> {
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] =
+    &[("dbsize", dbsize), ("flushall", flushall), ("flushdb", flushdb), ("swapdb", swapdb)];
+
+fn dbsize(call: &mut Call<'_>) -> Result<(), Refusal> {
     let count = key_count(call.shared, call.store(), call.slot())?;
     call.reply.integer(count as i64);
     Ok(())
@@ -50,7 +54,7 @@ fn check_options(call: &Call<'_>) -> Result<(), Refusal> {
     if call.request.len() > 2 || !call.request.arguments().all(known) { Err(Refusal::Syntax) } else { Ok(()) }
 }
 
-pub(crate) fn flushall(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn flushall(call: &mut Call<'_>) -> Result<(), Refusal> {
     check_options(call)?;
     let shared = call.shared;
     shared.watches.touch_where(|raw| shared.store.contains(raw).unwrap_or(true));
@@ -62,7 +66,7 @@ pub(crate) fn flushall(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// One step where no other database has keys, or within a transaction; otherwise the keys go one after the other, and a
 /// crash may leave some.
-pub(crate) fn flushdb(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn flushdb(call: &mut Call<'_>) -> Result<(), Refusal> {
     check_options(call)?;
     let (shared, slot) = (call.shared, call.slot());
     shared.watches.touch_where(|raw| slot.key_of(raw).is_some() && shared.store.contains(raw).unwrap_or(true));
@@ -79,7 +83,7 @@ pub(crate) fn flushdb(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 /// Changes the table of databases, and no key.
-pub(crate) fn swapdb(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn swapdb(call: &mut Call<'_>) -> Result<(), Refusal> {
     for (at, sentence) in [(1, Sentence::FirstDb), (2, Sentence::SecondDb)] {
         call.integer(at).map_err(|_| sentence)?;
     }

@@ -1,11 +1,14 @@
 //! DUMP and RESTORE, in the format of Redis: each reads what the other writes.
 
 use super::{rdb, times};
-use crate::call::Call;
+use crate::call::{Call, Function};
 use crate::errors::{Refusal, Sentence};
 use crate::notify::GENERIC;
 
-pub(crate) fn dump(call: &mut Call<'_>) -> Result<(), Refusal> {
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[("dump", dump), ("restore", restore)];
+
+fn dump(call: &mut Call<'_>) -> Result<(), Refusal> {
     match call.store().get_with(call.key(1), rdb::dump)? {
         Some(dumped) => call.reply.bulk(&dumped),
         None => call.reply.null_bulk(),
@@ -19,7 +22,7 @@ struct Options {
     is_absolute: bool,
 }
 
-pub(crate) fn restore(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn restore(call: &mut Call<'_>) -> Result<(), Refusal> {
     let options = Options::of(call)?;
     if !options.replaces && call.store().contains(call.key(1))? {
         return Err(Sentence::BusyKey.into());

@@ -4,18 +4,28 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use resp::Reply;
 
-use crate::call::Call;
+use crate::call::{Call, Function};
 use crate::errors::Refusal;
 use crate::latency::Sample;
 use crate::sparkline;
 use crate::table;
 use crate::telemetry::{CommandTotal, Latencies};
 
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[
+    ("latency|doctor", doctor),
+    ("latency|graph", graph),
+    ("latency|histogram", histogram),
+    ("latency|history", history),
+    ("latency|latest", latest),
+    ("latency|reset", reset),
+];
+
 /// Samples side by side in a graph.
 const GRAPH_COLUMNS: usize = 80;
 const GRAPH_ROWS: usize = 4;
 
-pub(crate) fn latest(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn latest(call: &mut Call<'_>) -> Result<(), Refusal> {
     let events = call.shared.latency.all();
     call.reply.array(events.len());
     for (name, event) in &events {
@@ -29,7 +39,7 @@ pub(crate) fn latest(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn history(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn history(call: &mut Call<'_>) -> Result<(), Refusal> {
     let event = call.shared.latency.event(call.argument(2)).unwrap_or_default();
     call.reply.array(event.samples.len());
     for sample in &event.samples {
@@ -40,14 +50,14 @@ pub(crate) fn history(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn reset(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn reset(call: &mut Call<'_>) -> Result<(), Refusal> {
     let names: Vec<&[u8]> = call.request.arguments().skip(1).collect();
     let count = call.shared.latency.forget(&names);
     call.reply.integer(count as i64);
     Ok(())
 }
 
-pub(crate) fn doctor(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn doctor(call: &mut Call<'_>) -> Result<(), Refusal> {
     let limit_ms = call.shared.settings.latency_ms_min();
     let events = call.shared.latency.all();
     let mut text = match limit_ms {
@@ -65,7 +75,7 @@ pub(crate) fn doctor(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn graph(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn graph(call: &mut Call<'_>) -> Result<(), Refusal> {
     let name = String::from_utf8_lossy(call.argument(2)).into_owned();
     let event = call.shared.latency.event(call.argument(2)).unwrap_or_default();
     let milliseconds = || event.samples.iter().map(|sample| sample.ms);
@@ -95,7 +105,7 @@ fn age(sample: &Sample, now_s: u64) -> String {
 }
 
 /// Of the commands named and their subcommands, or of all, those that were called; a name that is none is passed over.
-pub(crate) fn histogram(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn histogram(call: &mut Call<'_>) -> Result<(), Refusal> {
     let totals = call.shared.baseline.totals(call.shared).commands;
     let names: Vec<&[u8]> = call.request.arguments().skip(1).collect();
     let wanted = if names.is_empty() { table::entries().to_vec() } else { named(&names) };

@@ -1,7 +1,10 @@
 //! LCS: the longest common subsequence of two values.
 
-use crate::call::Call;
+use crate::call::{Call, Function};
 use crate::errors::{Refusal, Sentence};
+
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[("lcs", lcs)];
 
 #[derive(Default)]
 struct Options {
@@ -17,7 +20,7 @@ struct Match {
     second: (usize, usize),
 }
 
-pub(crate) fn lcs(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn lcs(call: &mut Call<'_>) -> Result<(), Refusal> {
     let options = Options::of(call)?;
     let a = call.store().get(call.key(1))?.unwrap_or_default();
     let b = call.store().get(call.key(2))?.unwrap_or_default();

@@ -1,33 +1,50 @@
 //! SUBSCRIBE and the like, PUBLISH, SPUBLISH, PUBSUB.
 
-use crate::call::Call;
+use crate::call::{Call, Function};
 use crate::errors::{Refusal, Sentence};
 use crate::pubsub::{self, Kind};
 
-pub(crate) fn subscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[
+    ("psubscribe", psubscribe),
+    ("publish", publish),
+    ("pubsub|channels", channels),
+    ("pubsub|numpat", numpat),
+    ("pubsub|numsub", numsub),
+    ("pubsub|shardchannels", shardchannels),
+    ("pubsub|shardnumsub", shardnumsub),
+    ("punsubscribe", punsubscribe),
+    ("spublish", spublish),
+    ("ssubscribe", ssubscribe),
+    ("subscribe", subscribe),
+    ("sunsubscribe", sunsubscribe),
+    ("unsubscribe", unsubscribe),
+];
+
+fn subscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
     subscribe_to(call, Kind::Channel, "subscribe")
 }
 
-pub(crate) fn psubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn psubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
     subscribe_to(call, Kind::Pattern, "psubscribe")
 }
 
-pub(crate) fn ssubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn ssubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.session.is_executing {
         return Err(Sentence::SsubscribeInExec.into());
     }
     subscribe_to(call, Kind::Shard, "ssubscribe")
 }
 
-pub(crate) fn unsubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn unsubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
     unsubscribe_from(call, Kind::Channel, "unsubscribe")
 }
 
-pub(crate) fn punsubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn punsubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
     unsubscribe_from(call, Kind::Pattern, "punsubscribe")
 }
 
-pub(crate) fn sunsubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn sunsubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
     unsubscribe_from(call, Kind::Shard, "sunsubscribe")
 }
 
@@ -73,23 +90,23 @@ fn confirm(call: &mut Call<'_>, kind: Kind, verb: &str, name: Option<&[u8]>) {
     call.reply.integer(count as i64);
 }
 
-pub(crate) fn publish(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn publish(call: &mut Call<'_>) -> Result<(), Refusal> {
     let count = pubsub::publish(call.shared, call.argument(1), call.argument(2));
     call.reply.integer(count as i64);
     Ok(())
 }
 
-pub(crate) fn spublish(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn spublish(call: &mut Call<'_>) -> Result<(), Refusal> {
     let count = pubsub::publish_to_shard(call.shared, call.argument(1), call.argument(2));
     call.reply.integer(count as i64);
     Ok(())
 }
 
-pub(crate) fn channels(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn channels(call: &mut Call<'_>) -> Result<(), Refusal> {
     list(call, Kind::Channel)
 }
 
-pub(crate) fn shardchannels(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn shardchannels(call: &mut Call<'_>) -> Result<(), Refusal> {
     list(call, Kind::Shard)
 }
 
@@ -105,11 +122,11 @@ fn list(call: &mut Call<'_>, kind: Kind) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn numsub(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn numsub(call: &mut Call<'_>) -> Result<(), Refusal> {
     count(call, Kind::Channel)
 }
 
-pub(crate) fn shardnumsub(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn shardnumsub(call: &mut Call<'_>) -> Result<(), Refusal> {
     count(call, Kind::Shard)
 }
 
@@ -122,7 +139,7 @@ fn count(call: &mut Call<'_>, kind: Kind) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn numpat(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn numpat(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.integer(call.shared.pubsub.name_count(Kind::Pattern) as i64);
     Ok(())
 }

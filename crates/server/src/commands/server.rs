@@ -2,11 +2,24 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::call::Call;
+use crate::call::{Call, Function};
 use crate::errors::{Refusal, Sentence};
 use crate::telemetry;
 
-pub(crate) fn time(call: &mut Call<'_>) -> Result<(), Refusal> {
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[
+    ("bgrewriteaof", bgrewriteaof),
+    ("bgsave", bgsave),
+    ("lastsave", lastsave),
+    ("lolwut", lolwut),
+    ("monitor", monitor),
+    ("role", role),
+    ("save", save),
+    ("shutdown", shutdown),
+    ("time", time),
+];
+
+fn time(call: &mut Call<'_>) -> Result<(), Refusal> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     call.reply.array(2);
     call.reply.bulk(now.as_secs().to_string().as_bytes());
@@ -14,7 +27,7 @@ pub(crate) fn time(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn role(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn role(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.array(3);
     call.reply.bulk(b"master");
     call.reply.integer(0);
@@ -22,13 +35,13 @@ pub(crate) fn role(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn lastsave(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn lastsave(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.integer(call.shared.saves.last_s() as i64);
     Ok(())
 }
 
 /// An errand: the event loops go on meanwhile.
-pub(crate) fn save(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn save(call: &mut Call<'_>) -> Result<(), Refusal> {
     let write_count = telemetry::write_count(call.shared);
     call.shared.saves.save(&call.shared.store)?;
     call.shared.figures.note_save(write_count);
@@ -37,7 +50,7 @@ pub(crate) fn save(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 /// There is nothing to wait for, so `SCHEDULE` makes no difference.
-pub(crate) fn bgsave(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn bgsave(call: &mut Call<'_>) -> Result<(), Refusal> {
     if !call.request.arguments().all(|argument| argument.eq_ignore_ascii_case(b"schedule")) {
         return Err(Refusal::Syntax);
     }
@@ -49,13 +62,13 @@ pub(crate) fn bgsave(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 /// There is no such file; every write is in the store when it is answered.
-pub(crate) fn bgrewriteaof(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn bgrewriteaof(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.simple("Background append only file rewriting started");
     Ok(())
 }
 
 /// As SSUBSCRIBE, it answers with more than one reply.
-pub(crate) fn monitor(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn monitor(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.session.is_executing {
         return Err(Sentence::MonitorInExec.into());
     }
@@ -67,7 +80,7 @@ pub(crate) fn monitor(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 /// Answers nothing where it succeeds: the connection ends.
-pub(crate) fn shutdown(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn shutdown(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut saves = false;
     for option in call.request.arguments() {
         match option.to_ascii_lowercase().as_slice() {
@@ -85,7 +98,7 @@ pub(crate) fn shutdown(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn lolwut(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn lolwut(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.text(&format!(
         "hikv {}, which speaks as Redis {} does\n",
         env!("CARGO_PKG_VERSION"),

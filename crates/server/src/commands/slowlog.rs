@@ -1,12 +1,16 @@
 //! SLOWLOG.
 
-use crate::call::Call;
+use crate::call::{Call, Function};
 use crate::errors::Refusal;
+
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] =
+    &[("slowlog|get", get), ("slowlog|len", len), ("slowlog|reset", reset)];
 
 /// As in Redis.
 const COUNT_DEFAULT: i64 = 10;
 
-pub(crate) fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.request.len() > 3 {
         return Err(Refusal::subcommand_arguments("slowlog", call.argument(1)));
     }
@@ -29,12 +33,12 @@ pub(crate) fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn len(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn len(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.integer(call.shared.slowlog.len() as i64);
     Ok(())
 }
 
-pub(crate) fn reset(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn reset(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.shared.slowlog.clear();
     call.ok();
     Ok(())

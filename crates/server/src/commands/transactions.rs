@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::call::Call;
+use crate::call::{Call, Function};
 use crate::databases::Table;
 use crate::dispatch;
 use crate::errors::{Refusal, Sentence};
@@ -15,7 +15,11 @@ use crate::session::Transaction;
 use crate::telemetry::Kind;
 use crate::watch::Watched;
 
-pub(crate) fn multi(call: &mut Call<'_>) -> Result<(), Refusal> {
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] =
+    &[("discard", discard), ("exec", exec), ("multi", multi), ("unwatch", unwatch), ("watch", watch)];
+
+fn multi(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.session.transaction.is_some() {
         return Err(Sentence::NestedMulti.into());
     }
@@ -24,14 +28,14 @@ pub(crate) fn multi(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn discard(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn discard(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.session.transaction.take().ok_or(Sentence::DiscardWithoutMulti)?;
     call.session.unwatch(call.shared);
     call.ok();
     Ok(())
 }
 
-pub(crate) fn exec(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn exec(call: &mut Call<'_>) -> Result<(), Refusal> {
     let transaction = call.session.transaction.take().ok_or(Sentence::ExecWithoutMulti)?;
     let is_overtaken = is_overtaken(call)?;
     call.session.unwatch(call.shared);
@@ -110,7 +114,7 @@ fn execute_all(call: &mut Call<'_>, transaction: &Transaction, pending: &Pending
 }
 
 /// Runs alone, so that no change of the key is half way.
-pub(crate) fn watch(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn watch(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.session.transaction.is_some() {
         return Err(Sentence::WatchInMulti.into());
     }
@@ -126,7 +130,7 @@ pub(crate) fn watch(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn unwatch(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn unwatch(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.session.unwatch(call.shared);
     call.ok();
     Ok(())

@@ -5,7 +5,6 @@ use super::policy::When::Usual;
 use super::policy::policy;
 use super::takes::Takes::Moment;
 use super::touches::Touches::{Nothing, OthersRequests};
-use crate::commands::{acl, help};
 use crate::telemetry::Kind;
 
 pub(super) static ROWS: &[Command] =
@@ -19,7 +18,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         -2,
         NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(acl::cat),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -32,7 +31,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(acl::deluser),
+        Action::Apply,
     )
     .alone()
     .documented(
@@ -46,7 +45,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         -4,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(acl::dryrun),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -59,7 +58,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         -2,
         NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(acl::genpass),
+        Action::Apply,
     )
     .documented("server", "6.0.0", "Generate a pseudorandom secure password to use for ACL users", "O(1)"),
     Command::new(
@@ -67,7 +66,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         3,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(acl::getuser),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -75,20 +74,14 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "Get the rules for a specific ACL user",
         "O(N). Where N is the number of password, command and pattern rules that the user has.",
     ),
-    Command::new(
-        "acl|help",
-        2,
-        LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(help::help),
-    )
-    .documented("server", "6.0.0", "Show helpful text about the different subcommands", "O(1)"),
+    Command::new("acl|help", 2, LOADING | STALE, policy(Kind::Other, Nothing, From(2), Usual, Moment), Action::Apply)
+        .documented("server", "6.0.0", "Show helpful text about the different subcommands", "O(1)"),
     Command::new(
         "acl|list",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(acl::list),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -101,7 +94,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(acl::load),
+        Action::Apply,
     )
     .alone()
     .documented(
@@ -115,7 +108,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         -2,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, OthersRequests, From(2), Usual, Moment),
-        Action::Apply(acl::log),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -128,7 +121,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(acl::save),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -141,7 +134,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(acl::setuser),
+        Action::Apply,
     )
     .alone()
     .documented(
@@ -155,7 +148,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(acl::users),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -168,7 +161,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         2,
         NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(acl::whoami),
+        Action::Apply,
     )
     .documented("server", "6.0.0", "Return the name of the user associated to the current connection", "O(1)"),
 ];

@@ -6,25 +6,18 @@ use super::policy::When::Usual;
 use super::policy::policy;
 use super::takes::Takes::{Bits, Moment, Values};
 use super::touches::{Access, Touches, key};
-use crate::commands::{bitfield, bits};
 use crate::telemetry::Kind;
 
 pub(super) static ROWS: &[Command] = &[
-    Command::new(
-        "bitcount",
-        -2,
-        READONLY,
-        policy(Kind::Read, key(Access::Read), Open, Usual, Values),
-        Action::Apply(bits::bitcount),
-    )
-    .in_categories(category::BITMAP)
-    .documented("bitmap", "2.6.0", "Count set bits in a string", "O(N)"),
+    Command::new("bitcount", -2, READONLY, policy(Kind::Read, key(Access::Read), Open, Usual, Values), Action::Apply)
+        .in_categories(category::BITMAP)
+        .documented("bitmap", "2.6.0", "Count set bits in a string", "O(N)"),
     Command::new(
         "bitfield",
         -2,
         WRITE | DENYOOM,
         policy(Kind::Update, Touches::BITFIELD, Open, Usual, Values),
-        Action::Apply(bitfield::bitfield),
+        Action::Apply,
     )
     .in_categories(category::BITMAP)
     .documented(
@@ -38,7 +31,7 @@ pub(super) static ROWS: &[Command] = &[
         -2,
         READONLY | FAST,
         policy(Kind::Read, key(Access::Read), Open, Usual, Values),
-        Action::Apply(bitfield::bitfield_ro),
+        Action::Apply,
     )
     .in_categories(category::BITMAP)
     .documented(
@@ -52,26 +45,20 @@ pub(super) static ROWS: &[Command] = &[
         -4,
         WRITE | DENYOOM,
         policy(Kind::Update, Touches::BITOP, Open, Usual, Values),
-        Action::Apply(bits::bitop),
+        Action::Apply,
     )
     .in_categories(category::BITMAP)
     .alone()
     .documented("bitmap", "2.6.0", "Perform bitwise operations between strings", "O(N)"),
-    Command::new(
-        "bitpos",
-        -3,
-        READONLY,
-        policy(Kind::Read, key(Access::Read), Open, Usual, Values),
-        Action::Apply(bits::bitpos),
-    )
-    .in_categories(category::BITMAP)
-    .documented("bitmap", "2.8.7", "Find first bit set or clear in a string", "O(N)"),
+    Command::new("bitpos", -3, READONLY, policy(Kind::Read, key(Access::Read), Open, Usual, Values), Action::Apply)
+        .in_categories(category::BITMAP)
+        .documented("bitmap", "2.8.7", "Find first bit set or clear in a string", "O(N)"),
     Command::new(
         "getbit",
         3,
         READONLY | FAST,
         policy(Kind::Read, key(Access::Read), Open, Usual, Moment),
-        Action::Apply(bits::getbit),
+        Action::Apply,
     )
     .in_categories(category::BITMAP)
     .documented("bitmap", "2.2.0", "Returns the bit value at offset in the string value stored at key", "O(1)"),
@@ -80,7 +67,7 @@ pub(super) static ROWS: &[Command] = &[
         4,
         WRITE | DENYOOM,
         policy(Kind::Update, key(Access::ReadAndUpdate), Open, Usual, Bits(2)),
-        Action::Apply(bits::setbit),
+        Action::Apply,
     )
     .in_categories(category::BITMAP)
     .documented("bitmap", "2.2.0", "Sets or clears the bit at offset in the string value stored at key", "O(1)"),

@@ -6,7 +6,6 @@ use super::policy::When::{Always, Subscribed, Usual};
 use super::policy::policy;
 use super::takes::Takes::Moment;
 use super::touches::Touches::Nothing;
-use crate::commands::{client, client_waiting, connection, hello, help};
 use crate::telemetry::Kind;
 
 pub(super) static ROWS: &[Command] = &[
@@ -15,7 +14,7 @@ pub(super) static ROWS: &[Command] = &[
         -2,
         NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY,
         policy(Kind::Other, Nothing, From(1), Usual, Moment),
-        Action::Apply(connection::auth),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented(
@@ -27,39 +26,27 @@ pub(super) static ROWS: &[Command] = &[
     Command::new("client", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Subcommands)
         .with_subcommands(CLIENT_SUBCOMMANDS)
         .documented("connection", "2.4.0", "A container for client connection commands", "Depends on subcommand."),
-    Command::new(
-        "echo",
-        2,
-        LOADING | STALE | FAST,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(connection::echo),
-    )
-    .in_categories(category::CONNECTION)
-    .documented("connection", "1.0.0", "Echo the given string", "O(1)"),
+    Command::new("echo", 2, LOADING | STALE | FAST, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
+        .in_categories(category::CONNECTION)
+        .documented("connection", "1.0.0", "Echo the given string", "O(1)"),
     Command::new(
         "hello",
         -1,
         NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY,
         policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(hello::hello),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "6.0.0", "Handshake with Redis", "O(1)"),
-    Command::new(
-        "ping",
-        -1,
-        FAST,
-        policy(Kind::Other, Nothing, Open, Subscribed, Moment),
-        Action::Apply(connection::ping),
-    )
-    .in_categories(category::CONNECTION)
-    .documented("connection", "1.0.0", "Ping the server", "O(1)"),
+    Command::new("ping", -1, FAST, policy(Kind::Other, Nothing, Open, Subscribed, Moment), Action::Apply)
+        .in_categories(category::CONNECTION)
+        .documented("connection", "1.0.0", "Ping the server", "O(1)"),
     Command::new(
         "quit",
         -1,
         ALLOW_BUSY | NOSCRIPT | LOADING | STALE | FAST | NO_AUTH,
         policy(Kind::Other, Nothing, Open, Always, Moment),
-        Action::Apply(connection::quit),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "1.0.0", "Close the connection", "O(1)"),
@@ -68,19 +55,13 @@ pub(super) static ROWS: &[Command] = &[
         1,
         NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY,
         policy(Kind::Other, Nothing, Open, Always, Moment),
-        Action::Apply(connection::reset),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "6.2.0", "Reset the connection", "O(1)"),
-    Command::new(
-        "select",
-        2,
-        LOADING | STALE | FAST,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(connection::select),
-    )
-    .in_categories(category::CONNECTION)
-    .documented("connection", "1.0.0", "Change the selected database for the current connection", "O(1)"),
+    Command::new("select", 2, LOADING | STALE | FAST, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
+        .in_categories(category::CONNECTION)
+        .documented("connection", "1.0.0", "Change the selected database for the current connection", "O(1)"),
 ];
 
 static CLIENT_SUBCOMMANDS: &[Command] = &[
@@ -89,25 +70,19 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         2,
         NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::getname),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "2.6.9", "Get the current connection name", "O(1)"),
-    Command::new(
-        "client|help",
-        2,
-        LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(help::help),
-    )
-    .in_categories(category::CONNECTION)
-    .documented("connection", "5.0.0", "Show helpful text about the different subcommands", "O(1)"),
+    Command::new("client|help", 2, LOADING | STALE, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
+        .in_categories(category::CONNECTION)
+        .documented("connection", "5.0.0", "Show helpful text about the different subcommands", "O(1)"),
     Command::new(
         "client|id",
         2,
         NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::id),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "5.0.0", "Returns the client ID for the current connection", "O(1)"),
@@ -116,7 +91,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         2,
         NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::info),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "6.2.0", "Returns information about the current client connection.", "O(1)"),
@@ -125,7 +100,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::kill),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented(
@@ -139,7 +114,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         -2,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::list),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented(
@@ -153,7 +128,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         3,
         NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::caching),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented(
@@ -167,7 +142,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         2,
         NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::getredir),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "6.0.0", "Get tracking notifications redirection client ID if any", "O(1)"),
@@ -176,7 +151,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         3,
         NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::no_touch),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented(
@@ -190,7 +165,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client_waiting::pause),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "3.0.0", "Stop processing commands from clients for some time", "O(1)"),
@@ -199,7 +174,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         2,
         NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::trackinginfo),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented(
@@ -213,7 +188,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client_waiting::unblock),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented(
@@ -227,7 +202,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client_waiting::unpause),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented(
@@ -241,7 +216,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         3,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::no_evict),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "7.0.0", "Set client eviction mode for the current connection", "O(1)"),
@@ -250,7 +225,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         3,
         NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::reply),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "3.2.0", "Instruct the server whether to reply to commands", "O(1)"),
@@ -259,7 +234,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         4,
         NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::setinfo),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "7.2.0", "Assign client or connection specific attributes", "O(1)"),
@@ -268,7 +243,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         3,
         NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::setname),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "2.6.9", "Set the current connection name", "O(1)"),
@@ -277,7 +252,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         -3,
         NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::tracking),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "6.0.0", "Enable or disable server assisted client side caching support", "O(1)"),

@@ -7,19 +7,12 @@ use super::policy::policy;
 use super::takes::Takes::Moment;
 use super::touches::Touches::{Nothing, OthersRequests};
 use super::touches::{Access, subcommand_key};
-use crate::commands::{help, info, latency, memory, slowlog};
 use crate::telemetry::Kind;
 
 pub(super) static ROWS: &[Command] = &[
-    Command::new(
-        "info",
-        -1,
-        LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(info::info),
-    )
-    .in_categories(category::DANGEROUS)
-    .documented("server", "1.0.0", "Get information and statistics about the server", "O(1)"),
+    Command::new("info", -1, LOADING | STALE, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
+        .in_categories(category::DANGEROUS)
+        .documented("server", "1.0.0", "Get information and statistics about the server", "O(1)"),
     Command::new("latency", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Subcommands)
         .with_subcommands(LATENCY_SUBCOMMANDS)
         .documented("server", "2.8.13", "A container for latency diagnostics commands", "Depends on subcommand."),
@@ -37,7 +30,7 @@ static LATENCY_SUBCOMMANDS: &[Command] = &[
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(latency::doctor),
+        Action::Apply,
     )
     .documented("server", "2.8.13", "Return a human readable latency analysis report.", "O(1)"),
     Command::new(
@@ -45,23 +38,17 @@ static LATENCY_SUBCOMMANDS: &[Command] = &[
         3,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(latency::graph),
+        Action::Apply,
     )
     .documented("server", "2.8.13", "Return a latency graph for the event.", "O(1)"),
-    Command::new(
-        "latency|help",
-        2,
-        LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(help::help),
-    )
-    .documented("server", "2.8.13", "Show helpful text about the different subcommands.", "O(1)"),
+    Command::new("latency|help", 2, LOADING | STALE, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
+        .documented("server", "2.8.13", "Show helpful text about the different subcommands.", "O(1)"),
     Command::new(
         "latency|histogram",
         -2,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(latency::histogram),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -74,7 +61,7 @@ static LATENCY_SUBCOMMANDS: &[Command] = &[
         3,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(latency::history),
+        Action::Apply,
     )
     .documented("server", "2.8.13", "Return timestamp-latency samples for the event.", "O(1)"),
     Command::new(
@@ -82,7 +69,7 @@ static LATENCY_SUBCOMMANDS: &[Command] = &[
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(latency::latest),
+        Action::Apply,
     )
     .documented("server", "2.8.13", "Return the latest latency samples for all events.", "O(1)"),
     Command::new(
@@ -90,56 +77,45 @@ static LATENCY_SUBCOMMANDS: &[Command] = &[
         -2,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(latency::reset),
+        Action::Apply,
     )
     .documented("server", "2.8.13", "Reset latency data for one or more events.", "O(1)"),
 ];
 
 static MEMORY_SUBCOMMANDS: &[Command] = &[
-    Command::new(
-        "memory|doctor",
-        2,
-        0,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(memory::doctor),
-    )
-    .documented("server", "4.0.0", "Outputs memory problems report", "O(1)"),
-    Command::new(
-        "memory|help",
-        2,
-        LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(help::help),
-    )
-    .documented("server", "4.0.0", "Show helpful text about the different subcommands", "O(1)"),
-    Command::new(
-        "memory|malloc-stats",
-        2,
-        0,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(memory::malloc_stats),
-    )
-    .documented(
+    Command::new("memory|doctor", 2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply).documented(
         "server",
         "4.0.0",
-        "Show allocator internal stats",
-        "Depends on how much memory is allocated, could be slow",
+        "Outputs memory problems report",
+        "O(1)",
     ),
-    Command::new("memory|purge", 2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply(memory::purge))
+    Command::new("memory|help", 2, LOADING | STALE, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
+        .documented("server", "4.0.0", "Show helpful text about the different subcommands", "O(1)"),
+    Command::new("memory|malloc-stats", 2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
         .documented(
             "server",
             "4.0.0",
-            "Ask the allocator to release memory",
+            "Show allocator internal stats",
             "Depends on how much memory is allocated, could be slow",
         ),
-    Command::new("memory|stats", 2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply(memory::stats))
-        .documented("server", "4.0.0", "Show memory usage details", "O(1)"),
+    Command::new("memory|purge", 2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply).documented(
+        "server",
+        "4.0.0",
+        "Ask the allocator to release memory",
+        "Depends on how much memory is allocated, could be slow",
+    ),
+    Command::new("memory|stats", 2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply).documented(
+        "server",
+        "4.0.0",
+        "Show memory usage details",
+        "O(1)",
+    ),
     Command::new(
         "memory|usage",
         -3,
         READONLY,
         policy(Kind::Read, subcommand_key(Access::Look), Open, Usual, Moment),
-        Action::Apply(memory::usage),
+        Action::Apply,
     )
     .documented("server", "4.0.0", "Estimate the memory usage of a key", "O(N) where N is the number of samples."),
 ];
@@ -150,23 +126,17 @@ static SLOWLOG_SUBCOMMANDS: &[Command] = &[
         -2,
         ADMIN | LOADING | STALE,
         policy(Kind::Other, OthersRequests, Open, Usual, Moment),
-        Action::Apply(slowlog::get),
+        Action::Apply,
     )
     .documented("server", "2.2.12", "Get the slow log's entries", "O(N) where N is the number of entries returned"),
-    Command::new(
-        "slowlog|help",
-        2,
-        LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(help::help),
-    )
-    .documented("server", "6.2.0", "Show helpful text about the different subcommands", "O(1)"),
+    Command::new("slowlog|help", 2, LOADING | STALE, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
+        .documented("server", "6.2.0", "Show helpful text about the different subcommands", "O(1)"),
     Command::new(
         "slowlog|len",
         2,
         ADMIN | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(slowlog::len),
+        Action::Apply,
     )
     .documented("server", "2.2.12", "Get the slow log's length", "O(1)"),
     Command::new(
@@ -174,7 +144,7 @@ static SLOWLOG_SUBCOMMANDS: &[Command] = &[
         2,
         ADMIN | LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(slowlog::reset),
+        Action::Apply,
     )
     .documented(
         "server",

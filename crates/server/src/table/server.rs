@@ -6,7 +6,6 @@ use super::policy::When::Usual;
 use super::policy::policy;
 use super::takes::Takes::{Apart, ApartIf, Moment};
 use super::touches::Touches::{Nothing, OthersRequests};
-use crate::commands::{command, config, debug, help, scripting, server};
 use crate::telemetry::Kind;
 
 pub(super) static ROWS: &[Command] = &[
@@ -18,7 +17,7 @@ pub(super) static ROWS: &[Command] = &[
         3,
         ADMIN | NOSCRIPT | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(scripting::replicaof),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -26,37 +25,19 @@ pub(super) static ROWS: &[Command] = &[
         "Make the server a replica of another instance, or promote it as master.",
         "O(1)",
     ),
-    Command::new(
-        "bgrewriteaof",
-        1,
-        ADMIN | NOSCRIPT,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(server::bgrewriteaof),
-    )
-    .documented("server", "1.0.0", "Asynchronously rewrite the append-only file", "O(1)"),
-    Command::new(
-        "bgsave",
-        -1,
-        ADMIN | NOSCRIPT,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(server::bgsave),
-    )
-    .documented("server", "1.0.0", "Asynchronously save the dataset to disk", "O(1)"),
-    Command::new(
-        "command",
-        -1,
-        LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(command::all),
-    )
-    .in_categories(category::CONNECTION)
-    .with_subcommands(COMMAND_SUBCOMMANDS)
-    .documented(
-        "server",
-        "2.8.13",
-        "Get array of Redis command details",
-        "O(N) where N is the total number of Redis commands",
-    ),
+    Command::new("bgrewriteaof", 1, ADMIN | NOSCRIPT, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
+        .documented("server", "1.0.0", "Asynchronously rewrite the append-only file", "O(1)"),
+    Command::new("bgsave", -1, ADMIN | NOSCRIPT, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
+        .documented("server", "1.0.0", "Asynchronously save the dataset to disk", "O(1)"),
+    Command::new("command", -1, LOADING | STALE, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
+        .in_categories(category::CONNECTION)
+        .with_subcommands(COMMAND_SUBCOMMANDS)
+        .documented(
+            "server",
+            "2.8.13",
+            "Get array of Redis command details",
+            "O(N) where N is the total number of Redis commands",
+        ),
     Command::new("config", -2, 0, policy(Kind::Other, Nothing, From(2), Usual, Moment), Action::Subcommands)
         .with_subcommands(CONFIG_SUBCOMMANDS)
         .documented("server", "2.0.0", "A container for server configuration commands", "Depends on subcommand."),
@@ -65,7 +46,7 @@ pub(super) static ROWS: &[Command] = &[
         -2,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, OthersRequests, Open, Usual, ApartIf("sleep")),
-        Action::Apply(debug::debug),
+        Action::Apply,
     )
     .documented("server", "1.0.0", "A container for debugging commands", "Depends on subcommand."),
     Command::new("function", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Subcommands)
@@ -76,24 +57,18 @@ pub(super) static ROWS: &[Command] = &[
         1,
         LOADING | STALE | FAST,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(server::lastsave),
+        Action::Apply,
     )
     .in_categories(category::ADMIN | category::DANGEROUS)
     .documented("server", "1.0.0", "Get the UNIX time stamp of the last successful save to disk", "O(1)"),
-    Command::new(
-        "lolwut",
-        -1,
-        READONLY | FAST,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(server::lolwut),
-    )
-    .documented("server", "5.0.0", "Display some computer art and the Redis version", ""),
+    Command::new("lolwut", -1, READONLY | FAST, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
+        .documented("server", "5.0.0", "Display some computer art and the Redis version", ""),
     Command::new(
         "monitor",
         1,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, OthersRequests, Open, Usual, Moment),
-        Action::Apply(server::monitor),
+        Action::Apply,
     )
     .documented("server", "1.0.0", "Listen for all requests received by the server in real time", ""),
     Command::new(
@@ -101,7 +76,7 @@ pub(super) static ROWS: &[Command] = &[
         1,
         NOSCRIPT | LOADING | STALE | FAST,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(server::role),
+        Action::Apply,
     )
     .in_categories(category::ADMIN | category::DANGEROUS)
     .documented("server", "2.8.12", "Return the role of the instance in the context of replication", "O(1)"),
@@ -110,7 +85,7 @@ pub(super) static ROWS: &[Command] = &[
         1,
         ADMIN | NOSCRIPT | NO_MULTI,
         policy(Kind::Other, Nothing, Open, Usual, Apart),
-        Action::Apply(server::save),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -126,7 +101,7 @@ pub(super) static ROWS: &[Command] = &[
         -1,
         ADMIN | NOSCRIPT | LOADING | STALE | NO_MULTI | ALLOW_BUSY,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(server::shutdown),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -134,46 +109,28 @@ pub(super) static ROWS: &[Command] = &[
         "Synchronously save the dataset to disk and then shut down the server",
         "O(N) when saving, where N is the total number of keys in all databases when saving data, otherwise O(1)",
     ),
-    Command::new(
-        "time",
-        1,
-        LOADING | STALE | FAST,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(server::time),
-    )
-    .documented("server", "2.6.0", "Return the current server time", "O(1)"),
+    Command::new("time", 1, LOADING | STALE | FAST, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
+        .documented("server", "2.6.0", "Return the current server time", "O(1)"),
 ];
 
 static COMMAND_SUBCOMMANDS: &[Command] = &[
-    Command::new(
-        "command|count",
-        2,
-        LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(command::count),
-    )
-    .in_categories(category::CONNECTION)
-    .documented("server", "2.8.13", "Get total number of Redis commands", "O(1)"),
-    Command::new(
-        "command|docs",
-        -2,
-        LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(command::docs),
-    )
-    .in_categories(category::CONNECTION)
-    .documented(
-        "server",
-        "7.0.0",
-        "Get array of specific Redis command documentation",
-        "O(N) where N is the number of commands to look up",
-    ),
+    Command::new("command|count", 2, LOADING | STALE, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
+        .in_categories(category::CONNECTION)
+        .documented("server", "2.8.13", "Get total number of Redis commands", "O(1)"),
+    Command::new("command|docs", -2, LOADING | STALE, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
+        .in_categories(category::CONNECTION)
+        .documented(
+            "server",
+            "7.0.0",
+            "Get array of specific Redis command documentation",
+            "O(N) where N is the number of commands to look up",
+        ),
     Command::new(
         "command|getkeys",
         -4,
         LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(command::getkeys),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented(
@@ -187,7 +144,7 @@ static COMMAND_SUBCOMMANDS: &[Command] = &[
         -4,
         LOADING | STALE,
         policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(command::getkeysandflags),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented(
@@ -196,43 +153,25 @@ static COMMAND_SUBCOMMANDS: &[Command] = &[
         "Extract keys and access flags given a full Redis command",
         "O(N) where N is the number of arguments to the command",
     ),
-    Command::new(
-        "command|help",
-        2,
-        LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(help::help),
-    )
-    .in_categories(category::CONNECTION)
-    .documented("server", "5.0.0", "Show helpful text about the different subcommands", "O(1)"),
-    Command::new(
-        "command|info",
-        -2,
-        LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(command::info),
-    )
-    .in_categories(category::CONNECTION)
-    .documented(
-        "server",
-        "2.8.13",
-        "Get array of specific Redis command details, or all when no argument is given.",
-        "O(N) where N is the number of commands to look up",
-    ),
-    Command::new(
-        "command|list",
-        -2,
-        LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(command::list),
-    )
-    .in_categories(category::CONNECTION)
-    .documented(
-        "server",
-        "7.0.0",
-        "Get an array of Redis command names",
-        "O(N) where N is the total number of Redis commands",
-    ),
+    Command::new("command|help", 2, LOADING | STALE, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
+        .in_categories(category::CONNECTION)
+        .documented("server", "5.0.0", "Show helpful text about the different subcommands", "O(1)"),
+    Command::new("command|info", -2, LOADING | STALE, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
+        .in_categories(category::CONNECTION)
+        .documented(
+            "server",
+            "2.8.13",
+            "Get array of specific Redis command details, or all when no argument is given.",
+            "O(N) where N is the number of commands to look up",
+        ),
+    Command::new("command|list", -2, LOADING | STALE, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
+        .in_categories(category::CONNECTION)
+        .documented(
+            "server",
+            "7.0.0",
+            "Get an array of Redis command names",
+            "O(N) where N is the total number of Redis commands",
+        ),
 ];
 
 static CONFIG_SUBCOMMANDS: &[Command] = &[
@@ -241,7 +180,7 @@ static CONFIG_SUBCOMMANDS: &[Command] = &[
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(config::get),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -254,7 +193,7 @@ static CONFIG_SUBCOMMANDS: &[Command] = &[
         2,
         LOADING | STALE,
         policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(help::help),
+        Action::Apply,
     )
     .documented("server", "5.0.0", "Show helpful text about the different subcommands", "O(1)"),
     Command::new(
@@ -262,7 +201,7 @@ static CONFIG_SUBCOMMANDS: &[Command] = &[
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(config::resetstat),
+        Action::Apply,
     )
     .documented("server", "2.0.0", "Reset the stats returned by INFO", "O(1)"),
     Command::new(
@@ -270,7 +209,7 @@ static CONFIG_SUBCOMMANDS: &[Command] = &[
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(config::rewrite),
+        Action::Apply,
     )
     .documented("server", "2.8.0", "Rewrite the configuration file with the in memory configuration", "O(1)"),
     Command::new(
@@ -278,7 +217,7 @@ static CONFIG_SUBCOMMANDS: &[Command] = &[
         -4,
         ADMIN | NOSCRIPT | LOADING | STALE,
         policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(config::set),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -293,40 +232,28 @@ static FUNCTION_SUBCOMMANDS: &[Command] = &[Command::new(
     -2,
     NOSCRIPT | WRITE,
     policy(Kind::Other, Nothing, Open, Usual, Moment),
-    Action::Apply(scripting::function_flush),
+    Action::Apply,
 )
 .in_categories(category::SCRIPTING)
 .documented("scripting", "7.0.0", "Deleting all functions", "O(N) where N is the number of functions deleted")];
 
 static SCRIPT_SUBCOMMANDS: &[Command] = &[
-    Command::new(
-        "script|exists",
-        -3,
-        NOSCRIPT,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(scripting::script_exists),
-    )
-    .in_categories(category::SCRIPTING)
-    .documented(
-        "scripting",
-        "2.6.0",
-        "Check existence of scripts in the script cache.",
-        "O(N) with N being the number of scripts to check (so checking a single script is an O(1) operation).",
-    ),
-    Command::new(
-        "script|flush",
-        -2,
-        NOSCRIPT,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(scripting::script_flush),
-    )
-    .in_categories(category::SCRIPTING)
-    .documented(
-        "scripting",
-        "2.6.0",
-        "Remove all the scripts from the script cache.",
-        "O(N) with N being the number of scripts in cache",
-    ),
+    Command::new("script|exists", -3, NOSCRIPT, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
+        .in_categories(category::SCRIPTING)
+        .documented(
+            "scripting",
+            "2.6.0",
+            "Check existence of scripts in the script cache.",
+            "O(N) with N being the number of scripts to check (so checking a single script is an O(1) operation).",
+        ),
+    Command::new("script|flush", -2, NOSCRIPT, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
+        .in_categories(category::SCRIPTING)
+        .documented(
+            "scripting",
+            "2.6.0",
+            "Remove all the scripts from the script cache.",
+            "O(N) with N being the number of scripts in cache",
+        ),
 ];
 
 static MODULE_SUBCOMMANDS: &[Command] = &[Command::new(
@@ -334,7 +261,7 @@ static MODULE_SUBCOMMANDS: &[Command] = &[Command::new(
     2,
     ADMIN | NOSCRIPT,
     policy(Kind::Other, Nothing, Open, Usual, Moment),
-    Action::Apply(scripting::module_list),
+    Action::Apply,
 )
 .documented(
     "server",

@@ -7,7 +7,6 @@ use super::policy::policy;
 use super::takes::Takes::Moment;
 use super::touches::Touches::Nothing;
 use super::touches::{Access, keys};
-use crate::commands::transactions;
 use crate::telemetry::Kind;
 
 pub(super) static ROWS: &[Command] = &[
@@ -16,7 +15,7 @@ pub(super) static ROWS: &[Command] = &[
         1,
         NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
         policy(Kind::Transaction, Nothing, Open, AtOnce, Moment),
-        Action::Apply(transactions::discard),
+        Action::Apply,
     )
     .in_categories(category::TRANSACTION)
     .documented(
@@ -30,7 +29,7 @@ pub(super) static ROWS: &[Command] = &[
         1,
         NOSCRIPT | LOADING | STALE | SKIP_SLOWLOG,
         policy(Kind::Transaction, Nothing, Open, Executes, Moment),
-        Action::Apply(transactions::exec),
+        Action::Apply,
     )
     .in_categories(category::TRANSACTION)
     .alone()
@@ -45,7 +44,7 @@ pub(super) static ROWS: &[Command] = &[
         1,
         NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
         policy(Kind::Transaction, Nothing, Open, AtOnce, Moment),
-        Action::Apply(transactions::multi),
+        Action::Apply,
     )
     .in_categories(category::TRANSACTION)
     .documented("transactions", "1.2.0", "Mark the start of a transaction block", "O(1)"),
@@ -54,7 +53,7 @@ pub(super) static ROWS: &[Command] = &[
         1,
         NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
         policy(Kind::Transaction, Nothing, Open, Usual, Moment),
-        Action::Apply(transactions::unwatch),
+        Action::Apply,
     )
     .in_categories(category::TRANSACTION)
     .documented("transactions", "2.2.0", "Forget about all watched keys", "O(1)"),
@@ -63,7 +62,7 @@ pub(super) static ROWS: &[Command] = &[
         -2,
         NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
         policy(Kind::Transaction, keys(Access::Look), Open, AtOnce, Moment),
-        Action::Apply(transactions::watch),
+        Action::Apply,
     )
     .in_categories(category::TRANSACTION)
     .alone()

@@ -11,13 +11,16 @@ use hikv::JournalStats;
 
 use super::databases;
 use super::hello::REDIS_VERSION;
-use crate::call::Call;
+use crate::call::{Call, Function};
 use crate::clients::TRACKS;
 use crate::databases::DATABASE_COUNT;
 use crate::errors::Refusal;
 use crate::items::Items;
 use crate::shared::Shared;
 use crate::start::ConfigFile;
+
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[("info", info)];
 
 type Lines = Vec<(Cow<'static, str>, String)>;
 
@@ -51,7 +54,7 @@ static SECTIONS: [Section; 15] = [
 ];
 
 /// The sections named, or all, in the order of the table.
-pub(crate) fn info(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn info(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut text = String::new();
     for section in SECTIONS.iter().filter(|section| is_wanted(section, call)) {
         if !text.is_empty() {
