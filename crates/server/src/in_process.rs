@@ -8,13 +8,13 @@ use std::time::Instant;
 use hikv::Store;
 use resp::Parser;
 
-use crate::buffers::Buffers;
 use crate::clients::Record;
-use crate::connection::Worker;
+use crate::clients::session::Session;
+use crate::connections::buffers::Buffers;
+use crate::connections::connection::Worker;
+use crate::connections::output::Output;
+use crate::execution::pipeline::Pipeline;
 use crate::mail::Place;
-use crate::output::Output;
-use crate::pipeline::Pipeline;
-use crate::session::Session;
 use crate::{Config, Server, StopHandle};
 
 /// A server that is called rather than connected to.

@@ -13,12 +13,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use mio::{Poll, Token, Waker};
 use resp::{Protocol, Reply};
 
-use crate::errands::Done;
-use crate::pause;
-use crate::session::Session;
+use crate::clients::session::Session;
+use crate::connections::transport::Transport;
+use crate::execution::errands::Done;
+use crate::execution::pause;
 use crate::shared::{Admission, Shared};
 use crate::table::Entry;
-use crate::transport::Transport;
 
 /// Messages that may wait in all boxes together: what a loop sends in a fraction of a second, and less than a subscriber may leave
 /// unread unless its limits are changed. So a subscriber that reads is not given up because others are quick to publish.
@@ -192,11 +192,11 @@ mod tests {
     use resp::Parser;
 
     use super::*;
-    use crate::buffers::Buffers;
-    use crate::connection::Worker;
-    use crate::output::Output;
-    use crate::pipeline::Pipeline;
-    use crate::pubsub::Kind;
+    use crate::connections::buffers::Buffers;
+    use crate::connections::connection::Worker;
+    use crate::connections::output::Output;
+    use crate::execution::pipeline::Pipeline;
+    use crate::observers::pubsub::Kind;
     use crate::testing;
 
     const MESSAGE_BYTES: usize = 1 << 20;

@@ -3,9 +3,10 @@
 use std::io;
 use std::net::TcpListener;
 
-use crate::acl::Acl;
-use crate::transport::Certificates;
-use crate::{Config, listen};
+use crate::Config;
+use crate::administration::acl::Acl;
+use crate::connections::listen;
+use crate::connections::transport::Certificates;
 
 /// A server without its store: users and certificates are read, and addresses are its own, at which nobody can connect yet. What is
 /// wrong with a configuration is told here, before a store is made or read.

@@ -8,26 +8,26 @@ use std::time::{Duration, Instant};
 use hikv::{Error, Ordered, Store};
 
 use crate::StopHandle;
-use crate::acl::Acl;
+use crate::administration::acl::Acl;
+use crate::administration::log::Log;
+use crate::administration::settings::Settings;
+use crate::administration::start::ConfigFile;
 use crate::clients::Clients;
-use crate::databases::Databases;
-use crate::errands::Errands;
-use crate::gate::Gate;
-use crate::latency::Latency;
-use crate::log::Log;
+use crate::connections::transport::Certificates;
+use crate::execution::errands::Errands;
+use crate::execution::gate::Gate;
+use crate::execution::pause::Pause;
+use crate::keyspace::databases::Databases;
+use crate::keyspace::memory::MemoryLimit;
+use crate::keyspace::saves::Saves;
 use crate::mail::{Mail, Mailbox};
-use crate::memory::MemoryLimit;
-use crate::monitors::Monitors;
-use crate::pause::Pause;
-use crate::pubsub::PubSub;
-use crate::saves::Saves;
-use crate::settings::Settings;
-use crate::slowlog::SlowLog;
-use crate::start::ConfigFile;
+use crate::observers::monitors::Monitors;
+use crate::observers::pubsub::PubSub;
+use crate::observers::tracking::Tracking;
+use crate::observers::watch::Watches;
+use crate::telemetry::latency::Latency;
+use crate::telemetry::slowlog::SlowLog;
 use crate::telemetry::{Baseline, BatchCounts, CommandCounters, Counted, Counters, ErrorCounts, Figures, Kind};
-use crate::tracking::Tracking;
-use crate::transport::Certificates;
-use crate::watch::Watches;
 
 /// The state of one server.
 pub(crate) struct Shared {

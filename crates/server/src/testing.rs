@@ -7,8 +7,8 @@ use hikv::{Durability, Options};
 use tempfile::TempDir;
 
 use crate::clients::Record;
+use crate::clients::session::Session;
 use crate::mail::Place;
-use crate::session::Session;
 use crate::shared::Shared;
 use crate::{Config, Server, StopHandle};
 

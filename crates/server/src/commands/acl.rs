@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use resp::Requests;
 
-use crate::acl::{DEFAULT_USER, Reason, User, is_word, random_hex};
-use crate::call::{Call, Function};
+use crate::administration::acl::{DEFAULT_USER, Reason, User, is_word, random_hex};
 use crate::errors::{Refusal, Sentence};
+use crate::execution::call::{Call, Function};
 use crate::mail::{Letter, Place};
-use crate::pubsub;
+use crate::observers::pubsub;
 use crate::table::{self, category};
 
 /// By the names of their rows.

@@ -3,9 +3,9 @@
 use hikv::Decision;
 
 use super::bits;
-use crate::call::{Call, Function};
 use crate::errors::{Refusal, Sentence};
-use crate::notify::STRING;
+use crate::execution::call::{Call, Function};
+use crate::observers::notify::STRING;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[("bitfield", bitfield), ("bitfield_ro", bitfield_ro)];

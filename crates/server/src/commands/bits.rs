@@ -3,9 +3,9 @@
 use hikv::Decision;
 
 use super::strings::{places_of, range_of};
-use crate::call::{Call, Function};
 use crate::errors::{Refusal, Sentence};
-use crate::notify::{GENERIC, STRING};
+use crate::execution::call::{Call, Function};
+use crate::observers::notify::{GENERIC, STRING};
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =

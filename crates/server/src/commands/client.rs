@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use crate::call::{Call, Function};
 use crate::clients::Record;
+use crate::clients::session::Replies;
 use crate::errors::{Refusal, Sentence};
+use crate::execution::call::{Call, Function};
 use crate::mail::Letter;
-use crate::session::Replies;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::call::{Call, Function};
 use crate::errors::{Refusal, Sentence};
+use crate::execution::call::{Call, Function};
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =

@@ -2,8 +2,8 @@
 
 use resp::{Reply, Request, Requests};
 
-use crate::call::{Call, Function};
 use crate::errors::{Refusal, Sentence};
+use crate::execution::call::{Call, Function};
 use crate::glob;
 use crate::table::arguments::{self, Argument};
 use crate::table::{self, Access, Command, Keys, Places, category, flag};

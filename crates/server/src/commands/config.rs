@@ -1,12 +1,12 @@
 //! CONFIG.
 
-use crate::call::{Call, Function};
+use crate::administration::file_limit;
+use crate::administration::settings::{self, Effect, PARAMETERS};
+use crate::connections::transport::ClientCertificate;
 use crate::errors::{Refusal, Sentence};
-use crate::file_limit;
+use crate::execution::call::{Call, Function};
 use crate::glob;
 use crate::mail::Mailbox;
-use crate::settings::{self, Effect, PARAMETERS};
-use crate::transport::ClientCertificate;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =

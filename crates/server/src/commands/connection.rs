@@ -3,10 +3,10 @@
 use resp::Protocol;
 
 use super::moving::database_of;
-use crate::acl::{DEFAULT_USER, Reason};
-use crate::call::{Call, Function};
-use crate::dispatch;
+use crate::administration::acl::{DEFAULT_USER, Reason};
 use crate::errors::{Refusal, Sentence};
+use crate::execution::call::{Call, Function};
+use crate::execution::dispatch;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =

@@ -5,12 +5,12 @@ use std::ops::Bound;
 use hikv::Ordered;
 
 use super::moving::database_of;
-use crate::call::{Call, Function};
-use crate::databases::Slot;
 use crate::errors::{Refusal, Sentence};
-use crate::items::Items;
+use crate::execution::call::{Call, Function};
+use crate::keyspace::databases::Slot;
+use crate::keyspace::items::Items;
+use crate::observers::tracking;
 use crate::shared::Shared;
-use crate::tracking;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =

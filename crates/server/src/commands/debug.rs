@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use resp::Protocol;
 
 use super::object;
-use crate::call::{Call, Function};
 use crate::errors::{Refusal, Sentence};
+use crate::execution::call::{Call, Function};
 use crate::shared;
 
 /// By the names of their rows.

@@ -1,9 +1,9 @@
 //! DUMP and RESTORE, in the format of Redis: each reads what the other writes.
 
 use super::{rdb, times};
-use crate::call::{Call, Function};
 use crate::errors::{Refusal, Sentence};
-use crate::notify::GENERIC;
+use crate::execution::call::{Call, Function};
+use crate::observers::notify::GENERIC;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[("dump", dump), ("restore", restore)];

@@ -3,9 +3,9 @@
 use hikv::{Decision, Expiry};
 
 use super::times::{self, Unit};
-use crate::call::{Call, Function};
 use crate::errors::{Refusal, Sentence};
-use crate::notify::GENERIC;
+use crate::execution::call::{Call, Function};
+use crate::observers::notify::GENERIC;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[

@@ -7,7 +7,7 @@ use super::{
     help, info, keys, latency, lcs, memory, moving, numbers, object, ordered, pubsub, scan, scripting, server, set,
     slowlog, strings, transactions, values,
 };
-use crate::call::Function;
+use crate::execution::call::Function;
 use crate::table::{self, Entry};
 
 /// By names of rows; a file each.

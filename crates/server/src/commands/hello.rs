@@ -3,8 +3,8 @@
 use resp::Protocol;
 
 use super::{client, connection};
-use crate::call::{Call, Function};
 use crate::errors::Refusal;
+use crate::execution::call::{Call, Function};
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[("hello", hello)];

@@ -1,7 +1,7 @@
 //! `HELP` of commands that have subcommands.
 
-use crate::call::{Call, Function};
 use crate::errors::Refusal;
+use crate::execution::call::{Call, Function};
 use crate::table;
 
 /// By the names of their rows.

@@ -1,8 +1,8 @@
 //! Keys as a whole: DEL, EXISTS, TYPE, WAIT.
 
-use crate::call::{Call, Function};
 use crate::errors::{Refusal, Sentence};
-use crate::notify::GENERIC;
+use crate::execution::call::{Call, Function};
+use crate::observers::notify::GENERIC;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =

@@ -4,11 +4,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use resp::Reply;
 
-use crate::call::{Call, Function};
+use crate::commands::sparkline;
 use crate::errors::Refusal;
-use crate::latency::Sample;
-use crate::sparkline;
+use crate::execution::call::{Call, Function};
 use crate::table;
+use crate::telemetry::latency::Sample;
 use crate::telemetry::{CommandTotal, Latencies};
 
 /// By the names of their rows.

@@ -1,7 +1,7 @@
 //! LCS: the longest common subsequence of two values.
 
-use crate::call::{Call, Function};
 use crate::errors::{Refusal, Sentence};
+use crate::execution::call::{Call, Function};
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[("lcs", lcs)];

@@ -1,8 +1,8 @@
 //! MEMORY.
 
 use super::info::memory::rss_bytes;
-use crate::call::{Call, Function};
 use crate::errors::Refusal;
+use crate::execution::call::{Call, Function};
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[

@@ -1,10 +1,10 @@
 //! Items that get another key or another database: RENAME, COPY, MOVE. They run alone, and are one step for a crash.
 
-use crate::call::{Call, Function};
-use crate::databases::{DATABASE_COUNT, Slot};
 use crate::errors::{Refusal, Sentence};
-use crate::items::Change;
-use crate::notify::GENERIC;
+use crate::execution::call::{Call, Function};
+use crate::keyspace::databases::{DATABASE_COUNT, Slot};
+use crate::keyspace::items::Change;
+use crate::observers::notify::GENERIC;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =

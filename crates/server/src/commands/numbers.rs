@@ -2,10 +2,10 @@
 
 use hikv::Decision;
 
-use crate::call::{Call, Function};
-use crate::decimal::Number;
+use crate::commands::decimal::Number;
 use crate::errors::{Refusal, Sentence};
-use crate::notify::STRING;
+use crate::execution::call::{Call, Function};
+use crate::observers::notify::STRING;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =

@@ -1,7 +1,7 @@
 //! OBJECT: what Redis would tell of how it keeps a value.
 
-use crate::call::{Call, Function};
 use crate::errors::{Refusal, Sentence};
+use crate::execution::call::{Call, Function};
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[

@@ -4,10 +4,10 @@ use std::ops::Bound;
 
 use hikv::{Item, Ordered};
 
-use crate::call::{Call, Function};
-use crate::databases::RawRange;
 use crate::errors::Refusal;
-use crate::items::Items;
+use crate::execution::call::{Call, Function};
+use crate::keyspace::databases::RawRange;
+use crate::keyspace::items::Items;
 use crate::shared::Shared;
 use crate::table::is_open_end;
 

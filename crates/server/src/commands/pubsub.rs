@@ -1,8 +1,8 @@
 //! SUBSCRIBE and the like, PUBLISH, SPUBLISH, PUBSUB.
 
-use crate::call::{Call, Function};
 use crate::errors::{Refusal, Sentence};
-use crate::pubsub::{self, Kind};
+use crate::execution::call::{Call, Function};
+use crate::observers::pubsub::{self, Kind};
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[

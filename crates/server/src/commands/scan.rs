@@ -3,10 +3,10 @@
 //! A cursor is all that there is between two calls of SCAN. It names a place among the keys' hashes, so it stays good while
 //! the store grows, and when it is served anew. All three walk over the keys of all databases, and show those of one.
 
-use crate::call::{Call, Function};
+use crate::connections::output::FULL_BYTES;
 use crate::errors::Refusal;
+use crate::execution::call::{Call, Function};
 use crate::glob;
-use crate::output::FULL_BYTES;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[("keys", keys), ("randomkey", randomkey), ("scan", scan)];

@@ -1,7 +1,7 @@
 //! SCRIPT, FUNCTION, MODULE and REPLICAOF, as far as their answer is that there is no such thing.
 
-use crate::call::{Call, Function};
 use crate::errors::{Refusal, Sentence};
+use crate::execution::call::{Call, Function};
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[

@@ -2,8 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::call::{Call, Function};
 use crate::errors::{Refusal, Sentence};
+use crate::execution::call::{Call, Function};
 use crate::telemetry;
 
 /// By the names of their rows.

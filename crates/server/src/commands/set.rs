@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use hikv::{Decision, Durability, Expiry};
 
 use super::times::{self, Unit};
-use crate::call::{Call, Function};
 use crate::errors::Refusal;
-use crate::items::Change;
-use crate::notify::{GENERIC, STRING};
+use crate::execution::call::{Call, Function};
+use crate::keyspace::items::Change;
+use crate::observers::notify::{GENERIC, STRING};
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
@@ -163,7 +163,7 @@ fn getset(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// One step for a crash as well ([`Items::change_all`](crate::items::Items::change_all)). It runs alone, so that no client that
+/// One step for a crash as well ([`Items::change_all`](crate::keyspace::items::Items::change_all)). It runs alone, so that no client that
 /// reads several keys sees some of them set.
 fn mset(call: &mut Call<'_>) -> Result<(), Refusal> {
     let pairs = pairs_of(call, "mset")?;

@@ -1,7 +1,7 @@
 //! SLOWLOG.
 
-use crate::call::{Call, Function};
 use crate::errors::Refusal;
+use crate::execution::call::{Call, Function};
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =

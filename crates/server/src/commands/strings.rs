@@ -6,9 +6,9 @@ use hikv::{Decision, Expiry};
 
 use super::times;
 use super::values::answer_value;
-use crate::call::{Call, Function};
 use crate::errors::{Refusal, Sentence};
-use crate::notify::{GENERIC, STRING};
+use crate::execution::call::{Call, Function};
+use crate::observers::notify::{GENERIC, STRING};
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[

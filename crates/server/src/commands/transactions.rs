@@ -5,15 +5,15 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::call::{Call, Function};
-use crate::databases::Table;
-use crate::dispatch;
+use crate::clients::session::Transaction;
 use crate::errors::{Refusal, Sentence};
-use crate::items::{Pending, Told};
-use crate::notify;
-use crate::session::Transaction;
+use crate::execution::call::{Call, Function};
+use crate::execution::dispatch;
+use crate::keyspace::databases::Table;
+use crate::keyspace::items::{Pending, Told};
+use crate::observers::notify;
+use crate::observers::watch::Watched;
 use crate::telemetry::Kind;
-use crate::watch::Watched;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =

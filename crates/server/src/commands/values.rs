@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use resp::Reply;
 
-use crate::call::{Call, Function};
 use crate::errors::Refusal;
+use crate::execution::call::{Call, Function};
 use crate::shared::Tally;
 
 /// By the names of their rows.

@@ -29,10 +29,10 @@ use mio::{Poll, Waker};
 use parking_lot::Mutex;
 
 use crate::Config;
-use crate::acl::Acl;
-use crate::listen;
+use crate::administration::acl::Acl;
+use crate::connections::listen;
+use crate::connections::transport::Certificates;
 use crate::shared::Shared;
-use crate::transport::Certificates;
 
 use hosts::Hosts;
 use port::{Port, WAKER};

@@ -14,8 +14,8 @@ use super::connection::{Connection, Progress};
 use super::hosts::Hosts;
 use super::pages::Pages;
 use super::{State, Watched};
+use crate::connections::transport::{Certificates, Transport};
 use crate::shared::Shared;
-use crate::transport::{Certificates, Transport};
 
 /// Connections at a time: scrapers, probes and a few people's pages.
 const CONNECTION_COUNT_MAX: usize = 64;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::totals::Totals;
-use crate::acl::random_hex;
+use crate::administration::acl::random_hex;
 use crate::shared::Shared;
 use crate::table::{self, flag};
 

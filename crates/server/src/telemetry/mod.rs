@@ -24,10 +24,12 @@ mod health;
 mod histogram;
 mod history;
 mod kind;
+pub(crate) mod latency;
 mod live;
 mod metrics;
 pub(crate) mod plain_text;
 mod reading;
+pub(crate) mod slowlog;
 mod totals;
 mod unanswered;
 

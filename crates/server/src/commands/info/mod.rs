@@ -11,13 +11,13 @@ use hikv::JournalStats;
 
 use super::databases;
 use super::hello::REDIS_VERSION;
-use crate::call::{Call, Function};
+use crate::administration::start::ConfigFile;
 use crate::clients::TRACKS;
-use crate::databases::DATABASE_COUNT;
 use crate::errors::Refusal;
-use crate::items::Items;
+use crate::execution::call::{Call, Function};
+use crate::keyspace::databases::DATABASE_COUNT;
+use crate::keyspace::items::Items;
 use crate::shared::Shared;
-use crate::start::ConfigFile;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[("info", info)];

@@ -2,7 +2,7 @@
 
 use super::{Lines, lines};
 use crate::errors::Refusal;
-use crate::pubsub::Kind;
+use crate::observers::pubsub::Kind;
 use crate::shared::Shared;
 use crate::table;
 use crate::telemetry::CommandTotal;
