@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::administration::settings;
+use super::settings::sizes;
 
 /// For one class; 0 is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,8 +76,8 @@ impl OutputLimits {
                 _ => return None,
             };
             *limit = Limit {
-                hard_bytes: settings::bytes_of(hard)?,
-                soft_bytes: settings::bytes_of(soft)?,
+                hard_bytes: sizes::bytes_of(hard)?,
+                soft_bytes: sizes::bytes_of(soft)?,
                 soft_seconds: seconds.parse().ok()?,
             };
         }

@@ -1,6 +1,5 @@
 //! What is known of a client between its requests.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -9,11 +8,10 @@ use hikv::Ticket;
 use resp::{Protocol, Requests};
 
 use crate::administration::acl::Login;
-use crate::clients::{self, Record};
-use crate::execution::errands::Errand;
-use crate::observers::pubsub::Kind;
-use crate::observers::watch::{Watched, Watching};
-use crate::shared::Shared;
+use crate::clients::{self, Kind, Record, Subscriptions};
+use crate::execution::errands::errand::Errand;
+use crate::observers::watch::{Watched, Watches, Watching};
+use crate::table::Entry;
 
 /// Which replies a client wants.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -62,25 +60,15 @@ pub(crate) struct Session {
     pub(crate) is_away: bool,
     pub(crate) errand: Option<Errand>,
     pub(crate) watching: Watching,
-    pub(crate) channels: BTreeSet<Vec<u8>>,
-    pub(crate) patterns: BTreeSet<Vec<u8>>,
-    /// Channels of the shard.
-    pub(crate) shards: BTreeSet<Vec<u8>>,
+    pub(crate) subscriptions: Subscriptions,
     pub(crate) monitors: bool,
     /// It wants to know when the keys that it has read are changed.
     pub(crate) tracks: bool,
 }
 
 impl Session {
-    pub(crate) fn new(record: Arc<Record>, shared: &Shared) -> Session {
-        shared.clients.add(&record);
-        let mut session = Session::bare(record);
-        session.log_in(shared.acl.initial_login());
-        session
-    }
-
     /// That of a client that has said nothing, and has no user.
-    fn bare(record: Arc<Record>) -> Session {
+    pub(crate) fn new(record: Arc<Record>) -> Session {
         Session {
             id: record.place.client_id,
             record,
@@ -97,9 +85,7 @@ impl Session {
             is_away: false,
             errand: None,
             watching: Watching::default(),
-            channels: BTreeSet::new(),
-            patterns: BTreeSet::new(),
-            shards: BTreeSet::new(),
+            subscriptions: Subscriptions::default(),
             monitors: false,
             tracks: false,
         }
@@ -107,26 +93,13 @@ impl Session {
 
     /// What its connection has instead while the client is away. Nothing is executed for it.
     pub(crate) fn stand_in(&self) -> Session {
-        Session { protocol: self.protocol, is_away: true, ..Session::bare(Arc::clone(&self.record)) }
+        Session { protocol: self.protocol, is_away: true, ..Session::new(Arc::clone(&self.record)) }
     }
 
     /// The client is this user from now on.
     pub(crate) fn log_in(&mut self, login: Login) {
         self.record.names.lock().user = login.name().to_owned();
         self.login = login;
-    }
-
-    /// How many channels and patterns, those of the shard among them, the client subscribes to.
-    pub(crate) fn subscription_count(&self) -> usize {
-        self.channels.len() + self.patterns.len() + self.shards.len()
-    }
-
-    pub(crate) fn names_of(&mut self, kind: Kind) -> &mut BTreeSet<Vec<u8>> {
-        match kind {
-            Kind::Channel => &mut self.channels,
-            Kind::Pattern => &mut self.patterns,
-            Kind::Shard => &mut self.shards,
-        }
     }
 
     /// Whether its next request may be executed now.
@@ -144,48 +117,47 @@ impl Session {
         self.transaction.is_none() && self.replies == Replies::On && !self.tracks
     }
 
-    pub(crate) fn watch(&mut self, watched: Watched, shared: &Shared) {
-        shared.watches.add(&self.watching.mark, &watched);
+    /// Whether the client's transaction keeps the command for `EXEC`.
+    pub(crate) fn queues(&self, entry: Entry) -> bool {
+        self.transaction.is_some() && entry.command.policy.when.waits()
+    }
+
+    /// Whether others may notice the command: it writes or publishes, or ends a transaction that does.
+    pub(crate) fn changes_by(&self, entry: Entry) -> bool {
+        let ends_writes = || self.transaction.as_ref().is_some_and(|transaction| transaction.changes);
+        if entry.command.executes() { ends_writes() } else { entry.command.is_noticed() }
+    }
+
+    /// Whether the client wants the reply to the request just executed, and what it wants from now on.
+    pub(crate) fn takes_reply(&mut self) -> bool {
+        let replies = self.replies;
+        self.replies = match replies {
+            Replies::SkipThis => Replies::SkipNext,
+            Replies::SkipNext => Replies::On,
+            other => other,
+        };
+        replies == Replies::On
+    }
+
+    pub(crate) fn watch(&mut self, watched: Watched, watches: &Watches) {
+        watches.add(&self.watching.mark, &watched);
         self.watching.keys.push(watched);
     }
 
-    pub(crate) fn unwatch(&mut self, shared: &Shared) {
+    pub(crate) fn unwatch(&mut self, watches: &Watches) {
         for watched in self.watching.keys.drain(..) {
-            shared.watches.remove(&self.watching.mark, &watched);
+            watches.remove(&self.watching.mark, &watched);
         }
         self.watching.mark.store(false, Ordering::SeqCst);
     }
 
-    pub(crate) fn unsubscribe_all(&mut self, shared: &Shared) {
-        for kind in Kind::ALL {
-            for name in std::mem::take(self.names_of(kind)) {
-                shared.pubsub.unsubscribe(kind, &name, self.record.place);
-            }
-        }
-    }
-
-    pub(crate) fn stop_monitoring(&mut self, shared: &Shared) {
-        if std::mem::take(&mut self.monitors) {
-            shared.monitors.remove(self.record.place);
-        }
-    }
-
-    /// The client is what it was when it came, but for its login.
-    pub(crate) fn reset(&mut self, shared: &Shared) {
+    /// The client is what it was when it came, but for its login and what others know it by.
+    pub(crate) fn reset(&mut self) {
         self.transaction = None;
-        self.unwatch(shared);
-        self.unsubscribe_all(shared);
-        self.stop_monitoring(shared);
         self.tracks = false;
         (self.db, self.protocol, self.replies) = (0, Protocol::Resp2, Replies::On);
         self.record.is_evictable.store(true, Ordering::Relaxed);
         self.record.names.lock().name.clear();
-    }
-
-    /// The client is gone.
-    pub(crate) fn leave(&mut self, shared: &Shared) {
-        self.reset(shared);
-        shared.clients.remove(self.id);
     }
 
     /// Lets others see the client as it is.
@@ -194,7 +166,7 @@ impl Session {
         let transaction = self.transaction.as_deref();
         let flags = [
             (transaction.is_some(), clients::IN_TRANSACTION),
-            (self.subscription_count() > 0, clients::SUBSCRIBED),
+            (self.subscriptions.count() > 0, clients::SUBSCRIBED),
             (self.monitors, clients::MONITORS),
             (self.tracks, clients::TRACKS),
             (self.watching.mark.load(Ordering::SeqCst), clients::DIRTY),
@@ -204,9 +176,9 @@ impl Session {
         record.db.store(self.db, Ordering::Relaxed);
         record.resp.store(if self.protocol == Protocol::Resp3 { 3 } else { 2 }, Ordering::Relaxed);
         record.active_ms.store(now.duration_since(record.connected).as_millis() as u64, Ordering::Relaxed);
-        record.channel_count.store(self.channels.len(), Ordering::Relaxed);
-        record.pattern_count.store(self.patterns.len(), Ordering::Relaxed);
-        record.shard_count.store(self.shards.len(), Ordering::Relaxed);
+        record.channel_count.store(self.subscriptions.of(Kind::Channel).len(), Ordering::Relaxed);
+        record.pattern_count.store(self.subscriptions.of(Kind::Pattern).len(), Ordering::Relaxed);
+        record.shard_count.store(self.subscriptions.of(Kind::Shard).len(), Ordering::Relaxed);
         record.watch_count.store(self.watching.keys.len(), Ordering::Relaxed);
         record.queued_count.store(transaction.map_or(-1, |queued| queued.requests.len() as i64), Ordering::Relaxed);
         let queued_bytes = transaction.map_or(0, |queued| queued.requests.capacity_bytes());

@@ -5,7 +5,7 @@ use hikv::Decision;
 use super::strings::{places_of, range_of};
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
-use crate::observers::notify::{GENERIC, STRING};
+use crate::observers::events::{GENERIC, STRING};
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =
@@ -14,7 +14,7 @@ pub(super) const FUNCTIONS: &[(&str, Function)] =
 /// The number of a bit that a value may have.
 pub(super) fn offset_of(call: &Call<'_>, argument: &[u8]) -> Result<u64, Refusal> {
     let offset = resp::parse_integer(argument).and_then(|offset| u64::try_from(offset).ok());
-    let bulk_bytes_max = call.shared.settings.bulk_bytes_max() as u64;
+    let bulk_bytes_max = call.shared.administration.settings.bulk_bytes_max() as u64;
     offset.filter(|offset| offset >> 3 < bulk_bytes_max).ok_or_else(|| Sentence::BitOffset.into())
 }
 

@@ -152,7 +152,7 @@ impl Wanted {
                 b"user" => {
                     wanted.user = text();
                     let name = wanted.user.as_deref().unwrap_or_default();
-                    if call.shared.acl.user(name).is_none() {
+                    if call.shared.administration.acl.user(name).is_none() {
                         return Err(Refusal::Names(format!("No such user '{name}'")));
                     }
                 }
@@ -205,7 +205,7 @@ fn close(call: &mut Call<'_>, record: &Record) {
     if record.place.client_id == call.session.id {
         call.session.closing = true;
     } else {
-        call.shared.mailboxes[record.place.loop_index].give(Letter::Close(record.place));
+        call.shared.post.give(record.place.loop_index, Letter::Close(record.place));
     }
 }
 

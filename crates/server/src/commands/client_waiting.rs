@@ -33,7 +33,7 @@ fn unpause(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// Every loop looks when the clients that it has waiting may go on.
 fn wake_all(call: &Call<'_>) {
-    call.shared.mailboxes.iter().for_each(|mailbox| mailbox.wake());
+    call.shared.post.wake_all();
 }
 
 /// No command waits for others: nobody is ever blocked.

@@ -6,7 +6,6 @@ use crate::connections::transport::ClientCertificate;
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
 use crate::glob;
-use crate::mail::Mailbox;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =
@@ -20,7 +19,7 @@ fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.map(wanted.len());
     for index in wanted {
         call.reply.bulk(PARAMETERS[index].name.as_bytes());
-        call.reply.bulk(call.shared.settings.value(index).as_bytes());
+        call.reply.bulk(call.shared.administration.settings.value(index).as_bytes());
     }
     Ok(())
 }
@@ -51,13 +50,13 @@ fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
     change_certificates(call, &changes)?;
     for (index, value) in changes {
         if PARAMETERS[index].effect == Effect::Password {
-            call.shared.acl.require_password(value.as_bytes());
+            call.shared.administration.acl.require_password(value.as_bytes());
         }
-        call.shared.settings.put(index, value);
+        call.shared.administration.settings.put(index, value);
     }
-    call.shared.memory.forget();
+    call.shared.keyspace.memory.forget();
     // Loops may have to wake earlier from now on.
-    call.shared.mailboxes.iter().for_each(Mailbox::wake);
+    call.shared.post.wake_all();
     call.ok();
     Ok(())
 }
@@ -66,7 +65,7 @@ fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn make_room_for_clients(call: &Call<'_>, changes: &[(usize, String)]) -> Result<(), Refusal> {
     let asked = changes.iter().find(|(index, _)| PARAMETERS[*index].effect == Effect::Clients);
     let Some(clients) = asked.and_then(|(_, value)| value.parse().ok()) else { return Ok(()) };
-    let fitting = file_limit::raise_for(clients, call.shared.loops.len());
+    let fitting = file_limit::raise_for(clients, call.shared.telemetry.loops.len());
     if fitting < clients {
         return Err(Refusal::Names(format!(
             "CONFIG SET failed (possibly related to argument 'maxclients') - The operating system is not able to handle the \
@@ -84,7 +83,7 @@ fn change_certificates(call: &Call<'_>, changes: &[(usize, String)]) -> Result<(
         let name = PARAMETERS[*first].name;
         Refusal::Names(format!("CONFIG SET failed (possibly related to argument '{name}') - {what}"))
     };
-    let Some(certificates) = &call.shared.certificates else {
+    let Some(certificates) = &call.shared.administration.certificates else {
         return Err(refused("the server was not started with a port for TLS".into()));
     };
     let mut files = certificates.files();
@@ -100,14 +99,14 @@ fn change_certificates(call: &Call<'_>, changes: &[(usize, String)]) -> Result<(
 }
 
 fn resetstat(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.shared.baseline.reset(call.shared);
+    call.shared.telemetry.reset(&call.shared.keyspace.store);
     call.ok();
     Ok(())
 }
 
 fn rewrite(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let file = call.shared.config_file.as_ref().ok_or(Sentence::NoConfigFile)?;
-    if let Err(error) = file.rewrite(call.shared) {
+    let file = call.shared.administration.config_file.as_ref().ok_or(Sentence::NoConfigFile)?;
+    if let Err(error) = file.rewrite(&call.shared.administration.settings, &call.shared.administration.acl) {
         tracing::warn!(%error, "CONFIG REWRITE failed");
         return Err(Refusal::Names(format!("Rewriting config file: {error}")));
     }

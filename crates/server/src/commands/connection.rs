@@ -6,7 +6,7 @@ use super::moving::database_of;
 use crate::administration::acl::{DEFAULT_USER, Reason};
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
-use crate::execution::dispatch;
+use crate::execution::permission;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =
@@ -15,7 +15,7 @@ pub(super) const FUNCTIONS: &[(&str, Function)] =
 fn auth(call: &mut Call<'_>) -> Result<(), Refusal> {
     match call.request.len() {
         2 => {
-            let default = call.shared.acl.user(DEFAULT_USER);
+            let default = call.shared.administration.acl.user(DEFAULT_USER);
             if default.is_some_and(|user| user.needs_no_password) {
                 return Err(Sentence::NoPassword.into());
             }
@@ -30,16 +30,20 @@ fn auth(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// Makes the client this user, if the password is right.
 pub(super) fn log_in(call: &mut Call<'_>, name: &[u8], password: &[u8]) -> Result<(), Refusal> {
-    match call.shared.acl.authenticate(name, password) {
+    match call.shared.administration.acl.authenticate(name, password) {
         Some(login) => {
             call.session.log_in(login);
             Ok(())
         }
         None => {
             let shared = call.shared;
-            shared.log.auth_failed("redis", call.session.record.addr, shared.acl.known(name));
+            shared.administration.log.auth_failed(
+                "redis",
+                call.session.record.addr,
+                shared.administration.acl.known(name),
+            );
             let name = String::from_utf8_lossy(name).into_owned();
-            dispatch::log_denied(call.shared, call.session, Reason::Auth, b"AUTH".into(), name);
+            permission::log_denied(call.shared, call.session, Reason::Auth, b"AUTH".into(), name);
             Err(Sentence::WrongPass.into())
         }
     }
@@ -57,7 +61,7 @@ fn ping(call: &mut Call<'_>) -> Result<(), Refusal> {
         2 => Some(call.argument(1)),
         _ => return Err(Refusal::ArgumentCount { command: "ping" }),
     };
-    if call.session.subscription_count() > 0 && call.session.protocol == Protocol::Resp2 {
+    if call.session.subscriptions.count() > 0 && call.session.protocol == Protocol::Resp2 {
         call.reply.array(2);
         call.reply.bulk(b"pong");
         call.reply.bulk(text.unwrap_or_default());
@@ -77,8 +81,8 @@ fn quit(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn reset(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.session.reset(call.shared);
-    call.session.log_in(call.shared.acl.initial_login());
+    call.shared.reset(call.session);
+    call.session.log_in(call.shared.administration.acl.initial_login());
     call.reply.switch_to(Protocol::Resp2);
     call.reply.simple("RESET");
     Ok(())

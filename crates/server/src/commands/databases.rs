@@ -7,9 +7,8 @@ use hikv::Ordered;
 use super::moving::database_of;
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
-use crate::keyspace::databases::Slot;
 use crate::keyspace::items::Items;
-use crate::observers::tracking;
+use crate::keyspace::slot::Slot;
 use crate::shared::Shared;
 
 /// By the names of their rows.
@@ -25,7 +24,7 @@ fn dbsize(call: &mut Call<'_>) -> Result<(), Refusal> {
 /// How many keys a slot has. While no slot but the first was ever used, that is known; otherwise the keys of the others are
 /// counted, in the ordered index.
 pub(crate) fn key_count(shared: &Shared, items: Items<'_>, slot: Slot) -> Result<u64, Refusal> {
-    let databases = &shared.databases;
+    let databases = &shared.keyspace.databases;
     if slot != Slot::FIRST {
         return if databases.is_used(slot) { counted(shared, items, slot) } else { Ok(0) };
     }
@@ -45,7 +44,7 @@ fn counted(shared: &Shared, items: Items<'_>, slot: Slot) -> Result<u64, Refusal
 }
 
 fn ordered(shared: &Shared) -> Result<&Ordered, Refusal> {
-    Ok(&shared.order.of(&shared.store)?.waiting)
+    Ok(&shared.keyspace.ordered()?.waiting)
 }
 
 /// `ASYNC` and `SYNC` are taken, and make no difference.
@@ -57,9 +56,9 @@ fn check_options(call: &Call<'_>) -> Result<(), Refusal> {
 fn flushall(call: &mut Call<'_>) -> Result<(), Refusal> {
     check_options(call)?;
     let shared = call.shared;
-    shared.watches.touch_where(|raw| shared.store.contains(raw).unwrap_or(true));
-    shared.databases.clear(call.store())?;
-    tracking::invalidate_all(shared);
+    shared.observers.watches.touch_where(|raw| shared.keyspace.store.contains(raw).unwrap_or(true));
+    shared.keyspace.databases.clear(call.store())?;
+    shared.observers.tracking.invalidate_all(&shared.post, &shared.clients);
     call.ok();
     Ok(())
 }
@@ -69,15 +68,18 @@ fn flushall(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn flushdb(call: &mut Call<'_>) -> Result<(), Refusal> {
     check_options(call)?;
     let (shared, slot) = (call.shared, call.slot());
-    shared.watches.touch_where(|raw| slot.key_of(raw).is_some() && shared.store.contains(raw).unwrap_or(true));
-    if !shared.databases.is_stored() {
+    shared
+        .observers
+        .watches
+        .touch_where(|raw| slot.key_of(raw).is_some() && shared.keyspace.store.contains(raw).unwrap_or(true));
+    if !shared.keyspace.databases.is_stored() {
         call.store().clear()?;
-    } else if shared.databases.is_used(slot) {
+    } else if shared.keyspace.databases.is_used(slot) {
         for range in slot.ranges(Bound::Unbounded, Bound::Unbounded) {
             call.store().delete_range(ordered(shared)?, range)?;
         }
     }
-    tracking::invalidate_all(shared);
+    shared.observers.tracking.invalidate_all(&shared.post, &shared.clients);
     call.ok();
     Ok(())
 }
@@ -89,13 +91,13 @@ fn swapdb(call: &mut Call<'_>) -> Result<(), Refusal> {
     }
     let (a, b) = (database_of(call.argument(1))?, database_of(call.argument(2))?);
     let shared = call.shared;
-    let slots = [shared.databases.slot(a), shared.databases.slot(b)];
-    shared.watches.touch_where(|raw| {
+    let slots = [shared.keyspace.slot(a), shared.keyspace.slot(b)];
+    shared.observers.watches.touch_where(|raw| {
         let key = slots.iter().find_map(|slot| slot.key_of(raw));
-        key.is_some_and(|key| slots.iter().any(|slot| shared.store.contains(slot.raw(key)).unwrap_or(true)))
+        key.is_some_and(|key| slots.iter().any(|slot| shared.keyspace.store.contains(slot.raw(key)).unwrap_or(true)))
     });
-    shared.databases.swap(call.store(), a, b)?;
-    tracking::invalidate_all(shared);
+    shared.keyspace.databases.swap(call.store(), a, b)?;
+    shared.observers.tracking.invalidate_all(&shared.post, &shared.clients);
     call.ok();
     Ok(())
 }

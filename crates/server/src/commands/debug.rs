@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use resp::Protocol;
 
 use super::object;
+use crate::administration;
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
-use crate::shared;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[("debug", debug)];
@@ -22,9 +22,9 @@ const NAP: Duration = Duration::from_millis(20);
 
 /// Refused unless the parameter says otherwise, as in Redis: what it does is for tests.
 fn debug(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let is_allowed = match call.shared.settings.named("enable-debug-command").as_str() {
+    let is_allowed = match call.shared.administration.settings.named("enable-debug-command").as_str() {
         "yes" => true,
-        "local" => !shared::is_elsewhere(call.session.record.addr.ip()),
+        "local" => !administration::is_elsewhere(call.session.record.addr.ip()),
         _ => false,
     };
     if !is_allowed {

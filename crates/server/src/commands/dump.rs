@@ -3,7 +3,7 @@
 use super::{rdb, times};
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
-use crate::observers::notify::GENERIC;
+use crate::observers::events::GENERIC;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[("dump", dump), ("restore", restore)];
@@ -31,7 +31,8 @@ fn restore(call: &mut Call<'_>) -> Result<(), Refusal> {
     if number < 0 {
         return Err(Sentence::NegativeTtl.into());
     }
-    let value = rdb::restore(call.argument(3), call.shared.settings.bulk_bytes_max()).ok_or(Sentence::BadDump)?;
+    let value = rdb::restore(call.argument(3), call.shared.administration.settings.bulk_bytes_max())
+        .ok_or(Sentence::BadDump)?;
     let unit = if options.is_absolute { times::UNIX_MILLISECONDS } else { times::MILLISECONDS };
     let until = if number == 0 { None } else { Some(times::moment_of(number, unit, "restore")?) };
     if !put(call, value, until, options.replaces)? {

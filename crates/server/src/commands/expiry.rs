@@ -5,7 +5,7 @@ use hikv::{Decision, Expiry};
 use super::times::{self, Unit};
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
-use crate::observers::notify::GENERIC;
+use crate::observers::events::GENERIC;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[

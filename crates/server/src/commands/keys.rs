@@ -2,7 +2,7 @@
 
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
-use crate::observers::notify::GENERIC;
+use crate::observers::events::GENERIC;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =

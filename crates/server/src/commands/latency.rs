@@ -26,7 +26,7 @@ const GRAPH_COLUMNS: usize = 80;
 const GRAPH_ROWS: usize = 4;
 
 fn latest(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let events = call.shared.latency.all();
+    let events = call.shared.telemetry.latency.all();
     call.reply.array(events.len());
     for (name, event) in &events {
         let last = event.samples.back().map_or((0, 0), |sample| (sample.unix_seconds, sample.ms));
@@ -40,7 +40,7 @@ fn latest(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn history(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let event = call.shared.latency.event(call.argument(2)).unwrap_or_default();
+    let event = call.shared.telemetry.latency.event(call.argument(2)).unwrap_or_default();
     call.reply.array(event.samples.len());
     for sample in &event.samples {
         call.reply.array(2);
@@ -52,14 +52,14 @@ fn history(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 fn reset(call: &mut Call<'_>) -> Result<(), Refusal> {
     let names: Vec<&[u8]> = call.request.arguments().skip(1).collect();
-    let count = call.shared.latency.forget(&names);
+    let count = call.shared.telemetry.latency.forget(&names);
     call.reply.integer(count as i64);
     Ok(())
 }
 
 fn doctor(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let limit_ms = call.shared.settings.latency_ms_min();
-    let events = call.shared.latency.all();
+    let limit_ms = call.shared.administration.settings.latency_ms_min();
+    let events = call.shared.telemetry.latency.all();
     let mut text = match limit_ms {
         0 => "Latency monitoring is off: set latency-monitor-threshold to a number of milliseconds.\n".to_owned(),
         _ => format!("Events of {limit_ms} ms and more: {}.\n", events.len()),
@@ -77,7 +77,7 @@ fn doctor(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 fn graph(call: &mut Call<'_>) -> Result<(), Refusal> {
     let name = String::from_utf8_lossy(call.argument(2)).into_owned();
-    let event = call.shared.latency.event(call.argument(2)).unwrap_or_default();
+    let event = call.shared.telemetry.latency.event(call.argument(2)).unwrap_or_default();
     let milliseconds = || event.samples.iter().map(|sample| sample.ms);
     let (Some(high), Some(low)) = (milliseconds().max(), milliseconds().min()) else {
         return Err(Refusal::Names(format!("No samples available for event '{name}'")));
@@ -106,7 +106,7 @@ fn age(sample: &Sample, now_s: u64) -> String {
 
 /// Of the commands named and their subcommands, or of all, those that were called; a name that is none is passed over.
 fn histogram(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let totals = call.shared.baseline.totals(call.shared).commands;
+    let totals = call.shared.telemetry.totals(&call.shared.keyspace.store).commands;
     let names: Vec<&[u8]> = call.request.arguments().skip(1).collect();
     let wanted = if names.is_empty() { table::entries().to_vec() } else { named(&names) };
     let called: Vec<(table::Entry, &Latencies)> = wanted

@@ -24,7 +24,7 @@ fn lcs(call: &mut Call<'_>) -> Result<(), Refusal> {
     let options = Options::of(call)?;
     let a = call.store().get(call.key(1))?.unwrap_or_default();
     let b = call.store().get(call.key(2))?.unwrap_or_default();
-    let table = Table::of(&a, &b, call.shared.settings.bulk_bytes_max()).ok_or(Sentence::LcsLengths)?;
+    let table = Table::of(&a, &b, call.shared.administration.settings.bulk_bytes_max()).ok_or(Sentence::LcsLengths)?;
     if options.tells_length {
         call.reply.integer(table.at(a.len(), b.len()).into());
     } else if options.tells_places {

@@ -40,7 +40,7 @@ fn purge(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn doctor(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let stats = call.shared.store.stats();
+    let stats = call.shared.keyspace.store.stats();
     let text = format!(
         "The region has {} bytes, of which items and index occupy {}; indexes take {} bytes of volatile memory.\n",
         stats.region_bytes, stats.live_bytes, stats.dram_bytes
@@ -51,7 +51,7 @@ fn doctor(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// Those of Redis' figures that there are, as in `INFO memory`; then the store's own.
 fn stats(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let (stats, rss_bytes) = (call.shared.store.stats(), rss_bytes());
+    let (stats, rss_bytes) = (call.shared.keyspace.store.stats(), rss_bytes());
     let live_bytes = stats.live_bytes;
     let figures = [
         ("total.allocated", live_bytes as i64),

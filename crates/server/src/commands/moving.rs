@@ -2,9 +2,9 @@
 
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
-use crate::keyspace::databases::{DATABASE_COUNT, Slot};
 use crate::keyspace::items::Change;
-use crate::observers::notify::GENERIC;
+use crate::keyspace::slot::{DATABASE_COUNT, Slot};
+use crate::observers::events::GENERIC;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =
@@ -58,8 +58,8 @@ pub(super) fn database_of(argument: &[u8]) -> Result<u8, Refusal> {
 }
 
 fn noted_slot(call: &Call<'_>, db: u8) -> Result<Slot, Refusal> {
-    let slot = call.shared.databases.slot(db);
-    call.shared.databases.note_use(call.store(), slot)?;
+    let slot = call.shared.keyspace.slot(db);
+    call.shared.keyspace.databases.note_use(call.store(), slot)?;
     Ok(slot)
 }
 

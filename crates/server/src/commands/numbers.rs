@@ -5,7 +5,7 @@ use hikv::Decision;
 use crate::commands::decimal::Number;
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
-use crate::observers::notify::STRING;
+use crate::observers::events::STRING;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] =

@@ -6,8 +6,8 @@ use hikv::{Item, Ordered};
 
 use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
-use crate::keyspace::databases::RawRange;
 use crate::keyspace::items::Items;
+use crate::keyspace::slot::RawRange;
 use crate::shared::Shared;
 use crate::table::is_open_end;
 
@@ -113,8 +113,8 @@ fn limit_of(argument: &[u8]) -> Result<usize, Refusal> {
 /// Waits for keys that will soon be in order. To sort many takes long, and the other clients are served meanwhile: a
 /// client that asks before the end is refused.
 fn ordered(shared: &Shared) -> Result<&Ordered, Refusal> {
-    let order = shared.order.of(&shared.store)?;
-    if order.refusing.is_ready()? || shared.store.len()? <= AWAITED_COUNT_MAX {
+    let order = shared.keyspace.ordered()?;
+    if order.refusing.is_ready()? || shared.keyspace.store.len()? <= AWAITED_COUNT_MAX {
         return Ok(&order.waiting);
     }
     Ok(&order.refusing)

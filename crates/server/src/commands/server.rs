@@ -4,7 +4,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
-use crate::telemetry;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
@@ -36,15 +35,15 @@ fn role(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn lastsave(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.reply.integer(call.shared.saves.last_s() as i64);
+    call.reply.integer(call.shared.keyspace.saves.last_s() as i64);
     Ok(())
 }
 
 /// An errand: the event loops go on meanwhile.
 fn save(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let write_count = telemetry::write_count(call.shared);
-    call.shared.saves.save(&call.shared.store)?;
-    call.shared.figures.note_save(write_count);
+    let write_count = call.shared.telemetry.write_count();
+    call.shared.keyspace.saves.save(&call.shared.keyspace.store)?;
+    call.shared.telemetry.figures.note_save(write_count);
     call.ok();
     Ok(())
 }
@@ -54,9 +53,9 @@ fn bgsave(call: &mut Call<'_>) -> Result<(), Refusal> {
     if !call.request.arguments().all(|argument| argument.eq_ignore_ascii_case(b"schedule")) {
         return Err(Refusal::Syntax);
     }
-    let write_count = telemetry::write_count(call.shared);
-    call.shared.saves.save_in_background(&call.shared.store)?;
-    call.shared.figures.note_save(write_count);
+    let write_count = call.shared.telemetry.write_count();
+    call.shared.keyspace.saves.save_in_background(&call.shared.keyspace.store)?;
+    call.shared.telemetry.figures.note_save(write_count);
     call.reply.simple("Background saving started");
     Ok(())
 }
@@ -73,7 +72,7 @@ fn monitor(call: &mut Call<'_>) -> Result<(), Refusal> {
         return Err(Sentence::MonitorInExec.into());
     }
     if !std::mem::replace(&mut call.session.monitors, true) {
-        call.shared.monitors.add(call.session.record.place);
+        call.shared.observers.monitors.add(call.session.record.place);
     }
     call.ok();
     Ok(())
@@ -91,7 +90,7 @@ fn shutdown(call: &mut Call<'_>) -> Result<(), Refusal> {
         }
     }
     if saves {
-        call.shared.saves.save(&call.shared.store)?;
+        call.shared.keyspace.saves.save(&call.shared.keyspace.store)?;
     }
     call.session.closing = true;
     call.shared.stop.stop();

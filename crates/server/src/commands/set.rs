@@ -8,7 +8,7 @@ use super::times::{self, Unit};
 use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
 use crate::keyspace::items::Change;
-use crate::observers::notify::{GENERIC, STRING};
+use crate::observers::events::{GENERIC, STRING};
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[

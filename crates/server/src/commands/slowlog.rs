@@ -17,7 +17,7 @@ fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
     let count = if call.request.len() > 2 { resp::parse_integer(call.argument(2)) } else { Some(COUNT_DEFAULT) };
     let refused = || Refusal::Names("count should be greater than or equal to -1".into());
     let count = count.filter(|count| *count >= -1).ok_or_else(refused)?;
-    let requests = call.shared.slowlog.newest(usize::try_from(count).unwrap_or(usize::MAX));
+    let requests = call.shared.telemetry.slowlog.newest(usize::try_from(count).unwrap_or(usize::MAX));
     let reply = &mut call.reply;
     reply.array(requests.len());
     for request in &requests {
@@ -34,12 +34,12 @@ fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn len(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.reply.integer(call.shared.slowlog.len() as i64);
+    call.reply.integer(call.shared.telemetry.slowlog.len() as i64);
     Ok(())
 }
 
 fn reset(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.shared.slowlog.clear();
+    call.shared.telemetry.slowlog.clear();
     call.ok();
     Ok(())
 }

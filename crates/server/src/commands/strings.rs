@@ -8,7 +8,7 @@ use super::times;
 use super::values::answer_value;
 use crate::errors::{Refusal, Sentence};
 use crate::execution::call::{Call, Function};
-use crate::observers::notify::{GENERIC, STRING};
+use crate::observers::events::{GENERIC, STRING};
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
@@ -23,7 +23,7 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
 
 /// A value of this length may not be made.
 pub(super) fn check_length(call: &Call<'_>, len_bytes: u64) -> Result<(), Refusal> {
-    let is_allowed = len_bytes <= call.shared.settings.bulk_bytes_max() as u64;
+    let is_allowed = len_bytes <= call.shared.administration.settings.bulk_bytes_max() as u64;
     if is_allowed { Ok(()) } else { Err(Sentence::StringLength.into()) }
 }
 

@@ -6,7 +6,7 @@ use resp::Reply;
 
 use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
-use crate::shared::Tally;
+use crate::telemetry::Tally;
 
 /// By the names of their rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[("get", get), ("mget", mget)];

@@ -9,10 +9,11 @@ use mio::event::Source;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Interest, Poll, Token};
 
+use crate::connections::admission::Admission;
 use crate::connections::idle;
 use crate::connections::transport::{Certificates, Transport};
 use crate::mail::Letter;
-use crate::shared::{Admission, Shared};
+use crate::shared::Shared;
 
 /// How long to leave the backlog alone after the operating system ran out of files or memory: it reports a waiting
 /// connection only once, and nothing tells when there is room again.
@@ -82,23 +83,25 @@ impl Acceptor {
     }
 
     fn admit(&self, socket: TcpStream, addr: SocketAddr) {
-        if self.shared.is_closed_to(addr.ip()) {
-            self.shared.log.client_refused(addr, "nobody needs a password, and it is not on this host");
+        let administration = &self.shared.administration;
+        if administration.is_closed_to(addr.ip()) {
+            administration.log.client_refused(addr, "nobody needs a password, and it is not on this host");
             self.turn_away(socket, PROTECTED);
             return;
         }
-        let Some(admission) = Admission::try_new(&self.shared) else {
-            self.shared.log.client_refused(addr, "as many are connected as may be");
+        let Some(admission) = Admission::try_new(&self.shared.telemetry.loops, administration.settings.clients_max())
+        else {
+            administration.log.client_refused(addr, "as many are connected as may be");
             self.turn_away(socket, b"-ERR max number of clients reached\r\n");
             return;
         };
         tracing::debug!(%addr, client = admission.client_id, "client connected");
         // Without the one replies wait for acknowledgements; both can only fail on a connection that is gone.
         let _ = socket.set_nodelay(true);
-        let _ = idle::keep_alive(&socket, self.shared.settings.keep_alive_seconds());
+        let _ = idle::keep_alive(&socket, administration.settings.keep_alive_seconds());
         // A failure leaves the socket to be dropped, which closes it.
         if let Ok(transport) = Transport::new(socket, self.certificates.as_deref()) {
-            self.shared.mailboxes[admission.loop_index].give(Letter::Arrival(transport, addr, admission));
+            self.shared.post.give(admission.loop_index, Letter::Arrival(transport, addr, admission));
         }
     }
 

@@ -17,29 +17,24 @@ use mio::{Poll, Token};
 use resp::{Limits, Parser};
 
 use crate::administration::output_limits::Unread;
+use crate::clients::Place;
 use crate::clients::session::Session;
 use crate::clients::{self, Record};
+use crate::connections::admission::Admission;
 use crate::connections::buffers::Buffers;
 use crate::connections::idle;
 use crate::connections::input::Input;
 use crate::connections::output::Output;
 use crate::connections::transport::{Arrived, Transport};
-use crate::execution::errands::{Desk, Done, Errand};
+use crate::execution::errands::Errands;
+use crate::execution::errands::desk::{Desk, Done};
+use crate::execution::errands::errand::Errand;
 use crate::execution::pipeline::Pipeline;
-use crate::mail::{Parcel, Place};
-use crate::shared::{Admission, LoopCounters, Shared};
+use crate::execution::worker::Worker;
+use crate::mail::Parcel;
+use crate::shared::Shared;
+use crate::telemetry::LoopCounters;
 use crate::telemetry::Unanswered;
-
-/// What a connection needs of its event loop for a turn.
-pub(crate) struct Worker<'a> {
-    pub(crate) shared: &'a Shared,
-    /// The loop's lane of the gate.
-    pub(crate) lane: usize,
-    pub(crate) counters: &'a LoopCounters,
-    /// When the poller reported.
-    pub(crate) woke: Instant,
-    pub(crate) buffers: &'a mut Buffers,
-}
 
 /// What a connection waits for after its turn.
 #[derive(Debug, PartialEq, Eq)]
@@ -77,19 +72,25 @@ pub(crate) struct Connection {
     starved: bool,
     /// The client is not answered any more.
     abandoned: bool,
+    shared: Arc<Shared>,
     admission: Admission,
 }
 
 impl Connection {
-    pub(crate) fn new(transport: Transport, addr: SocketAddr, place: Place, admission: Admission) -> Connection {
-        let shared = &admission.shared;
+    pub(crate) fn new(
+        transport: Transport,
+        addr: SocketAddr,
+        place: Place,
+        admission: Admission,
+        shared: Arc<Shared>,
+    ) -> Connection {
         let record = Arc::new(Record::new(place, addr, transport.local_addr().unwrap_or(addr)));
-        let mut session = Session::new(record, shared);
+        let mut session = shared.welcome(record);
         session.may_be_away = true;
         Connection {
             transport,
             input: Input::default(),
-            parser: Parser::new(shared.settings.limits()),
+            parser: Parser::new(shared.administration.settings.limits()),
             is_limited: false,
             pipeline: Pipeline::default(),
             output: Output::default(),
@@ -103,6 +104,7 @@ impl Connection {
             finishing: false,
             starved: true,
             abandoned: false,
+            shared,
             admission,
         }
     }
@@ -130,8 +132,8 @@ impl Connection {
     /// Takes the reply of the errand that the client waits for.
     pub(crate) fn come_back(&mut self, done: Done) {
         Desk { session: self.session, pipeline: self.pipeline, input: self.input } = done.desk;
-        let (shared, counters) = (&self.admission.shared, &self.admission.shared.loops[self.admission.loop_index]);
-        let is_durable = shared.store.is_durable(done.ticket).unwrap_or(false);
+        let (shared, counters) = (&self.shared, &self.shared.telemetry.loops[self.admission.loop_index]);
+        let is_durable = shared.keyspace.store.is_durable(done.ticket).unwrap_or(false);
         let ticket = if is_durable { Ticket::default() } else { done.ticket };
         self.output.push([&done.reply, &[]], ticket);
         let now = Instant::now();
@@ -146,7 +148,7 @@ impl Connection {
 
     /// Gives up a client that leaves too much unread.
     pub(crate) fn look_at_unread(&mut self) {
-        let settings = &self.admission.shared.settings;
+        let settings = &self.shared.administration.settings;
         let gets_messages = self.session.record.has(clients::SUBSCRIBED | clients::MONITORS | clients::TRACKS);
         let limit = if gets_messages { settings.message_limit() } else { settings.reply_limit() };
         self.abandoned |= self.unread.is_too_much(self.unread_bytes(), limit);
@@ -183,9 +185,9 @@ impl Connection {
     /// Lets replies go that are durable, and says whether it wants a turn. One that waits for what will never be durable is
     /// closed.
     pub(crate) fn release(&mut self) -> bool {
-        let shared = &self.admission.shared;
-        let released = self.output.release(&shared.store);
-        self.unanswered.release(&shared.store, &shared.loops[self.admission.loop_index].watched);
+        let shared = &self.shared;
+        let released = self.output.release(&shared.keyspace.store);
+        self.unanswered.release(&shared.keyspace.store, &shared.telemetry.loops[self.admission.loop_index].watched);
         self.abandoned |= released.is_err();
         released.unwrap_or(true)
     }
@@ -233,7 +235,7 @@ impl Connection {
     /// A connection that breaks needs no line; a client that cannot come in does, for the operator of that client.
     fn note_failure(&self, error: &io::Error, shared: &Shared) {
         if error.kind() == io::ErrorKind::InvalidData && self.transport.is_shaking_hands() {
-            shared.log.handshake_failed("client", self.session.record.addr, error);
+            shared.administration.log.handshake_failed("client", self.session.record.addr, error);
         }
     }
 
@@ -242,7 +244,7 @@ impl Connection {
         if self.transport.is_shaking_hands() {
             self.abandoned = true;
             let why = "it took too long";
-            self.admission.shared.log.handshake_failed("client", self.session.record.addr, &why);
+            self.shared.administration.log.handshake_failed("client", self.session.record.addr, &why);
         }
     }
 
@@ -303,7 +305,7 @@ impl Connection {
 
     /// Executes complete requests until none is left or the output is full. Nobody waits for a disk: replies are held instead.
     fn execute(&mut self, worker: &mut Worker<'_>) {
-        let store = &worker.shared.store;
+        let store = &worker.shared.keyspace.store;
         let may_execute = |session: &Session| !session.closing && !session.is_away;
         while may_execute(&self.session) && !self.output.is_full() && self.has_request() {
             let start = self.output.end();
@@ -321,7 +323,7 @@ impl Connection {
             }
             self.session.show(now);
             if let Some(errand) = self.session.errand.take() {
-                self.send(errand);
+                self.send(errand, worker.errands);
             }
             if self.session.is_postponed {
                 break;
@@ -330,15 +332,14 @@ impl Connection {
     }
 
     /// The client is away, with all that is before it.
-    fn send(&mut self, errand: Errand) {
+    fn send(&mut self, errand: Errand, errands: &Errands) {
         let stand_in = self.session.stand_in();
         let desk = Desk {
             session: mem::replace(&mut self.session, stand_in),
             pipeline: mem::take(&mut self.pipeline),
             input: mem::take(&mut self.input),
         };
-        let shared = &self.admission.shared;
-        shared.errands.send(shared, errand, desk);
+        errands.send(&self.shared, errand, desk);
     }
 
     fn has_request(&mut self) -> bool {
@@ -355,7 +356,7 @@ impl Connection {
     fn limit(&mut self) {
         let is_stranger = self.session.login.user().is_none();
         if mem::replace(&mut self.is_limited, is_stranger) != is_stranger {
-            let settings = &self.admission.shared.settings;
+            let settings = &self.shared.administration.settings;
             self.parser.set_limits(if is_stranger { Limits::for_strangers() } else { settings.limits() });
         }
     }
@@ -378,6 +379,6 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         tracing::debug!(client = self.session.id, "client left");
-        self.session.leave(&self.admission.shared);
+        self.shared.dismiss(&mut self.session);
     }
 }

@@ -1,6 +1,7 @@
 //! Clients' connections: from a listener to bytes, by whom they are served, and when.
 
 pub(crate) mod accept;
+pub(crate) mod admission;
 pub(crate) mod buffers;
 pub(crate) mod connection;
 pub(crate) mod event_loop;

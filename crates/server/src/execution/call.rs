@@ -6,10 +6,12 @@ use resp::{Reply, Request};
 
 use crate::clients::session::Session;
 use crate::errors::Refusal;
-use crate::keyspace::databases::Slot;
 use crate::keyspace::items::{Items, Pending, Told};
-use crate::observers::notify::{self, Class};
-use crate::shared::{Shared, Tally};
+use crate::keyspace::slot::Slot;
+use crate::observers::events::Class;
+use crate::observers::notify;
+use crate::shared::Shared;
+use crate::telemetry::Tally;
 
 /// Executes a request. It replies once, or refuses before it has replied.
 pub(crate) type Function = fn(&mut Call<'_>) -> Result<(), Refusal>;
@@ -28,7 +30,7 @@ impl<'a> Call<'a> {
     /// The items, as the request sees them.
     #[inline]
     pub(crate) fn store(&self) -> Items<'a> {
-        Items::new(&self.shared.store, self.pending)
+        Items::new(&self.shared.keyspace.store, self.pending)
     }
 
     /// Argument number `index`.
@@ -43,7 +45,7 @@ impl<'a> Call<'a> {
 
     /// The selected database.
     pub(crate) fn slot(&self) -> Slot {
-        self.shared.databases.slot(self.session.db)
+        self.shared.keyspace.slot(self.session.db)
     }
 
     /// Argument number `index`, a key, as the store calls it.
@@ -59,7 +61,7 @@ impl<'a> Call<'a> {
 
     /// As [`Call::changed`], of any key. Of a transaction's changes nobody hears before they are written.
     pub(crate) fn changed_key(&self, class: Class, event: &'static str, db: u8, key: &[u8]) {
-        let slot = self.shared.databases.slot(db);
+        let slot = self.shared.keyspace.slot(db);
         match self.pending {
             None => notify::tell_changed(self.shared, class, event, (db, slot, key)),
             Some(pending) => pending.tell_later(Told { class, event, db, slot, key: key.to_vec() }),

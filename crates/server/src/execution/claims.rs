@@ -7,7 +7,6 @@ use std::collections::HashSet;
 use resp::Request;
 
 use crate::clients::session::Session;
-use crate::execution::dispatch;
 use crate::table::{self, Entry, Touches, flag};
 
 /// What one request touches, or all that a transaction has waiting.
@@ -29,7 +28,7 @@ pub(crate) struct Claim {
 impl Claim {
     pub(crate) fn of(entry: Entry, request: &Request<'_>, session: &Session) -> Claim {
         let mut claim = Claim::default();
-        if dispatch::is_queued(entry, session) {
+        if session.queues(entry) {
             return claim;
         }
         claim.is_alone = entry.command.runs_alone();

@@ -1,12 +1,16 @@
 //! From a request to its reply.
 
+mod accounts;
 pub(crate) mod call;
-pub(crate) mod claims;
-pub(crate) mod cross_protocol;
+mod claims;
+mod cross_protocol;
 pub(crate) mod dispatch;
 pub(crate) mod errands;
 pub(crate) mod gate;
 pub(crate) mod pause;
+pub(crate) mod permission;
 pub(crate) mod pipeline;
-pub(crate) mod reads;
-pub(crate) mod writes;
+mod reads;
+mod turn;
+pub(crate) mod worker;
+mod writes;

@@ -43,16 +43,10 @@ impl Pause {
     /// Whether this command of this client must wait.
     #[inline]
     pub(crate) fn holds(&self, entry: Entry, session: &Session) -> bool {
-        self.remaining().is_some() && (self.holds_all.load(Ordering::SeqCst) || changes(entry, session))
+        self.remaining().is_some() && (self.holds_all.load(Ordering::SeqCst) || session.changes_by(entry))
     }
 
     fn now_ms(&self) -> u64 {
         self.since.elapsed().as_millis() as u64
     }
-}
-
-/// Whether others may notice the command: it writes or publishes, or ends a transaction that does.
-pub(crate) fn changes(entry: Entry, session: &Session) -> bool {
-    let ends_writes = || session.transaction.as_ref().is_some_and(|transaction| transaction.changes);
-    if entry.command.executes() { ends_writes() } else { entry.command.is_noticed() }
 }

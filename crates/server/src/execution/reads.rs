@@ -13,11 +13,12 @@ use crate::clients::session::Session;
 use crate::commands::values::answer_value;
 use crate::connections::output::{FULL_BYTES, Output};
 use crate::errors::Refusal;
-use crate::execution::dispatch;
 use crate::execution::pipeline::Cursor;
-use crate::keyspace::databases::Slot;
-use crate::shared::{Shared, Tally};
+use crate::execution::{accounts, permission};
+use crate::keyspace::slot::Slot;
+use crate::shared::Shared;
 use crate::table::{Action, Entry, ReadShape};
+use crate::telemetry::Tally;
 
 /// Keys looked up at a time. The store overlaps about as many; more would only delay the first reply.
 const GROUP_COUNT_MAX: usize = 32;
@@ -59,12 +60,12 @@ impl<'a> Reads<'a> {
         session: &Session,
         shared: &Shared,
     ) -> Reads<'a> {
-        let slot = shared.databases.slot(session.db);
+        let slot = shared.keyspace.slot(session.db);
         let mut group = Vec::with_capacity(GROUP_COUNT_MAX.min(requests.len() - first.request));
         let mut cursor = first;
         while group.len() < GROUP_COUNT_MAX && cursor.request < requests.len() {
             let request = requests.get(cursor.request, input);
-            let entry = dispatch::admit(&request, session).ok();
+            let entry = permission::admit(&request, session).ok();
             let Some(entry) = entry.filter(|entry| entry.command.is_read()) else { break };
             cursor = gather_keys(&mut group, request, entry, slot, cursor);
             if shared.gate.has_claim() {
@@ -79,18 +80,18 @@ impl<'a> Reads<'a> {
     /// is one at least.
     pub(crate) fn answer(&self, shared: &Shared, protocol: Protocol, output: &mut Output, tally: &mut Tally) -> Cursor {
         let group = &self.group;
-        let (answered, copied) = copy_values(group, &shared.store, &mut output.reply(protocol), tally);
+        let (answered, copied) = copy_values(group, &shared.keyspace.store, &mut output.reply(protocol), tally);
         let Some(next) = group.get(answered).filter(|_| copied == Copied::UpToLarge) else {
             return group[answered - 1].after;
         };
-        next.answer_alone(&shared.store, protocol, output, tally);
+        next.answer_alone(&shared.keyspace.store, protocol, output, tally);
         next.after
     }
 
     /// Takes note of the first `count` requests, which are answered, and took so long together: each waited for the others.
     /// For the first of them `before` counts as well, which its other keys took.
     pub(crate) fn note(&self, count: usize, before: Duration, took: Duration, session: &Session, shared: &Shared) {
-        let counters = dispatch::counters(shared, session);
+        let counters = accounts::counters(shared, session);
         let share = (before + took) / count as u32;
         let mut ended = self.group.iter().filter_map(|wanted| wanted.ends).take(count).peekable();
         while let Some(entry) = ended.next() {
@@ -100,7 +101,7 @@ impl<'a> Reads<'a> {
             }
             counters.note(entry.number, equal_count, share);
         }
-        if shared.settings.is_slow(before + took) {
+        if shared.administration.settings.is_slow(before + took) {
             self.note_slow(count, before, took, session, shared);
         }
     }
@@ -111,7 +112,7 @@ impl<'a> Reads<'a> {
         for (index, entry) in ended.enumerate() {
             let request = self.requests.get(self.first.request + index, self.input);
             let before = if index == 0 { before } else { Duration::ZERO };
-            dispatch::note_time(entry, session, &request, shared, before + took);
+            accounts::note_time(entry, session, &request, shared, before + took);
         }
     }
 }

@@ -10,10 +10,11 @@ use resp::{Request, Requests};
 
 use crate::clients::session::Session;
 use crate::connections::output::Output;
-use crate::execution::dispatch;
-use crate::keyspace::databases::Slot;
+use crate::execution::{accounts, permission};
 use crate::keyspace::items::Items;
-use crate::observers::notify::{self, NEW, STRING};
+use crate::keyspace::slot::Slot;
+use crate::observers::events::{NEW, STRING};
+use crate::observers::notify;
 use crate::shared::Shared;
 use crate::table::{Action, Entry};
 
@@ -57,18 +58,18 @@ impl<'a> Puts<'a> {
     /// Puts all of them and answers, and returns how many they were; `None` if they must be executed one by one: nothing
     /// has been answered then, and whatever was put will be put again.
     pub(crate) fn execute(&self, session: &mut Session, shared: &Shared, output: &mut Output) -> Option<usize> {
-        dispatch::check_memory(self.entry, session, shared).ok()?;
-        let slot = shared.databases.slot(session.db);
-        dispatch::note_use(self.entry, slot, shared, Items::new(&shared.store, None)).ok()?;
+        accounts::check_memory(self.entry, session, shared).ok()?;
+        let slot = shared.keyspace.slot(session.db);
+        accounts::note_use(self.entry, slot, shared, Items::new(&shared.keyspace.store, None)).ok()?;
         let began = Instant::now();
-        shared.store.multi_put(&self.items(slot)).ok()?;
+        shared.keyspace.store.multi_put(&self.items(slot)).ok()?;
         let took = began.elapsed();
         let count = self.requests.len();
-        dispatch::counters(shared, session).note(self.entry.number, count as u64, took / count as u32);
+        accounts::counters(shared, session).note(self.entry.number, count as u64, took / count as u32);
         let mut reply = output.reply(session.protocol);
         for request in &self.requests {
             notify::tell_changed(shared, STRING, "set", (session.db, slot, request.argument(1)));
-            dispatch::note_time(self.entry, session, request, shared, took);
+            accounts::note_time(self.entry, session, request, shared, took);
             reply.simple("OK");
         }
         Some(self.requests.len())
@@ -82,9 +83,9 @@ impl<'a> Puts<'a> {
 /// Whether nobody looks at the single requests, or keeps some of them out.
 fn may_group(session: &Session, shared: &Shared) -> bool {
     session.is_plain()
-        && shared.monitors.is_empty()
+        && shared.observers.monitors.is_empty()
         && !shared.gate.has_claim()
-        && shared.settings.notified_classes() & NEW == 0
+        && shared.administration.settings.notified_classes() & NEW == 0
 }
 
 /// Whether a request is admitted as the same command as `first`, which has as many arguments.
@@ -92,5 +93,5 @@ fn is_admitted(entry: Entry, first: &Request<'_>, request: &Request<'_>, session
     if request.name() == first.name() {
         return session.login.user().is_some_and(|user| user.check(entry, request).is_ok());
     }
-    dispatch::admit(request, session).is_ok_and(|other| other.number == entry.number)
+    permission::admit(request, session).is_ok_and(|other| other.number == entry.number)
 }

@@ -29,7 +29,7 @@ use mio::{Poll, Waker};
 use parking_lot::Mutex;
 
 use crate::Config;
-use crate::administration::acl::Acl;
+use crate::administration::start::acl_of;
 use crate::connections::listen;
 use crate::connections::transport::Certificates;
 use crate::shared::Shared;
@@ -73,7 +73,7 @@ impl HttpPort {
     pub fn open(config: &Config) -> io::Result<Option<HttpPort>> {
         let Some(addr) = &config.http else { return Ok(None) };
         let certificates = certificates(config)?;
-        let listener = listen::on(addr, config, || Ok(Acl::load(config)?.is_open()))?;
+        let listener = listen::on(addr, config, || Ok(acl_of(config)?.is_open()))?;
         let poll = Poll::new()?;
         let (addr, waker) = (listener.local_addr()?, Waker::new(poll.registry(), WAKER)?);
         let state = Arc::new(State::default());

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use hikv::Error;
 
-use crate::keyspace::databases::{DATABASE_COUNT, Slot};
-use crate::observers::notify::{self, EXPIRED};
-use crate::observers::tracking;
+use crate::keyspace::slot::{DATABASE_COUNT, Slot};
+use crate::observers::events::EXPIRED;
+use crate::observers::notify;
 use crate::shared::Shared;
 
 /// Clients are told as long as this lives. The store's threads never hold the last handle of the store that they work for.
@@ -19,7 +19,7 @@ impl Telling {
     pub(crate) fn start(shared: &Arc<Shared>) -> Result<Telling, Error> {
         let shown = Arc::downgrade(shared);
         let told = move |raw: &[u8]| shown.upgrade().iter().for_each(|shared| tell(shared, raw));
-        shared.store.on_expired(Some(Arc::new(told)))?;
+        shared.keyspace.store.on_expired(Some(Arc::new(told)))?;
         Ok(Telling(Arc::clone(shared)))
     }
 }
@@ -27,16 +27,16 @@ impl Telling {
 impl Drop for Telling {
     fn drop(&mut self) {
         // In a child of a fork nobody is told anyway.
-        let _ = self.0.store.on_expired(None);
+        let _ = self.0.keyspace.store.on_expired(None);
     }
 }
 
 fn tell(shared: &Shared, raw: &[u8]) {
-    tracking::invalidate(shared, raw);
-    if shared.settings.notified_classes() & EXPIRED == 0 {
+    shared.observers.tracking.invalidate(&shared.post, raw);
+    if shared.administration.settings.notified_classes() & EXPIRED == 0 {
         return;
     }
-    let slots = (0..DATABASE_COUNT as u8).map(|db| (db, shared.databases.slot(db)));
+    let slots = (0..DATABASE_COUNT as u8).map(|db| (db, shared.keyspace.slot(db)));
     let found = slots.into_iter().find_map(|(db, slot): (u8, Slot)| slot.key_of(raw).map(|key| (db, key)));
     if let Some((db, key)) = found {
         notify::tell(shared, EXPIRED, "expired", db, key);

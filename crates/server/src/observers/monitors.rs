@@ -7,9 +7,9 @@ use parking_lot::Mutex;
 use resp::Request;
 
 use crate::administration::secrets;
+use crate::clients::Place;
 use crate::clients::session::Session;
-use crate::mail::{self, Parcel, Place};
-use crate::shared::Shared;
+use crate::mail::{Parcel, Post};
 use crate::table::Entry;
 
 #[derive(Default)]
@@ -40,18 +40,19 @@ impl Monitors {
     pub(crate) fn is_empty(&self) -> bool {
         self.count.load(Ordering::Relaxed) == 0
     }
-}
 
-/// Shows a request to the monitoring clients.
-#[cold]
-pub(crate) fn show(entry: Entry, shared: &Shared, session: &Session, request: &Request<'_>) {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let mut line = format!("+{}.{:06} [{} {}]", now.as_secs(), now.subsec_micros(), session.db, session.record.addr);
-    for index in 0..request.len() {
-        line.push_str(&format!(" \"{}\"", quoted(secrets::shown(entry.command.policy.hides, request, index))));
+    /// Shows a request to the monitoring clients.
+    #[cold]
+    pub(crate) fn show(&self, post: &Post, entry: Entry, session: &Session, request: &Request<'_>) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mut line =
+            format!("+{}.{:06} [{} {}]", now.as_secs(), now.subsec_micros(), session.db, session.record.addr);
+        for index in 0..request.len() {
+            line.push_str(&format!(" \"{}\"", quoted(secrets::shown(entry.command.policy.hides, request, index))));
+        }
+        line.push_str("\r\n");
+        post.send(&self.places.lock(), Parcel::of_line(line));
     }
-    line.push_str("\r\n");
-    mail::send(shared, &shared.monitors.places.lock(), Parcel::of_line(line));
 }
 
 fn quoted(argument: &[u8]) -> String {

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
+use crate::clients::{Kind, Place};
 use crate::glob;
-use crate::mail::{self, Parcel, Place};
-use crate::shared::Shared;
+use crate::mail::{Parcel, Post};
 
 #[derive(Default)]
 pub(crate) struct PubSub {
@@ -24,19 +24,6 @@ struct Table {
     channels: HashMap<Vec<u8>, Vec<Place>>,
     patterns: HashMap<Vec<u8>, Vec<Place>>,
     shards: HashMap<Vec<u8>, Vec<Place>>,
-}
-
-/// What a subscription names.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    Channel,
-    Pattern,
-    /// A channel of the shard, which is the whole server here. It has its own names, and no patterns.
-    Shard,
-}
-
-impl Kind {
-    pub(crate) const ALL: [Kind; 3] = [Kind::Channel, Kind::Pattern, Kind::Shard];
 }
 
 impl Table {
@@ -94,36 +81,34 @@ impl PubSub {
         let matches = |name: &&Vec<u8>| pattern.is_none_or(|pattern| glob::matches(pattern, name));
         table.of(kind).keys().filter(matches).cloned().collect()
     }
-}
 
-/// Sends a message to all subscribers of the channel, and says how often it was sent.
-pub(crate) fn publish(shared: &Shared, channel: &[u8], message: &[u8]) -> usize {
-    let pubsub = &shared.pubsub;
-    if pubsub.count.load(Ordering::Relaxed) == 0 {
-        return 0;
+    /// Sends a message to all subscribers of the channel, and says how often it was sent.
+    pub(crate) fn publish(&self, post: &Post, channel: &[u8], message: &[u8]) -> usize {
+        if self.count.load(Ordering::Relaxed) == 0 {
+            return 0;
+        }
+        // The lock is held while letters are given, so that all subscribers see messages in one order.
+        let table = self.table.lock();
+        let mut sent_count = 0;
+        if let Some(places) = table.channels.get(channel) {
+            post.send(places, Parcel::of_parts(&[b"message", channel, message]));
+            sent_count += places.len();
+        }
+        for (pattern, places) in table.patterns.iter().filter(|(pattern, _)| glob::matches(pattern, channel)) {
+            post.send(places, Parcel::of_parts(&[b"pmessage", pattern, channel, message]));
+            sent_count += places.len();
+        }
+        sent_count
     }
-    // The lock is held while letters are given, so that all subscribers see messages in one order.
-    let table = pubsub.table.lock();
-    let mut sent_count = 0;
-    if let Some(places) = table.channels.get(channel) {
-        mail::send(shared, places, Parcel::of_parts(&[b"message", channel, message]));
-        sent_count += places.len();
-    }
-    for (pattern, places) in table.patterns.iter().filter(|(pattern, _)| glob::matches(pattern, channel)) {
-        mail::send(shared, places, Parcel::of_parts(&[b"pmessage", pattern, channel, message]));
-        sent_count += places.len();
-    }
-    sent_count
-}
 
-/// Sends a message to all subscribers of the shard's channel, and says how many they are.
-pub(crate) fn publish_to_shard(shared: &Shared, channel: &[u8], message: &[u8]) -> usize {
-    let pubsub = &shared.pubsub;
-    if pubsub.count.load(Ordering::Relaxed) == 0 {
-        return 0;
+    /// Sends a message to all subscribers of the shard's channel, and says how many they are.
+    pub(crate) fn publish_to_shard(&self, post: &Post, channel: &[u8], message: &[u8]) -> usize {
+        if self.count.load(Ordering::Relaxed) == 0 {
+            return 0;
+        }
+        let table = self.table.lock();
+        let places = table.shards.get(channel).map_or(&[][..], Vec::as_slice);
+        post.send(places, Parcel::of_parts(&[b"smessage", channel, message]));
+        places.len()
     }
-    let table = pubsub.table.lock();
-    let places = table.shards.get(channel).map_or(&[][..], Vec::as_slice);
-    mail::send(shared, places, Parcel::of_parts(&[b"smessage", channel, message]));
-    places.len()
 }

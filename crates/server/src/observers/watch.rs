@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::keyspace::databases::Slot;
+use crate::keyspace::slot::Slot;
 
 /// A client's mark: one of its keys was changed.
 pub(crate) type Mark = Arc<AtomicBool>;

@@ -6,9 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use parking_lot::Mutex;
 use resp::Request;
 
-use crate::administration::secrets;
+use crate::administration::{Administration, secrets};
 use crate::clients::session::Session;
-use crate::shared::Shared;
 use crate::table::{Command, Hides};
 
 /// As in Redis: arguments beyond these are only counted.
@@ -43,15 +42,15 @@ impl SlowLog {
     #[inline]
     pub(crate) fn note(
         &self,
-        shared: &Shared,
+        administration: &Administration,
         session: &Session,
         request: &Request<'_>,
         timing: (&'static Command, Duration),
     ) {
-        let limit_us = shared.settings.slow_us_min();
+        let limit_us = administration.settings.slow_us_min();
         if limit_us >= 0 && timing.1.as_micros() >= limit_us as u128 {
-            self.add(shared.settings.slow_count_max(), session, request, timing);
-            shared.log.slow((timing.0.name, timing.1));
+            self.add(administration.settings.slow_count_max(), session, request, timing);
+            administration.log.slow((timing.0.name, timing.1));
         }
     }
 

@@ -14,7 +14,7 @@ pub(crate) struct AclFile {
 }
 
 impl AclFile {
-    pub(super) fn new(path: PathBuf) -> AclFile {
+    pub(crate) fn new(path: PathBuf) -> AclFile {
         AclFile { path }
     }
 

@@ -11,7 +11,6 @@ mod selector;
 mod user;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,8 +21,6 @@ pub(crate) use log::{Log, LogEntry, Reason};
 pub(crate) use password::random_hex;
 pub(crate) use rules::is_word;
 pub(crate) use user::User;
-
-use crate::Config;
 
 /// The user that every client is at first.
 pub(crate) const DEFAULT_USER: &str = "default";
@@ -54,27 +51,11 @@ pub(crate) struct Acl {
 }
 
 impl Acl {
-    /// The users of the file that `config` names, or of its parameters; the default user in any case, with the password of
-    /// `config`, if it has one.
-    ///
-    /// # Errors
-    /// If the file cannot be read or understood; if there are both.
-    pub(crate) fn load(config: &Config) -> io::Result<Acl> {
-        let file = config.acl_file.clone().map(AclFile::new);
-        let users = match &file {
-            Some(_) if config.parameters.says_users() => {
-                let why = "users, or requirepass, and a file of users are given: only one of them can be kept up";
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
-            }
-            Some(file) => file.read()?,
-            None => config.parameters.users().clone(),
-        };
-        let acl = Acl { users: Mutex::new(users), version: AtomicU64::new(1), file, log: Log::default() };
-        acl.users.lock().entry(DEFAULT_USER.into()).or_insert_with(|| Arc::new(User::open_default()));
-        if let Some(password) = &config.password {
-            acl.require_password(password.bytes());
-        }
-        Ok(acl)
+    /// These users, kept up in `file` if there is one; the default user in any case.
+    pub(crate) fn of(users: BTreeMap<String, Arc<User>>, file: Option<AclFile>) -> Acl {
+        let acl = Acl { users: Mutex::default(), version: AtomicU64::new(1), file, log: Log::default() };
+        *acl.users.lock() = with_default(users);
+        acl
     }
 
     /// Makes the default user's one password this; none if it is empty, and the user then needs none.
@@ -155,9 +136,13 @@ impl Acl {
     }
 
     /// Replaces all users.
-    pub(crate) fn replace(&self, mut users: BTreeMap<String, Arc<User>>) {
-        users.entry(DEFAULT_USER.into()).or_insert_with(|| Arc::new(User::open_default()));
-        *self.users.lock() = users;
+    pub(crate) fn replace(&self, users: BTreeMap<String, Arc<User>>) {
+        *self.users.lock() = with_default(users);
         self.version.fetch_add(1, Ordering::Release);
     }
+}
+
+fn with_default(mut users: BTreeMap<String, Arc<User>>) -> BTreeMap<String, Arc<User>> {
+    users.entry(DEFAULT_USER.into()).or_insert_with(|| Arc::new(User::open_default()));
+    users
 }

@@ -1,19 +1,19 @@
 //! What can be changed while the server runs (`CONFIG`).
 
 mod parameters;
+pub(super) mod sizes;
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use resp::Limits;
 
-pub(crate) use parameters::{Effect, Kind, PARAMETERS, Parameter, by_name, bytes_of};
+pub(crate) use parameters::{Effect, Kind, PARAMETERS, Parameter, by_name};
 
 use crate::administration::output_limits::{Limit, OutputLimits, SharedLimit};
-use crate::observers::notify::{self, Class};
-use crate::{Config, LogControl, LogLevel};
+use crate::observers::events::{self, Class};
+use crate::{LogControl, LogLevel};
 
 /// What is not said of a value that has several parts stays as it was in `before`.
 pub(crate) fn completed(index: usize, before: &str, value: String) -> String {
@@ -43,48 +43,9 @@ pub(crate) struct Settings {
     keep_alive_seconds: AtomicU32,
 }
 
-/// What parameters are that have a field of `config`.
-fn shown(config: &Config) -> Vec<(&'static str, String)> {
-    let yes_or_no = |is_so| if is_so { "yes" } else { "no" }.to_owned();
-    let path = |path: Option<&PathBuf>| path.map(|path| path.display().to_string()).unwrap_or_default();
-    let mut shown = vec![
-        ("aclfile", path(config.acl_file.as_ref())),
-        ("backup-dir", path(config.backup_dir.as_ref())),
-        ("http", config.http.clone().unwrap_or_default()),
-        ("http-hosts", config.http_hosts.join(" ")),
-        ("ordered", yes_or_no(config.ordered)),
-        ("http-tls", yes_or_no(config.http_tls)),
-        ("io-threads", config.threads.to_string()),
-        ("maxclients", config.max_clients.to_string()),
-        ("proto-max-bulk-len", config.bulk_bytes_max.to_string()),
-        ("protected-mode", yes_or_no(config.protected)),
-    ];
-    let (hosts, port) = hosts_and_port(&config.addrs);
-    if let Some(tls) = &config.tls {
-        let (tls_hosts, tls_port) = hosts_and_port(&tls.addrs);
-        shown.extend([
-            ("tls-bind", if tls_hosts == hosts { "".into() } else { tls_hosts }),
-            ("tls-port", tls_port),
-            ("tls-auth-clients", tls.files.client_certificate.name().to_owned()),
-            ("tls-ca-cert-file", path(tls.files.client_ca.as_ref())),
-            ("tls-cert-file", path(Some(&tls.files.certificate))),
-            ("tls-key-file", path(Some(&tls.files.key))),
-        ]);
-    }
-    shown.extend([("bind", hosts), ("port", port)]);
-    shown.extend(config.log.as_ref().map(|log| ("loglevel", log.level().name().to_owned())));
-    shown
-}
-
-/// The hosts of addresses as `bind` names them, and the port that they have in common; 0 without any.
-fn hosts_and_port(addrs: &[String]) -> (String, String) {
-    let parts = || addrs.iter().filter_map(|addr| addr.rsplit_once(':'));
-    let hosts: Vec<String> = parts().map(|(host, _)| host.replace(['[', ']'], "")).collect();
-    (hosts.join(" "), parts().next().map_or("0", |(_, port)| port).to_owned())
-}
-
 impl Settings {
-    pub(crate) fn of(config: &Config) -> Settings {
+    /// With these values, by the numbers of parameters, and all others as they are at first; `log` is what `loglevel` acts on.
+    pub(crate) fn of(values: Vec<(usize, String)>, log: Option<LogControl>) -> Settings {
         let settings = Settings {
             values: Mutex::new(PARAMETERS.iter().map(|parameter| parameter.first.to_owned()).collect()),
             clients_max: AtomicUsize::new(0),
@@ -96,18 +57,13 @@ impl Settings {
             slow_count_max: AtomicUsize::new(0),
             latency_ms_min: AtomicU64::new(0),
             tracks_latency: AtomicBool::new(true),
-            log: config.log.clone(),
+            log,
             reply_limit: SharedLimit::default(),
             message_limit: SharedLimit::default(),
             idle_seconds_max: AtomicU64::new(0),
             keep_alive_seconds: AtomicU32::new(0),
         };
-        for (index, value) in config.parameters.values() {
-            settings.values.lock()[index] = value.to_owned();
-        }
-        for (name, value) in shown(config) {
-            settings.show(name, value);
-        }
+        values.into_iter().for_each(|(index, value)| settings.values.lock()[index] = value);
         (0..PARAMETERS.len()).for_each(|index| settings.take_effect(index, &settings.value(index)));
         settings
     }
@@ -149,7 +105,7 @@ impl Settings {
             Effect::BulkBytes => self.bulk_bytes_max.store(number as usize, Ordering::Relaxed),
             Effect::Protection => self.is_protected.store(value == "yes", Ordering::Relaxed),
             Effect::Events => {
-                let classes = notify::parse(value.as_bytes()).unwrap_or(0);
+                let classes = events::parse(value.as_bytes()).unwrap_or(0);
                 self.notified_classes.store(classes, Ordering::Relaxed);
             }
             Effect::SlowTime => self.slow_us_min.store(number, Ordering::Relaxed),

@@ -3,6 +3,7 @@
 //! A parameter that only clients' set-up scripts ask for, and that has nothing to act on here, is [`Effect::None`]; its
 //! page is `docs/redis.md`.
 
+use super::sizes::bytes_of;
 use crate::administration::output_limits::OutputLimits;
 
 /// What a parameter's value may be.
@@ -177,8 +178,8 @@ impl Kind {
                 Some(_) => Ok(text),
                 None => Err("Wrong number of arguments in buffer limit configuration.".into()),
             },
-            Kind::Events => match crate::observers::notify::parse(value) {
-                Some(classes) => Ok(crate::observers::notify::text_of(classes)),
+            Kind::Events => match crate::observers::events::parse(value) {
+                Some(classes) => Ok(crate::observers::events::text_of(classes)),
                 None => Err("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.".into()),
             },
         }
@@ -192,22 +193,6 @@ fn within<N: PartialOrd + std::fmt::Display>(number: N, min: N, max: N) -> Resul
     Ok(number.to_string())
 }
 
-/// A number of bytes, with a unit or without.
-pub(crate) fn bytes_of(text: &str) -> Option<u64> {
-    let digits_end = text.find(|byte: char| !byte.is_ascii_digit()).unwrap_or(text.len());
-    let unit: u64 = match text[digits_end..].to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "k" => 1000,
-        "kb" => 1 << 10,
-        "m" => 1_000_000,
-        "mb" => 1 << 20,
-        "g" => 1_000_000_000,
-        "gb" => 1 << 30,
-        _ => return None,
-    };
-    text[..digits_end].parse::<u64>().ok()?.checked_mul(unit)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,14 +202,5 @@ mod tests {
         for parameter in &PARAMETERS {
             assert_eq!(parameter.kind.canonical(parameter.first.as_bytes()).as_deref(), Ok(parameter.first));
         }
-    }
-
-    #[test]
-    fn bytes_have_units() {
-        assert_eq!(
-            (bytes_of("12"), bytes_of("1k"), bytes_of("2KB"), bytes_of("1gb")),
-            (Some(12), Some(1000), Some(2048), Some(1 << 30))
-        );
-        assert_eq!((bytes_of("x"), bytes_of("1x"), bytes_of("")), (None, None, None));
     }
 }

@@ -5,6 +5,7 @@
 
 mod config;
 mod file;
+mod first;
 mod foreign;
 mod rewrite;
 
@@ -14,6 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub(crate) use first::{acl_of, settings_of};
 pub(crate) use rewrite::ConfigFile;
 
 use crate::administration::acl::{User, user_of};

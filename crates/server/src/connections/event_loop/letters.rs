@@ -5,16 +5,18 @@
 //! what the loop has come to, and before the rest is copied for it.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use hikv::Ticket;
 use mio::Token;
 
 use super::{EventLoop, Slot};
+use crate::clients::Place;
+use crate::connections::admission::Admission;
 use crate::connections::connection::Connection;
 use crate::connections::transport::Transport;
-use crate::execution::errands::Done;
-use crate::mail::{Letter, Parcel, Place};
-use crate::shared::Admission;
+use crate::execution::errands::desk::Done;
+use crate::mail::{Letter, Parcel};
 
 /// Bytes of messages given to clients before those get a turn, in which they are sent.
 const DELIVERED_BYTES_MAX: usize = 1 << 20;
@@ -32,7 +34,7 @@ impl EventLoop {
                 Letter::Parcel { receivers, parcel } => {
                     delivered_bytes += receivers.len() * parcel.len_bytes();
                     self.deliver(&receivers, &parcel);
-                    self.shared.mail.note_taken(&receivers, &parcel, &self.shared.mailboxes);
+                    self.shared.post.note_taken(&receivers, &parcel);
                 }
                 Letter::Done(place, done) => self.welcome(place, *done),
                 Letter::Close(place) => self.close(place),
@@ -74,7 +76,7 @@ impl EventLoop {
                 connection.come_back(done);
                 self.queue(place.key);
             }
-            None => done.desk.session.leave(&self.shared),
+            None => self.shared.dismiss(&mut done.desk.session),
         }
     }
 
@@ -84,9 +86,9 @@ impl EventLoop {
         let key = entry.key();
         let place = Place { loop_index: self.index, key, client_id: admission.client_id };
         if transport.is_shaking_hands() {
-            self.handshakes.begin(place, self.shared.handshake_max);
+            self.handshakes.begin(place, self.times.handshake_max);
         }
-        let mut connection = Connection::new(transport, addr, place, admission);
+        let mut connection = Connection::new(transport, addr, place, admission, Arc::clone(&self.shared));
         // A refusal leaves the connection to be dropped, which closes it.
         if connection.register(&self.poll, Token(key)).is_ok() {
             entry.insert(Slot { connection, queued: false, holds: false });
@@ -96,8 +98,8 @@ impl EventLoop {
 
     /// Gives a message to its receivers. It may tell of what is not durable yet, and is held as long.
     fn deliver(&mut self, receivers: &[Place], parcel: &Parcel) {
-        let so_far = self.shared.store.deferred_so_far();
-        let is_durable = self.shared.store.is_durable(so_far).unwrap_or(false);
+        let so_far = self.shared.keyspace.store.deferred_so_far();
+        let is_durable = self.shared.keyspace.store.is_durable(so_far).unwrap_or(false);
         let ticket = if is_durable { Ticket::default() } else { so_far };
         for place in receivers {
             if let Some(connection) = self.connection_at(*place) {

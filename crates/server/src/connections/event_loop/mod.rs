@@ -45,13 +45,15 @@ use slab::Slab;
 
 use crate::connections::accept::Acceptor;
 use crate::connections::buffers::Buffers;
-use crate::connections::connection::{Connection, Turn, Worker};
+use crate::connections::connection::{Connection, Turn};
 use crate::connections::held::Holders;
 use crate::connections::idle::Watchman;
 use crate::connections::listen;
 use crate::connections::output::FULL_BYTES;
 use crate::connections::patience::Patience;
 use crate::connections::transport::Handshakes;
+use crate::execution::errands::Errands;
+use crate::execution::worker::Worker;
 use crate::mail::Letter;
 use crate::shared::Shared;
 
@@ -70,9 +72,20 @@ struct Slot {
     holds: bool,
 }
 
+/// How long clients are waited for.
+#[derive(Clone, Copy)]
+pub(crate) struct Times {
+    /// To read their last replies, once the server stops.
+    pub(crate) drain_max: Duration,
+    /// To agree on TLS.
+    pub(crate) handshake_max: Duration,
+}
+
 pub(crate) struct EventLoop {
     index: usize,
     shared: Arc<Shared>,
+    errands: Arc<Errands>,
+    times: Times,
     poll: Poll,
     patience: Patience,
     letters: Receiver<Letter>,
@@ -98,14 +111,21 @@ pub(crate) struct EventLoop {
 
 impl EventLoop {
     /// A loop that takes its letters from the other end of a mailbox of `poll`.
-    pub(crate) fn new(index: usize, shared: Arc<Shared>, poll: Poll, letters: Receiver<Letter>) -> EventLoop {
-        let waker = shared.mailboxes[index].waker();
+    pub(crate) fn new(
+        index: usize,
+        (shared, errands): (Arc<Shared>, Arc<Errands>),
+        times: Times,
+        (poll, letters): (Poll, Receiver<Letter>),
+    ) -> EventLoop {
+        let waker = shared.post.waker(index);
         shared.stop.attach(Arc::clone(&waker));
         // The only failure is a loop that is gone.
-        let holders = Holders::new(&shared.store, move || drop(waker.wake()));
+        let holders = Holders::new(&shared.keyspace.store, move || drop(waker.wake()));
         EventLoop {
             index,
             shared,
+            errands,
+            times,
             poll,
             patience: Patience::default(),
             letters,
@@ -142,7 +162,7 @@ impl EventLoop {
 
     fn serve(&mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(EVENT_COUNT_MAX);
-        self.shared.loops[self.index].begin();
+        self.shared.telemetry.loops[self.index].begin();
         while !self.is_finished() {
             let timeout = self.timeout();
             // Who waits for a sync leaves the processor to it.
@@ -193,7 +213,7 @@ impl EventLoop {
 
     /// Whether clients have to be looked at every so often.
     fn has_to_look(&self) -> bool {
-        self.has_unread || self.shared.settings.idle_seconds_max() > 0
+        self.has_unread || self.shared.administration.settings.idle_seconds_max() > 0
     }
 
     fn note(&mut self, events: &Events) {
@@ -234,7 +254,7 @@ impl EventLoop {
         if !self.watchman.is_due(self.has_to_look()) {
             return;
         }
-        let seconds_max = self.shared.settings.idle_seconds_max();
+        let seconds_max = self.shared.administration.settings.idle_seconds_max();
         let (mut given_up, mut has_unread) = (Vec::new(), false);
         for (key, slot) in &mut self.connections {
             let connection = &mut slot.connection;
@@ -264,7 +284,7 @@ impl EventLoop {
 
     /// Takes no more connections, and has those there are finish.
     fn begin_to_stop(&mut self) {
-        self.deadline = Some(Instant::now() + self.shared.drain_max);
+        self.deadline = Some(Instant::now() + self.times.drain_max);
         self.acceptors.clear();
         self.shared.pause.end();
         let keys: Vec<usize> = self.connections.iter().map(|(key, _)| key).collect();
@@ -307,9 +327,9 @@ impl EventLoop {
         for (number, &key) in keys.iter().enumerate() {
             let slot = &mut self.connections[key];
             slot.queued = false;
-            let counters = &self.shared.loops[self.index];
-            let (shared, buffers) = (&self.shared, &mut self.buffers);
-            slot.connection.turn(&mut Worker { shared, lane: self.index, counters, woke, buffers });
+            let counters = &self.shared.telemetry.loops[self.index];
+            let (shared, errands, buffers) = (&self.shared, &self.errands, &mut self.buffers);
+            slot.connection.turn(&mut Worker { shared, errands, lane: self.index, counters, woke, buffers });
             if slot.connection.holds() {
                 self.holders.owe(slot.connection.held_ticket());
                 if !mem::replace(&mut slot.holds, true) {
@@ -326,7 +346,7 @@ impl EventLoop {
 
     fn conclude(&mut self, key: usize) {
         let slot = &mut self.connections[key];
-        let turn = slot.connection.conclude(&self.shared.loops[self.index], &mut self.buffers);
+        let turn = slot.connection.conclude(&self.shared.telemetry.loops[self.index], &mut self.buffers);
         self.has_unread |= slot.connection.is_over_limit();
         match turn {
             Turn::Again => self.queue(key),

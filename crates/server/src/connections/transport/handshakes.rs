@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crate::mail::Place;
+use crate::clients::Place;
 
 #[derive(Default)]
 pub(crate) struct Handshakes {

@@ -17,86 +17,25 @@
 //!
 //! [`Takes`]: crate::table::Takes
 
-mod weight;
+pub(crate) mod desk;
+pub(crate) mod errand;
+pub(crate) mod weight;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
 
-use hikv::Ticket;
 use parking_lot::Mutex;
-use resp::Request;
 
-use crate::clients::session::Session;
-use crate::connections::input::Input;
+use crate::clients::Place;
 use crate::connections::output::Output;
 use crate::execution::claims::Claim;
-use crate::execution::dispatch;
-use crate::execution::pipeline::{self, Pipeline};
-use crate::mail::{Letter, Place};
-use crate::shared::{Shared, Tally};
-use crate::table::{Entry, Takes};
-use crate::telemetry::BatchCounts;
-
-/// How an errand is done.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
-    Queued,
-    /// On a thread of its own, and beside a command that is alone.
-    Apart,
-}
-
-impl Way {
-    /// How the request is done if it takes long, and the client may wait for it.
-    #[inline]
-    pub(crate) fn of(entry: Entry, request: &Request<'_>, session: &Session, shared: &Shared) -> Option<Way> {
-        let is_now = !dispatch::is_queued(entry, session);
-        if !session.may_be_away {
-            return None;
-        }
-        if is_now && is_apart(entry, request) {
-            return Some(Way::Apart);
-        }
-        let is_long = weight::is_long_itself(request) || is_now && weight::is_long(entry, request, session, shared);
-        is_long.then_some(Way::Queued)
-    }
-}
-
-fn is_apart(entry: Entry, request: &Request<'_>) -> bool {
-    match entry.command.policy.takes {
-        Takes::Apart => true,
-        Takes::ApartIf(word) => request.len() > 1 && request.argument(1).eq_ignore_ascii_case(word.as_bytes()),
-        _ => false,
-    }
-}
-
-/// A request that its client waits for.
-pub(crate) struct Errand {
-    pub(crate) way: Way,
-    pub(crate) entry: Entry,
-    /// Its number in the client's pipeline.
-    pub(crate) number: usize,
-    /// When the poller reported it.
-    pub(crate) woke: Instant,
-}
-
-/// What a client works with, and what is before it.
-pub(crate) struct Desk {
-    pub(crate) session: Session,
-    pub(crate) pipeline: Pipeline,
-    pub(crate) input: Input,
-}
-
-/// What came of an errand.
-pub(crate) struct Done {
-    pub(crate) desk: Desk,
-    pub(crate) reply: Vec<u8>,
-    pub(crate) ticket: Ticket,
-    pub(crate) counts: BatchCounts,
-    /// When the poller reported the request.
-    pub(crate) woke: Instant,
-}
+use crate::execution::dispatch::Execution;
+use crate::mail::Letter;
+use crate::shared::Shared;
+use crate::telemetry::Tally;
+use desk::{Desk, Done};
+use errand::{Errand, Way};
 
 /// An errand on its way to the thread that does it.
 struct Job {
@@ -108,27 +47,17 @@ impl Job {
     fn do_it(self, shared: &Shared) {
         let Job { errand: Errand { way, entry, number, woke }, mut desk } = self;
         let (mut output, mut tally) = (Output::default(), Tally::default());
-        let ((), ticket) = shared.store.deferred(|_| {
+        let ((), ticket) = shared.keyspace.store.deferred(|_| {
             let (request, session) = (desk.pipeline.request(number, desk.input.pending()), &mut desk.session);
             let _claimed = (way == Way::Queued).then(|| shared.gate.claim(Claim::of(entry, &request, session)));
-            pipeline::answer(entry, request, session, shared, &mut output, &mut tally);
+            Execution::answered(entry, request, session, shared, &mut output, &mut tally);
         });
         let ticket = ticket.and(std::mem::take(&mut desk.session.heard));
         desk.tidy();
         let place: Place = desk.session.record.place;
-        shared.loops[place.loop_index].add(tally);
+        shared.telemetry.loops[place.loop_index].add(tally);
         let done = Done { desk, reply: output.into_bytes(), ticket, counts: tally.batch, woke };
-        shared.mailboxes[place.loop_index].give(Letter::Done(place, Box::new(done)));
-    }
-}
-
-impl Desk {
-    /// Forgets what is done: a loop would take long to give a long request's memory back.
-    fn tidy(&mut self) {
-        if self.pipeline.is_done() {
-            self.input.consume(self.pipeline.restart());
-            self.input.shrink();
-        }
+        shared.post.give(place.loop_index, Letter::Done(place, Box::new(done)));
     }
 }
 

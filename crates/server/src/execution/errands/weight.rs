@@ -6,7 +6,7 @@
 
 use resp::Request;
 
-use super::is_apart;
+use super::errand::Way;
 use crate::clients::session::{Session, Transaction};
 use crate::shared::Shared;
 use crate::table::{self, Entry, Takes, Touches, flag};
@@ -20,15 +20,29 @@ const KEY_COUNT_MAX: u64 = 1 << 14;
 /// More than any number of bytes.
 const FOR_LONG: u64 = u64::MAX;
 
+/// How the request is done if it takes long, and the client may wait for it.
+#[inline]
+pub(crate) fn way_of(entry: Entry, request: &Request<'_>, session: &Session, shared: &Shared) -> Option<Way> {
+    let is_now = !session.queues(entry);
+    if !session.may_be_away {
+        return None;
+    }
+    if is_now && entry.command.policy.takes.is_apart(request) {
+        return Some(Way::Apart);
+    }
+    let is_long = is_long_itself(request) || is_now && is_long(entry, request, session, shared);
+    is_long.then_some(Way::Queued)
+}
+
 /// Whether the request itself is long, so that even to keep it for later takes long.
 #[inline]
-pub(super) fn is_long_itself(request: &Request<'_>) -> bool {
+fn is_long_itself(request: &Request<'_>) -> bool {
     request.span_bytes() as u64 >= LONG_BYTES_MIN
 }
 
 /// Whether to execute the request takes long.
 #[inline]
-pub(super) fn is_long(entry: Entry, request: &Request<'_>, session: &Session, shared: &Shared) -> bool {
+fn is_long(entry: Entry, request: &Request<'_>, session: &Session, shared: &Shared) -> bool {
     let weight = match &session.transaction {
         Some(transaction) if entry.command.executes() => of_transaction(transaction, session.db, shared),
         _ => of_request(entry, request, session.db, shared),
@@ -45,14 +59,18 @@ fn of_transaction(transaction: &Transaction, mut db: u8, shared: &Shared) -> u64
         if entry.command.name == "select" {
             db = resp::parse_integer(request.argument(1)).and_then(|db| db.try_into().ok()).unwrap_or(db);
         }
-        let weight = if is_apart(entry, &request) { FOR_LONG } else { of_request(entry, &request, db, shared) };
+        let weight = if entry.command.policy.takes.is_apart(&request) {
+            FOR_LONG
+        } else {
+            of_request(entry, &request, db, shared)
+        };
         sum = sum.saturating_add(weight).saturating_add(request.span_bytes() as u64);
         if sum >= LONG_BYTES_MIN {
             break;
         }
     }
     // What it deletes goes with what it puts as one batch, key by key.
-    if clears && shared.store.len().is_ok_and(|count| count > KEY_COUNT_MAX) { FOR_LONG } else { sum }
+    if clears && shared.keyspace.store.len().is_ok_and(|count| count > KEY_COUNT_MAX) { FOR_LONG } else { sum }
 }
 
 fn of_request(entry: Entry, request: &Request<'_>, db: u8, shared: &Shared) -> u64 {
@@ -66,7 +84,7 @@ fn of_request(entry: Entry, request: &Request<'_>, db: u8, shared: &Shared) -> u
         Takes::Bits(index) => (number(index) / 8).max(held()),
         Takes::Product => values().fold(1, u64::saturating_mul),
         Takes::Keys => FOR_LONG,
-        Takes::KeysOfDatabases if shared.databases.is_stored() => FOR_LONG,
+        Takes::KeysOfDatabases if shared.keyspace.databases.is_stored() => FOR_LONG,
         Takes::Ranges if limit_of(request).is_none_or(|limit| limit > KEY_COUNT_MAX) => FOR_LONG,
         Takes::Moment
         | Takes::ValuesIf(_)
@@ -79,7 +97,7 @@ fn of_request(entry: Entry, request: &Request<'_>, db: u8, shared: &Shared) -> u
 
 /// The length of what a key holds; 0 if that cannot be told.
 fn held_bytes(key: &[u8], db: u8, shared: &Shared) -> u64 {
-    let reader = shared.store.reader(shared.databases.slot(db).raw(key));
+    let reader = shared.keyspace.store.reader(shared.keyspace.slot(db).raw(key));
     reader.ok().flatten().map_or(0, |reader| reader.len_bytes())
 }
 
@@ -97,7 +115,7 @@ mod tests {
     use resp::Requests;
 
     use crate::clients::session::Session;
-    use crate::execution::errands::Way;
+    use crate::execution::errands::errand::Way;
     use crate::execution::errands::weight::KEY_COUNT_MAX;
     use crate::shared::Shared;
     use crate::{table, testing};
@@ -106,7 +124,7 @@ mod tests {
         let mut requests = Requests::default();
         requests.push_words(words);
         let request = requests.get(0, &[]);
-        Way::of(table::find(&request).expect("a command"), &request, session, shared)
+        super::way_of(table::find(&request).expect("a command"), &request, session, shared)
     }
 
     fn client(shared: &Shared) -> Session {
@@ -119,8 +137,8 @@ mod tests {
     fn what_takes_long_is_known_before() {
         let (server, _dir) = testing::server();
         let (shared, session) = (server.shared(), client(server.shared()));
-        shared.store.put("long", vec![0; 9 << 20]).expect("the store takes it");
-        shared.store.put("short", "v").expect("the store takes it");
+        shared.keyspace.store.put("long", vec![0; 9 << 20]).expect("the store takes it");
+        shared.keyspace.store.put("short", "v").expect("the store takes it");
         let long = "x".repeat(9 << 20);
         let long: &[&[&str]] = &[
             &["SET", "k", &long],
@@ -171,8 +189,8 @@ mod tests {
         let (server, _dir) = testing::server();
         let shared = server.shared();
         for count in [KEY_COUNT_MAX, KEY_COUNT_MAX + 1] {
-            let old = shared.store.len().expect("they are counted");
-            (old..count).for_each(|key| shared.store.put(key.to_be_bytes(), "v").expect("the store takes it"));
+            let old = shared.keyspace.store.len().expect("they are counted");
+            (old..count).for_each(|key| shared.keyspace.store.put(key.to_be_bytes(), "v").expect("the store takes it"));
             for clearing in ["FLUSHALL", "FLUSHDB"] {
                 let mut session = client(shared);
                 let mut transaction = crate::clients::session::Transaction::default();
@@ -188,7 +206,7 @@ mod tests {
     fn a_transaction_is_as_long_as_all_that_it_executes() {
         let (server, _dir) = testing::server();
         let shared = server.shared();
-        shared.store.put("long", vec![0; 9 << 20]).expect("the store takes it");
+        shared.keyspace.store.put("long", vec![0; 9 << 20]).expect("the store takes it");
         let third = "x".repeat(3 << 20);
         let cases: [(&[&[&str]], bool); 8] = [
             (&[&["SET", "a", "1"], &["GET", "a"]], false),

@@ -20,8 +20,8 @@ use hikv::{Clock, Durability, Error, Expiry, Held, Limits, MediumError, Store, W
 
 use super::Change;
 use crate::errors::Refusal;
-use crate::keyspace::databases::Slot;
-use crate::observers::notify::Class;
+use crate::keyspace::slot::Slot;
+use crate::observers::events::Class;
 
 /// A store of more keys is cleared in a step of its own, rather than key by key in the transaction's: all clients wait while
 /// they are walked and deleted together, for a second or less.
