@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hikv::Error;
 use resp::Request;
 
 use crate::clients::session::Session;
@@ -30,6 +31,15 @@ pub(crate) fn check_memory(entry: Entry, session: &mut Session, shared: &Shared)
         return Err(Sentence::ExecOutOfMemory.into());
     }
     Err(Sentence::OutOfMemory.into())
+}
+
+/// Refuses a request that needs of the engine what it lacks.
+#[inline]
+pub(crate) fn check_engine(entry: Entry, session: &Session, shared: &Shared) -> Result<(), Refusal> {
+    let keyspace = &shared.keyspace;
+    let Some(what) = entry.command.policy.needs.lacking(&keyspace.features) else { return Ok(()) };
+    counters(shared, session).note_rejected(entry.number);
+    Err(Error::Unsupported { engine: keyspace.engine.name(), what }.into())
 }
 
 /// A slot that is written to for the first time is noted before.

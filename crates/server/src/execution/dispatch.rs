@@ -103,6 +103,7 @@ impl<'e, 'c> Execution<'e, 'c> {
     /// Executes the request, and says how it went. The caller holds a pass, or is alone if the command must be.
     pub(crate) fn run(&mut self) -> Result<(), Refusal> {
         let (entry, shared) = (self.entry, self.call.shared);
+        accounts::check_engine(entry, self.call.session, shared)?;
         if self.call.session.tracks && entry.command.has(flag::READONLY) {
             self.track();
         }

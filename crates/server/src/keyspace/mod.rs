@@ -10,7 +10,7 @@ pub(crate) mod slot;
 use std::io;
 use std::path::PathBuf;
 
-use hikv::{Error, Store};
+use hikv::{EngineKind, Error, Features, Store};
 
 use databases::Databases;
 use memory::MemoryLimit;
@@ -21,6 +21,9 @@ use slot::Slot;
 /// The store, and what the server keeps beside it.
 pub(crate) struct Keyspace {
     pub(crate) store: Store,
+    /// What keeps the store, and what it has beside single keys.
+    pub(crate) engine: EngineKind,
+    pub(crate) features: Features,
     order: Order,
     pub(crate) databases: Databases,
     pub(crate) memory: MemoryLimit,
@@ -40,7 +43,8 @@ impl Keyspace {
             order.of(&store).map_err(io::Error::other)?;
         }
         let saves = Saves::new(&store, backups)?;
-        Ok(Keyspace { store, order, databases, memory: MemoryLimit::default(), saves })
+        let (engine, features) = (store.engine_kind(), store.features());
+        Ok(Keyspace { store, engine, features, order, databases, memory: MemoryLimit::default(), saves })
     }
 
     /// The slot of database `db`.

@@ -1,5 +1,6 @@
 use super::command::{Action, Command};
 use super::flag::{ADMIN, LOADING, NOSCRIPT, STALE};
+use super::needs::Needs::Any;
 use super::policy::Hides::From;
 use super::policy::When::Usual;
 use super::policy::policy;
@@ -8,7 +9,7 @@ use super::touches::Touches::{Nothing, OthersRequests};
 use crate::telemetry::Kind;
 
 pub(super) static ROWS: &[Command] =
-    &[Command::new("acl", -2, 0, policy(Kind::Other, Nothing, From(2), Usual, Moment), Action::Subcommands)
+    &[Command::new("acl", -2, 0, policy(Kind::Other, Nothing, From(2), Usual, Moment, Any), Action::Subcommands)
         .with_subcommands(ACL_SUBCOMMANDS)
         .documented("server", "6.0.0", "A container for Access List Control commands ", "Depends on subcommand.")];
 
@@ -17,7 +18,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|cat",
         -2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
         Action::Apply,
     )
     .documented(
@@ -30,7 +31,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|deluser",
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
         Action::Apply,
     )
     .alone()
@@ -44,7 +45,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|dryrun",
         -4,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
         Action::Apply,
     )
     .documented(
@@ -57,7 +58,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|genpass",
         -2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
         Action::Apply,
     )
     .documented("server", "6.0.0", "Generate a pseudorandom secure password to use for ACL users", "O(1)"),
@@ -65,7 +66,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|getuser",
         3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
         Action::Apply,
     )
     .documented(
@@ -74,13 +75,19 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "Get the rules for a specific ACL user",
         "O(N). Where N is the number of password, command and pattern rules that the user has.",
     ),
-    Command::new("acl|help", 2, LOADING | STALE, policy(Kind::Other, Nothing, From(2), Usual, Moment), Action::Apply)
-        .documented("server", "6.0.0", "Show helpful text about the different subcommands", "O(1)"),
+    Command::new(
+        "acl|help",
+        2,
+        LOADING | STALE,
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
+        Action::Apply,
+    )
+    .documented("server", "6.0.0", "Show helpful text about the different subcommands", "O(1)"),
     Command::new(
         "acl|list",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
         Action::Apply,
     )
     .documented(
@@ -93,7 +100,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|load",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
         Action::Apply,
     )
     .alone()
@@ -107,7 +114,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|log",
         -2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, OthersRequests, From(2), Usual, Moment),
+        policy(Kind::Other, OthersRequests, From(2), Usual, Moment, Any),
         Action::Apply,
     )
     .documented(
@@ -120,7 +127,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|save",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
         Action::Apply,
     )
     .documented(
@@ -133,7 +140,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|setuser",
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
         Action::Apply,
     )
     .alone()
@@ -147,7 +154,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|users",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
         Action::Apply,
     )
     .documented(
@@ -160,7 +167,7 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|whoami",
         2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
         Action::Apply,
     )
     .documented("server", "6.0.0", "Return the name of the user associated to the current connection", "O(1)"),

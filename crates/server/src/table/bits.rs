@@ -1,6 +1,7 @@
 use super::category;
 use super::command::{Action, Command};
 use super::flag::{DENYOOM, FAST, READONLY, WRITE};
+use super::needs::Needs::{Any, Conditions};
 use super::policy::Hides::Open;
 use super::policy::When::Usual;
 use super::policy::policy;
@@ -9,14 +10,20 @@ use super::touches::{Access, Touches, key};
 use crate::telemetry::Kind;
 
 pub(super) static ROWS: &[Command] = &[
-    Command::new("bitcount", -2, READONLY, policy(Kind::Read, key(Access::Read), Open, Usual, Values), Action::Apply)
-        .in_categories(category::BITMAP)
-        .documented("bitmap", "2.6.0", "Count set bits in a string", "O(N)"),
+    Command::new(
+        "bitcount",
+        -2,
+        READONLY,
+        policy(Kind::Read, key(Access::Read), Open, Usual, Values, Any),
+        Action::Apply,
+    )
+    .in_categories(category::BITMAP)
+    .documented("bitmap", "2.6.0", "Count set bits in a string", "O(N)"),
     Command::new(
         "bitfield",
         -2,
         WRITE | DENYOOM,
-        policy(Kind::Update, Touches::BITFIELD, Open, Usual, Values),
+        policy(Kind::Update, Touches::BITFIELD, Open, Usual, Values, Conditions),
         Action::Apply,
     )
     .in_categories(category::BITMAP)
@@ -30,7 +37,7 @@ pub(super) static ROWS: &[Command] = &[
         "bitfield_ro",
         -2,
         READONLY | FAST,
-        policy(Kind::Read, key(Access::Read), Open, Usual, Values),
+        policy(Kind::Read, key(Access::Read), Open, Usual, Values, Any),
         Action::Apply,
     )
     .in_categories(category::BITMAP)
@@ -44,20 +51,26 @@ pub(super) static ROWS: &[Command] = &[
         "bitop",
         -4,
         WRITE | DENYOOM,
-        policy(Kind::Update, Touches::BITOP, Open, Usual, Values),
+        policy(Kind::Update, Touches::BITOP, Open, Usual, Values, Any),
         Action::Apply,
     )
     .in_categories(category::BITMAP)
     .alone()
     .documented("bitmap", "2.6.0", "Perform bitwise operations between strings", "O(N)"),
-    Command::new("bitpos", -3, READONLY, policy(Kind::Read, key(Access::Read), Open, Usual, Values), Action::Apply)
-        .in_categories(category::BITMAP)
-        .documented("bitmap", "2.8.7", "Find first bit set or clear in a string", "O(N)"),
+    Command::new(
+        "bitpos",
+        -3,
+        READONLY,
+        policy(Kind::Read, key(Access::Read), Open, Usual, Values, Any),
+        Action::Apply,
+    )
+    .in_categories(category::BITMAP)
+    .documented("bitmap", "2.8.7", "Find first bit set or clear in a string", "O(N)"),
     Command::new(
         "getbit",
         3,
         READONLY | FAST,
-        policy(Kind::Read, key(Access::Read), Open, Usual, Moment),
+        policy(Kind::Read, key(Access::Read), Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::BITMAP)
@@ -66,7 +79,7 @@ pub(super) static ROWS: &[Command] = &[
         "setbit",
         4,
         WRITE | DENYOOM,
-        policy(Kind::Update, key(Access::ReadAndUpdate), Open, Usual, Bits(2)),
+        policy(Kind::Update, key(Access::ReadAndUpdate), Open, Usual, Bits(2), Conditions),
         Action::Apply,
     )
     .in_categories(category::BITMAP)

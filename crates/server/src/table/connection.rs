@@ -1,6 +1,7 @@
 use super::category;
 use super::command::{Action, Command};
 use super::flag::{ADMIN, ALLOW_BUSY, FAST, LOADING, NO_AUTH, NOSCRIPT, STALE};
+use super::needs::Needs::Any;
 use super::policy::Hides::{From, Open};
 use super::policy::When::{Always, Subscribed, Usual};
 use super::policy::policy;
@@ -13,7 +14,7 @@ pub(super) static ROWS: &[Command] = &[
         "auth",
         -2,
         NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY,
-        policy(Kind::Other, Nothing, From(1), Usual, Moment),
+        policy(Kind::Other, Nothing, From(1), Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::CONNECTION)
@@ -23,29 +24,35 @@ pub(super) static ROWS: &[Command] = &[
         "Authenticate to the server",
         "O(N) where N is the number of passwords defined for the user",
     ),
-    Command::new("client", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Subcommands)
+    Command::new("client", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Subcommands)
         .with_subcommands(CLIENT_SUBCOMMANDS)
         .documented("connection", "2.4.0", "A container for client connection commands", "Depends on subcommand."),
-    Command::new("echo", 2, LOADING | STALE | FAST, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
-        .in_categories(category::CONNECTION)
-        .documented("connection", "1.0.0", "Echo the given string", "O(1)"),
+    Command::new(
+        "echo",
+        2,
+        LOADING | STALE | FAST,
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
+    )
+    .in_categories(category::CONNECTION)
+    .documented("connection", "1.0.0", "Echo the given string", "O(1)"),
     Command::new(
         "hello",
         -1,
         NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "6.0.0", "Handshake with Redis", "O(1)"),
-    Command::new("ping", -1, FAST, policy(Kind::Other, Nothing, Open, Subscribed, Moment), Action::Apply)
+    Command::new("ping", -1, FAST, policy(Kind::Other, Nothing, Open, Subscribed, Moment, Any), Action::Apply)
         .in_categories(category::CONNECTION)
         .documented("connection", "1.0.0", "Ping the server", "O(1)"),
     Command::new(
         "quit",
         -1,
         ALLOW_BUSY | NOSCRIPT | LOADING | STALE | FAST | NO_AUTH,
-        policy(Kind::Other, Nothing, Open, Always, Moment),
+        policy(Kind::Other, Nothing, Open, Always, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::CONNECTION)
@@ -54,14 +61,20 @@ pub(super) static ROWS: &[Command] = &[
         "reset",
         1,
         NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY,
-        policy(Kind::Other, Nothing, Open, Always, Moment),
+        policy(Kind::Other, Nothing, Open, Always, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "6.2.0", "Reset the connection", "O(1)"),
-    Command::new("select", 2, LOADING | STALE | FAST, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
-        .in_categories(category::CONNECTION)
-        .documented("connection", "1.0.0", "Change the selected database for the current connection", "O(1)"),
+    Command::new(
+        "select",
+        2,
+        LOADING | STALE | FAST,
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
+    )
+    .in_categories(category::CONNECTION)
+    .documented("connection", "1.0.0", "Change the selected database for the current connection", "O(1)"),
 ];
 
 static CLIENT_SUBCOMMANDS: &[Command] = &[
@@ -69,19 +82,25 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|getname",
         2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "2.6.9", "Get the current connection name", "O(1)"),
-    Command::new("client|help", 2, LOADING | STALE, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
-        .in_categories(category::CONNECTION)
-        .documented("connection", "5.0.0", "Show helpful text about the different subcommands", "O(1)"),
+    Command::new(
+        "client|help",
+        2,
+        LOADING | STALE,
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
+    )
+    .in_categories(category::CONNECTION)
+    .documented("connection", "5.0.0", "Show helpful text about the different subcommands", "O(1)"),
     Command::new(
         "client|id",
         2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::CONNECTION)
@@ -90,7 +109,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|info",
         2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::CONNECTION)
@@ -99,7 +118,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|kill",
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::CONNECTION)
@@ -113,7 +132,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|list",
         -2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::CONNECTION)
@@ -127,7 +146,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|caching",
         3,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::CONNECTION)
@@ -141,7 +160,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|getredir",
         2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::CONNECTION)
@@ -150,7 +169,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|no-touch",
         3,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::CONNECTION)
@@ -164,7 +183,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|pause",
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::CONNECTION)
@@ -173,7 +192,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|trackinginfo",
         2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::CONNECTION)
@@ -187,7 +206,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|unblock",
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::CONNECTION)
@@ -201,7 +220,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|unpause",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::CONNECTION)
@@ -215,7 +234,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|no-evict",
         3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::CONNECTION)
@@ -224,7 +243,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|reply",
         3,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::CONNECTION)
@@ -233,7 +252,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|setinfo",
         4,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::CONNECTION)
@@ -242,7 +261,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|setname",
         3,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::CONNECTION)
@@ -251,7 +270,7 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|tracking",
         -3,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::CONNECTION)

@@ -12,6 +12,7 @@ mod bits;
 mod connection;
 mod diagnostics;
 mod keys;
+mod needs;
 mod ordered;
 mod policy;
 mod pubsub;

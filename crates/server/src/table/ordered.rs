@@ -1,6 +1,7 @@
 use super::category;
 use super::command::{Action, Command};
 use super::flag::{DENYOOM, FAST, READONLY, WRITE};
+use super::needs::Needs::{Conditions, Order};
 use super::policy::Hides::Open;
 use super::policy::When::Usual;
 use super::policy::policy;
@@ -14,12 +15,12 @@ pub(super) static ROWS: &[Command] = &[
         "cas",
         4,
         WRITE | DENYOOM | FAST,
-        policy(Kind::Update, key(Access::ReadAndUpdate), Open, Usual, Values),
+        policy(Kind::Update, key(Access::ReadAndUpdate), Open, Usual, Values, Conditions),
         Action::Apply,
     )
     .in_categories(category::STRING)
     .documented("string", "0.2.0", "Set the value of a key if it holds another", "O(1)"),
-    Command::new("countrange", 3, READONLY, policy(Kind::Range, Range, Open, Usual, Keys), Action::Apply)
+    Command::new("countrange", 3, READONLY, policy(Kind::Range, Range, Open, Usual, Keys, Order), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented(
             "generic",
@@ -27,7 +28,7 @@ pub(super) static ROWS: &[Command] = &[
             "Return the number of keys between two keys",
             "O(N) where N is the number of those keys; it reads the index, not the items",
         ),
-    Command::new("prefix", -2, READONLY, policy(Kind::Range, Prefix, Open, Usual, Ranges), Action::Apply)
+    Command::new("prefix", -2, READONLY, policy(Kind::Range, Prefix, Open, Usual, Ranges, Order), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented(
             "generic",
@@ -35,7 +36,7 @@ pub(super) static ROWS: &[Command] = &[
             "Return the keys that begin with a prefix, and their values, in order",
             "O(log(N)+M) where N is the number of keys, and M the number of those returned",
         ),
-    Command::new("range", -3, READONLY, policy(Kind::Range, Range, Open, Usual, Ranges), Action::Apply)
+    Command::new("range", -3, READONLY, policy(Kind::Range, Range, Open, Usual, Ranges, Order), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented(
             "generic",

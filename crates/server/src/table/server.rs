@@ -1,6 +1,7 @@
 use super::category;
 use super::command::{Action, Command};
 use super::flag::{ADMIN, ALLOW_BUSY, FAST, LOADING, NO_MULTI, NOSCRIPT, READONLY, STALE, WRITE};
+use super::needs::Needs::{Any, Snapshots};
 use super::policy::Hides::{From, Open};
 use super::policy::When::Usual;
 use super::policy::policy;
@@ -9,14 +10,14 @@ use super::touches::Touches::{Nothing, OthersRequests};
 use crate::telemetry::Kind;
 
 pub(super) static ROWS: &[Command] = &[
-    Command::new("module", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Subcommands)
+    Command::new("module", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Subcommands)
         .with_subcommands(MODULE_SUBCOMMANDS)
         .documented("server", "4.0.0", "A container for module commands", "Depends on subcommand."),
     Command::new(
         "replicaof",
         3,
         ADMIN | NOSCRIPT | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .documented(
@@ -25,11 +26,23 @@ pub(super) static ROWS: &[Command] = &[
         "Make the server a replica of another instance, or promote it as master.",
         "O(1)",
     ),
-    Command::new("bgrewriteaof", 1, ADMIN | NOSCRIPT, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
-        .documented("server", "1.0.0", "Asynchronously rewrite the append-only file", "O(1)"),
-    Command::new("bgsave", -1, ADMIN | NOSCRIPT, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
-        .documented("server", "1.0.0", "Asynchronously save the dataset to disk", "O(1)"),
-    Command::new("command", -1, LOADING | STALE, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
+    Command::new(
+        "bgrewriteaof",
+        1,
+        ADMIN | NOSCRIPT,
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
+    )
+    .documented("server", "1.0.0", "Asynchronously rewrite the append-only file", "O(1)"),
+    Command::new(
+        "bgsave",
+        -1,
+        ADMIN | NOSCRIPT,
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Snapshots),
+        Action::Apply,
+    )
+    .documented("server", "1.0.0", "Asynchronously save the dataset to disk", "O(1)"),
+    Command::new("command", -1, LOADING | STALE, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Apply)
         .in_categories(category::CONNECTION)
         .with_subcommands(COMMAND_SUBCOMMANDS)
         .documented(
@@ -38,36 +51,36 @@ pub(super) static ROWS: &[Command] = &[
             "Get array of Redis command details",
             "O(N) where N is the total number of Redis commands",
         ),
-    Command::new("config", -2, 0, policy(Kind::Other, Nothing, From(2), Usual, Moment), Action::Subcommands)
+    Command::new("config", -2, 0, policy(Kind::Other, Nothing, From(2), Usual, Moment, Any), Action::Subcommands)
         .with_subcommands(CONFIG_SUBCOMMANDS)
         .documented("server", "2.0.0", "A container for server configuration commands", "Depends on subcommand."),
     Command::new(
         "debug",
         -2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, OthersRequests, Open, Usual, ApartIf("sleep")),
+        policy(Kind::Other, OthersRequests, Open, Usual, ApartIf("sleep"), Any),
         Action::Apply,
     )
     .documented("server", "1.0.0", "A container for debugging commands", "Depends on subcommand."),
-    Command::new("function", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Subcommands)
+    Command::new("function", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Subcommands)
         .with_subcommands(FUNCTION_SUBCOMMANDS)
         .documented("scripting", "7.0.0", "A container for function commands", "Depends on subcommand."),
     Command::new(
         "lastsave",
         1,
         LOADING | STALE | FAST,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::ADMIN | category::DANGEROUS)
     .documented("server", "1.0.0", "Get the UNIX time stamp of the last successful save to disk", "O(1)"),
-    Command::new("lolwut", -1, READONLY | FAST, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
+    Command::new("lolwut", -1, READONLY | FAST, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Apply)
         .documented("server", "5.0.0", "Display some computer art and the Redis version", ""),
     Command::new(
         "monitor",
         1,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, OthersRequests, Open, Usual, Moment),
+        policy(Kind::Other, OthersRequests, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .documented("server", "1.0.0", "Listen for all requests received by the server in real time", ""),
@@ -75,7 +88,7 @@ pub(super) static ROWS: &[Command] = &[
         "role",
         1,
         NOSCRIPT | LOADING | STALE | FAST,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::ADMIN | category::DANGEROUS)
@@ -84,7 +97,7 @@ pub(super) static ROWS: &[Command] = &[
         "save",
         1,
         ADMIN | NOSCRIPT | NO_MULTI,
-        policy(Kind::Other, Nothing, Open, Usual, Apart),
+        policy(Kind::Other, Nothing, Open, Usual, Apart, Snapshots),
         Action::Apply,
     )
     .documented(
@@ -93,14 +106,14 @@ pub(super) static ROWS: &[Command] = &[
         "Synchronously save the dataset to disk",
         "O(N) where N is the total number of keys in all databases",
     ),
-    Command::new("script", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Subcommands)
+    Command::new("script", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Subcommands)
         .with_subcommands(SCRIPT_SUBCOMMANDS)
         .documented("scripting", "2.6.0", "A container for Lua scripts management commands", "Depends on subcommand."),
     Command::new(
         "shutdown",
         -1,
         ADMIN | NOSCRIPT | LOADING | STALE | NO_MULTI | ALLOW_BUSY,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .documented(
@@ -109,27 +122,45 @@ pub(super) static ROWS: &[Command] = &[
         "Synchronously save the dataset to disk and then shut down the server",
         "O(N) when saving, where N is the total number of keys in all databases when saving data, otherwise O(1)",
     ),
-    Command::new("time", 1, LOADING | STALE | FAST, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
-        .documented("server", "2.6.0", "Return the current server time", "O(1)"),
+    Command::new(
+        "time",
+        1,
+        LOADING | STALE | FAST,
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
+    )
+    .documented("server", "2.6.0", "Return the current server time", "O(1)"),
 ];
 
 static COMMAND_SUBCOMMANDS: &[Command] = &[
-    Command::new("command|count", 2, LOADING | STALE, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
-        .in_categories(category::CONNECTION)
-        .documented("server", "2.8.13", "Get total number of Redis commands", "O(1)"),
-    Command::new("command|docs", -2, LOADING | STALE, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
-        .in_categories(category::CONNECTION)
-        .documented(
-            "server",
-            "7.0.0",
-            "Get array of specific Redis command documentation",
-            "O(N) where N is the number of commands to look up",
-        ),
+    Command::new(
+        "command|count",
+        2,
+        LOADING | STALE,
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
+    )
+    .in_categories(category::CONNECTION)
+    .documented("server", "2.8.13", "Get total number of Redis commands", "O(1)"),
+    Command::new(
+        "command|docs",
+        -2,
+        LOADING | STALE,
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
+    )
+    .in_categories(category::CONNECTION)
+    .documented(
+        "server",
+        "7.0.0",
+        "Get array of specific Redis command documentation",
+        "O(N) where N is the number of commands to look up",
+    ),
     Command::new(
         "command|getkeys",
         -4,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::CONNECTION)
@@ -143,7 +174,7 @@ static COMMAND_SUBCOMMANDS: &[Command] = &[
         "command|getkeysandflags",
         -4,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::CONNECTION)
@@ -153,25 +184,43 @@ static COMMAND_SUBCOMMANDS: &[Command] = &[
         "Extract keys and access flags given a full Redis command",
         "O(N) where N is the number of arguments to the command",
     ),
-    Command::new("command|help", 2, LOADING | STALE, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
-        .in_categories(category::CONNECTION)
-        .documented("server", "5.0.0", "Show helpful text about the different subcommands", "O(1)"),
-    Command::new("command|info", -2, LOADING | STALE, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
-        .in_categories(category::CONNECTION)
-        .documented(
-            "server",
-            "2.8.13",
-            "Get array of specific Redis command details, or all when no argument is given.",
-            "O(N) where N is the number of commands to look up",
-        ),
-    Command::new("command|list", -2, LOADING | STALE, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
-        .in_categories(category::CONNECTION)
-        .documented(
-            "server",
-            "7.0.0",
-            "Get an array of Redis command names",
-            "O(N) where N is the total number of Redis commands",
-        ),
+    Command::new(
+        "command|help",
+        2,
+        LOADING | STALE,
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
+    )
+    .in_categories(category::CONNECTION)
+    .documented("server", "5.0.0", "Show helpful text about the different subcommands", "O(1)"),
+    Command::new(
+        "command|info",
+        -2,
+        LOADING | STALE,
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
+    )
+    .in_categories(category::CONNECTION)
+    .documented(
+        "server",
+        "2.8.13",
+        "Get array of specific Redis command details, or all when no argument is given.",
+        "O(N) where N is the number of commands to look up",
+    ),
+    Command::new(
+        "command|list",
+        -2,
+        LOADING | STALE,
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
+    )
+    .in_categories(category::CONNECTION)
+    .documented(
+        "server",
+        "7.0.0",
+        "Get an array of Redis command names",
+        "O(N) where N is the total number of Redis commands",
+    ),
 ];
 
 static CONFIG_SUBCOMMANDS: &[Command] = &[
@@ -179,7 +228,7 @@ static CONFIG_SUBCOMMANDS: &[Command] = &[
         "config|get",
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
         Action::Apply,
     )
     .documented(
@@ -192,7 +241,7 @@ static CONFIG_SUBCOMMANDS: &[Command] = &[
         "config|help",
         2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
         Action::Apply,
     )
     .documented("server", "5.0.0", "Show helpful text about the different subcommands", "O(1)"),
@@ -200,7 +249,7 @@ static CONFIG_SUBCOMMANDS: &[Command] = &[
         "config|resetstat",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
         Action::Apply,
     )
     .documented("server", "2.0.0", "Reset the stats returned by INFO", "O(1)"),
@@ -208,7 +257,7 @@ static CONFIG_SUBCOMMANDS: &[Command] = &[
         "config|rewrite",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
         Action::Apply,
     )
     .documented("server", "2.8.0", "Rewrite the configuration file with the in memory configuration", "O(1)"),
@@ -216,7 +265,7 @@ static CONFIG_SUBCOMMANDS: &[Command] = &[
         "config|set",
         -4,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
         Action::Apply,
     )
     .documented(
@@ -231,14 +280,14 @@ static FUNCTION_SUBCOMMANDS: &[Command] = &[Command::new(
     "function|flush",
     -2,
     NOSCRIPT | WRITE,
-    policy(Kind::Other, Nothing, Open, Usual, Moment),
+    policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
     Action::Apply,
 )
 .in_categories(category::SCRIPTING)
 .documented("scripting", "7.0.0", "Deleting all functions", "O(N) where N is the number of functions deleted")];
 
 static SCRIPT_SUBCOMMANDS: &[Command] = &[
-    Command::new("script|exists", -3, NOSCRIPT, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
+    Command::new("script|exists", -3, NOSCRIPT, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Apply)
         .in_categories(category::SCRIPTING)
         .documented(
             "scripting",
@@ -246,7 +295,7 @@ static SCRIPT_SUBCOMMANDS: &[Command] = &[
             "Check existence of scripts in the script cache.",
             "O(N) with N being the number of scripts to check (so checking a single script is an O(1) operation).",
         ),
-    Command::new("script|flush", -2, NOSCRIPT, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply)
+    Command::new("script|flush", -2, NOSCRIPT, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Apply)
         .in_categories(category::SCRIPTING)
         .documented(
             "scripting",
@@ -260,7 +309,7 @@ static MODULE_SUBCOMMANDS: &[Command] = &[Command::new(
     "module|list",
     2,
     ADMIN | NOSCRIPT,
-    policy(Kind::Other, Nothing, Open, Usual, Moment),
+    policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
     Action::Apply,
 )
 .documented(

@@ -1,6 +1,7 @@
 use super::category;
 use super::command::{Action, Command};
 use super::flag::{ALLOW_BUSY, FAST, LOADING, NOSCRIPT, SKIP_SLOWLOG, STALE};
+use super::needs::Needs::Any;
 use super::policy::Hides::Open;
 use super::policy::When::{AtOnce, Executes, Usual};
 use super::policy::policy;
@@ -14,7 +15,7 @@ pub(super) static ROWS: &[Command] = &[
         "discard",
         1,
         NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
-        policy(Kind::Transaction, Nothing, Open, AtOnce, Moment),
+        policy(Kind::Transaction, Nothing, Open, AtOnce, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::TRANSACTION)
@@ -28,7 +29,7 @@ pub(super) static ROWS: &[Command] = &[
         "exec",
         1,
         NOSCRIPT | LOADING | STALE | SKIP_SLOWLOG,
-        policy(Kind::Transaction, Nothing, Open, Executes, Moment),
+        policy(Kind::Transaction, Nothing, Open, Executes, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::TRANSACTION)
@@ -43,7 +44,7 @@ pub(super) static ROWS: &[Command] = &[
         "multi",
         1,
         NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
-        policy(Kind::Transaction, Nothing, Open, AtOnce, Moment),
+        policy(Kind::Transaction, Nothing, Open, AtOnce, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::TRANSACTION)
@@ -52,7 +53,7 @@ pub(super) static ROWS: &[Command] = &[
         "unwatch",
         1,
         NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
-        policy(Kind::Transaction, Nothing, Open, Usual, Moment),
+        policy(Kind::Transaction, Nothing, Open, Usual, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::TRANSACTION)
@@ -61,7 +62,7 @@ pub(super) static ROWS: &[Command] = &[
         "watch",
         -2,
         NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
-        policy(Kind::Transaction, keys(Access::Look), Open, AtOnce, Moment),
+        policy(Kind::Transaction, keys(Access::Look), Open, AtOnce, Moment, Any),
         Action::Apply,
     )
     .in_categories(category::TRANSACTION)
