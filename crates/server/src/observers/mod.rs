@@ -15,7 +15,7 @@ use pubsub::PubSub;
 use tracking::Tracking;
 use watch::Watches;
 
-/// Who is told of what.
+/// The clients that are told, by what they are told of.
 #[derive(Default)]
 pub(crate) struct Observers {
     pub(crate) watches: Watches,
