@@ -19,8 +19,8 @@
 //! - *Long walks* (check, sweep, scan) hold one node at a time, and let others run between two (`Medium::breathe`).
 //! - *Interrupts* never come here.
 //!
-//! A panic ends in `BUG()`. Its task is gone with the locks that it held, and whoever waits for them waits for ever: the module asks at load
-//! for `panic_on_oops=1`, which makes of it a power cut, after which opening takes back what was half done.
+//! A panic ends in `BUG()`. Its task is gone with the locks that it held, and a task that waits for them waits for ever. An
+//! administrator sets `panic_on_oops=1` (`docs/kernel.md`), which makes of it a power cut, after which opening takes back what was half done.
 #![no_std]
 
 mod errno;
