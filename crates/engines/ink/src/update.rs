@@ -40,9 +40,11 @@ impl<M: Medium, D: Dram> Ink<M, D> {
 
     /// Does `work`; where the region seems full, again once all free space is known.
     pub(crate) fn with_room<T>(&self, mut work: impl FnMut() -> Result<T, TreeError>) -> Result<T, Error> {
+        // Before the work: the sweep may end between its failure and a look at it.
+        let was_swept = self.tree.heap().is_swept();
         match work() {
             Err(TreeError::Heap(HeapError::Medium(MediumError::Full { .. } | MediumError::Limit { .. })))
-                if !self.tree.heap().is_swept() =>
+                if !was_swept =>
             {
                 self.tree.sweep().map_err(told)?;
                 work().map_err(told)
