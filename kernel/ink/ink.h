@@ -77,7 +77,7 @@ struct ink_request {
 #define INK_SUBMIT	_IOWR(0xd7, 5, struct ink_request)
 /* Copies a struct ink_stat. */
 #define INK_STAT	_IOWR(0xd7, 6, struct ink_request)
-/* Reads everything. count: keys; result: how often the store contradicts itself. Takes as long as it takes. */
+/* Reads everything. count: keys; result: how often the store contradicts itself. Takes as long as it takes, or until the process is killed. */
 #define INK_CHECK	_IOWR(0xd7, 7, struct ink_request)
 /* Deletes every key. Needs CAP_SYS_ADMIN. */
 #define INK_CLEAR	_IOWR(0xd7, 8, struct ink_request)

@@ -1,6 +1,6 @@
-//! Long walks let others run, as a kernel wants it, which takes no processor away from them.
+//! Long walks let others run, as a kernel wants it, which takes no processor away from them, and end when their callers are gone.
 
-use pbtree::{AtOnce, Change, NewValue, Options, Tree};
+use pbtree::{AtOnce, Change, Error, NewValue, Options, Tree};
 use pmem_sim::{Lent, Model, Sim};
 
 use crate::subject::parameters;
@@ -34,4 +34,15 @@ fn long_walks_let_others_run_at_every_node_and_chunk() {
     let before = sim.breath_count();
     reopened.heap().finish_sweep(sim);
     assert!(chunk_count > 0 && sim.breath_count() - before > chunk_count);
+}
+
+#[test]
+fn a_check_ends_when_its_caller_wants_no_more() {
+    let (tree, mut node_count) = (grown(), 0);
+    let mut goes_on = || {
+        node_count += 1;
+        node_count < 3
+    };
+    assert_eq!(tree.check_while(&mut |_| (), &mut goes_on), Err(Error::Stopped));
+    assert_eq!(node_count, 3);
 }

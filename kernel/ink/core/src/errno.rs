@@ -29,6 +29,7 @@ pub(crate) const EMEDIUMTYPE: i64 = -124;
 pub(crate) fn of(error: Error) -> i64 {
     match error {
         Error::Heap(error) => of_heap(error),
+        Error::Stopped => EINTR,
         Error::KeyTooLong { .. } | Error::ValueTooLong { .. } => E2BIG,
         _ => EUCLEAN,
     }
