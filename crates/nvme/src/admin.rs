@@ -81,29 +81,6 @@ impl Feature {
     pub const KEY_VALUE: u8 = 0x20;
 }
 
-/// Where a command's data goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DataSource {
-    /// There is none.
-    None,
-    /// To the host.
-    Controller,
-    /// To the controller.
-    Host,
-}
-
-impl DataSource {
-    /// What the lowest bits of an opcode say.
-    #[must_use]
-    pub fn of_opcode(opcode: u8) -> DataSource {
-        match opcode & 3 {
-            1 => DataSource::Host,
-            2 => DataSource::Controller,
-            _ => DataSource::None,
-        }
-    }
-}
-
 impl Admin {
     /// What `command` asks for.
     ///

@@ -41,8 +41,6 @@ pub struct IdentifyController {
 
 /// The keep-alive timer's resolution, in units of 100 ms.
 const KEEP_ALIVE_UNITS: u16 = 1;
-/// It tells of changes of the discovery log.
-const TELLS_OF_DISCOVERY: u32 = 1 << 31;
 /// It restarts its keep-alive timer with each command.
 const TRAFFIC_KEEPS_ALIVE: u32 = 1 << 6;
 /// SGLs, without an alignment, and with data in a capsule.
@@ -61,8 +59,6 @@ impl IdentifyController {
         page[77] = self.transfer_max;
         put(&mut page, 78, &self.controller.to_le_bytes());
         put(&mut page, 80, &VERSION.to_le_bytes());
-        let events = if self.kind == ControllerKind::Discovery { TELLS_OF_DISCOVERY } else { 0 };
-        put(&mut page, 92, &events.to_le_bytes());
         put(&mut page, 96, &TRAFFIC_KEEPS_ALIVE.to_le_bytes());
         page[111] = self.kind as u8;
         page[259] = self.event_count_max.saturating_sub(1);

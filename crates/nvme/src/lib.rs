@@ -28,7 +28,7 @@ mod pdu;
 mod properties;
 mod status;
 
-pub use admin::{Admin, DataSource, Feature, LogPage};
+pub use admin::{Admin, Feature, LogPage};
 pub use command::{Command, Sgl};
 pub use completion::Completion;
 pub use discovery::{DiscoveryEntry, DiscoveryLog};
