@@ -7,12 +7,14 @@ mod cas;
 mod check;
 mod compact;
 mod del;
+mod device;
 mod dump;
 mod expire;
 mod get;
 mod incr;
 mod listing;
 mod load;
+mod nvme;
 mod pages;
 mod put;
 mod repair;
@@ -55,6 +57,8 @@ pub(crate) enum Command {
     Stats(stats::Stats),
     Bench(bench::Bench),
     Serve(Box<serve::Serve>),
+    Device(Box<device::Device>),
+    Nvme(nvme::Nvme),
     Completions(pages::Completions),
     Man(pages::Man),
 }
@@ -84,6 +88,8 @@ impl Command {
             Command::Stats(stats) => stats.run(),
             Command::Bench(bench) => bench.run(),
             Command::Serve(serve) => serve.run(),
+            Command::Device(device) => device.run(),
+            Command::Nvme(nvme) => nvme.run(),
             Command::Completions(completions) => completions.run(),
             Command::Man(man) => man.run(),
         }
