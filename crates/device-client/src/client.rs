@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use nvme::{Digests, Items, Key, Keys, Kv, StoreIf};
 
+use crate::Error;
 use crate::controller::{Controller, discover, first_of};
 use crate::operation::{Operation, Outcome, ROOM_BYTES};
 use crate::queue::{Completed, Host, Queue};
-use crate::Error;
 
 /// The namespace that devices here have.
 const NAMESPACE: u32 = 1;
@@ -112,12 +112,7 @@ impl Client {
     ///
     /// # Errors
     /// See [`Error`]; [`Error::Unknown`] if the connection broke before it was completed, which it may be.
-    pub fn store_if(
-        &mut self,
-        key: impl AsRef<[u8]>,
-        value: impl AsRef<[u8]>,
-        when: StoreIf,
-    ) -> Result<bool, Error> {
+    pub fn store_if(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, when: StoreIf) -> Result<bool, Error> {
         let (key, value) = (key.as_ref().to_vec(), value.as_ref().to_vec());
         match self.one(Operation::Store { key, value, when })? {
             Outcome::Failed(status) => Err(status.into()),

@@ -7,8 +7,8 @@ use nvme::{
     KV_COMMAND_SET, KvNamespace, LogPage, Property, StatusRegister,
 };
 
-use crate::queue::{Completed, Host, Queue};
 use crate::Error;
+use crate::queue::{Completed, Host, Queue};
 
 /// Entries that an admin queue has at least.
 const ADMIN_ENTRIES: u16 = 32;
@@ -44,8 +44,7 @@ impl Controller {
     ) -> Result<Controller, Error> {
         let queue = (ConnectData::ANY_CONTROLLER, 0);
         let admin = Queue::connect(addr, digests, host, subsystem, queue, (ADMIN_ENTRIES, keep_alive_ms))?;
-        let mut controller =
-            Controller { admin, addr, host: host.clone(), subsystem: subsystem.to_owned(), digests };
+        let mut controller = Controller { admin, addr, host: host.clone(), subsystem: subsystem.to_owned(), digests };
         controller.set(Property::Configuration, Configuration::ENABLED.0.into())?;
         for _ in 0..READY_LOOK_COUNT_MAX {
             if StatusRegister::of_bits(controller.property(Property::Status)? as u32).is_ready {
@@ -148,7 +147,8 @@ pub fn discover(addr: impl ToSocketAddrs) -> Result<DiscoveryLog, Error> {
     let addr = first_of(addr)?;
     let mut controller = Controller::connect(addr, Digests::default(), &Host::new(), DISCOVERY_NQN, 0)?;
     let head = controller.log(0x70, 0, DISCOVERY_HEAD_BYTES)?;
-    let count = u64::from_le_bytes(*head[8..].first_chunk().ok_or(Error::Unexpected("a discovery log without a head"))?);
+    let count =
+        u64::from_le_bytes(*head[8..].first_chunk().ok_or(Error::Unexpected("a discovery log without a head"))?);
     let len_bytes = DISCOVERY_HEAD_BYTES * (1 + count.min(DISCOVERY_ENTRY_COUNT_MAX));
     Ok(DiscoveryLog::decode(&controller.log(0x70, 0, len_bytes)?))
 }

@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-use nvme::{
-    Command, Completion, Connect, ConnectData, Data, Digests, Fabrics, Pdu, Ready, Sgl, Status,
-};
+use nvme::{Command, Completion, Connect, ConnectData, Data, Digests, Fabrics, Pdu, Ready, Sgl, Status};
 
 use crate::{Error, Wire};
 
@@ -181,7 +179,8 @@ impl Queue {
         let pending = self.pending.get(&ready.id).ok_or(Error::Unexpected("a request for data of no command"))?;
         let (start, len) = (ready.offset as usize, ready.len_bytes as usize);
         let part = start.checked_add(len).and_then(|end| pending.value.get(start..end));
-        let part = part.filter(|part| !part.is_empty()).ok_or(Error::Unexpected("a request for data beyond the value"))?;
+        let part =
+            part.filter(|part| !part.is_empty()).ok_or(Error::Unexpected("a request for data beyond the value"))?;
         let mut offset = ready.offset;
         let mut pieces = part.chunks(self.wire.data_bytes_max).peekable();
         while let Some(bytes) = pieces.next() {

@@ -37,12 +37,7 @@ impl Wire {
         let plain = Digests::default();
         let mut wire = Wire {
             socket,
-            framing: Framing {
-                side: Side::Host,
-                digests: plain,
-                capsule_bytes_max: 0,
-                data_bytes_max: DATA_BYTES_MAX,
-            },
+            framing: Framing { side: Side::Host, digests: plain, capsule_bytes_max: 0, data_bytes_max: DATA_BYTES_MAX },
             writer: Writer { reader: Side::Controller, digests: plain, alignment: 0 },
             data_bytes_max: 0,
             output: Vec::new(),

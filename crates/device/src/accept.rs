@@ -51,7 +51,10 @@ impl Acceptor {
     fn admit(&mut self, socket: TcpStream, shared: &Shared) {
         if shared.connection_count.fetch_add(1, Ordering::Relaxed) >= limits::CONNECTION_COUNT_MAX {
             shared.connection_count.fetch_sub(1, Ordering::Relaxed);
-            tracing::warn!(most = limits::CONNECTION_COUNT_MAX, "a host is turned away: as many are connected as may be");
+            tracing::warn!(
+                most = limits::CONNECTION_COUNT_MAX,
+                "a host is turned away: as many are connected as may be"
+            );
             return;
         }
         // A connection that is gone already is found so when it is read.

@@ -92,9 +92,11 @@ impl Connection {
         [events, queue.controller.time_left()].into_iter().flatten().min()
     }
 
-    /// Tells the host what has happened.
-    pub(crate) fn tell_events(&mut self, shared: &Shared) {
+    /// Tells the host what has happened; false if it awaits nothing of it.
+    pub(crate) fn tell_events(&mut self, shared: &Shared) -> bool {
+        let start = self.output.len();
         self.session.tell_events(shared, self.output.bytes());
+        self.output.len() > start
     }
 
     /// What its completions wait for.
@@ -137,7 +139,9 @@ impl Connection {
                 Ok(Some((pdu, len_bytes))) => match self.session.take(shared, &pdu, &mut group, out) {
                     Ok(Flow::Go) => at += len_bytes,
                     Ok(Flow::Close) => break Ok(Flow::Close),
-                    Err(fatal) => break Err(nvme::Fatal::new(fatal.cause, fatal.information, &bytes[at..at + len_bytes])),
+                    Err(fatal) => {
+                        break Err(nvme::Fatal::new(fatal.cause, fatal.information, &bytes[at..at + len_bytes]));
+                    }
                 },
                 Err(fatal) => break Err(fatal),
             }
@@ -167,7 +171,13 @@ impl Connection {
         }
         match self.output.send(&mut self.socket) {
             Err(_) => Turn::Close,
-            Ok(_) if self.is_ending => if self.output.is_empty() { Turn::Close } else { Turn::Wait },
+            Ok(_) if self.is_ending => {
+                if self.output.is_empty() {
+                    Turn::Close
+                } else {
+                    Turn::Wait
+                }
+            }
             Ok(true) if !self.output.is_full() && (self.is_readable || !self.is_starved) => Turn::Again,
             Ok(_) => Turn::Wait,
         }

@@ -2,7 +2,8 @@
 //!
 //! The loop sleeps in the poller while no connection is in `ready`. What brings one there: an event of its socket; its own turn, if
 //! it has more to do; a wake-up of the store, for those whose completions wait; a look, by time, at those that end or are told
-//! something. A wake-up of another loop has it look at all: a controller may be over.
+//! something. Where another loop has ended a
+//! controller, too, all are looked at.
 
 use std::collections::HashSet;
 use std::io::{self, ErrorKind};
@@ -39,6 +40,8 @@ pub(crate) struct EventLoop {
     holders: HashSet<usize>,
     store_waker: hikv::Waker,
     is_woken: bool,
+    /// Endings of queues that were looked for.
+    ending_count: u64,
     /// When to look at all connections.
     look_at: Option<Instant>,
 }
@@ -58,6 +61,7 @@ impl EventLoop {
             holders: HashSet::new(),
             store_waker,
             is_woken: false,
+            ending_count: 0,
             look_at: None,
         }
     }
@@ -87,8 +91,10 @@ impl EventLoop {
             if mem::take(&mut self.is_woken) {
                 self.take_arrivals();
                 self.ready.extend(self.holders.drain());
-                self.look();
-            } else if self.look_at.is_some_and(|at| at <= Instant::now()) {
+            }
+            let ending_count = self.shared.ending_count();
+            let has_ended = mem::replace(&mut self.ending_count, ending_count) != ending_count;
+            if has_ended || self.look_at.is_some_and(|at| at <= Instant::now()) {
                 self.look();
             }
             self.give_turns();
@@ -153,8 +159,9 @@ impl EventLoop {
         let mut soonest = None;
         for (key, connection) in &mut self.connections {
             let Some(left) = connection.time_left() else { continue };
-            connection.tell_events(&self.shared);
-            self.ready.insert(key);
+            if connection.tell_events(&self.shared) {
+                self.ready.insert(key);
+            }
             soonest = Some(soonest.map_or(left, |other: Duration| other.min(left)));
         }
         soonest.into_iter().for_each(|left| self.look_within(left));
@@ -194,7 +201,11 @@ impl EventLoop {
         }
         if holds {
             // Asked for, and not durable: the store wakes the loop. Durable since: at once.
-            if is_durable { self.ready.insert(key) } else { self.holders.insert(key) };
+            if is_durable {
+                self.ready.insert(key)
+            } else {
+                self.holders.insert(key)
+            };
         }
         left.into_iter().for_each(|left| self.look_within(left));
     }

@@ -2,7 +2,9 @@
 
 use std::net::SocketAddr;
 
-use nvme::{ControllerKind, DiscoveryEntry, DiscoveryLog, IdentifyController, KV_COMMAND_SET, KvNamespace, LogPage, Status};
+use nvme::{
+    ControllerKind, DiscoveryEntry, DiscoveryLog, IdentifyController, KV_COMMAND_SET, KvNamespace, LogPage, Status,
+};
 
 use crate::controller::Controller;
 use crate::limits;

@@ -120,7 +120,7 @@ impl Queue {
                     return Err(Status::INVALID_FIELD);
                 }
                 if self.controller.configure(Configuration(value as u32))? {
-                    shared.wake_all();
+                    shared.tell_of_endings();
                 }
                 Ok(0)
             }

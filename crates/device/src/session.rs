@@ -107,7 +107,8 @@ impl Session {
         loop {
             // Looked at without a lock: the store is asked.
             let next = |event| shared.holds(event);
-            let holding = [crate::events::Event::SpareLow, crate::events::Event::MediumFailed].map(|event| (event, next(event)));
+            let holding =
+                [crate::events::Event::SpareLow, crate::events::Event::MediumFailed].map(|event| (event, next(event)));
             let told = queue.controller.state().events.next(|event| holding.contains(&(event, true)));
             match told {
                 Some((id, result)) => reply.complete(id, Status::SUCCESS, result),
@@ -128,8 +129,7 @@ impl Session {
             return Err(Fatal::new(FatalCause::InvalidHeader, 10, &[]));
         }
         let digests = request.digests;
-        let response =
-            InitialResponse { version: 0, alignment: 0, digests, data_bytes_max: limits::DATA_BYTES_MAX };
+        let response = InitialResponse { version: 0, alignment: 0, digests, data_bytes_max: limits::DATA_BYTES_MAX };
         self.writer.initial_response(out, &response);
         self.framing.digests = digests;
         self.writer = Writer { digests, alignment: request.alignment, ..self.writer };
@@ -174,7 +174,9 @@ impl Session {
             if found.host_id != host_id {
                 return Err(plain(Status::HOST_ID_INCONSISTENT));
             }
-            found.take_queue(queue).map_err(|status| (status, if status == Status::CONNECT_INVALID { 42 } else { 0 }))?;
+            found
+                .take_queue(queue)
+                .map_err(|status| (status, if status == Status::CONNECT_INVALID { 42 } else { 0 }))?;
             found
         };
         controller.hear();

@@ -29,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) must_exist: AtomicBool,
     read_count: AtomicU64,
     write_count: AtomicU64,
+    /// How often queues were ended that other loops may have.
+    ending_count: AtomicU64,
     wakers: Vec<Arc<Waker>>,
     pub(crate) stop: StopHandle,
 }
@@ -47,6 +49,7 @@ impl Shared {
             must_exist: AtomicBool::new(false),
             read_count: AtomicU64::new(0),
             write_count: AtomicU64::new(0),
+            ending_count: AtomicU64::new(0),
             wakers,
             stop,
         }
@@ -92,12 +95,17 @@ impl Shared {
         if !controller.is_over() {
             controller.end();
             self.controllers.lock().try_remove(usize::from(controller.number) - 1);
-            self.wake_all();
+            self.tell_of_endings();
         }
     }
 
-    /// Has every loop look at its connections.
-    pub(crate) fn wake_all(&self) {
+    pub(crate) fn ending_count(&self) -> u64 {
+        self.ending_count.load(Ordering::Acquire)
+    }
+
+    /// Has every loop look for queues of its own that are over.
+    pub(crate) fn tell_of_endings(&self) {
+        self.ending_count.fetch_add(1, Ordering::AcqRel);
         // The only failure is a loop that is gone.
         self.wakers.iter().for_each(|waker| drop(waker.wake()));
     }

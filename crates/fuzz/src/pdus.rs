@@ -1,8 +1,6 @@
 //! The codec of NVMe over TCP.
 
-use nvme::{
-    Admin, Completion, ConnectData, Data, Digests, Fabrics, Framing, Items, Keys, Kv, Pdu, Sgl, Side, Writer,
-};
+use nvme::{Admin, Completion, ConnectData, Data, Digests, Fabrics, Framing, Items, Keys, Kv, Pdu, Sgl, Side, Writer};
 
 const CAPSULE_BYTES_MAX: usize = 1024;
 const DATA_BYTES_MAX: usize = 2048;

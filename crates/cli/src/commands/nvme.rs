@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -51,7 +51,7 @@ impl Nvme {
         }
         let options = Options { reconnect_max: Duration::ZERO, ..Options::default() };
         let mut client = Client::connect(&*self.addr, options).map_err(at_addr)?;
-        match self.what {
+        match &self.what {
             What::Discover => Ok(()),
             What::Identify => show(&mut out, identify(&mut client).map_err(at_addr)?.into_iter()).map_err(output),
             What::Store { key, value } => client.store(key.as_bytes(), value.as_bytes()).map_err(at_addr),
@@ -65,7 +65,7 @@ impl Nvme {
                 false => Err(self.missing(key)),
             },
             What::List { from } => {
-                let mut from = from.unwrap_or_default().into_vec();
+                let mut from = from.as_ref().map(|from| from.as_bytes().to_vec()).unwrap_or_default();
                 loop {
                     let keys = client.list(&from).map_err(at_addr)?;
                     let Some(next) = keys.last().and_then(|last| behind(last)) else {
@@ -79,7 +79,7 @@ impl Nvme {
         }
     }
 
-    fn missing(&self, key: OsString) -> Failure {
+    fn missing(&self, key: &OsString) -> Failure {
         Failure::Negative(format!("{}: there is no key '{}'", self.addr, Escaped(key.as_bytes())))
     }
 }

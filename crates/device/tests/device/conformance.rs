@@ -69,8 +69,8 @@ fn discovery(bench: &Bench) {
 
 fn discovery_controller(bench: &Bench) {
     let host = Host::new();
-    let mut controller =
-        device_client::Controller::connect(bench.addr, Digests::default(), &host, DISCOVERY_NQN, 0).expect("it connects");
+    let mut controller = device_client::Controller::connect(bench.addr, Digests::default(), &host, DISCOVERY_NQN, 0)
+        .expect("it connects");
     let identified = controller.identify().expect("it tells");
     assert_eq!((identified.kind, &*identified.subsystem), (ControllerKind::Discovery, DISCOVERY_NQN));
     assert!(refused(&mut controller, identify(0x02, 0), 0).is(Status::INVALID_FIELD));
@@ -129,14 +129,14 @@ fn connect(bench: &Bench) {
 
 fn order(bench: &Bench) {
     let host = Host::new();
-    let mut admin =
-        bench.connect(&host, &bench.subsystem, (ConnectData::ANY_CONTROLLER, 0), 32).expect("it connects");
+    let mut admin = bench.connect(&host, &bench.subsystem, (ConnectData::ANY_CONTROLLER, 0), 32).expect("it connects");
     let early = Admin::KeepAlive.command(0, 0);
     assert!(run_raw(&mut admin, early, &[], 0).status.is(Status::COMMAND_SEQUENCE_ERROR), "it is not enabled");
     let number = admin.controller;
     assert!(status_of(bench.connect(&host, &bench.subsystem, (number, 1), 8)).is(Status::COMMAND_SEQUENCE_ERROR));
     let again = Fabrics::Connect(nvme::Connect { queue: 0, queue_entries: 31, keep_alive_ms: 0, attributes: 0 });
-    let data = ConnectData { host_id: host.id, controller: 0xffff, subsystem: bench.subsystem.clone(), host: host.name };
+    let data =
+        ConnectData { host_id: host.id, controller: 0xffff, subsystem: bench.subsystem.clone(), host: host.name };
     let status = run_raw(&mut admin, again.command(0), &data.encode(), 0).status;
     assert!(status.is(Status::COMMAND_SEQUENCE_ERROR), "it is connected");
     // What a host sets that knows one command set alone, for blocks, is refused.
@@ -397,7 +397,8 @@ fn value_sizes(bench: &Bench) {
 fn full(_: &Bench) {
     let bench = Bench::with(Config::default(), hikv::Options::new().region_bytes_max(64 << 20));
     let mut client = bench.client();
-    let refusal = (0..100u8).find_map(|number| client.store([number], vec![number; 1 << 20]).err()).expect("it is full");
+    let refusal =
+        (0..100u8).find_map(|number| client.store([number], vec![number; 1 << 20]).err()).expect("it is full");
     assert!(status_of::<()>(Err(refusal)).is(Status::CAPACITY_EXCEEDED));
     assert!(client.exists([0]).expect("it answers"), "what was stored is there");
     client.delete([0]).expect("a delete needs no room");
@@ -469,11 +470,7 @@ fn ready_to_transfer(bench: &Bench) {
     let value = |number: usize| (0..lens[number]).map(|at| (at * 7 + number) as u8).collect::<Vec<_>>();
     let mut missing: Vec<u16> = (0..lens.len())
         .map(|number| {
-            let store = Kv::Store {
-                key: key([number as u8]),
-                value_bytes: lens[number] as u32,
-                when: StoreIf::Always,
-            };
+            let store = Kv::Store { key: key([number as u8]), value_bytes: lens[number] as u32, when: StoreIf::Always };
             queue.submit(store.command(0, 1), &value(number), 0)
         })
         .collect();
@@ -504,7 +501,8 @@ fn digests(bench: &Bench) {
 
 fn queue_limits(bench: &Bench) {
     let controller = bench.controller();
-    let queues: Vec<_> = (1..=limits::QUEUE_COUNT_MAX).map(|number| controller.queue(number, 4).expect("it connects")).collect();
+    let queues: Vec<_> =
+        (1..=limits::QUEUE_COUNT_MAX).map(|number| controller.queue(number, 4).expect("it connects")).collect();
     assert!(status_of(controller.queue(limits::QUEUE_COUNT_MAX + 1, 4)).is(Status::CONNECT_INVALID));
     drop(queues);
     let controller = bench.controller();

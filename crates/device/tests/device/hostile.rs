@@ -155,10 +155,9 @@ fn two_commands_of_one_identifier_are_told_apart() {
 #[test]
 fn spoilt_digests_end_a_connection() {
     let bench = Bench::new();
-    for (digests, at_end, cause) in [
-        (Digests { header: true, data: false }, 0, 3),
-        (Digests { header: false, data: true }, 1, 4),
-    ] {
+    for (digests, at_end, cause) in
+        [(Digests { header: true, data: false }, 0, 3), (Digests { header: false, data: true }, 1, 4)]
+    {
         let mut wire = Wire::open(bench.addr, digests).expect("it connects");
         let mut bytes = Vec::new();
         wire.writer.command(&mut bytes, &Command::new(0x7f, 1, 0), b"data");

@@ -61,7 +61,13 @@ fn expected(operation: &Operation, map: &mut BTreeMap<Vec<u8>, Vec<u8>>) -> Outc
             map.remove(key);
             Outcome::Done
         }
-        Operation::Exist { key } => if map.contains_key(key) { Outcome::Done } else { Outcome::Missing },
+        Operation::Exist { key } => {
+            if map.contains_key(key) {
+                Outcome::Done
+            } else {
+                Outcome::Missing
+            }
+        }
         Operation::Retrieve { key } => map.get(key).map_or(Outcome::Missing, |value| Outcome::Value(value.clone())),
     }
 }
