@@ -1,6 +1,5 @@
 //! A host with one queue, which connects again by itself.
 
-use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::thread;
@@ -10,14 +9,10 @@ use nvme::{Digests, Items, Key, Keys, Kv, StoreIf};
 
 use crate::Error;
 use crate::controller::{Controller, discover, first_of};
-use crate::operation::{Operation, Outcome, ROOM_BYTES};
+use crate::operation::{NAMESPACE, Operation, Outcome};
 use crate::queue::{Completed, Host, Queue};
+use crate::several::run_some;
 
-/// The namespace that devices here have.
-const NAMESPACE: u32 = 1;
-/// Room for data of commands that are under way at once. A device goes on reading while it has so little to send, so that sending to
-/// it never waits for what it sends.
-const ROOM_BYTES_MAX: usize = 128 << 10;
 /// Between two attempts to connect.
 const RECONNECT_EVERY: Duration = Duration::from_millis(50);
 /// Room for a list, or a range.
@@ -28,7 +23,7 @@ const LIST_BYTES: usize = 64 << 10;
 pub struct Options {
     /// The subsystem's name; by default the one that the device tells of.
     pub subsystem: Option<String>,
-    /// Who connects; by default a host that nobody has seen before.
+    /// The host that connects; by default a host that nobody has seen before.
     pub host: Host,
     /// Commands at a time.
     pub entry_count: u16,
@@ -204,7 +199,7 @@ impl Client {
         let mut outcomes: Vec<Option<Outcome>> = vec![None; operations.len()];
         loop {
             let entry_count = self.options.entry_count;
-            match run_some(self.link()?, entry_count, operations, &mut outcomes) {
+            match run_some(&mut self.link()?.queue, entry_count, operations, &mut outcomes) {
                 Ok(()) => break,
                 Err((error, submitted)) => self.recover(error, submitted.iter().map(|number| &operations[*number]))?,
             }
@@ -268,78 +263,4 @@ fn key_of(bytes: &[u8]) -> Result<Key, Error> {
 fn run(queue: &mut Queue, kv: Kv, room_bytes: usize) -> Result<Completed, Error> {
     let id = queue.submit(kv.command(0, NAMESPACE), &[], room_bytes);
     Ok(queue.complete_one(id)?.done()?)
-}
-
-/// Runs the operations that have no outcome; an error comes with the numbers of those that were under way.
-fn run_some(
-    link: &mut Link,
-    entry_count: u16,
-    operations: &[Operation],
-    outcomes: &mut [Option<Outcome>],
-) -> Result<(), (Error, Vec<usize>)> {
-    let mut under_way: HashMap<u16, usize> = HashMap::new();
-    let mut long = Vec::new();
-    run_at_once(&mut link.queue, entry_count, operations, outcomes, (&mut under_way, &mut long))
-        .map_err(|error| (error, under_way.into_values().collect::<Vec<_>>()))?;
-    for number in long {
-        let outcome = retrieve_long(&mut link.queue, &operations[number]).map_err(|error| (error, vec![number]))?;
-        outcomes[number] = Some(outcome);
-    }
-    Ok(())
-}
-
-/// The same, but for values that are longer than the room they were given: those are noted in `long`.
-fn run_at_once(
-    queue: &mut Queue,
-    entry_count: u16,
-    operations: &[Operation],
-    outcomes: &mut [Option<Outcome>],
-    (under_way, long): (&mut HashMap<u16, usize>, &mut Vec<usize>),
-) -> Result<(), Error> {
-    let count_max = usize::from(entry_count.saturating_sub(1).max(1));
-    let mut numbers = (0..operations.len()).filter(|number| outcomes[*number].is_none()).collect::<VecDeque<_>>();
-    let mut room_bytes = 0;
-    loop {
-        while let Some(number) = numbers.front().copied() {
-            let room = room_of(&operations[number]);
-            if under_way.len() >= count_max || room_bytes + room > ROOM_BYTES_MAX {
-                break;
-            }
-            let (kv, value) = operations[number].command()?;
-            under_way.insert(queue.submit(kv.command(0, NAMESPACE), value, room), number);
-            room_bytes += room;
-            numbers.pop_front();
-        }
-        if under_way.is_empty() {
-            return Ok(());
-        }
-        let completed = queue.complete()?;
-        let number = under_way.remove(&completed.id).ok_or(Error::Unexpected("a completion of no command"))?;
-        room_bytes -= room_of(&operations[number]);
-        if completed.status.is_success() && room_of(&operations[number]) > 0 && completed.result > ROOM_BYTES as u64 {
-            long.push(number);
-        } else {
-            outcomes[number] = Some(operations[number].outcome(completed));
-        }
-    }
-}
-
-/// Reads a value that needs more room than it was given, however long it has become.
-fn retrieve_long(queue: &mut Queue, operation: &Operation) -> Result<Outcome, Error> {
-    let mut room_bytes = ROOM_BYTES;
-    loop {
-        let (kv, _) = operation.command()?;
-        let Kv::Retrieve { key, .. } = kv else { return Err(Error::Unexpected("a value that was not asked for")) };
-        let retrieve = Kv::Retrieve { key, room_bytes: room_bytes as u32 };
-        let id = queue.submit(retrieve.command(0, NAMESPACE), &[], room_bytes);
-        let completed = queue.complete_one(id)?;
-        if !completed.status.is_success() || completed.result <= room_bytes as u64 {
-            return Ok(operation.outcome(completed));
-        }
-        room_bytes = completed.result as usize;
-    }
-}
-
-fn room_of(operation: &Operation) -> usize {
-    if matches!(operation, Operation::Retrieve { .. }) { ROOM_BYTES } else { 0 }
 }

@@ -20,6 +20,7 @@ mod controller;
 mod error;
 mod operation;
 mod queue;
+mod several;
 mod wire;
 
 pub use client::{Client, Options};

@@ -49,6 +49,9 @@ pub enum Outcome {
     Failed(Status),
 }
 
+/// The namespace that devices here have.
+pub(crate) const NAMESPACE: u32 = 1;
+
 /// Room for a value that is read with others; longer ones are read again.
 pub(crate) const ROOM_BYTES: usize = 4 << 10;
 

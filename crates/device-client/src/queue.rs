@@ -7,7 +7,7 @@ use nvme::{Command, Completion, Connect, ConnectData, Data, Digests, Fabrics, Pd
 
 use crate::{Error, Wire};
 
-/// Who connects.
+/// A host that connects.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Host {
     /// The host's name.

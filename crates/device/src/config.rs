@@ -9,7 +9,7 @@ pub struct Config {
     pub thread_count: usize,
     /// The subsystem's name; by default one made of the store's identity.
     pub subsystem: Option<String>,
-    /// The names of the hosts that may connect; all, if it is empty. A name is no proof of who a host is.
+    /// The names of the hosts that may connect; all, if it is empty. Any host can give any name.
     pub hosts: Vec<String>,
     /// Listen beyond this machine, though nobody proves who they are.
     pub is_insecure: bool,

@@ -89,3 +89,34 @@ impl Output {
         self.sent = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hikv::{Durability, Options};
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_durable_is_not_sent_nor_what_follows() {
+        // A journal, if the directory lies on a disk; where writes are durable at once there is nothing to hold.
+        let dir = tempfile::tempdir_in(".").expect("a directory");
+        let store = Options::new().durability(Durability::Power).open(dir.path());
+        let Ok(store) = store else { return };
+        let (written, ticket) = store.deferred(|store| store.put("k", "v"));
+        written.expect("it is written");
+        let (mut output, mut socket) = (Output::default(), Vec::new());
+        output.bytes().extend_from_slice(b"before");
+        output.bytes().extend_from_slice(b"completion");
+        output.hold(6, ticket);
+        output.bytes().extend_from_slice(b"after");
+        output.send(&mut socket).expect("it takes all");
+        let is_held = ticket != Ticket::default();
+        assert_eq!(socket == b"before", is_held, "{socket:?}");
+        assert_eq!(output.ticket().is_some(), is_held);
+        store.wait(ticket).expect("it becomes durable");
+        output.release(&store).expect("the disk is well");
+        assert!(output.send(&mut socket).expect("it takes all"));
+        assert_eq!(socket, b"beforecompletionafter");
+        assert!(output.is_empty() && output.ticket().is_none());
+    }
+}

@@ -131,7 +131,7 @@ impl Fabrics {
     }
 }
 
-/// Who connects, and to what.
+/// A host that connects, and what it connects to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConnectData {
     /// The host, by a number.

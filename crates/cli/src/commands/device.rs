@@ -28,7 +28,7 @@ pub(crate) struct Device {
     /// Where hosts connect; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:4420")]
     tcp: String,
-    /// A host that may connect, by its name, which is no proof of who it is; several times for more; by default all
+    /// A host that may connect, by its name, which any host can give; several times for more; by default all
     #[arg(long, value_name = "NQN")]
     host_nqn: Vec<String>,
     /// The subsystem's name; by default one made of the store's identity

@@ -3,7 +3,9 @@
 //! `cargo xtask device conformance` prints the list of `conformance` line by line.
 
 mod conformance;
+mod controllers;
 mod hostile;
+mod keys;
 mod reconnect;
 mod support;
 mod values;

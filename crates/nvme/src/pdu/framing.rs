@@ -11,7 +11,7 @@ const TERMINATE_BYTES_MAX: usize = 152;
 /// The greatest alignment of data, in bytes.
 const ALIGNMENT_BYTES_MAX: usize = 128;
 
-/// Who reads.
+/// The end of a connection that reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// What a host sends.
@@ -23,7 +23,7 @@ pub enum Side {
 /// How the bytes of a connection are cut into PDUs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Framing {
-    /// Who reads.
+    /// The end that reads.
     pub side: Side,
     /// What the two have agreed on.
     pub digests: Digests,

@@ -96,7 +96,7 @@ pub enum Pdu<'a> {
     Command(Command, &'a [u8]),
     /// What became of a command.
     Completion(Completion),
-    /// Data, to whoever reads it.
+    /// A part of a command's data.
     Data(Data<'a>),
     /// The controller is ready for data.
     Ready(Ready),

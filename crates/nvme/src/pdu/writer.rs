@@ -9,7 +9,7 @@ use crate::{Command, Completion};
 /// Writes the PDUs of one side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Writer {
-    /// Who writes to whom: the side that reads it.
+    /// The side that reads it.
     pub reader: Side,
     /// What the two have agreed on.
     pub digests: Digests,
