@@ -18,6 +18,9 @@ const RECONNECT_EVERY: Duration = Duration::from_millis(50);
 /// Room for a list, or a range.
 const LIST_BYTES: usize = 64 << 10;
 
+/// A key and its value.
+pub type Item = (Vec<u8>, Vec<u8>);
+
 /// How a client connects.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -166,7 +169,7 @@ impl Client {
     ///
     /// # Errors
     /// See [`Error`]. [`Error::Refused`] by devices that have no such command.
-    pub fn range(&mut self, from: impl AsRef<[u8]>) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Error> {
+    pub fn range(&mut self, from: impl AsRef<[u8]>) -> Result<Vec<Item>, Error> {
         let from = key_of(from.as_ref())?;
         let mut room_bytes = LIST_BYTES;
         loop {

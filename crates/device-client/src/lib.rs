@@ -23,7 +23,7 @@ mod queue;
 mod several;
 mod wire;
 
-pub use client::{Client, Options};
+pub use client::{Client, Item, Options};
 pub use controller::{Controller, discover};
 pub use error::Error;
 pub use nvme::StoreIf;

@@ -5,7 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::support::Bench;
 use crate::{controllers, keys};
 
-const LIST: &[(&str, fn(&Bench))] = &[
+/// A line, and what has to hold for it.
+type Line = (&'static str, fn(&Bench));
+
+const LIST: &[Line] = &[
     ("discovery: the log names the subsystem, and where it is", controllers::discovery),
     ("discovery: its controller has pages of its own, and no queues", controllers::discovery_controller),
     ("properties: capabilities, version; enabling, shutdown, reset", controllers::properties),
@@ -43,7 +46,7 @@ fn conformance() {
 }
 
 #[expect(clippy::print_stdout, reason = "the list is for reading")]
-fn passes((line, check): &(&str, fn(&Bench))) -> bool {
+fn passes((line, check): &Line) -> bool {
     let bench = Bench::new();
     let is_passed = catch_unwind(AssertUnwindSafe(|| check(&bench))).is_ok();
     println!("{} {line}", if is_passed { "passed" } else { "FAILED" });

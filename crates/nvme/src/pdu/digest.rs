@@ -18,7 +18,7 @@ impl Digests {
     }
 
     pub(super) fn bits(self) -> u8 {
-        u8::from(self.header) | u8::from(self.data) << 1
+        u8::from(self.header) | (u8::from(self.data) << 1)
     }
 
     pub(super) fn header_bytes(self) -> usize {

@@ -63,15 +63,15 @@ impl Framing {
             return Err(wrong(1));
         }
         let start = kind.header_bytes() + self.header_digest_bytes(kind);
-        match kind {
-            kind if kind.is_terminate() => {
-                if !(start..=TERMINATE_BYTES_MAX).contains(&header.len_bytes) {
-                    return Err(wrong(4));
-                }
+        let is_len_right = match kind {
+            kind if kind.is_terminate() => (start..=TERMINATE_BYTES_MAX).contains(&header.len_bytes),
+            kind if kind.has_data() && header.len_bytes > start => {
+                return self.check_data(header, kind, start, input).map(|()| kind);
             }
-            kind if kind.has_data() && header.len_bytes > start => self.check_data(header, kind, start, input)?,
-            _ if header.len_bytes != start => return Err(wrong(4)),
-            _ => {}
+            _ => header.len_bytes == start,
+        };
+        if !is_len_right {
+            return Err(wrong(4));
         }
         Ok(kind)
     }

@@ -99,7 +99,7 @@ impl Writer {
             (start, start + data.len() + digests.data_bytes())
         };
         let digest_flags =
-            u8::from(digests.header) * HEADER_DIGEST | u8::from(digests.data && !data.is_empty()) * DATA_DIGEST;
+            (u8::from(digests.header) * HEADER_DIGEST) | (u8::from(digests.data && !data.is_empty()) * DATA_DIGEST);
         let start = out.len();
         out.resize(start + header_bytes, 0);
         let header =
