@@ -121,6 +121,7 @@ fn config(workloads: &[Workload]) -> Config {
         pass: Duration::from_millis(5),
         threads: 2,
         key_bytes: 24,
+        plan: None,
         shared_bytes: 9,
         value_bytes: 32,
     }

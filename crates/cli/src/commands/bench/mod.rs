@@ -152,6 +152,7 @@ impl Bench {
             records: self.records,
             pass: self.seconds,
             threads: self.threads as usize,
+            plan: None,
             key_bytes: self.key_bytes as usize,
             shared_bytes: self.shared_bytes as usize,
             value_bytes: self.value_bytes as usize,
