@@ -1,7 +1,7 @@
 //! Persistent memory as Linux offers it: regions mapped from files and DAX devices, and what goes with them.
 //!
 //! [`Mapped`] is the direct medium: stores reach the mapped memory at once, and a fence is all that a commit needs. What
-//! such a commit survives depends on what is mapped; it is detected ([`pmem::Medium::durability`]) and told
+//! such a commit survives depends on what is mapped; it is detected ([`pmem::Persist::durability`]) and told
 //! ([`Mapped::explain`]), never assumed. [`StoreLock`] keeps a second process away, [`ForkGuard`] tells a forked child
 //! from the process that opened the store, and [`probe()`] measures the machine.
 
@@ -23,6 +23,7 @@ mod memory;
 pub mod names;
 mod persistence;
 mod probe;
+mod ticks;
 mod write_path;
 
 pub use backing::write_in_place;
@@ -35,3 +36,4 @@ pub use mapped::{MapOptions, Mapped};
 pub use memory::Memory;
 pub use pmem::arch::flush_instruction;
 pub use probe::{MachineProbe, dependent_read_ns, persist_by_flush_ns, persist_by_stream_ns, probe};
+pub use ticks::ticks;

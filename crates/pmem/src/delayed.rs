@@ -13,8 +13,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::probed::{Probe, Probed};
-use crate::{Medium, Span, arch};
+use crate::{Medium, Probe, Probed, Span, arch};
 
 /// Blocks that the emulated device holds: 16 KiB of 256 bytes, what measurements found of Optane.
 pub const HELD_BLOCK_COUNT: usize = 64;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hikv::Error;
 use parking_lot::Mutex;
-use pmem::{Delays, LINE_BYTES, Latency, Level, Medium, Offset, PersistCounts, Probed};
+use pmem::{Bytes, Delays, LINE_BYTES, Latency, Level, Medium, Offset, Persist, PersistCounts, Probed};
 use pmem_os::{MapError, MapOptions, Mapped};
 
 use super::varied::{Way, Write};

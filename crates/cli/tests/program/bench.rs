@@ -58,6 +58,41 @@ fn memory_is_slowed_down_by_persists_reads_and_blocks() {
     refused.failed(2, &["delays by blocks of 300 bytes", "a power of two is wanted"]);
 }
 
+/// Workloads that change the order and read it.
+const ORDERED: &str = "insert-ordered,delete-ordered,scan,ycsb-e";
+
+#[test]
+fn every_variant_is_measured_and_is_right() {
+    let place = Place::new();
+    for variant in ["hikv", "sync", "par", "wal", "blocked-queues"] {
+        let out = bench(&place, &["--json", "--count", "--threads", "2", "--variant", variant, "--workloads", ORDERED]);
+        let lines = String::from_utf8(out.succeeded()).unwrap();
+        let rows: Vec<Value> = lines.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(rows.len(), 4, "{variant}");
+        let fences = rows[1]["fences_per_op"].as_f64().unwrap();
+        assert_eq!(fences.floor(), if variant == "wal" { 2.0 } else { 1.0 }, "{variant}: {fences} a delete");
+    }
+    bench(&place, &["--variant", "hash-only", "--workloads", "insert-ordered"]).succeeded();
+    bench(&place, &["--variant", "hash-only", "--workloads", "scan"]).failed(2, &["hash-only has no order for scan"]);
+}
+
+#[test]
+fn calling_threads_are_split_as_asked() {
+    let place = Place::new();
+    let split = |options: &[&'static str]| {
+        let out = bench(&place, &[&["--json", "--workloads", ORDERED], options].concat()).succeeded();
+        let last = String::from_utf8(out).unwrap().lines().last().map(str::to_owned).unwrap();
+        let pool = serde_json::from_str::<Value>(&last).unwrap()["pool"].take();
+        (!pool.is_null()).then(|| [&pool["serving"], &pool["backend"]].map(|count| count.as_u64().unwrap()))
+    };
+    assert_eq!(split(&["--threads", "4", "--split", "3-1"]), Some([3, 1]));
+    assert_eq!(split(&["--threads", "4"]).map(|[serving, backend]| serving + backend), Some(4), "adaptive");
+    assert_eq!(split(&["--threads", "1"]), None, "a thread alone has the store's own behind it");
+    assert_eq!(split(&["--threads", "4", "--split", "beside", "--queues", "3", "--queue-bound", "64"]), None);
+    bench(&place, &["--threads", "4", "--split", "3-2"]).failed(2, &["a split of 5 threads, and 4 calling threads"]);
+    bench(&place, &["--split", "half"]).failed(2, &["'half' is no split"]);
+}
+
 #[test]
 fn nothing_is_left_behind_unless_asked_for() {
     let place = Place::new();

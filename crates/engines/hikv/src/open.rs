@@ -7,14 +7,14 @@ use index::partitioned_hash::{Context, layout::Geometry};
 use parking_lot::Mutex;
 use pmem::Medium;
 
-use super::background::Background;
-use super::compact::Compaction;
-use super::garbage::{GARBAGE_BYTES_MAX, HeldUp};
 use super::image::CleanImage;
 use super::order::Ordered;
-use super::reaper::Reaper;
 use super::snapshots::Snapshots;
 use super::{HiKv, Memory};
+use crate::space::background::Background;
+use crate::space::compact::Compaction;
+use crate::space::garbage::{GARBAGE_BYTES_MAX, HeldUp};
+use crate::space::reaper::Reaper;
 use engine::{Clock, ExpiredHook, Hasher, OpenError, Verify};
 use heap::Parameters;
 
@@ -42,7 +42,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     pub fn open(medium: M, dram: D) -> Result<HiKv<M, D>, OpenError> {
         let opened = HiKv::<M, D>::parts(&medium, dram.clone());
         // Whatever seemed wrong or right about zeros that stand for what could not be read.
-        medium.losses().map_err(HeapError::from)?;
+        medium.check_lost_ranges().map_err(HeapError::from)?;
         Ok(HiKv::assemble(medium, dram, opened?))
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-use pmem::{Medium, Offset, Probe, Probed, Span};
+use pmem::{Bytes, Offset, Probe, Probed, Residency, Span};
 use pmem_os::{MapOptions, Mapped};
 
 #[derive(Default)]
@@ -31,7 +31,7 @@ fn every_way_to_read_is_told_with_its_place() {
         (&|| assert_eq!(medium.load4(at), [0; 4]), 32),
         (&|| assert_eq!(medium.match4(at, 1), 0), 32),
         // SAFETY: nobody stores to the span while the slice lives.
-        (&|| assert_eq!(unsafe { medium.item(at.span(300)) }.unwrap().len(), 300), 300),
+        (&|| assert_eq!(unsafe { medium.bytes(at.span(300)) }.unwrap().len(), 300), 300),
     ];
     for (read, len_bytes) in reads {
         read();

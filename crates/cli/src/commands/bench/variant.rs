@@ -1,8 +1,6 @@
 //! HiKV as it ships, and its variants for comparison.
 
 use std::path::Path;
-use std::thread;
-use std::time::Duration;
 
 use bench::variants::{BlockedQueues, Par, Synchronous, Varied, Wal};
 use bench::{Candidate, Subject};
@@ -45,36 +43,31 @@ impl Variant {
         }
     }
 
-    /// Measures `store`, this way. `home` is where it lies, `range_count` how many trees `par` has, and `is_pool` that calling threads apply.
-    pub(super) fn measure(
-        self,
-        store: &Store,
-        home: &Path,
-        latency: Latency,
-        range_count: usize,
-        is_pool: bool,
-        measure: impl Measure,
-    ) -> Result<u64, Failure> {
+    /// Measures `store`, this way.
+    pub(super) fn measure(self, store: &Store, setting: &Setting<'_>, measure: impl Measure) -> Result<u64, Failure> {
         let store = Candidate::new(store.clone());
         match self {
             Variant::Hikv | Variant::HashOnly => measure.measure(&store),
             Variant::Sync => measure.measure(&Varied::new(store, Synchronous)),
             Variant::BlockedQueues => measure.measure(&Varied::new(store, BlockedQueues::default())),
-            Variant::Par => {
-                let backend_count = if is_pool { 0 } else { thread::available_parallelism().map_or(1, usize::from) };
-                measure.measure(&Varied::new(store, Par::new(range_count, backend_count)))
-            }
+            Variant::Par => measure.measure(&Varied::new(store, Par::new(setting.range_count, setting.backend_count))),
             Variant::Wal => {
-                let log = home.join("write-ahead-log");
-                let wal = Wal::create(&log, latency)
-                    .map_err(|error| Failure::Error(format!("{}: {error}", log.display())))?;
+                let log = setting.home.join("write-ahead-log");
+                let wal = Wal::create(&log, setting.latency).map_err(|error| Failure::at(log.display(), error))?;
                 measure.measure(&Varied::new(store, wal))
             }
         }
     }
 }
 
-/// A duration that is spun, in the clock's ticks.
-pub(super) fn ticks(ns: u64) -> u64 {
-    pmem_os::ticks(Duration::from_nanos(ns))
+/// What variants have beside the store.
+pub(super) struct Setting<'a> {
+    /// Where the store lies, and the log of `wal`.
+    pub(super) home: &'a Path,
+    /// How slow that log is.
+    pub(super) latency: Latency,
+    /// Trees of `par`.
+    pub(super) range_count: usize,
+    /// Threads that keep those up.
+    pub(super) backend_count: usize,
 }

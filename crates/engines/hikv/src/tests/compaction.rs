@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use index::Position;
-use pmem::{Medium, Offset};
+use pmem::{Bytes, Offset, Space};
 use pmem_sim::{Model, Sim, StepKind};
 
 use super::rig::{REGION_BYTES, Rig};
 use crate::canary;
-use crate::compact::Compaction;
+use crate::space::compact::Compaction;
 use engine::{Compacted, Engine, Error, Progress};
 
 /// Slots of this many bytes: 127 to a chunk.

@@ -9,7 +9,7 @@ use super::pass::Pass;
 use crate::canary;
 use crate::item;
 use crate::order::Ordered;
-use crate::publish::{Before, Expected, Outcome, Prepared, Target};
+use crate::write::publish::{Before, Expected, Outcome, Prepared, Target};
 use crate::{HiKv, Memory};
 use engine::Error;
 

@@ -17,15 +17,15 @@ use std::borrow::Cow;
 
 use pmem::{Backoff, Medium};
 
-use super::order::Ordered;
-use super::publish::{Before, Outcome, Target};
-use super::read::whole;
-use super::{HiKv, Memory};
+use crate::order::Ordered;
+use crate::read::whole;
+use crate::write::publish::{Before, Outcome, Target};
+use crate::{HiKv, Memory};
 use engine::{Decide, Decision, Error, Expiry, Held};
 use items::{Item, NewItem};
 
 /// What a decision makes of a key.
-pub(super) enum Change<'v> {
+pub(crate) enum Change<'v> {
     Keep,
     Delete,
     Put { value: Cow<'v, [u8]>, expiry: Expiry },
@@ -40,7 +40,7 @@ enum Attempt {
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// [`Self::change`] for a caller that sees no items.
-    pub(super) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
+    pub(crate) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         self.change(key, &mut |item| match decide(item.map(|item| Held { value: item.value, expiry: item.expiry })) {
             Decision::Keep => Change::Keep,
             Decision::Delete => Change::Delete,
@@ -51,7 +51,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Changes the key as `decide` says of the item that it has; true if it did. `decide` is asked again where others were
     /// faster.
-    pub(super) fn change<'a, 'v>(
+    pub(crate) fn change<'a, 'v>(
         &'a self,
         key: &[u8],
         decide: &mut dyn FnMut(Option<Item<'a>>) -> Change<'v>,

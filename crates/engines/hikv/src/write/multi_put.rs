@@ -13,10 +13,10 @@
 use arrayvec::ArrayVec;
 use pmem::{Dram, Level, Medium, Waited};
 
-use super::publish::{Before, Committed, Entered, Pending, Prepared, Target};
-use super::read::GROUP_COUNT;
-use super::{HiKv, Memory};
 use crate::canary;
+use crate::read::GROUP_COUNT;
+use crate::write::publish::{Before, Committed, Entered, Pending, Prepared, Target};
+use crate::{HiKv, Memory};
 use engine::{Engine, Error, Expiry};
 use items::NewItem;
 
@@ -31,7 +31,7 @@ type Group<T> = ArrayVec<T, GROUP_COUNT>;
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Puts at most [`GROUP_COUNT`] items.
-    pub(super) fn put_group(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
+    pub(crate) fn put_group(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
         let mut expired = Group::new();
         let published = {
             let _pin = epoch::pin();
