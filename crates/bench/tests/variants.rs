@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-use bench::variants::{BlockedQueues, Par, Synchronous, Varied, Wal, Way};
+use bench::variants::{BlockedQueues, HashOnly, Par, Synchronous, Varied, Wal, Way};
 use bench::{Candidate, Config, Event, Subject, Workload, run};
 use hikv::pool::{Plan, Reading, Split};
 use hikv::{Durability, Options};
@@ -85,6 +85,17 @@ fn sync_is_right_and_leaves_nothing_queued() {
 #[test]
 fn blocked_queues_are_right() {
     is_right_in_each_way(BlockedQueues::default, &options);
+}
+
+#[test]
+fn hash_only_has_no_order() {
+    let place = place();
+    let subject = Varied::new(open(&place, options().ordered(false)), HashOnly);
+    subject.put_in_order().unwrap();
+    subject.put(b"key", b"value").unwrap();
+    assert_eq!((subject.queued_count(), subject.get_owned(b"key").unwrap().as_deref()), (None, Some(&b"value"[..])));
+    let refused = subject.scan(b"", |_, _| ControlFlow::Continue(()));
+    assert!(matches!(refused, Err(hikv::Error::HashOnly)));
 }
 
 #[test]

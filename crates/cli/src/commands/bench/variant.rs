@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bench::variants::{BlockedQueues, Par, Synchronous, Varied, Wal};
+use bench::variants::{BlockedQueues, HashOnly, Par, Synchronous, Varied, Wal};
 use bench::{Candidate, Subject};
 use clap::ValueEnum;
 use hikv::{Options, Store};
@@ -47,7 +47,8 @@ impl Variant {
     pub(super) fn measure(self, store: &Store, setting: &Setting<'_>, measure: impl Measure) -> Result<u64, Failure> {
         let store = Candidate::new(store.clone());
         match self {
-            Variant::Hikv | Variant::HashOnly => measure.measure(&store),
+            Variant::Hikv => measure.measure(&store),
+            Variant::HashOnly => measure.measure(&Varied::new(store, HashOnly)),
             Variant::Sync => measure.measure(&Varied::new(store, Synchronous)),
             Variant::BlockedQueues => measure.measure(&Varied::new(store, BlockedQueues::default())),
             Variant::Par => measure.measure(&Varied::new(store, Par::new(setting.range_count, setting.backend_count))),
