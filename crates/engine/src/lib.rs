@@ -4,6 +4,7 @@
 //! crate of its own. Values are pushed into a callback: no copy is forced on the caller, and no lifetime crosses a lock. This crate
 //! knows no engine and no index.
 
+mod answer;
 mod batch_op;
 mod check;
 mod clock;
@@ -26,6 +27,7 @@ mod verify;
 mod version;
 mod worker;
 
+pub use answer::{Answer, Before};
 pub use batch_op::{BatchOp, Condition};
 pub use check::{Check, Depth};
 pub use clock::{Clock, Ttl};

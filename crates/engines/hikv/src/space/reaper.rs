@@ -21,9 +21,9 @@ use pmem::Medium;
 
 use crate::canary;
 use crate::item;
-use crate::write::publish::{Before, Outcome, Target};
+use crate::write::publish::Target;
 use crate::{HiKv, Memory};
-use engine::{Error, Expiry, Progress};
+use engine::{Answer, Before, Error, Expiry, Progress};
 
 /// Between two rounds: how often an idle store in which keys expire wakes up.
 const ROUND_INTERVAL_MS: u64 = 1000;
@@ -184,15 +184,15 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 Target::holding(signature, item.key, Some(position))
             };
             match self.publish(target, None) {
-                Ok(Outcome::Settled(Before::Unexpected)) => {}
-                Ok(Outcome::Settled(before)) => {
+                Ok(Answer::Unexpected) => {}
+                Ok(Answer::Done(before)) => {
                     self.reaper.reaped_count.fetch_add(1, Ordering::Relaxed);
                     if is_told && before == Before::Expired {
                         reaped.push(item.key.into());
                     }
                 }
                 // Later, then: nobody else knows of the item.
-                Ok(Outcome::QueueFull(_)) => self.index.lower_due_of(self.cx(), signature, item.expiry.ms()),
+                Ok(Answer::QueueFull(_)) => self.index.lower_due_of(self.cx(), signature, item.expiry.ms()),
                 Err(error) => {
                     self.index.lower_due_of(self.cx(), signature, item.expiry.ms());
                     return Err(error);

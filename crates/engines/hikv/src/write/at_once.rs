@@ -10,9 +10,9 @@ use index::partitioned_hash::{Aim, Published, Sight};
 use pmem::{Medium, Offset};
 
 use crate::order::{self, Written};
-use crate::write::publish::{Before, Pending, Prepared, Target};
+use crate::write::publish::{Pending, Prepared, Target};
 use crate::{HiKv, Memory};
-use engine::{Error, Verify};
+use engine::{Before, Error, Verify};
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Publishes `new`, whose item was written and flushed.

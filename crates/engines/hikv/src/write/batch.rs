@@ -24,9 +24,9 @@ use pmem::{Backoff, Dram, Medium, MediumError};
 use crate::canary;
 use crate::order::{self, Ordered, Written};
 use crate::write::plan::Plan;
-use crate::write::publish::{self, Before};
+use crate::write::publish;
 use crate::{HiKv, Memory};
-use engine::{BatchOp, Condition, Error, Expiry};
+use engine::{BatchOp, Before, Condition, Error, Expiry};
 use items::NewItem;
 
 /// An item that was written and not published.

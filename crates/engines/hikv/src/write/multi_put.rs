@@ -15,9 +15,9 @@ use pmem::{Dram, Level, Medium, Waited};
 
 use crate::canary;
 use crate::read::GROUP_COUNT;
-use crate::write::publish::{Before, Committed, Entered, Pending, Prepared, Target};
+use crate::write::publish::{Committed, Pending, Prepared, Target};
 use crate::{HiKv, Memory};
-use engine::{Engine, Error, Expiry};
+use engine::{Answer, Before, Engine, Error, Expiry};
 use items::NewItem;
 
 /// A key with its item, written and not published.
@@ -114,8 +114,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn enter_one_of_many<'a>(&'a self, prepared: Keyed<'a, D>) -> Result<Result<Pending<'a, 'a>, Keyed<'a, D>>, Error> {
         let Keyed { signature, key, new } = prepared;
         match self.enter(Target::any(signature, key), Some(new), Committed::Together)? {
-            Entered::Published(pending) => Ok(Ok(pending)),
-            Entered::QueueFull(Some(new)) => Ok(Err(Keyed { signature, key, new })),
+            Answer::Done(Some(pending)) => Ok(Ok(pending)),
+            Answer::QueueFull(Some(new)) => Ok(Err(Keyed { signature, key, new })),
             _ => unreachable!("a put expects nothing, and its item comes back"),
         }
     }

@@ -14,7 +14,7 @@ use crate::canary;
 use crate::order::{self, Ordered, Written};
 use crate::write::place_of;
 use crate::{HiKv, Memory};
-use engine::{Error, Expiry};
+use engine::{Answer, Before, Error, Expiry};
 
 /// What a write expects of its key's entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,38 +68,8 @@ pub(crate) struct Pending<'k, 'r> {
     pub(crate) ticket: order::Ticket<'r>,
 }
 
-/// What came of the way to an entry.
-pub(crate) enum Entered<'k, 'r, D: Dram> {
-    /// The change is published.
-    Published(Pending<'k, 'r>),
-    /// There is nothing to remove.
-    NothingThere,
-    /// The key's entry is not what was expected.
-    Unexpected,
-    /// The key's queue is full; the new item, if there is one, comes back.
-    QueueFull(Option<Prepared<'r, D>>),
-}
-
-/// What a write found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Before {
-    /// The key was not there. The write is done.
-    Absent,
-    /// The key's item had expired. The write is done, and the callback is to be told of it, once the caller holds neither lock nor
-    /// pin.
-    Expired,
-    /// The key was there. The write is done.
-    Present,
-    /// Not what was expected: nothing has changed, and the new item's room is free again.
-    Unexpected,
-}
-
-/// What came of a write.
-pub(crate) enum Outcome<'r, D: Dram> {
-    Settled(Before),
-    /// Nothing has changed: the key's queue is full; the new item, if there is one, comes back.
-    QueueFull(Option<Prepared<'r, D>>),
-}
+/// The answer of a write of this engine: the new item, if there is one, comes back from a full queue.
+pub(crate) type Tried<'r, D, T> = Answer<T, Option<Prepared<'r, D>>>;
 
 impl Expected {
     #[inline(always)]
@@ -134,7 +104,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         target: Target<'k>,
         mut new: Option<Prepared<'a, D>>,
         committed: Committed,
-    ) -> Result<Entered<'k, 'a, D>, Error> {
+    ) -> Result<Tried<'a, D, Option<Pending<'k, 'a>>>, Error> {
         let Target { signature, key, expected } = target;
         let position = new.as_ref().map(Prepared::position);
         let expiry = new.as_ref().map_or(Expiry::NEVER, |new| new.expiry);
@@ -149,15 +119,15 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 self.refuse_hidden(signature, key)?;
             }
             if !expected.allows(old) && !self.medium.breaks(canary::CAS_IGNORES_CHANGE) {
-                return Ok(Entered::Unexpected);
+                return Ok(Answer::Unexpected);
             }
             if old.is_none() && position.is_none() {
                 drop(bucket);
                 self.look_again(signature, key)?;
-                return Ok(Entered::NothingThere);
+                return Ok(Answer::Done(None));
             }
             let Some(ticket) = self.order.take(self.index.partition(signature)) else {
-                return Ok(Entered::QueueFull(new));
+                return Ok(Answer::QueueFull(new));
             };
             let stamp = new.as_ref().map_or_else(|| self.stamp(), |new| new.stamp);
             let is_copy = matches!(expected, Expected::Original(_));
@@ -180,7 +150,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                     self.reaper.expect(expiry);
                     let written = Written { key, old, new: position };
                     let old_expiry = found.filter(|_| !is_copy).map(|found| found.value);
-                    return Ok(Entered::Published(Pending { written, old_expiry, published, ticket }));
+                    return Ok(Answer::Done(Some(Pending { written, old_expiry, published, ticket })));
                 }
                 Err(full) => {
                     drop(ticket);
@@ -237,12 +207,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         &'a self,
         target: Target<'_>,
         new: Option<Prepared<'a, D>>,
-    ) -> Result<Outcome<'a, D>, Error> {
+    ) -> Result<Tried<'a, D, Before>, Error> {
         let pending = match self.enter(target, new, Committed::Alone)? {
-            Entered::Published(pending) => pending,
-            Entered::NothingThere => return Ok(Outcome::Settled(Before::Absent)),
-            Entered::Unexpected => return Ok(Outcome::Settled(Before::Unexpected)),
-            Entered::QueueFull(new) => return Ok(Outcome::QueueFull(new)),
+            Answer::Done(Some(pending)) => pending,
+            Answer::Done(None) => return Ok(Answer::Done(Before::Absent)),
+            Answer::Unexpected => return Ok(Answer::Unexpected),
+            Answer::QueueFull(new) => return Ok(Answer::QueueFull(new)),
         };
         let before = self.before(pending.old_expiry);
         let crowded = pending.published.crowded;
@@ -250,7 +220,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if let Some(segment) = crowded {
             self.relieve(target.signature, segment);
         }
-        Ok(Outcome::Settled(before))
+        Ok(Answer::Done(before))
     }
 
     /// Steps 3 to 6, also where queues are full: the caller is not pinned while it waits. So `target` expects nothing that a pin
@@ -265,14 +235,15 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let (mut pin, mut backoff) = (Some(pin), Backoff::long());
         loop {
             match self.publish(target, new)? {
-                Outcome::Settled(before) => {
+                Answer::Done(before) => {
                     drop(pin);
                     if before == Before::Expired {
                         self.expired_hook.tell(target.key);
                     }
                     return Ok(before);
                 }
-                Outcome::QueueFull(waiting) => new = waiting,
+                Answer::QueueFull(waiting) => new = waiting,
+                Answer::Unexpected => unreachable!("a write that may wait expects nothing"),
             }
             drop(pin.take());
             Ordered::make_room(self, self.index.partition(target.signature), &mut backoff)?;
