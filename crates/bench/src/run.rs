@@ -37,6 +37,8 @@ pub struct Config {
     /// Has the calling threads apply what they leave in queues as well, by this plan. Without it they only serve, and the subject has threads
     /// of its own for that.
     pub plan: Option<Plan>,
+    /// Keep order for workloads that need none, too.
+    pub keeps_order: bool,
     /// How many bytes all keys begin with alike.
     pub shared_bytes: usize,
     /// Length of each value, at least [`VALUE_BYTES_MIN`](crate::VALUE_BYTES_MIN).
@@ -100,7 +102,7 @@ impl<'a, S: Subject> Run<'a, S> {
 
     /// The order of ordered workloads is there before, but where its making is measured.
     fn prepare(&self, workload: Workload) -> Result<(), Error> {
-        match workload.is_ordered() && workload != Workload::Rebuild {
+        match (self.config.keeps_order || workload.is_ordered()) && workload != Workload::Rebuild {
             true => self.subject.put_in_order(),
             false => Ok(()),
         }

@@ -122,6 +122,7 @@ fn config(workloads: &[Workload]) -> Config {
         threads: 2,
         key_bytes: 24,
         plan: None,
+        keeps_order: false,
         shared_bytes: 9,
         value_bytes: 32,
     }

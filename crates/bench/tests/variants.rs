@@ -32,6 +32,7 @@ fn config(plan: Option<Plan>) -> Config {
         pass: Duration::from_millis(20),
         threads: 3,
         plan,
+        keeps_order: false,
         key_bytes: 16,
         shared_bytes: 0,
         value_bytes: 64,

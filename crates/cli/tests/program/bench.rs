@@ -80,13 +80,16 @@ fn every_variant_is_measured_and_is_right() {
 fn calling_threads_are_split_as_asked() {
     let place = Place::new();
     let split = |options: &[&'static str]| {
-        let out = bench(&place, &[&["--json", "--workloads", ORDERED], options].concat()).succeeded();
+        let workloads = if options.contains(&"--workloads") { &[][..] } else { &["--workloads", ORDERED] };
+        let out = bench(&place, &[&["--json"], workloads, options].concat()).succeeded();
         let last = String::from_utf8(out).unwrap().lines().last().map(str::to_owned).unwrap();
         let pool = serde_json::from_str::<Value>(&last).unwrap()["pool"].take();
         (!pool.is_null()).then(|| [&pool["serving"], &pool["backend"]].map(|count| count.as_u64().unwrap()))
     };
     assert_eq!(split(&["--threads", "4", "--split", "3-1"]), Some([3, 1]));
     assert_eq!(split(&["--threads", "4"]).map(|[serving, backend]| serving + backend), Some(4), "adaptive");
+    assert!(split(&["--threads", "4", "--ordered", "--workloads", "update,get"]).is_some());
+    assert_eq!(split(&["--threads", "4", "--workloads", "update,get"]), None, "no order, no queue");
     assert_eq!(split(&["--threads", "1"]), None, "a thread alone has the store's own behind it");
     assert_eq!(split(&["--threads", "4", "--split", "beside", "--queues", "3", "--queue-bound", "64"]), None);
     bench(&place, &["--threads", "4", "--split", "3-2"]).failed(2, &["a split of 5 threads, and 4 calling threads"]);

@@ -79,6 +79,9 @@ pub(crate) struct Bench {
     /// [default: `adaptive` for two threads and more where order is kept, else `beside`]
     #[arg(long)]
     split: Option<SplitOption>,
+    /// Keep order for workloads that need none as well, on one store for all
+    #[arg(long)]
+    ordered: bool,
     /// Queues that changes wait in for the order, or trees of the variant `par` [default: one for each thread that may apply; 16 trees]
     #[arg(long, value_parser = value_parser!(u64).range(1..=4096))]
     queues: Option<u64>,
@@ -101,7 +104,7 @@ impl Bench {
         self.check()?;
         let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
         let mut errors = 0;
-        for (number, workloads) in self.workloads.chunk_by(|one, next| next.can_follow(*one)).enumerate() {
+        for (number, workloads) in self.workloads.chunk_by(|one, next| self.can_follow(*next, *one)).enumerate() {
             if interrupt.signal().is_none() {
                 errors += self.on_fresh_store(workloads, number == 0, &interrupt)?;
             }
@@ -143,7 +146,7 @@ impl Bench {
             let machine = pmem_os::probe(home.path()).map_err(Failure::at_path(&self.dir))?;
             print::machine(&machine, self.json).map_err(Failure::output("standard output"))?;
         }
-        let is_ordered = workloads.iter().any(|workload| workload.is_ordered());
+        let is_ordered = self.is_ordered(workloads);
         let is_pool = self.plan(workloads).is_some();
         let store = self.options(is_pool, is_ordered).open(home.path())?;
         let measure = OfWorkloads { bench: self, workloads, interrupt };
@@ -175,6 +178,15 @@ impl Bench {
             .order_queues(self.queue_count(is_pool), self.queue_bound as usize)
     }
 
+    fn is_ordered(&self, workloads: &[Workload]) -> bool {
+        self.ordered || workloads.iter().any(|workload| workload.is_ordered())
+    }
+
+    /// Whether two workloads share a store.
+    fn can_follow(&self, next: Workload, one: Workload) -> bool {
+        if self.ordered { next != Workload::Rebuild } else { next.can_follow(one) }
+    }
+
     /// As many as threads may apply.
     fn queue_count(&self, is_pool: bool) -> usize {
         let core_count = || thread::available_parallelism().map_or(1, NonZero::get);
@@ -184,7 +196,7 @@ impl Bench {
 
     /// How the calling threads are split, where they are.
     fn plan(&self, workloads: &[Workload]) -> Option<Plan> {
-        let is_ordered = workloads.iter().any(|workload| workload.is_ordered());
+        let is_ordered = self.is_ordered(workloads);
         let by_default = if self.threads > 1 && is_ordered { SplitOption::default() } else { SplitOption::Beside };
         self.split.unwrap_or(by_default).plan()
     }
@@ -196,6 +208,7 @@ impl Bench {
             pass: self.seconds,
             threads: self.threads as usize,
             plan: self.plan(workloads),
+            keeps_order: self.ordered,
             key_bytes: self.key_bytes as usize,
             shared_bytes: self.shared_bytes as usize,
             value_bytes: self.value_bytes as usize,
