@@ -41,7 +41,7 @@ pub struct Row {
     pub queued_count: Option<u64>,
     /// Where the calling threads were a pool: how it did when the throughput pass ended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pool: Option<PoolRow>,
+    pub pool: Option<Box<PoolRow>>,
 }
 
 /// A pool: its split, and what that came of.
@@ -117,7 +117,7 @@ impl Row {
             flushed_lines_per_op: persists.map(|persists| per_operation(persists.flushed_line_count)),
             fences_per_op: persists.map(|persists| per_operation(persists.fence_count)),
             queued_count: *queued_count,
-            pool: pool.map(|figures| PoolRow::of(&figures, latencies.ns_per_tick())),
+            pool: pool.map(|figures| Box::new(PoolRow::of(&figures, latencies.ns_per_tick()))),
         }
     }
 }
@@ -151,7 +151,7 @@ impl fmt::Display for Row {
             Some(count) => write!(f, " {count:>7}")?,
             None => write!(f, " {:>7}", "-")?,
         }
-        match &self.pool {
+        match self.pool.as_deref() {
             Some(PoolRow { serving, backend, .. }) => write!(f, " {:>7}", format!("{serving}-{backend}")),
             None => write!(f, " {:>7}", "-"),
         }

@@ -26,7 +26,7 @@ use std::thread::{self, JoinHandle};
 use hikv::{Error, Upkeep};
 use parking_lot::{Mutex, RwLock};
 
-use self::range::{Change, Range};
+use self::range::{Change, Leaf, Range};
 use super::varied::{Way, Write};
 use crate::subject::{Candidate, Subject};
 
@@ -239,7 +239,7 @@ impl Ranges {
     }
 
     /// The keys of one leaf from a key on, and where to go on.
-    fn page(&self, from: Bound<Box<[u8]>>) -> (Vec<Box<[u8]>>, Option<Bound<Box<[u8]>>>) {
+    fn page(&self, from: Bound<Box<[u8]>>) -> Leaf {
         let borders = self.borders.read();
         let (Bound::Included(key) | Bound::Excluded(key)) = &from else { return (Vec::new(), None) };
         let number = locate(&borders, key);

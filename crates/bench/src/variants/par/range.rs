@@ -20,6 +20,9 @@ pub(super) struct Change {
     pub(super) is_there: bool,
 }
 
+/// A leaf's keys, and where the next one begins if there is one.
+pub(super) type Leaf = (Vec<Box<[u8]>>, Option<Bound<Box<[u8]>>>);
+
 /// The range.
 #[derive(Default)]
 pub(super) struct Range {
@@ -89,7 +92,7 @@ impl Range {
     }
 
     /// The keys of a leaf, and where the next one begins if there is one.
-    pub(super) fn page(&self, from: &Bound<Box<[u8]>>) -> (Vec<Box<[u8]>>, Option<Bound<Box<[u8]>>>) {
+    pub(super) fn page(&self, from: &Bound<Box<[u8]>>) -> Leaf {
         self.tree.lock().page(from)
     }
 
@@ -179,7 +182,7 @@ impl Tree {
         bplus_tree::Change { key: KeyStart::whole(self.keys.get(position)), edit }
     }
 
-    fn page(&self, from: &Bound<Box<[u8]>>) -> (Vec<Box<[u8]>>, Option<Bound<Box<[u8]>>>) {
+    fn page(&self, from: &Bound<Box<[u8]>>) -> Leaf {
         let mut page = Page::default();
         let Ok(()) = self.tree.read_page(&self.keys, from.as_ref().map(|key| &**key), Direction::Forward, &mut page);
         let keys = page.positions().iter().map(|&position| self.keys.get(position).into()).collect();
