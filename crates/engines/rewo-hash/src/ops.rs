@@ -8,10 +8,11 @@ use engine::{
     BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, OnExpired,
     Order, Progress, Show, Streamed, Version, Wanted,
 };
+use index::cached_table::Clear;
 use index::segmented::Cursor as Place;
 use pmem::{Backoff, Dram, Medium};
 
-use crate::read::Seen;
+use crate::cached::Known;
 use crate::write::{Before, Prepared, READER_WAITS_MAX, check_value};
 use crate::{NAME, RewoHash, reaper};
 
@@ -38,11 +39,11 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
-        self.show(key, false, &mut |seen| found(seen.version(), seen.value))
+        self.show(key, false, &mut |version, value, _| found(version, value))
     }
 
     fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
-        self.show(key, true, &mut |seen| found(seen.version(), seen.value))
+        self.show(key, true, &mut |version, value, _| found(version, value))
     }
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
@@ -87,7 +88,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
         let mut expiry = None;
-        self.show(key, true, &mut |seen| expiry = Some(seen.expiry))?;
+        self.show(key, true, &mut |_, _, held| expiry = Some(held))?;
         Ok(expiry)
     }
 
@@ -103,7 +104,9 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         self.may_write()?;
         // Free space that is still unknown could not be told from what is freed now.
         self.finish_sweep()?;
+        let hidden = self.hide_all();
         let cleared = self.with_room(|| Ok(self.table.clear(self.cx())?))?;
+        hidden.into_iter().for_each(Clear::cleared);
         self.cleared.retire(cleared, 0, |cleared| cleared.free(self.cx()));
         // A caller that is pinned itself (it reads a value) leaves the freeing to the background, and so does one who waits for
         // a reader that takes its time.
@@ -185,12 +188,19 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// Shows the key's item, unless its time has come.
     #[inline(always)]
-    fn show(&self, key: &[u8], is_part: bool, found: &mut dyn FnMut(Seen<'_>)) -> Result<bool, Error> {
+    fn show(&self, key: &[u8], is_part: bool, found: &mut dyn FnMut(Version, &[u8], Expiry)) -> Result<bool, Error> {
         let key = self.key(key)?;
+        let ticket = match self.look(key, found) {
+            Known::Told(is_there) => return Ok(is_there),
+            Known::Unknown(ticket) => ticket,
+        };
         let _pin = epoch::pin();
         let Some(slot) = self.find(key)? else { return Ok(false) };
-        let shown = self.shown(&slot, is_part)?;
-        shown.into_iter().for_each(&mut *found);
-        Ok(shown.is_some())
+        let Some(seen) = self.shown(&slot, is_part)? else { return Ok(false) };
+        if !is_part {
+            self.bring_in(ticket, key, &seen);
+        }
+        found(seen.version(), seen.value, seen.expiry);
+        Ok(true)
     }
 }

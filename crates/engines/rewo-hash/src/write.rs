@@ -4,11 +4,13 @@ use engine::{Error, Expiry, Limits};
 use heap::Reservation;
 use index::Position;
 use index::block_hash::{At, Key, Published, Slot};
+use index::cached_table::{Write, canary};
 use index::segmented::Garbage;
 use items::NewItem;
 use pmem::{Backoff, Dram, Medium, MediumError};
 
 use crate::RewoHash;
+use crate::cached::Hidden;
 
 /// How often a writer on a full store, or one that has deleted every key, lets readers run that keep retired items: some tens of
 /// milliseconds, many times what a read takes.
@@ -31,6 +33,13 @@ pub(crate) enum Before {
     Present,
     /// Not what was expected: nothing has changed.
     Unexpected,
+}
+
+/// A write that is published.
+struct Done<'a, 'k> {
+    published: Published<'a>,
+    old: Option<Slot>,
+    hidden: Hidden<'a, 'k>,
 }
 
 /// Says whether a write takes place, of what the key's slot is.
@@ -97,41 +106,54 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         allowed: &mut Allowed<'_>,
     ) -> Result<Before, Error> {
         let _pin = epoch::pin();
-        let Some((published, old)) = self.publish(key, new.as_ref().map(|new| &new.slot), allowed)? else {
+        let slot = new.as_ref().map(|new| new.slot);
+        let Some(Done { published, old, mut hidden }) = self.publish(key, slot.as_ref(), allowed)? else {
             // What it goes by may not be durable yet.
             let found = self.find(key)?;
-            return Ok(if found.is_none() && new.is_none() { Before::Absent } else { Before::Unexpected });
+            return Ok(if found.is_none() && slot.is_none() { Before::Absent } else { Before::Unexpected });
         };
         new.into_iter().for_each(Prepared::publish);
         let before = self.before(old.as_ref());
+        if self.medium.breaks(canary::COPY_SHOWN_EARLY) {
+            self.reveal(hidden.take(), slot.as_ref());
+        }
         published.settle(&self.medium)?;
+        self.reveal(hidden, slot.as_ref());
         self.retire(old.as_ref());
         before
     }
 
     /// Steps 2 to 5; `None` if nothing has changed.
-    fn publish(
-        &self,
-        key: Key<'_>,
+    fn publish<'a, 'k>(
+        &'a self,
+        key: Key<'k>,
         new: Option<&Slot>,
         allowed: &mut Allowed<'_>,
-    ) -> Result<Option<(Published<'_>, Option<Slot>)>, Error> {
+    ) -> Result<Option<Done<'a, 'k>>, Error> {
         loop {
             let buckets = self.table.lock(self.cx(), key.signature);
             let found: Option<At> = buckets.find(key, |position| self.is_key(position, key))?;
             if !allowed(found.as_ref().map(|found| &found.slot)) {
                 return Ok(None);
             }
+            if found.is_none() && new.is_none() {
+                return Ok(None);
+            }
             let old = found.map(|found| found.slot);
-            let full = match (found, new) {
-                (None, None) => return Ok(None),
-                (Some(found), None) => return Ok(Some((buckets.remove(&found), old))),
-                (Some(found), Some(slot)) => return Ok(Some((buckets.replace(&found, slot), old))),
-                (None, Some(slot)) => match buckets.insert(slot) {
-                    Ok(published) => return Ok(Some((published, None))),
-                    Err(full) => full,
-                },
+            let mut hidden = self.hide(key).filter(|_| !self.medium.breaks(canary::COPY_HIDDEN_LATE));
+            let published = match (found, new) {
+                (Some(found), None) => Ok(buckets.remove(&found)),
+                (Some(found), Some(slot)) => Ok(buckets.replace(&found, slot)),
+                (None, new) => buckets.insert(new.expect("where nothing was, something new comes")),
             };
+            if self.medium.breaks(canary::COPY_HIDDEN_LATE) {
+                hidden = self.hide(key);
+            }
+            let full = match published {
+                Ok(published) => return Ok(Some(Done { published, old, hidden })),
+                Err(full) => full,
+            };
+            hidden.into_iter().for_each(Write::unchanged);
             self.table.split(self.cx(), key.signature, full)?;
         }
     }

@@ -48,7 +48,7 @@ mod write;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use pmem::Backoff;
+use pmem::{Backoff, Medium, Waited};
 use word::Word;
 
 use bucket::Bucket;
@@ -144,6 +144,11 @@ impl<W: Word> CachedTable<W> {
         self.is_filled.store(true, Ordering::Release);
     }
 
+    /// The store may have an item of the key that is not taken in.
+    pub fn leave_out(&self, key: Sought<'_>) {
+        self.lock(key.signature).set_complete(false);
+    }
+
     /// What became of searches since it was made.
     pub fn stats(&self) -> CacheStats {
         let live_words: u64 = self.rings.iter().map(Ring::live_words).sum();
@@ -172,6 +177,13 @@ impl<W: Word> CachedTable<W> {
     fn ring_of(&self, signature: u64) -> &Ring<W> {
         &self.rings[share(signature, self.rings.len())]
     }
+}
+
+/// Whether everything is durable that this thread has written or met, though it may have said that it will wait itself: then a copy
+/// may say so to others, too. Nobody waits.
+#[inline(always)]
+pub fn is_durable<M: Medium>(medium: &M) -> bool {
+    medium.deferred().is_none_or(|ticket| medium.acknowledge_now(ticket) == Ok(Waited::Durable))
 }
 
 /// Which of `count` a signature leads to.

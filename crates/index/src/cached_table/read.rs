@@ -29,7 +29,12 @@ pub struct Ticket {
 impl<W: Word> CachedTable<W> {
     /// Looks for a key's copy, and shows it, unless it expired before `now_ms`, which is asked for only if it expires at all.
     #[inline(always)]
-    pub fn look<R>(&self, key: Sought<'_>, now_ms: impl FnOnce() -> u64, show: impl FnOnce(Copied<'_>) -> R) -> Look<R> {
+    pub fn look<R>(
+        &self,
+        key: Sought<'_>,
+        now_ms: impl FnOnce() -> u64,
+        show: impl FnOnce(Copied<'_>) -> R,
+    ) -> Look<R> {
         let mut taken = Taken::new();
         let look = self.search(key, &mut taken);
         match look {
@@ -96,14 +101,9 @@ impl<W: Word> CachedTable<W> {
     }
 
     /// Whether the bucket has a copy of the key, hidden or not; its entry. The caller holds the bucket's lock.
-    pub(super) fn entry_of(
-        &self,
-        bucket: &LockedBucket<'_, W>,
-        key: Sought<'_>,
-    ) -> Option<(usize, Entry)> {
-        let is_of = |entry: &Entry| {
-            entry.may_be(key.signature) && copy::is_of(&self.copies, entry.place(), key).is_some()
-        };
+    pub(super) fn entry_of(&self, bucket: &LockedBucket<'_, W>, key: Sought<'_>) -> Option<(usize, Entry)> {
+        let is_of =
+            |entry: &Entry| entry.may_be(key.signature) && copy::is_of(&self.copies, entry.place(), key).is_some();
         bucket.entries().find(|(_, entry)| is_of(entry))
     }
 

@@ -47,14 +47,7 @@ pub(super) struct Filling<'a, W: Word> {
 impl<W: Word> Ring<W> {
     pub(super) fn new(start: usize, words: usize) -> Ring<W> {
         let end = start + words;
-        Ring {
-            lock: W::new(0),
-            start,
-            end,
-            at: start.into(),
-            free_until: end.into(),
-            live_words: 0.into(),
-        }
+        Ring { lock: W::new(0), start, end, at: start.into(), free_until: end.into(), live_words: 0.into() }
     }
 
     pub(super) fn live_words(&self) -> u64 {

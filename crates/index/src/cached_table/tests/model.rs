@@ -137,11 +137,15 @@ impl<T: Twin> Store<T> {
     /// What a read tells: what the key held at some moment of it, and what no crash takes away.
     fn get(&self) -> u64 {
         let told = self.told.load(SeqCst);
-        let look = self.cache.look(KEY, || 0, |copied| {
-            let number = u64::from_le_bytes(copied.value.try_into().expect("it has eight bytes"));
-            assert_eq!(copied.version, [number; 2], "a torn copy was believed");
-            number
-        });
+        let look = self.cache.look(
+            KEY,
+            || 0,
+            |copied| {
+                let number = u64::from_le_bytes(copied.value.try_into().expect("it has eight bytes"));
+                assert_eq!(copied.version, [number; 2], "a torn copy was believed");
+                number
+            },
+        );
         let number = match look {
             Look::Hit(number) => number,
             Look::Absent => {
