@@ -23,7 +23,7 @@ impl HeadersAhead {
 
     /// Asks for what follows the chunk at `unit`, which is read now.
     pub(crate) fn expect<M: Medium>(&mut self, medium: &M, unit: u32) {
-        self.next(unit).for_each(|ahead| medium.expect_peek(unit_start(ahead)));
+        self.next(unit).for_each(|ahead| medium.prefetch_peek(unit_start(ahead)));
     }
 
     fn next(&mut self, unit: u32) -> impl Iterator<Item = u32> + use<> {

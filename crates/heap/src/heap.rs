@@ -141,7 +141,7 @@ impl<D: Dram> Heap<D> {
             match header.kind {
                 ChunkKind::Free => backer.skip(unit, header.units)?,
                 ChunkKind::Slots(Shape::SEGMENTS) => {
-                    medium.expect(unit_start(unit).span(u64::from(header.units) * UNIT_BYTES));
+                    medium.prefetch(unit_start(unit).span(u64::from(header.units) * UNIT_BYTES));
                 }
                 _ => {}
             }
@@ -251,10 +251,9 @@ impl<D: Dram> Heap<D> {
     }
 }
 
-/// True where a process that died may have left stores that are visible and not durable. Of a journal opening has seen to it
-/// that all it shows is in the log, and synced.
+/// True where a process that died may have left stores that are visible and not durable.
 fn may_lack_durability<M: Medium>(medium: &M) -> bool {
-    medium.is_writable() && !medium.is_journaled() && !medium.breaks(canary::HEAD_LEFT_AS_FOUND)
+    medium.is_writable() && !medium.opens_durable() && !medium.breaks(canary::HEAD_LEFT_AS_FOUND)
 }
 
 impl<D: Dram> Drop for Heap<D> {

@@ -98,7 +98,7 @@ impl<D: Dram> Heap<D> {
     pub(crate) fn back_above_mark<M: Medium>(&self, medium: &M, found: Above, past: u32) -> Result<bool, MediumError> {
         let Above { holed_from: from, .. } = found;
         let start = unit_start(from);
-        medium.back(start.span(unit_start(past).0 - start.0))?;
+        medium.allocate(start.span(unit_start(past).0 - start.0))?;
         let mut space = self.space.lock();
         if space.above() == found {
             space.holed_from = past;
@@ -129,7 +129,7 @@ impl<D: Dram> Heap<D> {
             return Ok(());
         }
         let behind_bytes = if units < run.units { CHUNK_HEADER_BYTES } else { 0 };
-        medium.back(unit_start(run.unit).span(u64::from(units) * UNIT_BYTES + behind_bytes))
+        medium.allocate(unit_start(run.unit).span(u64::from(units) * UNIT_BYTES + behind_bytes))
     }
 }
 
@@ -164,6 +164,6 @@ impl<'a, M: Medium> Backer<'a, M> {
         if !self.medium.is_writable() || end.0 <= self.start.0 {
             return Ok(());
         }
-        self.medium.back(self.start.span(end.0 - self.start.0))
+        self.medium.allocate(self.start.span(end.0 - self.start.0))
     }
 }

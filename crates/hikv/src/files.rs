@@ -22,7 +22,7 @@ use engine::Engine;
 use heap::salvage::Head;
 use heap::{FEATURE_JOURNAL, Found, Parameters, Region};
 use journal::{Acknowledger, JournalError, Journaled, OsFile};
-use pmem::{Durability, Latency, Medium, PersistCounts, Probed, arch};
+use pmem::{Durability, Latency, Medium, Persist, PersistCounts, Probed, arch};
 use pmem_os::{MapOptions, Mapped, StoreLock, names};
 use uuid::Uuid;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use journal::{Figures, Journaled, OsFile};
-use pmem::{Durability, Medium, arch};
+use pmem::{Durability, Medium, Persist, arch};
 use pmem_os::Mapped;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};

@@ -29,13 +29,13 @@ impl<'a> Item<'a> {
     #[inline(always)]
     pub unsafe fn read<M: Medium>(medium: &'a M, at: Offset, room_bytes: u64) -> Result<Item<'a>, ItemError> {
         // SAFETY: the caller's promise covers the header.
-        let head = unsafe { medium.item(at.span(HEADER_BYTES as u64)) }?;
+        let head = unsafe { medium.bytes(at.span(HEADER_BYTES as u64)) }?;
         let header = Header::from_bytes(*head.first_chunk().expect("the span has that length"));
         if header.flags & !FLAG_EXPIRY != 0 || header.item_bytes() > room_bytes {
             return Err(ItemError::Damaged { offset: at.0, what: "an item's header is damaged" });
         }
         // SAFETY: and the whole item.
-        let bytes = unsafe { medium.item(at.span(header.item_bytes())) }?;
+        let bytes = unsafe { medium.bytes(at.span(header.item_bytes())) }?;
         let (start, body) = bytes.split_at(header.key_start());
         let (key, value) = body.split_at(usize::from(header.key_bytes));
         Ok(Item { header, expiry: expiry_of(&start[HEADER_BYTES..]), key, value })

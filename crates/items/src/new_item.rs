@@ -117,7 +117,7 @@ unsafe fn write_parts<M: Medium, const COUNT: usize>(medium: &M, at: Offset, par
 /// As for [`Item::read`], and the caller reserved room for the item at `to`, as for [`NewItem::write`].
 pub unsafe fn copy<M: Medium>(medium: &M, to: Offset, from: Offset, item: &Item<'_>) -> Result<(), ItemError> {
     // SAFETY: the caller's promise.
-    let bytes = unsafe { medium.item(from.span(item.header.item_bytes())) }?;
+    let bytes = unsafe { medium.bytes(from.span(item.header.item_bytes())) }?;
     // SAFETY: the caller's promise.
     unsafe { medium.stream(to, &[bytes]) };
     Ok(())

@@ -79,7 +79,7 @@ impl<F: File> Journal<F> {
 }
 
 impl<F: File> Journaled<F> {
-    /// See [`pmem::Medium::discard`].
+    /// See [`pmem::Space::discard`].
     ///
     /// # Safety
     /// As there.
@@ -98,7 +98,7 @@ impl<F: File> Journaled<F> {
         pages.end - pages.start
     }
 
-    /// See [`pmem::Medium::back`].
+    /// See [`pmem::Space::allocate`].
     pub(crate) fn back_pages(&self, span: Span) -> Result<(), MediumError> {
         let region_bytes = self.journal.region.len_bytes();
         let end = span.end().unwrap_or(u64::MAX).min(region_bytes).next_multiple_of(PAGE_BYTES);

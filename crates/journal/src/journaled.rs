@@ -206,7 +206,7 @@ impl<F: File> Journaled<F> {
         Acknowledger::of(&self.journal)
     }
 
-    /// Why [`pmem::Medium::durability`] is what it is: a clause without a full stop.
+    /// Why [`pmem::Persist::durability`] is what it is: a clause without a full stop.
     #[must_use]
     pub fn explain(&self) -> &'static str {
         match self.journal.options.level {

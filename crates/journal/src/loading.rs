@@ -8,7 +8,7 @@
 //!
 //! # What cannot be read
 //! is lost: the journal is poisoned first, so that nothing can be appended that was concluded from the zeros, and then the
-//! block is settled. A caller that asks for bytes of it has an error; words are zeros, and `Medium::losses` says so.
+//! block is settled. A caller that asks for bytes of it has an error; words are zeros, and `Residency::check_lost_ranges` says so.
 
 use std::collections::VecDeque;
 use std::io;
@@ -101,7 +101,7 @@ impl Loading {
 }
 
 impl<F: File> Journal<F> {
-    /// See [`pmem::Medium::reach`], for callers whose quick look was not enough.
+    /// See [`pmem::Bytes::check`], for callers whose quick look was not enough.
     #[cold]
     #[inline(never)]
     pub(crate) fn reach_slowly(&self, span: Span) -> Result<(), MediumError> {
@@ -185,7 +185,7 @@ impl<F: File> Journal<F> {
         self.loading.wake();
     }
 
-    /// See [`pmem::Medium::peek`], for callers whose quick look was not enough. A block that stays absent meanwhile is as it was.
+    /// See [`pmem::Residency::peek`], for callers whose quick look was not enough. A block that stays absent meanwhile is as it was.
     #[cold]
     #[inline(never)]
     pub(crate) fn peek_slowly(&self, at: Offset) -> Option<u64> {

@@ -3,7 +3,10 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pmem::{Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Span, Ticket, Waited};
+use pmem::{
+    Acknowledge, Bytes, Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Persist, Residency, Space,
+    Span, Ticket, Waited,
+};
 
 use crate::canary;
 use crate::options::entry_bytes_max;
@@ -76,7 +79,7 @@ impl<F: File> Journaled<F> {
     /// The broken twin's way: the entries of `spans` follow at the next commit.
     fn hold(&self, spans: &[Span]) {
         // SAFETY: the twin runs on the crash disk alone, with one thread.
-        let bytes = |span| unsafe { self.item(span) }.expect("the span was just stored to").to_vec();
+        let bytes = |span| unsafe { self.bytes(span) }.expect("the span was just stored to").to_vec();
         let held = spans.iter().map(|&span| (span.start, bytes(span)));
         self.journal.buffer.lock().held.extend(held);
     }
@@ -93,7 +96,7 @@ impl<F: File> Journaled<F> {
 
 // SAFETY: the base is the start of memory of `len_bytes` bytes, aligned to 1 GiB, that was given before the length covered
 // it; it stays put until the medium is dropped, and the length never shrinks.
-unsafe impl<F: File> Medium for Journaled<F> {
+unsafe impl<F: File> Bytes for Journaled<F> {
     #[inline(always)]
     fn base(&self) -> NonNull<u8> {
         self.journal.region.memory.base()
@@ -104,31 +107,9 @@ unsafe impl<F: File> Medium for Journaled<F> {
         self.journal.region.len_bytes()
     }
 
-    fn durability(&self) -> Durability {
-        self.journal.options.level
-    }
-
-    fn name(&self) -> &'static str {
-        self.journal.options.name
-    }
-
     #[inline(always)]
     fn is_writable(&self) -> bool {
         self.journal.options.writable
-    }
-
-    #[inline(always)]
-    fn health(&self) -> Result<(), MediumError> {
-        self.journal.healthy()
-    }
-
-    #[inline(always)]
-    fn losses(&self) -> Result<(), MediumError> {
-        self.journal.loading.losses()
-    }
-
-    fn is_journaled(&self) -> bool {
-        true
     }
 
     #[inline(always)]
@@ -166,8 +147,32 @@ unsafe impl<F: File> Medium for Journaled<F> {
         self.flush(at.span(padded_bytes));
     }
 
+    #[inline(always)]
+    fn check(&self, span: Span) -> Result<(), MediumError> {
+        if span.end().is_none_or(|end| end > self.journal.region.readable_bytes()) {
+            return self.journal.reach_slowly(span);
+        }
+        Ok(())
+    }
+}
+
+impl<F: File> Persist for Journaled<F> {
+    fn durability(&self) -> Durability {
+        self.journal.options.level
+    }
+
+    #[inline(always)]
+    fn health(&self) -> Result<(), MediumError> {
+        self.journal.healthy()
+    }
+
+    /// Opening has put into the log, and synced, what the region shows.
+    fn opens_durable(&self) -> bool {
+        true
+    }
+
     fn flush(&self, span: Span) {
-        self.check(span.start, span.len_bytes);
+        self.assert_within(span.start, span.len_bytes);
         let is_late = self.breaks(canary::LOG_ORDER_UNLIKE_STORES);
         for piece in self.pieces(span) {
             if is_late { self.hold(&[piece]) } else { self.append_from_memory(piece) }
@@ -184,7 +189,7 @@ unsafe impl<F: File> Medium for Journaled<F> {
         let is_late = self.breaks(canary::LOG_ORDER_UNLIKE_STORES);
         // Under the lock no file is used.
         let (last, before) = words.split_last().expect("something is published");
-        self.check(last.0.line(), LINE_BYTES);
+        self.assert_within(last.0.line(), LINE_BYTES);
         let Some(mut append) = self.journal.room(words.len(), words.len() * 8) else { return };
         for &(at, word) in before {
             if !is_late {
@@ -220,6 +225,12 @@ unsafe impl<F: File> Medium for Journaled<F> {
         self.journal.wait(ticket.0, self.journal.options.level)
     }
 
+    fn sync(&self) -> Result<(), MediumError> {
+        self.journal.wait(self.journal.taken_in(), Durability::Power)
+    }
+}
+
+impl<F: File> Acknowledge for Journaled<F> {
     #[inline]
     fn acknowledge(&self, ticket: Ticket) -> Result<Waited, MediumError> {
         self.journal.acknowledge(ticket.0)
@@ -234,26 +245,12 @@ unsafe impl<F: File> Medium for Journaled<F> {
     fn deferred(&self) -> Option<Ticket> {
         Some(Ticket(self.journal.deferred.load(Ordering::Acquire)))
     }
+}
 
-    fn sync(&self) -> Result<(), MediumError> {
-        self.journal.wait(self.journal.taken_in(), Durability::Power)
-    }
-
-    fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
-        self.grow_to(to_bytes)
-    }
-
-    unsafe fn discard(&self, span: Span) -> u64 {
-        // SAFETY: the caller's promise.
-        unsafe { self.discard_pages(span) }
-    }
-
-    fn back(&self, span: Span) -> Result<(), MediumError> {
-        self.back_pages(span)
-    }
-
-    fn allocated_bytes(&self) -> Option<u64> {
-        self.journal.allocated_bytes()
+impl<F: File> Residency for Journaled<F> {
+    #[inline(always)]
+    fn check_lost_ranges(&self) -> Result<(), MediumError> {
+        self.journal.loading.losses()
     }
 
     fn populate(&self, span: Span) {
@@ -264,14 +261,6 @@ unsafe impl<F: File> Medium for Journaled<F> {
         }
     }
 
-    #[inline(always)]
-    fn reach(&self, span: Span) -> Result<(), MediumError> {
-        if span.end().is_none_or(|end| end > self.journal.region.readable_bytes()) {
-            return self.journal.reach_slowly(span);
-        }
-        Ok(())
-    }
-
     #[inline]
     fn peek(&self, at: Offset) -> u64 {
         let is_absent = at.0 >= self.journal.region.readable_bytes();
@@ -279,12 +268,41 @@ unsafe impl<F: File> Medium for Journaled<F> {
         peeked.unwrap_or_else(|| self.load(at, Ordering::Relaxed))
     }
 
-    fn expect(&self, span: Span) {
+    fn prefetch(&self, span: Span) {
         self.journal.expect(span);
     }
 
-    fn expect_peek(&self, at: Offset) {
+    fn prefetch_peek(&self, at: Offset) {
         self.journal.expect_page(at);
+    }
+}
+
+impl<F: File> Space for Journaled<F> {
+    fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
+        self.grow_to(to_bytes)
+    }
+
+    unsafe fn discard(&self, span: Span) -> u64 {
+        // SAFETY: the caller's promise.
+        unsafe { self.discard_pages(span) }
+    }
+
+    fn allocate(&self, span: Span) -> Result<(), MediumError> {
+        self.back_pages(span)
+    }
+
+    fn allocated_bytes(&self) -> Option<u64> {
+        self.journal.allocated_bytes()
+    }
+}
+
+impl<F: File> Medium for Journaled<F> {
+    fn name(&self) -> &'static str {
+        self.journal.options.name
+    }
+
+    fn is_journaled(&self) -> bool {
+        true
     }
 
     #[inline(always)]

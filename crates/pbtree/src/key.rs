@@ -21,14 +21,14 @@ pub(crate) fn checksum(key: &[u8]) -> u32 {
 pub(crate) unsafe fn read<M: Medium>(medium: &M, at: Offset, word: u64) -> Result<&[u8], Error> {
     let place = word::key_place(at, word)?;
     // SAFETY: the caller's promise; chunks of keys are never changed.
-    let head = unsafe { medium.item(place.offset.span(KEY_HEADER_BYTES)) }?;
+    let head = unsafe { medium.bytes(place.offset.span(KEY_HEADER_BYTES)) }?;
     let head = u64::from_le_bytes(*head.first_chunk().expect("the span has that length"));
     let len_bytes = head & u64::from(u32::MAX);
     if KEY_HEADER_BYTES + len_bytes > word::room_bytes(medium, place) {
         return Err(Error::damaged(place.offset, "a key is longer than its chunk"));
     }
     // SAFETY: as above.
-    let key = unsafe { medium.item(place.offset.plus(KEY_HEADER_BYTES).span(len_bytes)) }?;
+    let key = unsafe { medium.bytes(place.offset.plus(KEY_HEADER_BYTES).span(len_bytes)) }?;
     let found = checksum(key);
     if u64::from(found) != head >> 32 || found as u8 != word::check_of(word) {
         return Err(Error::damaged(place.offset, "a key's checksum does not fit"));

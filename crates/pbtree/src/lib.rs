@@ -11,7 +11,7 @@
 //!
 //! # Writes
 //! Every writer holds a lane (`undo_log`), and exclusively the lock of each node that it changes, until its commit has
-//! returned; then the locks go, and then it waits, if its medium has anything to wait for. `Medium::wait` is never called
+//! returned; then the locks go, and then it waits, if its medium has anything to wait for. `Persist::wait` is never called
 //! under a lock. A thread that reads a node meanwhile meets the lock; one that comes later takes the ticket that is kept beside it.
 //!
 //! | | steps | fences |

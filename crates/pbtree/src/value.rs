@@ -119,7 +119,7 @@ impl<'a> Value<'a> {
         let place = word::place(at, word)?;
         let mut head = Head { bytes: [0; 32], len: VALUE_HEADER_BYTES as usize };
         // SAFETY: the caller's promise.
-        head.put(0, unsafe { medium.item(place.offset.span(VALUE_HEADER_BYTES)) }?);
+        head.put(0, unsafe { medium.bytes(place.offset.span(VALUE_HEADER_BYTES)) }?);
         let short = |at: usize| u32::from_le_bytes(*head.bytes[at..].first_chunk().expect("it lies in the header"));
         let (len_bytes, flags, checksum) = (u64::from(short(0)), short(4), short(8));
         let has_expiry = flags & FLAG_EXPIRY != 0;
@@ -128,7 +128,7 @@ impl<'a> Value<'a> {
             return Err(Error::damaged(place.offset, "a value's header is damaged"));
         }
         // SAFETY: as above.
-        let chunk = unsafe { medium.item(place.offset.span(chunk_bytes)) }?;
+        let chunk = unsafe { medium.bytes(place.offset.span(chunk_bytes)) }?;
         let (start, bytes) = chunk.split_at(head_bytes(has_expiry) as usize);
         let long = |at: usize| start[at..].first_chunk().map(|&bytes| u64::from_le_bytes(bytes));
         let stamp = long(16).expect("it lies in the header");

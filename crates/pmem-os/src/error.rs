@@ -72,7 +72,7 @@ impl MapError {
     }
 }
 
-/// What [`pmem::Medium::grow`] answers when the operating system refuses `wanted_bytes`.
+/// What [`pmem::Space::grow`] answers when the operating system refuses `wanted_bytes`.
 pub(crate) fn growth_error(errno: Errno, wanted_bytes: u64) -> MediumError {
     if is_full(errno) { MediumError::Full { wanted_bytes } } else { MediumError::Os { errno: errno.raw_os_error() } }
 }

@@ -22,7 +22,7 @@ use crate::error::growth_error;
 use crate::{Mapped, huge};
 
 impl Mapped {
-    /// See [`pmem::Medium::grow`].
+    /// See [`pmem::Space::grow`].
     pub(crate) fn grow_to(&self, to_bytes: u64) -> Result<(), MediumError> {
         if !self.writable {
             return Err(MediumError::ReadOnly);
@@ -84,7 +84,7 @@ impl Mapped {
         let _ = self.backing.set_len(from_bytes);
     }
 
-    /// See [`pmem::Medium::populate`]: asks for the pages that `span` touches inside the region. The kernel answers
+    /// See [`pmem::Residency::populate`]: asks for the pages that `span` touches inside the region. The kernel answers
     /// with an error, never a signal, where there are none.
     pub(crate) fn populate_pages(&self, span: Span) {
         let region_bytes = self.len_bytes.load(Ordering::Acquire);

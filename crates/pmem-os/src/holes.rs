@@ -17,14 +17,14 @@ use crate::error::growth_error;
 use crate::growth::{pages_touched, pages_within};
 
 impl Mapped {
-    /// See [`pmem::Medium::discard`].
+    /// See [`pmem::Space::discard`].
     pub(crate) fn punch(&self, span: Span) -> u64 {
         let pages = pages_within(span, self.len_bytes.load(Ordering::Acquire), self.backing.page_bytes());
         let may_punch = self.writable && self.in_owner() && !pages.is_empty();
         if may_punch && self.backing.punch(pages.clone()) { pages.end - pages.start } else { 0 }
     }
 
-    /// See [`pmem::Medium::back`].
+    /// See [`pmem::Space::allocate`].
     pub(crate) fn fill(&self, span: Span) -> Result<(), MediumError> {
         let region_bytes = self.len_bytes.load(Ordering::Acquire);
         let pages = pages_touched(span, region_bytes, self.backing.page_bytes());

@@ -1,7 +1,7 @@
 //! Persistent memory as Linux offers it: regions mapped from files and DAX devices, and what goes with them.
 //!
 //! [`Mapped`] is the direct medium: stores reach the mapped memory at once, and a fence is all that a commit needs. What
-//! such a commit survives depends on what is mapped; it is detected ([`pmem::Medium::durability`]) and told
+//! such a commit survives depends on what is mapped; it is detected ([`pmem::Persist::durability`]) and told
 //! ([`Mapped::explain`]), never assumed. [`StoreLock`] keeps a second process away, [`ForkGuard`] tells a forked child
 //! from the process that opened the store, and [`probe()`] measures the machine.
 

@@ -75,7 +75,7 @@ impl Mapped {
         })
     }
 
-    /// Maps the file `path`. A tail shorter than a page is left out. Holes stay: [`pmem::Medium::back`] comes before stores.
+    /// Maps the file `path`. A tail shorter than a page is left out. Holes stay: [`pmem::Space::allocate`] comes before stores.
     ///
     /// # Errors
     /// [`MapError::NotAFile`], [`MapError::TooSmall`] if it has less than a page, [`MapError::Io`] if the operating
@@ -109,13 +109,13 @@ impl Mapped {
         Ok(self.backing.sync()?)
     }
 
-    /// Why [`pmem::Medium::durability`] is what it is: a clause without a full stop.
+    /// Why [`pmem::Persist::durability`] is what it is: a clause without a full stop.
     #[must_use]
     pub fn explain(&self) -> &'static str {
         self.kind.explain(self.durability, self.sharing.contains(MapFlags::SYNC))
     }
 
-    /// Whether a journal would give more than [`pmem::Medium::durability`] says.
+    /// Whether a journal would give more than [`pmem::Persist::durability`] says.
     #[must_use]
     pub fn lacks_a_journal(&self) -> bool {
         self.durability != Durability::Power && self.kind.has_disk()

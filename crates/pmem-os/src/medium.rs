@@ -3,7 +3,10 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pmem::{Durability, Level, Medium, MediumError, Offset, Span, Ticket, arch, lines};
+use pmem::{
+    Acknowledge, Bytes, Durability, Level, Medium, MediumError, Offset, Persist, Residency, Space, Span, Ticket, arch,
+    lines,
+};
 
 use crate::Mapped;
 
@@ -42,7 +45,7 @@ fn refuse(at: Offset, len_bytes: u64, writable_bytes: u64, writable: bool) -> ! 
 
 // SAFETY: the base is the start of a shared mapping of `len_bytes` bytes, aligned to 1 GiB; space is taken before the length
 // covers it, or, where the file has holes, by `back` before stores; the mapping stays put until the medium is dropped, and the length never shrinks.
-unsafe impl Medium for Mapped {
+unsafe impl Bytes for Mapped {
     #[inline(always)]
     fn base(&self) -> NonNull<u8> {
         self.addresses.base()
@@ -51,14 +54,6 @@ unsafe impl Medium for Mapped {
     #[inline(always)]
     fn len_bytes(&self) -> u64 {
         self.len_bytes.load(Ordering::Acquire)
-    }
-
-    fn durability(&self) -> Durability {
-        self.durability
-    }
-
-    fn name(&self) -> &'static str {
-        self.kind.name()
     }
 
     #[inline(always)]
@@ -99,24 +94,30 @@ unsafe impl Medium for Mapped {
         }
     }
 
-    #[inline(always)]
-    fn flush(&self, span: Span) {
-        self.check(span.start, span.len_bytes);
-        for line in lines(span) {
-            // SAFETY: the line holds a byte of the region, whose length is a multiple of lines.
-            unsafe { arch::write_back(self.base().as_ptr().add(line.0 as usize)) }
-        }
-    }
-
     /// Behind one comparison.
     #[inline(always)]
     fn load4(&self, at: Offset) -> [u64; 4] {
-        self.check(at, 32);
+        self.assert_within(at, 32);
         at.expect_aligned(32);
         // SAFETY: the words lie in the region (just checked), are aligned, and are only ever accessed atomically.
         std::array::from_fn(|i| unsafe {
             AtomicU64::from_ptr(self.base().as_ptr().add(at.0 as usize + 8 * i).cast()).load(Ordering::Acquire)
         })
+    }
+}
+
+impl Persist for Mapped {
+    fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    #[inline(always)]
+    fn flush(&self, span: Span) {
+        self.assert_within(span.start, span.len_bytes);
+        for line in lines(span) {
+            // SAFETY: the line holds a byte of the region, whose length is a multiple of lines.
+            unsafe { arch::write_back(self.base().as_ptr().add(line.0 as usize)) }
+        }
     }
 
     #[inline(always)]
@@ -135,14 +136,24 @@ unsafe impl Medium for Mapped {
     fn wait(&self, _ticket: Ticket) -> Result<(), MediumError> {
         Ok(())
     }
+}
 
+impl Acknowledge for Mapped {}
+
+impl Residency for Mapped {
     #[inline(always)]
     fn prefetch_for_stream(&self, span: Span) {
         if !self.past_cache {
-            lines(span).for_each(|line| self.prefetch(line));
+            lines(span).for_each(|line| self.prefetch_line(line));
         }
     }
 
+    fn populate(&self, span: Span) {
+        self.populate_pages(span);
+    }
+}
+
+impl Space for Mapped {
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
         self.grow_to(to_bytes)
     }
@@ -151,15 +162,17 @@ unsafe impl Medium for Mapped {
         self.punch(span)
     }
 
-    fn back(&self, span: Span) -> Result<(), MediumError> {
+    fn allocate(&self, span: Span) -> Result<(), MediumError> {
         self.fill(span)
     }
 
     fn allocated_bytes(&self) -> Option<u64> {
         self.backing.allocated_bytes()
     }
+}
 
-    fn populate(&self, span: Span) {
-        self.populate_pages(span);
+impl Medium for Mapped {
+    fn name(&self) -> &'static str {
+        self.kind.name()
     }
 }

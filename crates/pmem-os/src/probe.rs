@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use pmem::{LINE_BYTES, Medium, Offset, Span, arch};
+use pmem::{Bytes, LINE_BYTES, Medium, Offset, Span, arch};
 
 use crate::{MapError, MapOptions, Mapped};
 

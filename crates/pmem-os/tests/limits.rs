@@ -1,7 +1,7 @@
 //! A limit on the length of files, past which the kernel sends a signal. A limit holds for the whole process, so this
 //! test has one of its own.
 
-use pmem::{Medium, MediumError};
+use pmem::{MediumError, Space};
 use pmem_os::{MapError, MapOptions, Mapped};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

@@ -4,7 +4,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pmem::{Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Span, Ticket, lines};
+use pmem::{
+    Acknowledge, Bytes, Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Persist, Residency, Space,
+    Span, Ticket, lines,
+};
 
 use crate::agent::Agent;
 use crate::memory::REGION_BYTES_MAX;
@@ -14,21 +17,13 @@ use crate::sim::{Sim, State, StepKind};
 
 // SAFETY: the memory is reserved for `REGION_BYTES_MAX` bytes, aligned to pages, readable and writable, and lives as long
 // as any handle; `len_bytes` grows only, up to that limit; every store below goes to it at once.
-unsafe impl Medium for Sim {
+unsafe impl Bytes for Sim {
     fn base(&self) -> NonNull<u8> {
         self.0.memory.base()
     }
 
     fn len_bytes(&self) -> u64 {
         self.0.len_bytes.load(Ordering::Acquire)
-    }
-
-    fn durability(&self) -> Durability {
-        Durability::Power
-    }
-
-    fn name(&self) -> &'static str {
-        "sim"
     }
 
     fn store(&self, at: Offset, word: u64, _ordering: Ordering) {
@@ -58,6 +53,12 @@ unsafe impl Medium for Sim {
         self.copy(at, &bytes);
         self.start_flush(at.span(bytes.len() as u64));
         self.step(StepKind::Stream);
+    }
+}
+
+impl Persist for Sim {
+    fn durability(&self) -> Durability {
+        Durability::Power
     }
 
     fn flush(&self, span: Span) {
@@ -112,7 +113,13 @@ unsafe impl Medium for Sim {
         self.step(StepKind::WaitEnd);
         Ok(())
     }
+}
 
+impl Acknowledge for Sim {}
+
+impl Residency for Sim {}
+
+impl Space for Sim {
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
         let grown = self.try_grow(to_bytes);
         self.step(StepKind::Grow);
@@ -125,7 +132,7 @@ unsafe impl Medium for Sim {
         discarded_bytes
     }
 
-    fn back(&self, span: Span) -> Result<(), MediumError> {
+    fn allocate(&self, span: Span) -> Result<(), MediumError> {
         let backed = self.try_back(span);
         self.step(StepKind::Back);
         backed
@@ -133,6 +140,12 @@ unsafe impl Medium for Sim {
 
     fn allocated_bytes(&self) -> Option<u64> {
         Some(self.len_bytes() - self.0.state.lock().holes.len() as u64 * PAGE_BYTES)
+    }
+}
+
+impl Medium for Sim {
+    fn name(&self) -> &'static str {
+        "sim"
     }
 
     fn breaks(&self, canary: Canary) -> bool {
@@ -164,7 +177,7 @@ impl Sim {
     }
 
     fn copy(&self, at: Offset, bytes: &[u8]) {
-        self.check(at, bytes.len() as u64);
+        self.assert_within(at, bytes.len() as u64);
         let mut state = self.0.state.lock();
         state.assert_backed(at.span(bytes.len() as u64));
         for line in lines(at.span(bytes.len() as u64)) {
@@ -201,7 +214,7 @@ impl Sim {
 
     /// A copy of the span's bytes, taken word by word, since other threads may store beside it.
     fn bytes_now(&self, span: Span) -> Vec<u8> {
-        self.check(span.start, span.len_bytes);
+        self.assert_within(span.start, span.len_bytes);
         let first_line = span.start.line();
         let words = lines(span).flat_map(|line| self.line_now(line));
         let bytes = words.flat_map(u64::to_ne_bytes).skip((span.start.0 - first_line.0) as usize);
@@ -209,7 +222,7 @@ impl Sim {
     }
 
     fn try_discard(&self, span: Span) -> u64 {
-        self.check(span.start, span.len_bytes);
+        self.assert_within(span.start, span.len_bytes);
         let end = span.start.0 + span.len_bytes;
         let mut state = self.0.state.lock();
         let State { durable, pending, holes, .. } = &mut *state;
@@ -225,7 +238,7 @@ impl Sim {
     }
 
     fn try_back(&self, span: Span) -> Result<(), MediumError> {
-        self.check(span.start, span.len_bytes);
+        self.assert_within(span.start, span.len_bytes);
         let mut state = self.0.state.lock();
         let touched: Vec<u64> = state.holes_in(span).collect();
         if touched.is_empty() {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use pmem::{Canary, LINE_BYTES, Medium, Offset};
+use pmem::{Bytes, Canary, LINE_BYTES, Offset};
 
 use crate::choice::choices;
 use crate::crashable::ObserverOf;

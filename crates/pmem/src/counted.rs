@@ -2,8 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::probed::{Probe, Probed};
-use crate::{Medium, Span, lines};
+use crate::{Medium, Probe, Probed, Span, lines};
 
 /// A medium whose flushes and fences are counted (systems.md, H8: a put or update persists twice, a delete once).
 pub type Counted<M> = Probed<M, PersistCounts>;

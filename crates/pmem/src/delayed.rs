@@ -1,8 +1,6 @@
 //! The latency model of the HiKV paper (section 4.1): slow memory, emulated on fast memory.
 
-use crate::Medium;
-use crate::arch;
-use crate::probed::{Probe, Probed};
+use crate::{Medium, Probe, Probed, arch};
 
 /// A medium slowed down to the latencies of another.
 pub type Delayed<M> = Probed<M, Latency>;

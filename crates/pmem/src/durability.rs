@@ -39,7 +39,7 @@ pub enum Level {
     Strongest,
 }
 
-/// A point in a medium's history that [`Medium::wait`](crate::Medium::wait) can wait for.
+/// A point in a medium's history that [`Persist::wait`](crate::Persist::wait) can wait for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Ticket(pub u64);
 
@@ -52,7 +52,7 @@ impl Ticket {
     }
 }
 
-/// What came of [`Medium::acknowledge`](crate::Medium::acknowledge).
+/// What came of [`Acknowledge::acknowledge`](crate::Acknowledge::acknowledge).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum Waited {

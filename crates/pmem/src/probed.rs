@@ -3,84 +3,10 @@
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
-use crate::{Canary, Counts, Durability, Level, Medium, MediumError, Offset, Span, Ticket, Waited};
-
-/// Is told what a medium is asked to do, after the inner medium has done it.
-pub trait Probe: Send + Sync + 'static {
-    /// `span` was flushed.
-    fn flushed(&self, _span: Span) {}
-    /// `span` was written past the cache, and so flushed.
-    fn streamed(&self, _span: Span) {}
-    /// A fence: `order` or `commit`.
-    fn fenced(&self) {}
-    /// A wait is about to begin.
-    fn waits(&self) {}
-    /// An item's bytes are about to be read.
-    fn read(&self) {}
-    /// What was counted, if this probe counts.
-    fn counts(&self) -> Option<Counts> {
-        None
-    }
-}
-
-/// A probe that may be left out.
-impl<P: Probe> Probe for Option<P> {
-    fn flushed(&self, span: Span) {
-        self.iter().for_each(|probe| probe.flushed(span));
-    }
-
-    fn streamed(&self, span: Span) {
-        self.iter().for_each(|probe| probe.streamed(span));
-    }
-
-    fn fenced(&self) {
-        self.iter().for_each(P::fenced);
-    }
-
-    fn waits(&self) {
-        self.iter().for_each(P::waits);
-    }
-
-    fn read(&self) {
-        self.iter().for_each(P::read);
-    }
-
-    fn counts(&self) -> Option<Counts> {
-        self.as_ref()?.counts()
-    }
-}
-
-/// Two probes, told one after the other.
-impl<P: Probe, Q: Probe> Probe for (P, Q) {
-    fn flushed(&self, span: Span) {
-        self.0.flushed(span);
-        self.1.flushed(span);
-    }
-
-    fn streamed(&self, span: Span) {
-        self.0.streamed(span);
-        self.1.streamed(span);
-    }
-
-    fn fenced(&self) {
-        self.0.fenced();
-        self.1.fenced();
-    }
-
-    fn waits(&self) {
-        self.0.waits();
-        self.1.waits();
-    }
-
-    fn read(&self) {
-        self.0.read();
-        self.1.read();
-    }
-
-    fn counts(&self) -> Option<Counts> {
-        self.0.counts().or_else(|| self.1.counts())
-    }
-}
+use crate::{
+    Acknowledge, Bytes, Canary, Counts, Durability, Level, Medium, MediumError, Offset, Persist, Probe, Residency,
+    Space, Span, Ticket, Waited,
+};
 
 /// `M`, watched by `P`.
 #[derive(Debug)]
@@ -107,7 +33,7 @@ impl<M: Medium, P: Probe> Probed<M, P> {
 }
 
 // SAFETY: the memory is the inner medium's, and so is every promise about it.
-unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
+unsafe impl<M: Medium, P: Probe> Bytes for Probed<M, P> {
     #[inline(always)]
     fn base(&self) -> NonNull<u8> {
         self.inner.base()
@@ -118,30 +44,8 @@ unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
         self.inner.len_bytes()
     }
 
-    fn durability(&self) -> Durability {
-        self.inner.durability()
-    }
-
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
-
     fn is_writable(&self) -> bool {
         self.inner.is_writable()
-    }
-
-    #[inline(always)]
-    fn health(&self) -> Result<(), MediumError> {
-        self.inner.health()
-    }
-
-    #[inline(always)]
-    fn losses(&self) -> Result<(), MediumError> {
-        self.inner.losses()
-    }
-
-    fn is_journaled(&self) -> bool {
-        self.inner.is_journaled()
     }
 
     fn store(&self, at: Offset, word: u64, ordering: Ordering) {
@@ -161,6 +65,43 @@ unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
         // SAFETY: the caller's promise, passed on.
         unsafe { self.inner.stream(at, parts) }
         self.probe.streamed(at.span(parts.iter().map(|part| part.len() as u64).sum()));
+    }
+
+    #[inline(always)]
+    fn load4(&self, at: Offset) -> [u64; 4] {
+        self.inner.load4(at)
+    }
+
+    #[inline(always)]
+    fn acquire(&self) {
+        self.inner.acquire();
+    }
+
+    #[inline(always)]
+    fn check(&self, span: Span) -> Result<(), MediumError> {
+        self.inner.check(span)
+    }
+
+    #[inline(always)]
+    unsafe fn bytes(&self, span: Span) -> Result<&[u8], MediumError> {
+        self.probe.read();
+        // SAFETY: the caller's promise, passed on.
+        unsafe { self.inner.bytes(span) }
+    }
+}
+
+impl<M: Medium, P: Probe> Persist for Probed<M, P> {
+    fn durability(&self) -> Durability {
+        self.inner.durability()
+    }
+
+    #[inline(always)]
+    fn health(&self) -> Result<(), MediumError> {
+        self.inner.health()
+    }
+
+    fn opens_durable(&self) -> bool {
+        self.inner.opens_durable()
     }
 
     fn flush(&self, span: Span) {
@@ -196,6 +137,12 @@ unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
         self.inner.wait(ticket)
     }
 
+    fn sync(&self) -> Result<(), MediumError> {
+        self.inner.sync()
+    }
+}
+
+impl<M: Medium, P: Probe> Acknowledge for Probed<M, P> {
     fn acknowledge(&self, ticket: Ticket) -> Result<Waited, MediumError> {
         self.probe.waits();
         self.inner.acknowledge(ticket)
@@ -208,11 +155,38 @@ unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
     fn deferred(&self) -> Option<Ticket> {
         self.inner.deferred()
     }
+}
 
-    fn sync(&self) -> Result<(), MediumError> {
-        self.inner.sync()
+impl<M: Medium, P: Probe> Residency for Probed<M, P> {
+    #[inline(always)]
+    fn check_lost_ranges(&self) -> Result<(), MediumError> {
+        self.inner.check_lost_ranges()
     }
 
+    fn populate(&self, span: Span) {
+        self.inner.populate(span);
+    }
+
+    #[inline(always)]
+    fn prefetch_for_stream(&self, span: Span) {
+        self.inner.prefetch_for_stream(span);
+    }
+
+    #[inline(always)]
+    fn peek(&self, at: Offset) -> u64 {
+        self.inner.peek(at)
+    }
+
+    fn prefetch(&self, span: Span) {
+        self.inner.prefetch(span);
+    }
+
+    fn prefetch_peek(&self, at: Offset) {
+        self.inner.prefetch_peek(at);
+    }
+}
+
+impl<M: Medium, P: Probe> Space for Probed<M, P> {
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
         self.inner.grow(to_bytes)
     }
@@ -222,63 +196,29 @@ unsafe impl<M: Medium, P: Probe> Medium for Probed<M, P> {
         unsafe { self.inner.discard(span) }
     }
 
-    fn back(&self, span: Span) -> Result<(), MediumError> {
-        self.inner.back(span)
+    fn allocate(&self, span: Span) -> Result<(), MediumError> {
+        self.inner.allocate(span)
     }
 
     fn allocated_bytes(&self) -> Option<u64> {
         self.inner.allocated_bytes()
     }
+}
 
-    fn populate(&self, span: Span) {
-        self.inner.populate(span);
+impl<M: Medium, P: Probe> Medium for Probed<M, P> {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn is_journaled(&self) -> bool {
+        self.inner.is_journaled()
     }
 
     fn breaks(&self, canary: Canary) -> bool {
         self.inner.breaks(canary)
     }
 
-    #[inline(always)]
-    fn prefetch_for_stream(&self, span: Span) {
-        self.inner.prefetch_for_stream(span);
-    }
-
     fn counts(&self) -> Option<Counts> {
         self.probe.counts().or_else(|| self.inner.counts())
-    }
-
-    #[inline(always)]
-    fn load4(&self, at: Offset) -> [u64; 4] {
-        self.inner.load4(at)
-    }
-
-    #[inline(always)]
-    fn acquire(&self) {
-        self.inner.acquire();
-    }
-
-    #[inline(always)]
-    fn peek(&self, at: Offset) -> u64 {
-        self.inner.peek(at)
-    }
-
-    fn expect(&self, span: Span) {
-        self.inner.expect(span);
-    }
-
-    fn expect_peek(&self, at: Offset) {
-        self.inner.expect_peek(at);
-    }
-
-    #[inline(always)]
-    fn reach(&self, span: Span) -> Result<(), MediumError> {
-        self.inner.reach(span)
-    }
-
-    #[inline(always)]
-    unsafe fn item(&self, span: Span) -> Result<&[u8], MediumError> {
-        self.probe.read();
-        // SAFETY: the caller's promise, passed on.
-        unsafe { self.inner.item(span) }
     }
 }

@@ -32,7 +32,7 @@ impl Lanes {
                 recovered.undone_count += 1;
             }
         }
-        if medium.is_writable() && !medium.is_journaled() && !medium.breaks(canary::WORD_LEFT_AS_FOUND) {
+        if medium.is_writable() && !medium.opens_durable() && !medium.breaks(canary::WORD_LEFT_AS_FOUND) {
             (0..self.count()).for_each(|lane| flush_intent(medium, lane));
             medium.order();
         }
@@ -71,7 +71,7 @@ impl Lanes {
 fn flush_intent<M: Medium>(medium: &M, lane: usize) {
     let Some(at) = unseal(medium.load(intent_at(lane), Ordering::Relaxed)) else { return };
     let word = pmem::Offset(at).span(8);
-    if medium.reach(word).is_ok() {
+    if medium.check(word).is_ok() {
         medium.flush(word);
     }
 }

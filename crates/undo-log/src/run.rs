@@ -24,7 +24,7 @@ pub(crate) unsafe fn write<M: Medium>(
     for range in ranges {
         let header = range_header(range).to_le_bytes();
         // SAFETY: the caller's promises; a range that a change is to be made to lies in the region.
-        let old = unsafe { medium.item(range) }.expect("what is changed lies in the region");
+        let old = unsafe { medium.bytes(range) }.expect("what is changed lies in the region");
         checksum = checksum.update(&header).update(old);
         // SAFETY: the log is the caller's.
         unsafe {
@@ -60,7 +60,7 @@ pub(crate) fn order_change<M: Medium>(medium: &M) {
 pub(crate) fn valid<M: Medium>(medium: &M, log: Span, number: u64, lane: usize) -> Option<Span> {
     let (log, room_bytes) = (log.start, log.len_bytes);
     // SAFETY: nobody writes to logs while a region is being recovered.
-    let bytes = |span| unsafe { medium.item(span) }.ok();
+    let bytes = |span| unsafe { medium.bytes(span) }.ok();
     let head: &[u8; 16] = bytes(log.span(16))?.first_chunk()?;
     let len_bytes = (u128::from_le_bytes(*head) >> 64) as u64 & u64::from(u32::MAX);
     let is_of_number = *head == run_head(number, lane, len_bytes) || is_taken_for(medium, head, lane);
@@ -86,7 +86,7 @@ pub(crate) fn each_range<M: Medium>(medium: &M, ranges: Span, mut each: impl FnM
     while at.0 + RANGE_HEADER_BYTES <= past {
         let range = range_of(medium.load(at, Ordering::Relaxed));
         let old = at.plus(RANGE_HEADER_BYTES);
-        if range.len_bytes > past - old.0 || medium.reach(range).is_err() || !range.start.0.is_multiple_of(8) {
+        if range.len_bytes > past - old.0 || medium.check(range).is_err() || !range.start.0.is_multiple_of(8) {
             return false;
         }
         each(range, old);

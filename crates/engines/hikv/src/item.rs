@@ -33,7 +33,7 @@ pub(super) unsafe fn read<M: Medium>(medium: &M, position: Position) -> Result<I
 pub(super) unsafe fn read_plain<M: Medium>(medium: &M, position: Position) -> Option<Plain<'_>> {
     let PlaceKind::Slot(class) = position.place()?.kind else { return None };
     // SAFETY: the caller's promise; nobody stores to what a slot has behind its item.
-    Plain::in_room(unsafe { medium.item(position.offset().span(class.bytes())) }.ok()?)
+    Plain::in_room(unsafe { medium.bytes(position.offset().span(class.bytes())) }.ok()?)
 }
 
 /// Which item it is, and of what checksum.
@@ -57,7 +57,7 @@ fn room_bytes<M: Medium>(medium: &M, position: Position) -> u64 {
 pub(super) fn prefetch<M: Medium>(medium: &M, position: Position) {
     let Some(place) = position.place() else { return };
     let PlaceKind::Slot(class) = place.kind else {
-        medium.prefetch(place.offset);
+        medium.prefetch_line(place.offset);
         return;
     };
     prefetch_lines(medium, place.offset, class.bytes());
@@ -68,7 +68,7 @@ fn prefetch_lines<M: Medium>(medium: &M, at: Offset, len_bytes: u64) {
     let past = at.0 + len_bytes.min(PREFETCHED_BYTES_MAX);
     let mut line = at.line();
     while line.0 < past {
-        medium.prefetch(line);
+        medium.prefetch_line(line);
         line = line.plus(LINE_BYTES);
     }
 }

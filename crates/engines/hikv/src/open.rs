@@ -42,7 +42,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     pub fn open(medium: M, dram: D) -> Result<HiKv<M, D>, OpenError> {
         let opened = HiKv::<M, D>::parts(&medium, dram.clone());
         // Whatever seemed wrong or right about zeros that stand for what could not be read.
-        medium.losses().map_err(HeapError::from)?;
+        medium.check_lost_ranges().map_err(HeapError::from)?;
         Ok(HiKv::assemble(medium, dram, opened?))
     }
 

@@ -194,7 +194,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// was durable; this looks once more as a reader, and so waits until what is there now is durable.
     #[cold]
     pub(super) fn look_again(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
-        if self.medium.is_journaled() {
+        if self.medium.deferred().is_some() {
             self.find(signature, key)?;
         }
         Ok(())

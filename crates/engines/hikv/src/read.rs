@@ -66,7 +66,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// For a reader that met items elsewhere than in the index, where no mark tells that they may not be durable: they are once
-    /// this has returned, or the caller waits later (`Medium::acknowledge`).
+    /// this has returned, or the caller waits later (`Acknowledge::acknowledge`).
     #[inline(always)]
     pub(super) fn acknowledge_deferred(&self) -> Result<(), Error> {
         if let Some(ticket) = self.medium.deferred()

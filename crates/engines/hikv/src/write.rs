@@ -120,7 +120,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     #[inline(always)]
     pub(super) fn prefetch_old(&self, aim: &Aim<'_>) {
         if let Some(position) = self.index.hint(&self.medium, aim.line(), aim.signature()) {
-            self.medium.prefetch(position.offset());
+            self.medium.prefetch_line(position.offset());
         }
     }
 

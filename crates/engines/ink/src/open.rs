@@ -25,7 +25,7 @@ impl<M: Medium, D: Dram + Clone> Ink<M, D> {
     pub fn open(medium: M, dram: D, options: Options) -> Result<Ink<M, D>, OpenError> {
         let tree = Tree::open(medium, options, dram, AtOnce)?;
         // Whatever seemed right about zeros that stand for what could not be read.
-        tree.medium().losses().map_err(HeapError::from)?;
+        tree.medium().check_lost_ranges().map_err(HeapError::from)?;
         Ok(Ink::of(tree))
     }
 

@@ -27,7 +27,7 @@
 //!
 //! A delete is the same without step 1. One fence suffices for a record and an entry since both prove themselves by checksums: an
 //! entry that is durable without its record does not count, and recovery can tell as long as the record's room has not been used
-//! for anything else, which is until a later entry of the lane is durable (`recover/`). On a log (`Medium::commit` that does not
+//! for anything else, which is until a later entry of the lane is durable (`recover/`). On a log (`Persist::commit` that does not
 //! wait) step 5 comes before the change is durable: readers wait for it (`tickets.rs`), the writer after it has unlocked.
 //!
 //! Batches: `batch.rs`. Clearing: `clear.rs`. The journal, and what a store needs of room: `room.rs`.

@@ -47,7 +47,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
         let tree = recover::load(&medium, &heap, dram, &hasher, &found)?;
         found.mark(&heap)?;
         // Whatever seemed right about zeros that stand for what could not be read.
-        medium.losses().map_err(HeapError::from)?;
+        medium.check_lost_ranges().map_err(HeapError::from)?;
         if medium.is_writable() {
             found.settle(&medium, &heap)?;
             heap.finish_sweep(&medium);

@@ -31,7 +31,7 @@ impl<M: Medium> Keys for Records<'_, M> {
     }
 
     fn prefetch(&self, position: Position) {
-        self.0.prefetch(position.offset());
+        self.0.prefetch_line(position.offset());
     }
 }
 

@@ -43,7 +43,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             check.go_on_with(Some(state));
             return Ok(());
         }
-        if let Err(MediumError::Unreadable { offset, .. }) = self.medium.losses() {
+        if let Err(MediumError::Unreadable { offset, .. }) = self.medium.check_lost_ranges() {
             damaged(Damage { offset, what: "a part of the region could not be read".into() });
         }
         check.go_on_with::<CheckState>(None);

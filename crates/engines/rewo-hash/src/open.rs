@@ -38,7 +38,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     pub fn open(medium: M, dram: D) -> Result<RewoHash<M, D>, OpenError> {
         let opened = RewoHash::parts(&medium, dram);
         // Whatever seemed wrong or right about zeros that stand for what could not be read.
-        medium.losses().map_err(HeapError::from)?;
+        medium.check_lost_ranges().map_err(HeapError::from)?;
         let (heap, table) = opened?;
         Ok(RewoHash::of(medium, heap, table))
     }

@@ -108,7 +108,7 @@ impl Slots {
 /// Copies a slot's bytes, and flushes them.
 fn copy<M: Medium>(medium: &M, to: Offset, from: Offset) -> Result<(), MediumError> {
     // SAFETY: both change under the writers' lock alone, or while the store is opened.
-    let bytes = unsafe { medium.item(from.span(SLOT_BYTES)) }?;
+    let bytes = unsafe { medium.bytes(from.span(SLOT_BYTES)) }?;
     // SAFETY: as above, and they do not overlap.
     unsafe { medium.stream(to, &[bytes]) };
     Ok(())

@@ -12,7 +12,7 @@ use std::thread;
 
 use heap::layout::SEGMENT_BYTES;
 use heap::{EngineNumber, FEATURE_EXPIRY, Found, Heap, HeapError, Parameters, Place, PlaceKind, Region};
-use pmem::{Canary, Level, Medium, Offset};
+use pmem::{Bytes, Canary, Level, Offset, Persist};
 use pmem_sim::{Image, Model, Sim};
 
 use crate::memory::{Host, PARAMETERS};

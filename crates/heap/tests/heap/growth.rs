@@ -2,7 +2,7 @@
 
 use heap::layout::UNIT_BYTES;
 use heap::{Class, EngineNumber, Heap, HeapError, LANE_COUNT};
-use pmem::{Medium, MediumError};
+use pmem::{Bytes, MediumError};
 
 use crate::memory::{Host, Memory};
 

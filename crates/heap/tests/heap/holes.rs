@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use heap::layout::UNIT_BYTES;
-use pmem::{Medium, Offset};
+use pmem::{Bytes, Offset};
 
 use crate::memory::Memory;
 

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 
 use heap::layout::UNIT_BYTES;
 use heap::{EngineNumber, Heap, Parameters};
-use pmem::{Dram, Durability, Level, Medium, MediumError, Offset, Span, Ticket};
+use pmem::{
+    Acknowledge, Bytes, Dram, Durability, Level, Medium, MediumError, Offset, Persist, Residency, Space, Span, Ticket,
+};
 
 /// Address space of a medium; pages cost nothing until they are touched.
 const RESERVED_BYTES: usize = 1 << 30;
@@ -122,7 +124,7 @@ impl Drop for Memory {
 }
 
 // SAFETY: the base is reserved for `RESERVED_BYTES`, aligned, and does not move.
-unsafe impl Medium for Memory {
+unsafe impl Bytes for Memory {
     fn base(&self) -> NonNull<u8> {
         // SAFETY: the allocation is longer than `RESERVED_BYTES` by one alignment.
         unsafe { self.allocation.add(self.allocation.align_offset(ALIGNMENT)) }
@@ -130,14 +132,6 @@ unsafe impl Medium for Memory {
 
     fn len_bytes(&self) -> u64 {
         self.len_bytes.load(Ordering::Acquire)
-    }
-
-    fn durability(&self) -> Durability {
-        Durability::Process
-    }
-
-    fn name(&self) -> &'static str {
-        "memory"
     }
 
     fn is_writable(&self) -> bool {
@@ -154,7 +148,7 @@ unsafe impl Medium for Memory {
     }
 
     unsafe fn write(&self, at: Offset, bytes: &[u8]) {
-        self.check(at, bytes.len() as u64);
+        self.assert_within(at, bytes.len() as u64);
         // SAFETY: in the region (checked), and the caller's alone.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.base().as_ptr().add(at.0 as usize), bytes.len()) }
     }
@@ -162,6 +156,12 @@ unsafe impl Medium for Memory {
     unsafe fn stream(&self, at: Offset, parts: &[&[u8]]) {
         // SAFETY: as the caller promises.
         unsafe { self.write(at, &parts.concat()) }
+    }
+}
+
+impl Persist for Memory {
+    fn durability(&self) -> Durability {
+        Durability::Process
     }
 
     fn flush(&self, _span: Span) {}
@@ -175,7 +175,18 @@ unsafe impl Medium for Memory {
     fn wait(&self, _ticket: Ticket) -> Result<(), MediumError> {
         Ok(())
     }
+}
 
+impl Acknowledge for Memory {}
+
+impl Residency for Memory {
+    fn populate(&self, span: Span) {
+        self.assert_within(span.start, span.len_bytes);
+        self.populated_bytes.fetch_add(span.len_bytes, Ordering::Relaxed);
+    }
+}
+
+impl Space for Memory {
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
         if to_bytes > self.limit_bytes.load(Ordering::Relaxed) {
             return Err(MediumError::Full { wanted_bytes: to_bytes });
@@ -190,7 +201,7 @@ unsafe impl Medium for Memory {
         whole.filter(|&unit| holes.insert(unit)).count() as u64 * UNIT_BYTES
     }
 
-    fn back(&self, span: Span) -> Result<(), MediumError> {
+    fn allocate(&self, span: Span) -> Result<(), MediumError> {
         let mut holes = self.holes.lock().unwrap();
         units(span).for_each(|unit| _ = holes.remove(&unit));
         drop(holes);
@@ -198,10 +209,11 @@ unsafe impl Medium for Memory {
         work.into_iter().for_each(|work| work());
         Ok(())
     }
+}
 
-    fn populate(&self, span: Span) {
-        self.check(span.start, span.len_bytes);
-        self.populated_bytes.fetch_add(span.len_bytes, Ordering::Relaxed);
+impl Medium for Memory {
+    fn name(&self) -> &'static str {
+        "memory"
     }
 }
 

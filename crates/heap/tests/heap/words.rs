@@ -1,7 +1,7 @@
 //! What a call has set is durable before whatever its caller stores next, and what it names is durable before it.
 
 use heap::{EngineNumber, FEATURE_BATCHES, FEATURE_EXPIRY, Heap, Region};
-use pmem::{Durability, Level, Medium};
+use pmem::{Bytes, Durability, Level, Persist};
 use pmem_sim::{Image, Model, Sim};
 
 use crate::killed::{IMAGE_COUNT_MAX, at_steps};
@@ -74,7 +74,7 @@ fn an_image_is_durable_before_it_is_named_and_its_name_when_the_call_returns() {
                 let named = heap.named_image()?;
                 assert_eq!(named.number, u32::from(number));
                 // SAFETY: nobody stores to it.
-                Some(unsafe { sim.item(named.place.offset.span(64)) }.unwrap() == bytes)
+                Some(unsafe { sim.bytes(named.place.offset.span(64)) }.unwrap() == bytes)
             };
             assert!(!found(&crashes, is_whole).contains(&Some(false)), "an image is named and is not there");
             assert!(found(&images(&sim), is_whole).iter().all(|is_whole| *is_whole == Some(true)), "it is not durable");

@@ -346,10 +346,10 @@ fn read_record<M: Medium>(medium: &M, at: Offset) -> Result<BTreeMap<u64, Image>
     let damaged = HeapError::Damaged { offset: at.0, what: "a batch's record is damaged" };
     let number = |bytes: &[u8]| bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
     // SAFETY: nobody stores to a record that a batch word names.
-    let header = unsafe { medium.item(at.span(HEADER_BYTES as u64)) }.map_err(HeapError::from)?;
+    let header = unsafe { medium.bytes(at.span(HEADER_BYTES as u64)) }.map_err(HeapError::from)?;
     let entries_bytes = u64::from(number(header)) * ENTRY_BYTES as u64;
     // SAFETY: as above.
-    let entries = unsafe { medium.item(at.plus(HEADER_BYTES as u64).span(entries_bytes)) }.map_err(HeapError::from)?;
+    let entries = unsafe { medium.bytes(at.plus(HEADER_BYTES as u64).span(entries_bytes)) }.map_err(HeapError::from)?;
     if number(&header[4..]) != crc32c(crc32c(0, &header[..4]), entries) {
         return Err(damaged);
     }

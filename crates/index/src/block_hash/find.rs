@@ -183,7 +183,7 @@ impl<'a, M: Medium> Look<'a, M> {
             let is_locked = view.meta().is_any_locked() && !self.medium.breaks(canary::BLOCK_ABSENT_UNSETTLED);
             self.settle_seen(&view, is_locked, choice, at)?;
         }
-        self.medium.losses()
+        self.medium.check_lost_ranges()
     }
 }
 

@@ -60,7 +60,7 @@ impl BlockHash {
                 shown.tickets.push(medium.commit_published(*at, at.0));
             }
         }
-        medium.losses()?;
+        medium.check_lost_ranges()?;
         Ok((shown, cursor.past(segment, self.geometry.partition_count())))
     }
 
@@ -107,7 +107,7 @@ impl BlockHash {
         }
         segment.set_count(count);
         segment.places().into_iter().for_each(|place| reach(cx, place.offset, place, misplaced));
-        cx.medium.losses().map_err(HeapError::from)?;
+        cx.medium.check_lost_ranges().map_err(HeapError::from)?;
         Ok(cursor.past(segment, self.geometry.partition_count()))
     }
 

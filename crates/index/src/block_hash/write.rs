@@ -146,7 +146,7 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
             }
         }
         if found.is_none() {
-            self.cx.medium.losses().map_err(HeapError::from)?;
+            self.cx.medium.check_lost_ranges().map_err(HeapError::from)?;
         }
         Ok(found)
     }

@@ -54,7 +54,7 @@ impl PartitionedHash {
     ) -> Absence {
         let segment = self.root().offset(self.geometry, signature);
         for slot in slots(medium, segment, signature) {
-            medium.prefetch(Position::from_word(medium.load(slot.position, Ordering::Relaxed)).offset());
+            medium.prefetch_line(Position::from_word(medium.load(slot.position, Ordering::Relaxed)).offset());
         }
         let mut named = slots(medium, segment, signature).map(|slot| Entry::steady(medium, slot));
         let astray = named.find(|entry| is_of_key_at(entry, &mut is_of_key));

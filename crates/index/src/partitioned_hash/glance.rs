@@ -81,7 +81,7 @@ impl PartitionedHash {
     pub fn aim<M: Medium>(&self, medium: &M, signature: u64) -> Aim<'_> {
         let (segment_start, segment) = self.root().both(self.geometry, signature);
         let line = Home::of(signature).offset(segment_start);
-        medium.prefetch(line);
+        medium.prefetch_line(line);
         pmem::arch::prefetch(ptr::from_ref(segment).cast());
         Aim { signature, line, segment }
     }
@@ -90,7 +90,7 @@ impl PartitionedHash {
     #[inline(always)]
     pub fn home_line<M: Medium>(&self, medium: &M, signature: u64) -> Offset {
         let line = Home::of(signature).offset(self.root().offset(self.geometry, signature));
-        medium.prefetch(line);
+        medium.prefetch_line(line);
         line
     }
 
@@ -161,5 +161,5 @@ fn look<M: Medium>(medium: &M, line: Offset, signature: u64) -> Line {
     }
     let positions = medium.load4(slot(line, 0).position).map(Position::from_word);
     let leads_out = positions[..3].iter().any(|position| position.has_overflow());
-    if leads_out || medium.losses().is_err() { Line::Unsure } else { Line::Nothing(positions) }
+    if leads_out || medium.check_lost_ranges().is_err() { Line::Unsure } else { Line::Nothing(positions) }
 }

@@ -65,7 +65,7 @@ impl<'a, M: Medium> LockedHome<'a, M> {
         let found =
             search(self.medium, Searcher::writer(self.batches), self.segment.offset(), self.signature, &mut visit)?;
         if found.is_none() {
-            self.medium.losses()?;
+            self.medium.check_lost_ranges()?;
         }
         Ok(found)
     }

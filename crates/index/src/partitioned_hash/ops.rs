@@ -11,7 +11,7 @@
 //! | remove | 2 to 4, with the old position marked DELETED | the item, or a mark that reads as absent |
 //! |        | 5 position 0, not flushed | as before; only now may the slot be filled again |
 //!
-//! Where a log's writer does not wait itself (`Medium::acknowledge`), steps 4 and 5 are left to the threads that meet the word: a
+//! Where a log's writer does not wait itself (`Acknowledge::acknowledge`), steps 4 and 5 are left to the threads that meet the word: a
 //! reader takes FRESH away once the log is durable up to where the word was published; a removal's mark is taken away by the next
 //! writer that looks for a free entry, under the lock.
 //!
@@ -88,7 +88,7 @@ impl PartitionedHash {
         if let Some(found) = search(medium, Searcher::reader(&self.batches), segment, signature, &mut visit)? {
             return Ok(Some(found.value));
         }
-        medium.losses()?;
+        medium.check_lost_ranges()?;
         if !medium.breaks(canary::MISS_NOT_FENCED) {
             medium.acquire();
         }

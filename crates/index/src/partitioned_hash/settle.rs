@@ -2,8 +2,8 @@
 //!
 //! | thread | meets FRESH | and |
 //! |---|---|---|
-//! | a reader | waits until the word is durable, or defers (`Medium::acknowledge`) | takes the mark away, unless it deferred |
-//! | a writer that holds the pair's lock, on a log | does not wait: what it publishes is behind the word in the log | leaves the mark |
+//! | a reader | waits until the word is durable, or defers (`Acknowledge::acknowledge`) | takes the mark away, unless it deferred |
+//! | a writer that holds the pair's lock | does not wait for a disk: what it publishes is behind the word in the log | takes the mark away, if the word is durable |
 //! | a split | copies the mark, unless the word is durable; waits for a removal, which leaves no copy | |
 //!
 //! A removal whose log's writer has not waited keeps its word after its item's room was given back: the same word may come
@@ -39,9 +39,9 @@ impl<'a> Searcher<'a> {
 
     /// The word of the entry at `slot`, seen with such a mark, without one.
     pub(super) fn decided<M: Medium>(self, medium: &M, slot: Slot, seen: Position) -> Result<Position, MediumError> {
-        if self.is_writer && medium.is_journaled() && !seen.is_in_batch() {
+        if self.is_writer && !seen.is_in_batch() {
             // Noted, if it is not durable, for those who meet the item elsewhere: snapshots that see what is replaced.
-            let _ = medium.acknowledge_now(slot.commit_published(medium, seen))?;
+            let _ = settle_locked(medium, slot, seen)?;
             return Ok(seen.settled());
         }
         self.batches.decided(medium, slot, seen)
@@ -49,7 +49,7 @@ impl<'a> Searcher<'a> {
 }
 
 /// Makes a FRESH word durable before a thread acts on it, and takes the mark away. Where the caller is going to wait itself
-/// (`Medium::acknowledge`) the mark stays.
+/// (`Acknowledge::acknowledge`) the mark stays.
 #[cold]
 #[inline(never)]
 pub(super) fn settle<M: Medium>(medium: &M, slot: Slot, seen: Position) -> Result<Position, MediumError> {
@@ -70,7 +70,7 @@ pub(super) fn settle<M: Medium>(medium: &M, slot: Slot, seen: Position) -> Resul
 /// True if a FRESH word may be there when its item's room is already used anew, so that it may come back while a thread compares:
 /// of a removal whose writer has not waited. It is settled under its pair's lock alone ([`settle_locked`]).
 fn outlives_its_item<M: Medium>(medium: &M, position: Position) -> bool {
-    position.is_deleted() && medium.is_journaled()
+    position.is_deleted() && medium.deferred().is_some()
 }
 
 /// True if `position`, the word at `slot`, is no entry and will be none, whatever happens. The caller holds the lock.
@@ -83,7 +83,7 @@ pub(super) fn is_free<M: Medium>(medium: &M, slot: Slot, position: Position) -> 
 #[cold]
 fn is_gone<M: Medium>(medium: &M, slot: Slot, removed: Position) -> bool {
     let is_durable = || medium.acknowledge_now(slot.commit_published(medium, removed)) == Ok(Waited::Durable);
-    !removed.is_in_batch() && (!removed.is_fresh() || medium.is_journaled() && is_durable())
+    !removed.is_in_batch() && (!removed.is_fresh() || medium.deferred().is_some() && is_durable())
 }
 
 /// Takes the mark away from a FRESH word that is durable, and says whether it is. Nobody is told of it, and the caller holds

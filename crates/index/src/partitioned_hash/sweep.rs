@@ -48,7 +48,7 @@ impl PartitionedHash {
                 each(entry.signature, entry.position)?;
             }
         }
-        medium.losses()?;
+        medium.check_lost_ranges()?;
         Ok(self.next_cursor(cursor, segment))
     }
 
@@ -92,7 +92,7 @@ impl PartitionedHash {
             reach_place(cx, offset, segment_place(offset), misplaced);
         }
         drop(frozen);
-        cx.medium.losses().map_err(HeapError::from)?;
+        cx.medium.check_lost_ranges().map_err(HeapError::from)?;
         Ok(self.next_cursor(cursor, segment))
     }
 

@@ -3,7 +3,7 @@
 use std::io::{self, Read, Seek};
 use std::sync::Mutex;
 
-use pmem::{Level, Medium, Offset};
+use pmem::{Bytes, Level, Offset, Persist};
 
 use super::*;
 use crate::test_file::{Operation, TestFile};

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use pmem::{Durability, Level, Medium, Offset, Span, Ticket, Waited};
+use pmem::{Acknowledge, Bytes, Durability, Level, Offset, Persist, Space, Span, Ticket, Waited};
 
 use super::*;
 use crate::frame::any_frame;

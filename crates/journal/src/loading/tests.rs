@@ -4,7 +4,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use pmem::{Level, Medium};
+use pmem::{Bytes, Level, Persist};
 
 use super::*;
 use crate::layout::FRAMES_START_BYTES;

@@ -57,5 +57,5 @@ pub(crate) fn put(medium: &impl Medium, at: u64, bytes: &[u8]) {
 /// The `len` bytes at `at`.
 pub(crate) fn bytes(medium: &impl Medium, at: u64, len: u64) -> Vec<u8> {
     // SAFETY: the tests do not write meanwhile.
-    unsafe { medium.item(Offset(at).span(len)) }.unwrap().to_vec()
+    unsafe { medium.bytes(Offset(at).span(len)) }.unwrap().to_vec()
 }

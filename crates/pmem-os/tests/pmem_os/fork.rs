@@ -2,7 +2,7 @@
 
 use crate::alone;
 use crate::common::{bytes, put};
-use pmem::{Medium, MediumError};
+use pmem::{Bytes, MediumError, Space};
 use pmem_os::{MapOptions, Mapped, StoreLock};
 
 /// How a child ended that ran `act` and then, unless it said otherwise, exited with 0.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use crate::common::{bytes, places, put};
-use pmem::{Durability, Level, Medium, MediumError, Offset};
+use pmem::{Bytes, Durability, Level, Medium, MediumError, Offset, Persist, Residency, Space};
 use pmem_os::{MapError, MapOptions, Mapped, names::sync_dir};
 
 const PAGE: u64 = 4096;
@@ -50,7 +50,7 @@ fn growth_adds_zeros_and_moves_nothing() {
         put(&medium, 0, b"first");
         let base = medium.base();
         // SAFETY: nobody stores to the span while the slice lives.
-        let kept = unsafe { medium.item(Offset(0).span(5)) }.unwrap();
+        let kept = unsafe { medium.bytes(Offset(0).span(5)) }.unwrap();
         for to_bytes in [PAGE + 1, 3 << 20, (3 << 20) - 1, (7 << 20) + PAGE, 32 << 20] {
             let before = medium.len_bytes();
             medium.grow(to_bytes).unwrap();

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 
 use crate::common::{bytes, on_mount, put, skipped};
-use pmem::{Medium, MediumError, Offset};
+use pmem::{Bytes, Medium, MediumError, Offset, Residency, Space};
 use pmem_os::{MapError, MapOptions, Mapped, probe};
 
 const MIB: u64 = 1 << 20;
@@ -48,8 +48,8 @@ fn holes_that_cannot_be_filled_are_an_error_and_not_a_signal() {
         File::create(&path).unwrap().set_len(4 * MIB).unwrap();
         let medium = Mapped::open(&path, MapOptions::default()).unwrap();
         assert_eq!(medium.allocated_bytes(), Some(0));
-        assert_eq!(medium.back(Offset(0).span(4 * MIB)), Err(MediumError::Full { wanted_bytes: 4 * MIB }));
-        medium.back(Offset(MIB).span(MIB)).unwrap();
+        assert_eq!(medium.allocate(Offset(0).span(4 * MIB)), Err(MediumError::Full { wanted_bytes: 4 * MIB }));
+        medium.allocate(Offset(MIB).span(MIB)).unwrap();
         assert_eq!(medium.allocated_bytes(), Some(MIB));
         put(&medium, 2 * MIB - 4, b"last");
     });
@@ -65,10 +65,10 @@ fn space_that_was_given_back_is_for_others_until_it_is_taken_again() {
         assert_eq!(given_back, 2 * MIB - 4096);
         assert_eq!((medium.len_bytes(), bytes(&medium, MIB, 4)), (3 * MIB, b"kept".to_vec()));
         let other = Mapped::create(&dir.join("other"), 2 * MIB, MapOptions::default()).unwrap();
-        assert!(matches!(medium.back(Offset(MIB).span(2 * MIB)), Err(MediumError::Full { .. })));
+        assert!(matches!(medium.allocate(Offset(MIB).span(2 * MIB)), Err(MediumError::Full { .. })));
         drop(other);
         fs::remove_file(dir.join("other")).unwrap();
-        medium.back(Offset(MIB).span(2 * MIB)).unwrap();
+        medium.allocate(Offset(MIB).span(2 * MIB)).unwrap();
         assert_eq!(medium.allocated_bytes(), Some(3 * MIB));
         put(&medium, 3 * MIB - 4, b"last");
     });

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
-use pmem::{Medium, Offset};
+use pmem::{Bytes, Offset};
 use pmem_sim::Sim;
 
 /// One page.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use crate::common::{REGION_BYTES, set, store, words};
-use pmem::{Level, Medium, Offset};
+use pmem::{Bytes, Level, Offset, Persist};
 use pmem_sim::{Model, Sim};
 
 /// The first words of three lines.

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use pmem::{Canary, Level, Medium, MediumError, Offset};
+use pmem::{Bytes, Canary, Level, Medium, MediumError, Offset, Persist, Space};
 use pmem_sim::{Model, REGION_BYTES_MAX, Sim, StepKind};
 
 const MODELS: [Model; 2] = [Model::Line, Model::Span];

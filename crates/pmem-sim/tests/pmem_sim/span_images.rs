@@ -1,7 +1,7 @@
 //! Hand-written histories on the span model, with the exact set of images that a crash may leave.
 
 use crate::common::{REGION_BYTES, set, store, words};
-use pmem::{Level, Medium, Offset};
+use pmem::{Bytes, Level, Offset, Persist};
 use pmem_sim::{Model, Sim};
 
 const A: Offset = Offset(0);

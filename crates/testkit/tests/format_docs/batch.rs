@@ -7,7 +7,7 @@ use heap::layout::{BATCH_WORD_COUNT, BATCH_WORDS, SUPERBLOCK_COPIES};
 use heap::{BatchState, BatchWord, FEATURE_BATCHES};
 use index::partitioned_hash::batch::record::{HEADER_BYTES, OPERATION_BYTES};
 use parking_lot::Mutex;
-use pmem::{LINE_BYTES, Medium, Offset, crc32c};
+use pmem::{Bytes, LINE_BYTES, Offset, crc32c};
 use pmem_sim::Sim;
 
 use crate::fields::Fields;
@@ -85,7 +85,7 @@ impl Operation {
 
 fn bytes(sim: &Sim, at: u64, len_bytes: u64) -> &[u8] {
     // SAFETY: the observed step is over, and nobody stores while it is looked at.
-    unsafe { sim.item(Offset(at).span(len_bytes)) }.expect("it lies in the region")
+    unsafe { sim.bytes(Offset(at).span(len_bytes)) }.expect("it lies in the region")
 }
 
 fn number(sim: &Sim, at: u64) -> u64 {

@@ -7,7 +7,7 @@ use engine::{Engine, Expiry};
 use engine_ink::{Ink, Options};
 use heap::layout::ENGINE_AREA;
 use heap::{Class, Parameters};
-use pmem::{LINE_BYTES, Medium, Offset, crc32c};
+use pmem::{Bytes, LINE_BYTES, Offset, crc32c};
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 
@@ -36,7 +36,7 @@ struct Reader(Sim);
 impl Reader {
     fn bytes(&self, at: u64, len_bytes: u64) -> &[u8] {
         // SAFETY: nobody stores to the region any more.
-        unsafe { self.0.item(Offset(at).span(len_bytes)) }.expect("it lies in the region")
+        unsafe { self.0.bytes(Offset(at).span(len_bytes)) }.expect("it lies in the region")
     }
 
     fn word(&self, at: u64) -> u64 {

@@ -2,7 +2,7 @@
 
 use journal::layout::{ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES, FRAMES_START_BYTES, HEADER_BYTES, MAGIC, VERSION};
 use journal::{File, JournalOptions, Journaled};
-use pmem::{Level, Medium, Offset, crc32c};
+use pmem::{Bytes, Level, Offset, Persist, Space, crc32c};
 use pmem_sim::{Crashable, Model, SimDisk};
 
 use crate::fields::Fields;

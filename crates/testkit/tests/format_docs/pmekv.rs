@@ -9,7 +9,7 @@ use heap::Parameters;
 use heap::layout::ENGINE_AREA;
 use index::Position;
 use items::layout::{HEADER_BYTES, Header};
-use pmem::{LINE_BYTES, Medium, Offset, crc32c};
+use pmem::{Bytes, LINE_BYTES, Offset, crc32c};
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 
@@ -30,7 +30,7 @@ type Records = BTreeSet<(u64, u64)>;
 impl Reader {
     fn bytes(&self, at: u64, len_bytes: u64) -> &[u8] {
         // SAFETY: nobody stores to the region any more.
-        unsafe { self.0.item(Offset(at).span(len_bytes)) }.expect("it lies in the region")
+        unsafe { self.0.bytes(Offset(at).span(len_bytes)) }.expect("it lies in the region")
     }
 
     /// Where the lines of this name begin.

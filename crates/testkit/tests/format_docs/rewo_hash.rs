@@ -9,7 +9,7 @@ use engine_rewo_hash::RewoHash;
 use heap::Parameters;
 use heap::layout::{SEGMENT_BYTES, UNIT_BYTES, batch_word};
 use parking_lot::Mutex;
-use pmem::{Medium, Offset, crc32c};
+use pmem::{Bytes, Offset, crc32c};
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 
@@ -26,7 +26,7 @@ struct Reader(Sim);
 impl Reader {
     fn bytes(&self, at: u64, len_bytes: u64) -> &[u8] {
         // SAFETY: nobody stores to the region any more.
-        unsafe { self.0.item(Offset(at).span(len_bytes)) }.expect("it lies in the region")
+        unsafe { self.0.bytes(Offset(at).span(len_bytes)) }.expect("it lies in the region")
     }
 
     fn word(&self, at: u64) -> u64 {
@@ -145,7 +145,7 @@ fn a_batchs_record_lies_as_documented() {
         let word = sim.load(batch_word(0), Ordering::Relaxed);
         if word != 0 {
             // SAFETY: the record stays as it is while the word names it.
-            let record = unsafe { sim.item(Offset(payload(word) & !15).span(16 + 3 * 272)) };
+            let record = unsafe { sim.bytes(Offset(payload(word) & !15).span(16 + 3 * 272)) };
             noted.lock().push(record.expect("it lies in the region").to_vec());
         }
     }));
@@ -165,7 +165,7 @@ fn a_batchs_record_lies_as_documented() {
         entry.assert_zeroes(bytes);
         let place = entry.number(bytes, "place");
         // SAFETY: nobody stores to the region any more.
-        let now = unsafe { sim.item(Offset(place).span(256)) }.expect("it lies in the region");
+        let now = unsafe { sim.bytes(Offset(place).span(256)) }.expect("it lies in the region");
         assert_eq!(entry.slice(bytes, "bucket"), now, "it was carried out");
     }
 }

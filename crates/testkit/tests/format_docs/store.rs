@@ -3,7 +3,7 @@
 use engine::{Engine, Progress};
 use engine_hikv::HiKv;
 use heap::Parameters;
-use pmem::{Medium, Offset};
+use pmem::{Bytes, Offset};
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 
@@ -62,7 +62,7 @@ impl Store {
 
     pub(crate) fn bytes(&self, at: u64, len_bytes: u64) -> &[u8] {
         // SAFETY: the tests do not write while they look at bytes.
-        unsafe { self.0.medium().item(Offset(at).span(len_bytes)) }.expect("the documented place lies in the region")
+        unsafe { self.0.medium().bytes(Offset(at).span(len_bytes)) }.expect("the documented place lies in the region")
     }
 }
 

@@ -13,7 +13,7 @@ use heap::Class;
 use heap::Parameters;
 use heap::layout::SNAPSHOT_EPOCH;
 use items::layout::HEADER_BYTES;
-use pmem::{Canary, Medium};
+use pmem::{Bytes, Canary, Medium};
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim, StepKind};
 use testkit::{Op, Problem, Script, Settings, Shape, Visitor};

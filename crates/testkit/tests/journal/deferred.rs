@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use journal::{JournalOptions, Journaled, Receipt};
-use pmem::{Durability, Level, Medium, MediumError, Offset, Waited};
+use pmem::{Acknowledge, Durability, Level, MediumError, Offset, Persist, Waited};
 use pmem_sim::{Crashable, Fault, Model, SimDisk, SimFile};
 
 const PLACE: Offset = Offset(96);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fastrand::Rng;
 use journal::{JournalOptions, Journaled};
 use parking_lot::Mutex;
-use pmem::{Level, Medium, Offset, Span};
+use pmem::{Bytes, Level, Offset, Persist, Space, Span};
 use pmem_sim::{Crashable, DiskImage, Fault, Model, SimDisk, SimFile};
 
 const PAGE_BYTES: u64 = 4096;
@@ -54,7 +54,7 @@ type Pages = [Page; PAGE_COUNT];
 fn settle(pages: &mut Pages, journal: &Journaled<SimFile>, when: &str) {
     for (number, page) in pages.iter_mut().enumerate() {
         // SAFETY: one thread alone uses the region, and stores nothing meanwhile.
-        let found = unsafe { journal.item(span(number)) }.expect("the disk can be read");
+        let found = unsafe { journal.bytes(span(number)) }.expect("the disk can be read");
         let is_legal = |i: usize| page.contents.iter().any(|content| content[i] == found[i]);
         let wrong = (0..found.len()).find(|&i| !is_legal(i));
         assert_eq!(
@@ -162,7 +162,7 @@ fn give_back(journal: &Journaled<SimFile>, page: usize, shared: &Shared, rng: &m
 }
 
 fn take_again(journal: &Journaled<SimFile>, page: usize, shared: &Shared, rng: &mut Rng) {
-    journal.back(span(page)).expect("a disk with room");
+    journal.allocate(span(page)).expect("a disk with room");
     shared.lock().0[page].is_given_back = false;
     fill(journal, page, shared, rng);
 }

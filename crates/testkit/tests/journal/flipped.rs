@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use journal::{File, JournalError, JournalOptions, Journaled};
-use pmem::{Canary, Level, Medium, Offset};
+use pmem::{Bytes, Canary, Level, Offset, Persist};
 use pmem_sim::{Crashable, DiskImage, Model, SimDisk, SimFile};
 
 const REGION_BYTES: u64 = 8192;

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use fastrand::Rng;
 use journal::{File, JournalError, JournalOptions, Journaled, Which};
 use parking_lot::Mutex;
-use pmem::{Canary, Durability, Level, Medium, MediumError, Offset, Span};
+use pmem::{Acknowledge, Bytes, Canary, Durability, Level, MediumError, Offset, Persist, Residency, Space, Span};
 use pmem_sim::{CrashImage, Crashable, DiskImage, Fault, Model, SimDisk, SimFile};
 
 use crate::history::{Ended, History};
@@ -119,7 +119,7 @@ impl Life {
             let words = page.0 as usize..page.0 as usize + 8;
             let word = u64::from_ne_bytes(found[words].try_into().expect("a word has eight bytes"));
             let shown = if rng.bool() { journal.peek(page) } else { journal.load(page, Ordering::Relaxed) };
-            if shown != word && journal.losses().is_ok() {
+            if shown != word && journal.check_lost_ranges().is_ok() {
                 return Err(Wrong::Contents(format!("in the first word of {page:?}")));
             }
         }
@@ -352,7 +352,7 @@ fn disk(disk: SimDisk, canary: Option<Canary>) -> SimDisk {
 
 fn whole(journal: &Journaled<SimFile>) -> Result<&[u8], MediumError> {
     // SAFETY: one thread alone uses the region, and stores nothing while it looks.
-    unsafe { journal.item(Offset(0).span(journal.len_bytes())) }
+    unsafe { journal.bytes(Offset(0).span(journal.len_bytes())) }
 }
 
 /// Nothing is opened where the disk has failed as it was asked to.
@@ -370,5 +370,5 @@ fn lost(error: MediumError) -> JournalError {
 /// Zeros, where they cannot be read: nothing of them is going to be durable.
 fn bytes_of(journal: &Journaled<SimFile>, span: Span) -> Vec<u8> {
     // SAFETY: as above.
-    unsafe { journal.item(span) }.map_or_else(|_| vec![0; span.len_bytes as usize], <[u8]>::to_vec)
+    unsafe { journal.bytes(span) }.map_or_else(|_| vec![0; span.len_bytes as usize], <[u8]>::to_vec)
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use journal::{JournalOptions, Journaled};
-use pmem::{Level, Medium, MediumError, Offset};
+use pmem::{Bytes, Level, MediumError, Offset, Persist, Residency};
 use pmem_sim::{Crashable, Fault, Model, SimDisk, SimFile};
 
 /// What the simulated disk answers.
@@ -53,12 +53,12 @@ fn first_word(journal: &Journaled<SimFile>, page: u64) -> u64 {
 fn a_block_that_cannot_be_read_is_an_error_and_nothing_is_written_any_more() {
     let disk = disk();
     let journal = open(&disk);
-    assert_eq!((first_word(&journal, 0), journal.losses()), (100, Ok(())));
+    assert_eq!((first_word(&journal, 0), journal.check_lost_ranges()), (100, Ok(())));
     disk.fail(Some(Fault::Error(disk.operation_count() + 1)));
     let lost = Err(MediumError::Unreadable { offset: LOST_PAGE * PAGE_BYTES, errno: EIO });
-    assert_eq!((first_word(&journal, LOST_PAGE), journal.losses()), (0, lost));
+    assert_eq!((first_word(&journal, LOST_PAGE), journal.check_lost_ranges()), (0, lost));
     // SAFETY: one thread alone uses the region.
-    let item = |span| unsafe { journal.item(span) }.map(<[u8]>::len);
+    let item = |span| unsafe { journal.bytes(span) }.map(<[u8]>::len);
     assert_eq!(item(place(LOST_PAGE).span(8)).map(drop), lost);
     assert_eq!(item(Offset(0).span(PAGE_COUNT * PAGE_BYTES)).map(drop), lost, "a span with a lost part");
     assert_eq!(item(place(1).span(8)), Ok(8));
@@ -73,7 +73,7 @@ fn a_block_that_cannot_be_read_is_an_error_and_nothing_is_written_any_more() {
 
     let journal = open(&disk);
     let found: Vec<u64> = (0..PAGE_COUNT).map(|page| first_word(&journal, page)).collect();
-    assert_eq!((found, journal.losses()), ((100..100 + PAGE_COUNT).collect(), Ok(())));
+    assert_eq!((found, journal.check_lost_ranges()), ((100..100 + PAGE_COUNT).collect(), Ok(())));
 }
 
 #[test]
@@ -83,6 +83,10 @@ fn a_peek_that_fails_has_the_block_read() {
     assert_eq!(journal.peek(place(LOST_PAGE)), 100 + LOST_PAGE);
     let next = disk.operation_count() + 1;
     disk.fail(Some(Fault::Error(next)));
-    assert_eq!((journal.peek(place(LOST_PAGE)), journal.losses()), (100 + LOST_PAGE, Ok(())), "it is tried again");
+    assert_eq!(
+        (journal.peek(place(LOST_PAGE)), journal.check_lost_ranges()),
+        (100 + LOST_PAGE, Ok(())),
+        "it is tried again"
+    );
     assert!(disk.operation_count() > next);
 }

@@ -1,7 +1,7 @@
 //! Lanes without crashes: who holds one, how many fences a change has, what is refused.
 
 use heap::HeapError;
-use pmem::{Counted, Medium, Offset, seal};
+use pmem::{Bytes, Counted, Medium, Offset, Persist, seal};
 use pmem_sim::{Lent, Model};
 use undo_log::{Lanes, layout};
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use heap::{EngineNumber, Heap, Parameters};
-use pmem::{Canary, Medium, Offset, Span};
+use pmem::{Bytes, Canary, Offset, Persist, Span};
 use pmem_sim::{Image, Lent, Model, Sim};
 use undo_log::{Lane, Lanes};
 

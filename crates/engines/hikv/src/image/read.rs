@@ -85,7 +85,7 @@ pub(super) fn positions<M: Medium>(medium: &M, keys: Keys) -> Option<Vec<Positio
 fn bytes<M: Medium>(medium: &M, start: Offset, len_bytes: u64) -> Option<&[u8]> {
     // SAFETY: the image's extent is stored to only after it was given up, which the callers exclude: the store is being
     // opened, or they hold the lock that giving up takes.
-    unsafe { medium.item(start.span(len_bytes)) }.ok()
+    unsafe { medium.bytes(start.span(len_bytes)) }.ok()
 }
 
 fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {

@@ -295,6 +295,6 @@ impl<M: Medium> Keys for Items<'_, M> {
     }
 
     fn prefetch(&self, position: Position) {
-        self.0.prefetch(position.offset());
+        self.0.prefetch_line(position.offset());
     }
 }

@@ -228,7 +228,7 @@ impl<'a, M: Medium> Run<'a, M> {
     /// The key of the damaged item at `at`, if it is of this signature.
     fn key_at(&self, at: Offset, signature: u64) -> Option<Vec<u8>> {
         // SAFETY: as for `whole_item`.
-        let bytes = |at: Offset, len_bytes| unsafe { self.medium.item(at.span(len_bytes)) }.ok();
+        let bytes = |at: Offset, len_bytes| unsafe { self.medium.bytes(at.span(len_bytes)) }.ok();
         let header = Header::from_bytes(*bytes(at, HEADER_BYTES as u64)?.first_chunk()?);
         let key = bytes(at.plus(header.key_start() as u64), u64::from(header.key_bytes))?;
         (self.signature(key) == Some(signature)).then(|| key.to_vec())

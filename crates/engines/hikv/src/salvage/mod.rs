@@ -131,7 +131,7 @@ pub fn salvage<M: Medium>(medium: &M, is_complete: bool, sink: &mut dyn Sink) ->
     survey.head.image = survey.head.image.filter(|_| is_complete);
     findings.into_iter().for_each(|finding| sink.found(finding));
     Run::new(medium, &survey, sink).all()?;
-    if let Err(MediumError::Unreadable { offset, .. }) = medium.losses() {
+    if let Err(MediumError::Unreadable { offset, .. }) = medium.check_lost_ranges() {
         let what = "the region could not be read here: what it held is not salvaged".into();
         sink.found(Finding { weight: Weight::Lost, offset, key: None, what });
     }

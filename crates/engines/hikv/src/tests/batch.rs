@@ -9,7 +9,7 @@ use fastrand::Rng;
 use heap::layout::batch_word;
 use heap::{BatchState, BatchWord};
 use parking_lot::Mutex;
-use pmem::{Canary, Counts, Medium, MediumError, Offset};
+use pmem::{Bytes, Canary, Counts, MediumError, Offset};
 use pmem_sim::{Image, Model, Sim, StepKind};
 
 use super::read_only::ReadOnly;

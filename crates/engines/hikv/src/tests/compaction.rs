@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use index::Position;
-use pmem::{Medium, Offset};
+use pmem::{Bytes, Offset, Space};
 use pmem_sim::{Model, Sim, StepKind};
 
 use super::rig::{REGION_BYTES, Rig};

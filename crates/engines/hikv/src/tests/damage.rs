@@ -1,7 +1,7 @@
 //! A flipped bit: no value is taken for absent, and the check names it.
 
 use index::partitioned_hash::Slot;
-use pmem::{Medium, Offset};
+use pmem::{Bytes, Offset};
 
 use super::rig::Rig;
 use engine::{Engine, Error, Verify};
@@ -22,7 +22,7 @@ fn flip(rig: &Rig, at: Offset, bit: u64) {
     let at = at.plus(bit / 8);
     // SAFETY: the tests are alone with their store and keep no reference into it.
     unsafe {
-        let byte = rig.sim().item(at.span(1)).unwrap()[0];
+        let byte = rig.sim().bytes(at.span(1)).unwrap()[0];
         rig.sim().write(at, &[byte ^ 1 << (bit % 8)]);
     }
 }

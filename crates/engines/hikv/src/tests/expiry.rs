@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use heap::FEATURE_EXPIRY;
 use parking_lot::Mutex;
-use pmem::Medium;
+use pmem::Bytes;
 use pmem_sim::{Model, Sim};
 
 use super::super::reaper::Expired;

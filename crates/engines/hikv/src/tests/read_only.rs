@@ -3,27 +3,21 @@
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
-use pmem::{Durability, Level, Medium, MediumError, Offset, Span, Ticket};
+use pmem::{
+    Acknowledge, Bytes, Durability, Level, Medium, MediumError, Offset, Persist, Residency, Space, Span, Ticket,
+};
 use pmem_sim::Sim;
 
 pub(super) struct ReadOnly(pub(super) Sim);
 
 // SAFETY: the memory is the inner medium's, and so is every promise about it; nothing is stored.
-unsafe impl Medium for ReadOnly {
+unsafe impl Bytes for ReadOnly {
     fn base(&self) -> NonNull<u8> {
         self.0.base()
     }
 
     fn len_bytes(&self) -> u64 {
         self.0.len_bytes()
-    }
-
-    fn durability(&self) -> Durability {
-        self.0.durability()
-    }
-
-    fn name(&self) -> &'static str {
-        "read-only"
     }
 
     fn is_writable(&self) -> bool {
@@ -45,6 +39,12 @@ unsafe impl Medium for ReadOnly {
     unsafe fn stream(&self, at: Offset, _: &[&[u8]]) {
         panic!("a write to {:#x}", at.0)
     }
+}
+
+impl Persist for ReadOnly {
+    fn durability(&self) -> Durability {
+        self.0.durability()
+    }
 
     /// What was read is flushed where it could be written; here there is nothing to flush.
     fn flush(&self, _: Span) {}
@@ -58,8 +58,20 @@ unsafe impl Medium for ReadOnly {
     fn wait(&self, _: Ticket) -> Result<(), MediumError> {
         Ok(())
     }
+}
 
+impl Acknowledge for ReadOnly {}
+
+impl Residency for ReadOnly {}
+
+impl Space for ReadOnly {
     fn grow(&self, _: u64) -> Result<(), MediumError> {
         Err(MediumError::ReadOnly)
+    }
+}
+
+impl Medium for ReadOnly {
+    fn name(&self) -> &'static str {
+        "read-only"
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use heap::layout::{SEGMENT_BYTES, UNIT_BYTES};
 use index::partitioned_hash::layout::PREFIX_BYTES;
 use index::partitioned_hash::salvage::{SplitStates, Standing};
-use pmem::{Medium, Offset};
+use pmem::{Bytes, Offset};
 use pmem_sim::Sim;
 
 use super::super::salvage::{Finding, Sink, Taken, salvage};

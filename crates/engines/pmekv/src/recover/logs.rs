@@ -84,7 +84,7 @@ fn chain<M: Medium, D: Dram>(
 
 fn read_line<M: Medium>(medium: &M, at: Offset) -> Result<Line, HeapError> {
     // SAFETY: nobody writes while the store is opened.
-    let bytes = unsafe { medium.item(at.span(LINE_BYTES)) }?;
+    let bytes = unsafe { medium.bytes(at.span(LINE_BYTES)) }?;
     Ok(bytes.try_into().expect("a line"))
 }
 

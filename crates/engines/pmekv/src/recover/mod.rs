@@ -84,7 +84,7 @@ impl Found {
                     write_line(medium, at, &line);
                 }
             }
-            if !medium.is_journaled() && !medium.breaks(canary::TAIL_LEFT_AS_FOUND) {
+            if !medium.opens_durable() && !medium.breaks(canary::TAIL_LEFT_AS_FOUND) {
                 log.flush_tail(medium)?;
             }
         }
@@ -110,7 +110,7 @@ pub(crate) fn read_checkpoint<M: Medium, D: Dram>(
     let number = load_word(medium, ROOT, "the root is damaged")?;
     let at = if medium.breaks(canary::RECORD_IN_PLACE) { record(0) } else { record(number) };
     // SAFETY: nobody writes while the store is opened.
-    let bytes = unsafe { medium.item(at.span(RECORD_BYTES as u64)) }?;
+    let bytes = unsafe { medium.bytes(at.span(RECORD_BYTES as u64)) }?;
     let (mut checkpoint, node_count) = Checkpoint::from_bytes(bytes, number, &heap.superblock().uuid)
         .ok_or(HeapError::Damaged { offset: at.0, what: "a checkpoint's record is damaged" })?;
     let (mut next, mut all) = (checkpoint.last, Vec::new());
@@ -120,7 +120,7 @@ pub(crate) fn read_checkpoint<M: Medium, D: Dram>(
         }
         heap.check_place(node_place(next)).map_err(damaged)?;
         // SAFETY: as above.
-        let bytes = unsafe { medium.item(next.span(NODE_BYTES)) }?;
+        let bytes = unsafe { medium.bytes(next.span(NODE_BYTES)) }?;
         let (previous, keys) = node::from_bytes(number, next, bytes)?;
         checkpoint.nodes.push(next);
         all.push(keys);

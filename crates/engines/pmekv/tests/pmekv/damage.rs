@@ -6,7 +6,7 @@ use engine::{Check, Depth, Engine};
 use engine_pmekv::layout::{self, NODE_BYTES, RECORD_BYTES, SEGMENT_BYTES};
 use engine_pmekv::{Options, Pmekv};
 use heap::layout::SUPERBLOCK_COPIES;
-use pmem::{LINE_BYTES, Medium, Offset, Span, unseal};
+use pmem::{Bytes, LINE_BYTES, Offset, Span, unseal};
 use pmem_os::HostDram;
 use pmem_sim::{Image, Model, Sim};
 

@@ -9,7 +9,7 @@ use engine_rewo_hash::RewoHash;
 use index::block_hash::Slot;
 use index::segmented::Cursor as Place;
 use parking_lot::Mutex;
-use pmem::{Medium, Offset};
+use pmem::{Bytes, Medium, Offset};
 use pmem_os::HostDram;
 use pmem_sim::{Image, Model, Sim};
 

@@ -5,7 +5,9 @@ use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
-use pmem::{Canary, Durability, Level, Medium, MediumError, Offset, Span, Ticket};
+use pmem::{
+    Acknowledge, Bytes, Canary, Durability, Level, Medium, MediumError, Offset, Persist, Residency, Space, Span, Ticket,
+};
 use pmem_sim::Sim;
 
 /// What is about to happen.
@@ -58,21 +60,13 @@ fn tell(access: Access) {
 pub(crate) struct Hooked(pub(crate) Sim);
 
 // SAFETY: the memory is the inner medium's, and so is every promise about it.
-unsafe impl Medium for Hooked {
+unsafe impl Bytes for Hooked {
     fn base(&self) -> NonNull<u8> {
         self.0.base()
     }
 
     fn len_bytes(&self) -> u64 {
         self.0.len_bytes()
-    }
-
-    fn durability(&self) -> Durability {
-        self.0.durability()
-    }
-
-    fn name(&self) -> &'static str {
-        "hooked"
     }
 
     fn is_writable(&self) -> bool {
@@ -103,6 +97,12 @@ unsafe impl Medium for Hooked {
         // SAFETY: the caller's promise, passed on.
         unsafe { self.0.stream(at, parts) }
     }
+}
+
+impl Persist for Hooked {
+    fn durability(&self) -> Durability {
+        self.0.durability()
+    }
 
     fn flush(&self, span: Span) {
         self.0.flush(span);
@@ -127,9 +127,21 @@ unsafe impl Medium for Hooked {
         }
         self.0.wait(ticket)
     }
+}
 
+impl Acknowledge for Hooked {}
+
+impl Residency for Hooked {}
+
+impl Space for Hooked {
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
         self.0.grow(to_bytes)
+    }
+}
+
+impl Medium for Hooked {
+    fn name(&self) -> &'static str {
+        "hooked"
     }
 
     fn breaks(&self, canary: Canary) -> bool {

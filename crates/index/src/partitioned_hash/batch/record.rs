@@ -48,12 +48,13 @@ pub(super) unsafe fn write<M: Medium>(medium: &M, at: Offset, changes: &[Change]
 pub(in crate::partitioned_hash) fn read<M: Medium>(medium: &M, at: Offset) -> Result<Vec<Change>, HeapError> {
     let damaged = |what| HeapError::Damaged { offset: at.0, what };
     // SAFETY: the store is being opened: nobody stores to it.
-    let header = unsafe { medium.item(at.span(HEADER_BYTES)) }.map_err(|_| damaged("a batch's record lies outside"))?;
+    let header =
+        unsafe { medium.bytes(at.span(HEADER_BYTES)) }.map_err(|_| damaged("a batch's record lies outside"))?;
     let word = u64::from_le_bytes(*header.first_chunk().expect("a header is a word"));
     let (count, checksum) = (word as u32, (word >> 32) as u32);
     let body_bytes = record_bytes(count as usize) - HEADER_BYTES;
     // SAFETY: as above.
-    let body = unsafe { medium.item(at.plus(HEADER_BYTES).span(body_bytes)) }
+    let body = unsafe { medium.bytes(at.plus(HEADER_BYTES).span(body_bytes)) }
         .map_err(|_| damaged("a batch's record reaches outside"))?;
     if Checksum::default().update(&count.to_le_bytes()).update(body).value() != checksum {
         return Err(damaged("a batch's record does not fit its checksum"));

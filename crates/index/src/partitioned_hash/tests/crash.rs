@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use heap::FEATURE_BATCHES;
 use parking_lot::Mutex;
-use pmem::{Canary, Medium, Offset};
+use pmem::{Bytes, Canary, Offset};
 use pmem_sim::{Image, Model, Sim, StepKind};
 
 use super::rig::{Contents, Rig, key, mixed};

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use pmem::Medium;
+use pmem::Bytes;
 
 use super::super::Cursor;
 use super::plain::Plain;

@@ -4,7 +4,10 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pmem::{Durability, Level, Medium, MediumError, Offset, Span, Ticket, Waited, arch};
+use pmem::{
+    Acknowledge, Bytes, Durability, Level, Medium, MediumError, Offset, Persist, Residency, Space, Span, Ticket,
+    Waited, arch,
+};
 
 /// Many times what a rig formats: other tests of the process may be pinned for long, and then nothing is freed.
 const LIMIT_BYTES: u64 = 64 << 20;
@@ -47,7 +50,7 @@ impl Plain {
     }
 
     fn at(&self, offset: Offset, len_bytes: u64) -> *mut u8 {
-        self.check(offset, len_bytes);
+        self.assert_within(offset, len_bytes);
         // SAFETY: the bytes lie in the region (just checked).
         unsafe { self.base.as_ptr().add(offset.0 as usize) }
     }
@@ -66,21 +69,13 @@ unsafe impl Send for Plain {}
 unsafe impl Sync for Plain {}
 
 // SAFETY: `base` stays put and is page-aligned, as long as the limit, and zero; the length only grows, up to the limit.
-unsafe impl Medium for Plain {
+unsafe impl Bytes for Plain {
     fn base(&self) -> NonNull<u8> {
         self.base
     }
 
     fn len_bytes(&self) -> u64 {
         self.len_bytes.load(Ordering::Acquire)
-    }
-
-    fn durability(&self) -> Durability {
-        Durability::Process
-    }
-
-    fn name(&self) -> &'static str {
-        "plain"
     }
 
     fn store(&self, at: Offset, word: u64, ordering: Ordering) {
@@ -103,6 +98,12 @@ unsafe impl Medium for Plain {
         // SAFETY: as above, padding included.
         unsafe { arch::stream(target, parts) };
     }
+}
+
+impl Persist for Plain {
+    fn durability(&self) -> Durability {
+        Durability::Process
+    }
 
     fn flush(&self, _span: Span) {}
 
@@ -119,9 +120,11 @@ unsafe impl Medium for Plain {
         self.waited_count.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
+}
 
-    fn is_journaled(&self) -> bool {
-        self.is_log
+impl Acknowledge for Plain {
+    fn deferred(&self) -> Option<Ticket> {
+        self.is_log.then_some(Ticket(0))
     }
 
     fn acknowledge(&self, _ticket: Ticket) -> Result<Waited, MediumError> {
@@ -131,12 +134,22 @@ unsafe impl Medium for Plain {
     fn acknowledge_now(&self, _ticket: Ticket) -> Result<Waited, MediumError> {
         self.deferred()
     }
+}
 
+impl Residency for Plain {}
+
+impl Space for Plain {
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
         if to_bytes > LIMIT_BYTES {
             return Err(MediumError::Limit { wanted_bytes: to_bytes, limit_bytes: LIMIT_BYTES });
         }
         self.len_bytes.fetch_max(to_bytes, Ordering::AcqRel);
         Ok(())
+    }
+}
+
+impl Medium for Plain {
+    fn name(&self) -> &'static str {
+        "plain"
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use heap::BatchWord;
 use heap::layout::BATCH_WORD_COUNT;
 use parking_lot::Mutex;
-use pmem::{Canary, Medium, Offset};
+use pmem::{Bytes, Canary, Offset};
 use pmem_sim::{Image, Model, Sim};
 
 use super::super::layout::LINE_ENTRY_COUNT;

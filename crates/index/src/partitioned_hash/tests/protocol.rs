@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use heap::Place;
-use pmem::{Canary, Medium};
+use pmem::{Bytes, Canary};
 use pmem_sim::{Model, Sim};
 
 use super::super::image::overflow_word;

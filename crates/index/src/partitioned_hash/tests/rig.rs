@@ -301,7 +301,7 @@ impl<M: Medium> Rig<M> {
 /// The number of an item's key, and its value.
 pub(super) fn item<M: Medium>(medium: &M, position: Position) -> (u64, u64) {
     // SAFETY: items do not change, and the tests free none that they read.
-    let bytes = unsafe { medium.item(position.offset().span(16)) }.unwrap();
+    let bytes = unsafe { medium.bytes(position.offset().span(16)) }.unwrap();
     let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
     (word(0), word(8))
 }

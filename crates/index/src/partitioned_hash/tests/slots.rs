@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use pmem::Medium;
+use pmem::Bytes;
 use pmem_sim::Sim;
 
 use super::super::image::overflow_word;

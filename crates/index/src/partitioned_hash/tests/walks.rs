@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use heap::layout::SEGMENT_BYTES;
 use parking_lot::Mutex;
-use pmem::{LINE_BYTES, Medium, Offset};
+use pmem::{Bytes, LINE_BYTES, Offset};
 use pmem_sim::{Model, Sim, StepKind};
 
 use super::super::Cursor;

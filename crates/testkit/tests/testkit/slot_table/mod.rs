@@ -15,7 +15,7 @@ mod ops;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use pmem::{Checksum, Level, Medium, MediumError, Offset};
+use pmem::{Bytes, Checksum, Level, Medium, MediumError, Offset, Persist, Space};
 use pmem_sim::Sim;
 use testkit::Failure;
 
@@ -135,7 +135,7 @@ impl SlotTable {
         let at = Offset(position & OFFSET);
         // SAFETY: cells are private until published, and are used again only after no entry reaches them; tests read
         // and write from one thread.
-        let cell = unsafe { self.sim.item(at.span(CELL_BYTES)) }.map_err(|error| error.to_string())?;
+        let cell = unsafe { self.sim.bytes(at.span(CELL_BYTES)) }.map_err(|error| error.to_string())?;
         let (header, body) = cell.split_at(HEADER_BYTES as usize);
         let short = |i: usize| usize::from(u16::from_le_bytes([header[i], header[i + 1]]));
         let (key_bytes, value_bytes) = (short(0), short(2));

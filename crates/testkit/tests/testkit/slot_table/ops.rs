@@ -1,6 +1,6 @@
 //! The table's operations.
 
-use pmem::{Level, Medium};
+use pmem::{Bytes, Level, Medium, Persist};
 use pmem_sim::Sim;
 use std::sync::atomic::Ordering;
 use testkit::{Contents, Failure, Operations, Space, Subject};

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::Ordering;
 
-use pmem::{Level, Medium, Offset};
+use pmem::{Bytes, Level, Offset, Persist};
 use pmem_sim::Sim;
 use testkit::{Contents, Direction, Failure, Operations, Space, Subject, Visit};
 

@@ -7,7 +7,10 @@ use std::sync::{Mutex, MutexGuard};
 use heap::layout::{SEGMENT_BYTES, batch_word};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicU64;
-use pmem::{Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Span, Ticket};
+use pmem::{
+    Acknowledge, Bytes, Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Persist, Residency, Space,
+    Span, Ticket,
+};
 use pmem_sim::Sim;
 
 use super::super::super::layout::slot;
@@ -121,21 +124,13 @@ impl Modelled {
 unsafe impl Sync for Modelled {}
 
 // SAFETY: the memory is the inner medium's, and so is every promise about it; modelled words are never reached through it.
-unsafe impl Medium for Modelled {
+unsafe impl Bytes for Modelled {
     fn base(&self) -> NonNull<u8> {
         self.sim.base()
     }
 
     fn len_bytes(&self) -> u64 {
         self.sim.len_bytes()
-    }
-
-    fn durability(&self) -> Durability {
-        self.sim.durability()
-    }
-
-    fn name(&self) -> &'static str {
-        "modelled"
     }
 
     /// A modelled store is a swap: loom does not order a plain store after an exchange that it did not see, and then lets
@@ -205,10 +200,16 @@ unsafe impl Medium for Modelled {
         unsafe { self.sim.stream(at, parts) }
     }
 
-    unsafe fn item(&self, span: Span) -> Result<&[u8], MediumError> {
+    unsafe fn bytes(&self, span: Span) -> Result<&[u8], MediumError> {
         self.watched(span.start).with(|_| ());
         // SAFETY: the caller's promise, passed on.
-        unsafe { self.sim.item(span) }
+        unsafe { self.sim.bytes(span) }
+    }
+}
+
+impl Persist for Modelled {
+    fn durability(&self) -> Durability {
+        self.sim.durability()
     }
 
     /// What is written back is the line as it is now, so that the flush has its place among the changes of the word.
@@ -244,9 +245,21 @@ unsafe impl Medium for Modelled {
         self.flushed_is_durable();
         self.sim.wait(ticket)
     }
+}
 
+impl Acknowledge for Modelled {}
+
+impl Residency for Modelled {}
+
+impl Space for Modelled {
     fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
         self.sim.grow(to_bytes)
+    }
+}
+
+impl Medium for Modelled {
+    fn name(&self) -> &'static str {
+        "modelled"
     }
 
     fn breaks(&self, canary: Canary) -> bool {

@@ -1,0 +1,139 @@
+//! What a medium holds: bytes at offsets, and words that several threads reach.
+
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU64, Ordering, fence};
+
+use crate::{MediumError, Offset, Span, arch};
+
+/// A region of bytes, and the loads and stores of it.
+///
+/// Shared words are reached only through [`Bytes::load`], [`Bytes::store`], [`Bytes::compare_exchange`] and
+/// [`Persist::publish`](crate::Persist::publish), so that a model checker's medium can stand in.
+///
+/// # Panics
+/// Every access is checked against the region's size; an access outside it is a bug of the caller and panics. Offsets
+/// read from the region, which damage can change, are checked by [`Bytes::bytes`], which answers with an error.
+///
+/// # Safety
+/// `base()` points at `len_bytes()` readable bytes (writable unless the medium is read-only), aligned to 4096, which
+/// stay put while the medium lives; `len_bytes()` never shrinks. Stores take effect in that memory at once.
+pub unsafe trait Bytes: Send + Sync + 'static {
+    /// The region's first byte.
+    fn base(&self) -> NonNull<u8>;
+
+    /// The region's present size.
+    fn len_bytes(&self) -> u64;
+
+    /// False where nothing may be stored.
+    fn is_writable(&self) -> bool {
+        true
+    }
+
+    /// Stores one aligned word atomically.
+    fn store(&self, at: Offset, word: u64, ordering: Ordering);
+
+    /// Replaces one aligned word if it is `current`: (AcqRel, Acquire). The word found is returned.
+    fn compare_exchange(&self, at: Offset, current: u64, new: u64) -> Result<u64, u64>;
+
+    /// Copies `bytes` into the region through the cache.
+    ///
+    /// # Safety
+    /// The caller alone uses the span: no reference into it lives and no other thread touches it.
+    unsafe fn write(&self, at: Offset, bytes: &[u8]);
+
+    /// Writes the concatenation of `parts`, past the cache where that is faster, and flushes it. Up to 15 bytes after
+    /// the end, to the next multiple of 16, become zero.
+    ///
+    /// # Safety
+    /// As for [`Bytes::write`], for the span rounded up to 16 bytes.
+    ///
+    /// # Panics
+    /// If `at` is not a multiple of 16.
+    unsafe fn stream(&self, at: Offset, parts: &[&[u8]]);
+
+    /// Loads one aligned word atomically.
+    #[inline(always)]
+    fn load(&self, at: Offset, ordering: Ordering) -> u64 {
+        self.word(at).load(ordering)
+    }
+
+    /// Loads the four words at `at` (32-byte aligned), each atomically with `Acquire`, one after the other.
+    #[inline(always)]
+    fn load4(&self, at: Offset) -> [u64; 4] {
+        core::array::from_fn(|i| self.load(at.plus(8 * i as u64), Ordering::Acquire))
+    }
+
+    /// An acquire fence: what was loaded so far, in whatever way, is not newer than what is loaded from now on. For a reader that
+    /// concludes from words that something is not there.
+    #[inline(always)]
+    fn acquire(&self) {
+        fence(Ordering::Acquire);
+    }
+
+    /// Sees that `span` lies in the region, and that its bytes are in memory. Every access comes by here, or by a check of
+    /// its own that does the same.
+    ///
+    /// # Errors
+    /// [`MediumError::OutOfBounds`]; [`MediumError::Unreadable`] if a part of it was lost.
+    #[inline(always)]
+    fn check(&self, span: Span) -> Result<(), MediumError> {
+        let region_bytes = self.len_bytes();
+        if !span.lies_within(region_bytes) {
+            let Span { start, len_bytes } = span;
+            return Err(MediumError::OutOfBounds { offset: start.0, len_bytes, region_bytes });
+        }
+        Ok(())
+    }
+
+    /// The bytes of `span`.
+    ///
+    /// # Errors
+    /// As for [`Bytes::check`].
+    ///
+    /// # Safety
+    /// Nobody stores to the span while the slice lives: it is private to the caller, or published and pinned.
+    #[inline(always)]
+    unsafe fn bytes(&self, span: Span) -> Result<&[u8], MediumError> {
+        self.check(span)?;
+        // SAFETY: the span lies in the region (just checked), which stays put while `self` is borrowed; the caller
+        // promises that nobody stores to it meanwhile.
+        Ok(unsafe {
+            core::slice::from_raw_parts(self.base().as_ptr().add(span.start.0 as usize), span.len_bytes as usize)
+        })
+    }
+
+    /// Which of the four words at `at` (32-byte aligned) equal `word`: bit i for word i. Each word is loaded atomically.
+    #[inline(always)]
+    fn match4(&self, at: Offset, word: u64) -> u32 {
+        self.assert_within(at, 32);
+        at.expect_aligned(32);
+        // SAFETY: the 32 bytes lie in the region (just checked) and are aligned.
+        unsafe { arch::match4(self.base().as_ptr().add(at.0 as usize).cast(), word) }
+    }
+
+    /// The atomic word at `at`. For implementations of media only: a store through it is not seen.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn word(&self, at: Offset) -> &AtomicU64 {
+        self.assert_within(at, 8);
+        at.expect_aligned(8);
+        // SAFETY: the word lies in the region (just checked), is aligned, and stays put while `self` is borrowed; words
+        // that several threads reach are only ever accessed atomically.
+        unsafe { AtomicU64::from_ptr(self.base().as_ptr().add(at.0 as usize).cast()) }
+    }
+
+    /// Panics unless `len_bytes` at `at` lie in the region. What of them was lost is zeros: see [`Residency::check_lost_ranges`].
+    #[doc(hidden)]
+    #[inline(always)]
+    fn assert_within(&self, at: Offset, len_bytes: u64) {
+        if let Err(MediumError::OutOfBounds { .. }) = self.check(at.span(len_bytes)) {
+            out_of_bounds(at, len_bytes, self.len_bytes());
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn out_of_bounds(at: Offset, len_bytes: u64, region_bytes: u64) -> ! {
+    panic!("{len_bytes} bytes at offset {:#x} lie outside the region of {region_bytes} bytes", at.0)
+}

@@ -1,0 +1,80 @@
+//! What is told of the calls of a medium.
+
+use crate::{Counts, Span};
+
+/// Is told what a medium is asked to do, after the inner medium has done it.
+pub trait Probe: Send + Sync + 'static {
+    /// `span` was flushed.
+    fn flushed(&self, _span: Span) {}
+    /// `span` was written past the cache, and so flushed.
+    fn streamed(&self, _span: Span) {}
+    /// A fence: `order` or `commit`.
+    fn fenced(&self) {}
+    /// A wait is about to begin.
+    fn waits(&self) {}
+    /// An item's bytes are about to be read.
+    fn read(&self) {}
+    /// What was counted, if this probe counts.
+    fn counts(&self) -> Option<Counts> {
+        None
+    }
+}
+
+/// A probe that may be left out.
+impl<P: Probe> Probe for Option<P> {
+    fn flushed(&self, span: Span) {
+        self.iter().for_each(|probe| probe.flushed(span));
+    }
+
+    fn streamed(&self, span: Span) {
+        self.iter().for_each(|probe| probe.streamed(span));
+    }
+
+    fn fenced(&self) {
+        self.iter().for_each(P::fenced);
+    }
+
+    fn waits(&self) {
+        self.iter().for_each(P::waits);
+    }
+
+    fn read(&self) {
+        self.iter().for_each(P::read);
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        self.as_ref()?.counts()
+    }
+}
+
+/// Two probes, told one after the other.
+impl<P: Probe, Q: Probe> Probe for (P, Q) {
+    fn flushed(&self, span: Span) {
+        self.0.flushed(span);
+        self.1.flushed(span);
+    }
+
+    fn streamed(&self, span: Span) {
+        self.0.streamed(span);
+        self.1.streamed(span);
+    }
+
+    fn fenced(&self) {
+        self.0.fenced();
+        self.1.fenced();
+    }
+
+    fn waits(&self) {
+        self.0.waits();
+        self.1.waits();
+    }
+
+    fn read(&self) {
+        self.0.read();
+        self.1.read();
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        self.0.counts().or_else(|| self.1.counts())
+    }
+}
