@@ -70,10 +70,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     #[inline(always)]
     pub(crate) fn bring_in(&self, ticket: Option<Ticket>, key: Key<'_>, seen: &Seen<'_>) {
         let Some(cache) = &self.cache else { return };
-        let is_late = self.medium.breaks(canary::BROUGHT_IN_LATE);
-        let ticket = if is_late { cache.ticket(sought(key)) } else { ticket };
-        let is_settled = || is_durable(&self.medium) || self.medium.breaks(canary::BROUGHT_IN_UNSETTLED);
-        if let Some(ticket) = ticket.filter(|_| is_settled()) {
+        if let Some(ticket) = ticket.filter(|_| is_durable(&self.medium)) {
             cache.bring_in(ticket, sought(key), &seen.copy());
         }
     }

@@ -114,10 +114,10 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         };
         new.into_iter().for_each(Prepared::publish);
         let before = self.before(old.as_ref());
-        if self.medium.breaks(canary::COPY_SHOWN_EARLY) {
-            self.reveal(hidden.take(), slot.as_ref());
-        }
         published.settle(&self.medium)?;
+        if self.medium.breaks(canary::COPY_HIDDEN_LATE) {
+            hidden = self.hide(key);
+        }
         self.reveal(hidden, slot.as_ref());
         self.retire(old.as_ref());
         before
@@ -140,15 +140,16 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
                 return Ok(None);
             }
             let old = found.map(|found| found.slot);
-            let mut hidden = self.hide(key).filter(|_| !self.medium.breaks(canary::COPY_HIDDEN_LATE));
+            let is_late = self.medium.breaks(canary::COPY_HIDDEN_LATE);
+            let mut hidden = if is_late { None } else { self.hide(key) };
+            if self.medium.breaks(canary::COPY_SHOWN_EARLY) {
+                self.reveal(hidden.take(), new);
+            }
             let published = match (found, new) {
                 (Some(found), None) => Ok(buckets.remove(&found)),
                 (Some(found), Some(slot)) => Ok(buckets.replace(&found, slot)),
                 (None, new) => buckets.insert(new.expect("where nothing was, something new comes")),
             };
-            if self.medium.breaks(canary::COPY_HIDDEN_LATE) {
-                hidden = self.hide(key);
-            }
             let full = match published {
                 Ok(published) => return Ok(Some(Done { published, old, hidden })),
                 Err(full) => full,

@@ -6,10 +6,6 @@ use pmem::Canary;
 pub const COPY_HIDDEN_LATE: Canary = Canary("CopyHiddenLate");
 /// A write shows the key's new copy before its item is durable.
 pub const COPY_SHOWN_EARLY: Canary = Canary("CopyShownEarly");
-/// A reader asks whether a write began after it has read the store, and not before.
-pub const BROUGHT_IN_LATE: Canary = Canary("BroughtInLate");
-/// A reader brings in what is not durable.
-pub const BROUGHT_IN_UNSETTLED: Canary = Canary("BroughtInUnsettled");
 /// The misses of an opened store's table are taken for absences.
 pub const UNFILLED_TRUSTED: Canary = Canary("UnfilledTrusted");
 /// A batch leaves the copies of its keys as they are.
