@@ -4,6 +4,7 @@
 //! crate of its own. Values are pushed into a callback: no copy is forced on the caller, and no lifetime crosses a lock. This crate
 //! knows no engine and no index.
 
+mod answer;
 mod batch_op;
 mod check;
 mod clock;
@@ -16,6 +17,7 @@ mod features;
 mod figure;
 mod hash;
 mod ordered_engine;
+pub mod pool;
 mod reaper;
 mod relax;
 mod scan_cursor;
@@ -25,6 +27,7 @@ mod verify;
 mod version;
 mod worker;
 
+pub use answer::{Answer, Before};
 pub use batch_op::{BatchOp, Condition};
 pub use check::{Check, Depth};
 pub use clock::{Clock, Ttl};
@@ -37,7 +40,7 @@ pub use features::{Features, Order};
 pub use figure::{Figure, FigureKind};
 pub use hash::Hasher;
 pub use items::Expiry;
-pub use ordered_engine::{Early, OrderState, OrderStats, OrderedEngine, Visit};
+pub use ordered_engine::{Early, OrderState, OrderStats, OrderedEngine, Upkeep, Visit};
 pub use reaper::{Reaper, WalkAll};
 pub use relax::relax_by_threads;
 pub use scan_cursor::{Direction, ScanCursor};

@@ -40,8 +40,23 @@ pub struct OrderStats {
     pub queued_count: u64,
     /// Changes that wait for the build to end.
     pub delta_count: u64,
+    /// Changes that were applied to the ordered index since the store was opened.
+    pub applied_count: u64,
+    /// How many of those replaced an item by another.
+    pub updated_count: u64,
     /// Volatile memory of the tree.
     pub dram_bytes: u64,
+}
+
+/// How an ordered index keeps up with writers; cheap to ask for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Upkeep {
+    /// Changes that wait in queues.
+    pub queued_count: u64,
+    /// As [`OrderStats::applied_count`].
+    pub applied_count: u64,
+    /// As [`OrderStats::updated_count`].
+    pub updated_count: u64,
 }
 
 /// What a scan does that comes before the index is built.
@@ -72,6 +87,20 @@ pub trait OrderedEngine: Engine {
     /// of another operation's callback.
     fn catch_up(&self, _early: Early) -> Result<(), Error> {
         Ok(())
+    }
+
+    /// Applies a bounded number of the changes that wait, for a thread that has nothing better to do; how many. None where none waits, or
+    /// other threads are at them: nothing is waited for. An engine whose index is ordered has none.
+    ///
+    /// # Errors
+    /// The medium's.
+    fn apply(&self) -> Result<u64, Error> {
+        Ok(0)
+    }
+
+    /// How that stands.
+    fn upkeep(&self) -> Upkeep {
+        Upkeep::default()
     }
 
     /// Shows the next items of a scan, some dozens, to `each`; false when the scan is at its end, or `each` has ended it.

@@ -169,7 +169,10 @@ fn ink<M: Medium>(ink: Ink<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
 
 fn hikv<M: Medium>(hikv: HiKv<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
     let hikv = hikv.verifying(options.verify).compacting_above(options.compact_above);
-    let order =
-        if options.ordered { Ordered::new(options.worker_count().max(1), HostDram) } else { Ordered::never(HostDram) };
+    let order = match options.order_queues {
+        _ if !options.ordered => Ordered::never(HostDram),
+        Some((queue_count, queue_bound)) => Ordered::bounded(queue_count, queue_bound, HostDram),
+        None => Ordered::new(options.worker_count().max(1), HostDram),
+    };
     Arc::new(hikv.by_clock(options.clock.clone()).keeping_order(order))
 }

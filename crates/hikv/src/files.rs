@@ -15,18 +15,19 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use engine::Engine;
 use heap::salvage::Head;
 use heap::{FEATURE_JOURNAL, Found, Parameters, Region};
 use journal::{Acknowledger, JournalError, Journaled, OsFile};
-use pmem::{Durability, Latency, Medium, Persist, PersistCounts, Probed, arch};
+use pmem::{Delays, Durability, Latency, Medium, Persist, PersistCounts, Probed, arch};
 use pmem_os::{MapOptions, Mapped, StoreLock, names};
 use uuid::Uuid;
 
 use crate::journal_files::{Naming, Progress};
+use crate::options::BlockDelays;
 use crate::stats::Identity;
 use crate::{OpenError, Options, copy_mark, engines, journal_files};
 
@@ -333,8 +334,7 @@ pub(crate) fn start<M: Medium>(
     locks: Locks,
     format: Option<Parameters>,
 ) -> Result<Opened, OpenError> {
-    let latency = Latency { persist_ticks: ticks(options.persist_delay), read_ticks: ticks(options.read_delay) };
-    let delays = (latency != Latency { persist_ticks: 0, read_ticks: 0 }).then_some(latency);
+    let delays = delays(options)?;
     let counts = options.count_persists.then(PersistCounts::default);
     // One type for every choice of probes: each medium that an engine is compiled for is a copy of the engine.
     let engine = match (&delays, &counts) {
@@ -344,6 +344,24 @@ pub(crate) fn start<M: Medium>(
     .map_err(OpenError::unusable(file))?;
     let identity = identity.with_uuid(Uuid::from_bytes(engine.uuid()));
     Ok(Opened { engine, identity, journal: None, locks })
+}
+
+/// The delays that are asked for.
+fn delays(options: &Options) -> Result<Option<Delays>, OpenError> {
+    let blocks = options.block_delays;
+    if blocks != BlockDelays::default() && !blocks.block_bytes.is_power_of_two() {
+        let what = format!("delays by blocks of {} bytes: a power of two is wanted", blocks.block_bytes);
+        return Err(OpenError::Option { what });
+    }
+    let latency = Latency {
+        persist_ticks: ticks(options.persist_delay),
+        read_ticks: ticks(options.read_delay),
+        persist_block_ticks: ticks(blocks.persist),
+        read_block_ticks: ticks(blocks.read),
+        block_bytes: blocks.block_bytes,
+    };
+    let is_slower = latency != Latency { block_bytes: blocks.block_bytes, ..Latency::default() };
+    Ok(is_slower.then(|| Delays::new(latency)))
 }
 
 fn engine<M: Medium>(
@@ -366,16 +384,17 @@ pub(crate) fn sync_new(file: &Path) -> Result<(), OpenError> {
 
 /// A duration in ticks of the time-stamp counter, whose rate is measured when it is first asked for.
 fn ticks(duration: Duration) -> u64 {
+    static PER_SECOND: OnceLock<f64> = OnceLock::new();
+    if duration.is_zero() { 0 } else { (duration.as_secs_f64() * PER_SECOND.get_or_init(ticks_per_second)) as u64 }
+}
+
+fn ticks_per_second() -> f64 {
     const MEASURED: Duration = Duration::from_millis(5);
-    if duration.is_zero() {
-        return 0;
-    }
     let (start, first) = (Instant::now(), arch::timestamp());
     while start.elapsed() < MEASURED {
         std::hint::spin_loop();
     }
-    let rate = (arch::timestamp() - first) as f64 / start.elapsed().as_secs_f64();
-    (duration.as_secs_f64() * rate) as u64
+    (arch::timestamp() - first) as f64 / start.elapsed().as_secs_f64()
 }
 
 /// The file that holds the region of the store at `path`.

@@ -35,6 +35,7 @@ mod files;
 mod format;
 mod frozen;
 mod handles;
+mod helping;
 mod journal_files;
 mod latest;
 mod options;
@@ -54,12 +55,13 @@ pub use batch::WriteBatch;
 pub use durable::{Ticket, Waker};
 pub use engine::{
     Clock, Compacted, CompactionProgress, Damage, Decision, Error, Expiry, Features, Figure, FigureKind, Held, Limits,
-    OnExpired, Order, Ttl, Verify, Version,
+    OnExpired, Order, Ttl, Upkeep, Verify, Version,
 };
 pub use engines::{EngineKind, UnknownEngine};
 pub use error::OpenError;
 pub use format::Format;
 pub use frozen::Frozen;
+pub use helping::Helped;
 pub use journal::OpenProgress;
 pub use options::Options;
 pub use ordered::{Item, OrderProgress, Ordered, Range, prefix_range};

@@ -35,6 +35,7 @@ pub struct Options {
     pub(crate) background: bool,
     pub(crate) background_threads: Option<usize>,
     pub(crate) ordered: bool,
+    pub(crate) order_queues: Option<(usize, usize)>,
     pub(crate) count_persists: bool,
     pub(crate) verify: Verify,
     pub(crate) compact_above: Option<f64>,
@@ -42,11 +43,20 @@ pub struct Options {
     pub(crate) partition_count: u32,
     pub(crate) persist_delay: Duration,
     pub(crate) read_delay: Duration,
+    pub(crate) block_delays: BlockDelays,
     pub(crate) durability: Option<Durability>,
     pub(crate) sync_interval: Duration,
     pub(crate) log_bytes_max: u64,
     pub(crate) sync_on_request: bool,
     pub(crate) clock: Clock,
+}
+
+/// See [`Options::block_delays`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct BlockDelays {
+    pub(crate) block_bytes: u64,
+    pub(crate) read: Duration,
+    pub(crate) persist: Duration,
 }
 
 /// The most a region can have, and the default: addresses cost nothing.
@@ -76,6 +86,7 @@ impl Default for Options {
             background: true,
             background_threads: None,
             ordered: true,
+            order_queues: None,
             count_persists: false,
             verify: Verify::default(),
             compact_above: Some(COMPACT_ABOVE),
@@ -83,6 +94,7 @@ impl Default for Options {
             partition_count: PARTITION_COUNT,
             persist_delay: Duration::ZERO,
             read_delay: Duration::ZERO,
+            block_delays: BlockDelays::default(),
             durability: None,
             sync_interval: SYNC_INTERVAL,
             log_bytes_max: LOG_BYTES_MAX,
@@ -138,6 +150,13 @@ impl Options {
         Options { background_threads: Some(background_threads), ..self }
     }
 
+    /// How many queues changes wait in for the ordered index, and how many changes each holds, a power of two (default: a queue for
+    /// each background thread, of 4,096). Of no account for engines whose index is ordered.
+    #[must_use]
+    pub fn order_queues(self, queue_count: usize, queue_bound: usize) -> Options {
+        Options { order_queues: Some((queue_count, queue_bound)), ..self }
+    }
+
     /// Able to keep keys in order (default: yes), which costs nothing until [`Store::ordered`] is asked for. A store without
     /// order has nothing of it.
     #[must_use]
@@ -188,6 +207,13 @@ impl Options {
     #[must_use]
     pub fn read_delay(self, read_delay: Duration) -> Options {
         Options { read_delay, ..self }
+    }
+
+    /// Slow down every block of `block_bytes`, a power of two, that is read or written back while the emulated device does not hold
+    /// it, as memory does whose unit is longer than a line (Rewo-Hash paper, section 2: 256 bytes).
+    #[must_use]
+    pub fn block_delays(self, block_bytes: u64, read: Duration, persist: Duration) -> Options {
+        Options { block_delays: BlockDelays { block_bytes, read, persist }, ..self }
     }
 
     /// What an acknowledged write is to survive (default: the most that the medium gives). On an ordinary disk a new store
@@ -276,6 +302,10 @@ impl Options {
         }
         if let Some(ratio) = self.compact_above.filter(|ratio| !ratio.is_finite() || *ratio < 1.0) {
             return error(format!("compaction above {ratio}: a ratio of 1 or more is wanted"));
+        }
+        if let Some((count, bound)) = self.order_queues.filter(|&(count, bound)| count == 0 || !bound.is_power_of_two())
+        {
+            return error(format!("{count} queues of {bound}: one is wanted at least, of a power of two"));
         }
         if self.region_bytes_max > REGION_BYTES_MAX {
             return error(format!("a region of {} bytes: the limit is {REGION_BYTES_MAX}", self.region_bytes_max));

@@ -163,6 +163,10 @@ pub struct Stats {
     pub queued_count: u64,
     /// Changes that wait until the ordered index is built.
     pub delta_count: u64,
+    /// Changes that were applied to the ordered index since open.
+    pub order_applied_count: u64,
+    /// How many of those were updates.
+    pub order_updated_count: u64,
     /// Live snapshots.
     pub snapshot_count: u64,
     /// Seconds that the oldest of them has lived.
@@ -214,6 +218,8 @@ impl Stats {
             order_dram_bytes: order.map_or(0, |order| order.dram_bytes),
             queued_count: order.map_or(0, |order| order.queued_count),
             delta_count: order.map_or(0, |order| order.delta_count),
+            order_applied_count: order.map_or(0, |order| order.applied_count),
+            order_updated_count: order.map_or(0, |order| order.updated_count),
             snapshot_count: figures.snapshots.snapshot_count,
             oldest_snapshot_seconds: figures.snapshots.oldest_age.as_secs_f64(),
             kept_count: figures.snapshots.kept_count,

@@ -28,7 +28,7 @@ pub use backoff::{Backoff, Relax, relax_by};
 pub use canary::Canary;
 pub use checksum::{Checksum, crc32c};
 pub use counted::{Counted, Counts, PersistCounts};
-pub use delayed::{Delayed, Latency};
+pub use delayed::{Delayed, Delays, HELD_BLOCK_COUNT, Latency};
 pub use dram::Dram;
 pub use durability::{Durability, Level, Ticket, Waited};
 pub use medium::{Acknowledge, Bytes, Medium, Persist, Residency, Space};

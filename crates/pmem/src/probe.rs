@@ -13,7 +13,9 @@ pub trait Probe: Send + Sync + 'static {
     /// A wait is about to begin.
     fn waits(&self) {}
     /// An item's bytes are about to be read.
-    fn read(&self) {}
+    fn read(&self, _span: Span) {}
+    /// Words were loaded.
+    fn loaded(&self, _span: Span) {}
     /// What was counted, if this probe counts.
     fn counts(&self) -> Option<Counts> {
         None
@@ -38,8 +40,12 @@ impl<P: Probe> Probe for Option<P> {
         self.iter().for_each(P::waits);
     }
 
-    fn read(&self) {
-        self.iter().for_each(P::read);
+    fn read(&self, span: Span) {
+        self.iter().for_each(|probe| probe.read(span));
+    }
+
+    fn loaded(&self, span: Span) {
+        self.iter().for_each(|probe| probe.loaded(span));
     }
 
     fn counts(&self) -> Option<Counts> {
@@ -69,9 +75,14 @@ impl<P: Probe, Q: Probe> Probe for (P, Q) {
         self.1.waits();
     }
 
-    fn read(&self) {
-        self.0.read();
-        self.1.read();
+    fn read(&self, span: Span) {
+        self.0.read(span);
+        self.1.read(span);
+    }
+
+    fn loaded(&self, span: Span) {
+        self.0.loaded(span);
+        self.1.loaded(span);
     }
 
     fn counts(&self) -> Option<Counts> {

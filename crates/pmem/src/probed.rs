@@ -68,8 +68,24 @@ unsafe impl<M: Medium, P: Probe> Bytes for Probed<M, P> {
     }
 
     #[inline(always)]
+    fn load(&self, at: Offset, ordering: Ordering) -> u64 {
+        let word = self.inner.load(at, ordering);
+        self.probe.loaded(at.span(8));
+        word
+    }
+
+    #[inline(always)]
     fn load4(&self, at: Offset) -> [u64; 4] {
-        self.inner.load4(at)
+        let words = self.inner.load4(at);
+        self.probe.loaded(at.span(32));
+        words
+    }
+
+    #[inline(always)]
+    fn match4(&self, at: Offset, word: u64) -> u32 {
+        let hits = self.inner.match4(at, word);
+        self.probe.loaded(at.span(32));
+        hits
     }
 
     #[inline(always)]
@@ -84,7 +100,7 @@ unsafe impl<M: Medium, P: Probe> Bytes for Probed<M, P> {
 
     #[inline(always)]
     unsafe fn bytes(&self, span: Span) -> Result<&[u8], MediumError> {
-        self.probe.read();
+        self.probe.read(span);
         // SAFETY: the caller's promise, passed on.
         unsafe { self.inner.bytes(span) }
     }
@@ -174,7 +190,9 @@ impl<M: Medium, P: Probe> Residency for Probed<M, P> {
 
     #[inline(always)]
     fn peek(&self, at: Offset) -> u64 {
-        self.inner.peek(at)
+        let word = self.inner.peek(at);
+        self.probe.loaded(at.span(8));
+        word
     }
 
     fn prefetch(&self, span: Span) {

@@ -49,6 +49,16 @@ fn a_rebuild_has_a_store_of_its_own_and_order_is_kept_only_where_it_is_measured(
 }
 
 #[test]
+fn memory_is_slowed_down_by_persists_reads_and_blocks() {
+    let place = Place::new();
+    let slower = ["--persist-ns", "600", "--read-ns", "60", "--persist-block-ns", "20", "--read-block-ns", "100"];
+    let with = |more: &[&'static str]| bench(&place, &[&slower[..], &["--workloads", "get,update"], more].concat());
+    with(&["--block-bytes", "512"]).succeeded();
+    let refused = with(&["--block-bytes", "300"]);
+    refused.failed(2, &["delays by blocks of 300 bytes", "a power of two is wanted"]);
+}
+
+#[test]
 fn nothing_is_left_behind_unless_asked_for() {
     let place = Place::new();
     bench(&place, &["--workloads", "get"]).succeeded();

@@ -15,31 +15,18 @@
 //! background, compaction -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator.
 //! Operations are pinned throughout; one that waits for readers (`clear`) is not.
 
-mod at_once;
-mod background;
-mod batch;
 pub mod canary;
-mod check;
-mod compact;
-mod conditional;
-mod expiry;
-mod garbage;
 pub mod image;
 mod item;
-mod multi_put;
 mod open;
 mod ops;
 mod order;
-mod places;
-mod plan;
-mod publish;
 mod read;
-mod reaper;
 pub mod salvage;
 mod snapshots;
+mod space;
 #[cfg(test)]
 mod tests;
-mod walk;
 mod write;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,13 +38,13 @@ use index::partitioned_hash::{Cleared, Context, Garbage, SplitStats, layout::SEG
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
-use background::Background;
-use compact::Compaction;
 use engine::{Clock, EngineStats, ExpiredHook, Figure, Hasher, Verify};
-use garbage::HeldUp;
 use image::CleanImage;
-use reaper::Reaper;
 use snapshots::Snapshots;
+use space::background::Background;
+use space::compact::Compaction;
+use space::garbage::HeldUp;
+use space::reaper::Reaper;
 
 pub use heap::Parameters;
 pub use order::Ordered;

@@ -7,14 +7,14 @@ use index::partitioned_hash::{Context, layout::Geometry};
 use parking_lot::Mutex;
 use pmem::Medium;
 
-use super::background::Background;
-use super::compact::Compaction;
-use super::garbage::{GARBAGE_BYTES_MAX, HeldUp};
 use super::image::CleanImage;
 use super::order::Ordered;
-use super::reaper::Reaper;
 use super::snapshots::Snapshots;
 use super::{HiKv, Memory};
+use crate::space::background::Background;
+use crate::space::compact::Compaction;
+use crate::space::garbage::{GARBAGE_BYTES_MAX, HeldUp};
+use crate::space::reaper::Reaper;
 use engine::{Clock, ExpiredHook, Hasher, OpenError, Verify};
 use heap::Parameters;
 

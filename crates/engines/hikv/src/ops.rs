@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use pmem::{Backoff, Medium};
 
-use super::publish::{Prepared, Target};
 use super::read::{COMPARED_FOR_PART_BYTES_MAX, GROUP_COUNT};
 use super::write::{READER_WAITS_MAX, check_key};
 use super::{HiKv, Memory};
+use crate::write::publish::{Prepared, Target};
 use engine::Streamed;
 use engine::{
     BatchOp, Check, Clock, Compacted, CompactionProgress, Condition, Cursor, Damage, Decide, Engine, EngineStats,

@@ -170,6 +170,8 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
                 total: 0,
                 queued_count: 0,
                 delta_count: 0,
+                applied_count: 0,
+                updated_count: 0,
                 dram_bytes: 0,
             }),
             figures: figures(&tree),

@@ -183,6 +183,8 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
                 total: 0,
                 queued_count: 0,
                 delta_count: 0,
+                applied_count: 0,
+                updated_count: 0,
                 dram_bytes: tree_bytes,
             }),
             figures: self.figures(),

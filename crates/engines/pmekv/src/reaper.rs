@@ -1,11 +1,11 @@
 //! What the engine does for the reaper (`engine::Reaper`): a leaf of the tree is a step, and what is due is deleted if its record is
 //! still the one that was seen.
 
-use engine::{Error, Progress};
+use engine::{Answer, Error, Progress};
 use pmem::{Dram, Medium};
 
 use crate::Pmekv;
-use crate::write::{Expected, Outcome};
+use crate::write::Expected;
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Walks a leaf.
@@ -24,6 +24,6 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             self.change(key, None, Expected::Record(Some(position)))?
         };
         self.tell_if_expired(key, outcome);
-        Ok(outcome != Outcome::Unexpected)
+        Ok(outcome != Answer::Unexpected)
     }
 }

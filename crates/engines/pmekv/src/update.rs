@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use engine::{Decide, Decision, Error, Expiry, Held, Streamed};
+use engine::{Answer, Decide, Decision, Error, Expiry, Held, Streamed};
 use index::Position;
 use items::NewItem;
 use pmem::{Dram, Medium};
@@ -49,7 +49,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.write_to(key)?;
         let outcome = self.with_room(|| self.change(key, None, Expected::Anything))?;
         self.tell_if_expired(key, outcome);
-        Ok(matches!(outcome, Outcome::Done(Some(expiry)) if !self.is_past(expiry)))
+        Ok(matches!(outcome, Answer::Done(Some(expiry)) if !self.is_past(expiry)))
     }
 
     /// Asks `decide`, and writes what it says if the key still holds what it was shown; else again.
@@ -57,7 +57,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         loop {
             self.write_to(key)?;
             let (changed, outcome) = self.with_room(|| self.try_update(key, decide))?;
-            if outcome != Outcome::Unexpected {
+            if outcome != Answer::Unexpected {
                 self.tell_if_expired(key, outcome);
                 return Ok(changed);
             }
@@ -75,7 +75,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let expiry = live.map_or(Expiry::NEVER, |(_, item)| item.expiry);
         let held = live.map(|(_, item)| Held { value: item.value, expiry });
         let new = match decide(held) {
-            Decision::Keep => return Ok((false, Outcome::Done(None))),
+            Decision::Keep => return Ok((false, Answer::Done(None))),
             Decision::Put(value) => Some((value, expiry)),
             Decision::PutUntil(value, expiry) => Some((value, expiry)),
             Decision::Delete => None,
@@ -94,7 +94,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
 
     /// Tells of a key that had expired before a write. The caller is not pinned.
     pub(crate) fn tell_if_expired(&self, key: &[u8], outcome: Outcome) {
-        if matches!(outcome, Outcome::Done(Some(before)) if self.is_past(before)) {
+        if matches!(outcome, Answer::Done(Some(before)) if self.is_past(before)) {
             self.reaper.hook().tell(key);
         }
     }

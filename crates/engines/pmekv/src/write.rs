@@ -3,7 +3,7 @@
 //! Where the tree cannot learn of a change that the log has (the host lends no memory, a neighbour's record is damaged), a second
 //! entry takes the change back before the lane is unlocked, and the write is an error. A crash between the two leaves the change.
 
-use engine::{Error, Expiry, Limits};
+use engine::{Answer, Error, Expiry, Limits};
 use heap::Reservation;
 use index::Position;
 use index::bplus_tree::{Change, ChangeError, Edit, KeyStart};
@@ -35,14 +35,8 @@ pub(crate) enum Expected {
     Record(Option<Position>),
 }
 
-/// What came of a write.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Outcome {
-    /// It took place. When the record expired that the key had, if it had one.
-    Done(Option<Expiry>),
-    /// The key holds something else than was expected.
-    Unexpected,
-}
+/// The answer of a write: when the record expired that the key had, if it had one.
+pub(crate) type Outcome = Answer<Option<Expiry>>;
 
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Step 1.
@@ -78,12 +72,12 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.batches.is_learnt()?;
         let old = self.tree.find(&self.records(), key)?;
         if matches!(expected, Expected::Record(expected) if expected != old) {
-            return Ok(Outcome::Unexpected);
+            return Ok(Answer::Unexpected);
         }
         let Some(edit) = edit(old, new.as_ref().map(Prepared::position)) else {
             drop(log);
             self.met(hash)?;
-            return Ok(Outcome::Done(None));
+            return Ok(Answer::Done(None));
         };
         let before = old.map(|old| self.records().read(old).map(|item| item.expiry)).transpose()?;
         // A region that is full has a segment left for deletes.
@@ -115,7 +109,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         if self.medium.acknowledge(ticket)? == Waited::Durable {
             self.tickets.settle(hash, ticket);
         }
-        Ok(Outcome::Done(before))
+        Ok(Answer::Done(before))
     }
 
     fn lane_of(&self, hash: u64) -> usize {

@@ -4,6 +4,7 @@ mod common;
 mod fork;
 mod lock;
 mod mapped;
+mod probed;
 mod space;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

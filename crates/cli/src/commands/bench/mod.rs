@@ -57,12 +57,21 @@ pub(crate) struct Bench {
     /// Count flushed lines and fences, which costs some speed
     #[arg(long)]
     count: bool,
-    /// Nanoseconds added to each persist, to stand for slower memory
+    /// Nanoseconds added to each persist, to stand for slower memory (600 in the figures of the HiKV paper, 50 to 1400 where it varies)
     #[arg(long, default_value_t = 0)]
     persist_ns: u64,
     /// Nanoseconds added to each access to an item, to stand for slower memory
     #[arg(long, default_value_t = 0)]
     read_ns: u64,
+    /// Nanoseconds added to each block that is written back and that the memory does not hold already
+    #[arg(long, default_value_t = 0)]
+    persist_block_ns: u64,
+    /// Nanoseconds added to each block that is read and that the memory does not hold already
+    #[arg(long, default_value_t = 0)]
+    read_block_ns: u64,
+    /// Length of those blocks, a power of two
+    #[arg(long, default_value_t = 256)]
+    block_bytes: u64,
     /// Leave the store behind, and say where
     #[arg(long)]
     keep: bool,
@@ -130,6 +139,11 @@ impl Bench {
             .count_persists(self.count)
             .persist_delay(Duration::from_nanos(self.persist_ns))
             .read_delay(Duration::from_nanos(self.read_ns))
+            .block_delays(
+                self.block_bytes,
+                Duration::from_nanos(self.read_block_ns),
+                Duration::from_nanos(self.persist_block_ns),
+            )
     }
 
     fn config(&self, workloads: &[Workload]) -> Config {

@@ -40,6 +40,7 @@ impl<D: Memory> Ordered<D> {
         if single_count == 0 || !self.apply_or_fall(disposal, &group, insist) {
             return Ok(0);
         }
+        queue.applied.add(&group);
         queue.ring.advance(single_count);
         Ok(single_count)
     }
@@ -51,6 +52,7 @@ impl<D: Memory> Ordered<D> {
         if !self.apply_or_fall(disposal, &group, insist) {
             return 0;
         }
+        queue.applied.add(&group);
         if queue.many.advance(number, group.len()) {
             queue.ring.advance(1);
         }

@@ -14,6 +14,7 @@
 //! bucket lock -> (ticket) ; drainer of a queue -> tree -> delta; build. A writer that holds a ticket takes no lock but the
 //! stash's before it fills it; no thread helps while it holds a bucket lock.
 
+mod applied;
 mod build;
 mod change;
 mod check;

@@ -20,6 +20,7 @@ use index::bplus_tree::{BPlusTree, Keys};
 use parking_lot::{Mutex, RwLock};
 use pmem::{Backoff, Dram, Medium};
 
+use super::applied::Applied;
 use super::build::Build;
 use super::change::Change;
 use super::delta::Delta;
@@ -45,6 +46,7 @@ pub(super) struct Queue {
     pub(super) ring: Ring,
     pub(super) drainer: Mutex<()>,
     pub(super) many: Many,
+    pub(super) applied: Applied,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,17 +77,30 @@ impl<D: Dram + Clone> Ordered<D> {
     /// # Panics
     /// If there is none.
     pub fn new(queue_count: usize, dram: D) -> Ordered<D> {
+        Ordered::bounded(queue_count, QUEUE_COUNT, dram)
+    }
+
+    /// As [`Ordered::new`], of queues that hold `queue_bound` changes each, a power of two.
+    ///
+    /// # Panics
+    /// If there is no queue, or it has no such bound.
+    pub fn bounded(queue_count: usize, queue_bound: usize, dram: D) -> Ordered<D> {
         assert!(queue_count > 0, "changes need a queue");
-        Ordered::with_queues(queue_count, dram)
+        Ordered::with_queues(queue_count, queue_bound, dram)
     }
 
     /// Of a store that is opened without order: there are no queues, it is always off, and it offers no ordered operations.
     pub fn never(dram: D) -> Ordered<D> {
-        Ordered::with_queues(0, dram)
+        Ordered::with_queues(0, QUEUE_COUNT, dram)
     }
 
-    fn with_queues(queue_count: usize, dram: D) -> Ordered<D> {
-        let queue = |_| Queue { ring: Ring::new(QUEUE_COUNT), drainer: Mutex::default(), many: Many::default() };
+    fn with_queues(queue_count: usize, queue_bound: usize, dram: D) -> Ordered<D> {
+        let queue = |_| Queue {
+            ring: Ring::new(queue_bound),
+            drainer: Mutex::default(),
+            many: Many::default(),
+            applied: Applied::default(),
+        };
         Ordered {
             queues: (0..queue_count).map(queue).collect(),
             phase: AtomicU8::new(Phase::Off as u8),
@@ -129,8 +144,16 @@ impl<D: Dram> Ordered<D> {
         &self.queues[partition % self.queues.len()]
     }
 
-    fn queued_count(&self) -> u64 {
+    pub(crate) fn queued_count(&self) -> u64 {
         self.queues.iter().map(|queue| queue.ring.len() + queue.many.len()).sum()
+    }
+
+    /// Changes that were applied since the store was opened, and updates among them.
+    pub(crate) fn applied(&self) -> [u64; 2] {
+        let counts = self.queues.iter().map(|queue| queue.applied.counts());
+        counts.fold([0; 2], |[changes, updates], [more_changes, more_updates]| {
+            [changes + more_changes, updates + more_updates]
+        })
     }
 
     /// Takes tree and delta away; what the delta kept is retired. Queues are not looked at.
@@ -160,7 +183,7 @@ impl<D: Memory> Ordered<D> {
             return true;
         }
         let queue = self.queue(partition);
-        queue.ring.len().max(queue.many.len()) < QUEUE_COUNT as u64
+        queue.ring.len().max(queue.many.len()) < queue.ring.capacity()
     }
 
     /// The queue of a partition's changes; 0 where there are no queues.
@@ -272,12 +295,15 @@ impl<D: Memory> Ordered<D> {
             _ => OrderState::Off,
         };
         let (tree, (done, total)) = (self.tree.read(), self.progress.now());
+        let [applied_count, updated_count] = self.applied();
         Some(OrderStats {
             state,
             done,
             total,
             queued_count: self.queued_count(),
             delta_count: self.delta.len(),
+            applied_count,
+            updated_count,
             dram_bytes: tree.as_ref().map_or(0, BPlusTree::dram_bytes),
         })
     }

@@ -73,6 +73,11 @@ impl<W: Word> Ring<W> {
         }
     }
 
+    /// How many places there are.
+    pub(super) fn capacity(&self) -> u64 {
+        self.places.len() as u64
+    }
+
     /// How many tickets were taken so far.
     pub(super) fn tail(&self) -> u64 {
         self.tail.0.load(Ordering::Acquire)
@@ -119,7 +124,7 @@ impl<W: Word> Ticket<'_, W> {
 
     /// True if the queue is more than half full.
     pub(super) fn is_crowded(&self) -> bool {
-        self.ring.len() > self.ring.places.len() as u64 / 2
+        self.ring.len() > self.ring.capacity() / 2
     }
 
     /// Fills the place.

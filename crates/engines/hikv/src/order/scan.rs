@@ -13,7 +13,7 @@ use super::ordered::{Items, Ordered, Phase};
 use super::paged::{Paged, way};
 use crate::item;
 use crate::{HiKv, Memory};
-use engine::{Damage, Direction, Early, Error, Moment, OrderedEngine, Progress, ScanCursor, Visit};
+use engine::{Damage, Direction, Early, Error, Moment, OrderedEngine, Progress, ScanCursor, Upkeep, Visit};
 use items::Item;
 
 /// Items asked for ahead of their use.
@@ -45,6 +45,15 @@ impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
             }
         }
         Ok(())
+    }
+
+    fn apply(&self) -> Result<u64, Error> {
+        self.order.drain_all(self.disposal()).map(|count| count as u64)
+    }
+
+    fn upkeep(&self) -> Upkeep {
+        let [applied_count, updated_count] = self.order.applied();
+        Upkeep { queued_count: self.order.queued_count(), applied_count, updated_count }
     }
 
     fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {

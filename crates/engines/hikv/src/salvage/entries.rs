@@ -10,7 +10,7 @@ use pmem::{Medium, Offset};
 use super::survey::Survey;
 use super::vouched::Vouched;
 use super::{Finding, SalvageError, Sink, Taken, WRONG_BITS_MAX, Weight};
-use crate::places::Places;
+use crate::read::places::Places;
 use items::Item;
 use items::layout::{HEADER_BYTES, Header};
 

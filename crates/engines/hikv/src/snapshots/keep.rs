@@ -8,7 +8,7 @@ use super::Snapshots;
 use super::kept::Version;
 use crate::canary;
 use crate::item;
-use crate::publish::Prepared;
+use crate::write::publish::Prepared;
 use crate::{HiKv, Memory};
 use engine::Error;
 

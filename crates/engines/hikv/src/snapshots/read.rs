@@ -4,8 +4,8 @@ use index::Position;
 use pmem::Medium;
 
 use crate::item;
+use crate::read::walk::{cursor_at, place_of};
 use crate::read::whole;
-use crate::walk::{cursor_at, place_of};
 use crate::write::check_key;
 use crate::{HiKv, Memory};
 use engine::{Cursor, Error, Expiry, Moment, Show, Skip, SnapshotEngine, Version};

@@ -9,9 +9,9 @@ use parking_lot::Mutex;
 use pmem::Bytes;
 use pmem_sim::{Model, Sim};
 
-use super::super::reaper::Expired;
 use super::rig::{REGION_BYTES, Rig};
 use crate::canary;
+use crate::space::reaper::Expired;
 use engine::{BatchOp, Clock, Decision, Engine, Error, Expiry, Progress, Wanted};
 
 const SECOND: Duration = Duration::from_secs(1);

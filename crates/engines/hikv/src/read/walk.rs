@@ -5,11 +5,11 @@ use pmem::Medium;
 
 use engine::{Cursor, Error, Show};
 
-use super::read::whole;
-use super::{HiKv, Memory, item};
+use crate::read::whole;
+use crate::{HiKv, Memory, item};
 
 /// Where the index's walk goes on; `None` at the end.
-pub(super) fn place_of(cursor: &Cursor) -> Result<Option<Place>, Error> {
+pub(crate) fn place_of(cursor: &Cursor) -> Result<Option<Place>, Error> {
     match cursor {
         Cursor::Start => Ok(Some(Place::default())),
         Cursor::Number(number) => Ok(Some(Place::from_number(*number))),
@@ -19,12 +19,12 @@ pub(super) fn place_of(cursor: &Cursor) -> Result<Option<Place>, Error> {
 }
 
 /// The cursor of the index's place.
-pub(super) fn cursor_at(place: Place) -> Cursor {
+pub(crate) fn cursor_at(place: Place) -> Cursor {
     if place.is_done() { Cursor::End } else { Cursor::Number(place.number()) }
 }
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    pub(super) fn walk_part(&self, cursor: &Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
+    pub(crate) fn walk_part(&self, cursor: &Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
         let Some(place) = place_of(cursor)? else { return Ok(Cursor::End) };
         let _pin = epoch::pin();
         let next = self.index.visit(&self.medium, place, |signature, position| {

@@ -21,12 +21,12 @@ use index::partitioned_hash::batch::record::record_bytes;
 use index::partitioned_hash::batch::{Batch, Full, Turn};
 use pmem::{Backoff, Dram, Medium, MediumError};
 
-use super::order::{self, Ordered, Written};
-use super::plan::Plan;
-use super::publish::{self, Before};
-use super::{HiKv, Memory};
 use crate::canary;
-use engine::{BatchOp, Condition, Error, Expiry};
+use crate::order::{self, Ordered, Written};
+use crate::write::plan::Plan;
+use crate::write::publish;
+use crate::{HiKv, Memory};
+use engine::{BatchOp, Before, Condition, Error, Expiry};
 use items::NewItem;
 
 /// An item that was written and not published.
@@ -90,7 +90,7 @@ struct Ready<'a, M, D: Dram> {
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Carries out all of `ops` if all of `conditions` hold; they were checked.
-    pub(super) fn apply_batch(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
+    pub(crate) fn apply_batch(&self, conditions: &[Condition<'_>], ops: &[BatchOp<'_>]) -> Result<(), Error> {
         let asked = self.plan(conditions, ops);
         self.heap.set_features(&self.medium, FEATURE_BATCHES);
         let turn = self.index.batch_turn();

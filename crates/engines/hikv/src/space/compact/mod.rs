@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, ReentrantMutex, ReentrantMutexGuard};
 use pmem::Medium;
 
-use super::{HiKv, Memory};
+use crate::{HiKv, Memory};
 use engine::{Compacted, CompactionProgress, CompactionStats, Error, Progress};
 use pass::Pass;
 use plan::Thoroughness;
@@ -52,9 +52,9 @@ const PASS_COUNT_MAX: usize = 3;
 
 /// A store's compaction.
 #[derive(Debug)]
-pub(super) struct Compaction {
+pub(crate) struct Compaction {
     /// Space taken over space in use, above which the background begins; never where there is none.
-    pub(super) above: Option<f64>,
+    pub(crate) above: Option<f64>,
     /// The background looks once so much was loosened; never while a pass is under way.
     look_bytes: AtomicU64,
     work: Mutex<Work>,
@@ -76,7 +76,7 @@ struct Work {
 }
 
 impl Compaction {
-    pub(super) fn above(above: Option<f64>) -> Compaction {
+    pub(crate) fn above(above: Option<f64>) -> Compaction {
         Compaction {
             above,
             look_bytes: AtomicU64::new(if above.is_some() { LOOK_BYTES } else { u64::MAX }),
@@ -90,7 +90,7 @@ impl Compaction {
     }
 
     /// Keeps the background from moving anything until this is dropped; waits for a step that is under way.
-    pub(super) fn rest(&self) -> Arc<()> {
+    pub(crate) fn rest(&self) -> Arc<()> {
         let rest = Arc::clone(&self.rests);
         drop(self.work.lock());
         rest
@@ -120,7 +120,7 @@ impl Compaction {
         self.given_back_bytes.fetch_add(len_bytes, Ordering::Relaxed);
     }
 
-    pub(super) fn stats(&self) -> CompactionStats {
+    pub(crate) fn stats(&self) -> CompactionStats {
         CompactionStats {
             moved_items: self.moved_items.load(Ordering::Relaxed),
             moved_bytes: self.moved_bytes.load(Ordering::Relaxed),
@@ -138,12 +138,12 @@ struct Requested<'a> {
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// True if enough has changed for the background to look.
     #[inline]
-    pub(super) fn may_compact(&self) -> bool {
+    pub(crate) fn may_compact(&self) -> bool {
         self.heap.loosened_bytes() >= self.compaction.look_bytes.load(Ordering::Relaxed)
     }
 
     /// A bounded step in the background, of a store that was swept.
-    pub(super) fn compaction_step(&self) -> Result<Progress, Error> {
+    pub(crate) fn compaction_step(&self) -> Result<Progress, Error> {
         let Some(above) = self.compaction.above else { return Ok(Progress::Idle) };
         if !self.heap.is_swept() {
             // A damaged store's free space stays unknown: there is nothing to look at.
@@ -194,7 +194,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// Compacts as far as it can be done, while others read and write, and shows how far it is to `progress`.
-    pub(super) fn compact_now(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error> {
+    pub(crate) fn compact_now(&self, progress: &mut dyn FnMut(CompactionProgress)) -> Result<Compacted, Error> {
         self.check_writable()?;
         self.finish_sweep()?;
         if !self.heap.is_swept() {
@@ -247,7 +247,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// The space that the region takes: the medium's figure, or the heap's.
-    pub(super) fn taken_bytes(&self) -> u64 {
+    pub(crate) fn taken_bytes(&self) -> u64 {
         self.medium.allocated_bytes().unwrap_or_else(|| self.heap.footprint_bytes())
     }
 }

@@ -6,9 +6,9 @@ use index::partitioned_hash::Cursor;
 use parking_lot::MutexGuard;
 use pmem::{Medium, Offset};
 
-use super::order::Ordered;
-use super::reaper::Round;
-use super::{HiKv, Memory};
+use crate::order::Ordered;
+use crate::space::reaper::Round;
+use crate::{HiKv, Memory};
 use engine::{Error, Progress};
 
 /// Space that is kept ready for new chunks, as a part of what takes space, within these bounds: the lower one keeps small
@@ -19,7 +19,7 @@ const AHEAD_BYTES_MAX: u64 = 64 << 20;
 
 /// The state of the work; its holder does the work.
 #[derive(Debug, Default)]
-pub(super) struct Background {
+pub(crate) struct Background {
     sweep: Cursor,
     /// Some entry that names no proper place. A store that has one never reuses space below the mark.
     misplaced: Option<Offset>,
@@ -28,7 +28,7 @@ pub(super) struct Background {
 }
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    pub(super) fn background_step(&self) -> Result<Progress, Error> {
+    pub(crate) fn background_step(&self) -> Result<Progress, Error> {
         let (order, space) = (Ordered::step(self)?, self.space_step()?);
         Ok(if order == Progress::More { Progress::More } else { space })
     }
@@ -65,7 +65,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// True while a writer may soon meet the end of what is ready.
     #[inline]
-    pub(super) fn runs_low(&self) -> bool {
+    pub(crate) fn runs_low(&self) -> bool {
         self.heap.spare_bytes() < self.ahead_bytes() / 4 * 3
     }
 
@@ -83,17 +83,17 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// Sweep, growth and reaper stand still while this is held. The caller is not pinned.
-    pub(super) fn keep_background_away(&self) -> MutexGuard<'_, Background> {
+    pub(crate) fn keep_background_away(&self) -> MutexGuard<'_, Background> {
         self.background.lock()
     }
 
     /// An entry that names no proper place, if the sweep has met one.
-    pub(super) fn misplaced(&self) -> Option<Offset> {
+    pub(crate) fn misplaced(&self) -> Option<Offset> {
         self.background.lock().misplaced
     }
 
     /// Sweeps to the end; what others have swept need not be done again.
-    pub(super) fn finish_sweep(&self) -> Result<(), Error> {
+    pub(crate) fn finish_sweep(&self) -> Result<(), Error> {
         while !self.swept.load(Ordering::Acquire) {
             let mut background = self.background.lock();
             if !self.swept.load(Ordering::Acquire) {
@@ -104,7 +104,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// Frees what no reader can reach any more; true if there was any.
-    pub(super) fn collect(&self) -> bool {
+    pub(crate) fn collect(&self) -> bool {
         let cleared = self.cleared.collect(|cleared| cleared.free(self.cx()));
         self.cx().collect() || cleared
     }

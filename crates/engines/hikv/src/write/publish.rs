@@ -10,15 +10,15 @@ use index::Position;
 use index::partitioned_hash::Published;
 use pmem::{Backoff, Dram, Medium};
 
-use super::order::{self, Ordered, Written};
-use super::write::place_of;
-use super::{HiKv, Memory};
 use crate::canary;
-use engine::{Error, Expiry};
+use crate::order::{self, Ordered, Written};
+use crate::write::place_of;
+use crate::{HiKv, Memory};
+use engine::{Answer, Before, Error, Expiry};
 
 /// What a write expects of its key's entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Expected {
+pub(crate) enum Expected {
     /// Nothing: it takes place in any case.
     Anything,
     /// This item, or that there is none.
@@ -29,30 +29,30 @@ pub(super) enum Expected {
 
 /// The key that is written.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Target<'k> {
-    pub(super) signature: u64,
-    pub(super) key: &'k [u8],
-    pub(super) expected: Expected,
+pub(crate) struct Target<'k> {
+    pub(crate) signature: u64,
+    pub(crate) key: &'k [u8],
+    pub(crate) expected: Expected,
 }
 
 /// An item that was written and flushed, and that nobody sees yet.
-pub(super) struct Prepared<'r, D: Dram> {
-    pub(super) room: Reservation<'r, D>,
-    pub(super) expiry: Expiry,
+pub(crate) struct Prepared<'r, D: Dram> {
+    pub(crate) room: Reservation<'r, D>,
+    pub(crate) expiry: Expiry,
     /// The snapshot epoch of the item.
-    pub(super) stamp: u32,
+    pub(crate) stamp: u32,
 }
 
 impl<D: Dram> Prepared<'_, D> {
     #[inline(always)]
-    pub(super) fn position(&self) -> Position {
+    pub(crate) fn position(&self) -> Position {
         Position::of(self.room.place())
     }
 }
 
 /// Which thread commits an entry that is published.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Committed {
+pub(crate) enum Committed {
     /// Its own publisher.
     Alone,
     /// The one that published it together with others, whose items were ordered together.
@@ -60,46 +60,16 @@ pub(super) enum Committed {
 }
 
 /// An entry that was published and not settled.
-pub(super) struct Pending<'k, 'r> {
-    pub(super) written: Written<'k>,
+pub(crate) struct Pending<'k, 'r> {
+    pub(crate) written: Written<'k>,
     /// When the old item expires, if there is one that goes.
-    pub(super) old_expiry: Option<Expiry>,
-    pub(super) published: Published,
-    pub(super) ticket: order::Ticket<'r>,
+    pub(crate) old_expiry: Option<Expiry>,
+    pub(crate) published: Published,
+    pub(crate) ticket: order::Ticket<'r>,
 }
 
-/// What came of the way to an entry.
-pub(super) enum Entered<'k, 'r, D: Dram> {
-    /// The change is published.
-    Published(Pending<'k, 'r>),
-    /// There is nothing to remove.
-    NothingThere,
-    /// The key's entry is not what was expected.
-    Unexpected,
-    /// The key's queue is full; the new item, if there is one, comes back.
-    QueueFull(Option<Prepared<'r, D>>),
-}
-
-/// What a write found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Before {
-    /// The key was not there. The write is done.
-    Absent,
-    /// The key's item had expired. The write is done, and the callback is to be told of it, once the caller holds neither lock nor
-    /// pin.
-    Expired,
-    /// The key was there. The write is done.
-    Present,
-    /// Not what was expected: nothing has changed, and the new item's room is free again.
-    Unexpected,
-}
-
-/// What came of a write.
-pub(super) enum Outcome<'r, D: Dram> {
-    Settled(Before),
-    /// Nothing has changed: the key's queue is full; the new item, if there is one, comes back.
-    QueueFull(Option<Prepared<'r, D>>),
-}
+/// The answer of a write of this engine: the new item, if there is one, comes back from a full queue.
+pub(crate) type Tried<'r, D, T> = Answer<T, Option<Prepared<'r, D>>>;
 
 impl Expected {
     #[inline(always)]
@@ -115,12 +85,12 @@ impl Expected {
 impl<'k> Target<'k> {
     /// The key, whatever it holds.
     #[inline(always)]
-    pub(super) fn any(signature: u64, key: &'k [u8]) -> Target<'k> {
+    pub(crate) fn any(signature: u64, key: &'k [u8]) -> Target<'k> {
         Target { signature, key, expected: Expected::Anything }
     }
 
     /// The key while its item is this one, which the caller saw under the pin that it still holds.
-    pub(super) fn holding(signature: u64, key: &'k [u8], item: Option<Position>) -> Target<'k> {
+    pub(crate) fn holding(signature: u64, key: &'k [u8], item: Option<Position>) -> Target<'k> {
         Target { signature, key, expected: Expected::Item(item.map(Position::item)) }
     }
 }
@@ -129,12 +99,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Steps 3 and 4: publishes `new`, whose item was written and flushed, or the removal of what is there. The caller is
     /// pinned.
     #[inline(always)]
-    pub(super) fn enter<'a, 'k>(
+    pub(crate) fn enter<'a, 'k>(
         &'a self,
         target: Target<'k>,
         mut new: Option<Prepared<'a, D>>,
         committed: Committed,
-    ) -> Result<Entered<'k, 'a, D>, Error> {
+    ) -> Result<Tried<'a, D, Option<Pending<'k, 'a>>>, Error> {
         let Target { signature, key, expected } = target;
         let position = new.as_ref().map(Prepared::position);
         let expiry = new.as_ref().map_or(Expiry::NEVER, |new| new.expiry);
@@ -149,15 +119,15 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 self.refuse_hidden(signature, key)?;
             }
             if !expected.allows(old) && !self.medium.breaks(canary::CAS_IGNORES_CHANGE) {
-                return Ok(Entered::Unexpected);
+                return Ok(Answer::Unexpected);
             }
             if old.is_none() && position.is_none() {
                 drop(bucket);
                 self.look_again(signature, key)?;
-                return Ok(Entered::NothingThere);
+                return Ok(Answer::Done(None));
             }
             let Some(ticket) = self.order.take(self.index.partition(signature)) else {
-                return Ok(Entered::QueueFull(new));
+                return Ok(Answer::QueueFull(new));
             };
             let stamp = new.as_ref().map_or_else(|| self.stamp(), |new| new.stamp);
             let is_copy = matches!(expected, Expected::Original(_));
@@ -180,7 +150,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                     self.reaper.expect(expiry);
                     let written = Written { key, old, new: position };
                     let old_expiry = found.filter(|_| !is_copy).map(|found| found.value);
-                    return Ok(Entered::Published(Pending { written, old_expiry, published, ticket }));
+                    return Ok(Answer::Done(Some(Pending { written, old_expiry, published, ticket })));
                 }
                 Err(full) => {
                     drop(ticket);
@@ -193,7 +163,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// For a writer that publishes nothing, and tells its caller what it saw of the key. Under its lock it did not wait until that
     /// was durable; this looks once more as a reader, and so waits until what is there now is durable.
     #[cold]
-    pub(super) fn look_again(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
+    pub(crate) fn look_again(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
         if self.medium.deferred().is_some() {
             self.find(signature, key)?;
         }
@@ -202,7 +172,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Steps 5 and 6. Where 5 fails the change is published all the same, and the order follows.
     #[inline(always)]
-    pub(super) fn settle<'a>(&'a self, pending: Pending<'_, 'a>) -> Result<(), Error> {
+    pub(crate) fn settle<'a>(&'a self, pending: Pending<'_, 'a>) -> Result<(), Error> {
         let Pending { written, published, ticket, .. } = pending;
         let settled = published.settle(&self.medium);
         if self.medium.breaks(canary::PLAIN_ZERO_DELETE)
@@ -217,7 +187,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// What an item of this expiry was to the write that took it away just now.
     #[inline(always)]
-    pub(super) fn before(&self, old_expiry: Option<Expiry>) -> Before {
+    pub(crate) fn before(&self, old_expiry: Option<Expiry>) -> Before {
         match old_expiry {
             None => Before::Absent,
             Some(expiry) if self.clock.is_past(expiry) => Before::Expired,
@@ -227,22 +197,22 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Step 6.
     #[inline(always)]
-    pub(super) fn tell<'a>(&'a self, ticket: order::Ticket<'a>, written: Written<'_>) {
+    pub(crate) fn tell<'a>(&'a self, ticket: order::Ticket<'a>, written: Written<'_>) {
         self.order.tell(self.disposal(), ticket, written);
     }
 
     /// Steps 3 to 6. The caller is pinned.
     #[inline]
-    pub(super) fn publish<'a>(
+    pub(crate) fn publish<'a>(
         &'a self,
         target: Target<'_>,
         new: Option<Prepared<'a, D>>,
-    ) -> Result<Outcome<'a, D>, Error> {
+    ) -> Result<Tried<'a, D, Before>, Error> {
         let pending = match self.enter(target, new, Committed::Alone)? {
-            Entered::Published(pending) => pending,
-            Entered::NothingThere => return Ok(Outcome::Settled(Before::Absent)),
-            Entered::Unexpected => return Ok(Outcome::Settled(Before::Unexpected)),
-            Entered::QueueFull(new) => return Ok(Outcome::QueueFull(new)),
+            Answer::Done(Some(pending)) => pending,
+            Answer::Done(None) => return Ok(Answer::Done(Before::Absent)),
+            Answer::Unexpected => return Ok(Answer::Unexpected),
+            Answer::QueueFull(new) => return Ok(Answer::QueueFull(new)),
         };
         let before = self.before(pending.old_expiry);
         let crowded = pending.published.crowded;
@@ -250,13 +220,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if let Some(segment) = crowded {
             self.relieve(target.signature, segment);
         }
-        Ok(Outcome::Settled(before))
+        Ok(Answer::Done(before))
     }
 
     /// Steps 3 to 6, also where queues are full: the caller is not pinned while it waits. So `target` expects nothing that a pin
     /// keeps. The callback has been told if the key had expired.
     #[inline]
-    pub(super) fn publish_waiting<'a>(
+    pub(crate) fn publish_waiting<'a>(
         &'a self,
         pin: Pin,
         target: Target<'_>,
@@ -265,14 +235,15 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let (mut pin, mut backoff) = (Some(pin), Backoff::long());
         loop {
             match self.publish(target, new)? {
-                Outcome::Settled(before) => {
+                Answer::Done(before) => {
                     drop(pin);
                     if before == Before::Expired {
                         self.expired_hook.tell(target.key);
                     }
                     return Ok(before);
                 }
-                Outcome::QueueFull(waiting) => new = waiting,
+                Answer::QueueFull(waiting) => new = waiting,
+                Answer::Unexpected => unreachable!("a write that may wait expects nothing"),
             }
             drop(pin.take());
             Ordered::make_room(self, self.index.partition(target.signature), &mut backoff)?;

@@ -19,11 +19,11 @@ use index::Position;
 use index::partitioned_hash::{Cursor, NEVER};
 use pmem::Medium;
 
-use super::item;
-use super::publish::{Before, Outcome, Target};
-use super::{HiKv, Memory};
 use crate::canary;
-use engine::{Error, Expiry, Progress};
+use crate::item;
+use crate::write::publish::Target;
+use crate::{HiKv, Memory};
+use engine::{Answer, Before, Error, Expiry, Progress};
 
 /// Between two rounds: how often an idle store in which keys expire wakes up.
 const ROUND_INTERVAL_MS: u64 = 1000;
@@ -37,14 +37,14 @@ const REAPED_PER_STEP_MAX: usize = 256;
 
 /// A round, which goes on for many steps.
 #[derive(Debug)]
-pub(super) struct Round {
+pub(crate) struct Round {
     cursor: Cursor,
     began: Instant,
 }
 
 /// What others may know of the reaper.
 #[derive(Debug, Default)]
-pub(super) struct Reaper {
+pub(crate) struct Reaper {
     /// When the next round may begin.
     not_before_ms: AtomicU64,
     /// Until when the worker sleeps.
@@ -59,7 +59,7 @@ pub(super) struct Reaper {
 impl Reaper {
     /// A key was published that expires then; the segments' earliest moment says so already.
     #[inline(always)]
-    pub(super) fn expect(&self, expiry: Expiry) {
+    pub(crate) fn expect(&self, expiry: Expiry) {
         if !expiry.is_never() && expiry.ms().saturating_add(ROUND_INTERVAL_MS) < self.awaited_ms.load(Ordering::SeqCst)
         {
             self.is_wanted.store(true, Ordering::Release);
@@ -67,19 +67,19 @@ impl Reaper {
     }
 
     #[inline(always)]
-    pub(super) fn is_wanted(&self) -> bool {
+    pub(crate) fn is_wanted(&self) -> bool {
         self.is_wanted.load(Ordering::Relaxed)
     }
 
     /// Keys that were deleted since open because they had expired.
-    pub(super) fn reaped_count(&self) -> u64 {
+    pub(crate) fn reaped_count(&self) -> u64 {
         self.reaped_count.load(Ordering::Relaxed)
     }
 }
 
 /// A key's entry whose item had expired when it was seen.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Expired {
+pub(crate) struct Expired {
     signature: u64,
     position: Position,
 }
@@ -95,7 +95,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// How long the background may sleep, unless a caller asks; `None` for ever.
-    pub(super) fn sleep_time(&self) -> Option<Duration> {
+    pub(crate) fn sleep_time(&self) -> Option<Duration> {
         loop {
             let due_ms = self.round_due_ms();
             self.reaper.awaited_ms.store(due_ms, Ordering::SeqCst);
@@ -111,7 +111,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// Goes on with the round, or begins one if it is due. What was reaped goes to `reaped`, if there is a callback to be told.
-    pub(super) fn reap_step(
+    pub(crate) fn reap_step(
         &self,
         running: &mut Option<Round>,
         reaped: &mut Vec<Box<[u8]>>,
@@ -147,7 +147,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Visits the next segments until one was due; what has expired there goes to `expired`, as far as there is room. The
     /// caller stays pinned while it uses that.
-    pub(super) fn find_expired(&self, cursor: Cursor, expired: &mut Vec<Expired>) -> Result<Cursor, Error> {
+    pub(crate) fn find_expired(&self, cursor: Cursor, expired: &mut Vec<Expired>) -> Result<Cursor, Error> {
         let now_ms = self.clock.now_ms();
         self.index.visit_due(self.cx(), cursor, now_ms, SEGMENTS_PER_STEP, |signature, position| {
             // SAFETY: the index shows the position, and the caller is pinned.
@@ -169,7 +169,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// Deletes what was found, as far as it is still what was found. The caller has been pinned since.
-    pub(super) fn delete_expired(&self, expired: &[Expired], reaped: &mut Vec<Box<[u8]>>) -> Result<(), Error> {
+    pub(crate) fn delete_expired(&self, expired: &[Expired], reaped: &mut Vec<Box<[u8]>>) -> Result<(), Error> {
         let is_told = self.expired_hook.is_set();
         if !expired.is_empty() {
             self.check_writable()?;
@@ -184,15 +184,15 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 Target::holding(signature, item.key, Some(position))
             };
             match self.publish(target, None) {
-                Ok(Outcome::Settled(Before::Unexpected)) => {}
-                Ok(Outcome::Settled(before)) => {
+                Ok(Answer::Unexpected) => {}
+                Ok(Answer::Done(before)) => {
                     self.reaper.reaped_count.fetch_add(1, Ordering::Relaxed);
                     if is_told && before == Before::Expired {
                         reaped.push(item.key.into());
                     }
                 }
                 // Later, then: nobody else knows of the item.
-                Ok(Outcome::QueueFull(_)) => self.index.lower_due_of(self.cx(), signature, item.expiry.ms()),
+                Ok(Answer::QueueFull(_)) => self.index.lower_due_of(self.cx(), signature, item.expiry.ms()),
                 Err(error) => {
                     self.index.lower_due_of(self.cx(), signature, item.expiry.ms());
                     return Err(error);

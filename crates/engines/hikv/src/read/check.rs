@@ -12,10 +12,10 @@ use index::Position;
 use index::partitioned_hash::Cursor as Place;
 use pmem::{Medium, MediumError, Offset};
 
-use super::item;
-use super::read::whole;
-use super::{HiKv, Memory};
-use crate::places::Places;
+use crate::item;
+use crate::read::places::Places;
+use crate::read::whole;
+use crate::{HiKv, Memory};
 use engine::{Check, Damage, Depth, Error};
 use items::Item;
 
@@ -30,7 +30,7 @@ struct CheckState {
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Checks one segment; the region's head before the first, free space after the last.
-    pub(super) fn check_step(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
+    pub(crate) fn check_step(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
         let depth = check.depth();
         let mut state = match check.take_state() {
             Some(state) => state,

@@ -9,22 +9,22 @@ use index::Position;
 use index::partitioned_hash::batch::Batch;
 use pmem::Medium;
 
-use super::{HiKv, Memory};
+use crate::{HiKv, Memory};
 use crate::{canary, item};
 use engine::{BatchOp, Condition, Error};
 use items::Item;
 
 /// What a batch asks for, with signatures: conditions as they were given, each key's last operation in the order of signatures,
 /// and the signatures of both, in order.
-pub(super) struct Plan<'a> {
-    pub(super) conditions: Vec<(u64, Condition<'a>)>,
-    pub(super) ops: Vec<(u64, BatchOp<'a>)>,
-    pub(super) signatures: Vec<u64>,
+pub(crate) struct Plan<'a> {
+    pub(crate) conditions: Vec<(u64, Condition<'a>)>,
+    pub(crate) ops: Vec<(u64, BatchOp<'a>)>,
+    pub(crate) signatures: Vec<u64>,
 }
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// What these ask for.
-    pub(super) fn plan<'a>(&self, conditions: &[Condition<'a>], ops: &[BatchOp<'a>]) -> Plan<'a> {
+    pub(crate) fn plan<'a>(&self, conditions: &[Condition<'a>], ops: &[BatchOp<'a>]) -> Plan<'a> {
         let signature = |key| self.hasher.signature(key);
         let conditions: Vec<_> = conditions.iter().map(|condition| (signature(condition.key), *condition)).collect();
         let mut ops: Vec<_> = ops.iter().rev().map(|op| (signature(op.key()), *op)).collect();
@@ -38,7 +38,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// An error that names the first condition that does not hold, by what `find` finds.
-    pub(super) fn conditions_hold<'a>(
+    pub(crate) fn conditions_hold<'a>(
         &'a self,
         plan: &Plan<'_>,
         mut find: impl FnMut(u64, &[u8]) -> Result<Option<(Position, Item<'a>)>, Error>,
@@ -62,7 +62,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// What a key has, under its pair's lock.
-    pub(super) fn find_locked<'a>(
+    pub(crate) fn find_locked<'a>(
         &'a self,
         batch: &Batch<'a, M, D>,
         signature: u64,

@@ -9,22 +9,18 @@ use super::pass::Pass;
 use crate::canary;
 use crate::item;
 use crate::order::Ordered;
-use crate::publish::{Before, Expected, Outcome, Prepared, Target};
+use crate::write::publish::{Expected, Prepared, Target, Tried};
 use crate::{HiKv, Memory};
-use engine::Error;
+use engine::{Answer, Error};
 
-/// What came of a move.
+/// What came of a move that no other thread's write came before.
 enum Moved {
     /// The entry names the copy.
     Done { item_bytes: u64 },
-    /// Another thread has replaced or deleted the item.
-    Gone,
     /// Its checksum does not fit: it stays.
     Damaged,
     /// There is no slot to copy it to.
     NoRoom,
-    /// Nothing has changed: the key's queue is full.
-    QueueFull,
 }
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
@@ -48,15 +44,17 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let mut backoff = Backoff::long();
         loop {
             match self.try_move(pass, signature, item) {
-                Ok(Moved::Done { item_bytes }) => {
+                Ok(Answer::Done(Moved::Done { item_bytes })) => {
                     pass.report.moved_items += 1;
                     pass.report.moved_bytes += item_bytes;
                     self.compaction.note_moved(item_bytes);
                 }
-                Ok(Moved::Gone) => {}
-                Ok(Moved::Damaged) | Err(Error::Corrupt { .. }) => pass.report.damaged.push(item.offset().0),
-                Ok(Moved::NoRoom) => pass.report.left_items += 1,
-                Ok(Moved::QueueFull) => {
+                Ok(Answer::Unexpected) => {}
+                Ok(Answer::Done(Moved::Damaged)) | Err(Error::Corrupt { .. }) => {
+                    pass.report.damaged.push(item.offset().0)
+                }
+                Ok(Answer::Done(Moved::NoRoom)) => pass.report.left_items += 1,
+                Ok(Answer::QueueFull(_)) => {
                     Ordered::make_room(self, self.index.partition(signature), &mut backoff)?;
                     continue;
                 }
@@ -68,16 +66,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Steps 1 to 4. `old` may name another item by now, if the room was reused: then the chunk is evacuated no more, or
     /// that item is the one to move.
-    fn try_move(&self, pass: &mut Pass, signature: u64, old: Position) -> Result<Moved, Error> {
+    fn try_move(&self, pass: &mut Pass, signature: u64, old: Position) -> Result<Tried<'_, D, Moved>, Error> {
         let _pin = epoch::pin();
         let named = |position: Position| Ok::<_, MediumError>((position.item() == old).then_some(position));
-        let Some(position) = self.index.find(&self.medium, signature, named)? else { return Ok(Moved::Gone) };
+        let Some(position) = self.index.find(&self.medium, signature, named)? else { return Ok(Answer::Unexpected) };
         // SAFETY: pinned since before the position was found.
         let item = unsafe { item::read(&self.medium, position) }?;
         if !item.is_whole() {
-            return Ok(Moved::Damaged);
+            return Ok(Answer::Done(Moved::Damaged));
         }
-        let Some(new) = self.room_to_move(pass, position)? else { return Ok(Moved::NoRoom) };
+        let Some(new) = self.room_to_move(pass, position)? else { return Ok(Answer::Done(Moved::NoRoom)) };
         // SAFETY: the room was just reserved, and the item, which is read under the pin, lies elsewhere.
         unsafe { items::copy(&self.medium, new.place().offset, position.offset(), &item) }?;
         if self.medium.breaks(canary::MOVE_FREES_EARLY) {
@@ -88,11 +86,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             false => Target { expected: Expected::Original(position), ..Target::any(signature, item.key) },
             true => Target::any(signature, item.key),
         };
-        Ok(match self.publish(target, Some(new))? {
-            Outcome::Settled(Before::Unexpected) => Moved::Gone,
-            Outcome::Settled(_) => Moved::Done { item_bytes: item.header.item_bytes() },
-            Outcome::QueueFull(_) => Moved::QueueFull,
-        })
+        Ok(self.publish(target, Some(new))?.map(|_| Moved::Done { item_bytes: item.header.item_bytes() }))
     }
 
     /// A slot of the item's class: in the gaps of fuller chunks, or, where others have filled them meanwhile, any.

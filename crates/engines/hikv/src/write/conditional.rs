@@ -17,30 +17,23 @@ use std::borrow::Cow;
 
 use pmem::{Backoff, Medium};
 
-use super::order::Ordered;
-use super::publish::{Before, Outcome, Target};
-use super::read::whole;
-use super::{HiKv, Memory};
-use engine::{Decide, Decision, Error, Expiry, Held};
+use crate::order::Ordered;
+use crate::read::whole;
+use crate::write::publish::{Target, Tried};
+use crate::{HiKv, Memory};
+use engine::{Answer, Before, Decide, Decision, Error, Expiry, Held};
 use items::{Item, NewItem};
 
 /// What a decision makes of a key.
-pub(super) enum Change<'v> {
+pub(crate) enum Change<'v> {
     Keep,
     Delete,
     Put { value: Cow<'v, [u8]>, expiry: Expiry },
 }
 
-/// What came of an attempt.
-enum Attempt {
-    Done { changed: bool, expired: bool },
-    Overtaken,
-    QueueFull,
-}
-
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// [`Self::change`] for a caller that sees no items.
-    pub(super) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
+    pub(crate) fn update_by<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
         self.change(key, &mut |item| match decide(item.map(|item| Held { value: item.value, expiry: item.expiry })) {
             Decision::Keep => Change::Keep,
             Decision::Delete => Change::Delete,
@@ -51,7 +44,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Changes the key as `decide` says of the item that it has; true if it did. `decide` is asked again where others were
     /// faster.
-    pub(super) fn change<'a, 'v>(
+    pub(crate) fn change<'a, 'v>(
         &'a self,
         key: &[u8],
         decide: &mut dyn FnMut(Option<Item<'a>>) -> Change<'v>,
@@ -59,24 +52,25 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let (signature, mut backoff) = (self.hasher.signature(key), Backoff::long());
         loop {
             match self.with_room(|| self.try_change(signature, key, decide))? {
-                Attempt::Done { changed, expired } => {
-                    if expired {
+                Answer::Done((changed, before)) => {
+                    if before == Before::Expired {
                         self.expired_hook.tell(key);
                     }
                     return Ok(changed);
                 }
-                Attempt::Overtaken => {}
-                Attempt::QueueFull => Ordered::make_room(self, self.index.partition(signature), &mut backoff)?,
+                Answer::Unexpected => {}
+                Answer::QueueFull(_) => Ordered::make_room(self, self.index.partition(signature), &mut backoff)?,
             }
         }
     }
 
+    /// Whether the decision changes the key, and what was there before.
     fn try_change<'a, 'v>(
         &'a self,
         signature: u64,
         key: &[u8],
         decide: &mut dyn FnMut(Option<Item<'a>>) -> Change<'v>,
-    ) -> Result<Attempt, Error> {
+    ) -> Result<Tried<'a, D, (bool, Before)>, Error> {
         let _pin = epoch::pin();
         let found = self.find(signature, key)?;
         let target = Target::holding(signature, key, found.map(|(position, _)| position));
@@ -88,7 +82,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             None => None,
         };
         let new = match decide(item) {
-            Change::Keep => return Ok(Attempt::Done { changed: false, expired: false }),
+            Change::Keep => return Ok(Answer::Done((false, Before::Present))),
             Change::Delete => None,
             Change::Put { value, expiry } => {
                 self.check_put(key, value.len() as u64)?;
@@ -96,10 +90,6 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             }
         };
         let changed = item.is_some() || new.is_some();
-        Ok(match self.publish(target, new)? {
-            Outcome::Settled(Before::Unexpected) => Attempt::Overtaken,
-            Outcome::Settled(before) => Attempt::Done { changed, expired: before == Before::Expired },
-            Outcome::QueueFull(_) => Attempt::QueueFull,
-        })
+        Ok(self.publish(target, new)?.map(|before| (changed, before)))
     }
 }

@@ -9,15 +9,15 @@ use epoch::Pin;
 use index::partitioned_hash::{Aim, Published, Sight};
 use pmem::{Medium, Offset};
 
-use super::order::{self, Written};
-use super::publish::{Before, Pending, Prepared, Target};
-use super::{HiKv, Memory};
-use engine::{Error, Verify};
+use crate::order::{self, Written};
+use crate::write::publish::{Pending, Prepared, Target};
+use crate::{HiKv, Memory};
+use engine::{Before, Error, Verify};
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Publishes `new`, whose item was written and flushed.
     #[inline(always)]
-    pub(super) fn publish_at_once(
+    pub(crate) fn publish_at_once(
         &self,
         pin: Pin,
         aim: &Aim<'_>,
@@ -64,7 +64,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Removes the key; false if it was not there.
     #[inline(always)]
-    pub(super) fn remove_at_once(&self, key: &[u8]) -> Result<bool, Error> {
+    pub(crate) fn remove_at_once(&self, key: &[u8]) -> Result<bool, Error> {
         let pin = epoch::pin();
         let aim = self.index.aim(&self.medium, self.hasher.signature(key));
         self.prefetch_old(&aim);
@@ -92,7 +92,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Splits a segment whose stash fills up: the item is in, and a split that finds no space now will be tried again by a later
     /// put.
     #[cold]
-    pub(super) fn relieve(&self, signature: u64, segment: Offset) {
+    pub(crate) fn relieve(&self, signature: u64, segment: Offset) {
         let _ = self.index.split(self.cx(), signature, segment);
     }
 

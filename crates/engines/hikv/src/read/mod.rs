@@ -1,21 +1,25 @@
 //! Finding items: one key, and many whose memory accesses overlap.
 
+pub(crate) mod check;
+pub(crate) mod places;
+pub(crate) mod walk;
+
 use index::Position;
 use index::partitioned_hash::{Absence, Glance};
 use pmem::{Medium, Offset};
 
-use super::item;
-use super::write::check_key;
-use super::{HiKv, Memory};
 use crate::canary;
+use crate::item;
+use crate::write::check_key;
+use crate::{HiKv, Memory};
 use engine::{Error, Verify, Version};
 use items::{Item, Plain};
 
 /// Keys of a batch whose memory accesses overlap: as many as a core has misses in flight, with some to spare.
-pub(super) const GROUP_COUNT: usize = 16;
+pub(crate) const GROUP_COUNT: usize = 16;
 
 /// What a look at a key's home line and at one item tells.
-pub(super) enum Glimpse<'a> {
+pub(crate) enum Glimpse<'a> {
     /// The key's item, of which the checksum was not compared.
     Item(Position, Plain<'a>),
     /// The key is not there, as far as that line tells.
@@ -25,12 +29,12 @@ pub(super) enum Glimpse<'a> {
 }
 
 /// Of longer items a reader of a part does not compare the checksum: it would read all of a value for a few bytes of it.
-pub(super) const COMPARED_FOR_PART_BYTES_MAX: u64 = 4096;
+pub(crate) const COMPARED_FOR_PART_BYTES_MAX: u64 = 4096;
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// The key's item, if `position` names it. The caller is pinned, or holds the bucket's lock.
     #[inline(always)]
-    pub(super) fn item_of(&self, position: Position, key: &[u8]) -> Result<Option<Item<'_>>, Error> {
+    pub(crate) fn item_of(&self, position: Position, key: &[u8]) -> Result<Option<Item<'_>>, Error> {
         // SAFETY: positions are shown by the index to pinned callers, and every caller here stays pinned until it is
         // done with the item.
         let item = unsafe { item::read(&self.medium, position) }?;
@@ -51,7 +55,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// An error unless an entry of `signature` may name the item: a search for its key would not find it.
     #[inline(always)]
-    pub(super) fn findable(&self, signature: u64, item: &Item<'_>, position: Position) -> Result<(), Error> {
+    pub(crate) fn findable(&self, signature: u64, item: &Item<'_>, position: Position) -> Result<(), Error> {
         if self.hasher.signature(item.key) == signature {
             return Ok(());
         }
@@ -61,14 +65,14 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Comes before an item's value is shown.
     #[inline(always)]
-    pub(super) fn may_show(&self, item: &Item<'_>, position: Position) -> Result<(), Error> {
+    pub(crate) fn may_show(&self, item: &Item<'_>, position: Position) -> Result<(), Error> {
         if self.verify >= Verify::Values { whole(item, position) } else { Ok(()) }
     }
 
     /// For a reader that met items elsewhere than in the index, where no mark tells that they may not be durable: they are once
     /// this has returned, or the caller waits later (`Acknowledge::acknowledge`).
     #[inline(always)]
-    pub(super) fn acknowledge_deferred(&self) -> Result<(), Error> {
+    pub(crate) fn acknowledge_deferred(&self) -> Result<(), Error> {
         if let Some(ticket) = self.medium.deferred()
             && !self.medium.breaks(canary::DEFERRED_SCAN_TOLD)
         {
@@ -78,7 +82,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     #[inline(always)]
-    pub(super) fn find(&self, signature: u64, key: &[u8]) -> Result<Option<(Position, Item<'_>)>, Error> {
+    pub(crate) fn find(&self, signature: u64, key: &[u8]) -> Result<Option<(Position, Item<'_>)>, Error> {
         loop {
             let found = self.index.find(&self.medium, signature, |position| {
                 item::prefetch(&self.medium, position);
@@ -108,13 +112,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// An error if damage hides an entry of the key, which a writer has not found under its lock: it would make a second one.
     /// Nobody else enters the key meanwhile, so what it did not find is not stale.
     #[inline(always)]
-    pub(super) fn refuse_hidden(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
+    pub(crate) fn refuse_hidden(&self, signature: u64, key: &[u8]) -> Result<(), Error> {
         self.is_sure(signature, key).map(drop)
     }
 
     /// The key's item, if `position` names it, in a slot and without expiry. The caller is pinned, or holds the bucket's lock.
     #[inline(always)]
-    pub(super) fn plain_of(&self, position: Position, key: &[u8]) -> Option<Plain<'_>> {
+    pub(crate) fn plain_of(&self, position: Position, key: &[u8]) -> Option<Plain<'_>> {
         // SAFETY: positions are shown by the index to pinned callers, as for `item_of`.
         unsafe { item::read_plain(&self.medium, position) }.filter(|item| is_same(item.key(), key))
     }
@@ -137,7 +141,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Shows the key's value to `found`; items of more than `compared_bytes_max` without a look at their checksum.
     #[inline(always)]
-    pub(super) fn show(
+    pub(crate) fn show(
         &self,
         key: &[u8],
         compared_bytes_max: u64,
@@ -177,7 +181,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// Shows up to [`GROUP_COUNT`] keys' values to `found`, in order.
-    pub(super) fn get_group(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
+    pub(crate) fn get_group(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
         let _pin = epoch::pin();
         let mut signed = [(0, Offset::NULL); GROUP_COUNT];
         for ((signature, line), key) in signed.iter_mut().zip(keys) {
@@ -231,7 +235,7 @@ fn is_same(a: &[u8], b: &[u8]) -> bool {
 
 /// An error unless the item's checksum fits.
 #[inline(never)]
-pub(super) fn whole(item: &Item<'_>, position: Position) -> Result<(), Error> {
+pub(crate) fn whole(item: &Item<'_>, position: Position) -> Result<(), Error> {
     if item.is_whole() {
         return Ok(());
     }

@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use pmem::Medium;
 
-use super::{HiKv, Memory};
+use crate::{HiKv, Memory};
 
 /// More than this waits only where a reader takes its time: writers of the largest values included, who free what they can
 /// first.
-pub(super) const GARBAGE_BYTES_MAX: u64 = 64 << 20;
+pub(crate) const GARBAGE_BYTES_MAX: u64 = 64 << 20;
 /// How long a write is held up at least, and at most: at twice the bound.
 const HELD_UP_MIN: Duration = Duration::from_millis(1);
 const HELD_UP_MAX: Duration = Duration::from_millis(100);
@@ -27,10 +27,10 @@ const LOOK_COUNT: usize = 3;
 
 /// Writes that were held up.
 #[derive(Debug, Default)]
-pub(super) struct HeldUp(AtomicU64);
+pub(crate) struct HeldUp(AtomicU64);
 
 impl HeldUp {
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -38,7 +38,7 @@ impl HeldUp {
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Comes before a write, once, that leaves garbage. The caller holds no lock.
     #[inline(always)]
-    pub(super) fn bound_garbage(&self) {
+    pub(crate) fn bound_garbage(&self) {
         if self.limbo.is_over() {
             self.hold_up();
         }

@@ -1,23 +1,30 @@
 //! Writing one key: its item, then its entry (`publish`).
 
+pub(crate) mod at_once;
+pub(crate) mod batch;
+pub(crate) mod conditional;
+pub(crate) mod multi_put;
+pub(crate) mod plan;
+pub(crate) mod publish;
+
 use heap::{Place, Reservation};
 use index::Position;
 use index::partitioned_hash::Aim;
 use pmem::{Backoff, Medium, MediumError};
 
-use super::order::Ordered;
-use super::publish::{Prepared, Target};
-use super::{HiKv, Memory};
 use crate::canary;
+use crate::order::Ordered;
+use crate::write::publish::{Prepared, Target};
+use crate::{HiKv, Memory};
 use engine::{Error, Limits, Progress};
 use items::NewItem;
 
 /// How often a writer on a full store, or one that has deleted every key, lets readers run that keep retired items: some tens of
 /// milliseconds, many times what a read takes.
-pub(super) const READER_WAITS_MAX: usize = 100;
+pub(crate) const READER_WAITS_MAX: usize = 100;
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
-    pub(super) fn check_put(&self, key: &[u8], value_bytes: u64) -> Result<(), Error> {
+    pub(crate) fn check_put(&self, key: &[u8], value_bytes: u64) -> Result<(), Error> {
         check_key(key)?;
         if value_bytes > Limits::VALUE_BYTES_MAX {
             return Err(Error::ValueTooLong { len_bytes: value_bytes });
@@ -27,7 +34,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Comes before every change: none is made while a clean image is named.
     #[inline(always)]
-    pub(super) fn check_writable(&self) -> Result<(), Error> {
+    pub(crate) fn check_writable(&self) -> Result<(), Error> {
         if !self.medium.is_writable() {
             return Err(MediumError::ReadOnly.into());
         }
@@ -39,13 +46,13 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     #[inline]
-    pub(super) fn reserve(&self, item_bytes: u64) -> Result<Reservation<'_, D>, Error> {
+    pub(crate) fn reserve(&self, item_bytes: u64) -> Result<Reservation<'_, D>, Error> {
         Ok(self.heap.reserve(&self.medium, item_bytes, epoch::thread_index())?)
     }
 
     /// Steps 1 and 2: room, and in it the item, flushed.
     #[inline(always)]
-    pub(super) fn prepare(&self, item: &NewItem<'_>) -> Result<Prepared<'_, D>, Error> {
+    pub(crate) fn prepare(&self, item: &NewItem<'_>) -> Result<Prepared<'_, D>, Error> {
         self.announce(item.expiry);
         let (room, stamp) = (self.reserve(item.item_bytes())?, self.stamp());
         // SAFETY: the room was just reserved.
@@ -56,7 +63,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Tries a second time what found the region full: free space may turn up. The caller is not pinned, or what waits for
     /// it would not be freed.
     #[inline(always)]
-    pub(super) fn with_room<R>(&self, mut attempt: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
+    pub(crate) fn with_room<R>(&self, mut attempt: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
         let mut is_first = true;
         loop {
             match attempt() {
@@ -89,7 +96,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// A put, unless the region is full.
     #[inline(always)]
-    pub(super) fn try_put(&self, item: &NewItem<'_>) -> Result<(), Error> {
+    pub(crate) fn try_put(&self, item: &NewItem<'_>) -> Result<(), Error> {
         let pin = epoch::pin();
         let signature = self.hasher.signature(item.key);
         let aim = self.index.aim(&self.medium, signature);
@@ -118,7 +125,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Starts the miss of the old item, if there seems to be one: the bucket's lock waits for the new one's write-back.
     #[inline(always)]
-    pub(super) fn prefetch_old(&self, aim: &Aim<'_>) {
+    pub(crate) fn prefetch_old(&self, aim: &Aim<'_>) {
         if let Some(position) = self.index.hint(&self.medium, aim.line(), aim.signature()) {
             self.medium.prefetch_line(position.offset());
         }
@@ -134,11 +141,11 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 }
 
 #[inline(always)]
-pub(super) fn check_key(key: &[u8]) -> Result<(), Error> {
+pub(crate) fn check_key(key: &[u8]) -> Result<(), Error> {
     if key.len() > Limits::KEY_BYTES_MAX { Err(Error::KeyTooLong { len_bytes: key.len() }) } else { Ok(()) }
 }
 
-pub(super) fn place_of(position: Position) -> Result<Place, Error> {
+pub(crate) fn place_of(position: Position) -> Result<Place, Error> {
     let offset = position.offset().0;
     position.place().ok_or(Error::Corrupt { offset, what: "an entry names an item of no size class" })
 }

@@ -9,16 +9,16 @@ use heap::FEATURE_EXPIRY;
 use index::Position;
 use pmem::Medium;
 
-use super::conditional::Change;
-use super::read::whole;
-use super::{HiKv, Memory};
+use crate::read::whole;
+use crate::write::conditional::Change;
+use crate::{HiKv, Memory};
 use engine::{Clock, Error, Expiry};
 use items::Item;
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// The item, unless it has expired.
     #[inline(always)]
-    pub(super) fn unexpired<'a>(&self, item: Item<'a>, position: Position) -> Result<Option<Item<'a>>, Error> {
+    pub(crate) fn unexpired<'a>(&self, item: Item<'a>, position: Position) -> Result<Option<Item<'a>>, Error> {
         if !self.clock.is_past(item.expiry) {
             return Ok(Some(item));
         }
@@ -28,14 +28,14 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// The key's item, unless it has expired. The caller is pinned.
     #[inline(always)]
-    pub(super) fn find_unexpired(&self, signature: u64, key: &[u8]) -> Result<Option<(Position, Item<'_>)>, Error> {
+    pub(crate) fn find_unexpired(&self, signature: u64, key: &[u8]) -> Result<Option<(Position, Item<'_>)>, Error> {
         let Some((position, item)) = self.find(signature, key)? else { return Ok(None) };
         Ok(self.unexpired(item, position)?.map(|item| (position, item)))
     }
 
     /// Comes before an item of this expiry is written.
     #[inline(always)]
-    pub(super) fn announce(&self, expiry: Expiry) {
+    pub(crate) fn announce(&self, expiry: Expiry) {
         if !expiry.is_never() {
             self.heap.set_features(&self.medium, FEATURE_EXPIRY);
         }
@@ -43,12 +43,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// True if some items may have expired without having been reaped.
     #[inline(always)]
-    pub(super) fn may_expire(&self) -> bool {
+    pub(crate) fn may_expire(&self) -> bool {
         self.heap.has_features(FEATURE_EXPIRY)
     }
 
     /// Gives the key another expiry; false if it is not there. A moment that has come deletes it.
-    pub(super) fn expire_at(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
+    pub(crate) fn expire_at(&self, key: &[u8], expiry: Expiry) -> Result<bool, Error> {
         let mut was_there = false;
         self.change(key, &mut |item| {
             was_there = item.is_some();
@@ -63,7 +63,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     /// When the key expires; `None` if it is not there.
-    pub(super) fn expiry_of(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
+    pub(crate) fn expiry_of(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
         let _pin = epoch::pin();
         let found = self.find_unexpired(self.hasher.signature(key), key)?;
         Ok(found.map(|(_, item)| item.expiry))

@@ -13,11 +13,11 @@
 use arrayvec::ArrayVec;
 use pmem::{Dram, Level, Medium, Waited};
 
-use super::publish::{Before, Committed, Entered, Pending, Prepared, Target};
-use super::read::GROUP_COUNT;
-use super::{HiKv, Memory};
 use crate::canary;
-use engine::{Engine, Error, Expiry};
+use crate::read::GROUP_COUNT;
+use crate::write::publish::{Committed, Pending, Prepared, Target};
+use crate::{HiKv, Memory};
+use engine::{Answer, Before, Engine, Error, Expiry};
 use items::NewItem;
 
 /// A key with its item, written and not published.
@@ -31,7 +31,7 @@ type Group<T> = ArrayVec<T, GROUP_COUNT>;
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Puts at most [`GROUP_COUNT`] items.
-    pub(super) fn put_group(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
+    pub(crate) fn put_group(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
         let mut expired = Group::new();
         let published = {
             let _pin = epoch::pin();
@@ -114,8 +114,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     fn enter_one_of_many<'a>(&'a self, prepared: Keyed<'a, D>) -> Result<Result<Pending<'a, 'a>, Keyed<'a, D>>, Error> {
         let Keyed { signature, key, new } = prepared;
         match self.enter(Target::any(signature, key), Some(new), Committed::Together)? {
-            Entered::Published(pending) => Ok(Ok(pending)),
-            Entered::QueueFull(Some(new)) => Ok(Err(Keyed { signature, key, new })),
+            Answer::Done(Some(pending)) => Ok(Ok(pending)),
+            Answer::QueueFull(Some(new)) => Ok(Err(Keyed { signature, key, new })),
             _ => unreachable!("a put expects nothing, and its item comes back"),
         }
     }

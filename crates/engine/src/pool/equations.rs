@@ -1,0 +1,197 @@
+//! How many threads of a pool serve, and how many apply: equations (1) and (2) of the HiKV paper (section 3.2.2).
+//!
+//! ```text
+//! (Ng Lg + Ns Ls + Nw Lsw) / Nserving = (Nb Lbw) / Nbackend        (1)
+//! Nserving + Nbackend = Nthreads                                   (2)
+//! ```
+//!
+//! N are the operations of a window and L their mean latencies: gets, scans, writes as they are served, and changes as they are applied.
+//! Both sides are times, so `Nbackend` is the backend's share of all the work. What is applied, `Nb`, has two readings; see [`Reading`].
+
+/// What was seen of one kind of operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Sampled {
+    /// How many there were.
+    pub count: u64,
+    /// How many of them were timed.
+    pub timed_count: u64,
+    /// What those took, in ticks of the pool's clock.
+    pub ticks: u64,
+}
+
+impl Sampled {
+    /// What each took on average, if any was timed.
+    #[must_use]
+    pub fn mean_ticks(&self) -> Option<f64> {
+        (self.timed_count > 0).then(|| self.ticks as f64 / self.timed_count as f64)
+    }
+
+    /// What all took together, as far as the timed ones stand for the others.
+    fn work_ticks(&self) -> f64 {
+        self.mean_ticks().unwrap_or(0.0) * self.count as f64
+    }
+
+    pub(super) fn add(&mut self, other: Sampled) {
+        self.count += other.count;
+        self.timed_count += other.timed_count;
+        self.ticks += other.ticks;
+    }
+}
+
+/// A pool's operations over a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Window {
+    /// Reads of keys.
+    pub gets: Sampled,
+    /// Scans.
+    pub scans: Sampled,
+    /// Puts, updates and deletes, as they were served.
+    pub writes: Sampled,
+    /// Changes that were applied.
+    pub applied: Sampled,
+    /// How many of those replaced an item by another: updates.
+    pub updated_count: u64,
+    /// Changes that waited at its end.
+    pub queued_count: u64,
+}
+
+impl Window {
+    pub(super) fn served_count(&self) -> u64 {
+        self.gets.count + self.scans.count + self.writes.count
+    }
+
+    fn served_ticks(&self) -> f64 {
+        self.gets.work_ticks() + self.scans.work_ticks() + self.writes.work_ticks()
+    }
+
+    /// What its writes leave to the backend. Before any change was timed one is taken to last as long as its write.
+    fn applied_ticks(&self, reading: Reading) -> f64 {
+        let each = self.applied.mean_ticks().or(self.writes.mean_ticks()).unwrap_or(0.0);
+        let share = match reading {
+            Reading::WritesLumped => 1.0,
+            Reading::UpdatesLeftOut if self.applied.count == 0 => 1.0,
+            Reading::UpdatesLeftOut => 1.0 - (self.updated_count as f64 / self.applied.count as f64).min(1.0),
+        };
+        self.writes.count as f64 * share * each
+    }
+}
+
+/// Which writes the backend has to do with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reading {
+    /// All of them, as the paper prints it. An update moves an item, and the tree names items by their places: so it is here, and this
+    /// is what `docs/decisions/0049-threads-that-change-roles.md` decides for.
+    #[default]
+    WritesLumped,
+    /// Puts and deletes, as the slides of the paper have it, whose tree need not hear of updates.
+    UpdatesLeftOut,
+}
+
+/// How many threads do what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Split {
+    /// Threads that serve.
+    pub serving: usize,
+    /// Threads that apply.
+    pub backend: usize,
+}
+
+impl Split {
+    /// What the equations say of a window, in whole threads. Where nothing is written, and nothing waits, no thread applies; where
+    /// something is, one does at least, and one serves. A thread alone serves, and helps when a queue is full.
+    #[must_use]
+    pub fn of(window: &Window, reading: Reading, thread_count: usize) -> Split {
+        let is_idle = window.writes.count == 0 && window.queued_count == 0;
+        if is_idle || thread_count < 2 {
+            return Split { serving: thread_count, backend: 0 };
+        }
+        let (served, applied) = (window.served_ticks(), window.applied_ticks(reading));
+        let share = if applied > 0.0 { applied / (served + applied) } else { 0.0 };
+        let backend = ((thread_count as f64 * share).round() as usize).clamp(1, thread_count - 1);
+        Split { serving: thread_count - backend, backend }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sampled(count: u64, mean_ticks: u64) -> Sampled {
+        Sampled { count, timed_count: count, ticks: count * mean_ticks }
+    }
+
+    fn backend(window: Window, reading: Reading) -> usize {
+        let split = Split::of(&window, reading, 16);
+        assert_eq!(split.serving + split.backend, 16, "equation (2)");
+        split.backend
+    }
+
+    /// Both sides of equation (1) are the same to within what half a thread makes of them.
+    #[test]
+    fn both_sides_are_level() {
+        for (gets, scans, writes) in [(0, 0, 100), (50, 0, 50), (95, 0, 5), (0, 95, 5), (300, 10, 700)] {
+            let window = Window {
+                gets: sampled(gets, 400),
+                scans: sampled(scans, 5_600),
+                writes: sampled(writes, 1_300),
+                applied: sampled(writes, 1_700),
+                ..Window::default()
+            };
+            let (served, applied) = (window.served_ticks(), window.applied_ticks(Reading::WritesLumped));
+            let exact = 16.0 * applied / (served + applied);
+            let found = backend(window, Reading::WritesLumped) as f64;
+            assert!((found - exact).abs() <= 0.5 || exact < 0.5 && found == 1.0, "{found} for {exact}: {window:?}");
+        }
+    }
+
+    /// Section 4.5 prints three splits of 16, of mixes whose writes are all updates: 8 and 8 for YCSB A, 13 and 3 for B, 9 and 7 for F. One set
+    /// of latencies gives all three where updates count, and none where they do not.
+    #[test]
+    fn the_printed_splits_count_updates() {
+        let mix = |gets, writes| Window {
+            gets: sampled(gets, 400),
+            writes: sampled(writes, 1_760),
+            applied: sampled(writes, 2_160),
+            updated_count: writes,
+            ..Window::default()
+        };
+        let printed = [(mix(50, 50), 8), (mix(95, 5), 3), (mix(100, 50), 7)];
+        for (window, printed) in printed {
+            assert_eq!(backend(window, Reading::WritesLumped), printed);
+            assert_eq!(backend(window, Reading::UpdatesLeftOut), 1);
+        }
+    }
+
+    #[test]
+    fn the_readings_differ_by_the_updates() {
+        let updates = |updated_count| Window {
+            writes: sampled(100, 1_000),
+            applied: sampled(100, 3_000),
+            updated_count,
+            ..Window::default()
+        };
+        assert_eq!(backend(updates(0), Reading::UpdatesLeftOut), 12);
+        assert_eq!(backend(updates(50), Reading::UpdatesLeftOut), 10, "16 x 150 / 250 = 9.6");
+        assert_eq!(backend(updates(100), Reading::UpdatesLeftOut), 1, "something is written all the same");
+        assert_eq!(backend(updates(100), Reading::WritesLumped), 12);
+    }
+
+    #[test]
+    fn a_store_that_nobody_writes_to_has_no_backend() {
+        let reads = Window { gets: sampled(1_000, 400), applied: sampled(0, 0), ..Window::default() };
+        assert_eq!(backend(reads, Reading::WritesLumped), 0);
+        assert_eq!(
+            backend(Window { queued_count: 1, ..reads }, Reading::WritesLumped),
+            1,
+            "what waits is applied first"
+        );
+    }
+
+    #[test]
+    fn a_thread_serves_whatever_waits() {
+        let window = Window { writes: sampled(1, 1), applied: sampled(1, u32::MAX.into()), ..Window::default() };
+        assert_eq!(Split::of(&window, Reading::WritesLumped, 1), Split { serving: 1, backend: 0 });
+        assert_eq!(Split::of(&window, Reading::WritesLumped, 2), Split { serving: 1, backend: 1 });
+        assert_eq!(Split::of(&window, Reading::WritesLumped, 3), Split { serving: 1, backend: 2 });
+    }
+}

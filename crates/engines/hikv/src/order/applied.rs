@@ -1,0 +1,26 @@
+//! What drainers have applied of a queue, for figures and for whoever splits threads between serving and applying.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::drain::Group;
+
+/// Of one queue, counted by its drainer.
+#[derive(Debug, Default)]
+pub(super) struct Applied {
+    change_count: AtomicU64,
+    update_count: AtomicU64,
+}
+
+impl Applied {
+    /// A group was applied.
+    pub(super) fn add(&self, group: &Group) {
+        let updates = group.iter().filter(|change| change.old.is_some() && change.new.is_some()).count();
+        self.change_count.fetch_add(group.len() as u64, Ordering::Relaxed);
+        self.update_count.fetch_add(updates as u64, Ordering::Relaxed);
+    }
+
+    /// Changes, and updates among them.
+    pub(super) fn counts(&self) -> [u64; 2] {
+        [&self.change_count, &self.update_count].map(|count| count.load(Ordering::Relaxed))
+    }
+}

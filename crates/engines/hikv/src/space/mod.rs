@@ -1,0 +1,8 @@
+//! Room, and what takes it: garbage that readers may still look at, keys that expire, holes that compaction closes, and the
+//! background that does a step of each at a time.
+
+pub(crate) mod background;
+pub(crate) mod compact;
+pub(crate) mod expiry;
+pub(crate) mod garbage;
+pub(crate) mod reaper;
