@@ -18,6 +18,7 @@ use crate::durable::Durable;
 use crate::failure::{Failure, complain};
 use crate::interrupt::Interrupt;
 use crate::kept::Kept;
+use crate::read_cache::ReadCache;
 use crate::verified::Verified;
 
 /// Measure the speed of a fresh store, with every value checked
@@ -78,6 +79,8 @@ pub(crate) struct Bench {
     #[command(flatten)]
     verified: Verified,
     #[command(flatten)]
+    read_cache: ReadCache,
+    #[command(flatten)]
     kept: Kept,
     #[command(flatten)]
     durable: Durable,
@@ -134,7 +137,7 @@ impl Bench {
 
     fn options(&self) -> Options {
         self.kept
-            .options(self.durable.options())
+            .options(self.read_cache.options(self.durable.options()))
             .verify_reads(self.verified.level())
             .count_persists(self.count)
             .persist_delay(Duration::from_nanos(self.persist_ns))
