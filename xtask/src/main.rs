@@ -4,7 +4,7 @@
 //! [MEDIUM]]` cuts the power of a guest N times on each medium. `cargo xtask mutants` leaves out steps, one after the other, and looks which
 //! test notices. `cargo xtask explore [NAME]` runs whole the crash explorations of which every test run takes a slice. `cargo xtask house` prints which
 //! crate and which file uses which, and the circles. `cargo xtask prose` lists sentences of the documentation whose subject is no noun of the
-//! field.
+//! field. `cargo xtask steps` compares the steps that docs/durability.md shows with the heads of the modules that take them.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 mod core_only;
@@ -14,6 +14,7 @@ mod house;
 mod mutants;
 mod prose;
 mod rustc;
+mod steps;
 mod vm;
 
 use std::env;
@@ -22,7 +23,7 @@ use std::process::ExitCode;
 
 use failure::Failure;
 
-const USAGE: &str = "usage: cargo xtask core-only | explore [NAME] | house [check] | mutants [list | [quick] [PACKAGE|FILE [COUNT]]] | prose | vm rounds COUNT [SEED [MEDIUM]]";
+const USAGE: &str = "usage: cargo xtask core-only | explore [NAME] | house [check] | mutants [list | [quick] [PACKAGE|FILE [COUNT]]] | prose | steps [write] | vm rounds COUNT [SEED [MEDIUM]]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -35,6 +36,8 @@ fn main() -> ExitCode {
         ["mutants", "quick", ref which @ ..] => run_mutants(true, which),
         ["mutants", ref which @ ..] => run_mutants(false, which),
         ["prose"] => prose::check(),
+        ["steps"] => steps::check(),
+        ["steps", "write"] => steps::write(),
         ["vm", "rounds", count, ref rest @ ..] => match (count.parse(), rest) {
             (Ok(count), []) => vm::rounds(count, None, ""),
             (Ok(count), [seed, only @ ..]) if only.len() < 2 => match seed.parse() {

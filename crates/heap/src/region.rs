@@ -10,8 +10,13 @@
 //! The step is 4 MiB: `docs/decisions/0011-growth-by-two-huge-pages.md`.
 //!
 //! # Features
-//! A flag is set in copy A, order; then in copy B, order; only then is anything written that a program must know it for. A
-//! crash between leaves a region with the flag and nothing that needs it, or without both. Flags are never taken back.
+//! A flag is set before anything is written that a program must know it for, and never taken back.
+//!
+//! | after | a crash leaves |
+//! |---|---|
+//! | superblock copy A with the flag; ordered | copy A torn: B is used and A rewritten. Else the flag, and nothing that needs it |
+//! | copy B; ordered | the flag |
+//! | what needs it | the flag, and that or not |
 //!
 //! # Opening
 //! Two copies are read, the better one is used, and the other is rewritten if it differs and the medium is writable, once

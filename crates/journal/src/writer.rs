@@ -1,5 +1,13 @@
 //! From the buffer to the log file: frames, one segment after the other.
 //!
+//! | after | a crash leaves |
+//! |---|---|
+//! | entries in memory, in the order of the stores | nothing of them |
+//! | a frame written | nothing of it, part of it, which does not fit its checksum, or all |
+//! | the log synced: acknowledged | the frame |
+//! | a full segment synced, and sealed | all of it |
+//! | a header written to a free segment, and synced | the old segment's end is the log's, or the new one is there and empty |
+//!
 //! # Steps of a change of segment
 //! 1. The full segment is sealed: the checkpoint may apply it, and has the log synced first. Nothing is synced here: the segment's
 //!    last frames are as durable as those that follow, and a lane syncs both (`scan` tells which of them count).

@@ -2,14 +2,29 @@
 //! is kept, a B+tree in volatile memory serves ranges (`order`).
 //!
 //! A write costs two persists, the item's and the entry's; a delete one (paper, section 3.4.2). The commit point is the
-//! entry's position word; see `index::partitioned_hash::ops` for its steps and `docs/durability.md` for what a crash can
-//! and cannot take away.
+//! entry's position word, whose steps are in `index::partitioned_hash::ops`.
 //!
-//! # Write order
-//! 1 reserve room; 2 write the item, flush; 3 lock the bucket, look for the key, take a ticket of the order, keep what live
-//! snapshots see (`snapshots`); 4 order, publish, commit, unlock; 5 wait, take the FRESH mark away; 6 fill the ticket: the
-//! item that was replaced is retired. A crash before 4 leaves garbage that nothing reaches, which is free space. Several keys
-//! as one step: `batch`.
+//! # Put and update
+//! | after | a crash leaves |
+//! |---|---|
+//! | 1 room reserved (in DRAM alone) | nothing |
+//! | 2 item written and flushed | bytes that no entry names: free room |
+//! | 3 bucket locked, key looked for; for a new key whose home line is full, the overflow bit stored and flushed; a ticket of the ordered index, in DRAM | the same, and perhaps the bit: a search looks further and finds nothing there |
+//! | 4a order | the same, durable |
+//! | 4b signature and position stored, with FRESH | the old state or the new one; for a new key never the position without its signature, since both lie in one line |
+//! | 4c commit (a fence) | the new state |
+//! | 5 FRESH taken away, not flushed | the new state, with the mark or without: opening does not care |
+//! | 6 the ticket filled, the replaced item retired | the new state; the old item's room is free after opening |
+//!
+//! Several keys as one step: `batch`.
+//!
+//! # Delete
+//! | after | a crash leaves |
+//! |---|---|
+//! | the old position stored with DELETED and FRESH | the item, or a mark that reads as absent |
+//! | commit | the mark: the key is gone |
+//! | position 0 (the overflow bit stays), not flushed | the mark or the 0; both are absent |
+//! | the item retired | the same; its room is free after opening |
 //!
 //! # Lock order
 //! background, compaction -> partition -> pairs -> stash -> allocator; the order's build -> known image -> allocator.

@@ -9,7 +9,7 @@ use super::PartitionedHash;
 use super::layout::{Home, Way};
 use super::salvage::chain_from;
 use super::segment::{Entry, Segment, chained};
-use super::sweep::Cursor;
+use super::walk::Cursor;
 use crate::Position;
 use crate::segmented::record::header;
 
@@ -92,7 +92,7 @@ pub(super) fn is_reachable<M: Medium>(medium: &M, segment: Offset, entry: &Entry
     if line == home.offset(segment) {
         return true;
     }
-    let marked = |way| super::ops::has_way(medium, home, way, segment);
+    let marked = |way| super::search::has_way(medium, home, way, segment);
     let in_segment = [Way::Bucket, Way::Partner, Way::Further]
         .into_iter()
         .any(|way| marked(way) && home.lines(way, segment).any(|candidate| candidate == line));

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pmem::{Dram, Medium, MediumError};
 
 use super::segment::Segment;
-use super::sweep::Cursor;
+use super::walk::Cursor;
 use super::{Bucket, Context, PartitionedHash};
 use crate::Position;
 

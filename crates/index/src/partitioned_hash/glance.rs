@@ -10,7 +10,8 @@ use std::sync::atomic::Ordering;
 use pmem::{Dram, Medium, Offset};
 
 use super::layout::{Home, slot};
-use super::ops::{Bucket, Found};
+use super::ops::Bucket;
+use super::search::Found;
 use super::segment::Segment;
 use super::slot::Slot;
 use super::{Context, PartitionedHash};

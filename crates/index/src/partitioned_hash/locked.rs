@@ -7,7 +7,7 @@ use pmem::{Medium, MediumError, Offset};
 use super::batch::Batches;
 use super::image::{Room, overflow_word, room};
 use super::layout::{Home, Way, entry_lines, slot};
-use super::ops::{Found, search};
+use super::search::{Found, search};
 use super::segment::Segment;
 use super::settle::{Searcher, is_free};
 use super::slot::Slot;

@@ -24,6 +24,7 @@
 mod astray;
 pub mod batch;
 mod check;
+mod clear;
 mod counts;
 mod due;
 mod format;
@@ -34,6 +35,7 @@ mod locked;
 mod open;
 mod ops;
 pub mod salvage;
+mod search;
 mod segment;
 mod settle;
 mod slot;
@@ -41,6 +43,7 @@ mod split;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -48,13 +51,16 @@ use parking_lot::Mutex;
 
 pub use astray::Absence;
 pub use check::{EachEntry, SegmentDamage};
+pub use clear::Cleared;
 pub use counts::SEGMENT_COUNT_WORDS;
 pub use due::NEVER;
 pub use glance::{Aim, Glance, Sight};
-pub use ops::{Bucket, Found, Published};
+pub use ops::{Bucket, Published};
+pub use search::Found;
 pub use segment::Entry;
 pub use slot::Slot;
-pub use sweep::{Cleared, Cursor, Misplacement};
+pub use sweep::Misplacement;
+pub use walk::Cursor;
 
 use batch::Batches;
 use due::Due;

@@ -2,6 +2,7 @@
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
+//! | 0 before a store's first batch: its feature flag (`heap`: region) | the flag or not, and nothing else |
 //! | 1 the items, written and flushed by the caller | free space |
 //! | 2 the pairs of all keys locked; each looked for; free entries chosen | free space |
 //! | 3a overflow bits, flushed; the record, flushed; ordered, with items and bits | the same, and perhaps the bits: searches look further, find nothing |
