@@ -75,7 +75,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
                     let slot = |(_, new): &(_, Option<Prepared<'_, D>>)| new.as_ref().map(|new| new.slot);
                     let slots: Vec<_> = prepared.iter().map(slot).collect();
                     // It is visible by now, whatever the log says.
-                    prepared.into_iter().filter_map(|(_, new)| new).for_each(Prepared::publish);
+                    prepared.into_iter().filter_map(|(_, new)| new).for_each(|new| new.publish(&self.reaper));
                     ticket.map(|ticket| self.medium.acknowledge(ticket)).transpose()?;
                     hidden.into_iter().for_each(|(number, hidden)| self.reveal(hidden, slots[number].as_ref()));
                     return self.ended(replaced);

@@ -63,19 +63,18 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         check_value(len_bytes)?;
         let key = self.key(key)?;
         let item = Streamed::start(key.bytes, expiry, len_bytes, 0, source)?;
-        if !expiry.is_never() {
-            self.reaper.expect();
-        }
         let reserve = || Ok(self.heap.reserve(&self.medium, item.item_bytes(), epoch::thread_index())?);
         let room = self.with_room(reserve)?;
         // SAFETY: the room was just reserved.
         unsafe { item.write(&self.medium, room.place().offset) }?;
-        self.write(key, Some(Prepared::in_room(key, room)), &mut |_| true).map(drop)
+        let mut new = Some(Prepared::in_room(key, room, expiry));
+        // Also a split may find the region full.
+        self.with_room(|| self.write(key, &mut new, &mut |_| true)).map(drop)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
         self.may_write()?;
-        Ok(self.write(self.key(key)?, None, &mut |_| true)? == Before::Present)
+        Ok(self.write(self.key(key)?, &mut None, &mut |_| true)? == Before::Present)
     }
 
     fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {

@@ -11,6 +11,7 @@ use pmem::{Backoff, Dram, Medium, MediumError};
 
 use crate::RewoHash;
 use crate::cached::Hidden;
+use crate::reaper::Reaper;
 
 /// How often a writer on a full store, or one that has deleted every key, lets readers run that keep retired items: some tens of
 /// milliseconds, many times what a read takes.
@@ -20,6 +21,7 @@ pub(crate) const READER_WAITS_MAX: usize = 100;
 pub(crate) struct Prepared<'a, D: Dram> {
     pub(crate) slot: Slot,
     room: Option<Reservation<'a, D>>,
+    expires: bool,
 }
 
 /// What a write found.
@@ -47,13 +49,17 @@ pub(crate) type Allowed<'a> = dyn FnMut(Option<&Slot>) -> bool + 'a;
 
 impl<'a, D: Dram> Prepared<'a, D> {
     /// The slot names the item at the start of `room`, which was written.
-    pub(crate) fn in_room(key: Key<'_>, room: Reservation<'a, D>) -> Prepared<'a, D> {
-        Prepared { slot: Slot::of_item(key.signature, Position::of(room.place())), room: Some(room) }
+    pub(crate) fn in_room(key: Key<'_>, room: Reservation<'a, D>, expiry: Expiry) -> Prepared<'a, D> {
+        let slot = Slot::of_item(key.signature, Position::of(room.place()));
+        Prepared { slot, room: Some(room), expires: !expiry.is_never() }
     }
 
-    /// The item is named, and stays.
-    pub(crate) fn publish(self) {
+    /// The item is named, and stays. The reaper is told only now: of a walk that it began before, it may have met the key's old item.
+    pub(crate) fn publish(self, reaper: &Reaper) {
         self.room.into_iter().for_each(|room| _ = room.publish());
+        if self.expires {
+            reaper.expect();
+        }
     }
 }
 
@@ -68,27 +74,25 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         check_value(value.len() as u64)?;
         let key = self.key(key)?;
         let item = NewItem { key: key.bytes, value, expiry };
-        self.with_room(|| self.write(key, Some(self.prepare(key, &item)?), &mut |_| true)).map(drop)
+        self.with_room(|| self.write(key, &mut Some(self.prepare(key, &item)?), &mut |_| true)).map(drop)
     }
 
     /// Step 1.
     pub(crate) fn prepare(&self, key: Key<'_>, item: &NewItem<'_>) -> Result<Prepared<'_, D>, Error> {
-        if !item.expiry.is_never() {
-            self.reaper.expect();
-        } else if let Some(slot) = Slot::whole(item.key, item.value) {
-            return Ok(Prepared { slot, room: None });
+        if let Some(slot) = Slot::whole(item.key, item.value).filter(|_| item.expiry.is_never()) {
+            return Ok(Prepared { slot, room: None, expires: false });
         }
         let room = self.heap.reserve(&self.medium, item.item_bytes(), epoch::thread_index())?;
         // SAFETY: the room was just reserved.
         unsafe { item.write(&self.medium, room.place().offset, 0) };
-        Ok(Prepared::in_room(key, room))
+        Ok(Prepared::in_room(key, room, item.expiry))
     }
 
-    /// Puts what was prepared, or removes the key, if `allowed`. The callback has been told if the key had expired.
+    /// Puts what was prepared, and takes it, or removes the key, if `allowed`. The callback has been told if the key had expired.
     pub(crate) fn write<'a>(
         &'a self,
         key: Key<'_>,
-        new: Option<Prepared<'a, D>>,
+        new: &mut Option<Prepared<'a, D>>,
         allowed: &mut Allowed<'_>,
     ) -> Result<Before, Error> {
         let before = self.write_pinned(key, new, allowed)?;
@@ -102,7 +106,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     pub(crate) fn write_pinned<'a>(
         &'a self,
         key: Key<'_>,
-        new: Option<Prepared<'a, D>>,
+        new: &mut Option<Prepared<'a, D>>,
         allowed: &mut Allowed<'_>,
     ) -> Result<Before, Error> {
         let _pin = epoch::pin();
@@ -112,7 +116,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             let found = self.find(key)?;
             return Ok(if found.is_none() && slot.is_none() { Before::Absent } else { Before::Unexpected });
         };
-        new.into_iter().for_each(Prepared::publish);
+        new.take().into_iter().for_each(|new| new.publish(&self.reaper));
         let before = self.before(old.as_ref());
         published.settle(&self.medium)?;
         if self.medium.breaks(canary::COPY_HIDDEN_LATE) {
