@@ -186,4 +186,4 @@ impl Taken {
     }
 }
 
-const _: () = assert!(WORDS_MAX < 1 << 16 && KEY_BYTES_MAX < 1 << 16 && LINE_WORDS % 2 == 0);
+const _: () = assert!(WORDS_MAX < 1 << 16 && KEY_BYTES_MAX < 1 << 16 && LINE_WORDS.is_multiple_of(2));
