@@ -30,12 +30,12 @@ use pmem::MediumError;
 
 use crate::File;
 use crate::canary;
+use crate::error::is_full;
 use crate::journal::Journal;
 use crate::layout::FRAMES_START_BYTES;
 use crate::pages::Pages;
 use crate::segment::{Header, VERSION};
 use crate::slots::{Ready, Slots};
-use crate::writer::is_full;
 
 /// Zeros are written in pieces of this size.
 const ZEROS_BYTES: u64 = 1 << 20;

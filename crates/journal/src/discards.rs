@@ -17,10 +17,10 @@ use std::sync::atomic::Ordering;
 
 use pmem::{MediumError, Span};
 
+use crate::File;
+use crate::error::full_or_failed;
 use crate::journal::Journal;
-use crate::journaled::full_or_failed;
 use crate::region::PAGE_BYTES;
-use crate::{File, Journaled};
 
 /// Pages whose space waits to be given back.
 #[derive(Debug, Default)]
@@ -76,39 +76,37 @@ impl<F: File> Journal<F> {
         let waiting_bytes: u64 = discards.waiting.iter().map(|discard| discard.pages.end - discard.pages.start).sum();
         Some(self.base.allocated_bytes()?.saturating_sub(waiting_bytes))
     }
-}
 
-impl<F: File> Journaled<F> {
     /// See [`pmem::Space::discard`].
     ///
     /// # Safety
     /// As there.
     pub(crate) unsafe fn discard_pages(&self, span: Span) -> u64 {
-        let end = span.end().unwrap_or(u64::MAX).min(self.journal.region.len_bytes());
+        let end = span.end().unwrap_or(u64::MAX).min(self.region.len_bytes());
         let pages = span.start.0.next_multiple_of(PAGE_BYTES)..end - end % PAGE_BYTES;
-        let mut discards = self.journal.discards.lock();
-        if pages.is_empty() || !self.in_owner() || discards.is_refused {
+        let mut discards = self.discards.lock();
+        if pages.is_empty() || !self.region.memory.in_owner() || discards.is_refused {
             return 0;
         }
         // SAFETY: the caller alone uses the pages.
-        unsafe { self.journal.region.memory.discard(pages.clone()) };
+        unsafe { self.region.memory.discard(pages.clone()) };
         discards.keep(&pages);
-        let position = self.journal.appended.load(Ordering::Acquire);
+        let position = self.appended.load(Ordering::Acquire);
         discards.waiting.push(Discard { position, pages: pages.clone() });
         pages.end - pages.start
     }
 
     /// See [`pmem::Space::allocate`].
     pub(crate) fn back_pages(&self, span: Span) -> Result<(), MediumError> {
-        let region_bytes = self.journal.region.len_bytes();
+        let region_bytes = self.region.len_bytes();
         let end = span.end().unwrap_or(u64::MAX).min(region_bytes).next_multiple_of(PAGE_BYTES);
         let pages = span.start.0 - span.start.0 % PAGE_BYTES..end;
         if pages.is_empty() {
             return Ok(());
         }
-        let mut discards = self.journal.discards.lock();
+        let mut discards = self.discards.lock();
         discards.keep(&pages);
-        self.journal.base.allocate(pages).map_err(full_or_failed(region_bytes))
+        self.base.allocate(pages).map_err(full_or_failed(region_bytes))
     }
 }
 
@@ -117,6 +115,7 @@ mod tests {
     use pmem::Offset;
 
     use super::*;
+    use crate::Journaled;
     use crate::test_file::TestFile;
     use crate::{Files, JournalOptions};
 
@@ -145,7 +144,7 @@ mod tests {
         };
         let journal = Journaled::create(files.handles(), 8 * PAGE_BYTES, [1; 16], options).unwrap();
         // SAFETY: nobody uses the pages.
-        let discard = |start, len_bytes| unsafe { journal.discard_pages(Offset(start).span(len_bytes)) };
+        let discard = |start, len_bytes| unsafe { journal.journal.discard_pages(Offset(start).span(len_bytes)) };
         assert_eq!((discard(100, PAGE_BYTES), discard(PAGE_BYTES, 2 * PAGE_BYTES)), (0, 2 * PAGE_BYTES));
         journal.journal.discards.lock().is_refused = true;
         assert_eq!(discard(4 * PAGE_BYTES, PAGE_BYTES), 0);

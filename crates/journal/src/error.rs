@@ -151,3 +151,17 @@ impl Error for JournalError {
         }
     }
 }
+
+/// True for every way to say 'no space left'.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG))
+}
+
+/// What a refusal to provide for a region of `wanted_bytes` means.
+pub(crate) fn full_or_failed(wanted_bytes: u64) -> impl Fn(io::Error) -> MediumError + Copy {
+    move |error| match error.raw_os_error() {
+        _ if is_full(&error) => MediumError::Full { wanted_bytes },
+        Some(libc::ENOMEM) => MediumError::Full { wanted_bytes },
+        errno => MediumError::Os { errno: errno.unwrap_or(libc::EIO) },
+    }
+}

@@ -4,16 +4,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::journal::Journal;
+use crate::log::Opening;
 use crate::{Acknowledger, File};
-
-/// What opening did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Opening {
-    /// Bytes of the log that were read.
-    pub replayed_bytes: u64,
-    /// How long that took.
-    pub replay_time: Duration,
-}
 
 /// What of the base is in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -112,3 +112,12 @@ pub trait File: Send + Sync + 'static {
         false
     }
 }
+
+/// The two files of a journal.
+#[derive(Debug)]
+pub struct Files<F> {
+    /// The region, as a prefix of the log left it.
+    pub base: F,
+    /// What came after.
+    pub log: F,
+}

@@ -12,20 +12,19 @@ use crate::canary;
 use crate::checkpoint::Checkpoint;
 use crate::dirty::DirtyPages;
 use crate::discards::Discards;
+use crate::file::Files;
 use crate::loading::Loading;
-use crate::notifier::Requests;
+use crate::log::{FIRST_POSITION, Log, Opening};
 use crate::published::Published;
 use crate::region::Region;
+use crate::requests::Requests;
 use crate::slots::Slots;
 use crate::turns::Turns;
 use crate::writer::{Writer, Written};
-use crate::{File, JournalOptions, Opening};
+use crate::{File, JournalOptions};
 
 /// The position of what the log has not taken in.
 const NEVER: u64 = u64::MAX;
-
-/// The first position. What an earlier process left lies before it.
-pub(crate) const FIRST_POSITION: u64 = 1;
 
 /// See the module. Positions count the bytes of entries that were ever appended, from [`FIRST_POSITION`] on.
 #[derive(Debug)]
@@ -93,11 +92,11 @@ pub(crate) struct Journal<F> {
 
 impl<F: File> Journal<F> {
     pub(crate) fn new(
-        files: crate::Files<F>,
+        files: Files<F>,
         region: Region,
         loading: Loading,
         dirty: DirtyPages,
-        log: crate::recover::Log,
+        log: Log,
         opening: Opening,
         options: JournalOptions,
     ) -> Self {

@@ -13,30 +13,23 @@ use pmem_os::Memory;
 use crate::ahead::{write_header, write_zeros};
 use crate::canary;
 use crate::dirty::DirtyPages;
-use crate::error::{JournalError, Which};
-use crate::journal::{FIRST_POSITION, Journal};
+use crate::error::{JournalError, Which, full_or_failed};
+use crate::file::Files;
+use crate::journal::Journal;
 use crate::layout::FRAMES_START_BYTES;
 use crate::loading::Loading;
-use crate::recover::{self, Log, Recovered};
+use crate::log::{FIRST_POSITION, Log, Opening};
+use crate::recover::{self, Recovered};
 use crate::redo::Redo;
 use crate::region::{PAGE_BYTES, Region};
 use crate::segment::{Header, VERSION};
 use crate::slots::Slots;
 use crate::threads::Threads;
-use crate::writer::{Writer, is_full};
-use crate::{Acknowledger, File, JournalOptions, Opening};
+use crate::writer::Writer;
+use crate::{Acknowledger, File, JournalOptions};
 
 /// A new journal's log, and one that was closed: one segment is written while the other waits for its checkpoint.
 pub(crate) const SEGMENT_COUNT: u64 = 2;
-
-/// The two files of a journal.
-#[derive(Debug)]
-pub struct Files<F> {
-    /// The region, as a prefix of the log left it.
-    pub base: F,
-    /// What came after.
-    pub log: F,
-}
 
 /// How far an opening has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -307,15 +300,6 @@ impl<F: File> Drop for Journaled<F> {
 impl<F: File> fmt::Debug for Journaled<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Journaled").field("len_bytes", &self.journal.region.len_bytes()).finish_non_exhaustive()
-    }
-}
-
-/// What a refusal to provide for a region of `wanted_bytes` means.
-pub(crate) fn full_or_failed(wanted_bytes: u64) -> impl Fn(io::Error) -> MediumError + Copy {
-    move |error| match error.raw_os_error() {
-        _ if is_full(&error) => MediumError::Full { wanted_bytes },
-        Some(libc::ENOMEM) => MediumError::Full { wanted_bytes },
-        errno => MediumError::Os { errno: errno.unwrap_or(libc::EIO) },
     }
 }
 

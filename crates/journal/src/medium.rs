@@ -284,11 +284,11 @@ impl<F: File> Space for Journaled<F> {
 
     unsafe fn discard(&self, span: Span) -> u64 {
         // SAFETY: the caller's promise.
-        unsafe { self.discard_pages(span) }
+        unsafe { self.journal.discard_pages(span) }
     }
 
     fn allocate(&self, span: Span) -> Result<(), MediumError> {
-        self.back_pages(span)
+        self.journal.back_pages(span)
     }
 
     fn allocated_bytes(&self) -> Option<u64> {

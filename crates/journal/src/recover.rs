@@ -26,24 +26,14 @@ use std::io;
 
 use crate::error::{JournalError, Which};
 use crate::frame::{Demands, any_frame};
-use crate::journal::FIRST_POSITION;
 use crate::layout::FRAMES_START_BYTES;
+use crate::log::{FIRST_POSITION, Log};
 use crate::redo::Replayed;
 use crate::scan::{Placed, Scan};
 use crate::segment::{HEADER_BYTES, Header, MARKS_VERSION, NoHeader, VERSION};
 use crate::slots::{Sealed, Slots};
 use crate::writer::Writer;
 use crate::{File, JournalOptions};
-
-/// The state of a log that was read or made.
-#[derive(Debug)]
-pub(crate) struct Log {
-    pub(crate) identity: [u8; 16],
-    pub(crate) slots: Slots,
-    pub(crate) writer: Writer,
-    /// How much of each slot has space.
-    pub(crate) room_bytes: u64,
-}
 
 /// What was found in a log: its state, its entries in order, and what is wrong.
 #[derive(Debug)]

@@ -201,8 +201,3 @@ impl<F: File> Journal<F> {
         Ok(())
     }
 }
-
-/// True for every way to say 'no space left'.
-pub(crate) fn is_full(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG))
-}

@@ -1,8 +1,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::secrets::Secret;
-use crate::transport::TlsFiles;
+use crate::administration::secrets::Secret;
+use crate::connections::transport::TlsFiles;
 use crate::{LogControl, Parameters};
 
 /// How to serve.

@@ -3,7 +3,7 @@
 use hikv::{Error, MediumError};
 use resp::ProtocolError;
 
-use crate::acl::Reason;
+use crate::administration::acl::Reason;
 
 /// The longest part of a client's own words that an error repeats, as in Redis.
 const QUOTED_BYTES_MAX: usize = 128;

@@ -8,13 +8,14 @@ use std::time::Instant;
 use hikv::Store;
 use resp::Parser;
 
-use crate::buffers::Buffers;
+use crate::clients::Place;
 use crate::clients::Record;
-use crate::connection::Worker;
-use crate::mail::Place;
-use crate::output::Output;
-use crate::pipeline::Pipeline;
-use crate::session::Session;
+use crate::clients::session::Session;
+use crate::connections::buffers::Buffers;
+use crate::connections::output::Output;
+use crate::execution::errands::Errands;
+use crate::execution::pipeline::Pipeline;
+use crate::execution::worker::Worker;
 use crate::{Config, Server, StopHandle};
 
 /// A server that is called rather than connected to.
@@ -43,16 +44,17 @@ impl InProcess {
         let place = Place { loop_index: 0, key: 0, client_id: self.client_count };
         let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let shared = Arc::clone(self.server.shared());
-        let mut session = Session::new(Arc::new(Record::new(place, addr, addr)), &shared);
+        let mut session = shared.welcome(Arc::new(Record::new(place, addr, addr)));
         let mut worker = Worker {
             shared: &shared,
+            errands: &Errands::default(),
             lane: 0,
-            counters: &shared.loops[0],
+            counters: &shared.telemetry.loops[0],
             woke: Instant::now(),
             buffers: &mut self.buffers,
         };
         let replies = converse(input, &mut session, &mut worker);
-        session.leave(&shared);
+        shared.dismiss(&mut session);
         self.server.take_letters();
         replies
     }
@@ -60,7 +62,7 @@ impl InProcess {
 
 fn converse(mut input: &[u8], session: &mut Session, worker: &mut Worker<'_>) -> io::Result<Vec<u8>> {
     let (mut pipeline, mut output, mut replies) = (Pipeline::default(), Output::default(), Vec::new());
-    let mut parser = Parser::new(worker.shared.settings.limits());
+    let mut parser = Parser::new(worker.shared.administration.settings.limits());
     while session.goes_on() {
         pipeline.parse(&mut parser, input, false);
         if pipeline.is_done() {

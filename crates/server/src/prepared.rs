@@ -3,9 +3,11 @@
 use std::io;
 use std::net::TcpListener;
 
-use crate::acl::Acl;
-use crate::transport::Certificates;
-use crate::{Config, listen};
+use crate::Config;
+use crate::administration::acl::Acl;
+use crate::administration::start::acl_of;
+use crate::connections::listen;
+use crate::connections::transport::Certificates;
 
 /// A server without its store: users and certificates are read, and addresses are its own, at which nobody can connect yet. What is
 /// wrong with a configuration is told here, before a store is made or read.
@@ -24,7 +26,7 @@ impl Prepared {
     /// If an address cannot be resolved or bound, or there is none; if one is not of this host alone and everybody could do
     /// everything ([`Config::protected`]); if the file of users, or a file of a certificate, cannot be read or understood.
     pub fn of(config: Config) -> io::Result<Prepared> {
-        let acl = Acl::load(&config)?;
+        let acl = acl_of(&config)?;
         let certificates = config.tls.as_ref().map(|tls| Certificates::load(tls.files.clone())).transpose()?;
         let is_open = || Ok(acl.is_open());
         let bound = listen::bind_all(&config.addrs, &config, is_open)?;

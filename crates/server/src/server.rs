@@ -2,43 +2,38 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hikv::Store;
 use mio::Poll;
 use mio::net::TcpListener;
 
-use crate::accept::Acceptor;
+use crate::administration::log::Log;
+use crate::administration::settings::Settings;
+use crate::administration::start::{ConfigFile, settings_of};
+use crate::administration::{Administration, file_limit};
 use crate::clients::Clients;
-use crate::databases::Databases;
-use crate::errands::Errands;
-use crate::event_loop::{EventLoop, WAKER};
-use crate::expired::Telling;
-use crate::gate::Gate;
-use crate::latency::Latency;
-use crate::listen;
-use crate::log::Log;
-use crate::mail::{Mail, Mailbox};
-use crate::memory::MemoryLimit;
-use crate::monitors::Monitors;
-use crate::pause::Pause;
-use crate::pubsub::PubSub;
-use crate::saves::Saves;
-use crate::settings::Settings;
-use crate::shared::{LoopCounters, Order, Shared};
-use crate::slowlog::SlowLog;
-use crate::start::ConfigFile;
-use crate::telemetry::{Baseline, ErrorCounts, Figures};
-use crate::tracking::Tracking;
-use crate::transport::TlsReload;
-use crate::watch::Watches;
-use crate::{Config, HttpPort, Prepared, StopHandle, file_limit};
+use crate::connections::accept::Acceptor;
+use crate::connections::event_loop::{EventLoop, Times, WAKER};
+use crate::connections::listen;
+use crate::connections::transport::TlsReload;
+use crate::execution::errands::Errands;
+use crate::execution::gate::Gate;
+use crate::execution::pause::Pause;
+use crate::keyspace::Keyspace;
+use crate::mail::{Mailbox, Post};
+use crate::observers::Observers;
+use crate::observers::expired::Telling;
+use crate::shared::Shared;
+use crate::telemetry::{Loops, Telemetry};
+use crate::{Config, HttpPort, Prepared, StopHandle};
 
 /// A store that listens for Redis clients.
 pub struct Server {
     listeners: Vec<TcpListener>,
     tls_listeners: Vec<TcpListener>,
     shared: Arc<Shared>,
+    errands: Arc<Errands>,
     loops: Vec<EventLoop>,
     _telling: Telling,
 }
@@ -63,53 +58,38 @@ impl Server {
         let (listeners, tls_listeners) = (listen::at(bound)?, listen::at(tls_bound)?);
         let port = |listeners: &[TcpListener]| addrs(listeners).next().map(|addr| addr.port());
         let (port, tls_port) = (port(&listeners), port(&tls_listeners));
-        let databases = Databases::load(&store)?;
-        let order = Order::default();
-        // Keys of several databases are counted in order.
-        if config.ordered || databases.is_stored() {
-            order.of(&store).map_err(io::Error::other)?;
-        }
+        let keyspace = Keyspace::of(store, config.ordered, config.backup_dir.clone())?;
         let loop_count = config.threads.max(1);
         let polls: Vec<Poll> = (0..loop_count).map(|_| Poll::new()).collect::<io::Result<_>>()?;
         let ends: Vec<_> = polls.iter().map(|poll| Mailbox::new(poll, WAKER)).collect::<io::Result<_>>()?;
         let (mailboxes, letters): (Vec<Mailbox>, Vec<_>) = ends.into_iter().unzip();
-        let shared = Arc::new(Shared {
-            order,
-            port,
-            config_file: config.parameters.file().map(|path| ConfigFile::new(path.to_owned())),
-            started: Instant::now(),
-            loops: (0..loop_count).map(|_| LoopCounters::default()).collect(),
-            mailboxes: mailboxes.into(),
-            gate: Gate::new(loop_count),
-            databases,
+        let administration = Administration {
             settings: settings(&config, port, tls_port),
             acl,
-            clients: Clients::default(),
-            watches: Watches::default(),
-            pubsub: PubSub::default(),
-            monitors: Monitors::default(),
-            tracking: Tracking::default(),
-            memory: MemoryLimit::default(),
-            slowlog: SlowLog::default(),
-            latency: Latency::default(),
             log: Log::default(),
-            errors: ErrorCounts::default(),
-            baseline: Baseline::default(),
-            figures: Figures::new(),
-            saves: Saves::new(&store, config.backup_dir)?,
-            pause: Pause::new(),
-            errands: Errands::default(),
-            mail: Mail::default(),
-            stop,
-            drain_max: config.drain_max,
-            handshake_max: config.tls.as_ref().map_or(Duration::ZERO, |tls| tls.handshake_max),
+            config_file: config.parameters.file().map(|path| ConfigFile::new(path.to_owned())),
             certificates: certificates.map(Arc::new),
-            store,
+            port,
+        };
+        let shared = Arc::new(Shared {
+            keyspace,
+            clients: Clients::default(),
+            observers: Observers::default(),
+            post: Post::new(mailboxes),
+            gate: Gate::new(loop_count),
+            pause: Pause::new(),
+            administration,
+            telemetry: Telemetry::new(Loops::new(loop_count)),
+            stop,
         });
         let telling = Telling::start(&shared).map_err(io::Error::other)?;
-        let event_loop = |(index, (poll, letters))| EventLoop::new(index, Arc::clone(&shared), poll, letters);
+        let errands = Arc::new(Errands::default());
+        let handshake_max = config.tls.as_ref().map_or(Duration::ZERO, |tls| tls.handshake_max);
+        let times = Times { drain_max: config.drain_max, handshake_max };
+        let event_loop =
+            |(index, ends)| EventLoop::new(index, (Arc::clone(&shared), Arc::clone(&errands)), times, ends);
         let loops = polls.into_iter().zip(letters).enumerate().map(event_loop).collect();
-        Ok(Server { listeners, tls_listeners, shared, loops, _telling: telling })
+        Ok(Server { listeners, tls_listeners, shared, errands, loops, _telling: telling })
     }
 
     /// The addresses that are listened on for clients without TLS.
@@ -124,7 +104,7 @@ impl Server {
 
     /// What reads the files of [`Config::tls`] anew, so that a certificate can be renewed.
     pub fn tls_reload(&self) -> Option<TlsReload> {
-        self.shared.certificates.clone().map(TlsReload::new)
+        self.shared.administration.certificates.clone().map(TlsReload::new)
     }
 
     #[cfg(any(test, feature = "in-process"))]
@@ -150,7 +130,7 @@ impl Server {
     /// If the operating system refuses a thread, or a poller fails; the server then stops.
     pub fn run(mut self) -> io::Result<()> {
         let shared = Arc::clone(&self.shared);
-        let certificates = shared.certificates.clone();
+        let certificates = shared.administration.certificates.clone();
         for listener in self.listeners {
             self.loops[0].accept_from(Acceptor::new(listener, Arc::clone(&shared), None))?;
         }
@@ -158,8 +138,8 @@ impl Server {
             self.loops[0].accept_from(Acceptor::new(listener, Arc::clone(&shared), certificates.clone()))?;
         }
         let outcome = run_all(self.loops, &shared.stop);
-        shared.errands.finish();
-        shared.saves.finish();
+        self.errands.finish();
+        shared.keyspace.saves.finish();
         outcome
     }
 }
@@ -171,7 +151,7 @@ fn addrs(listeners: &[TcpListener]) -> impl Iterator<Item = SocketAddr> {
 /// The settings of a server, with the ports that it was given where it asked for free ones.
 fn settings(config: &Config, port: Option<u16>, tls_port: Option<u16>) -> Settings {
     config.parameters.warn();
-    let settings = Settings::of(config);
+    let settings = settings_of(config);
     let clients_max = file_limit::raise_for(config.max_clients, config.threads.max(1));
     if clients_max < config.max_clients {
         let asked = config.max_clients;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use hikv::{Durability, Options};
 use tempfile::TempDir;
 
+use crate::clients::Place;
 use crate::clients::Record;
-use crate::mail::Place;
-use crate::session::Session;
+use crate::clients::session::Session;
 use crate::shared::Shared;
 use crate::{Config, Server, StopHandle};
 
@@ -24,5 +24,5 @@ pub(crate) fn server() -> (Server, TempDir) {
 pub(crate) fn session(shared: &Shared) -> Session {
     let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let place = Place { loop_index: 0, key: 0, client_id: 1 };
-    Session::new(Arc::new(Record::new(place, addr, addr)), shared)
+    shared.welcome(Arc::new(Record::new(place, addr, addr)))
 }

@@ -158,11 +158,12 @@ fn sources(dir: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
 fn in_text(package: &str, file: &Path, text: &str) -> Vec<Site> {
     let indented: Vec<&str> = text.lines().collect();
     let lines: Vec<&str> = indented.iter().map(|line| line.trim()).collect();
-    // What is for tests alone stands last in a file.
-    let end = lines.iter().position(|line| line.starts_with("#[cfg(") && line.contains("test")).unwrap_or(lines.len());
     let (mut sites, mut twin_end): (Vec<Site>, usize) = (Vec::new(), 0);
-    for (line, &text) in lines[..end].iter().enumerate() {
-        if is_twin(text) {
+    for (line, &text) in lines.iter().enumerate() {
+        if text.starts_with("#[cfg(") && text.contains("test") {
+            // What is for tests alone, wherever it stands.
+            twin_end = twin_end.max(end_of_block(&indented, line + 1));
+        } else if is_twin(text) {
             twin_end = end_of_block(&indented, line);
         } else if text.starts_with(TWINS_FUNCTION) {
             twin_end = lines
@@ -247,6 +248,14 @@ mod tests {
             (13, Kind::LeftOut, 1),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_is_for_tests_alone_hides_nothing_behind_it() {
+        let source = "impl A {\n    #[cfg(test)]\n    fn a() {\n        x.order();\n    }\n\n    fn b() {\n        y.order();\n    }\n}\n\
+                      #[cfg(test)]\nmod tests;\n\nfn c() {\n    z.order();\n}\n";
+        let found: Vec<_> = in_text("p", Path::new("f"), source).into_iter().map(|site| site.text).collect();
+        assert_eq!(found, ["y.order();", "z.order();"]);
     }
 
     #[test]

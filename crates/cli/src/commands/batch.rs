@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use hikv::{Clock, Error, Expiry, Limits, Store, Version, WriteBatch};
 
-use super::not_found;
+use super::missing::not_found;
 use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::formats::{Change, ChangeReader, FileFormat, Format, Operation, ReadError};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use hikv::{Error, Order, Report, Store, VerifyProgress};
 
-use super::put_in_order;
+use super::order::put_in_order;
 use crate::failure::{Failure, unless_closed};
 use crate::opening;
 use crate::plural::s;

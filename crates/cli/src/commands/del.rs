@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::not_found;
+use super::missing::not_found;
 use crate::durable::Durable;
 use crate::failure::{Failure, complain};
 use crate::opening;

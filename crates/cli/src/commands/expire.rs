@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use hikv::{Error, Store};
 
-use super::not_found;
+use super::missing::not_found;
 use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::opening;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::not_found;
+use super::missing::not_found;
 use crate::failure::Failure;
 use crate::opening;
 use crate::serving::{self, Client, Reply};

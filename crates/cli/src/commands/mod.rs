@@ -13,6 +13,8 @@ mod get;
 mod incr;
 mod listing;
 mod load;
+mod missing;
+mod order;
 mod pages;
 mod put;
 mod repair;
@@ -21,15 +23,9 @@ mod serve;
 mod stats;
 mod ttl;
 
-use std::path::Path;
-use std::time::Duration;
-
 use clap::Subcommand;
-use hikv::{Error, Ordered, Store};
 
 use crate::failure::Failure;
-use crate::formats::Escaped;
-use crate::progress::Progress;
 
 /// What to do.
 #[derive(Subcommand)]
@@ -93,20 +89,4 @@ impl Command {
     pub(crate) fn has_no_log(&self) -> bool {
         !matches!(self, Command::Serve(_))
     }
-}
-
-/// Waits until the store's keys are in order, and shows how far they are.
-fn put_in_order(store: &Store, every: Duration) -> Result<Ordered, Error> {
-    let ordered = store.ordered()?;
-    let items = store.len()?;
-    // Each key takes two steps.
-    let mut progress = Progress::new("ordered", Some(2 * items), every);
-    ordered.wait_until_ready(|at| progress.set(at.done / 2, at.done))?;
-    progress.set(items, 2 * items);
-    progress.finish();
-    Ok(ordered)
-}
-
-fn not_found(store: &Path, key: &[u8]) -> String {
-    format!("{}: there is no key '{}'", store.display(), Escaped(key))
 }

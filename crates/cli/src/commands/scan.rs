@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use hikv::{Error, Item, Ordered, Range, Store, prefix_range};
 
 use super::listing::{Listing, Out};
-use super::put_in_order;
+use super::order::put_in_order;
 use crate::failure::Failure;
 use crate::formats::{Escaped, Format};
 use crate::opening;

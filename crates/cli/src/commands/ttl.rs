@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use hikv::Ttl as Left;
 
-use super::not_found;
+use super::missing::not_found;
 use crate::failure::Failure;
 use crate::opening;
 use crate::serving::{self, Client, Reply};

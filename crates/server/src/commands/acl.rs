@@ -4,12 +4,28 @@ use std::sync::Arc;
 
 use resp::Requests;
 
-use crate::acl::{DEFAULT_USER, Reason, User, is_word, random_hex};
-use crate::call::Call;
+use crate::administration::acl::{DEFAULT_USER, Reason, User, is_word, random_hex};
+use crate::clients::{Kind, Place};
 use crate::errors::{Refusal, Sentence};
-use crate::mail::{Letter, Place};
-use crate::pubsub;
+use crate::execution::call::{Call, Function};
+use crate::mail::Letter;
 use crate::table::{self, category};
+
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[
+    ("acl|cat", cat),
+    ("acl|deluser", deluser),
+    ("acl|dryrun", dryrun),
+    ("acl|genpass", genpass),
+    ("acl|getuser", getuser),
+    ("acl|list", list),
+    ("acl|load", load),
+    ("acl|log", log),
+    ("acl|save", save),
+    ("acl|setuser", setuser),
+    ("acl|users", users),
+    ("acl|whoami", whoami),
+];
 
 /// As in Redis.
 const LOG_COUNT_DEFAULT: usize = 10;
@@ -19,26 +35,26 @@ fn name_of(argument: &[u8]) -> String {
     String::from_utf8_lossy(argument).into_owned()
 }
 
-pub(crate) fn whoami(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn whoami(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.bulk(call.session.login.name().as_bytes());
     Ok(())
 }
 
-pub(crate) fn users(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let users = call.shared.acl.all();
+fn users(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let users = call.shared.administration.acl.all();
     call.reply.array(users.len());
     users.iter().for_each(|user| call.reply.bulk(user.name.as_bytes()));
     Ok(())
 }
 
-pub(crate) fn list(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let users = call.shared.acl.all();
+fn list(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let users = call.shared.administration.acl.all();
     call.reply.array(users.len());
     users.iter().for_each(|user| call.reply.bulk(user.line().as_bytes()));
     Ok(())
 }
 
-pub(crate) fn cat(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn cat(call: &mut Call<'_>) -> Result<(), Refusal> {
     let names: Vec<&str> = match call.request.len() {
         2 => category::NAMES.iter().map(|(_, name)| *name).collect(),
         3 => {
@@ -56,32 +72,32 @@ pub(crate) fn cat(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// All rules are taken, or none. The clients of the user keep their connections, with the new rights, unless they listen to
 /// what they may not hear any more.
-pub(crate) fn setuser(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn setuser(call: &mut Call<'_>) -> Result<(), Refusal> {
     let name = name_of(call.argument(2));
     if name.is_empty() || !is_word(call.argument(2)) {
         return Err(Refusal::Names("Usernames can't contain spaces or null characters".into()));
     }
-    let mut user = call.shared.acl.user(&name).map_or_else(|| User::new(&name), |user| (*user).clone());
+    let mut user = call.shared.administration.acl.user(&name).map_or_else(|| User::new(&name), |user| (*user).clone());
     for rule in call.request.arguments().skip(2) {
         user.apply(rule).map_err(|error| {
             let shown = if matches!(rule, [b'>' | b'<', ..]) { "(redacted)".into() } else { name_of(rule) };
             Refusal::Names(format!("Error in ACL SETUSER modifier '{shown}': {}", error.text()))
         })?;
     }
-    call.shared.acl.put(user.clone());
+    call.shared.administration.acl.put(user.clone());
     close_listeners_of(call, &user);
     call.ok();
     Ok(())
 }
 
 /// The clients of a deleted user are closed.
-pub(crate) fn deluser(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn deluser(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.request.arguments().skip(1).any(|name| name == DEFAULT_USER.as_bytes()) {
         return Err(Sentence::SelfDelete.into());
     }
     let mut count = 0;
     for name in call.request.arguments().skip(1).map(name_of) {
-        if call.shared.acl.delete(&name) {
+        if call.shared.administration.acl.delete(&name) {
             count += 1;
             close_clients_of(call, &name);
         }
@@ -98,10 +114,10 @@ fn close_clients_of(call: &mut Call<'_>, name: &str) {
 /// begins to listen meanwhile.
 fn close_listeners_of(call: &mut Call<'_>, user: &User) {
     let shared = call.shared;
-    let is_forbidden = |kind, name: &[u8]| !user.selector.allows_channel(name, matches!(kind, pubsub::Kind::Pattern));
-    let mut places = shared.pubsub.subscribers(is_forbidden);
+    let is_forbidden = |kind, name: &[u8]| !user.selector.allows_channel(name, matches!(kind, Kind::Pattern));
+    let mut places = shared.observers.pubsub.subscribers(is_forbidden);
     if table::by_name(b"monitor").is_some_and(|monitor| !user.may_run(monitor)) {
-        places.extend(shared.monitors.places());
+        places.extend(shared.observers.monitors.places());
     }
     close_where(call, &user.name, |place| places.contains(&place));
 }
@@ -115,13 +131,13 @@ fn close_where(call: &mut Call<'_>, name: &str, is_meant: impl Fn(Place) -> bool
         if record.place.client_id == call.session.id {
             call.session.closing = true;
         } else {
-            call.shared.mailboxes[record.place.loop_index].give(Letter::Close(record.place));
+            call.shared.post.give(record.place.loop_index, Letter::Close(record.place));
         }
     }
 }
 
-pub(crate) fn getuser(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let Some(user) = call.shared.acl.user(&name_of(call.argument(2))) else {
+fn getuser(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let Some(user) = call.shared.administration.acl.user(&name_of(call.argument(2))) else {
         call.reply.null_bulk();
         return Ok(());
     };
@@ -147,7 +163,7 @@ pub(crate) fn getuser(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn genpass(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn genpass(call: &mut Call<'_>) -> Result<(), Refusal> {
     let bits = match call.request.len() {
         2 => GENPASS_BITS_DEFAULT,
         3 => call.integer(2)?,
@@ -161,13 +177,13 @@ pub(crate) fn genpass(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn load(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let file = call.shared.acl.file().ok_or(Sentence::NoAclFile)?;
+fn load(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let file = call.shared.administration.acl.file().ok_or(Sentence::NoAclFile)?;
     let users = file.read().map_err(|error| Refusal::Names(error.to_string()))?;
-    let before = call.shared.acl.all();
-    call.shared.acl.replace(users);
+    let before = call.shared.administration.acl.all();
+    call.shared.administration.acl.replace(users);
     for name in before.iter().map(|user| &user.name) {
-        match call.shared.acl.user(name) {
+        match call.shared.administration.acl.user(name) {
             Some(user) => close_listeners_of(call, &user),
             None => close_clients_of(call, name),
         }
@@ -176,18 +192,19 @@ pub(crate) fn load(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn save(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let file = call.shared.acl.file().ok_or(Sentence::NoAclFile)?;
-    let users: Vec<Arc<User>> = call.shared.acl.all();
+fn save(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let file = call.shared.administration.acl.file().ok_or(Sentence::NoAclFile)?;
+    let users: Vec<Arc<User>> = call.shared.administration.acl.all();
     file.write(&users).map_err(|error| Refusal::Names(format!("the file of users cannot be written: {error}")))?;
     call.ok();
     Ok(())
 }
 
 /// Whether a user could do something, without doing it.
-pub(crate) fn dryrun(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn dryrun(call: &mut Call<'_>) -> Result<(), Refusal> {
     let name = name_of(call.argument(2));
-    let user = call.shared.acl.user(&name).ok_or_else(|| Refusal::Names(format!("User '{name}' not found")))?;
+    let user =
+        call.shared.administration.acl.user(&name).ok_or_else(|| Refusal::Names(format!("User '{name}' not found")))?;
     let words: Vec<&[u8]> = call.request.arguments().skip(2).collect();
     let mut requests = Requests::default();
     requests.push_words(&words);
@@ -209,17 +226,17 @@ pub(crate) fn dryrun(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn log(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn log(call: &mut Call<'_>) -> Result<(), Refusal> {
     let count = match call.request.len() {
         2 => LOG_COUNT_DEFAULT,
         3 if call.argument(2).eq_ignore_ascii_case(b"reset") => {
-            call.shared.acl.log.clear();
+            call.shared.administration.acl.log.clear();
             call.ok();
             return Ok(());
         }
         _ => usize::try_from(call.integer(2)?).unwrap_or(0),
     };
-    let entries = call.shared.acl.log.newest(count);
+    let entries = call.shared.administration.acl.log.newest(count);
     let reply = &mut call.reply;
     reply.array(entries.len());
     for entry in &entries {

@@ -3,9 +3,12 @@
 use hikv::Decision;
 
 use super::bits;
-use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
-use crate::notify::STRING;
+use crate::execution::call::{Call, Function};
+use crate::observers::events::STRING;
+
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[("bitfield", bitfield), ("bitfield_ro", bitfield_ro)];
 
 /// A signed integer of up to 64 bits, or an unsigned one of up to 63.
 #[derive(Clone, Copy)]
@@ -35,7 +38,7 @@ struct Step {
     overflow: Overflow,
 }
 
-pub(crate) fn bitfield(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn bitfield(call: &mut Call<'_>) -> Result<(), Refusal> {
     let steps = steps_of(call)?;
     let end_bits = steps.iter().filter(|step| !matches!(step.verb, Verb::Get)).map(Step::end_bits).max();
     let Some(end_bits) = end_bits else { return read(call, &steps) };
@@ -51,7 +54,7 @@ pub(crate) fn bitfield(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn bitfield_ro(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn bitfield_ro(call: &mut Call<'_>) -> Result<(), Refusal> {
     let steps = steps_of(call)?;
     if steps.iter().any(|step| !matches!(step.verb, Verb::Get)) {
         return Err(Sentence::BitfieldReadOnly.into());

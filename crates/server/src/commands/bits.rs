@@ -3,14 +3,18 @@
 use hikv::Decision;
 
 use super::strings::{places_of, range_of};
-use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
-use crate::notify::{GENERIC, STRING};
+use crate::execution::call::{Call, Function};
+use crate::observers::events::{GENERIC, STRING};
+
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] =
+    &[("bitcount", bitcount), ("bitop", bitop), ("bitpos", bitpos), ("getbit", getbit), ("setbit", setbit)];
 
 /// The number of a bit that a value may have.
 pub(super) fn offset_of(call: &Call<'_>, argument: &[u8]) -> Result<u64, Refusal> {
     let offset = resp::parse_integer(argument).and_then(|offset| u64::try_from(offset).ok());
-    let bulk_bytes_max = call.shared.settings.bulk_bytes_max() as u64;
+    let bulk_bytes_max = call.shared.administration.settings.bulk_bytes_max() as u64;
     offset.filter(|offset| offset >> 3 < bulk_bytes_max).ok_or_else(|| Sentence::BitOffset.into())
 }
 
@@ -18,7 +22,7 @@ fn bit_of(value: &[u8], offset: u64) -> bool {
     value.get((offset / 8) as usize).is_some_and(|byte| byte >> (7 - offset % 8) & 1 != 0)
 }
 
-pub(crate) fn setbit(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn setbit(call: &mut Call<'_>) -> Result<(), Refusal> {
     let offset = offset_of(call, call.argument(2))?;
     let bit = resp::parse_integer(call.argument(3)).filter(|bit| matches!(bit, 0 | 1)).ok_or(Sentence::BitValue)?;
     let mut old = false;
@@ -36,7 +40,7 @@ pub(crate) fn setbit(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn getbit(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn getbit(call: &mut Call<'_>) -> Result<(), Refusal> {
     let offset = offset_of(call, call.argument(2))?;
     let bit = call.store().get_part_with(call.key(1), |value| bit_of(value, offset))?;
     call.reply.integer(bit.unwrap_or(false).into());
@@ -82,7 +86,7 @@ impl BitRange {
 }
 
 /// A key that is not there is answered before the range is looked at, as in Redis.
-pub(crate) fn bitcount(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn bitcount(call: &mut Call<'_>) -> Result<(), Refusal> {
     if !call.store().contains(call.key(1))? {
         call.reply.integer(0);
         return Ok(());
@@ -120,7 +124,7 @@ fn count_bits(value: &[u8], first: u64, last: u64) -> u64 {
     inner_count + rest_count + end_count(ends[0]) + if ends[1] > ends[0] { end_count(ends[1]) } else { 0 }
 }
 
-pub(crate) fn bitpos(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn bitpos(call: &mut Call<'_>) -> Result<(), Refusal> {
     let bit = match call.integer(2)? {
         0 => false,
         1 => true,
@@ -160,7 +164,7 @@ fn find_bit(value: &[u8], bit: bool, first: u64, last: u64) -> Option<u64> {
     None
 }
 
-pub(crate) fn bitop(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn bitop(call: &mut Call<'_>) -> Result<(), Refusal> {
     let combine: fn(u8, u8) -> u8 = match call.argument(1).to_ascii_lowercase().as_slice() {
         b"and" => |a, b| a & b,
         b"or" => |a, b| a | b,

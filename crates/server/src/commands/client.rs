@@ -4,13 +4,31 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use crate::call::Call;
 use crate::clients::Record;
+use crate::clients::session::Replies;
 use crate::errors::{Refusal, Sentence};
+use crate::execution::call::{Call, Function};
 use crate::mail::Letter;
-use crate::session::Replies;
 
-pub(crate) fn id(call: &mut Call<'_>) -> Result<(), Refusal> {
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[
+    ("client|caching", caching),
+    ("client|getname", getname),
+    ("client|getredir", getredir),
+    ("client|id", id),
+    ("client|info", info),
+    ("client|kill", kill),
+    ("client|list", list),
+    ("client|no-evict", no_evict),
+    ("client|no-touch", no_touch),
+    ("client|reply", reply),
+    ("client|setinfo", setinfo),
+    ("client|setname", setname),
+    ("client|tracking", tracking),
+    ("client|trackinginfo", trackinginfo),
+];
+
+fn id(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.integer(call.session.id as i64);
     Ok(())
 }
@@ -24,13 +42,13 @@ fn is_line_word(word: &[u8]) -> bool {
     word.iter().all(|byte| (b'!'..=b'~').contains(byte))
 }
 
-pub(crate) fn setname(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn setname(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.session.record.names.lock().name = checked_name(call.argument(2))?.to_vec();
     call.ok();
     Ok(())
 }
 
-pub(crate) fn getname(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn getname(call: &mut Call<'_>) -> Result<(), Refusal> {
     let name = call.session.record.names.lock().name.clone();
     match name.is_empty() {
         true => call.reply.null_bulk(),
@@ -40,7 +58,7 @@ pub(crate) fn getname(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 /// Redis has it since 7.2; clients send it unasked.
-pub(crate) fn setinfo(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn setinfo(call: &mut Call<'_>) -> Result<(), Refusal> {
     let (attribute, value) = (call.argument(2).to_ascii_lowercase(), call.argument(3));
     if !is_line_word(value) {
         return Err(Sentence::ClientInfoValue.into());
@@ -58,7 +76,7 @@ pub(crate) fn setinfo(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn info(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn info(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.session.show(Instant::now());
     let mut line = call.session.record.line();
     line.push(b'\n');
@@ -66,7 +84,7 @@ pub(crate) fn info(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn list(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn list(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.session.show(Instant::now());
     let mut records = call.shared.clients.all();
     if call.request.len() > 2 {
@@ -134,7 +152,7 @@ impl Wanted {
                 b"user" => {
                     wanted.user = text();
                     let name = wanted.user.as_deref().unwrap_or_default();
-                    if call.shared.acl.user(name).is_none() {
+                    if call.shared.administration.acl.user(name).is_none() {
                         return Err(Refusal::Names(format!("No such user '{name}'")));
                     }
                 }
@@ -161,7 +179,7 @@ impl Wanted {
     }
 }
 
-pub(crate) fn kill(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn kill(call: &mut Call<'_>) -> Result<(), Refusal> {
     let is_old_form = call.request.len() == 3;
     let wanted = match is_old_form {
         true => Wanted { addr: Some(String::from_utf8_lossy(call.argument(2)).into_owned()), ..Wanted::default() },
@@ -187,12 +205,12 @@ fn close(call: &mut Call<'_>, record: &Record) {
     if record.place.client_id == call.session.id {
         call.session.closing = true;
     } else {
-        call.shared.mailboxes[record.place.loop_index].give(Letter::Close(record.place));
+        call.shared.post.give(record.place.loop_index, Letter::Close(record.place));
     }
 }
 
 /// Without options: every key that the client reads is noted, and it is told by a push of RESP3.
-pub(crate) fn tracking(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn tracking(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.request.len() > 3 {
         let option = String::from_utf8_lossy(call.argument(3)).to_uppercase();
         if !["BCAST", "NOLOOP", "OPTIN", "OPTOUT", "PREFIX", "REDIRECT"].contains(&&*option) {
@@ -207,12 +225,12 @@ pub(crate) fn tracking(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 /// No client is told in place of another: 0 while the client tracks, -1 otherwise.
-pub(crate) fn getredir(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn getredir(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.integer(if call.session.tracks { 0 } else { -1 });
     Ok(())
 }
 
-pub(crate) fn trackinginfo(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn trackinginfo(call: &mut Call<'_>) -> Result<(), Refusal> {
     let tracks = call.session.tracks;
     call.reply.map(3);
     call.reply.bulk(b"flags");
@@ -226,13 +244,13 @@ pub(crate) fn trackinginfo(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 /// Tracking has none of the modes that this is for.
-pub(crate) fn caching(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn caching(call: &mut Call<'_>) -> Result<(), Refusal> {
     on_or_off(call.argument(2), b"yes", b"no")?;
     Err(Sentence::NoCachingMode.into())
 }
 
 /// Reading leaves no trace in a key anyway.
-pub(crate) fn no_touch(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn no_touch(call: &mut Call<'_>) -> Result<(), Refusal> {
     on_or_off(call.argument(2), b"on", b"off")?;
     call.ok();
     Ok(())
@@ -244,14 +262,14 @@ fn on_or_off(argument: &[u8], on: &[u8], off: &[u8]) -> Result<bool, Refusal> {
 }
 
 /// Noted, and shown by `CLIENT LIST`: no client is ever evicted.
-pub(crate) fn no_evict(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn no_evict(call: &mut Call<'_>) -> Result<(), Refusal> {
     let is_evictable = !on_or_off(call.argument(2), b"on", b"off")?;
     call.session.record.is_evictable.store(is_evictable, Ordering::Relaxed);
     call.ok();
     Ok(())
 }
 
-pub(crate) fn reply(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn reply(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.session.replies = match call.argument(2).to_ascii_lowercase().as_slice() {
         b"on" => Replies::On,
         b"off" => Replies::Off,

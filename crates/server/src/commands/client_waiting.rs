@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
-use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
+use crate::execution::call::{Call, Function};
 
-pub(crate) fn pause(call: &mut Call<'_>) -> Result<(), Refusal> {
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] =
+    &[("client|pause", pause), ("client|unblock", unblock), ("client|unpause", unpause)];
+
+fn pause(call: &mut Call<'_>) -> Result<(), Refusal> {
     let length_ms = resp::parse_integer(call.argument(2)).ok_or(Sentence::TimeoutNotAnInteger)?;
     let length_ms = u64::try_from(length_ms).map_err(|_| Sentence::Timeout)?;
     let holds_all = match call.request.arguments().nth(2) {
@@ -20,7 +24,7 @@ pub(crate) fn pause(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn unpause(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn unpause(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.shared.pause.end();
     wake_all(call);
     call.ok();
@@ -29,11 +33,11 @@ pub(crate) fn unpause(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// Every loop looks when the clients that it has waiting may go on.
 fn wake_all(call: &Call<'_>) {
-    call.shared.mailboxes.iter().for_each(|mailbox| mailbox.wake());
+    call.shared.post.wake_all();
 }
 
 /// No command waits for others: nobody is ever blocked.
-pub(crate) fn unblock(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn unblock(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.integer(2)?;
     let how = call.request.arguments().nth(2);
     if how.is_some_and(|how| !how.eq_ignore_ascii_case(b"timeout") && !how.eq_ignore_ascii_case(b"error")) {

@@ -2,25 +2,36 @@
 
 use resp::{Reply, Request, Requests};
 
-use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
+use crate::execution::call::{Call, Function};
 use crate::glob;
 use crate::table::arguments::{self, Argument};
 use crate::table::{self, Access, Command, Keys, Places, category, flag};
 
-pub(crate) fn all(call: &mut Call<'_>) -> Result<(), Refusal> {
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[
+    ("command", all),
+    ("command|count", count),
+    ("command|docs", docs),
+    ("command|getkeys", getkeys),
+    ("command|getkeysandflags", getkeysandflags),
+    ("command|info", info),
+    ("command|list", list),
+];
+
+fn all(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.array(table::commands().count());
     table::commands().for_each(|command| write_info(command, &mut call.reply));
     Ok(())
 }
 
-pub(crate) fn count(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn count(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.integer(table::commands().count() as i64);
     Ok(())
 }
 
 /// The commands named, or all; those not known are left out.
-pub(crate) fn docs(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn docs(call: &mut Call<'_>) -> Result<(), Refusal> {
     let commands: Vec<&Command> = match call.request.len() {
         2 => table::commands().collect(),
         _ => call.request.arguments().skip(1).filter_map(by_name).collect(),
@@ -38,7 +49,7 @@ fn by_name(name: &[u8]) -> Option<&'static Command> {
 }
 
 /// The commands named, or all; nothing in the place of one not known.
-pub(crate) fn info(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn info(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.request.len() == 2 {
         return all(call);
     }
@@ -52,7 +63,7 @@ pub(crate) fn info(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn list(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn list(call: &mut Call<'_>) -> Result<(), Refusal> {
     let is_wanted: Box<dyn Fn(&Command) -> bool> = match call.request.len() {
         2 => Box::new(|_| true),
         5 if call.argument(2).eq_ignore_ascii_case(b"filterby") => {
@@ -76,14 +87,14 @@ pub(crate) fn list(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn getkeys(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn getkeys(call: &mut Call<'_>) -> Result<(), Refusal> {
     let keys = keys_of(call)?;
     call.reply.array(keys.len());
     keys.iter().for_each(|(key, _)| call.reply.bulk(key));
     Ok(())
 }
 
-pub(crate) fn getkeysandflags(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn getkeysandflags(call: &mut Call<'_>) -> Result<(), Refusal> {
     let keys = keys_of(call)?;
     call.reply.array(keys.len());
     for (key, access) in &keys {

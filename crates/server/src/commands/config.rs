@@ -1,28 +1,31 @@
 //! CONFIG.
 
-use crate::call::Call;
+use crate::administration::file_limit;
+use crate::administration::settings::{self, Effect, PARAMETERS};
+use crate::connections::transport::ClientCertificate;
 use crate::errors::{Refusal, Sentence};
-use crate::file_limit;
+use crate::execution::call::{Call, Function};
 use crate::glob;
-use crate::mail::Mailbox;
-use crate::settings::{self, Effect, PARAMETERS};
-use crate::transport::ClientCertificate;
+
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] =
+    &[("config|get", get), ("config|resetstat", resetstat), ("config|rewrite", rewrite), ("config|set", set)];
 
 /// A password is not told: it is not kept.
-pub(crate) fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
     let patterns: Vec<Vec<u8>> = call.request.arguments().skip(1).map(<[u8]>::to_ascii_lowercase).collect();
     let is_wanted = |name: &str| patterns.iter().any(|pattern| glob::matches(pattern, name.as_bytes()));
     let wanted: Vec<usize> = (0..PARAMETERS.len()).filter(|index| is_wanted(PARAMETERS[*index].name)).collect();
     call.reply.map(wanted.len());
     for index in wanted {
         call.reply.bulk(PARAMETERS[index].name.as_bytes());
-        call.reply.bulk(call.shared.settings.value(index).as_bytes());
+        call.reply.bulk(call.shared.administration.settings.value(index).as_bytes());
     }
     Ok(())
 }
 
 /// All of the parameters are set, or none.
-pub(crate) fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut changes: Vec<(usize, String)> = Vec::new();
     if !call.request.len().is_multiple_of(2) {
         return Err(Refusal::Syntax);
@@ -47,13 +50,13 @@ pub(crate) fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
     change_certificates(call, &changes)?;
     for (index, value) in changes {
         if PARAMETERS[index].effect == Effect::Password {
-            call.shared.acl.require_password(value.as_bytes());
+            call.shared.administration.acl.require_password(value.as_bytes());
         }
-        call.shared.settings.put(index, value);
+        call.shared.administration.settings.put(index, value);
     }
-    call.shared.memory.forget();
+    call.shared.keyspace.memory.forget();
     // Loops may have to wake earlier from now on.
-    call.shared.mailboxes.iter().for_each(Mailbox::wake);
+    call.shared.post.wake_all();
     call.ok();
     Ok(())
 }
@@ -62,7 +65,7 @@ pub(crate) fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn make_room_for_clients(call: &Call<'_>, changes: &[(usize, String)]) -> Result<(), Refusal> {
     let asked = changes.iter().find(|(index, _)| PARAMETERS[*index].effect == Effect::Clients);
     let Some(clients) = asked.and_then(|(_, value)| value.parse().ok()) else { return Ok(()) };
-    let fitting = file_limit::raise_for(clients, call.shared.loops.len());
+    let fitting = file_limit::raise_for(clients, call.shared.telemetry.loops.len());
     if fitting < clients {
         return Err(Refusal::Names(format!(
             "CONFIG SET failed (possibly related to argument 'maxclients') - The operating system is not able to handle the \
@@ -80,7 +83,7 @@ fn change_certificates(call: &Call<'_>, changes: &[(usize, String)]) -> Result<(
         let name = PARAMETERS[*first].name;
         Refusal::Names(format!("CONFIG SET failed (possibly related to argument '{name}') - {what}"))
     };
-    let Some(certificates) = &call.shared.certificates else {
+    let Some(certificates) = &call.shared.administration.certificates else {
         return Err(refused("the server was not started with a port for TLS".into()));
     };
     let mut files = certificates.files();
@@ -95,15 +98,15 @@ fn change_certificates(call: &Call<'_>, changes: &[(usize, String)]) -> Result<(
     certificates.change(files).map_err(|error| refused(format!("Unable to update TLS configuration: {error}")))
 }
 
-pub(crate) fn resetstat(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.shared.baseline.reset(call.shared);
+fn resetstat(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.shared.telemetry.reset(&call.shared.keyspace.store);
     call.ok();
     Ok(())
 }
 
-pub(crate) fn rewrite(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let file = call.shared.config_file.as_ref().ok_or(Sentence::NoConfigFile)?;
-    if let Err(error) = file.rewrite(call.shared) {
+fn rewrite(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let file = call.shared.administration.config_file.as_ref().ok_or(Sentence::NoConfigFile)?;
+    if let Err(error) = file.rewrite(&call.shared.administration.settings, &call.shared.administration.acl) {
         tracing::warn!(%error, "CONFIG REWRITE failed");
         return Err(Refusal::Names(format!("Rewriting config file: {error}")));
     }

@@ -3,15 +3,19 @@
 use resp::Protocol;
 
 use super::moving::database_of;
-use crate::acl::{DEFAULT_USER, Reason};
-use crate::call::Call;
-use crate::dispatch;
+use crate::administration::acl::{DEFAULT_USER, Reason};
 use crate::errors::{Refusal, Sentence};
+use crate::execution::call::{Call, Function};
+use crate::execution::permission;
 
-pub(crate) fn auth(call: &mut Call<'_>) -> Result<(), Refusal> {
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] =
+    &[("auth", auth), ("echo", echo), ("ping", ping), ("quit", quit), ("reset", reset), ("select", select)];
+
+fn auth(call: &mut Call<'_>) -> Result<(), Refusal> {
     match call.request.len() {
         2 => {
-            let default = call.shared.acl.user(DEFAULT_USER);
+            let default = call.shared.administration.acl.user(DEFAULT_USER);
             if default.is_some_and(|user| user.needs_no_password) {
                 return Err(Sentence::NoPassword.into());
             }
@@ -26,34 +30,38 @@ pub(crate) fn auth(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// Makes the client this user, if the password is right.
 pub(super) fn log_in(call: &mut Call<'_>, name: &[u8], password: &[u8]) -> Result<(), Refusal> {
-    match call.shared.acl.authenticate(name, password) {
+    match call.shared.administration.acl.authenticate(name, password) {
         Some(login) => {
             call.session.log_in(login);
             Ok(())
         }
         None => {
             let shared = call.shared;
-            shared.log.auth_failed("redis", call.session.record.addr, shared.acl.known(name));
+            shared.administration.log.auth_failed(
+                "redis",
+                call.session.record.addr,
+                shared.administration.acl.known(name),
+            );
             let name = String::from_utf8_lossy(name).into_owned();
-            dispatch::log_denied(call.shared, call.session, Reason::Auth, b"AUTH".into(), name);
+            permission::log_denied(call.shared, call.session, Reason::Auth, b"AUTH".into(), name);
             Err(Sentence::WrongPass.into())
         }
     }
 }
 
-pub(crate) fn echo(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn echo(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.bulk(call.argument(1));
     Ok(())
 }
 
 /// A RESP2 client that is subscribed gets a message, as it can tell nothing else from one.
-pub(crate) fn ping(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn ping(call: &mut Call<'_>) -> Result<(), Refusal> {
     let text = match call.request.len() {
         1 => None,
         2 => Some(call.argument(1)),
         _ => return Err(Refusal::ArgumentCount { command: "ping" }),
     };
-    if call.session.subscription_count() > 0 && call.session.protocol == Protocol::Resp2 {
+    if call.session.subscriptions.count() > 0 && call.session.protocol == Protocol::Resp2 {
         call.reply.array(2);
         call.reply.bulk(b"pong");
         call.reply.bulk(text.unwrap_or_default());
@@ -66,21 +74,21 @@ pub(crate) fn ping(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn quit(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn quit(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.session.closing = true;
     call.ok();
     Ok(())
 }
 
-pub(crate) fn reset(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.session.reset(call.shared);
-    call.session.log_in(call.shared.acl.initial_login());
+fn reset(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.shared.reset(call.session);
+    call.session.log_in(call.shared.administration.acl.initial_login());
     call.reply.switch_to(Protocol::Resp2);
     call.reply.simple("RESET");
     Ok(())
 }
 
-pub(crate) fn select(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn select(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.session.db = database_of(call.argument(1))?;
     call.ok();
     Ok(())

@@ -5,14 +5,17 @@ use std::ops::Bound;
 use hikv::Ordered;
 
 use super::moving::database_of;
-use crate::call::Call;
-use crate::databases::Slot;
 use crate::errors::{Refusal, Sentence};
-use crate::items::Items;
+use crate::execution::call::{Call, Function};
+use crate::keyspace::items::Items;
+use crate::keyspace::slot::Slot;
 use crate::shared::Shared;
-use crate::tracking;
 
-pub(crate) fn dbsize(call: &mut Call<'_>) -> Result<(), Refusal> {
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] =
+    &[("dbsize", dbsize), ("flushall", flushall), ("flushdb", flushdb), ("swapdb", swapdb)];
+
+fn dbsize(call: &mut Call<'_>) -> Result<(), Refusal> {
     let count = key_count(call.shared, call.store(), call.slot())?;
     call.reply.integer(count as i64);
     Ok(())
@@ -21,7 +24,7 @@ pub(crate) fn dbsize(call: &mut Call<'_>) -> Result<(), Refusal> {
 /// How many keys a slot has. While no slot but the first was ever used, that is known; otherwise the keys of the others are
 /// counted, in the ordered index.
 pub(crate) fn key_count(shared: &Shared, items: Items<'_>, slot: Slot) -> Result<u64, Refusal> {
-    let databases = &shared.databases;
+    let databases = &shared.keyspace.databases;
     if slot != Slot::FIRST {
         return if databases.is_used(slot) { counted(shared, items, slot) } else { Ok(0) };
     }
@@ -41,7 +44,7 @@ fn counted(shared: &Shared, items: Items<'_>, slot: Slot) -> Result<u64, Refusal
 }
 
 fn ordered(shared: &Shared) -> Result<&Ordered, Refusal> {
-    Ok(&shared.order.of(&shared.store)?.waiting)
+    Ok(&shared.keyspace.ordered()?.waiting)
 }
 
 /// `ASYNC` and `SYNC` are taken, and make no difference.
@@ -50,48 +53,51 @@ fn check_options(call: &Call<'_>) -> Result<(), Refusal> {
     if call.request.len() > 2 || !call.request.arguments().all(known) { Err(Refusal::Syntax) } else { Ok(()) }
 }
 
-pub(crate) fn flushall(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn flushall(call: &mut Call<'_>) -> Result<(), Refusal> {
     check_options(call)?;
     let shared = call.shared;
-    shared.watches.touch_where(|raw| shared.store.contains(raw).unwrap_or(true));
-    shared.databases.clear(call.store())?;
-    tracking::invalidate_all(shared);
+    shared.observers.watches.touch_where(|raw| shared.keyspace.store.contains(raw).unwrap_or(true));
+    shared.keyspace.databases.clear(call.store())?;
+    shared.observers.tracking.invalidate_all(&shared.post, &shared.clients);
     call.ok();
     Ok(())
 }
 
 /// One step where no other database has keys, or within a transaction; otherwise the keys go one after the other, and a
 /// crash may leave some.
-pub(crate) fn flushdb(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn flushdb(call: &mut Call<'_>) -> Result<(), Refusal> {
     check_options(call)?;
     let (shared, slot) = (call.shared, call.slot());
-    shared.watches.touch_where(|raw| slot.key_of(raw).is_some() && shared.store.contains(raw).unwrap_or(true));
-    if !shared.databases.is_stored() {
+    shared
+        .observers
+        .watches
+        .touch_where(|raw| slot.key_of(raw).is_some() && shared.keyspace.store.contains(raw).unwrap_or(true));
+    if !shared.keyspace.databases.is_stored() {
         call.store().clear()?;
-    } else if shared.databases.is_used(slot) {
+    } else if shared.keyspace.databases.is_used(slot) {
         for range in slot.ranges(Bound::Unbounded, Bound::Unbounded) {
             call.store().delete_range(ordered(shared)?, range)?;
         }
     }
-    tracking::invalidate_all(shared);
+    shared.observers.tracking.invalidate_all(&shared.post, &shared.clients);
     call.ok();
     Ok(())
 }
 
 /// Changes the table of databases, and no key.
-pub(crate) fn swapdb(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn swapdb(call: &mut Call<'_>) -> Result<(), Refusal> {
     for (at, sentence) in [(1, Sentence::FirstDb), (2, Sentence::SecondDb)] {
         call.integer(at).map_err(|_| sentence)?;
     }
     let (a, b) = (database_of(call.argument(1))?, database_of(call.argument(2))?);
     let shared = call.shared;
-    let slots = [shared.databases.slot(a), shared.databases.slot(b)];
-    shared.watches.touch_where(|raw| {
+    let slots = [shared.keyspace.slot(a), shared.keyspace.slot(b)];
+    shared.observers.watches.touch_where(|raw| {
         let key = slots.iter().find_map(|slot| slot.key_of(raw));
-        key.is_some_and(|key| slots.iter().any(|slot| shared.store.contains(slot.raw(key)).unwrap_or(true)))
+        key.is_some_and(|key| slots.iter().any(|slot| shared.keyspace.store.contains(slot.raw(key)).unwrap_or(true)))
     });
-    shared.databases.swap(call.store(), a, b)?;
-    tracking::invalidate_all(shared);
+    shared.keyspace.databases.swap(call.store(), a, b)?;
+    shared.observers.tracking.invalidate_all(&shared.post, &shared.clients);
     call.ok();
     Ok(())
 }

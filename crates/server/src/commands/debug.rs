@@ -6,9 +6,12 @@ use std::time::{Duration, Instant};
 use resp::Protocol;
 
 use super::object;
-use crate::call::Call;
+use crate::administration;
 use crate::errors::{Refusal, Sentence};
-use crate::shared;
+use crate::execution::call::{Call, Function};
+
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[("debug", debug)];
 
 /// The double that Redis shows.
 #[allow(clippy::approx_constant, reason = "clients compare it")]
@@ -18,10 +21,10 @@ const REDIS_PI: f64 = 3.141;
 const NAP: Duration = Duration::from_millis(20);
 
 /// Refused unless the parameter says otherwise, as in Redis: what it does is for tests.
-pub(crate) fn debug(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let is_allowed = match call.shared.settings.named("enable-debug-command").as_str() {
+fn debug(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let is_allowed = match call.shared.administration.settings.named("enable-debug-command").as_str() {
         "yes" => true,
-        "local" => !shared::is_elsewhere(call.session.record.addr.ip()),
+        "local" => !administration::is_elsewhere(call.session.record.addr.ip()),
         _ => false,
     };
     if !is_allowed {

@@ -1,11 +1,14 @@
 //! DUMP and RESTORE, in the format of Redis: each reads what the other writes.
 
 use super::{rdb, times};
-use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
-use crate::notify::GENERIC;
+use crate::execution::call::{Call, Function};
+use crate::observers::events::GENERIC;
 
-pub(crate) fn dump(call: &mut Call<'_>) -> Result<(), Refusal> {
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[("dump", dump), ("restore", restore)];
+
+fn dump(call: &mut Call<'_>) -> Result<(), Refusal> {
     match call.store().get_with(call.key(1), rdb::dump)? {
         Some(dumped) => call.reply.bulk(&dumped),
         None => call.reply.null_bulk(),
@@ -19,7 +22,7 @@ struct Options {
     is_absolute: bool,
 }
 
-pub(crate) fn restore(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn restore(call: &mut Call<'_>) -> Result<(), Refusal> {
     let options = Options::of(call)?;
     if !options.replaces && call.store().contains(call.key(1))? {
         return Err(Sentence::BusyKey.into());
@@ -28,7 +31,8 @@ pub(crate) fn restore(call: &mut Call<'_>) -> Result<(), Refusal> {
     if number < 0 {
         return Err(Sentence::NegativeTtl.into());
     }
-    let value = rdb::restore(call.argument(3), call.shared.settings.bulk_bytes_max()).ok_or(Sentence::BadDump)?;
+    let value = rdb::restore(call.argument(3), call.shared.administration.settings.bulk_bytes_max())
+        .ok_or(Sentence::BadDump)?;
     let unit = if options.is_absolute { times::UNIX_MILLISECONDS } else { times::MILLISECONDS };
     let until = if number == 0 { None } else { Some(times::moment_of(number, unit, "restore")?) };
     if !put(call, value, until, options.replaces)? {

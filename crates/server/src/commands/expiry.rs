@@ -3,9 +3,22 @@
 use hikv::{Decision, Expiry};
 
 use super::times::{self, Unit};
-use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
-use crate::notify::GENERIC;
+use crate::execution::call::{Call, Function};
+use crate::observers::events::GENERIC;
+
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[
+    ("expire", expire),
+    ("expireat", expireat),
+    ("expiretime", expiretime),
+    ("persist", persist),
+    ("pexpire", pexpire),
+    ("pexpireat", pexpireat),
+    ("pexpiretime", pexpiretime),
+    ("pttl", pttl),
+    ("ttl", ttl),
+];
 
 /// On what a change of a key's time depends.
 #[derive(Default, Clone, Copy)]
@@ -18,19 +31,19 @@ struct Conditions {
     if_earlier: bool,
 }
 
-pub(crate) fn expire(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn expire(call: &mut Call<'_>) -> Result<(), Refusal> {
     expire_by(call, times::SECONDS, "expire")
 }
 
-pub(crate) fn pexpire(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn pexpire(call: &mut Call<'_>) -> Result<(), Refusal> {
     expire_by(call, times::MILLISECONDS, "pexpire")
 }
 
-pub(crate) fn expireat(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn expireat(call: &mut Call<'_>) -> Result<(), Refusal> {
     expire_by(call, times::UNIX_SECONDS, "expireat")
 }
 
-pub(crate) fn pexpireat(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn pexpireat(call: &mut Call<'_>) -> Result<(), Refusal> {
     expire_by(call, times::UNIX_MILLISECONDS, "pexpireat")
 }
 
@@ -88,7 +101,7 @@ impl Conditions {
     }
 }
 
-pub(crate) fn persist(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn persist(call: &mut Call<'_>) -> Result<(), Refusal> {
     let expires = times::expiry_of(call.store(), &call.key(1))?.flatten().is_some();
     let is_changed = expires && call.store().expire(call.key(1), Expiry::NEVER)?;
     if is_changed {
@@ -98,19 +111,19 @@ pub(crate) fn persist(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn ttl(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn ttl(call: &mut Call<'_>) -> Result<(), Refusal> {
     tell(call, |ms| (left_ms(ms) + 500) / 1000)
 }
 
-pub(crate) fn pttl(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn pttl(call: &mut Call<'_>) -> Result<(), Refusal> {
     tell(call, left_ms)
 }
 
-pub(crate) fn expiretime(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn expiretime(call: &mut Call<'_>) -> Result<(), Refusal> {
     tell(call, |ms| told_ms(ms).saturating_add(500) / 1000)
 }
 
-pub(crate) fn pexpiretime(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn pexpiretime(call: &mut Call<'_>) -> Result<(), Refusal> {
     tell(call, told_ms)
 }
 

@@ -3,13 +3,16 @@
 use resp::Protocol;
 
 use super::{client, connection};
-use crate::call::Call;
 use crate::errors::Refusal;
+use crate::execution::call::{Call, Function};
+
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[("hello", hello)];
 
 /// The version of Redis whose replies are given; clients choose by it what to send.
 pub(crate) const REDIS_VERSION: &str = "7.0.15";
 
-pub(crate) fn hello(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn hello(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut protocol = call.session.protocol;
     let (mut name, mut user) = (None, None);
     if call.request.len() > 1 {

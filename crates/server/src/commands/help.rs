@@ -1,11 +1,24 @@
 //! `HELP` of commands that have subcommands.
 
-use crate::call::Call;
 use crate::errors::Refusal;
+use crate::execution::call::{Call, Function};
 use crate::table;
 
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[
+    ("acl|help", help),
+    ("client|help", help),
+    ("command|help", help),
+    ("config|help", help),
+    ("latency|help", help),
+    ("memory|help", help),
+    ("object|help", help),
+    ("pubsub|help", help),
+    ("slowlog|help", help),
+];
+
 /// Lists the subcommands of the command that is requested, and what each is for.
-pub(crate) fn help(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn help(call: &mut Call<'_>) -> Result<(), Refusal> {
     let Some(entry) = table::by_name(call.request.name()) else { return Err(Refusal::Syntax) };
     let name = entry.command.name.to_uppercase();
     let mut lines = vec![format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:")];

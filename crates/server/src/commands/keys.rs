@@ -1,10 +1,14 @@
 //! Keys as a whole: DEL, EXISTS, TYPE, WAIT.
 
-use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
-use crate::notify::GENERIC;
+use crate::execution::call::{Call, Function};
+use crate::observers::events::GENERIC;
 
-pub(crate) fn del(call: &mut Call<'_>) -> Result<(), Refusal> {
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] =
+    &[("del", del), ("exists", exists), ("touch", exists), ("type", type_of), ("unlink", del), ("wait", wait)];
+
+fn del(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut count = 0;
     for index in 1..call.request.len() {
         if call.store().delete(call.key(index))? {
@@ -17,7 +21,7 @@ pub(crate) fn del(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 /// A key that is named twice counts twice.
-pub(crate) fn exists(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn exists(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut count = 0;
     for index in 1..call.request.len() {
         count += i64::from(call.store().contains(call.key(index))?);
@@ -28,14 +32,14 @@ pub(crate) fn exists(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn type_of(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn type_of(call: &mut Call<'_>) -> Result<(), Refusal> {
     let is_there = call.store().contains(call.key(1))?;
     call.reply.simple(if is_there { "string" } else { "none" });
     Ok(())
 }
 
 /// There are no replicas to wait for.
-pub(crate) fn wait(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn wait(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.integer(1)?;
     if resp::parse_integer(call.argument(2)).ok_or(Sentence::TimeoutNotAnInteger)? < 0 {
         return Err(Sentence::Timeout.into());

@@ -4,19 +4,29 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use resp::Reply;
 
-use crate::call::Call;
+use crate::commands::sparkline;
 use crate::errors::Refusal;
-use crate::latency::Sample;
-use crate::sparkline;
+use crate::execution::call::{Call, Function};
 use crate::table;
+use crate::telemetry::latency::Sample;
 use crate::telemetry::{CommandTotal, Latencies};
+
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[
+    ("latency|doctor", doctor),
+    ("latency|graph", graph),
+    ("latency|histogram", histogram),
+    ("latency|history", history),
+    ("latency|latest", latest),
+    ("latency|reset", reset),
+];
 
 /// Samples side by side in a graph.
 const GRAPH_COLUMNS: usize = 80;
 const GRAPH_ROWS: usize = 4;
 
-pub(crate) fn latest(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let events = call.shared.latency.all();
+fn latest(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let events = call.shared.telemetry.latency.all();
     call.reply.array(events.len());
     for (name, event) in &events {
         let last = event.samples.back().map_or((0, 0), |sample| (sample.unix_seconds, sample.ms));
@@ -29,8 +39,8 @@ pub(crate) fn latest(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn history(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let event = call.shared.latency.event(call.argument(2)).unwrap_or_default();
+fn history(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let event = call.shared.telemetry.latency.event(call.argument(2)).unwrap_or_default();
     call.reply.array(event.samples.len());
     for sample in &event.samples {
         call.reply.array(2);
@@ -40,16 +50,16 @@ pub(crate) fn history(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn reset(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn reset(call: &mut Call<'_>) -> Result<(), Refusal> {
     let names: Vec<&[u8]> = call.request.arguments().skip(1).collect();
-    let count = call.shared.latency.forget(&names);
+    let count = call.shared.telemetry.latency.forget(&names);
     call.reply.integer(count as i64);
     Ok(())
 }
 
-pub(crate) fn doctor(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let limit_ms = call.shared.settings.latency_ms_min();
-    let events = call.shared.latency.all();
+fn doctor(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let limit_ms = call.shared.administration.settings.latency_ms_min();
+    let events = call.shared.telemetry.latency.all();
     let mut text = match limit_ms {
         0 => "Latency monitoring is off: set latency-monitor-threshold to a number of milliseconds.\n".to_owned(),
         _ => format!("Events of {limit_ms} ms and more: {}.\n", events.len()),
@@ -65,9 +75,9 @@ pub(crate) fn doctor(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn graph(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn graph(call: &mut Call<'_>) -> Result<(), Refusal> {
     let name = String::from_utf8_lossy(call.argument(2)).into_owned();
-    let event = call.shared.latency.event(call.argument(2)).unwrap_or_default();
+    let event = call.shared.telemetry.latency.event(call.argument(2)).unwrap_or_default();
     let milliseconds = || event.samples.iter().map(|sample| sample.ms);
     let (Some(high), Some(low)) = (milliseconds().max(), milliseconds().min()) else {
         return Err(Refusal::Names(format!("No samples available for event '{name}'")));
@@ -95,8 +105,8 @@ fn age(sample: &Sample, now_s: u64) -> String {
 }
 
 /// Of the commands named and their subcommands, or of all, those that were called; a name that is none is passed over.
-pub(crate) fn histogram(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let totals = call.shared.baseline.totals(call.shared).commands;
+fn histogram(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let totals = call.shared.telemetry.totals(&call.shared.keyspace.store).commands;
     let names: Vec<&[u8]> = call.request.arguments().skip(1).collect();
     let wanted = if names.is_empty() { table::entries().to_vec() } else { named(&names) };
     let called: Vec<(table::Entry, &Latencies)> = wanted

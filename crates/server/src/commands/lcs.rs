@@ -1,7 +1,10 @@
 //! LCS: the longest common subsequence of two values.
 
-use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
+use crate::execution::call::{Call, Function};
+
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[("lcs", lcs)];
 
 #[derive(Default)]
 struct Options {
@@ -17,11 +20,11 @@ struct Match {
     second: (usize, usize),
 }
 
-pub(crate) fn lcs(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn lcs(call: &mut Call<'_>) -> Result<(), Refusal> {
     let options = Options::of(call)?;
     let a = call.store().get(call.key(1))?.unwrap_or_default();
     let b = call.store().get(call.key(2))?.unwrap_or_default();
-    let table = Table::of(&a, &b, call.shared.settings.bulk_bytes_max()).ok_or(Sentence::LcsLengths)?;
+    let table = Table::of(&a, &b, call.shared.administration.settings.bulk_bytes_max()).ok_or(Sentence::LcsLengths)?;
     if options.tells_length {
         call.reply.integer(table.at(a.len(), b.len()).into());
     } else if options.tells_places {

@@ -1,14 +1,23 @@
 //! MEMORY.
 
 use super::info::memory::rss_bytes;
-use crate::call::Call;
 use crate::errors::Refusal;
+use crate::execution::call::{Call, Function};
+
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[
+    ("memory|doctor", doctor),
+    ("memory|malloc-stats", malloc_stats),
+    ("memory|purge", purge),
+    ("memory|stats", stats),
+    ("memory|usage", usage),
+];
 
 /// What an item takes beside its key and its value: its header, and its entry in the index.
 const ITEM_BYTES: usize = 48;
 
 /// About what the key takes in the region.
-pub(crate) fn usage(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn usage(call: &mut Call<'_>) -> Result<(), Refusal> {
     match call.request.len() {
         3 => {}
         5 if call.argument(3).eq_ignore_ascii_case(b"samples") => {
@@ -25,13 +34,13 @@ pub(crate) fn usage(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 /// There is no allocator that keeps memory to itself.
-pub(crate) fn purge(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn purge(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.ok();
     Ok(())
 }
 
-pub(crate) fn doctor(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let stats = call.shared.store.stats();
+fn doctor(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let stats = call.shared.keyspace.store.stats();
     let text = format!(
         "The region has {} bytes, of which items and index occupy {}; indexes take {} bytes of volatile memory.\n",
         stats.region_bytes, stats.live_bytes, stats.dram_bytes
@@ -41,8 +50,8 @@ pub(crate) fn doctor(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 /// Those of Redis' figures that there are, as in `INFO memory`; then the store's own.
-pub(crate) fn stats(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let (stats, rss_bytes) = (call.shared.store.stats(), rss_bytes());
+fn stats(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let (stats, rss_bytes) = (call.shared.keyspace.store.stats(), rss_bytes());
     let live_bytes = stats.live_bytes;
     let figures = [
         ("total.allocated", live_bytes as i64),
@@ -68,7 +77,7 @@ pub(crate) fn stats(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 /// The system's allocator keeps none that could be asked for; in the words of Redis.
-pub(crate) fn malloc_stats(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn malloc_stats(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.bulk(b"Stats not supported for the current allocator");
     Ok(())
 }

@@ -1,18 +1,22 @@
 //! Items that get another key or another database: RENAME, COPY, MOVE. They run alone, and are one step for a crash.
 
-use crate::call::Call;
-use crate::databases::{DATABASE_COUNT, Slot};
 use crate::errors::{Refusal, Sentence};
-use crate::items::Change;
-use crate::notify::GENERIC;
+use crate::execution::call::{Call, Function};
+use crate::keyspace::items::Change;
+use crate::keyspace::slot::{DATABASE_COUNT, Slot};
+use crate::observers::events::GENERIC;
 
-pub(crate) fn rename(call: &mut Call<'_>) -> Result<(), Refusal> {
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] =
+    &[("copy", copy), ("move", move_key), ("rename", rename), ("renamenx", renamenx)];
+
+fn rename(call: &mut Call<'_>) -> Result<(), Refusal> {
     rename_if(call, true)?;
     call.ok();
     Ok(())
 }
 
-pub(crate) fn renamenx(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn renamenx(call: &mut Call<'_>) -> Result<(), Refusal> {
     let is_renamed = rename_if(call, false)?;
     call.reply.integer(is_renamed.into());
     Ok(())
@@ -54,12 +58,12 @@ pub(super) fn database_of(argument: &[u8]) -> Result<u8, Refusal> {
 }
 
 fn noted_slot(call: &Call<'_>, db: u8) -> Result<Slot, Refusal> {
-    let slot = call.shared.databases.slot(db);
-    call.shared.databases.note_use(call.store(), slot)?;
+    let slot = call.shared.keyspace.slot(db);
+    call.shared.keyspace.databases.note_use(call.store(), slot)?;
     Ok(slot)
 }
 
-pub(crate) fn copy(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn copy(call: &mut Call<'_>) -> Result<(), Refusal> {
     let (mut db, mut replaces) = (call.session.db, false);
     let mut arguments = call.request.arguments().skip(2);
     while let Some(name) = arguments.next() {
@@ -88,7 +92,7 @@ fn copy_unless_there(call: &Call<'_>, to: &[u8], replaces: bool) -> Result<bool,
     copy_item(call, &call.key(1), to)
 }
 
-pub(crate) fn move_key(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn move_key(call: &mut Call<'_>) -> Result<(), Refusal> {
     let db = database_of(call.argument(2))?;
     let to = noted_slot(call, db)?.raw(call.argument(1));
     if call.key(1) == to {

@@ -2,25 +2,29 @@
 
 use hikv::Decision;
 
-use crate::call::Call;
-use crate::decimal::Number;
+use crate::commands::decimal::Number;
 use crate::errors::{Refusal, Sentence};
-use crate::notify::STRING;
+use crate::execution::call::{Call, Function};
+use crate::observers::events::STRING;
 
-pub(crate) fn incr(call: &mut Call<'_>) -> Result<(), Refusal> {
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] =
+    &[("decr", decr), ("decrby", decrby), ("incr", incr), ("incrby", incrby), ("incrbyfloat", incrbyfloat)];
+
+fn incr(call: &mut Call<'_>) -> Result<(), Refusal> {
     add(call, 1, "incrby")
 }
 
-pub(crate) fn decr(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn decr(call: &mut Call<'_>) -> Result<(), Refusal> {
     add(call, -1, "decrby")
 }
 
-pub(crate) fn incrby(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn incrby(call: &mut Call<'_>) -> Result<(), Refusal> {
     let by = call.integer(2)?;
     add(call, by, "incrby")
 }
 
-pub(crate) fn decrby(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn decrby(call: &mut Call<'_>) -> Result<(), Refusal> {
     let by = call.integer(2)?.checked_neg().ok_or(Sentence::DecrementOverflow)?;
     add(call, by, "decrby")
 }
@@ -32,7 +36,7 @@ fn add(call: &mut Call<'_>, by: i64, event: &'static str) -> Result<(), Refusal>
     Ok(())
 }
 
-pub(crate) fn incrbyfloat(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn incrbyfloat(call: &mut Call<'_>) -> Result<(), Refusal> {
     let by = Number::parse(call.argument(2)).ok_or(Sentence::NotAFloat)?;
     let mut outcome = Err(Refusal::from(Sentence::NotAFloat));
     call.store().update(call.key(1), |value| {

@@ -1,7 +1,15 @@
 //! OBJECT: what Redis would tell of how it keeps a value.
 
-use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
+use crate::execution::call::{Call, Function};
+
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[
+    ("object|encoding", encoding),
+    ("object|freq", freq),
+    ("object|idletime", idletime),
+    ("object|refcount", refcount),
+];
 
 /// The longest value that Redis keeps with its header.
 const EMBEDDED_BYTES_MAX: usize = 44;
@@ -15,7 +23,7 @@ pub(super) fn encoding_of(value: &[u8]) -> &'static str {
     }
 }
 
-pub(crate) fn encoding(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn encoding(call: &mut Call<'_>) -> Result<(), Refusal> {
     match call.store().get_part_with(call.key(2), encoding_of)? {
         Some(name) => call.reply.bulk(name.as_bytes()),
         None => call.reply.null_bulk(),
@@ -24,7 +32,7 @@ pub(crate) fn encoding(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 /// Redis shares one object for each of the numbers below 10,000, and shows that as the greatest count.
-pub(crate) fn refcount(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn refcount(call: &mut Call<'_>) -> Result<(), Refusal> {
     let is_shared = call.store().get_part_with(call.key(2), |value| {
         resp::parse_integer(value).is_some_and(|number| (0..10_000).contains(&number))
     })?;
@@ -32,7 +40,7 @@ pub(crate) fn refcount(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 /// Nobody notes when a key was last used.
-pub(crate) fn idletime(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn idletime(call: &mut Call<'_>) -> Result<(), Refusal> {
     tell(call, 0)
 }
 
@@ -44,7 +52,7 @@ fn tell(call: &mut Call<'_>, number: i64) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn freq(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn freq(call: &mut Call<'_>) -> Result<(), Refusal> {
     match call.store().contains(call.key(2))? {
         true => Err(Sentence::LfuOff.into()),
         false => {

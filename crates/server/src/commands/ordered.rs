@@ -4,11 +4,15 @@ use std::ops::Bound;
 
 use hikv::{Item, Ordered};
 
-use crate::call::Call;
-use crate::databases::RawRange;
 use crate::errors::Refusal;
-use crate::items::Items;
+use crate::execution::call::{Call, Function};
+use crate::keyspace::items::Items;
+use crate::keyspace::slot::RawRange;
 use crate::shared::Shared;
+use crate::table::is_open_end;
+
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[("countrange", countrange), ("prefix", prefix), ("range", range)];
 
 /// What one reply may hold; it is made in one go, and others wait meanwhile.
 const REPLY_BYTES_MAX: usize = 64 << 20;
@@ -31,7 +35,7 @@ enum Parts {
     Values,
 }
 
-pub(crate) fn prefix(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn prefix(call: &mut Call<'_>) -> Result<(), Refusal> {
     let options = Options::of(call, 2)?;
     let prefix = call.argument(1);
     let last = successor(prefix);
@@ -48,7 +52,7 @@ fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Both ends are within. As in Redis, the walk begins at the first of them, which in reverse is the upper one.
-pub(crate) fn range(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn range(call: &mut Call<'_>) -> Result<(), Refusal> {
     let options = Options::of(call, 3)?;
     let (first, last) = (call.argument(1), call.argument(2));
     let (low, high) = if options.reverse { (last, first) } else { (first, last) };
@@ -60,7 +64,7 @@ pub(crate) fn range(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 /// Both ends are within.
-pub(crate) fn countrange(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn countrange(call: &mut Call<'_>) -> Result<(), Refusal> {
     let (low, high) = (call.argument(1), call.argument(2));
     let mut count = 0;
     if !is_empty(low, high) {
@@ -81,11 +85,6 @@ fn is_empty(low: &[u8], high: &[u8]) -> bool {
 /// The end of a range: a key, or one of the ends of all keys.
 fn end(argument: &[u8]) -> Bound<&[u8]> {
     if is_open_end(argument) { Bound::Unbounded } else { Bound::Included(argument) }
-}
-
-/// Whether an argument stands for the beginning or the end of all keys.
-pub(crate) fn is_open_end(argument: &[u8]) -> bool {
-    matches!(argument, b"-" | b"+")
 }
 
 impl Options {
@@ -114,8 +113,8 @@ fn limit_of(argument: &[u8]) -> Result<usize, Refusal> {
 /// Waits for keys that will soon be in order. To sort many takes long, and the other clients are served meanwhile: a
 /// client that asks before the end is refused.
 fn ordered(shared: &Shared) -> Result<&Ordered, Refusal> {
-    let order = shared.order.of(&shared.store)?;
-    if order.refusing.is_ready()? || shared.store.len()? <= AWAITED_COUNT_MAX {
+    let order = shared.keyspace.ordered()?;
+    if order.refusing.is_ready()? || shared.keyspace.store.len()? <= AWAITED_COUNT_MAX {
         return Ok(&order.waiting);
     }
     Ok(&order.refusing)

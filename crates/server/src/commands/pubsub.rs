@@ -1,40 +1,57 @@
 //! SUBSCRIBE and the like, PUBLISH, SPUBLISH, PUBSUB.
 
-use crate::call::Call;
+use crate::clients::Kind;
 use crate::errors::{Refusal, Sentence};
-use crate::pubsub::{self, Kind};
+use crate::execution::call::{Call, Function};
 
-pub(crate) fn subscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[
+    ("psubscribe", psubscribe),
+    ("publish", publish),
+    ("pubsub|channels", channels),
+    ("pubsub|numpat", numpat),
+    ("pubsub|numsub", numsub),
+    ("pubsub|shardchannels", shardchannels),
+    ("pubsub|shardnumsub", shardnumsub),
+    ("punsubscribe", punsubscribe),
+    ("spublish", spublish),
+    ("ssubscribe", ssubscribe),
+    ("subscribe", subscribe),
+    ("sunsubscribe", sunsubscribe),
+    ("unsubscribe", unsubscribe),
+];
+
+fn subscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
     subscribe_to(call, Kind::Channel, "subscribe")
 }
 
-pub(crate) fn psubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn psubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
     subscribe_to(call, Kind::Pattern, "psubscribe")
 }
 
-pub(crate) fn ssubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn ssubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.session.is_executing {
         return Err(Sentence::SsubscribeInExec.into());
     }
     subscribe_to(call, Kind::Shard, "ssubscribe")
 }
 
-pub(crate) fn unsubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn unsubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
     unsubscribe_from(call, Kind::Channel, "unsubscribe")
 }
 
-pub(crate) fn punsubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn punsubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
     unsubscribe_from(call, Kind::Pattern, "punsubscribe")
 }
 
-pub(crate) fn sunsubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn sunsubscribe(call: &mut Call<'_>) -> Result<(), Refusal> {
     unsubscribe_from(call, Kind::Shard, "sunsubscribe")
 }
 
 fn subscribe_to(call: &mut Call<'_>, kind: Kind, verb: &str) -> Result<(), Refusal> {
     for name in call.request.arguments() {
-        if call.session.names_of(kind).insert(name.to_vec()) {
-            call.shared.pubsub.subscribe(kind, name, call.session.record.place);
+        if call.session.subscriptions.of_mut(kind).insert(name.to_vec()) {
+            call.shared.observers.pubsub.subscribe(kind, name, call.session.record.place);
         }
         confirm(call, kind, verb, Some(name));
     }
@@ -44,12 +61,12 @@ fn subscribe_to(call: &mut Call<'_>, kind: Kind, verb: &str) -> Result<(), Refus
 /// From the names given, or from all.
 fn unsubscribe_from(call: &mut Call<'_>, kind: Kind, verb: &str) -> Result<(), Refusal> {
     let names: Vec<Vec<u8>> = match call.request.len() {
-        1 => call.session.names_of(kind).iter().cloned().collect(),
+        1 => call.session.subscriptions.of_mut(kind).iter().cloned().collect(),
         _ => call.request.arguments().map(<[u8]>::to_vec).collect(),
     };
     for name in &names {
-        if call.session.names_of(kind).remove(name) {
-            call.shared.pubsub.unsubscribe(kind, name, call.session.record.place);
+        if call.session.subscriptions.of_mut(kind).remove(name) {
+            call.shared.observers.pubsub.unsubscribe(kind, name, call.session.record.place);
         }
         confirm(call, kind, verb, Some(name));
     }
@@ -67,29 +84,28 @@ fn confirm(call: &mut Call<'_>, kind: Kind, verb: &str, name: Option<&[u8]>) {
         Some(name) => call.reply.bulk(name),
         None => call.reply.null_bulk(),
     }
-    let session = &call.session;
-    let count =
-        if kind == Kind::Shard { session.shards.len() } else { session.channels.len() + session.patterns.len() };
+    let count_of = |kind| call.session.subscriptions.of(kind).len();
+    let count = if kind == Kind::Shard { count_of(kind) } else { count_of(Kind::Channel) + count_of(Kind::Pattern) };
     call.reply.integer(count as i64);
 }
 
-pub(crate) fn publish(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let count = pubsub::publish(call.shared, call.argument(1), call.argument(2));
-    call.reply.integer(count as i64);
-    Ok(())
-}
-
-pub(crate) fn spublish(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let count = pubsub::publish_to_shard(call.shared, call.argument(1), call.argument(2));
+fn publish(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let count = call.shared.observers.pubsub.publish(&call.shared.post, call.argument(1), call.argument(2));
     call.reply.integer(count as i64);
     Ok(())
 }
 
-pub(crate) fn channels(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn spublish(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let count = call.shared.observers.pubsub.publish_to_shard(&call.shared.post, call.argument(1), call.argument(2));
+    call.reply.integer(count as i64);
+    Ok(())
+}
+
+fn channels(call: &mut Call<'_>) -> Result<(), Refusal> {
     list(call, Kind::Channel)
 }
 
-pub(crate) fn shardchannels(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn shardchannels(call: &mut Call<'_>) -> Result<(), Refusal> {
     list(call, Kind::Shard)
 }
 
@@ -99,17 +115,17 @@ fn list(call: &mut Call<'_>, kind: Kind) -> Result<(), Refusal> {
         3 => Some(call.argument(2)),
         _ => return Err(Refusal::subcommand_arguments("pubsub", call.argument(1))),
     };
-    let names = call.shared.pubsub.names(kind, pattern);
+    let names = call.shared.observers.pubsub.names(kind, pattern);
     call.reply.array(names.len());
     names.iter().for_each(|name| call.reply.bulk(name));
     Ok(())
 }
 
-pub(crate) fn numsub(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn numsub(call: &mut Call<'_>) -> Result<(), Refusal> {
     count(call, Kind::Channel)
 }
 
-pub(crate) fn shardnumsub(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn shardnumsub(call: &mut Call<'_>) -> Result<(), Refusal> {
     count(call, Kind::Shard)
 }
 
@@ -117,12 +133,12 @@ fn count(call: &mut Call<'_>, kind: Kind) -> Result<(), Refusal> {
     call.reply.array(2 * (call.request.len() - 2));
     for name in call.request.arguments().skip(1) {
         call.reply.bulk(name);
-        call.reply.integer(call.shared.pubsub.subscriber_count(kind, name) as i64);
+        call.reply.integer(call.shared.observers.pubsub.subscriber_count(kind, name) as i64);
     }
     Ok(())
 }
 
-pub(crate) fn numpat(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.reply.integer(call.shared.pubsub.name_count(Kind::Pattern) as i64);
+fn numpat(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.reply.integer(call.shared.observers.pubsub.name_count(Kind::Pattern) as i64);
     Ok(())
 }

@@ -3,10 +3,13 @@
 //! A cursor is all that there is between two calls of SCAN. It names a place among the keys' hashes, so it stays good while
 //! the store grows, and when it is served anew. All three walk over the keys of all databases, and show those of one.
 
-use crate::call::Call;
+use crate::connections::output::FULL_BYTES;
 use crate::errors::Refusal;
+use crate::execution::call::{Call, Function};
 use crate::glob;
-use crate::output::FULL_BYTES;
+
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[("keys", keys), ("randomkey", randomkey), ("scan", scan)];
 
 /// As in Redis.
 const COUNT_DEFAULT: u64 = 10;
@@ -21,7 +24,7 @@ struct Options<'a> {
     count: u64,
 }
 
-pub(crate) fn scan(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn scan(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut cursor = cursor_of(call.request.argument(1))?;
     let options = Options::of(call.request.arguments().skip(1))?;
     let (slot, mut keys, mut key_bytes, mut seen) = (call.slot(), Vec::new(), 0, 0);
@@ -74,7 +77,7 @@ fn count_of(argument: &[u8]) -> Result<u64, Refusal> {
     if count < 1 { Err(Refusal::Syntax) } else { Ok((count as u64).min(COUNT_MAX)) }
 }
 
-pub(crate) fn keys(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn keys(call: &mut Call<'_>) -> Result<(), Refusal> {
     let (slot, pattern, mut cursor, mut keys) = (call.slot(), call.argument(1), 0, Vec::new());
     loop {
         cursor = call.store().walk(cursor, |raw| {
@@ -96,7 +99,7 @@ const RANDOM_COUNT_MIN: usize = 64;
 
 /// One of the keys that a walk from a random place comes upon first, or of all, if they are few. Where there are many, some
 /// are likelier than others.
-pub(crate) fn randomkey(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn randomkey(call: &mut Call<'_>) -> Result<(), Refusal> {
     let slot = call.slot();
     let mut cursor = call.store().walk_somewhere(fastrand::u64(..))?;
     let (mut found, mut is_whole_pass) = (Vec::new(), false);

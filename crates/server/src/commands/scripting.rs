@@ -1,13 +1,22 @@
 //! SCRIPT, FUNCTION, MODULE and REPLICAOF, as far as their answer is that there is no such thing.
 
-use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
+use crate::execution::call::{Call, Function};
 
-pub(crate) fn function_flush(call: &mut Call<'_>) -> Result<(), Refusal> {
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[
+    ("function|flush", function_flush),
+    ("module|list", module_list),
+    ("replicaof", replicaof),
+    ("script|exists", script_exists),
+    ("script|flush", script_flush),
+];
+
+fn function_flush(call: &mut Call<'_>) -> Result<(), Refusal> {
     flush(call, "FUNCTION FLUSH only supports SYNC|ASYNC option")
 }
 
-pub(crate) fn script_flush(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn script_flush(call: &mut Call<'_>) -> Result<(), Refusal> {
     flush(call, "SCRIPT FLUSH only support SYNC|ASYNC option")
 }
 
@@ -21,20 +30,20 @@ fn flush(call: &mut Call<'_>, refusal: &str) -> Result<(), Refusal> {
 }
 
 /// None does.
-pub(crate) fn script_exists(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn script_exists(call: &mut Call<'_>) -> Result<(), Refusal> {
     let count = call.request.len() - 2;
     call.reply.array(count);
     (0..count).for_each(|_| call.reply.integer(0));
     Ok(())
 }
 
-pub(crate) fn module_list(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn module_list(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.array(0);
     Ok(())
 }
 
 /// The server follows nobody, and stays so.
-pub(crate) fn replicaof(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn replicaof(call: &mut Call<'_>) -> Result<(), Refusal> {
     let is_nobody = call.argument(1).eq_ignore_ascii_case(b"no") && call.argument(2).eq_ignore_ascii_case(b"one");
     if !is_nobody {
         return Err(Sentence::NoReplication.into());

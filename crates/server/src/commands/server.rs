@@ -2,11 +2,23 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::call::Call;
 use crate::errors::{Refusal, Sentence};
-use crate::telemetry;
+use crate::execution::call::{Call, Function};
 
-pub(crate) fn time(call: &mut Call<'_>) -> Result<(), Refusal> {
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[
+    ("bgrewriteaof", bgrewriteaof),
+    ("bgsave", bgsave),
+    ("lastsave", lastsave),
+    ("lolwut", lolwut),
+    ("monitor", monitor),
+    ("role", role),
+    ("save", save),
+    ("shutdown", shutdown),
+    ("time", time),
+];
+
+fn time(call: &mut Call<'_>) -> Result<(), Refusal> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     call.reply.array(2);
     call.reply.bulk(now.as_secs().to_string().as_bytes());
@@ -14,7 +26,7 @@ pub(crate) fn time(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn role(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn role(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.array(3);
     call.reply.bulk(b"master");
     call.reply.integer(0);
@@ -22,52 +34,52 @@ pub(crate) fn role(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn lastsave(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.reply.integer(call.shared.saves.last_s() as i64);
+fn lastsave(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.reply.integer(call.shared.keyspace.saves.last_s() as i64);
     Ok(())
 }
 
 /// An errand: the event loops go on meanwhile.
-pub(crate) fn save(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let write_count = telemetry::write_count(call.shared);
-    call.shared.saves.save(&call.shared.store)?;
-    call.shared.figures.note_save(write_count);
+fn save(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let write_count = call.shared.telemetry.write_count();
+    call.shared.keyspace.saves.save(&call.shared.keyspace.store)?;
+    call.shared.telemetry.figures.note_save(write_count);
     call.ok();
     Ok(())
 }
 
 /// There is nothing to wait for, so `SCHEDULE` makes no difference.
-pub(crate) fn bgsave(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn bgsave(call: &mut Call<'_>) -> Result<(), Refusal> {
     if !call.request.arguments().all(|argument| argument.eq_ignore_ascii_case(b"schedule")) {
         return Err(Refusal::Syntax);
     }
-    let write_count = telemetry::write_count(call.shared);
-    call.shared.saves.save_in_background(&call.shared.store)?;
-    call.shared.figures.note_save(write_count);
+    let write_count = call.shared.telemetry.write_count();
+    call.shared.keyspace.saves.save_in_background(&call.shared.keyspace.store)?;
+    call.shared.telemetry.figures.note_save(write_count);
     call.reply.simple("Background saving started");
     Ok(())
 }
 
 /// There is no such file; every write is in the store when it is answered.
-pub(crate) fn bgrewriteaof(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn bgrewriteaof(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.simple("Background append only file rewriting started");
     Ok(())
 }
 
 /// As SSUBSCRIBE, it answers with more than one reply.
-pub(crate) fn monitor(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn monitor(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.session.is_executing {
         return Err(Sentence::MonitorInExec.into());
     }
     if !std::mem::replace(&mut call.session.monitors, true) {
-        call.shared.monitors.add(call.session.record.place);
+        call.shared.observers.monitors.add(call.session.record.place);
     }
     call.ok();
     Ok(())
 }
 
 /// Answers nothing where it succeeds: the connection ends.
-pub(crate) fn shutdown(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn shutdown(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut saves = false;
     for option in call.request.arguments() {
         match option.to_ascii_lowercase().as_slice() {
@@ -78,14 +90,14 @@ pub(crate) fn shutdown(call: &mut Call<'_>) -> Result<(), Refusal> {
         }
     }
     if saves {
-        call.shared.saves.save(&call.shared.store)?;
+        call.shared.keyspace.saves.save(&call.shared.keyspace.store)?;
     }
     call.session.closing = true;
     call.shared.stop.stop();
     Ok(())
 }
 
-pub(crate) fn lolwut(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn lolwut(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.reply.text(&format!(
         "hikv {}, which speaks as Redis {} does\n",
         env!("CARGO_PKG_VERSION"),

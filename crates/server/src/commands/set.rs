@@ -5,10 +5,22 @@ use std::borrow::Cow;
 use hikv::{Decision, Durability, Expiry};
 
 use super::times::{self, Unit};
-use crate::call::Call;
 use crate::errors::Refusal;
-use crate::items::Change;
-use crate::notify::{GENERIC, STRING};
+use crate::execution::call::{Call, Function};
+use crate::keyspace::items::Change;
+use crate::observers::events::{GENERIC, STRING};
+
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[
+    ("cas", cas),
+    ("getset", getset),
+    ("mset", mset),
+    ("msetnx", msetnx),
+    ("psetex", psetex),
+    ("set", set),
+    ("setex", setex),
+    ("setnx", setnx),
+];
 
 /// When a value is put.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,7 +49,7 @@ struct Options {
 const PLAIN: Options =
     Options { condition: Condition::Always, until: Until::Forever, tells_old: false, durability: None };
 
-pub(crate) fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn set(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.request.len() == 3 {
         call.store().put(call.key(1), call.argument(2))?;
         call.changed(STRING, "set", 1);
@@ -122,17 +134,17 @@ fn put(call: &mut Call<'_>, index: usize, options: &Options) -> Result<(bool, Op
     Ok((is_put, old))
 }
 
-pub(crate) fn setnx(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn setnx(call: &mut Call<'_>) -> Result<(), Refusal> {
     let (is_put, _) = put(call, 2, &Options { condition: Condition::IfAbsent, ..PLAIN })?;
     call.reply.integer(is_put.into());
     Ok(())
 }
 
-pub(crate) fn setex(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn setex(call: &mut Call<'_>) -> Result<(), Refusal> {
     set_until(call, times::SECONDS, "setex")
 }
 
-pub(crate) fn psetex(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn psetex(call: &mut Call<'_>) -> Result<(), Refusal> {
     set_until(call, times::MILLISECONDS, "psetex")
 }
 
@@ -143,7 +155,7 @@ fn set_until(call: &mut Call<'_>, unit: Unit, command: &'static str) -> Result<(
     Ok(())
 }
 
-pub(crate) fn getset(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn getset(call: &mut Call<'_>) -> Result<(), Refusal> {
     match put(call, 2, &Options { tells_old: true, ..PLAIN })?.1 {
         Some(old) => call.reply.bulk(&old),
         None => call.reply.null_bulk(),
@@ -151,16 +163,16 @@ pub(crate) fn getset(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// One step for a crash as well ([`Items::change_all`](crate::items::Items::change_all)). It runs alone, so that no client that
+/// One step for a crash as well ([`Items::change_all`](crate::keyspace::items::Items::change_all)). It runs alone, so that no client that
 /// reads several keys sees some of them set.
-pub(crate) fn mset(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn mset(call: &mut Call<'_>) -> Result<(), Refusal> {
     let pairs = pairs_of(call, "mset")?;
     put_pairs(call, &pairs)?;
     call.ok();
     Ok(())
 }
 
-pub(crate) fn msetnx(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn msetnx(call: &mut Call<'_>) -> Result<(), Refusal> {
     let pairs = pairs_of(call, "msetnx")?;
     for (key, _) in &pairs {
         if call.store().contains(key)? {
@@ -190,7 +202,7 @@ fn put_pairs(call: &mut Call<'_>, pairs: &[Pair<'_>]) -> Result<(), Refusal> {
 }
 
 /// Sets the value if it is the one expected; 1 if it was.
-pub(crate) fn cas(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn cas(call: &mut Call<'_>) -> Result<(), Refusal> {
     let (expected, new) = (call.argument(2), call.argument(3));
     let is_put = call.store().compare_and_swap(call.key(1), expected, new)?;
     if is_put {

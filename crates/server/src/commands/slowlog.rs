@@ -1,19 +1,23 @@
 //! SLOWLOG.
 
-use crate::call::Call;
 use crate::errors::Refusal;
+use crate::execution::call::{Call, Function};
+
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] =
+    &[("slowlog|get", get), ("slowlog|len", len), ("slowlog|reset", reset)];
 
 /// As in Redis.
 const COUNT_DEFAULT: i64 = 10;
 
-pub(crate) fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.request.len() > 3 {
         return Err(Refusal::subcommand_arguments("slowlog", call.argument(1)));
     }
     let count = if call.request.len() > 2 { resp::parse_integer(call.argument(2)) } else { Some(COUNT_DEFAULT) };
     let refused = || Refusal::Names("count should be greater than or equal to -1".into());
     let count = count.filter(|count| *count >= -1).ok_or_else(refused)?;
-    let requests = call.shared.slowlog.newest(usize::try_from(count).unwrap_or(usize::MAX));
+    let requests = call.shared.telemetry.slowlog.newest(usize::try_from(count).unwrap_or(usize::MAX));
     let reply = &mut call.reply;
     reply.array(requests.len());
     for request in &requests {
@@ -29,13 +33,13 @@ pub(crate) fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn len(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.reply.integer(call.shared.slowlog.len() as i64);
+fn len(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.reply.integer(call.shared.telemetry.slowlog.len() as i64);
     Ok(())
 }
 
-pub(crate) fn reset(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.shared.slowlog.clear();
+fn reset(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.shared.telemetry.slowlog.clear();
     call.ok();
     Ok(())
 }

@@ -5,18 +5,29 @@ use std::borrow::Cow;
 use hikv::{Decision, Expiry};
 
 use super::times;
-use crate::call::Call;
+use super::values::answer_value;
 use crate::errors::{Refusal, Sentence};
-use crate::notify::{GENERIC, STRING};
-use crate::reads::answer_value;
+use crate::execution::call::{Call, Function};
+use crate::observers::events::{GENERIC, STRING};
+
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[
+    ("append", append),
+    ("getdel", getdel),
+    ("getex", getex),
+    ("getrange", getrange),
+    ("setrange", setrange),
+    ("strlen", strlen),
+    ("substr", getrange),
+];
 
 /// A value of this length may not be made.
 pub(super) fn check_length(call: &Call<'_>, len_bytes: u64) -> Result<(), Refusal> {
-    let is_allowed = len_bytes <= call.shared.settings.bulk_bytes_max() as u64;
+    let is_allowed = len_bytes <= call.shared.administration.settings.bulk_bytes_max() as u64;
     if is_allowed { Ok(()) } else { Err(Sentence::StringLength.into()) }
 }
 
-pub(crate) fn append(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn append(call: &mut Call<'_>) -> Result<(), Refusal> {
     let added = call.argument(2);
     let mut outcome = Ok(0);
     call.store().update(call.key(1), |value| {
@@ -31,13 +42,13 @@ pub(crate) fn append(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn strlen(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn strlen(call: &mut Call<'_>) -> Result<(), Refusal> {
     let len_bytes = call.store().get_part_with(call.key(1), <[u8]>::len)?;
     call.reply.integer(len_bytes.unwrap_or(0) as i64);
     Ok(())
 }
 
-pub(crate) fn getrange(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn getrange(call: &mut Call<'_>) -> Result<(), Refusal> {
     let (start, end) = (call.integer(2)?, call.integer(3)?);
     let part = call.store().get_part_with(call.key(1), |value| {
         range_of(start, end, value.len()).map_or(Vec::new(), |(start, end)| value[start..=end].to_vec())
@@ -59,7 +70,7 @@ pub(super) fn places_of(start: i64, end: i64, len: usize) -> Option<(usize, usiz
     (len > 0 && start <= end).then_some((start as usize, end as usize))
 }
 
-pub(crate) fn setrange(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn setrange(call: &mut Call<'_>) -> Result<(), Refusal> {
     let (offset, part) = (call.integer(2)?, call.argument(3));
     let offset = usize::try_from(offset).map_err(|_| Sentence::Offset)?;
     if part.is_empty() {
@@ -79,7 +90,7 @@ pub(crate) fn setrange(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn getdel(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn getdel(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut old = None;
     call.store().update(call.key(1), |value| {
         old = value.map(<[u8]>::to_vec);
@@ -93,7 +104,7 @@ pub(crate) fn getdel(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 /// Tells the value, and changes when it expires.
-pub(crate) fn getex(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn getex(call: &mut Call<'_>) -> Result<(), Refusal> {
     let moment = match call.request.len() {
         2 => {
             let value = call.store().get(call.key(1))?;

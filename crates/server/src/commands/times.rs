@@ -3,7 +3,7 @@
 use hikv::{Clock, Expiry};
 
 use crate::errors::Refusal;
-use crate::items::Items;
+use crate::keyspace::items::Items;
 
 /// What a number of an option counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

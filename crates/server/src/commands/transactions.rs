@@ -5,17 +5,22 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::call::Call;
-use crate::databases::Table;
-use crate::dispatch;
+use crate::clients::session::Transaction;
 use crate::errors::{Refusal, Sentence};
-use crate::items::{Pending, Told};
-use crate::notify;
-use crate::session::Transaction;
+use crate::execution::call::{Call, Function};
+use crate::execution::dispatch::Execution;
+use crate::execution::permission;
+use crate::keyspace::databases::Table;
+use crate::keyspace::items::{Pending, Told};
+use crate::observers::notify;
+use crate::observers::watch::Watched;
 use crate::telemetry::Kind;
-use crate::watch::Watched;
 
-pub(crate) fn multi(call: &mut Call<'_>) -> Result<(), Refusal> {
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] =
+    &[("discard", discard), ("exec", exec), ("multi", multi), ("unwatch", unwatch), ("watch", watch)];
+
+fn multi(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.session.transaction.is_some() {
         return Err(Sentence::NestedMulti.into());
     }
@@ -24,27 +29,27 @@ pub(crate) fn multi(call: &mut Call<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(crate) fn discard(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn discard(call: &mut Call<'_>) -> Result<(), Refusal> {
     call.session.transaction.take().ok_or(Sentence::DiscardWithoutMulti)?;
-    call.session.unwatch(call.shared);
+    call.session.unwatch(&call.shared.observers.watches);
     call.ok();
     Ok(())
 }
 
-pub(crate) fn exec(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn exec(call: &mut Call<'_>) -> Result<(), Refusal> {
     let transaction = call.session.transaction.take().ok_or(Sentence::ExecWithoutMulti)?;
     let is_overtaken = is_overtaken(call)?;
-    call.session.unwatch(call.shared);
+    call.session.unwatch(&call.shared.observers.watches);
     if transaction.is_broken {
         return Err(Sentence::ExecAbort.into());
     }
     if is_overtaken {
         // It tells of another client's write, which was not read here and may not be durable yet.
-        call.session.heard = call.session.heard.and(call.shared.store.deferred_so_far());
+        call.session.heard = call.session.heard.and(call.shared.keyspace.store.deferred_so_far());
         call.reply.null_array();
         return Ok(());
     }
-    let (pending, databases) = (Pending::default(), call.shared.databases.now());
+    let (pending, databases) = (Pending::default(), call.shared.keyspace.databases.now());
     call.session.is_executing = true;
     execute_all(call, &transaction, &pending);
     call.session.is_executing = false;
@@ -54,7 +59,7 @@ pub(crate) fn exec(call: &mut Call<'_>) -> Result<(), Refusal> {
 /// Writes what the commands have changed; if that fails, nothing of it has happened: the refusal stands in place of the replies.
 fn write(call: &mut Call<'_>, pending: Pending, before: &Table) -> Result<(), Refusal> {
     let shared = call.shared;
-    match pending.commit(&shared.store) {
+    match pending.commit(&shared.keyspace.store) {
         Ok(told) => {
             for Told { class, event, db, slot, key } in told {
                 notify::tell_changed(shared, class, event, (db, slot, &key));
@@ -62,7 +67,7 @@ fn write(call: &mut Call<'_>, pending: Pending, before: &Table) -> Result<(), Re
             Ok(())
         }
         Err(refusal) => {
-            shared.databases.reload(&shared.store, before);
+            shared.keyspace.databases.reload(&shared.keyspace.store, before);
             Err(refusal)
         }
     }
@@ -95,12 +100,12 @@ fn execute_all(call: &mut Call<'_>, transaction: &Transaction, pending: &Pending
             pending: Some(pending),
         };
         let outcome =
-            dispatch::admit_kept(&request, step.session).and_then(|entry| dispatch::execute(entry, &mut step));
+            permission::admit_kept(&request, step.session).and_then(|entry| Execution::new(entry, &mut step).run());
         if let Err(refusal) = outcome {
-            dispatch::note_refused(&refusal, call.session, call.shared);
+            permission::note_refused(&refusal, call.session, call.shared);
             call.tally.add_error(Kind::Transaction);
             let text = refusal.text();
-            call.shared.errors.note(&text);
+            call.shared.telemetry.errors.note(&text);
             call.reply.truncate(reply_start);
             call.reply.error(&text);
         }
@@ -110,7 +115,7 @@ fn execute_all(call: &mut Call<'_>, transaction: &Transaction, pending: &Pending
 }
 
 /// Runs alone, so that no change of the key is half way.
-pub(crate) fn watch(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn watch(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.session.transaction.is_some() {
         return Err(Sentence::WatchInMulti.into());
     }
@@ -119,15 +124,15 @@ pub(crate) fn watch(call: &mut Call<'_>) -> Result<(), Refusal> {
         let is_watched = call.session.watching.keys.iter().any(|watched| watched.slot == slot && watched.key == key);
         if !is_watched {
             let was_there = call.store().contains(slot.raw(key))?;
-            call.session.watch(Watched { slot, key: key.to_vec(), was_there }, call.shared);
+            call.session.watch(Watched { slot, key: key.to_vec(), was_there }, &call.shared.observers.watches);
         }
     }
     call.ok();
     Ok(())
 }
 
-pub(crate) fn unwatch(call: &mut Call<'_>) -> Result<(), Refusal> {
-    call.session.unwatch(call.shared);
+fn unwatch(call: &mut Call<'_>) -> Result<(), Refusal> {
+    call.session.unwatch(&call.shared.observers.watches);
     call.ok();
     Ok(())
 }

@@ -20,12 +20,12 @@ pub(super) enum Access {
 
 pub(super) fn access(credentials: &Credentials, addr: SocketAddr, shared: &Shared) -> Access {
     let login = match credentials {
-        Credentials::None => Some(shared.acl.initial_login()),
-        Credentials::Basic(name, password) => shared.acl.authenticate(name, password),
+        Credentials::None => Some(shared.administration.acl.initial_login()),
+        Credentials::Basic(name, password) => shared.administration.acl.authenticate(name, password),
         Credentials::Unknown => None,
     };
     if login.is_none() {
-        shared.log.auth_failed("http", addr, shared.acl.known(credentials.name()));
+        shared.administration.log.auth_failed("http", addr, shared.administration.acl.known(credentials.name()));
     }
     match login.as_ref().and_then(|login| login.user()) {
         Some(user) if user.may_run(*INFO) => Access::Granted,

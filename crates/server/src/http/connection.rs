@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::request::{Parsed, Request};
 use super::response::Response;
-use crate::transport::{Arrived, Transport};
+use crate::connections::transport::{Arrived, Transport};
 
 /// As much as browsers send, cookies of other programs on the same host included.
 const REQUEST_BYTES_MAX: usize = 16 << 10;

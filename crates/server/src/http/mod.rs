@@ -29,10 +29,10 @@ use mio::{Poll, Waker};
 use parking_lot::Mutex;
 
 use crate::Config;
-use crate::acl::Acl;
-use crate::listen;
+use crate::administration::start::acl_of;
+use crate::connections::listen;
+use crate::connections::transport::Certificates;
 use crate::shared::Shared;
-use crate::transport::Certificates;
 
 use hosts::Hosts;
 use port::{Port, WAKER};
@@ -73,7 +73,7 @@ impl HttpPort {
     pub fn open(config: &Config) -> io::Result<Option<HttpPort>> {
         let Some(addr) = &config.http else { return Ok(None) };
         let certificates = certificates(config)?;
-        let listener = listen::on(addr, config, || Ok(Acl::load(config)?.is_open()))?;
+        let listener = listen::on(addr, config, || Ok(acl_of(config)?.is_open()))?;
         let poll = Poll::new()?;
         let (addr, waker) = (listener.local_addr()?, Waker::new(poll.registry(), WAKER)?);
         let state = Arc::new(State::default());

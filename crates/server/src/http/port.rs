@@ -14,8 +14,8 @@ use super::connection::{Connection, Progress};
 use super::hosts::Hosts;
 use super::pages::Pages;
 use super::{State, Watched};
+use crate::connections::transport::{Certificates, Transport};
 use crate::shared::Shared;
-use crate::transport::{Certificates, Transport};
 
 /// Connections at a time: scrapers, probes and a few people's pages.
 const CONNECTION_COUNT_MAX: usize = 64;
@@ -117,7 +117,8 @@ impl Port {
     }
 
     fn transport(&self, socket: TcpStream) -> std::io::Result<Transport> {
-        let server = self.certificates.as_ref().and_then(|_| watched(&self.state).1?.certificates.clone());
+        let server =
+            self.certificates.as_ref().and_then(|_| watched(&self.state).1?.administration.certificates.clone());
         Transport::new(socket, server.as_deref().or(self.certificates.as_ref()))
     }
 
@@ -133,7 +134,7 @@ impl Port {
         });
         if progress == Progress::Over {
             if let (Some((addr, error)), Some(shared)) = (connection.failed_handshake(), watched(state).1) {
-                shared.log.handshake_failed("http", addr, error);
+                shared.administration.log.handshake_failed("http", addr, error);
             }
             self.connections.remove(key);
         }

@@ -1,15 +1,15 @@
 use super::command::{Action, Command};
 use super::flag::{ADMIN, LOADING, NOSCRIPT, STALE};
+use super::needs::Needs::Any;
 use super::policy::Hides::From;
 use super::policy::When::Usual;
 use super::policy::policy;
 use super::takes::Takes::Moment;
 use super::touches::Touches::{Nothing, OthersRequests};
-use crate::commands::{acl, help};
 use crate::telemetry::Kind;
 
 pub(super) static ROWS: &[Command] =
-    &[Command::new("acl", -2, 0, policy(Kind::Other, Nothing, From(2), Usual, Moment), Action::Subcommands)
+    &[Command::new("acl", -2, 0, policy(Kind::Other, Nothing, From(2), Usual, Moment, Any), Action::Subcommands)
         .with_subcommands(ACL_SUBCOMMANDS)
         .documented("server", "6.0.0", "A container for Access List Control commands ", "Depends on subcommand.")];
 
@@ -18,8 +18,8 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|cat",
         -2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(acl::cat),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -31,8 +31,8 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|deluser",
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(acl::deluser),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
+        Action::Apply,
     )
     .alone()
     .documented(
@@ -45,8 +45,8 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|dryrun",
         -4,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(acl::dryrun),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -58,16 +58,16 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|genpass",
         -2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(acl::genpass),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
+        Action::Apply,
     )
     .documented("server", "6.0.0", "Generate a pseudorandom secure password to use for ACL users", "O(1)"),
     Command::new(
         "acl|getuser",
         3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(acl::getuser),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -79,16 +79,16 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|help",
         2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(help::help),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
+        Action::Apply,
     )
     .documented("server", "6.0.0", "Show helpful text about the different subcommands", "O(1)"),
     Command::new(
         "acl|list",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(acl::list),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -100,8 +100,8 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|load",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(acl::load),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
+        Action::Apply,
     )
     .alone()
     .documented(
@@ -114,8 +114,8 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|log",
         -2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, OthersRequests, From(2), Usual, Moment),
-        Action::Apply(acl::log),
+        policy(Kind::Other, OthersRequests, From(2), Usual, Moment, Any),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -127,8 +127,8 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|save",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(acl::save),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -140,8 +140,8 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|setuser",
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(acl::setuser),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
+        Action::Apply,
     )
     .alone()
     .documented(
@@ -154,8 +154,8 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|users",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(acl::users),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -167,8 +167,8 @@ static ACL_SUBCOMMANDS: &[Command] = &[
         "acl|whoami",
         2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(acl::whoami),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
+        Action::Apply,
     )
     .documented("server", "6.0.0", "Return the name of the user associated to the current connection", "O(1)"),
 ];

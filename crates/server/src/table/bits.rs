@@ -1,12 +1,12 @@
 use super::category;
 use super::command::{Action, Command};
 use super::flag::{DENYOOM, FAST, READONLY, WRITE};
+use super::needs::Needs::{Any, Conditions};
 use super::policy::Hides::Open;
 use super::policy::When::Usual;
 use super::policy::policy;
 use super::takes::Takes::{Bits, Moment, Values};
 use super::touches::{Access, Touches, key};
-use crate::commands::{bitfield, bits};
 use crate::telemetry::Kind;
 
 pub(super) static ROWS: &[Command] = &[
@@ -14,8 +14,8 @@ pub(super) static ROWS: &[Command] = &[
         "bitcount",
         -2,
         READONLY,
-        policy(Kind::Read, key(Access::Read), Open, Usual, Values),
-        Action::Apply(bits::bitcount),
+        policy(Kind::Read, key(Access::Read), Open, Usual, Values, Any),
+        Action::Apply,
     )
     .in_categories(category::BITMAP)
     .documented("bitmap", "2.6.0", "Count set bits in a string", "O(N)"),
@@ -23,8 +23,8 @@ pub(super) static ROWS: &[Command] = &[
         "bitfield",
         -2,
         WRITE | DENYOOM,
-        policy(Kind::Update, Touches::BITFIELD, Open, Usual, Values),
-        Action::Apply(bitfield::bitfield),
+        policy(Kind::Update, Touches::BITFIELD, Open, Usual, Values, Conditions),
+        Action::Apply,
     )
     .in_categories(category::BITMAP)
     .documented(
@@ -37,8 +37,8 @@ pub(super) static ROWS: &[Command] = &[
         "bitfield_ro",
         -2,
         READONLY | FAST,
-        policy(Kind::Read, key(Access::Read), Open, Usual, Values),
-        Action::Apply(bitfield::bitfield_ro),
+        policy(Kind::Read, key(Access::Read), Open, Usual, Values, Any),
+        Action::Apply,
     )
     .in_categories(category::BITMAP)
     .documented(
@@ -51,8 +51,8 @@ pub(super) static ROWS: &[Command] = &[
         "bitop",
         -4,
         WRITE | DENYOOM,
-        policy(Kind::Update, Touches::BITOP, Open, Usual, Values),
-        Action::Apply(bits::bitop),
+        policy(Kind::Update, Touches::BITOP, Open, Usual, Values, Any),
+        Action::Apply,
     )
     .in_categories(category::BITMAP)
     .alone()
@@ -61,8 +61,8 @@ pub(super) static ROWS: &[Command] = &[
         "bitpos",
         -3,
         READONLY,
-        policy(Kind::Read, key(Access::Read), Open, Usual, Values),
-        Action::Apply(bits::bitpos),
+        policy(Kind::Read, key(Access::Read), Open, Usual, Values, Any),
+        Action::Apply,
     )
     .in_categories(category::BITMAP)
     .documented("bitmap", "2.8.7", "Find first bit set or clear in a string", "O(N)"),
@@ -70,8 +70,8 @@ pub(super) static ROWS: &[Command] = &[
         "getbit",
         3,
         READONLY | FAST,
-        policy(Kind::Read, key(Access::Read), Open, Usual, Moment),
-        Action::Apply(bits::getbit),
+        policy(Kind::Read, key(Access::Read), Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::BITMAP)
     .documented("bitmap", "2.2.0", "Returns the bit value at offset in the string value stored at key", "O(1)"),
@@ -79,8 +79,8 @@ pub(super) static ROWS: &[Command] = &[
         "setbit",
         4,
         WRITE | DENYOOM,
-        policy(Kind::Update, key(Access::ReadAndUpdate), Open, Usual, Bits(2)),
-        Action::Apply(bits::setbit),
+        policy(Kind::Update, key(Access::ReadAndUpdate), Open, Usual, Bits(2), Conditions),
+        Action::Apply,
     )
     .in_categories(category::BITMAP)
     .documented("bitmap", "2.2.0", "Sets or clears the bit at offset in the string value stored at key", "O(1)"),

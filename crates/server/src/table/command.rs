@@ -6,21 +6,16 @@ use super::category;
 use super::flag;
 use super::policy::{Policy, When};
 use super::touches::{Access, Channels, Touches};
-use crate::call::Call;
-use crate::errors::Refusal;
 
-/// Executes a request. It replies once, or refuses before it has replied.
-pub(crate) type Apply = fn(&mut Call<'_>) -> Result<(), Refusal>;
-
-/// How a command is executed.
-#[derive(Clone, Copy)]
+/// How a command is executed. Its function is no part of the table: the dispatcher looks it up by the command's number.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// By a function.
-    Apply(Apply),
-    /// By replying with the values of its keys, together with those of neighbouring reads.
+    /// By its function.
+    Apply,
+    /// By its function, or together with neighbouring reads: it replies with the values of its keys.
     Read(ReadShape),
-    /// By a function, or together with neighbours if they have no options.
-    Put(Apply),
+    /// By its function, or together with neighbours if they have no options.
+    Put,
     /// By one of its subcommands.
     Subcommands,
 }

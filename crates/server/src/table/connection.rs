@@ -1,12 +1,12 @@
 use super::category;
 use super::command::{Action, Command};
 use super::flag::{ADMIN, ALLOW_BUSY, FAST, LOADING, NO_AUTH, NOSCRIPT, STALE};
+use super::needs::Needs::Any;
 use super::policy::Hides::{From, Open};
 use super::policy::When::{Always, Subscribed, Usual};
 use super::policy::policy;
 use super::takes::Takes::Moment;
 use super::touches::Touches::Nothing;
-use crate::commands::{client, client_waiting, connection, hello, help};
 use crate::telemetry::Kind;
 
 pub(super) static ROWS: &[Command] = &[
@@ -14,8 +14,8 @@ pub(super) static ROWS: &[Command] = &[
         "auth",
         -2,
         NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY,
-        policy(Kind::Other, Nothing, From(1), Usual, Moment),
-        Action::Apply(connection::auth),
+        policy(Kind::Other, Nothing, From(1), Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented(
@@ -24,15 +24,15 @@ pub(super) static ROWS: &[Command] = &[
         "Authenticate to the server",
         "O(N) where N is the number of passwords defined for the user",
     ),
-    Command::new("client", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Subcommands)
+    Command::new("client", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Subcommands)
         .with_subcommands(CLIENT_SUBCOMMANDS)
         .documented("connection", "2.4.0", "A container for client connection commands", "Depends on subcommand."),
     Command::new(
         "echo",
         2,
         LOADING | STALE | FAST,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(connection::echo),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "1.0.0", "Echo the given string", "O(1)"),
@@ -40,26 +40,20 @@ pub(super) static ROWS: &[Command] = &[
         "hello",
         -1,
         NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(hello::hello),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "6.0.0", "Handshake with Redis", "O(1)"),
-    Command::new(
-        "ping",
-        -1,
-        FAST,
-        policy(Kind::Other, Nothing, Open, Subscribed, Moment),
-        Action::Apply(connection::ping),
-    )
-    .in_categories(category::CONNECTION)
-    .documented("connection", "1.0.0", "Ping the server", "O(1)"),
+    Command::new("ping", -1, FAST, policy(Kind::Other, Nothing, Open, Subscribed, Moment, Any), Action::Apply)
+        .in_categories(category::CONNECTION)
+        .documented("connection", "1.0.0", "Ping the server", "O(1)"),
     Command::new(
         "quit",
         -1,
         ALLOW_BUSY | NOSCRIPT | LOADING | STALE | FAST | NO_AUTH,
-        policy(Kind::Other, Nothing, Open, Always, Moment),
-        Action::Apply(connection::quit),
+        policy(Kind::Other, Nothing, Open, Always, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "1.0.0", "Close the connection", "O(1)"),
@@ -67,8 +61,8 @@ pub(super) static ROWS: &[Command] = &[
         "reset",
         1,
         NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY,
-        policy(Kind::Other, Nothing, Open, Always, Moment),
-        Action::Apply(connection::reset),
+        policy(Kind::Other, Nothing, Open, Always, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "6.2.0", "Reset the connection", "O(1)"),
@@ -76,8 +70,8 @@ pub(super) static ROWS: &[Command] = &[
         "select",
         2,
         LOADING | STALE | FAST,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(connection::select),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "1.0.0", "Change the selected database for the current connection", "O(1)"),
@@ -88,8 +82,8 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|getname",
         2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::getname),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "2.6.9", "Get the current connection name", "O(1)"),
@@ -97,8 +91,8 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|help",
         2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(help::help),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "5.0.0", "Show helpful text about the different subcommands", "O(1)"),
@@ -106,8 +100,8 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|id",
         2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::id),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "5.0.0", "Returns the client ID for the current connection", "O(1)"),
@@ -115,8 +109,8 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|info",
         2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::info),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "6.2.0", "Returns information about the current client connection.", "O(1)"),
@@ -124,8 +118,8 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|kill",
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::kill),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented(
@@ -138,8 +132,8 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|list",
         -2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::list),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented(
@@ -152,8 +146,8 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|caching",
         3,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::caching),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented(
@@ -166,8 +160,8 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|getredir",
         2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::getredir),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "6.0.0", "Get tracking notifications redirection client ID if any", "O(1)"),
@@ -175,8 +169,8 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|no-touch",
         3,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::no_touch),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented(
@@ -189,8 +183,8 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|pause",
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client_waiting::pause),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "3.0.0", "Stop processing commands from clients for some time", "O(1)"),
@@ -198,8 +192,8 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|trackinginfo",
         2,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::trackinginfo),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented(
@@ -212,8 +206,8 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|unblock",
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client_waiting::unblock),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented(
@@ -226,8 +220,8 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|unpause",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client_waiting::unpause),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented(
@@ -240,8 +234,8 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|no-evict",
         3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::no_evict),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "7.0.0", "Set client eviction mode for the current connection", "O(1)"),
@@ -249,8 +243,8 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|reply",
         3,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::reply),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "3.2.0", "Instruct the server whether to reply to commands", "O(1)"),
@@ -258,8 +252,8 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|setinfo",
         4,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::setinfo),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "7.2.0", "Assign client or connection specific attributes", "O(1)"),
@@ -267,8 +261,8 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|setname",
         3,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::setname),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "2.6.9", "Set the current connection name", "O(1)"),
@@ -276,8 +270,8 @@ static CLIENT_SUBCOMMANDS: &[Command] = &[
         "client|tracking",
         -3,
         NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(client::tracking),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("connection", "6.0.0", "Enable or disable server assisted client side caching support", "O(1)"),

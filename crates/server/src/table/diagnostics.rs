@@ -1,32 +1,26 @@
 use super::category;
 use super::command::{Action, Command};
 use super::flag::{ADMIN, LOADING, NOSCRIPT, READONLY, STALE};
+use super::needs::Needs::Any;
 use super::policy::Hides::Open;
 use super::policy::When::Usual;
 use super::policy::policy;
 use super::takes::Takes::Moment;
 use super::touches::Touches::{Nothing, OthersRequests};
 use super::touches::{Access, subcommand_key};
-use crate::commands::{help, info, latency, memory, slowlog};
 use crate::telemetry::Kind;
 
 pub(super) static ROWS: &[Command] = &[
-    Command::new(
-        "info",
-        -1,
-        LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(info::info),
-    )
-    .in_categories(category::DANGEROUS)
-    .documented("server", "1.0.0", "Get information and statistics about the server", "O(1)"),
-    Command::new("latency", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Subcommands)
+    Command::new("info", -1, LOADING | STALE, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Apply)
+        .in_categories(category::DANGEROUS)
+        .documented("server", "1.0.0", "Get information and statistics about the server", "O(1)"),
+    Command::new("latency", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Subcommands)
         .with_subcommands(LATENCY_SUBCOMMANDS)
         .documented("server", "2.8.13", "A container for latency diagnostics commands", "Depends on subcommand."),
-    Command::new("memory", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Subcommands)
+    Command::new("memory", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Subcommands)
         .with_subcommands(MEMORY_SUBCOMMANDS)
         .documented("server", "4.0.0", "A container for memory diagnostics commands", "Depends on subcommand."),
-    Command::new("slowlog", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Subcommands)
+    Command::new("slowlog", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Subcommands)
         .with_subcommands(SLOWLOG_SUBCOMMANDS)
         .documented("server", "2.2.12", "A container for slow log commands", "Depends on subcommand."),
 ];
@@ -36,32 +30,32 @@ static LATENCY_SUBCOMMANDS: &[Command] = &[
         "latency|doctor",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(latency::doctor),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .documented("server", "2.8.13", "Return a human readable latency analysis report.", "O(1)"),
     Command::new(
         "latency|graph",
         3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(latency::graph),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .documented("server", "2.8.13", "Return a latency graph for the event.", "O(1)"),
     Command::new(
         "latency|help",
         2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(help::help),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .documented("server", "2.8.13", "Show helpful text about the different subcommands.", "O(1)"),
     Command::new(
         "latency|histogram",
         -2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(latency::histogram),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -73,73 +67,61 @@ static LATENCY_SUBCOMMANDS: &[Command] = &[
         "latency|history",
         3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(latency::history),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .documented("server", "2.8.13", "Return timestamp-latency samples for the event.", "O(1)"),
     Command::new(
         "latency|latest",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(latency::latest),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .documented("server", "2.8.13", "Return the latest latency samples for all events.", "O(1)"),
     Command::new(
         "latency|reset",
         -2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(latency::reset),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .documented("server", "2.8.13", "Reset latency data for one or more events.", "O(1)"),
 ];
 
 static MEMORY_SUBCOMMANDS: &[Command] = &[
-    Command::new(
-        "memory|doctor",
-        2,
-        0,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(memory::doctor),
-    )
-    .documented("server", "4.0.0", "Outputs memory problems report", "O(1)"),
+    Command::new("memory|doctor", 2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Apply)
+        .documented("server", "4.0.0", "Outputs memory problems report", "O(1)"),
     Command::new(
         "memory|help",
         2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(help::help),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .documented("server", "4.0.0", "Show helpful text about the different subcommands", "O(1)"),
-    Command::new(
-        "memory|malloc-stats",
-        2,
-        0,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(memory::malloc_stats),
-    )
-    .documented(
-        "server",
-        "4.0.0",
-        "Show allocator internal stats",
-        "Depends on how much memory is allocated, could be slow",
-    ),
-    Command::new("memory|purge", 2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply(memory::purge))
+    Command::new("memory|malloc-stats", 2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Apply)
+        .documented(
+            "server",
+            "4.0.0",
+            "Show allocator internal stats",
+            "Depends on how much memory is allocated, could be slow",
+        ),
+    Command::new("memory|purge", 2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Apply)
         .documented(
             "server",
             "4.0.0",
             "Ask the allocator to release memory",
             "Depends on how much memory is allocated, could be slow",
         ),
-    Command::new("memory|stats", 2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply(memory::stats))
+    Command::new("memory|stats", 2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Apply)
         .documented("server", "4.0.0", "Show memory usage details", "O(1)"),
     Command::new(
         "memory|usage",
         -3,
         READONLY,
-        policy(Kind::Read, subcommand_key(Access::Look), Open, Usual, Moment),
-        Action::Apply(memory::usage),
+        policy(Kind::Read, subcommand_key(Access::Look), Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .documented("server", "4.0.0", "Estimate the memory usage of a key", "O(N) where N is the number of samples."),
 ];
@@ -149,32 +131,32 @@ static SLOWLOG_SUBCOMMANDS: &[Command] = &[
         "slowlog|get",
         -2,
         ADMIN | LOADING | STALE,
-        policy(Kind::Other, OthersRequests, Open, Usual, Moment),
-        Action::Apply(slowlog::get),
+        policy(Kind::Other, OthersRequests, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .documented("server", "2.2.12", "Get the slow log's entries", "O(N) where N is the number of entries returned"),
     Command::new(
         "slowlog|help",
         2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(help::help),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .documented("server", "6.2.0", "Show helpful text about the different subcommands", "O(1)"),
     Command::new(
         "slowlog|len",
         2,
         ADMIN | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(slowlog::len),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .documented("server", "2.2.12", "Get the slow log's length", "O(1)"),
     Command::new(
         "slowlog|reset",
         2,
         ADMIN | LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(slowlog::reset),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .documented(
         "server",

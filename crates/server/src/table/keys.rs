@@ -1,108 +1,108 @@
 use super::category;
 use super::command::{Action, Command};
 use super::flag::{DENYOOM, FAST, LOADING, NOSCRIPT, READONLY, STALE, WRITE};
+use super::needs::Needs::{Any, Conditions, Expiry};
 use super::policy::Hides::Open;
 use super::policy::When::Usual;
 use super::policy::policy;
 use super::takes::Takes::{Keys, KeysOfDatabases, Moment, Values};
 use super::touches::Touches::{AllKeys, Nothing};
 use super::touches::{Access, Touches, key, keys, subcommand_key};
-use crate::commands::{databases, dump, expiry, help, keys, moving, object, scan};
 use crate::telemetry::Kind;
 
 pub(super) static ROWS: &[Command] = &[
-    Command::new("copy", -3, WRITE | DENYOOM, policy(Kind::Update, Touches::COPY, Open, Usual, Values), Action::Apply(moving::copy))
+    Command::new("copy", -3, WRITE | DENYOOM, policy(Kind::Update, Touches::COPY, Open, Usual, Values, Conditions), Action::Apply)
         .in_categories(category::KEYSPACE)
         .alone()
         .documented("generic", "6.2.0", "Copy a key", "O(N) worst case for collections, where N is the number of nested items. O(1) for string values."),
-    Command::new("dbsize", 1, READONLY | FAST, policy(Kind::Read, AllKeys, Open, Usual, KeysOfDatabases), Action::Apply(databases::dbsize))
+    Command::new("dbsize", 1, READONLY | FAST, policy(Kind::Read, AllKeys, Open, Usual, KeysOfDatabases, Any), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented("server", "1.0.0", "Return the number of keys in the selected database", "O(1)"),
-    Command::new("del", -2, WRITE, policy(Kind::Delete, keys(Access::Delete), Open, Usual, Moment), Action::Apply(keys::del))
+    Command::new("del", -2, WRITE, policy(Kind::Delete, keys(Access::Delete), Open, Usual, Moment, Any), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented("generic", "1.0.0", "Delete a key", "O(N) where N is the number of keys that will be removed. When a key to remove holds a value other than a string, the individual complexity for this key is O(M) where M is the number of elements in the list, set, sorted set or hash. Removing a single key that holds a string value is O(1)."),
-    Command::new("dump", 2, READONLY, policy(Kind::Read, key(Access::Read), Open, Usual, Values), Action::Apply(dump::dump))
+    Command::new("dump", 2, READONLY, policy(Kind::Read, key(Access::Read), Open, Usual, Values, Any), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented("generic", "2.6.0", "Return a serialized version of the value stored at the specified key.", "O(1) to access the key and additional O(N*M) to serialize it, where N is the number of Redis objects composing the value and M their average size. For small string values the time complexity is thus O(1)+O(1*M) where M is small, so simply O(1)."),
-    Command::new("exists", -2, READONLY | FAST, policy(Kind::Read, keys(Access::Look), Open, Usual, Moment), Action::Apply(keys::exists))
+    Command::new("exists", -2, READONLY | FAST, policy(Kind::Read, keys(Access::Look), Open, Usual, Moment, Any), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented("generic", "1.0.0", "Determine if a key exists", "O(N) where N is the number of keys to check."),
-    Command::new("expire", -3, WRITE | FAST, policy(Kind::Update, key(Access::Update), Open, Usual, Values), Action::Apply(expiry::expire))
+    Command::new("expire", -3, WRITE | FAST, policy(Kind::Update, key(Access::Update), Open, Usual, Values, Expiry), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented("generic", "1.0.0", "Set a key's time to live in seconds", "O(1)"),
-    Command::new("expireat", -3, WRITE | FAST, policy(Kind::Update, key(Access::Update), Open, Usual, Values), Action::Apply(expiry::expireat))
+    Command::new("expireat", -3, WRITE | FAST, policy(Kind::Update, key(Access::Update), Open, Usual, Values, Expiry), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented("generic", "1.2.0", "Set the expiration for a key as a UNIX timestamp", "O(1)"),
-    Command::new("expiretime", 2, READONLY | FAST, policy(Kind::Read, key(Access::Read), Open, Usual, Moment), Action::Apply(expiry::expiretime))
+    Command::new("expiretime", 2, READONLY | FAST, policy(Kind::Read, key(Access::Read), Open, Usual, Moment, Any), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented("generic", "7.0.0", "Get the expiration Unix timestamp for a key", "O(1)"),
-    Command::new("flushall", -1, WRITE, policy(Kind::Delete, AllKeys, Open, Usual, Moment), Action::Apply(databases::flushall))
+    Command::new("flushall", -1, WRITE, policy(Kind::Delete, AllKeys, Open, Usual, Moment, Any), Action::Apply)
         .in_categories(category::KEYSPACE | category::DANGEROUS)
         .alone()
         .documented("server", "1.0.0", "Remove all keys from all databases", "O(N) where N is the total number of keys in all databases"),
-    Command::new("flushdb", -1, WRITE, policy(Kind::Delete, AllKeys, Open, Usual, KeysOfDatabases), Action::Apply(databases::flushdb))
+    Command::new("flushdb", -1, WRITE, policy(Kind::Delete, AllKeys, Open, Usual, KeysOfDatabases, Any), Action::Apply)
         .in_categories(category::KEYSPACE | category::DANGEROUS)
         .alone()
         .documented("server", "1.0.0", "Remove all keys from the current database", "O(N) where N is the number of keys in the selected database"),
-    Command::new("keys", 2, READONLY, policy(Kind::Range, AllKeys, Open, Usual, Keys), Action::Apply(scan::keys))
+    Command::new("keys", 2, READONLY, policy(Kind::Range, AllKeys, Open, Usual, Keys, Any), Action::Apply)
         .in_categories(category::KEYSPACE | category::DANGEROUS)
         .documented("generic", "1.0.0", "Find all keys matching the given pattern", "O(N) with N being the number of keys in the database, under the assumption that the key names in the database and the given pattern have limited length."),
-    Command::new("move", 3, WRITE | FAST, policy(Kind::Update, key(Access::ReadAndUpdate), Open, Usual, Values), Action::Apply(moving::move_key))
+    Command::new("move", 3, WRITE | FAST, policy(Kind::Update, key(Access::ReadAndUpdate), Open, Usual, Values, Conditions), Action::Apply)
         .in_categories(category::KEYSPACE)
         .alone()
         .documented("generic", "1.0.0", "Move a key to another database", "O(1)"),
-    Command::new("object", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Subcommands)
+    Command::new("object", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Subcommands)
         .with_subcommands(OBJECT_SUBCOMMANDS)
         .documented("generic", "2.2.3", "A container for object introspection commands", "Depends on subcommand."),
-    Command::new("persist", 2, WRITE | FAST, policy(Kind::Update, key(Access::Update), Open, Usual, Values), Action::Apply(expiry::persist))
+    Command::new("persist", 2, WRITE | FAST, policy(Kind::Update, key(Access::Update), Open, Usual, Values, Any), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented("generic", "2.2.0", "Remove the expiration from a key", "O(1)"),
-    Command::new("pexpire", -3, WRITE | FAST, policy(Kind::Update, key(Access::Update), Open, Usual, Values), Action::Apply(expiry::pexpire))
+    Command::new("pexpire", -3, WRITE | FAST, policy(Kind::Update, key(Access::Update), Open, Usual, Values, Expiry), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented("generic", "2.6.0", "Set a key's time to live in milliseconds", "O(1)"),
-    Command::new("pexpireat", -3, WRITE | FAST, policy(Kind::Update, key(Access::Update), Open, Usual, Values), Action::Apply(expiry::pexpireat))
+    Command::new("pexpireat", -3, WRITE | FAST, policy(Kind::Update, key(Access::Update), Open, Usual, Values, Expiry), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented("generic", "2.6.0", "Set the expiration for a key as a UNIX timestamp specified in milliseconds", "O(1)"),
-    Command::new("pexpiretime", 2, READONLY | FAST, policy(Kind::Read, key(Access::Read), Open, Usual, Moment), Action::Apply(expiry::pexpiretime))
+    Command::new("pexpiretime", 2, READONLY | FAST, policy(Kind::Read, key(Access::Read), Open, Usual, Moment, Any), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented("generic", "7.0.0", "Get the expiration Unix timestamp for a key in milliseconds", "O(1)"),
-    Command::new("pttl", 2, READONLY | FAST, policy(Kind::Read, key(Access::Read), Open, Usual, Moment), Action::Apply(expiry::pttl))
+    Command::new("pttl", 2, READONLY | FAST, policy(Kind::Read, key(Access::Read), Open, Usual, Moment, Any), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented("generic", "2.6.0", "Get the time to live for a key in milliseconds", "O(1)"),
-    Command::new("randomkey", 1, READONLY, policy(Kind::Read, AllKeys, Open, Usual, KeysOfDatabases), Action::Apply(scan::randomkey))
+    Command::new("randomkey", 1, READONLY, policy(Kind::Read, AllKeys, Open, Usual, KeysOfDatabases, Any), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented("generic", "1.0.0", "Return a random key from the keyspace", "O(1)"),
-    Command::new("rename", 3, WRITE, policy(Kind::Update, Touches::RENAME, Open, Usual, Values), Action::Apply(moving::rename))
+    Command::new("rename", 3, WRITE, policy(Kind::Update, Touches::RENAME, Open, Usual, Values, Conditions), Action::Apply)
         .in_categories(category::KEYSPACE)
         .alone()
         .documented("generic", "1.0.0", "Rename a key", "O(1)"),
-    Command::new("renamenx", 3, WRITE | FAST, policy(Kind::Update, Touches::RENAMENX, Open, Usual, Values), Action::Apply(moving::renamenx))
+    Command::new("renamenx", 3, WRITE | FAST, policy(Kind::Update, Touches::RENAMENX, Open, Usual, Values, Conditions), Action::Apply)
         .in_categories(category::KEYSPACE)
         .alone()
         .documented("generic", "1.0.0", "Rename a key, only if the new key does not exist", "O(1)"),
-    Command::new("restore", -4, WRITE | DENYOOM, policy(Kind::Update, key(Access::Overwrite), Open, Usual, Moment), Action::Apply(dump::restore))
+    Command::new("restore", -4, WRITE | DENYOOM, policy(Kind::Update, key(Access::Overwrite), Open, Usual, Moment, Conditions), Action::Apply)
         .in_categories(category::KEYSPACE | category::DANGEROUS)
         .documented("generic", "2.6.0", "Create a key using the provided serialized value, previously obtained using DUMP.", "O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, where N is the number of Redis objects composing the value and M their average size. For small string values the time complexity is thus O(1)+O(1*M) where M is small, so simply O(1). However for sorted set values the complexity is O(N*M*log(N)) because inserting values into sorted sets is O(log(N))."),
-    Command::new("scan", -2, READONLY, policy(Kind::Range, AllKeys, Open, Usual, Moment), Action::Apply(scan::scan))
+    Command::new("scan", -2, READONLY, policy(Kind::Range, AllKeys, Open, Usual, Moment, Any), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented("generic", "2.8.0", "Incrementally iterate the keys space", "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection."),
-    Command::new("swapdb", 3, WRITE | FAST, policy(Kind::Update, AllKeys, Open, Usual, Moment), Action::Apply(databases::swapdb))
+    Command::new("swapdb", 3, WRITE | FAST, policy(Kind::Update, AllKeys, Open, Usual, Moment, Any), Action::Apply)
         .in_categories(category::KEYSPACE | category::DANGEROUS)
         .alone()
         .documented("server", "4.0.0", "Swaps two Redis databases", "O(N) where N is the count of clients watching or blocking on keys from both databases."),
-    Command::new("touch", -2, READONLY | FAST, policy(Kind::Read, keys(Access::Look), Open, Usual, Moment), Action::Apply(keys::exists))
+    Command::new("touch", -2, READONLY | FAST, policy(Kind::Read, keys(Access::Look), Open, Usual, Moment, Any), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented("generic", "3.2.1", "Alters the last access time of a key(s). Returns the number of existing keys specified.", "O(N) where N is the number of keys that will be touched."),
-    Command::new("ttl", 2, READONLY | FAST, policy(Kind::Read, key(Access::Read), Open, Usual, Moment), Action::Apply(expiry::ttl))
+    Command::new("ttl", 2, READONLY | FAST, policy(Kind::Read, key(Access::Read), Open, Usual, Moment, Any), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented("generic", "1.0.0", "Get the time to live for a key in seconds", "O(1)"),
-    Command::new("type", 2, READONLY | FAST, policy(Kind::Read, key(Access::Look), Open, Usual, Moment), Action::Apply(keys::type_of))
+    Command::new("type", 2, READONLY | FAST, policy(Kind::Read, key(Access::Look), Open, Usual, Moment, Any), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented("generic", "1.0.0", "Determine the type stored at key", "O(1)"),
-    Command::new("unlink", -2, WRITE | FAST, policy(Kind::Delete, keys(Access::Delete), Open, Usual, Moment), Action::Apply(keys::del))
+    Command::new("unlink", -2, WRITE | FAST, policy(Kind::Delete, keys(Access::Delete), Open, Usual, Moment, Any), Action::Apply)
         .in_categories(category::KEYSPACE)
         .documented("generic", "4.0.0", "Delete a key asynchronously in another thread. Otherwise it is just as DEL, but non blocking.", "O(1) for each key removed regardless of its size. Then the command does O(N) work in a different thread in order to reclaim memory, where N is the number of allocations the deleted objects where composed of."),
-    Command::new("wait", 3, NOSCRIPT, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Apply(keys::wait))
+    Command::new("wait", 3, NOSCRIPT, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Apply)
         .in_categories(category::CONNECTION)
         .documented("generic", "3.0.0", "Wait for the synchronous replication of all the write commands sent in the context of the current connection", "O(1)"),
 ];
@@ -112,8 +112,8 @@ static OBJECT_SUBCOMMANDS: &[Command] = &[
         "object|encoding",
         3,
         READONLY,
-        policy(Kind::Read, subcommand_key(Access::Look), Open, Usual, Moment),
-        Action::Apply(object::encoding),
+        policy(Kind::Read, subcommand_key(Access::Look), Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::KEYSPACE)
     .documented("generic", "2.2.3", "Inspect the internal encoding of a Redis object", "O(1)"),
@@ -121,8 +121,8 @@ static OBJECT_SUBCOMMANDS: &[Command] = &[
         "object|freq",
         3,
         READONLY,
-        policy(Kind::Read, subcommand_key(Access::Look), Open, Usual, Moment),
-        Action::Apply(object::freq),
+        policy(Kind::Read, subcommand_key(Access::Look), Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::KEYSPACE)
     .documented("generic", "4.0.0", "Get the logarithmic access frequency counter of a Redis object", "O(1)"),
@@ -130,8 +130,8 @@ static OBJECT_SUBCOMMANDS: &[Command] = &[
         "object|help",
         2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(help::help),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::KEYSPACE)
     .documented("generic", "6.2.0", "Show helpful text about the different subcommands", "O(1)"),
@@ -139,8 +139,8 @@ static OBJECT_SUBCOMMANDS: &[Command] = &[
         "object|idletime",
         3,
         READONLY,
-        policy(Kind::Read, subcommand_key(Access::Look), Open, Usual, Moment),
-        Action::Apply(object::idletime),
+        policy(Kind::Read, subcommand_key(Access::Look), Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::KEYSPACE)
     .documented("generic", "2.2.3", "Get the time since a Redis object was last accessed", "O(1)"),
@@ -148,8 +148,8 @@ static OBJECT_SUBCOMMANDS: &[Command] = &[
         "object|refcount",
         3,
         READONLY,
-        policy(Kind::Read, subcommand_key(Access::Look), Open, Usual, Moment),
-        Action::Apply(object::refcount),
+        policy(Kind::Read, subcommand_key(Access::Look), Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::KEYSPACE)
     .documented("generic", "2.2.3", "Get the number of references to the value of the key", "O(1)"),

@@ -1,5 +1,6 @@
-//! The table of commands, a file for each family: names, numbers of arguments, flags, keys, categories, and what executes
-//! them. Dispatch, `COMMAND`, the errors about arguments and the rules of ACLs all come from here.
+//! The table of commands, a file for each family: names, numbers of arguments, flags, keys, categories and policies.
+//! Dispatch, `COMMAND`, the errors about arguments and the rules of ACLs all come from here. A row is data: it knows no function
+//! (`commands::functions`).
 
 pub(crate) mod arguments;
 pub(crate) mod category;
@@ -11,6 +12,7 @@ mod bits;
 mod connection;
 mod diagnostics;
 mod keys;
+mod needs;
 mod ordered;
 mod policy;
 mod pubsub;
@@ -29,7 +31,7 @@ use resp::Request;
 pub(crate) use command::{Action, Command, ReadShape};
 pub(crate) use policy::Hides;
 pub(crate) use takes::Takes;
-pub(crate) use touches::{Access, Channels, Keys, Places, Touches};
+pub(crate) use touches::{Access, Channels, Keys, Places, Touches, is_open_end};
 
 use crate::errors::Refusal;
 use crate::telemetry::Kind;

@@ -1,6 +1,7 @@
 //! What must be said of every command: a row without it does not compile, and nothing of it has a default. What a row
 //! forgot would show a password to others, give a client what is not its own, or keep all others waiting.
 
+use super::needs::Needs;
 use super::takes::Takes;
 use super::touches::Touches;
 use crate::telemetry::Kind;
@@ -15,11 +16,19 @@ pub(crate) struct Policy {
     pub(crate) hides: Hides,
     pub(crate) when: When,
     pub(crate) takes: Takes,
+    pub(crate) needs: Needs,
 }
 
 /// In the order in which rows say it.
-pub(super) const fn policy(kind: Kind, touches: Touches, hides: Hides, when: When, takes: Takes) -> Policy {
-    Policy { kind, touches, hides, when, takes }
+pub(super) const fn policy(
+    kind: Kind,
+    touches: Touches,
+    hides: Hides,
+    when: When,
+    takes: Takes,
+    needs: Needs,
+) -> Policy {
+    Policy { kind, touches, hides, when, takes, needs }
 }
 
 /// What of a request nobody else may see.

@@ -1,24 +1,24 @@
 use super::category;
 use super::command::{Action, Command};
 use super::flag::{ADMIN, ALLOW_BUSY, FAST, LOADING, NO_MULTI, NOSCRIPT, READONLY, STALE, WRITE};
+use super::needs::Needs::{Any, Snapshots};
 use super::policy::Hides::{From, Open};
 use super::policy::When::Usual;
 use super::policy::policy;
 use super::takes::Takes::{Apart, ApartIf, Moment};
 use super::touches::Touches::{Nothing, OthersRequests};
-use crate::commands::{command, config, debug, help, scripting, server};
 use crate::telemetry::Kind;
 
 pub(super) static ROWS: &[Command] = &[
-    Command::new("module", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Subcommands)
+    Command::new("module", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Subcommands)
         .with_subcommands(MODULE_SUBCOMMANDS)
         .documented("server", "4.0.0", "A container for module commands", "Depends on subcommand."),
     Command::new(
         "replicaof",
         3,
         ADMIN | NOSCRIPT | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(scripting::replicaof),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -30,78 +30,66 @@ pub(super) static ROWS: &[Command] = &[
         "bgrewriteaof",
         1,
         ADMIN | NOSCRIPT,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(server::bgrewriteaof),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .documented("server", "1.0.0", "Asynchronously rewrite the append-only file", "O(1)"),
     Command::new(
         "bgsave",
         -1,
         ADMIN | NOSCRIPT,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(server::bgsave),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Snapshots),
+        Action::Apply,
     )
     .documented("server", "1.0.0", "Asynchronously save the dataset to disk", "O(1)"),
-    Command::new(
-        "command",
-        -1,
-        LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(command::all),
-    )
-    .in_categories(category::CONNECTION)
-    .with_subcommands(COMMAND_SUBCOMMANDS)
-    .documented(
-        "server",
-        "2.8.13",
-        "Get array of Redis command details",
-        "O(N) where N is the total number of Redis commands",
-    ),
-    Command::new("config", -2, 0, policy(Kind::Other, Nothing, From(2), Usual, Moment), Action::Subcommands)
+    Command::new("command", -1, LOADING | STALE, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Apply)
+        .in_categories(category::CONNECTION)
+        .with_subcommands(COMMAND_SUBCOMMANDS)
+        .documented(
+            "server",
+            "2.8.13",
+            "Get array of Redis command details",
+            "O(N) where N is the total number of Redis commands",
+        ),
+    Command::new("config", -2, 0, policy(Kind::Other, Nothing, From(2), Usual, Moment, Any), Action::Subcommands)
         .with_subcommands(CONFIG_SUBCOMMANDS)
         .documented("server", "2.0.0", "A container for server configuration commands", "Depends on subcommand."),
     Command::new(
         "debug",
         -2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, OthersRequests, Open, Usual, ApartIf("sleep")),
-        Action::Apply(debug::debug),
+        policy(Kind::Other, OthersRequests, Open, Usual, ApartIf("sleep"), Any),
+        Action::Apply,
     )
     .documented("server", "1.0.0", "A container for debugging commands", "Depends on subcommand."),
-    Command::new("function", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Subcommands)
+    Command::new("function", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Subcommands)
         .with_subcommands(FUNCTION_SUBCOMMANDS)
         .documented("scripting", "7.0.0", "A container for function commands", "Depends on subcommand."),
     Command::new(
         "lastsave",
         1,
         LOADING | STALE | FAST,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(server::lastsave),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::ADMIN | category::DANGEROUS)
     .documented("server", "1.0.0", "Get the UNIX time stamp of the last successful save to disk", "O(1)"),
-    Command::new(
-        "lolwut",
-        -1,
-        READONLY | FAST,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(server::lolwut),
-    )
-    .documented("server", "5.0.0", "Display some computer art and the Redis version", ""),
+    Command::new("lolwut", -1, READONLY | FAST, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Apply)
+        .documented("server", "5.0.0", "Display some computer art and the Redis version", ""),
     Command::new(
         "monitor",
         1,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, OthersRequests, Open, Usual, Moment),
-        Action::Apply(server::monitor),
+        policy(Kind::Other, OthersRequests, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .documented("server", "1.0.0", "Listen for all requests received by the server in real time", ""),
     Command::new(
         "role",
         1,
         NOSCRIPT | LOADING | STALE | FAST,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(server::role),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::ADMIN | category::DANGEROUS)
     .documented("server", "2.8.12", "Return the role of the instance in the context of replication", "O(1)"),
@@ -109,8 +97,8 @@ pub(super) static ROWS: &[Command] = &[
         "save",
         1,
         ADMIN | NOSCRIPT | NO_MULTI,
-        policy(Kind::Other, Nothing, Open, Usual, Apart),
-        Action::Apply(server::save),
+        policy(Kind::Other, Nothing, Open, Usual, Apart, Snapshots),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -118,15 +106,15 @@ pub(super) static ROWS: &[Command] = &[
         "Synchronously save the dataset to disk",
         "O(N) where N is the total number of keys in all databases",
     ),
-    Command::new("script", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment), Action::Subcommands)
+    Command::new("script", -2, 0, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Subcommands)
         .with_subcommands(SCRIPT_SUBCOMMANDS)
         .documented("scripting", "2.6.0", "A container for Lua scripts management commands", "Depends on subcommand."),
     Command::new(
         "shutdown",
         -1,
         ADMIN | NOSCRIPT | LOADING | STALE | NO_MULTI | ALLOW_BUSY,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(server::shutdown),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -138,8 +126,8 @@ pub(super) static ROWS: &[Command] = &[
         "time",
         1,
         LOADING | STALE | FAST,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(server::time),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .documented("server", "2.6.0", "Return the current server time", "O(1)"),
 ];
@@ -149,8 +137,8 @@ static COMMAND_SUBCOMMANDS: &[Command] = &[
         "command|count",
         2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(command::count),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("server", "2.8.13", "Get total number of Redis commands", "O(1)"),
@@ -158,8 +146,8 @@ static COMMAND_SUBCOMMANDS: &[Command] = &[
         "command|docs",
         -2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(command::docs),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented(
@@ -172,8 +160,8 @@ static COMMAND_SUBCOMMANDS: &[Command] = &[
         "command|getkeys",
         -4,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(command::getkeys),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented(
@@ -186,8 +174,8 @@ static COMMAND_SUBCOMMANDS: &[Command] = &[
         "command|getkeysandflags",
         -4,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(command::getkeysandflags),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented(
@@ -200,8 +188,8 @@ static COMMAND_SUBCOMMANDS: &[Command] = &[
         "command|help",
         2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(help::help),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented("server", "5.0.0", "Show helpful text about the different subcommands", "O(1)"),
@@ -209,8 +197,8 @@ static COMMAND_SUBCOMMANDS: &[Command] = &[
         "command|info",
         -2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(command::info),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented(
@@ -223,8 +211,8 @@ static COMMAND_SUBCOMMANDS: &[Command] = &[
         "command|list",
         -2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(command::list),
+        policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::CONNECTION)
     .documented(
@@ -240,8 +228,8 @@ static CONFIG_SUBCOMMANDS: &[Command] = &[
         "config|get",
         -3,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(config::get),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -253,32 +241,32 @@ static CONFIG_SUBCOMMANDS: &[Command] = &[
         "config|help",
         2,
         LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(help::help),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
+        Action::Apply,
     )
     .documented("server", "5.0.0", "Show helpful text about the different subcommands", "O(1)"),
     Command::new(
         "config|resetstat",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(config::resetstat),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
+        Action::Apply,
     )
     .documented("server", "2.0.0", "Reset the stats returned by INFO", "O(1)"),
     Command::new(
         "config|rewrite",
         2,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(config::rewrite),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
+        Action::Apply,
     )
     .documented("server", "2.8.0", "Rewrite the configuration file with the in memory configuration", "O(1)"),
     Command::new(
         "config|set",
         -4,
         ADMIN | NOSCRIPT | LOADING | STALE,
-        policy(Kind::Other, Nothing, From(2), Usual, Moment),
-        Action::Apply(config::set),
+        policy(Kind::Other, Nothing, From(2), Usual, Moment, Any),
+        Action::Apply,
     )
     .documented(
         "server",
@@ -292,49 +280,37 @@ static FUNCTION_SUBCOMMANDS: &[Command] = &[Command::new(
     "function|flush",
     -2,
     NOSCRIPT | WRITE,
-    policy(Kind::Other, Nothing, Open, Usual, Moment),
-    Action::Apply(scripting::function_flush),
+    policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+    Action::Apply,
 )
 .in_categories(category::SCRIPTING)
 .documented("scripting", "7.0.0", "Deleting all functions", "O(N) where N is the number of functions deleted")];
 
 static SCRIPT_SUBCOMMANDS: &[Command] = &[
-    Command::new(
-        "script|exists",
-        -3,
-        NOSCRIPT,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(scripting::script_exists),
-    )
-    .in_categories(category::SCRIPTING)
-    .documented(
-        "scripting",
-        "2.6.0",
-        "Check existence of scripts in the script cache.",
-        "O(N) with N being the number of scripts to check (so checking a single script is an O(1) operation).",
-    ),
-    Command::new(
-        "script|flush",
-        -2,
-        NOSCRIPT,
-        policy(Kind::Other, Nothing, Open, Usual, Moment),
-        Action::Apply(scripting::script_flush),
-    )
-    .in_categories(category::SCRIPTING)
-    .documented(
-        "scripting",
-        "2.6.0",
-        "Remove all the scripts from the script cache.",
-        "O(N) with N being the number of scripts in cache",
-    ),
+    Command::new("script|exists", -3, NOSCRIPT, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Apply)
+        .in_categories(category::SCRIPTING)
+        .documented(
+            "scripting",
+            "2.6.0",
+            "Check existence of scripts in the script cache.",
+            "O(N) with N being the number of scripts to check (so checking a single script is an O(1) operation).",
+        ),
+    Command::new("script|flush", -2, NOSCRIPT, policy(Kind::Other, Nothing, Open, Usual, Moment, Any), Action::Apply)
+        .in_categories(category::SCRIPTING)
+        .documented(
+            "scripting",
+            "2.6.0",
+            "Remove all the scripts from the script cache.",
+            "O(N) with N being the number of scripts in cache",
+        ),
 ];
 
 static MODULE_SUBCOMMANDS: &[Command] = &[Command::new(
     "module|list",
     2,
     ADMIN | NOSCRIPT,
-    policy(Kind::Other, Nothing, Open, Usual, Moment),
-    Action::Apply(scripting::module_list),
+    policy(Kind::Other, Nothing, Open, Usual, Moment, Any),
+    Action::Apply,
 )
 .documented(
     "server",

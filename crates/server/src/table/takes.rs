@@ -1,5 +1,7 @@
 //! How long commands may take.
 
+use resp::Request;
+
 /// What the time that a command takes depends on, as far as that can be told before it is executed. Any request that is long
 /// itself takes long, too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,4 +28,15 @@ pub(crate) enum Takes {
     Apart,
     /// The same, if this is its first argument.
     ApartIf(&'static str),
+}
+
+impl Takes {
+    /// Whether a request has a thread of its own.
+    pub(crate) fn is_apart(self, request: &Request<'_>) -> bool {
+        match self {
+            Takes::Apart => true,
+            Takes::ApartIf(word) => request.len() > 1 && request.argument(1).eq_ignore_ascii_case(word.as_bytes()),
+            _ => false,
+        }
+    }
 }

@@ -95,6 +95,11 @@ impl Keys {
     }
 }
 
+/// Whether an argument of a range stands for the beginning or the end of all keys.
+pub(crate) fn is_open_end(argument: &[u8]) -> bool {
+    matches!(argument, b"-" | b"+")
+}
+
 /// What a command does with channels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Channels {

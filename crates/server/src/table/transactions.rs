@@ -1,13 +1,13 @@
 use super::category;
 use super::command::{Action, Command};
 use super::flag::{ALLOW_BUSY, FAST, LOADING, NOSCRIPT, SKIP_SLOWLOG, STALE};
+use super::needs::Needs::Any;
 use super::policy::Hides::Open;
 use super::policy::When::{AtOnce, Executes, Usual};
 use super::policy::policy;
 use super::takes::Takes::Moment;
 use super::touches::Touches::Nothing;
 use super::touches::{Access, keys};
-use crate::commands::transactions;
 use crate::telemetry::Kind;
 
 pub(super) static ROWS: &[Command] = &[
@@ -15,8 +15,8 @@ pub(super) static ROWS: &[Command] = &[
         "discard",
         1,
         NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
-        policy(Kind::Transaction, Nothing, Open, AtOnce, Moment),
-        Action::Apply(transactions::discard),
+        policy(Kind::Transaction, Nothing, Open, AtOnce, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::TRANSACTION)
     .documented(
@@ -29,8 +29,8 @@ pub(super) static ROWS: &[Command] = &[
         "exec",
         1,
         NOSCRIPT | LOADING | STALE | SKIP_SLOWLOG,
-        policy(Kind::Transaction, Nothing, Open, Executes, Moment),
-        Action::Apply(transactions::exec),
+        policy(Kind::Transaction, Nothing, Open, Executes, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::TRANSACTION)
     .alone()
@@ -44,8 +44,8 @@ pub(super) static ROWS: &[Command] = &[
         "multi",
         1,
         NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
-        policy(Kind::Transaction, Nothing, Open, AtOnce, Moment),
-        Action::Apply(transactions::multi),
+        policy(Kind::Transaction, Nothing, Open, AtOnce, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::TRANSACTION)
     .documented("transactions", "1.2.0", "Mark the start of a transaction block", "O(1)"),
@@ -53,8 +53,8 @@ pub(super) static ROWS: &[Command] = &[
         "unwatch",
         1,
         NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
-        policy(Kind::Transaction, Nothing, Open, Usual, Moment),
-        Action::Apply(transactions::unwatch),
+        policy(Kind::Transaction, Nothing, Open, Usual, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::TRANSACTION)
     .documented("transactions", "2.2.0", "Forget about all watched keys", "O(1)"),
@@ -62,8 +62,8 @@ pub(super) static ROWS: &[Command] = &[
         "watch",
         -2,
         NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
-        policy(Kind::Transaction, keys(Access::Look), Open, AtOnce, Moment),
-        Action::Apply(transactions::watch),
+        policy(Kind::Transaction, keys(Access::Look), Open, AtOnce, Moment, Any),
+        Action::Apply,
     )
     .in_categories(category::TRANSACTION)
     .alone()

@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::totals::Totals;
-use crate::acl::random_hex;
-use crate::shared::Shared;
-use crate::table::{self, flag};
+use crate::administration::acl::random_hex;
 
 /// As in Redis; all are hexadecimal digits.
 const ID_DIGIT_COUNT: usize = 40;
@@ -51,11 +49,11 @@ impl Figures {
     }
 
     /// Commands, and bytes that came and went, in a second: from one question to the next.
-    pub(crate) fn rates(&self, shared: &Shared) -> [f64; 3] {
+    pub(super) fn rates(&self, totals: impl FnOnce() -> Totals) -> [f64; 3] {
         let mut rates = self.rates.lock();
         let elapsed = rates.at.elapsed();
         if elapsed >= RATE_MIN {
-            let totals = Totals::of(shared);
+            let totals = totals();
             let counted = [totals.tally.commands, totals.input_bytes, totals.output_bytes];
             let grown = |index: usize| counted[index].saturating_sub(rates.counted[index]) as f64;
             let each_second = [0, 1, 2].map(|index| grown(index) / elapsed.as_secs_f64());
@@ -69,16 +67,9 @@ impl Figures {
         self.saved_count.store(write_count, Ordering::Relaxed);
     }
 
-    /// Write commands since the last save that succeeded began.
-    pub(crate) fn unsaved_count(&self, shared: &Shared) -> u64 {
-        let saved_count = if shared.saves.has_failed() { 0 } else { self.saved_count.load(Ordering::Relaxed) };
-        write_count(shared).saturating_sub(saved_count)
+    /// Of `write_count` commands that have written since the start, those since the last save that succeeded began.
+    pub(crate) fn unsaved_count(&self, write_count: u64, has_failed: bool) -> u64 {
+        let saved_count = if has_failed { 0 } else { self.saved_count.load(Ordering::Relaxed) };
+        write_count.saturating_sub(saved_count)
     }
-}
-
-/// Commands that write, executed since the start.
-pub(crate) fn write_count(shared: &Shared) -> u64 {
-    let totals = Totals::of(shared).commands;
-    let writes = table::entries().iter().zip(&totals).filter(|(entry, _)| entry.command.has(flag::WRITE));
-    writes.filter_map(|(_, total)| total.latencies()).map(|latencies| latencies.count()).sum()
 }

@@ -74,7 +74,7 @@ impl Health {
             done: stats.order_done,
             total: stats.order_total,
         });
-        Health::judged(shared.store.health().err(), order, stats.counted)
+        Health::judged(shared.keyspace.store.health().err(), order, stats.counted)
     }
 
     fn judged(poison: Option<Error>, order: Option<Steps>, is_counted: bool) -> Health {

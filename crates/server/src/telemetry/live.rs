@@ -60,7 +60,7 @@ pub(crate) fn live(shared: &Shared, reading: &Reading, history: &History, after:
         durability_why: stats.durability_why,
         order: stats.order,
         clients: reading.clients,
-        memory_bytes_max: shared.settings.memory_bytes_max(),
+        memory_bytes_max: shared.administration.settings.memory_bytes_max(),
         requests: reading.counted.latencies.iter().map(|latencies| latencies.count()).collect(),
         errors: reading.counted.errors,
         hits: totals.hits,
@@ -76,7 +76,7 @@ pub(crate) fn live(shared: &Shared, reading: &Reading, history: &History, after:
 }
 
 fn slow(shared: &Shared) -> Vec<Slow> {
-    let newest = shared.slowlog.newest(SLOW_COUNT).into_iter();
+    let newest = shared.telemetry.slowlog.newest(SLOW_COUNT).into_iter();
     newest
         .map(|slow| Slow {
             name: slow.command.to_uppercase(),

@@ -24,23 +24,80 @@ mod health;
 mod histogram;
 mod history;
 mod kind;
+pub(crate) mod latency;
 mod live;
+mod loops;
 mod metrics;
 pub(crate) mod plain_text;
 mod reading;
+mod slowlog;
 mod totals;
 mod unanswered;
 
+use std::time::Instant;
+
+use hikv::Store;
+
 pub(crate) use commands::{CommandCounters, CommandTotal};
-pub(crate) use counters::{BatchCounts, Counted, Counters};
-pub(crate) use errors::ErrorCounts;
-pub(crate) use figures::{Figures, write_count};
+pub(crate) use counters::BatchCounts;
 pub(crate) use health::{Health, Status};
 pub(crate) use histogram::Latencies;
 pub(crate) use history::History;
 pub(crate) use kind::Kind;
 pub(crate) use live::live;
+pub(crate) use loops::{LoopCounters, Loops, Tally};
 pub(crate) use metrics::{CONTENT_TYPE, exposition};
 pub(crate) use reading::Reading;
-pub(crate) use totals::Baseline;
 pub(crate) use unanswered::Unanswered;
+
+use errors::ErrorCounts;
+use figures::Figures;
+use latency::Latency;
+use slowlog::SlowLog;
+use totals::{Baseline, Totals};
+
+/// What the server counts and keeps to be told.
+pub(crate) struct Telemetry {
+    pub(crate) started: Instant,
+    pub(crate) loops: Loops,
+    pub(crate) slowlog: SlowLog,
+    pub(crate) latency: Latency,
+    pub(crate) errors: ErrorCounts,
+    pub(crate) figures: Figures,
+    baseline: Baseline,
+}
+
+impl Telemetry {
+    pub(crate) fn new(loops: Loops) -> Telemetry {
+        Telemetry {
+            started: Instant::now(),
+            loops,
+            slowlog: SlowLog::default(),
+            latency: Latency::default(),
+            errors: ErrorCounts::default(),
+            figures: Figures::new(),
+            baseline: Baseline::default(),
+        }
+    }
+
+    /// What was counted since the start, or since `INFO` began to count anew.
+    pub(crate) fn totals(&self, store: &Store) -> Totals {
+        Totals::of(&self.loops, store).since(&self.baseline)
+    }
+
+    /// `INFO` counts from zero from now on.
+    pub(crate) fn reset(&self, store: &Store) {
+        self.baseline.set(Totals::of(&self.loops, store));
+        self.errors.forget();
+    }
+
+    /// Commands, and bytes that came and went, in a second: from one question to the next.
+    pub(crate) fn rates(&self, store: &Store) -> [f64; 3] {
+        self.figures.rates(|| Totals::of(&self.loops, store))
+    }
+
+    /// Commands that write, executed since the start.
+    pub(crate) fn write_count(&self) -> u64 {
+        self.loops.write_count()
+    }
+}

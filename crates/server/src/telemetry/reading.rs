@@ -4,10 +4,12 @@ use std::time::{Duration, Instant};
 
 use hikv::Stats;
 
+use super::Telemetry;
 use super::counters::Counted;
 use super::cpu::{self, Role};
 use super::health::Health;
-use crate::shared::{Shared, Tally};
+use super::loops::Tally;
+use crate::shared::Shared;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Reading {
@@ -32,18 +34,19 @@ impl Reading {
     /// # Errors
     /// In a forked child.
     pub(crate) fn of(shared: &Shared) -> Result<Reading, hikv::Error> {
-        let stats = shared.store.stats_now()?;
-        let serving: Vec<i32> = shared.loops.iter().map(|counters| counters.thread()).collect();
+        let stats = shared.keyspace.store.stats_now()?;
+        let Telemetry { loops, started, slowlog, .. } = &shared.telemetry;
+        let serving: Vec<i32> = loops.iter().map(|counters| counters.thread()).collect();
         Ok(Reading {
             at: Instant::now(),
-            uptime: shared.started.elapsed(),
+            uptime: started.elapsed(),
             health: Health::of(shared, &stats),
-            clients: shared.clients(),
-            refused_clients: shared.refused_connections(),
-            messages_waiting_bytes: shared.mail.waiting_bytes(),
-            totals: shared.totals(),
-            counted: shared.counted(),
-            slow_count: shared.slowlog.total(),
+            clients: loops.clients(),
+            refused_clients: loops.refused_connections(),
+            messages_waiting_bytes: shared.post.waiting_bytes(),
+            totals: loops.totals(),
+            counted: loops.counted(),
+            slow_count: slowlog.total(),
             cpu: cpu::times(&serving),
             stats,
         })

@@ -2,11 +2,11 @@
 //!
 //! The counters themselves never go back, since a monitor that reads [`super::metrics`] takes that for a new start.
 
+use hikv::Store;
 use parking_lot::Mutex;
 
 use super::commands::CommandTotal;
-use crate::shared::{Shared, Tally};
-use crate::table;
+use super::loops::{Loops, Tally};
 
 /// All that counts, at one moment or from one to another.
 #[derive(Default)]
@@ -22,36 +22,29 @@ pub(crate) struct Totals {
 
 /// What was counted at the last `CONFIG RESETSTAT`.
 #[derive(Default)]
-pub(crate) struct Baseline(Mutex<Totals>);
+pub(super) struct Baseline(Mutex<Totals>);
 
 impl Baseline {
-    /// `INFO` counts from zero from now on.
-    pub(crate) fn reset(&self, shared: &Shared) {
-        *self.0.lock() = Totals::of(shared);
-        shared.errors.forget();
-    }
-
-    pub(crate) fn totals(&self, shared: &Shared) -> Totals {
-        Totals::of(shared).since(&self.0.lock())
+    pub(super) fn set(&self, totals: Totals) {
+        *self.0.lock() = totals;
     }
 }
 
 impl Totals {
-    pub(super) fn of(shared: &Shared) -> Totals {
-        let counted = shared.counted();
-        let mut commands = vec![CommandTotal::default(); table::entries().len()];
-        shared.loops.iter().for_each(|counters| counters.commands.add_to(&mut commands));
+    pub(super) fn of(loops: &Loops, store: &Store) -> Totals {
+        let counted = loops.counted();
         Totals {
-            tally: shared.totals(),
-            refused_clients: shared.refused_connections(),
+            tally: loops.totals(),
+            refused_clients: loops.refused_connections(),
             input_bytes: counted.input_bytes,
             output_bytes: counted.output_bytes,
-            expired: shared.store.stats().reaped_count,
-            commands,
+            expired: store.stats().reaped_count,
+            commands: loops.commands(),
         }
     }
 
-    fn since(self, base: &Totals) -> Totals {
+    pub(super) fn since(self, baseline: &Baseline) -> Totals {
+        let base = baseline.0.lock();
         let (tally, before) = (self.tally, base.tally);
         let commands = self.commands.into_iter().enumerate();
         Totals {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use hikv::{Store, Ticket};
 
-use super::{BatchCounts, Counters};
+use super::counters::{BatchCounts, Counters};
 
 /// Of one connection, the oldest first.
 #[derive(Default)]

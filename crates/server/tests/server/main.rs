@@ -8,6 +8,7 @@ mod common;
 mod config_file;
 mod connections;
 mod durable;
+mod engines;
 mod errands;
 mod exec;
 mod keys;

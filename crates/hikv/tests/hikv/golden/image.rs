@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use hikv::EngineKind;
 use tempfile::TempDir;
 
 /// A value's length and CRC-32C.
@@ -29,9 +30,10 @@ pub(crate) fn home() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hikv/golden")
 }
 
-/// The name of this program's format version.
-pub(crate) fn present_version() -> String {
-    format!("v{}.{}", heap::FORMAT_MAJOR, heap::FORMAT_MINOR)
+/// The name of an engine's stores in this program's format version. HiKV's have the version's alone.
+pub(crate) fn present_version(engine: EngineKind) -> String {
+    let version = format!("v{}.{}", heap::FORMAT_MAJOR, heap::FORMAT_MINOR);
+    if engine == EngineKind::HiKv { version } else { format!("{engine}-{version}") }
 }
 
 /// Every image; there is one at least.

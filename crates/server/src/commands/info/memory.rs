@@ -8,10 +8,10 @@ use crate::errors::Refusal;
 use crate::shared::Shared;
 
 pub(super) fn memory(shared: &Shared) -> Result<Lines, Refusal> {
-    let stats = shared.store.stats();
+    let stats = shared.keyspace.store.stats();
     let (rss_bytes, total_bytes) = (rss_bytes(), machine_bytes());
-    let bytes_max = shared.settings.memory_bytes_max();
-    let peak_bytes = shared.figures.peak_with(stats.live_bytes);
+    let bytes_max = shared.administration.settings.memory_bytes_max();
+    let peak_bytes = shared.telemetry.figures.peak_with(stats.live_bytes);
     // Items are not told from the index that finds them.
     let percent = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 };
     let ratio = if stats.live_bytes == 0 { 0.0 } else { rss_bytes as f64 / stats.live_bytes as f64 };
@@ -38,7 +38,7 @@ pub(super) fn memory(shared: &Shared) -> Result<Lines, Refusal> {
         ("active_defrag_running", "0".into()),
         ("lazyfree_pending_objects", "0".into()),
         ("dram_bytes", stats.dram_bytes.to_string()),
-        ("messages_waiting_bytes", shared.mail.waiting_bytes().to_string()),
+        ("messages_waiting_bytes", shared.post.waiting_bytes().to_string()),
         ("region_bytes", stats.region_bytes.to_string()),
         ("live_bytes", stats.live_bytes.to_string()),
     ]))

@@ -11,13 +11,16 @@ use hikv::JournalStats;
 
 use super::databases;
 use super::hello::REDIS_VERSION;
-use crate::call::Call;
+use crate::administration::start::ConfigFile;
 use crate::clients::TRACKS;
-use crate::databases::DATABASE_COUNT;
 use crate::errors::Refusal;
-use crate::items::Items;
+use crate::execution::call::{Call, Function};
+use crate::keyspace::items::Items;
+use crate::keyspace::slot::DATABASE_COUNT;
 use crate::shared::Shared;
-use crate::start::ConfigFile;
+
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[("info", info)];
 
 type Lines = Vec<(Cow<'static, str>, String)>;
 
@@ -51,7 +54,7 @@ static SECTIONS: [Section; 15] = [
 ];
 
 /// The sections named, or all, in the order of the table.
-pub(crate) fn info(call: &mut Call<'_>) -> Result<(), Refusal> {
+fn info(call: &mut Call<'_>) -> Result<(), Refusal> {
     let mut text = String::new();
     for section in SECTIONS.iter().filter(|section| is_wanted(section, call)) {
         if !text.is_empty() {
@@ -81,8 +84,8 @@ impl Section {
 }
 
 fn server(shared: &Shared) -> Result<Lines, Refusal> {
-    let uptime = shared.started.elapsed().as_secs();
-    let config_file = shared.config_file.as_ref().map(ConfigFile::path);
+    let uptime = shared.telemetry.started.elapsed().as_secs();
+    let config_file = shared.administration.config_file.as_ref().map(ConfigFile::path);
     Ok(lines([
         ("redis_version", REDIS_VERSION.into()),
         ("redis_git_sha1", "00000000".into()),
@@ -93,8 +96,8 @@ fn server(shared: &Shared) -> Result<Lines, Refusal> {
         ("multiplexing_api", "epoll".into()),
         ("hikv_version", env!("CARGO_PKG_VERSION").into()),
         ("process_id", std::process::id().to_string()),
-        ("run_id", shared.figures.run_id.clone()),
-        ("tcp_port", shared.port.unwrap_or(0).to_string()),
+        ("run_id", shared.telemetry.figures.run_id.clone()),
+        ("tcp_port", shared.administration.port.unwrap_or(0).to_string()),
         ("executable", std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_default()),
         ("config_file", config_file.map(|path| path.display().to_string()).unwrap_or_default()),
         ("uptime_in_seconds", uptime.to_string()),
@@ -103,35 +106,35 @@ fn server(shared: &Shared) -> Result<Lines, Refusal> {
         ("hz", "10".into()),
         ("configured_hz", "10".into()),
         ("lru_clock", "0".into()),
-        ("io_threads", shared.loops.len().to_string()),
+        ("io_threads", shared.telemetry.loops.len().to_string()),
     ]))
 }
 
 fn clients(shared: &Shared) -> Result<Lines, Refusal> {
     Ok(lines([
-        ("connected_clients", shared.clients().to_string()),
+        ("connected_clients", shared.telemetry.loops.clients().to_string()),
         ("cluster_connections", "0".into()),
         ("blocked_clients", "0".into()),
         ("tracking_clients", shared.clients.count_with(TRACKS).to_string()),
         ("clients_in_timeout_table", "0".into()),
-        ("maxclients", shared.settings.clients_max().to_string()),
+        ("maxclients", shared.administration.settings.clients_max().to_string()),
     ]))
 }
 
 fn persistence(shared: &Shared) -> Result<Lines, Refusal> {
-    let stats = shared.store.stats();
+    let stats = shared.keyspace.store.stats();
     let mut fields = lines([
         ("loading", "0".into()),
         ("async_loading", "0".into()),
-        ("rdb_changes_since_last_save", shared.figures.unsaved_count(shared).to_string()),
-        ("rdb_bgsave_in_progress", u8::from(shared.saves.is_running()).to_string()),
-        ("rdb_last_save_time", shared.saves.last_s().to_string()),
-        ("rdb_last_bgsave_status", if shared.saves.has_failed() { "err" } else { "ok" }.into()),
-        ("rdb_last_bgsave_time_sec", shared.saves.took_s().to_string()),
+        ("rdb_changes_since_last_save", unsaved_count(shared).to_string()),
+        ("rdb_bgsave_in_progress", u8::from(shared.keyspace.saves.is_running()).to_string()),
+        ("rdb_last_save_time", shared.keyspace.saves.last_s().to_string()),
+        ("rdb_last_bgsave_status", if shared.keyspace.saves.has_failed() { "err" } else { "ok" }.into()),
+        ("rdb_last_bgsave_time_sec", shared.keyspace.saves.took_s().to_string()),
         ("aof_enabled", "0".into()),
         ("aof_rewrite_in_progress", "0".into()),
         ("aof_rewrite_scheduled", "0".into()),
-        ("aof_last_write_status", if shared.store.health().is_ok() { "ok" } else { "err" }.into()),
+        ("aof_last_write_status", if shared.keyspace.store.health().is_ok() { "ok" } else { "err" }.into()),
         ("engine", stats.engine.into()),
         ("medium", stats.medium.into()),
         ("durability", stats.durability.into()),
@@ -139,6 +142,11 @@ fn persistence(shared: &Shared) -> Result<Lines, Refusal> {
     ]);
     fields.extend(stats.journal.map(journal).into_iter().flatten());
     Ok(fields)
+}
+
+fn unsaved_count(shared: &Shared) -> u64 {
+    let telemetry = &shared.telemetry;
+    telemetry.figures.unsaved_count(telemetry.write_count(), shared.keyspace.saves.has_failed())
 }
 
 fn journal(stats: JournalStats) -> Lines {
@@ -159,7 +167,7 @@ fn journal(stats: JournalStats) -> Lines {
 }
 
 fn order(shared: &Shared) -> Result<Lines, Refusal> {
-    let stats = shared.store.stats();
+    let stats = shared.keyspace.store.stats();
     Ok(lines([
         ("order", stats.order.into()),
         ("order_done", stats.order_done.to_string()),
@@ -171,7 +179,7 @@ fn order(shared: &Shared) -> Result<Lines, Refusal> {
 }
 
 fn snapshots(shared: &Shared) -> Result<Lines, Refusal> {
-    let stats = shared.store.stats();
+    let stats = shared.keyspace.store.stats();
     Ok(lines([
         ("snapshot_count", stats.snapshot_count.to_string()),
         ("oldest_snapshot_seconds", format!("{:.3}", stats.oldest_snapshot_seconds)),
@@ -189,7 +197,7 @@ fn replication(shared: &Shared) -> Result<Lines, Refusal> {
         ("role", "master".into()),
         ("connected_slaves", "0".into()),
         ("master_failover_state", "no-failover".into()),
-        ("master_replid", shared.figures.replication_id.clone()),
+        ("master_replid", shared.telemetry.figures.replication_id.clone()),
         ("master_replid2", "0".repeat(40)),
         ("master_repl_offset", "0".into()),
         ("second_repl_offset", "-1".into()),
@@ -209,8 +217,8 @@ fn cluster(_: &Shared) -> Result<Lines, Refusal> {
 fn keyspace(shared: &Shared) -> Result<Lines, Refusal> {
     let mut lines = Lines::new();
     for db in 0..DATABASE_COUNT as u8 {
-        let count =
-            databases::key_count(shared, Items::new(&shared.store, None), shared.databases.slot(db)).unwrap_or(0);
+        let count = databases::key_count(shared, Items::new(&shared.keyspace.store, None), shared.keyspace.slot(db))
+            .unwrap_or(0);
         if count > 0 {
             lines.push((format!("db{db}").into(), format!("keys={count},expires=0,avg_ttl=0")));
         }

@@ -1,8 +1,8 @@
 //! What was counted since the start, or since `CONFIG RESETSTAT`.
 
 use super::{Lines, lines};
+use crate::clients::Kind;
 use crate::errors::Refusal;
-use crate::pubsub::Kind;
 use crate::shared::Shared;
 use crate::table;
 use crate::telemetry::CommandTotal;
@@ -11,9 +11,9 @@ use crate::telemetry::CommandTotal;
 const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
 
 pub(super) fn stats(shared: &Shared) -> Result<Lines, Refusal> {
-    let totals = shared.baseline.totals(shared);
-    let [commands, input_bytes, output_bytes] = shared.figures.rates(shared);
-    let names = |kind| shared.pubsub.name_count(kind).to_string();
+    let totals = shared.telemetry.totals(&shared.keyspace.store);
+    let [commands, input_bytes, output_bytes] = shared.telemetry.rates(&shared.keyspace.store);
+    let names = |kind| shared.observers.pubsub.name_count(kind).to_string();
     Ok(lines([
         ("total_connections_received", totals.tally.connections.to_string()),
         ("total_commands_processed", totals.tally.commands.to_string()),
@@ -38,7 +38,7 @@ pub(super) fn stats(shared: &Shared) -> Result<Lines, Refusal> {
 
 /// A line for each command that was asked for.
 pub(super) fn commandstats(shared: &Shared) -> Result<Lines, Refusal> {
-    let totals = shared.baseline.totals(shared).commands;
+    let totals = shared.telemetry.totals(&shared.keyspace.store).commands;
     let asked = table::entries().iter().zip(&totals).filter(|(_, total)| !total.is_zero());
     let line = |(entry, total): (&table::Entry, &CommandTotal)| {
         let (calls, took_ns) = total.latencies().map_or((0, 0), |latencies| (latencies.count(), latencies.total_ns));
@@ -57,16 +57,16 @@ pub(super) fn commandstats(shared: &Shared) -> Result<Lines, Refusal> {
 
 /// A line for each first word of errors that clients got.
 pub(super) fn errorstats(shared: &Shared) -> Result<Lines, Refusal> {
-    let counts = shared.errors.all().into_iter();
+    let counts = shared.telemetry.errors.all().into_iter();
     Ok(counts.map(|(word, count)| (format!("errorstat_{word}").into(), format!("count={count}"))).collect())
 }
 
 /// A line for each command that was called; none where `latency-tracking` is off.
 pub(super) fn latencystats(shared: &Shared) -> Result<Lines, Refusal> {
-    if !shared.settings.tracks_latency() {
+    if !shared.administration.settings.tracks_latency() {
         return Ok(Lines::new());
     }
-    let totals = shared.baseline.totals(shared).commands;
+    let totals = shared.telemetry.totals(&shared.keyspace.store).commands;
     let line = |(entry, total): (&table::Entry, &CommandTotal)| {
         let latencies = total.latencies()?;
         let percentile = |percent: f64| {

@@ -1,0 +1,88 @@
+//! A file of users: a line `user NAME RULES…` for each.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::user::User;
+use crate::administration::replacement;
+
+pub(crate) struct AclFile {
+    path: PathBuf,
+}
+
+impl AclFile {
+    pub(crate) fn new(path: PathBuf) -> AclFile {
+        AclFile { path }
+    }
+
+    /// The users that the file names; nothing is taken from one that is wrong anywhere.
+    pub(crate) fn read(&self) -> io::Result<BTreeMap<String, Arc<User>>> {
+        let path = self.path.display();
+        let text =
+            fs::read_to_string(&self.path).map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))?;
+        let mut users = BTreeMap::new();
+        for (number, line) in text.lines().map(str::trim).enumerate() {
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let user = user_of(line)
+                .map_err(|what| io::Error::new(io::ErrorKind::InvalidData, format!("{path}:{}: {what}", number + 1)))?;
+            users.insert(user.name.clone(), Arc::new(user));
+        }
+        Ok(users)
+    }
+
+    /// Writes the users in place of those that the file has, all or none of them.
+    pub(crate) fn write(&self, users: &[Arc<User>]) -> io::Result<()> {
+        let lines: String = users.iter().map(|user| user.line() + "\n").collect();
+        replacement::replace(&self.path, lines.as_bytes())
+    }
+}
+
+/// The user that a line `user NAME RULES…` describes, or what is wrong with it, without its passwords.
+pub(crate) fn user_of(line: &str) -> Result<User, String> {
+    let mut words = line.split_ascii_whitespace();
+    if words.next() != Some("user") {
+        return Err("a line must begin with 'user'".into());
+    }
+    let mut user = User::new(words.next().ok_or("a user must have a name")?);
+    for rule in words {
+        user.apply(rule.as_bytes()).map_err(|error| match rule.as_bytes() {
+            // A password must not get into logs.
+            [b'>' | b'<' | b'#' | b'!', ..] => error.text().to_owned(),
+            _ => format!("'{rule}': {}", error.text()),
+        })?;
+    }
+    Ok(user)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let file = AclFile::new(dir.path().join("users.acl"));
+        fs::write(&file.path, "").expect("the file is made");
+        let ada = Arc::new(user_of("user ada on >pw ~a* &* +@read").expect("a user"));
+        file.write(&[Arc::clone(&ada)]).expect("the file is written");
+        let users = file.read().expect("the file is read");
+        assert_eq!(users["ada"].line(), ada.line());
+    }
+
+    #[test]
+    fn a_wrong_line_is_named_without_its_password() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("users.acl");
+        fs::write(&path, "# users\nuser ada on +nothing\n").expect("the file is written");
+        let error = AclFile::new(path.clone()).read().err().expect("no such command").to_string();
+        assert!(error.contains(":2: '+nothing'"), "{error}");
+        fs::write(&path, "user ada <hush\n").expect("the file is written");
+        let error = AclFile::new(path).read().err().expect("no such password").to_string();
+        assert!(!error.contains("hush"), "{error}");
+    }
+}

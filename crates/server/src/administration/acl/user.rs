@@ -1,0 +1,126 @@
+//! One user.
+
+use resp::Request;
+
+use super::log::Reason;
+use super::password::Hash;
+use super::selector::Selector;
+use crate::table::{Channels, Entry, Keys, Touches, is_open_end};
+
+#[derive(Clone)]
+pub(crate) struct User {
+    pub(crate) name: String,
+    pub(crate) is_enabled: bool,
+    pub(crate) needs_no_password: bool,
+    pub(crate) passwords: Vec<Hash>,
+    pub(crate) selector: Selector,
+}
+
+/// What a user may not do.
+pub(crate) struct Denied {
+    pub(crate) reason: Reason,
+    /// The command, the key or the channel.
+    pub(crate) object: Vec<u8>,
+}
+
+impl User {
+    /// A user that may do nothing.
+    pub(crate) fn new(name: &str) -> User {
+        User {
+            name: name.into(),
+            is_enabled: false,
+            needs_no_password: false,
+            passwords: Vec::new(),
+            selector: Selector::default(),
+        }
+    }
+
+    /// The default user, which may do everything and needs no password.
+    pub(super) fn open_default() -> User {
+        let mut user = User::new(super::DEFAULT_USER);
+        for rule in ["on", "nopass", "~*", "&*", "+@all"] {
+            user.apply(rule.as_bytes()).expect("the rules are known");
+        }
+        user
+    }
+
+    pub(super) fn set_password(&mut self, password: &[u8]) {
+        self.passwords.clear();
+        self.needs_no_password = password.is_empty();
+        if !password.is_empty() {
+            self.passwords.push(Hash::of(password));
+        }
+    }
+
+    pub(super) fn has_password(&self, password: &[u8]) -> bool {
+        let given = Hash::of(password);
+        // Every one is compared, whichever it is.
+        self.passwords.iter().fold(self.needs_no_password, |is_right, hash| is_right | hash.is(&given))
+    }
+
+    /// Whether the user may do what is requested.
+    #[inline]
+    pub(crate) fn check(&self, entry: Entry, request: &Request<'_>) -> Result<(), Denied> {
+        if self.selector.allows_all() { Ok(()) } else { self.check_rules(entry, request) }
+    }
+
+    /// Whether the user may run the command, with some keys at least.
+    pub(crate) fn may_run(&self, entry: Entry) -> bool {
+        // What a client needs to become somebody else.
+        let is_for_all = entry.command.has(crate::table::flag::NO_AUTH);
+        is_for_all || self.selector.all_commands || self.selector.commands.contains(entry.number)
+    }
+
+    fn check_rules(&self, entry: Entry, request: &Request<'_>) -> Result<(), Denied> {
+        let command = entry.command;
+        if !self.may_run(entry) {
+            return Err(Denied { reason: Reason::Command, object: command.name.into() });
+        }
+        let argument = |index| request.argument(index);
+        let (reason, refused) = match command.policy.touches {
+            Touches::Nothing | Touches::AllKeys | Touches::OthersRequests => return Ok(()),
+            Touches::Keys(keys) => (Reason::Key, self.refused_key(keys, request)),
+            Touches::Prefix => {
+                let first = argument(1);
+                (Reason::Key, (!self.selector.allows_reading_from(first, first)).then_some(first))
+            }
+            Touches::Range => (Reason::Key, self.refused_range(argument(1), argument(2))),
+            Touches::Channels(channels) => (Reason::Channel, self.refused_channel(channels, request)),
+        };
+        refused.map_or(Ok(()), |object| Err(Denied { reason, object: object.to_vec() }))
+    }
+
+    fn refused_key<'a>(&self, keys: Keys, request: &Request<'a>) -> Option<&'a [u8]> {
+        let mut all = keys.of(request).map(|(index, access)| (request.argument(index), access));
+        all.find(|(key, access)| !self.selector.allows_key(key, *access)).map(|(key, _)| key)
+    }
+
+    /// An end that is open lies in no pattern but `*`.
+    fn refused_range<'a>(&self, first: &'a [u8], last: &'a [u8]) -> Option<&'a [u8]> {
+        let end = |argument: &'a [u8]| if is_open_end(argument) { b"" } else { argument };
+        (!self.selector.allows_reading_from(end(first), end(last))).then_some(first)
+    }
+
+    fn refused_channel<'a>(&self, channels: Channels, request: &Request<'a>) -> Option<&'a [u8]> {
+        let count = if channels == Channels::Told { 1 } else { usize::MAX };
+        let is_pattern = channels == Channels::PatternsHeard;
+        request.arguments().take(count).find(|name| !self.selector.allows_channel(name, is_pattern))
+    }
+
+    /// The user as a line of a file of users.
+    pub(crate) fn line(&self) -> String {
+        let mut words = vec![format!("user {}", self.name), if self.is_enabled { "on" } else { "off" }.into()];
+        if self.needs_no_password {
+            words.push("nopass".into());
+        }
+        words.extend(self.passwords.iter().map(|hash| format!("#{}", hash.hex())));
+        words.push(self.selector.keys_text());
+        if !self.selector.all_channels {
+            words.push("resetchannels".into());
+        }
+        words.push(self.selector.channels_text());
+        words.push(self.selector.commands_text());
+        words.retain(|word| !word.is_empty());
+        words.join(" ")
+    }
+}

@@ -1,0 +1,249 @@
+//! What the server writes to its log, and how much of it.
+//!
+//! A line tells of no key, no value and no password; and of a name that a client gave as a user's only if there is such a user,
+//! since people type passwords where names belong. A client that can cause lines at will gets some a second; the next line then
+//! says how many were left out.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hikv::{Error, MediumError};
+use parking_lot::Mutex;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::reload::{self, Handle};
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Registry, fmt as lines};
+
+use crate::administration::log_writer::LineSender;
+use crate::errors::Refusal;
+
+/// Lines of one kind in a second.
+const LINE_COUNT_MAX: u32 = 10;
+
+/// How lines look.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// An object a line.
+    Json,
+}
+
+/// How much is logged, by Redis' names: each level logs what those after it do, and more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LogLevel {
+    /// Everything.
+    Debug,
+    /// Clients that come and go.
+    Verbose,
+    /// What an operator wants to know: start, recovery, health, the end.
+    #[default]
+    Notice,
+    /// What an operator should look at.
+    Warning,
+}
+
+impl LogLevel {
+    const ALL: [LogLevel; 4] = [LogLevel::Debug, LogLevel::Verbose, LogLevel::Notice, LogLevel::Warning];
+
+    /// The level of this name, in small letters.
+    pub fn of(name: &str) -> Option<LogLevel> {
+        LogLevel::ALL.into_iter().find(|level| level.name() == name)
+    }
+
+    /// Redis' name of it.
+    pub fn name(self) -> &'static str {
+        match self {
+            LogLevel::Debug => "debug",
+            LogLevel::Verbose => "verbose",
+            LogLevel::Notice => "notice",
+            LogLevel::Warning => "warning",
+        }
+    }
+
+    fn filter(self) -> LevelFilter {
+        match self {
+            LogLevel::Debug => LevelFilter::TRACE,
+            LogLevel::Verbose => LevelFilter::DEBUG,
+            LogLevel::Notice => LevelFilter::INFO,
+            LogLevel::Warning => LevelFilter::WARN,
+        }
+    }
+}
+
+/// The process' log, on standard error.
+#[derive(Clone)]
+pub struct LogControl {
+    filter: Handle<LevelFilter, Registry>,
+    lines: LineSender,
+    level: Arc<Mutex<LogLevel>>,
+}
+
+impl fmt::Debug for LogControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LogControl").field("level", &self.level()).finish_non_exhaustive()
+    }
+}
+
+impl LogControl {
+    /// Makes this the process' log, on a thread of its own.
+    ///
+    /// # Errors
+    /// If it has one already, or there is no thread to be had.
+    pub fn install(format: LogFormat, level: LogLevel) -> io::Result<LogControl> {
+        let (filter, handle) = reload::Layer::new(level.filter());
+        let sender = LineSender::to(io::stderr())?;
+        let layer = lines::layer().with_ansi(false).with_target(false).with_writer(sender.clone());
+        let log = tracing_subscriber::registry().with(filter);
+        let installed = match format {
+            LogFormat::Text => log.with(layer).try_init(),
+            LogFormat::Json => log.with(layer.json().flatten_event(true)).try_init(),
+        };
+        let control = LogControl { filter: handle, lines: sender, level: Arc::new(Mutex::new(level)) };
+        installed.map(|()| control).map_err(io::Error::other)
+    }
+
+    /// Waits until all lines are written; at most a second, since perhaps nobody reads them.
+    pub fn flush(&self) {
+        self.lines.flush();
+    }
+
+    /// What is logged now.
+    pub fn level(&self) -> LogLevel {
+        *self.level.lock()
+    }
+
+    /// Logs so much from now on.
+    pub fn set(&self, level: LogLevel) {
+        *self.level.lock() = level;
+        // The log lives as long as the process.
+        let _ = self.filter.reload(level.filter());
+    }
+}
+
+/// What bounds the lines that clients cause.
+#[derive(Default)]
+pub(crate) struct Log {
+    refused_clients: Throttle,
+    failed_handshakes: Throttle,
+    failed_logins: Throttle,
+    slow_commands: Throttle,
+    failures: Throttle,
+}
+
+impl Log {
+    #[cold]
+    pub(crate) fn client_refused(&self, addr: SocketAddr, why: &'static str) {
+        if let Some(left_out) = self.refused_clients.pass() {
+            tracing::warn!(%addr, why, left_out, "client refused");
+        }
+    }
+
+    /// In the first words of Redis, for which people search.
+    #[cold]
+    pub(crate) fn spoke_http(&self, addr: SocketAddr) {
+        if let Some(left_out) = self.refused_clients.pass() {
+            tracing::warn!(
+                %addr,
+                left_out,
+                "Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host: commands: a web page, \
+                 by a browser on that host. Connection aborted."
+            );
+        }
+    }
+
+    /// A client that comes by `way` and TLS could not be agreed with. What is said of that names nothing that the client
+    /// chooses freely.
+    #[cold]
+    pub(crate) fn handshake_failed(&self, way: &'static str, addr: SocketAddr, why: &dyn fmt::Display) {
+        if let Some(left_out) = self.failed_handshakes.pass() {
+            tracing::warn!(way, %addr, %why, left_out, "TLS handshake failed");
+        }
+    }
+
+    /// A client that comes by `way` has given a wrong password, or a name that nobody has.
+    #[cold]
+    pub(crate) fn auth_failed(&self, way: &'static str, addr: SocketAddr, user: Option<&str>) {
+        if let Some(left_out) = self.failed_logins.pass() {
+            tracing::warn!(way, %addr, user = user.unwrap_or("(unknown)"), left_out, "authentication failed");
+        }
+    }
+
+    #[cold]
+    pub(crate) fn slow(&self, (command, took): (&'static str, Duration)) {
+        if let Some(left_out) = self.slow_commands.pass() {
+            tracing::warn!(command, took_us = took.as_micros() as u64, left_out, "slow command");
+        }
+    }
+
+    /// Tells of refusals for which the store or its disk is to blame.
+    #[cold]
+    pub(crate) fn refused(&self, refusal: &Refusal) {
+        let Refusal::Store(error) = refusal else { return };
+        if !matches!(error, Error::Medium(_) | Error::Corrupt { .. } | Error::NoMemory { .. }) {
+            return;
+        }
+        if let Some(left_out) = self.failures.pass() {
+            let is_poisoned = matches!(error, Error::Medium(MediumError::Poisoned { .. }));
+            tracing::error!(%error, is_poisoned, left_out, "the store has refused a command");
+        }
+    }
+}
+
+/// Lets so many lines through in a second.
+#[derive(Default)]
+struct Throttle(Mutex<Window>);
+
+#[derive(Default)]
+struct Window {
+    began: Option<Instant>,
+    passed: u32,
+    left_out: u64,
+}
+
+impl Throttle {
+    /// Whether a line may be written, with the number of those left out before it.
+    fn pass(&self) -> Option<u64> {
+        self.pass_at(Instant::now())
+    }
+
+    fn pass_at(&self, now: Instant) -> Option<u64> {
+        let mut window = self.0.lock();
+        if window.began.is_none_or(|began| now.duration_since(began) >= Duration::from_secs(1)) {
+            (window.began, window.passed) = (Some(now), 0);
+        }
+        if window.passed == LINE_COUNT_MAX {
+            window.left_out += 1;
+            return None;
+        }
+        window.passed += 1;
+        Some(std::mem::take(&mut window.left_out))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_bounded_and_what_is_left_out_is_counted() {
+        let (throttle, now) = (Throttle::default(), Instant::now());
+        assert!((0..LINE_COUNT_MAX).all(|_| throttle.pass_at(now) == Some(0)));
+        assert_eq!([throttle.pass_at(now), throttle.pass_at(now)], [None, None]);
+        let later = now + Duration::from_secs(1);
+        assert_eq!([throttle.pass_at(later), throttle.pass_at(later)], [Some(2), Some(0)]);
+    }
+
+    #[test]
+    fn levels_have_redis_names() {
+        for level in LogLevel::ALL {
+            assert_eq!(LogLevel::of(level.name()), Some(level));
+        }
+        assert_eq!(LogLevel::of("loud"), None);
+    }
+}

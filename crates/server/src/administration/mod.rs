@@ -1,0 +1,58 @@
+//! What an operator has a say in: users, parameters, certificates, the log.
+
+pub(crate) mod acl;
+pub(crate) mod file_limit;
+pub(crate) mod log;
+mod log_writer;
+pub(crate) mod output_limits;
+mod replacement;
+pub(crate) mod secrets;
+pub(crate) mod settings;
+pub(crate) mod start;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::connections::transport::Certificates;
+use acl::Acl;
+use log::Log;
+use settings::Settings;
+use start::ConfigFile;
+
+/// How the server is set up.
+pub(crate) struct Administration {
+    pub(crate) settings: Settings,
+    pub(crate) acl: Acl,
+    pub(crate) log: Log,
+    /// Where the settings were read from.
+    pub(crate) config_file: Option<ConfigFile>,
+    pub(crate) certificates: Option<Arc<Certificates>>,
+    /// Where clients without TLS are served.
+    pub(crate) port: Option<u16>,
+}
+
+impl Administration {
+    /// Whether clients from there are turned away, since they could do everything without a password.
+    pub(crate) fn is_closed_to(&self, ip: IpAddr) -> bool {
+        is_elsewhere(ip) && self.settings.is_protected() && self.acl.is_open()
+    }
+}
+
+pub(crate) fn is_elsewhere(ip: IpAddr) -> bool {
+    !ip.to_canonical().is_loopback()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_host_has_several_addresses() {
+        for ip in ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"] {
+            assert!(!is_elsewhere(ip.parse().expect("an address")), "{ip}");
+        }
+        for ip in ["10.0.0.1", "0.0.0.0", "::", "::ffff:10.0.0.1", "fe80::1"] {
+            assert!(is_elsewhere(ip.parse().expect("an address")), "{ip}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The parameters of `CONFIG`: names, values at first, and what they may be.
+//!
+//! A parameter that only clients' set-up scripts ask for, and that has nothing to act on here, is [`Effect::None`]; its
+//! page is `docs/redis.md`.
+
+use super::sizes::bytes_of;
+use crate::administration::output_limits::OutputLimits;
+
+/// What a parameter's value may be.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    YesOrNo,
+    Integer {
+        min: i64,
+        max: i64,
+    },
+    /// Bytes, with an optional unit such as `kb` or `mb`.
+    Bytes {
+        min: u64,
+        max: u64,
+    },
+    Choice(&'static [&'static str]),
+    Text,
+    /// Any number of words.
+    Words,
+    /// Letters for classes of keyspace events.
+    Events,
+    /// Classes of clients, each with three numbers.
+    OutputLimits,
+}
+
+/// What a change of the parameter does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Nothing.
+    None,
+    /// It cannot be changed while the server runs, but said at start.
+    Fixed,
+    /// It is always as it is at first.
+    Constant,
+    Clients,
+    Memory,
+    BulkBytes,
+    Protection,
+    Events,
+    SlowTime,
+    SlowCount,
+    LatencyTime,
+    LatencyTracking,
+    LogLevel,
+    OutputLimits,
+    IdleTime,
+    KeepAlive,
+    Password,
+    /// Certificates are read anew.
+    Tls,
+}
+
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
+    pub(crate) first: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) effect: Effect,
+}
+
+const fn parameter(name: &'static str, first: &'static str, kind: Kind, effect: Effect) -> Parameter {
+    Parameter { name, first, kind, effect }
+}
+
+const fn int(min: i64, max: i64) -> Kind {
+    Kind::Integer { min, max }
+}
+
+/// Set-up scripts ask for them; nothing is evicted whichever it is.
+const EVICTION_POLICIES: [&str; 8] = [
+    "noeviction",
+    "allkeys-lru",
+    "volatile-lru",
+    "allkeys-lfu",
+    "volatile-lfu",
+    "allkeys-random",
+    "volatile-random",
+    "volatile-ttl",
+];
+
+const ANY_BYTES: Kind = Kind::Bytes { min: 0, max: u64::MAX };
+
+/// By name.
+pub(crate) static PARAMETERS: [Parameter; 57] = [
+    parameter("acl-pubsub-default", "resetchannels", Kind::Choice(&["resetchannels", "allchannels"]), Effect::Constant),
+    parameter("aclfile", "", Kind::Text, Effect::Fixed),
+    parameter("activerehashing", "yes", Kind::YesOrNo, Effect::None),
+    parameter("aof-use-rdb-preamble", "yes", Kind::YesOrNo, Effect::None),
+    parameter("appendfsync", "always", Kind::Choice(&["always", "everysec", "no"]), Effect::Constant),
+    parameter("appendonly", "no", Kind::YesOrNo, Effect::None),
+    parameter("backup-dir", "", Kind::Text, Effect::Fixed),
+    parameter("bind", "", Kind::Words, Effect::Fixed),
+    parameter("busy-reply-threshold", "5000", int(0, i64::MAX), Effect::None),
+    parameter(
+        "client-output-buffer-limit",
+        "normal 0 0 0 slave 0 0 0 pubsub 33554432 8388608 60",
+        Kind::OutputLimits,
+        Effect::OutputLimits,
+    ),
+    parameter("client-query-buffer-limit", "1074790400", ANY_BYTES, Effect::Constant),
+    parameter("cluster-enabled", "no", Kind::YesOrNo, Effect::Constant),
+    parameter("databases", "16", int(1, 16), Effect::Constant),
+    parameter("dir", "", Kind::Text, Effect::Fixed),
+    parameter("dbfilename", "", Kind::Text, Effect::Constant),
+    parameter("durability", "most", Kind::Choice(&["most", "power", "buffered", "process"]), Effect::Fixed),
+    parameter("engine", "", Kind::Text, Effect::Fixed),
+    parameter("http", "", Kind::Text, Effect::Fixed),
+    parameter("http-hosts", "", Kind::Words, Effect::Fixed),
+    parameter("http-tls", "no", Kind::YesOrNo, Effect::Fixed),
+    parameter("enable-debug-command", "no", Kind::Choice(&["no", "local", "yes"]), Effect::Fixed),
+    parameter("enable-module-command", "no", Kind::Choice(&["no", "local", "yes"]), Effect::Constant),
+    parameter("enable-protected-configs", "no", Kind::Choice(&["no", "local", "yes"]), Effect::Constant),
+    parameter("hz", "10", int(1, 500), Effect::None),
+    parameter("io-threads", "1", int(1, 128), Effect::Fixed),
+    parameter("latency-monitor-threshold", "0", int(0, i64::MAX), Effect::LatencyTime),
+    parameter("latency-tracking", "yes", Kind::YesOrNo, Effect::LatencyTracking),
+    parameter("latency-tracking-info-percentiles", "50 99 99.9", Kind::Words, Effect::Constant),
+    parameter("lazyfree-lazy-user-del", "no", Kind::YesOrNo, Effect::None),
+    parameter("lazyfree-lazy-user-flush", "no", Kind::YesOrNo, Effect::None),
+    parameter("log-format", "text", Kind::Choice(&["text", "json"]), Effect::Fixed),
+    parameter("loglevel", "notice", Kind::Choice(&["debug", "verbose", "notice", "warning"]), Effect::LogLevel),
+    parameter("lua-time-limit", "5000", int(0, i64::MAX), Effect::None),
+    parameter("maxclients", "10000", int(1, u32::MAX as i64), Effect::Clients),
+    parameter("maxmemory", "0", ANY_BYTES, Effect::Memory),
+    parameter("maxmemory-policy", "noeviction", Kind::Choice(&EVICTION_POLICIES), Effect::None),
+    parameter("notify-keyspace-events", "", Kind::Events, Effect::Events),
+    parameter("ordered", "no", Kind::YesOrNo, Effect::Fixed),
+    parameter("port", "0", int(0, 65_535), Effect::Fixed),
+    parameter("proto-max-bulk-len", "536870912", Kind::Bytes { min: 1 << 20, max: 1 << 30 }, Effect::BulkBytes),
+    parameter("protected-mode", "yes", Kind::YesOrNo, Effect::Protection),
+    parameter("read-cache", "0", Kind::Bytes { min: 0, max: 1 << 37 }, Effect::Fixed),
+    parameter("requirepass", "", Kind::Text, Effect::Password),
+    parameter("save", "", Kind::Words, Effect::None),
+    parameter("slave-read-only", "yes", Kind::YesOrNo, Effect::Constant),
+    parameter("slowlog-log-slower-than", "10000", int(-1, i64::MAX), Effect::SlowTime),
+    parameter("slowlog-max-len", "128", int(0, 1 << 20), Effect::SlowCount),
+    parameter("sync-interval", "100", int(1, 60_000), Effect::Fixed),
+    parameter("tcp-keepalive", "300", int(0, i32::MAX as i64), Effect::KeepAlive),
+    parameter("timeout", "0", int(0, i32::MAX as i64), Effect::IdleTime),
+    parameter("tls-auth-clients", "no", Kind::Choice(&["no", "optional", "yes"]), Effect::Tls),
+    parameter("tls-bind", "", Kind::Words, Effect::Fixed),
+    parameter("tls-ca-cert-file", "", Kind::Text, Effect::Tls),
+    parameter("tls-cert-file", "", Kind::Text, Effect::Tls),
+    parameter("tls-key-file", "", Kind::Text, Effect::Tls),
+    parameter("tls-port", "0", int(0, 65_535), Effect::Fixed),
+    parameter("verify-reads", "values", Kind::Choice(&["nothing", "values", "absence"]), Effect::Fixed),
+];
+
+/// The number of the parameter with this name, in any case.
+pub(crate) fn by_name(name: &[u8]) -> Option<usize> {
+    PARAMETERS.iter().position(|known| known.name.as_bytes().eq_ignore_ascii_case(name))
+}
+
+impl Kind {
+    /// The value in the form in which it is shown, or what is wrong with it, in the words of Redis.
+    pub(crate) fn canonical(self, value: &[u8]) -> Result<String, String> {
+        let text = String::from_utf8_lossy(value).into_owned();
+        match self {
+            Kind::Text | Kind::Words => Ok(text),
+            Kind::YesOrNo => match text.to_ascii_lowercase().as_str() {
+                known @ ("yes" | "no") => Ok(known.into()),
+                _ => Err("argument must be 'yes' or 'no'".into()),
+            },
+            Kind::Choice(known) => match known.iter().find(|known| known.eq_ignore_ascii_case(&text)) {
+                Some(known) => Ok((*known).into()),
+                None => Err(format!("argument(s) must be one of the following: {}", known.join(", "))),
+            },
+            Kind::Integer { min, max } => {
+                let number = resp::parse_integer(value).ok_or("argument couldn't be parsed into an integer")?;
+                within(number, min, max)
+            }
+            Kind::Bytes { min, max } => within(bytes_of(&text).ok_or("argument must be a memory value")?, min, max),
+            Kind::OutputLimits => match OutputLimits::default().with(&text) {
+                Some(_) => Ok(text),
+                None => Err("Wrong number of arguments in buffer limit configuration.".into()),
+            },
+            Kind::Events => match crate::observers::events::parse(value) {
+                Some(classes) => Ok(crate::observers::events::text_of(classes)),
+                None => Err("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.".into()),
+            },
+        }
+    }
+}
+
+fn within<N: PartialOrd + std::fmt::Display>(number: N, min: N, max: N) -> Result<String, String> {
+    if number < min || number > max {
+        return Err(format!("argument must be between {min} and {max} inclusive"));
+    }
+    Ok(number.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_values_are_what_they_may_be() {
+        for parameter in &PARAMETERS {
+            assert_eq!(parameter.kind.canonical(parameter.first.as_bytes()).as_deref(), Ok(parameter.first));
+        }
+    }
+}

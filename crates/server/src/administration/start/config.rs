@@ -1,0 +1,125 @@
+//! From parameters to a configuration.
+
+use std::path::PathBuf;
+
+use super::Parameters;
+use crate::config::{Config, Tls};
+use crate::connections::transport::{ClientCertificate, TlsFiles};
+
+/// Where Redis listens if it is not told.
+const HOST: &str = "127.0.0.1";
+const PORT: &str = "6379";
+
+impl Parameters {
+    /// The configuration that the parameters ask for; what they say nothing of is [`Config::default`].
+    pub fn config(&self) -> Config {
+        let default = Config::default();
+        let number = |name| self.value(name).and_then(|value| value.parse().ok());
+        let hosts = self.text("bind").unwrap_or(HOST);
+        let port = self.value("port").unwrap_or(PORT);
+        Config {
+            addrs: if port == "0" { Vec::new() } else { addresses(hosts, port) },
+            threads: number("io-threads").unwrap_or(default.threads),
+            max_clients: number("maxclients").unwrap_or(default.max_clients),
+            bulk_bytes_max: number("proto-max-bulk-len").unwrap_or(default.bulk_bytes_max),
+            // A line of the default user says more than its password alone.
+            password: self
+                .password
+                .clone()
+                .filter(|_| !self.users.contains_key(crate::administration::acl::DEFAULT_USER)),
+            acl_file: self.path("aclfile"),
+            backup_dir: self.path("backup-dir"),
+            protected: self.value("protected-mode") != Some("no"),
+            tls: self.value("tls-port").filter(|port| *port != "0").map(|port| self.tls(hosts, port)),
+            ordered: self.value("ordered") == Some("yes"),
+            http: self.text("http").map(str::to_owned),
+            http_tls: self.value("http-tls") == Some("yes"),
+            http_hosts: self.value("http-hosts").unwrap_or("").split_whitespace().map(str::to_owned).collect(),
+            parameters: self.clone(),
+            ..default
+        }
+    }
+
+    fn tls(&self, hosts: &str, port: &str) -> Tls {
+        self.tls_at(addresses(self.text("tls-bind").unwrap_or(hosts), port))
+    }
+
+    /// TLS at these addresses ([`Tls::addrs`]), with the files that the parameters name.
+    pub fn tls_at(&self, addrs: Vec<String>) -> Tls {
+        let client_ca = self.path("tls-ca-cert-file");
+        let unless_told = if client_ca.is_some() { ClientCertificate::Yes } else { ClientCertificate::No };
+        let files = TlsFiles {
+            certificate: self.path("tls-cert-file").unwrap_or_default(),
+            key: self.path("tls-key-file").unwrap_or_default(),
+            client_certificate: self
+                .value("tls-auth-clients")
+                .and_then(ClientCertificate::by_name)
+                .unwrap_or(unless_told),
+            client_ca,
+        };
+        Tls { addrs, ..Tls::new("", files) }
+    }
+
+    /// A text that is not empty.
+    fn text(&self, name: &str) -> Option<&str> {
+        self.value(name).filter(|value| !value.is_empty())
+    }
+
+    fn path(&self, name: &str) -> Option<PathBuf> {
+        self.text(name).map(PathBuf::from)
+    }
+}
+
+/// `HOST:PORT` for each of the hosts.
+fn addresses(hosts: &str, port: &str) -> Vec<String> {
+    hosts.split_whitespace().map(|host| address(host, port)).collect()
+}
+
+/// `HOST:PORT`; `*` and `::*` are every address of this host, and `-` before a host is before the address, as in Redis.
+fn address(host: &str, port: &str) -> String {
+    let (optional, host) = host.strip_prefix('-').map_or(("", host), |host| ("-", host));
+    match host {
+        "*" => format!("{optional}0.0.0.0:{port}"),
+        "::*" => format!("{optional}[::]:{port}"),
+        host if host.contains(':') && !host.starts_with('[') => format!("{optional}[{host}]:{port}"),
+        host => format!("{optional}{host}:{port}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(pairs: &[(&str, &str)]) -> Config {
+        let mut parameters = Parameters::default();
+        pairs.iter().for_each(|(name, value)| parameters.set(name, value).expect("a parameter"));
+        parameters.config()
+    }
+
+    #[test]
+    fn ports_and_hosts_make_addresses() {
+        let tls_addrs = |config: Config| config.tls.expect("TLS is asked for").addrs;
+        assert_eq!(config(&[]).addrs, Config::default().addrs);
+        assert_eq!(config(&[("bind", "::1"), ("port", "7")]).addrs, ["[::1]:7"]);
+        assert_eq!(config(&[("bind", "* -::*")]).addrs, ["0.0.0.0:6379", "-[::]:6379"]);
+        let only = config(&[("port", "0"), ("tls-port", "7"), ("bind", ":: -10.0.0.1")]);
+        assert!(only.addrs.is_empty());
+        assert_eq!(tls_addrs(only), ["[::]:7", "-10.0.0.1:7"]);
+        let apart = config(&[("tls-port", "7"), ("tls-bind", "10.0.0.1 ::1")]);
+        assert_eq!(tls_addrs(apart), ["10.0.0.1:7", "[::1]:7"]);
+    }
+
+    #[test]
+    fn authorities_for_clients_mean_that_certificates_are_wanted() {
+        let wanted = |pairs: &[_]| {
+            let tls = config(&[pairs, &[("tls-port", "7")][..]].concat()).tls.expect("TLS is asked for");
+            tls.files.client_certificate
+        };
+        assert_eq!(wanted(&[]), ClientCertificate::No);
+        assert_eq!(wanted(&[("tls-ca-cert-file", "ca")]), ClientCertificate::Yes);
+        assert_eq!(
+            wanted(&[("tls-ca-cert-file", "ca"), ("tls-auth-clients", "optional")]),
+            ClientCertificate::Optional
+        );
+    }
+}

@@ -1,0 +1,79 @@
+//! What a configuration makes of users and settings.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::administration::acl::{Acl, AclFile};
+use crate::administration::settings::{self, Settings};
+use crate::config::Config;
+
+/// The users of the file that `config` names, or of its parameters; the default user in any case, with the password of
+/// `config`, if it has one.
+///
+/// # Errors
+/// If the file cannot be read or understood; if there are both.
+pub(crate) fn acl_of(config: &Config) -> io::Result<Acl> {
+    let file = config.acl_file.clone().map(AclFile::new);
+    let users = match &file {
+        Some(_) if config.parameters.says_users() => {
+            let why = "users, or requirepass, and a file of users are given: only one of them can be kept up";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        Some(file) => file.read()?,
+        None => config.parameters.users().clone(),
+    };
+    let acl = Acl::of(users, file);
+    if let Some(password) = &config.password {
+        acl.require_password(password.bytes());
+    }
+    Ok(acl)
+}
+
+/// The parameters of `config`, those among them that have a field there.
+pub(crate) fn settings_of(config: &Config) -> Settings {
+    let mut values: Vec<(usize, String)> =
+        config.parameters.values().map(|(index, value)| (index, value.to_owned())).collect();
+    let number = |name: &str| settings::by_name(name.as_bytes()).expect("a known parameter");
+    values.extend(shown(config).into_iter().map(|(name, value)| (number(name), value)));
+    Settings::of(values, config.log.clone())
+}
+
+/// What parameters are that have a field of `config`.
+fn shown(config: &Config) -> Vec<(&'static str, String)> {
+    let yes_or_no = |is_so| if is_so { "yes" } else { "no" }.to_owned();
+    let path = |path: Option<&PathBuf>| path.map(|path| path.display().to_string()).unwrap_or_default();
+    let mut shown = vec![
+        ("aclfile", path(config.acl_file.as_ref())),
+        ("backup-dir", path(config.backup_dir.as_ref())),
+        ("http", config.http.clone().unwrap_or_default()),
+        ("http-hosts", config.http_hosts.join(" ")),
+        ("ordered", yes_or_no(config.ordered)),
+        ("http-tls", yes_or_no(config.http_tls)),
+        ("io-threads", config.threads.to_string()),
+        ("maxclients", config.max_clients.to_string()),
+        ("proto-max-bulk-len", config.bulk_bytes_max.to_string()),
+        ("protected-mode", yes_or_no(config.protected)),
+    ];
+    let (hosts, port) = hosts_and_port(&config.addrs);
+    if let Some(tls) = &config.tls {
+        let (tls_hosts, tls_port) = hosts_and_port(&tls.addrs);
+        shown.extend([
+            ("tls-bind", if tls_hosts == hosts { "".into() } else { tls_hosts }),
+            ("tls-port", tls_port),
+            ("tls-auth-clients", tls.files.client_certificate.name().to_owned()),
+            ("tls-ca-cert-file", path(tls.files.client_ca.as_ref())),
+            ("tls-cert-file", path(Some(&tls.files.certificate))),
+            ("tls-key-file", path(Some(&tls.files.key))),
+        ]);
+    }
+    shown.extend([("bind", hosts), ("port", port)]);
+    shown.extend(config.log.as_ref().map(|log| ("loglevel", log.level().name().to_owned())));
+    shown
+}
+
+/// The hosts of addresses as `bind` names them, and the port that they have in common; 0 without any.
+fn hosts_and_port(addrs: &[String]) -> (String, String) {
+    let parts = || addrs.iter().filter_map(|addr| addr.rsplit_once(':'));
+    let hosts: Vec<String> = parts().map(|(host, _)| host.replace(['[', ']'], "")).collect();
+    (hosts.join(" "), parts().next().map_or("0", |(_, port)| port).to_owned())
+}

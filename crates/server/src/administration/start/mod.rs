@@ -1,0 +1,274 @@
+//! What a server is told at start, by the names that `CONFIG` knows: by a file ([`file`]), and by the command line over it.
+//!
+//! [`Parameters`] become a [`Config`]; the parameters that have no field there come with it as they are. `CONFIG REWRITE`
+//! ([`rewrite`]) changes the file so that the parameters in it become what is so now.
+
+mod config;
+mod file;
+mod first;
+mod foreign;
+mod rewrite;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub(crate) use first::{acl_of, settings_of};
+pub(crate) use rewrite::ConfigFile;
+
+use crate::administration::acl::{User, user_of};
+use crate::administration::secrets::Secret;
+use crate::administration::settings::{self, Effect, Kind, PARAMETERS, Parameter};
+
+/// Parameters by their names, as `CONFIG` has them: those of a file, and those of a command line, which come over them.
+#[derive(Clone, Default)]
+pub struct Parameters {
+    /// By the parameter's number.
+    given: BTreeMap<usize, Given>,
+    password: Option<Secret>,
+    users: BTreeMap<String, Arc<User>>,
+    file: Option<PathBuf>,
+    /// Files that hold a password and that everybody may read.
+    exposed: Vec<PathBuf>,
+    /// Names that were left aside.
+    ignored: Vec<(Place, String)>,
+}
+
+/// What a parameter is to be.
+#[derive(Clone)]
+struct Given {
+    value: String,
+    place: Place,
+}
+
+/// Where it was said.
+#[derive(Clone, PartialEq, Eq)]
+enum Place {
+    CommandLine,
+    Line { file: Arc<PathBuf>, number: usize },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::CommandLine => f.write_str("command line"),
+            Place::Line { file, number } => write!(f, "{}:{number}", file.display()),
+        }
+    }
+}
+
+/// Without values, which may be secrets.
+impl fmt::Debug for Parameters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parameters").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+impl Parameters {
+    /// The parameters of a file in the form of `redis.conf`.
+    ///
+    /// # Errors
+    /// If it cannot be read; if lines of it, or of a file that it includes, are not understood: of each, a line of the error
+    /// names file, line, name and value, the value not where it may be a password.
+    pub fn read(path: &Path) -> io::Result<Parameters> {
+        let path = path.canonicalize().map_err(|error| at(path.display(), error.kind(), error))?;
+        let text = file::text_of(&path)?;
+        Parameters::parse(&path, &text)
+    }
+
+    /// The parameters of the file `path`, which holds `text`.
+    fn parse(path: &Path, text: &str) -> io::Result<Parameters> {
+        let mut parameters = Parameters { file: Some(path.to_owned()), ..Parameters::default() };
+        let mut errors = Vec::new();
+        file::take(&mut parameters, path, text, 0, &mut errors);
+        match errors.as_slice() {
+            [] => Ok(parameters),
+            [first, ..] => {
+                let lines: Vec<String> = errors.iter().map(io::Error::to_string).collect();
+                Err(io::Error::new(first.kind(), lines.join("\n")))
+            }
+        }
+    }
+
+    /// Gives a parameter a value, over that of a file.
+    ///
+    /// # Errors
+    /// If there is no such parameter, or it cannot have this value.
+    pub fn set(&mut self, name: &str, value: &str) -> io::Result<()> {
+        self.take(Place::CommandLine, name, &[value.to_owned()])
+    }
+
+    /// What a parameter is to be, if the start said so; a password is never told.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        let given = self.given.get(&settings::by_name(name.as_bytes())?)?;
+        Some(&given.value)
+    }
+
+    pub(crate) fn values(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.given.iter().map(|(index, given)| (*index, given.value.as_str()))
+    }
+
+    pub(crate) fn users(&self) -> &BTreeMap<String, Arc<User>> {
+        &self.users
+    }
+
+    /// Whether there are lines about users, `requirepass` among them.
+    pub(crate) fn says_users(&self) -> bool {
+        self.password.is_some() || !self.users.is_empty()
+    }
+
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// Says in the log what an operator should know of the file.
+    pub(crate) fn warn(&self) {
+        for file in &self.exposed {
+            tracing::warn!(file = %file.display(), "everybody may read this file, and it holds a password");
+        }
+        for (place, name) in &self.ignored {
+            tracing::warn!(%place, name, "ignored: a parameter of Redis that changes nothing here");
+        }
+    }
+
+    /// Takes what one line says.
+    fn take(&mut self, place: Place, name: &str, words: &[String]) -> io::Result<()> {
+        if name == "user" {
+            return self.take_user(&place, words);
+        }
+        let is_known = name != "dbfilename" && settings::by_name(name.as_bytes()).is_some();
+        if !is_known && matches!(place, Place::Line { .. }) && foreign::is_harmless(name, words) {
+            self.ignored.push((place, name.to_owned()));
+            return Ok(());
+        }
+        let wrong = |what: &str| wrong(&place, name, words, what);
+        let index = settings::by_name(name.as_bytes()).ok_or_else(|| wrong("there is no such parameter"))?;
+        let parameter = &PARAMETERS[index];
+        let value = self.canonical(index, words).map_err(|what| wrong(&what))?;
+        if parameter.effect == Effect::Password {
+            self.password = (!value.is_empty()).then(|| value.into());
+        } else {
+            self.given.insert(index, Given { value, place });
+        }
+        Ok(())
+    }
+
+    /// The value of a parameter in the form in which it is shown, or what is wrong with it.
+    fn canonical(&self, index: usize, words: &[String]) -> Result<String, String> {
+        let parameter = &PARAMETERS[index];
+        if words.len() != 1 && (words.is_empty() || !parameter.kind.has_words()) {
+            return Err(format!("one value is wanted, not {}", words.len()));
+        }
+        let value = parameter.kind.canonical(words.join(" ").as_bytes())?;
+        if parameter.effect == Effect::Constant && value != parameter.first {
+            return Err(format!("here it is always '{}'", parameter.first));
+        }
+        let before = self.given.get(&index).map_or(parameter.first, |given| &given.value);
+        Ok(settings::completed(index, before, value))
+    }
+
+    fn take_user(&mut self, place: &Place, words: &[String]) -> io::Result<()> {
+        let line = format!("user {}", words.join(" "));
+        let user = user_of(&line).map_err(|what| at(place, io::ErrorKind::InvalidData, what))?;
+        self.users.insert(user.name.clone(), Arc::new(user));
+        Ok(())
+    }
+}
+
+impl Parameter {
+    /// The line of a file that gives it this value.
+    fn line(&self, value: &str) -> String {
+        let shown = if self.kind.has_words() && !value.is_empty() { value.into() } else { file::quoted(value) };
+        format!("{} {shown}", self.name)
+    }
+}
+
+impl Kind {
+    /// Whether a value may be several words.
+    fn has_words(self) -> bool {
+        matches!(self, Kind::Words | Kind::OutputLimits)
+    }
+}
+
+/// What is wrong with `name words…`, which is shown unless it may be a secret.
+fn wrong(place: &Place, name: &str, words: &[String], what: &str) -> io::Error {
+    let shown = if may_be_secret(name) { "(redacted)".into() } else { words.join(" ") };
+    at(place, io::ErrorKind::InvalidData, format_args!("{name} '{shown}': {what}"))
+}
+
+/// Names of Redis' parameters whose values are secrets have these in them, and so have most misspelt ones.
+fn may_be_secret(name: &str) -> bool {
+    ["pas", "auth", "key"].iter().any(|part| name.contains(part)) && settings::by_name(name.as_bytes()).is_none()
+        || name == "requirepass"
+}
+
+fn at(place: impl fmt::Display, kind: io::ErrorKind, what: impl fmt::Display) -> io::Error {
+    io::Error::new(kind, format!("{place}: {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> io::Result<Parameters> {
+        Parameters::parse(Path::new("/etc/hikv.conf"), text)
+    }
+
+    #[test]
+    fn the_last_line_counts_and_the_command_line_more() {
+        let mut parameters = parse("# c\n\nTIMEOUT 1\r\ntimeout \"2\"\nmaxmemory 1kb\n").expect("a file");
+        assert_eq!((parameters.value("timeout"), parameters.value("maxmemory")), (Some("2"), Some("1024")));
+        parameters.set("timeout", "3").expect("a number");
+        assert_eq!((parameters.value("Timeout"), parameters.value("port")), (Some("3"), None));
+    }
+
+    #[test]
+    fn classes_of_clients_may_have_a_line_each() {
+        let text = "client-output-buffer-limit normal 1 0 0\nclient-output-buffer-limit pubsub 2mb 0 0\n";
+        let wanted = "normal 1 0 0 slave 0 0 0 pubsub 2097152 0 0";
+        assert_eq!(parse(text).expect("a file").value("client-output-buffer-limit"), Some(wanted));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, words) in [
+            ("timeout soon", "/etc/hikv.conf:1: timeout 'soon': argument couldn't be parsed into an integer"),
+            ("\nunixsocket /run/x", ":2: unixsocket '/run/x': there is no such parameter"),
+            ("timeout", "timeout '': one value is wanted, not 0"),
+            ("dir a b", "one value is wanted, not 2"),
+            ("timeout \"1", "its quotes do not match"),
+            ("cluster-enabled yes", "here it is always 'no'"),
+            ("user ada +nothing", ":1: '+nothing': Unknown command"),
+        ] {
+            let error = parse(text).expect_err("it is wrong").to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_told_at_once() {
+        let text = "timeout soon\nport 7\nunixsocket x\nuser ada +nothing\ndir \"\ntcp-backlog 511\n";
+        let error = parse(text).expect_err("it is wrong").to_string();
+        let places: Vec<&str> = error.lines().map(|line| line.split(": ").next().unwrap_or_default()).collect();
+        assert_eq!(places, ["/etc/hikv.conf:1", "/etc/hikv.conf:3", "/etc/hikv.conf:4", "/etc/hikv.conf:5"], "{error}");
+    }
+
+    #[test]
+    fn what_cannot_matter_is_ignored_in_a_file_alone() {
+        let parameters = parse("tcp-backlog 511\nDaemonize no\nport 7\n").expect("a file");
+        let ignored: Vec<_> = parameters.ignored.iter().map(|(place, name)| format!("{place} {name}")).collect();
+        assert_eq!(ignored, ["/etc/hikv.conf:1 tcp-backlog", "/etc/hikv.conf:2 daemonize"]);
+        assert!(Parameters::default().set("tcp-backlog", "511").is_err());
+    }
+
+    #[test]
+    fn an_error_tells_no_secret() {
+        for text in ["masterauth hush", "requirepas hush", "requirepass hush hush", "user ada <hush"] {
+            let error = parse(text).expect_err("it is wrong").to_string();
+            assert!(!error.contains("hush"), "{error}");
+        }
+        assert!(!format!("{:?}", parse("requirepass hush").expect("a file")).contains("hush"));
+    }
+}

@@ -1,0 +1,63 @@
+//! A client as `CLIENT LIST` shows it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::record::{CLOSING, DIRTY, IN_TRANSACTION, MONITORS, Record, SUBSCRIBED, TRACKS};
+use super::session::Session;
+use crate::table;
+
+impl Record {
+    /// The line that `CLIENT LIST` shows.
+    pub(crate) fn line(&self) -> Vec<u8> {
+        let names = self.names.lock().clone();
+        let get = |figure: &AtomicUsize| figure.load(Ordering::Relaxed);
+        let age_ms = self.connected.elapsed().as_millis() as u64;
+        let command = table::entries().get(get(&self.command)).map_or("NULL", |entry| entry.command.name);
+        let (input_bytes, room_bytes) = (get(&self.input_bytes), get(&self.input_room_bytes));
+        // What each client takes whatever it does, and its buffers.
+        let own_bytes = size_of::<Record>() + size_of::<Session>();
+        let memory_bytes = own_bytes + input_bytes + room_bytes + get(&self.output_bytes) + get(&self.queued_bytes);
+        let mut line =
+            format!("id={} addr={} laddr={} fd={} name=", self.place.client_id, self.addr, self.laddr, self.place.key)
+                .into_bytes();
+        line.extend_from_slice(&names.name);
+        line.extend_from_slice(
+            format!(
+                " age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={} qbuf-free={} argv-mem=0 multi-mem={} rbs=0 rbp=0 obl={} oll=0 omem=0 tot-mem={} events=r cmd={} user={} redir=-1 resp={} lib-name=",
+                age_ms / 1000,
+                age_ms.saturating_sub(self.active_ms.load(Ordering::Relaxed)) / 1000,
+                self.letters(),
+                self.db.load(Ordering::Relaxed),
+                get(&self.channel_count),
+                get(&self.pattern_count),
+                get(&self.shard_count),
+                self.queued_count.load(Ordering::Relaxed),
+                input_bytes,
+                room_bytes,
+                get(&self.queued_bytes),
+                get(&self.output_bytes),
+                memory_bytes,
+                command,
+                names.user,
+                self.resp.load(Ordering::Relaxed),
+            )
+            .as_bytes(),
+        );
+        line.extend_from_slice(&names.library);
+        line.extend_from_slice(b" lib-ver=");
+        line.extend_from_slice(&names.library_version);
+        line
+    }
+
+    fn letters(&self) -> String {
+        let flags = self.flags.load(Ordering::Relaxed);
+        let known =
+            [(MONITORS, 'O'), (SUBSCRIBED, 'P'), (IN_TRANSACTION, 'x'), (DIRTY, 'd'), (CLOSING, 'c'), (TRACKS, 't')];
+        let mut letters: String =
+            known.iter().filter(|(flag, _)| flags & flag != 0).map(|(_, letter)| *letter).collect();
+        if !self.is_evictable.load(Ordering::Relaxed) {
+            letters.push('e');
+        }
+        if letters.is_empty() { "N".into() } else { letters }
+    }
+}

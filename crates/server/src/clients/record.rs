@@ -1,0 +1,89 @@
+//! One client, as the others see it.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+
+use super::place::Place;
+
+/// What is told of a client. Its event loop writes the figures after each turn; a reader may see the last turn's.
+pub(crate) struct Record {
+    pub(crate) place: Place,
+    pub(crate) addr: SocketAddr,
+    pub(crate) laddr: SocketAddr,
+    pub(crate) connected: Instant,
+    pub(crate) names: Mutex<Names>,
+    pub(crate) db: AtomicU8,
+    pub(crate) resp: AtomicU8,
+    /// Milliseconds from `connected` to its last request.
+    pub(crate) active_ms: AtomicU64,
+    /// The number of its last command in the table.
+    pub(crate) command: AtomicUsize,
+    pub(crate) channel_count: AtomicUsize,
+    pub(crate) pattern_count: AtomicUsize,
+    pub(crate) shard_count: AtomicUsize,
+    /// Requests of its transaction; -1 without.
+    pub(crate) queued_count: AtomicI64,
+    pub(crate) queued_bytes: AtomicUsize,
+    pub(crate) watch_count: AtomicUsize,
+    pub(crate) input_bytes: AtomicUsize,
+    pub(crate) input_room_bytes: AtomicUsize,
+    pub(crate) output_bytes: AtomicUsize,
+    pub(crate) flags: AtomicU32,
+    pub(crate) is_evictable: AtomicBool,
+}
+
+/// What a client says of itself.
+#[derive(Default, Clone)]
+pub(crate) struct Names {
+    pub(crate) name: Vec<u8>,
+    pub(crate) library: Vec<u8>,
+    pub(crate) library_version: Vec<u8>,
+    pub(crate) user: String,
+}
+
+pub(crate) const IN_TRANSACTION: u32 = 1;
+pub(crate) const SUBSCRIBED: u32 = 1 << 1;
+pub(crate) const MONITORS: u32 = 1 << 2;
+pub(crate) const DIRTY: u32 = 1 << 3;
+pub(crate) const CLOSING: u32 = 1 << 4;
+pub(crate) const TRACKS: u32 = 1 << 5;
+
+impl Record {
+    pub(crate) fn new(place: Place, addr: SocketAddr, laddr: SocketAddr) -> Record {
+        Record {
+            place,
+            addr,
+            laddr,
+            connected: Instant::now(),
+            names: Mutex::default(),
+            db: AtomicU8::new(0),
+            resp: AtomicU8::new(2),
+            active_ms: AtomicU64::new(0),
+            command: AtomicUsize::new(usize::MAX),
+            channel_count: AtomicUsize::new(0),
+            pattern_count: AtomicUsize::new(0),
+            shard_count: AtomicUsize::new(0),
+            queued_count: AtomicI64::new(-1),
+            queued_bytes: AtomicUsize::new(0),
+            watch_count: AtomicUsize::new(0),
+            input_bytes: AtomicUsize::new(0),
+            input_room_bytes: AtomicUsize::new(0),
+            output_bytes: AtomicUsize::new(0),
+            flags: AtomicU32::new(0),
+            is_evictable: AtomicBool::new(true),
+        }
+    }
+
+    /// Whether it has one of these flags, as far as its last turn told.
+    pub(crate) fn has(&self, flags: u32) -> bool {
+        self.flags.load(Ordering::Relaxed) & flags != 0
+    }
+
+    /// `normal` or `pubsub`.
+    pub(crate) fn kind(&self) -> &'static str {
+        if self.has(SUBSCRIBED) { "pubsub" } else { "normal" }
+    }
+}

@@ -1,0 +1,80 @@
+//! Which function executes which command.
+
+use std::sync::LazyLock;
+
+use super::{
+    acl, bitfield, bits, client, client_waiting, command, config, connection, databases, debug, dump, expiry, hello,
+    help, info, keys, latency, lcs, memory, moving, numbers, object, ordered, pubsub, scan, scripting, server, set,
+    slowlog, strings, transactions, values,
+};
+use crate::execution::call::Function;
+use crate::table::{self, Entry};
+
+/// By names of rows; a file each.
+const FAMILIES: [&[(&str, Function)]; 32] = [
+    acl::FUNCTIONS,
+    bitfield::FUNCTIONS,
+    bits::FUNCTIONS,
+    client::FUNCTIONS,
+    client_waiting::FUNCTIONS,
+    command::FUNCTIONS,
+    config::FUNCTIONS,
+    connection::FUNCTIONS,
+    databases::FUNCTIONS,
+    debug::FUNCTIONS,
+    dump::FUNCTIONS,
+    expiry::FUNCTIONS,
+    hello::FUNCTIONS,
+    help::FUNCTIONS,
+    info::FUNCTIONS,
+    keys::FUNCTIONS,
+    latency::FUNCTIONS,
+    lcs::FUNCTIONS,
+    memory::FUNCTIONS,
+    moving::FUNCTIONS,
+    numbers::FUNCTIONS,
+    object::FUNCTIONS,
+    ordered::FUNCTIONS,
+    pubsub::FUNCTIONS,
+    scan::FUNCTIONS,
+    scripting::FUNCTIONS,
+    server::FUNCTIONS,
+    set::FUNCTIONS,
+    slowlog::FUNCTIONS,
+    strings::FUNCTIONS,
+    transactions::FUNCTIONS,
+    values::FUNCTIONS,
+];
+
+/// By the numbers of commands; none for one that only has subcommands.
+static FUNCTIONS: LazyLock<Box<[Option<Function>]>> =
+    LazyLock::new(|| table::entries().iter().map(|entry| by_name(entry.command.name)).collect());
+
+fn by_name(name: &str) -> Option<Function> {
+    FAMILIES.iter().copied().flatten().find(|(known, _)| *known == name).map(|(_, function)| *function)
+}
+
+/// What executes the command; none if only its subcommands can be executed.
+#[inline]
+pub(crate) fn of(entry: Entry) -> Option<Function> {
+    FUNCTIONS[entry.number]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::Action;
+
+    #[test]
+    fn every_command_has_one_function_and_every_function_a_command() {
+        for entry in table::entries() {
+            let name = entry.command.name;
+            let count = FAMILIES.iter().copied().flatten().filter(|(known, _)| *known == name).count();
+            assert_eq!(count, usize::from(entry.command.action != Action::Subcommands), "{name}");
+            assert_eq!(of(*entry).is_some(), count == 1, "{name}");
+        }
+        for (name, _) in FAMILIES.into_iter().flatten() {
+            assert!(table::by_name(name.as_bytes()).is_some_and(|entry| entry.command.name == *name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! GET and MGET where they are executed by themselves; usually the pipeline answers them together with their neighbours.
+
+use std::borrow::Cow;
+
+use resp::Reply;
+
+use crate::errors::Refusal;
+use crate::execution::call::{Call, Function};
+use crate::telemetry::Tally;
+
+/// By the names of their rows.
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[("get", get), ("mget", mget)];
+
+fn get(call: &mut Call<'_>) -> Result<(), Refusal> {
+    answer(call, false)
+}
+
+fn mget(call: &mut Call<'_>) -> Result<(), Refusal> {
+    answer(call, true)
+}
+
+/// Replies with copies of the values.
+fn answer(call: &mut Call<'_>, is_array: bool) -> Result<(), Refusal> {
+    let slot = call.slot();
+    let keys: Vec<Cow<'_, [u8]>> = call.request.arguments().map(|key| slot.raw(key)).collect();
+    let values = call.store().multi_get(&keys)?;
+    if is_array {
+        call.reply.array(values.len());
+    }
+    for value in values {
+        answer_value(value.as_deref(), &mut call.reply, call.tally);
+    }
+    Ok(())
+}
+
+/// Answers with what a key holds, and counts whether it was there.
+#[inline]
+pub(crate) fn answer_value(value: Option<&[u8]>, reply: &mut Reply<'_>, tally: &mut Tally) {
+    match value {
+        Some(value) => {
+            tally.hits += 1;
+            reply.bulk(value);
+        }
+        None => {
+            tally.misses += 1;
+            reply.null_bulk();
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Clients' connections: from a listener to bytes, by whom they are served, and when.
+
+pub(crate) mod accept;
+pub(crate) mod admission;
+pub(crate) mod buffers;
+pub(crate) mod connection;
+pub(crate) mod event_loop;
+pub(crate) mod held;
+pub(crate) mod idle;
+pub(crate) mod input;
+pub(crate) mod listen;
+pub(crate) mod output;
+pub(crate) mod patience;
+pub(crate) mod transport;

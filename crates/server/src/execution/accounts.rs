@@ -1,0 +1,73 @@
+//! What is checked before a request is executed whatever its command, and what is noted of it.
+
+use std::time::Duration;
+
+use hikv::Error;
+use resp::Request;
+
+use crate::clients::session::Session;
+use crate::errors::{Refusal, Sentence};
+use crate::keyspace::items::Items;
+use crate::keyspace::slot::Slot;
+use crate::shared::Shared;
+use crate::table::{self, Entry, flag};
+use crate::telemetry::CommandCounters;
+
+/// Refuses a request that needs room where there is none.
+pub(crate) fn check_memory(entry: Entry, session: &mut Session, shared: &Shared) -> Result<(), Refusal> {
+    let executes = entry.command.executes();
+    let needs_room = match &session.transaction {
+        Some(transaction) if executes => transaction.needs_room,
+        _ => entry.command.has(flag::DENYOOM),
+    };
+    if !needs_room
+        || !shared.keyspace.memory.is_over(&shared.keyspace.store, shared.administration.settings.memory_bytes_max())
+    {
+        return Ok(());
+    }
+    if executes {
+        session.transaction = None;
+        session.unwatch(&shared.observers.watches);
+        return Err(Sentence::ExecOutOfMemory.into());
+    }
+    Err(Sentence::OutOfMemory.into())
+}
+
+/// Refuses a request that needs of the engine what it lacks.
+#[inline]
+pub(crate) fn check_engine(entry: Entry, session: &Session, shared: &Shared) -> Result<(), Refusal> {
+    let keyspace = &shared.keyspace;
+    let Some(what) = entry.command.policy.needs.lacking(&keyspace.features) else { return Ok(()) };
+    counters(shared, session).note_rejected(entry.number);
+    Err(Error::Unsupported { engine: keyspace.engine.name(), what }.into())
+}
+
+/// A slot that is written to for the first time is noted before.
+pub(crate) fn note_use(entry: Entry, slot: Slot, shared: &Shared, items: Items<'_>) -> Result<(), Refusal> {
+    if slot != Slot::FIRST && entry.command.has(flag::WRITE) {
+        shared.keyspace.databases.note_use(items, slot)?;
+    }
+    Ok(())
+}
+
+/// Takes note of how long a request took, where such times are wanted.
+pub(crate) fn note_time(entry: Entry, session: &Session, request: &Request<'_>, shared: &Shared, took: Duration) {
+    if !entry.command.has(flag::SKIP_SLOWLOG) {
+        shared.telemetry.slowlog.note(&shared.administration, session, request, (entry.command, took));
+    }
+    let event = if entry.command.has(flag::FAST) { "fast-command" } else { "command" };
+    shared.telemetry.latency.note(&shared.administration.settings, event, took);
+}
+
+/// Counts a request that was refused before it was executed, if it names a command.
+#[cold]
+pub(crate) fn note_rejected(request: &Request<'_>, session: &Session, shared: &Shared) {
+    if let Some(entry) = table::find(request).ok().or_else(|| table::by_name(request.name())) {
+        counters(shared, session).note_rejected(entry.number);
+    }
+}
+
+/// What counts the commands of the loop that the client is on.
+pub(crate) fn counters<'a>(shared: &'a Shared, session: &Session) -> &'a CommandCounters {
+    &shared.telemetry.loops[session.record.place.loop_index].commands
+}

@@ -1,0 +1,74 @@
+//! A request and all that its execution may touch.
+
+use std::borrow::Cow;
+
+use resp::{Reply, Request};
+
+use crate::clients::session::Session;
+use crate::errors::Refusal;
+use crate::keyspace::items::{Items, Pending, Told};
+use crate::keyspace::slot::Slot;
+use crate::observers::events::Class;
+use crate::observers::notify;
+use crate::shared::Shared;
+use crate::telemetry::Tally;
+
+/// Executes a request. It replies once, or refuses before it has replied.
+pub(crate) type Function = fn(&mut Call<'_>) -> Result<(), Refusal>;
+
+pub(crate) struct Call<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) session: &'a mut Session,
+    pub(crate) request: Request<'a>,
+    pub(crate) reply: Reply<'a>,
+    pub(crate) tally: &'a mut Tally,
+    /// What the transaction has changed that the request is part of.
+    pub(crate) pending: Option<&'a Pending>,
+}
+
+impl<'a> Call<'a> {
+    /// The items, as the request sees them.
+    #[inline]
+    pub(crate) fn store(&self) -> Items<'a> {
+        Items::new(&self.shared.keyspace.store, self.pending)
+    }
+
+    /// Argument number `index`.
+    pub(crate) fn argument(&self, index: usize) -> &'a [u8] {
+        self.request.argument(index)
+    }
+
+    /// Argument number `index`, a whole number.
+    pub(crate) fn integer(&self, index: usize) -> Result<i64, Refusal> {
+        resp::parse_integer(self.argument(index)).ok_or(Refusal::NotAnInteger)
+    }
+
+    /// The selected database.
+    pub(crate) fn slot(&self) -> Slot {
+        self.shared.keyspace.slot(self.session.db)
+    }
+
+    /// Argument number `index`, a key, as the store calls it.
+    pub(crate) fn key(&self, index: usize) -> Cow<'a, [u8]> {
+        self.slot().raw(self.argument(index))
+    }
+
+    /// Says that the key that is argument number `index` was changed: to the clients that watch it, and to those that
+    /// listen.
+    pub(crate) fn changed(&self, class: Class, event: &'static str, index: usize) {
+        self.changed_key(class, event, self.session.db, self.argument(index));
+    }
+
+    /// As [`Call::changed`], of any key. Of a transaction's changes nobody hears before they are written.
+    pub(crate) fn changed_key(&self, class: Class, event: &'static str, db: u8, key: &[u8]) {
+        let slot = self.shared.keyspace.slot(db);
+        match self.pending {
+            None => notify::tell_changed(self.shared, class, event, (db, slot, key)),
+            Some(pending) => pending.tell_later(Told { class, event, db, slot, key: key.to_vec() }),
+        }
+    }
+
+    pub(crate) fn ok(&mut self) {
+        self.reply.simple("OK");
+    }
+}

@@ -1,0 +1,52 @@
+//! What `CLIENT PAUSE` holds back: requests wait where they are until it ends, and nothing is read beyond them.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::clients::session::Session;
+use crate::table::Entry;
+
+pub(crate) struct Pause {
+    since: Instant,
+    /// When it ends, in milliseconds after `since`; 0 if there is none.
+    until_ms: AtomicU64,
+    holds_all: AtomicBool,
+}
+
+impl Pause {
+    pub(crate) fn new() -> Pause {
+        Pause { since: Instant::now(), until_ms: AtomicU64::new(0), holds_all: AtomicBool::new(false) }
+    }
+
+    /// Holds back writes, or everything, for so long; in place of a pause that there is.
+    pub(crate) fn begin(&self, length: Duration, holds_all: bool) {
+        self.holds_all.store(holds_all, Ordering::SeqCst);
+        // Rounded up, so that it is not too short and not 0.
+        let until_ms =
+            self.now_ms().saturating_add(1).saturating_add(length.as_millis().try_into().unwrap_or(u64::MAX));
+        self.until_ms.store(until_ms, Ordering::SeqCst);
+    }
+
+    pub(crate) fn end(&self) {
+        self.until_ms.store(0, Ordering::SeqCst);
+    }
+
+    /// How long it lasts; nothing if there is none.
+    #[inline]
+    pub(crate) fn remaining(&self) -> Option<Duration> {
+        match self.until_ms.load(Ordering::Relaxed) {
+            0 => None,
+            until_ms => until_ms.checked_sub(self.now_ms()).filter(|ms| *ms > 0).map(Duration::from_millis),
+        }
+    }
+
+    /// Whether this command of this client must wait.
+    #[inline]
+    pub(crate) fn holds(&self, entry: Entry, session: &Session) -> bool {
+        self.remaining().is_some() && (self.holds_all.load(Ordering::SeqCst) || session.changes_by(entry))
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.since.elapsed().as_millis() as u64
+    }
+}

@@ -1,0 +1,91 @@
+//! Whether a client may send a request, and what comes of one that it may not.
+
+use std::time::Instant;
+
+use resp::{Protocol, Request};
+
+use crate::administration::acl::{LogEntry, Reason};
+use crate::clients::session::Session;
+use crate::errors::{Refusal, Sentence};
+use crate::shared::Shared;
+use crate::table::{self, Entry, flag};
+
+/// The command that a request names, if the client may use it now.
+#[inline]
+pub(crate) fn admit(request: &Request<'_>, session: &Session) -> Result<Entry, Refusal> {
+    let entry = table::find(request)?;
+    if session.subscriptions.count() > 0
+        && session.protocol == Protocol::Resp2
+        && !entry.command.policy.when.serves_subscribers()
+    {
+        return Err(Refusal::Names(format!(
+            "Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
+            entry.command.name
+        )));
+    }
+    permit(entry, request, session)
+}
+
+/// The command that a transaction has kept, if the client may use it still. Where the client subscribes meanwhile, the
+/// transaction goes on, as in Redis.
+pub(crate) fn admit_kept(request: &Request<'_>, session: &Session) -> Result<Entry, Refusal> {
+    permit(table::find(request)?, request, session)
+}
+
+#[inline]
+fn permit(entry: Entry, request: &Request<'_>, session: &Session) -> Result<Entry, Refusal> {
+    match session.login.user() {
+        Some(user) => {
+            user.check(entry, request).map(|()| entry).map_err(|denied| denial(entry, denied.reason, &denied.object))
+        }
+        None if entry.command.has(flag::NO_AUTH) => Ok(entry),
+        None => Err(Sentence::NoAuth.into()),
+    }
+}
+
+fn denial(entry: Entry, reason: Reason, object: &[u8]) -> Refusal {
+    let what = match reason {
+        Reason::Key => "this user has no permissions to access one of the keys used as arguments".into(),
+        Reason::Channel => "this user has no permissions to access one of the channels used as arguments".into(),
+        Reason::Command | Reason::Auth => {
+            format!("this user has no permissions to run the '{}' command", entry.command.name)
+        }
+    };
+    Refusal::Denied { what, reason, object: object.to_vec() }
+}
+
+/// Takes note that a request was refused: it spoils a transaction, and may be in the log of what was denied.
+pub(crate) fn note_refused(refusal: &Refusal, session: &mut Session, shared: &Shared) {
+    if let Some(transaction) = &mut session.transaction {
+        transaction.is_broken = true;
+    }
+    if let Refusal::Denied { reason, object, .. } = refusal {
+        log_denied(shared, session, *reason, object.clone(), session.login.name().to_owned());
+    }
+}
+
+/// The refusal of a request by which a transaction would have been executed: that is over, as in Redis. Any other stays as it is.
+pub(crate) fn end_refused(refusal: Refusal, request: &Request<'_>, session: &mut Session, shared: &Shared) -> Refusal {
+    if !table::by_name(request.name()).is_some_and(|entry| entry.command.executes()) {
+        return refusal;
+    }
+    note_refused(&refusal, session, shared);
+    session.transaction = None;
+    session.unwatch(&shared.observers.watches);
+    let text = refusal.text();
+    let why = String::from_utf8_lossy(text.strip_prefix(b"ERR ").unwrap_or(&text)).into_owned();
+    Refusal::ExecAbort(why)
+}
+
+pub(crate) fn log_denied(shared: &Shared, session: &Session, reason: Reason, object: Vec<u8>, user: String) {
+    shared.administration.acl.log.add(LogEntry {
+        number: 0,
+        count: 1,
+        reason,
+        in_transaction: session.transaction.is_some() || session.is_executing,
+        object,
+        user,
+        at: Instant::now(),
+        client: session.record.line(),
+    });
+}

@@ -1,0 +1,179 @@
+//! A turn of one connection: the requests of its pipeline are executed, as far as there is room for their replies.
+
+use std::mem;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use super::accounts;
+use super::cross_protocol;
+use super::dispatch::Execution;
+use super::errands::errand::{Errand, Way};
+use super::errands::weight;
+use super::gate::Pass;
+use super::permission;
+use super::pipeline::Pipeline;
+use super::reads::Reads;
+use super::worker::Worker;
+use super::writes::Puts;
+use crate::clients::session::Session;
+use crate::connections::output::Output;
+use crate::errors::Refusal;
+use crate::shared::Shared;
+use crate::table::Entry;
+use crate::telemetry::{BatchCounts, Kind, Tally};
+
+/// What a turn works with.
+struct Turn<'t, 'g> {
+    /// What the requests were parsed from.
+    input: &'t [u8],
+    session: &'t mut Session,
+    worker: &'t Worker<'g>,
+    output: &'t mut Output,
+    tally: Tally,
+    /// None only while nobody else executes.
+    pass: Option<Pass<'g>>,
+}
+
+impl Pipeline {
+    /// Executes requests until none is left or the output is full, and says what they were; `input` is what they were parsed
+    /// from.
+    pub(crate) fn run(
+        &mut self,
+        input: &[u8],
+        session: &mut Session,
+        worker: &Worker<'_>,
+        output: &mut Output,
+    ) -> BatchCounts {
+        let first = self.cursor.request;
+        let pass = Some(worker.shared.gate.pass(worker.lane));
+        session.is_postponed = false;
+        let mut turn = Turn { input, session, worker, output, tally: Tally::default(), pass };
+        while self.cursor.request < self.requests.len() && !turn.output.is_full() && turn.session.goes_on() {
+            self.step(&mut turn);
+        }
+        let Turn { session, output, mut tally, pass, .. } = turn;
+        drop(pass);
+        tally.commands = (self.cursor.request - first) as u64;
+        worker.counters.add(tally);
+        // Not before the reply of an errand that the client waits for.
+        if self.cursor.request == self.requests.len() && session.goes_on() {
+            self.report_breach(session, output);
+        }
+        tally.batch
+    }
+
+    fn step(&mut self, turn: &mut Turn<'_, '_>) {
+        let Turn { input, session, worker, output, tally, .. } = turn;
+        let shared = worker.shared;
+        if !shared.administration.acl.refresh(&mut session.login) {
+            // Its user was deleted.
+            session.closing = true;
+            return;
+        }
+        let first = self.cursor.request;
+        let request = self.requests.get(first, input);
+        let entry = match permission::admit(&request, session) {
+            Ok(entry) => entry,
+            Err(refusal) => {
+                if !cross_protocol::ends(request.name(), session, shared) {
+                    accounts::note_rejected(&request, session, shared);
+                    let refusal = permission::end_refused(refusal, &request, session, shared);
+                    refuse(&refusal, session, shared, output, tally);
+                }
+                self.cursor.request += 1;
+                return;
+            }
+        };
+        if shared.pause.holds(entry, session) || shared.post.holds(|| may_send(entry, session, shared)) {
+            session.is_postponed = true;
+            return;
+        }
+        // A read of many keys that is answered in part goes on.
+        let is_kept_out =
+            self.cursor.key == 0 && session.may_be_away && shared.gate.keeps_out(entry, &request, session);
+        if entry.command.is_read() && session.is_plain() && shared.observers.monitors.is_empty() && !is_kept_out {
+            session.record.command.store(entry.number, Ordering::Relaxed);
+            self.read(input, session, shared, output, tally);
+            return;
+        }
+        let way = if is_kept_out { Some(Way::Queued) } else { weight::way_of(entry, &request, session, shared) };
+        if let Some(way) = way {
+            self.leave(way, entry, session, worker.woke);
+        } else if entry.command.runs_alone() && !session.queues(entry) {
+            self.step_alone(entry, turn);
+        } else {
+            let puts = Puts::gather(entry, &self.requests, input, first, session, shared);
+            if let Some(count) = puts.and_then(|puts| puts.execute(session, shared, output)) {
+                session.record.command.store(entry.number, Ordering::Relaxed);
+                tally.batch.add_requests(entry.kind(), count);
+                self.cursor.request += count;
+                return;
+            }
+            Execution::answered(entry, request, session, shared, output, tally);
+            self.cursor.request += 1;
+        }
+    }
+
+    /// Has the request at the cursor done beside the loop.
+    fn leave(&mut self, way: Way, entry: Entry, session: &mut Session, woke: Instant) {
+        session.leave_for(Errand { way, entry, number: self.cursor.request, woke });
+        self.cursor.request += 1;
+    }
+
+    /// Executes the request at the cursor while nobody else does, unless an errand that has just begun keeps it out.
+    fn step_alone(&mut self, entry: Entry, turn: &mut Turn<'_, '_>) {
+        let Turn { input, session, worker, output, tally, pass } = turn;
+        let (shared, request) = (worker.shared, self.requests.get(self.cursor.request, input));
+        *pass = None;
+        let alone = shared.gate.close();
+        if session.may_be_away && shared.gate.keeps_out(entry, &request, session) {
+            self.leave(Way::Queued, entry, session, worker.woke);
+        } else {
+            Execution::answered(entry, request, session, shared, output, tally);
+            self.cursor.request += 1;
+        }
+        drop(alone);
+        *pass = Some(shared.gate.pass(worker.lane));
+    }
+
+    /// Answers reads together, from the cursor on.
+    fn read(&mut self, input: &[u8], session: &mut Session, shared: &Shared, output: &mut Output, tally: &mut Tally) {
+        let (first, began) = (self.cursor.request, Instant::now());
+        let reads = Reads::gather(&self.requests, input, self.cursor, session, shared);
+        self.cursor = reads.answer(shared, session.protocol, output, tally);
+        let (took, before) = (began.elapsed(), mem::take(&mut self.spent));
+        let count = self.cursor.request - first;
+        if count > 0 {
+            tally.batch.add_requests(Kind::Get, count);
+            reads.note(count, before, took, session, shared);
+        }
+        if self.cursor.key > 0 {
+            self.spent = if count > 0 { took } else { before + took };
+        }
+    }
+
+    fn report_breach(&mut self, session: &mut Session, output: &mut Output) {
+        if !output.is_full()
+            && let Some(breach) = self.breach.take()
+        {
+            output.reply(session.protocol).error(&Refusal::Protocol(breach).text());
+            session.closing = true;
+        }
+    }
+}
+
+fn refuse(refusal: &Refusal, session: &mut Session, shared: &Shared, output: &mut Output, tally: &mut Tally) {
+    tally.batch.add_requests(Kind::Other, 1);
+    tally.add_error(Kind::Other);
+    permission::note_refused(refusal, session, shared);
+    let text = refusal.text();
+    shared.telemetry.errors.note(&text);
+    if session.takes_reply() {
+        output.reply(session.protocol).error(&text);
+    }
+}
+
+/// Whether messages may come of a request.
+fn may_send(entry: Entry, session: &Session, shared: &Shared) -> bool {
+    session.changes_by(entry) || !shared.observers.monitors.is_empty()
+}

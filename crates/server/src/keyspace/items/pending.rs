@@ -1,0 +1,219 @@
+//! What a transaction has changed and other clients do not see yet.
+//!
+//! `EXEC` runs alone, so no thread writes beside it but the reaper, which changes nothing that can be seen. When its last command
+//! is done, the changes are written:
+//!
+//! | the transaction | a crash leaves |
+//! |---|---|
+//! | changes keys | all of its changes, or none: one batch |
+//! | deletes everything, and puts keys afterwards; at most [`DELETED_COUNT_MAX`] keys in all | the same |
+//! | the same, with more keys | what was there; nothing; or what it put: it is two steps |
+//! | deletes everything, and no more | what was there, or nothing |
+//!
+//! What is to be told of the changes (keyspace notifications, watched and tracked keys) waits until they are written. Where they
+//! cannot be, nothing has changed and no client is told.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use hikv::{Clock, Durability, Error, Expiry, Held, Limits, MediumError, Store, WriteBatch};
+
+use super::Change;
+use crate::errors::Refusal;
+use crate::keyspace::slot::Slot;
+use crate::observers::events::Class;
+
+/// A store of more keys is cleared in a step of its own, rather than key by key in the transaction's: all clients wait while
+/// they are walked and deleted together, for a second or less.
+const DELETED_COUNT_MAX: usize = 100_000;
+
+/// A change of a key that others are told of.
+pub(crate) struct Told {
+    pub(crate) class: Class,
+    pub(crate) event: &'static str,
+    pub(crate) db: u8,
+    pub(crate) slot: Slot,
+    pub(crate) key: Vec<u8>,
+}
+
+#[derive(Default)]
+pub(crate) struct Pending {
+    changes: RefCell<Changes>,
+    told: RefCell<Vec<Told>>,
+    /// It became too much, at so many bytes: nothing is kept any more, and nothing will be written.
+    spoilt_bytes: Cell<Option<u64>>,
+    /// The highest level that was asked for.
+    level: Cell<Option<Durability>>,
+}
+
+#[derive(Default)]
+pub(super) struct Changes {
+    /// Everything was deleted before these changes.
+    is_cleared: bool,
+    /// The new value, with the time at which it expires; none for a key of the store that is deleted.
+    by_key: BTreeMap<Vec<u8>, Option<(Vec<u8>, Expiry)>>,
+    /// As a batch counts them.
+    len_bytes: u64,
+}
+
+impl Pending {
+    /// Whether what the key holds is known here.
+    pub(super) fn knows(&self, key: &[u8]) -> bool {
+        let changes = self.changes.borrow();
+        changes.is_cleared || changes.by_key.contains_key(key)
+    }
+
+    /// Shows what a key holds that is known here.
+    pub(super) fn held<R>(&self, key: &[u8], show: impl FnOnce(Option<Held<'_>>) -> R) -> R {
+        let changes = self.changes.borrow();
+        let found = changes.by_key.get(key).and_then(Option::as_ref);
+        let held = found.map(|(value, expiry)| Held { value, expiry: *expiry });
+        show(held.filter(|held| !Clock::default().is_past(held.expiry)))
+    }
+
+    /// Whether the store's items are shown.
+    pub(super) fn shows_store(&self) -> bool {
+        !self.changes.borrow().is_cleared
+    }
+
+    /// Shows each changed key in order, with its value if it has one.
+    pub(super) fn for_each(&self, mut each: impl FnMut(&[u8], Option<&[u8]>)) {
+        let (changes, clock) = (self.changes.borrow(), Clock::default());
+        for (key, change) in &changes.by_key {
+            let value = change.as_ref().filter(|(_, expiry)| !clock.is_past(*expiry)).map(|(value, _)| &value[..]);
+            each(key, value);
+        }
+    }
+
+    /// Takes note of a change.
+    pub(super) fn note(&self, store: &Store, key: &[u8], change: Change<'_>) -> Result<(), Refusal> {
+        if let Some(len_bytes) = self.spoilt_bytes.get() {
+            return Err(too_long(len_bytes));
+        }
+        let mut changes = self.changes.borrow_mut();
+        self.check_room(&mut changes, key, change)?;
+        let new = match change {
+            Change::Put(value, expiry) => Some((value.to_vec(), expiry)),
+            Change::Delete => None,
+        };
+        if new.is_none() && (changes.is_cleared || !store.contains(key)?) {
+            changes.remove(key);
+            return Ok(());
+        }
+        changes.insert(key, new);
+        Ok(())
+    }
+
+    /// What is gathered is bounded as a batch is: a change that would be too much is not copied, and those before it are given
+    /// back.
+    fn check_room(&self, changes: &mut Changes, key: &[u8], change: Change<'_>) -> Result<(), Refusal> {
+        let value = if let Change::Put(value, _) = change { value } else { &[] };
+        let len_bytes = changes.len_bytes - changes.len_bytes_of(key) + Limits::batch_op_bytes(key, value);
+        if len_bytes <= Limits::BATCH_BYTES_MAX {
+            return Ok(());
+        }
+        *changes = Changes { is_cleared: changes.is_cleared, ..Changes::default() };
+        self.spoilt_bytes.set(Some(len_bytes));
+        Err(too_long(len_bytes))
+    }
+
+    pub(super) fn clear(&self) {
+        *self.changes.borrow_mut() = Changes { is_cleared: true, ..Changes::default() };
+    }
+
+    pub(super) fn ask_for(&self, level: Durability) {
+        self.level.set(self.level.get().max(Some(level)));
+    }
+
+    /// Keeps what is to be told until the changes are written.
+    pub(crate) fn tell_later(&self, told: Told) {
+        self.told.borrow_mut().push(told);
+    }
+
+    /// Writes the changes, as the module's head says, and returns what is to be told.
+    pub(crate) fn commit(self, store: &Store) -> Result<Vec<Told>, Refusal> {
+        let changes = self.changes.into_inner();
+        if let Some(len_bytes) = self.spoilt_bytes.get() {
+            return Err(too_long(len_bytes));
+        }
+        let level = store.durability().max(self.level.get().unwrap_or(Durability::Process));
+        store
+            .at(level, |store| {
+                if changes.is_cleared { changes.write_to_cleared(store) } else { changes.write(store, Vec::new()) }
+            })
+            .map_err(refused)?;
+        Ok(self.told.into_inner())
+    }
+}
+
+fn too_long(len_bytes: u64) -> Refusal {
+    refused(Error::BatchTooLong { len_bytes })
+}
+
+/// Whatever kept the changes from being made, where it is certain that none was.
+fn refused(error: Error) -> Refusal {
+    match error {
+        Error::BatchTooLong { .. } => Refusal::ExecAbort(error.to_string()),
+        Error::Medium(MediumError::Full { .. } | MediumError::Limit { .. }) => {
+            Refusal::ExecAbort(format!("no space left: {error}"))
+        }
+        error => Refusal::Store(error),
+    }
+}
+
+fn change_bytes(key: &[u8], new: &Option<(Vec<u8>, Expiry)>) -> u64 {
+    Limits::batch_op_bytes(key, new.as_ref().map_or(&[], |(value, _)| value))
+}
+
+impl Changes {
+    /// What the key's change counts for, if it has one.
+    fn len_bytes_of(&self, key: &[u8]) -> u64 {
+        self.by_key.get(key).map_or(0, |change| change_bytes(key, change))
+    }
+
+    fn insert(&mut self, key: &[u8], new: Option<(Vec<u8>, Expiry)>) {
+        self.remove(key);
+        self.len_bytes += change_bytes(key, &new);
+        self.by_key.insert(key.to_vec(), new);
+    }
+
+    fn remove(&mut self, key: &[u8]) {
+        self.len_bytes -= self.len_bytes_of(key);
+        self.by_key.remove(key);
+    }
+
+    fn write_to_cleared(&self, store: &Store) -> Result<(), Error> {
+        if self.by_key.is_empty() {
+            return store.clear();
+        }
+        let deleted_max = DELETED_COUNT_MAX.saturating_sub(self.by_key.len()) as u64;
+        if store.len()? > deleted_max {
+            store.clear()?;
+            return self.write(store, Vec::new());
+        }
+        let (mut cursor, mut deleted) = (0, Vec::new());
+        loop {
+            cursor = store.walk(cursor, |key, _| {
+                if !self.by_key.contains_key(key) {
+                    deleted.push(key.to_vec());
+                }
+            })?;
+            if cursor == 0 {
+                return self.write(store, deleted);
+            }
+        }
+    }
+
+    /// As one step.
+    fn write(&self, store: &Store, deleted: Vec<Vec<u8>>) -> Result<(), Error> {
+        let mut batch = WriteBatch::new();
+        deleted.iter().for_each(|key| _ = batch.delete(key));
+        for (key, change) in &self.by_key {
+            match change {
+                Some((value, expiry)) => batch.put_until(key, value, *expiry),
+                None => batch.delete(key),
+            };
+        }
+        if batch.is_empty() { Ok(()) } else { store.write(&batch) }
+    }
+}

@@ -1,0 +1,60 @@
+//! What is stored: items in sixteen databases, their order, and their backups.
+
+pub(crate) mod databases;
+pub(crate) mod items;
+mod memory;
+mod order;
+mod saves;
+pub(crate) mod slot;
+
+use std::io;
+use std::path::PathBuf;
+
+use hikv::{EngineKind, Error, Features, Store};
+
+use databases::Databases;
+use memory::MemoryLimit;
+use order::{Asked, Order};
+use saves::Saves;
+use slot::Slot;
+
+/// The store, and what the server keeps beside it.
+pub(crate) struct Keyspace {
+    pub(crate) store: Store,
+    /// What keeps the store, and what it has beside single keys.
+    pub(crate) engine: EngineKind,
+    pub(crate) features: Features,
+    order: Order,
+    pub(crate) databases: Databases,
+    pub(crate) memory: MemoryLimit,
+    pub(crate) saves: Saves,
+}
+
+impl Keyspace {
+    /// That of `store`, with its keys in order from the start if `is_ordered`, and backups at `backups`.
+    ///
+    /// # Errors
+    /// If the table of databases is damaged; if order is asked for and the store has none; if `backups` can be no such place.
+    pub(crate) fn of(store: Store, is_ordered: bool, backups: Option<PathBuf>) -> io::Result<Keyspace> {
+        let databases = Databases::load(&store)?;
+        let order = Order::default();
+        // Keys of several databases are counted in order.
+        if is_ordered || databases.is_stored() {
+            order.of(&store).map_err(io::Error::other)?;
+        }
+        let saves = Saves::new(&store, backups)?;
+        let (engine, features) = (store.engine_kind(), store.features());
+        Ok(Keyspace { store, engine, features, order, databases, memory: MemoryLimit::default(), saves })
+    }
+
+    /// The slot of database `db`.
+    #[inline]
+    pub(crate) fn slot(&self, db: u8) -> Slot {
+        self.databases.slot(db)
+    }
+
+    /// The ordered operations. The first call has the keys put in order, in the background.
+    pub(crate) fn ordered(&self) -> Result<&Asked, Error> {
+        self.order.of(&self.store)
+    }
+}

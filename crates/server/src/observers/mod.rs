@@ -1,0 +1,40 @@
+//! Clients that are told of what others do: they watch keys, keep copies of them, subscribe to channels or see all requests.
+
+pub(crate) mod events;
+pub(crate) mod expired;
+mod monitors;
+pub(crate) mod notify;
+mod pubsub;
+mod tracking;
+pub(crate) mod watch;
+
+use crate::clients::Kind;
+use crate::clients::session::Session;
+use monitors::Monitors;
+use pubsub::PubSub;
+use tracking::Tracking;
+use watch::Watches;
+
+/// The clients that are told, by what they are told of.
+#[derive(Default)]
+pub(crate) struct Observers {
+    pub(crate) watches: Watches,
+    pub(crate) tracking: Tracking,
+    pub(crate) pubsub: PubSub,
+    pub(crate) monitors: Monitors,
+}
+
+impl Observers {
+    /// The client is told of nothing from now on, but that copies which it has are good no more.
+    pub(crate) fn forget(&self, session: &mut Session) {
+        session.unwatch(&self.watches);
+        for kind in Kind::ALL {
+            for name in std::mem::take(session.subscriptions.of_mut(kind)) {
+                self.pubsub.unsubscribe(kind, &name, session.record.place);
+            }
+        }
+        if std::mem::take(&mut session.monitors) {
+            self.monitors.remove(session.record.place);
+        }
+    }
+}

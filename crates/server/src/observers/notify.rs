@@ -1,0 +1,39 @@
+//! Keyspace notifications: messages about changes of keys, for clients that subscribe to them.
+//!
+//! Off unless `notify-keyspace-events` asks for them.
+
+use super::events::{Class, KEYEVENT, KEYSPACE};
+use crate::keyspace::slot::Slot;
+use crate::shared::Shared;
+
+/// Says that a key, which is in that database, and in that slot for the store, was changed: to the clients that watch it, have read
+/// it, or listen.
+pub(crate) fn tell_changed(shared: &Shared, class: Class, event: &str, (db, slot, key): (u8, Slot, &[u8])) {
+    let observers = &shared.observers;
+    observers.watches.touch(slot, key);
+    tell(shared, class, event, db, key);
+    if !observers.tracking.is_empty() {
+        observers.tracking.invalidate(&shared.post, &slot.raw(key));
+    }
+}
+
+/// Tells of an event, if its class is wanted.
+#[inline]
+pub(crate) fn tell(shared: &Shared, class: Class, event: &str, db: u8, key: &[u8]) {
+    let wanted = shared.administration.settings.notified_classes();
+    if wanted & class != 0 {
+        publish(shared, wanted, event, db, key);
+    }
+}
+
+#[cold]
+fn publish(shared: &Shared, wanted: Class, event: &str, db: u8, key: &[u8]) {
+    let pubsub = &shared.observers.pubsub;
+    if wanted & KEYSPACE != 0 {
+        let channel = [format!("__keyspace@{db}__:").as_bytes(), key].concat();
+        pubsub.publish(&shared.post, &channel, event.as_bytes());
+    }
+    if wanted & KEYEVENT != 0 {
+        pubsub.publish(&shared.post, format!("__keyevent@{db}__:{event}").as_bytes(), key);
+    }
+}

@@ -1,0 +1,84 @@
+//! Keys that clients watch: a change of one marks its watchers.
+//!
+//! `WATCH` runs alone, so no change is half way when a key gets its first watcher; and `EXEC` runs alone, so every change
+//! that happened has left its mark.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::keyspace::slot::Slot;
+
+/// A client's mark: one of its keys was changed.
+pub(crate) type Mark = Arc<AtomicBool>;
+
+#[derive(Default)]
+pub(crate) struct Watches {
+    /// Watched keys; where it is 0, writers look no further.
+    count: AtomicUsize,
+    marks: Mutex<HashMap<Vec<u8>, Vec<Mark>>>,
+}
+
+/// A key that a client watches.
+pub(crate) struct Watched {
+    pub(crate) slot: Slot,
+    pub(crate) key: Vec<u8>,
+    /// It was there: if it is not any more at the end, it may have expired, which nobody else tells.
+    pub(crate) was_there: bool,
+}
+
+/// What one client watches.
+#[derive(Default)]
+pub(crate) struct Watching {
+    pub(crate) mark: Mark,
+    pub(crate) keys: Vec<Watched>,
+}
+
+impl Watches {
+    pub(crate) fn add(&self, mark: &Mark, watched: &Watched) {
+        let mut marks = self.marks.lock();
+        marks.entry(watched.slot.raw(&watched.key).into_owned()).or_default().push(Arc::clone(mark));
+        self.count.store(marks.len(), Ordering::SeqCst);
+    }
+
+    pub(crate) fn remove(&self, mark: &Mark, watched: &Watched) {
+        let mut marks = self.marks.lock();
+        let raw = watched.slot.raw(&watched.key);
+        if let Some(watchers) = marks.get_mut(&*raw) {
+            watchers.retain(|other| !Arc::ptr_eq(other, mark));
+            if watchers.is_empty() {
+                marks.remove(&*raw);
+            }
+        }
+        self.count.store(marks.len(), Ordering::SeqCst);
+    }
+
+    /// Marks the clients that watch the key.
+    #[inline]
+    pub(crate) fn touch(&self, slot: Slot, key: &[u8]) {
+        if self.count.load(Ordering::SeqCst) > 0 {
+            self.mark(&slot.raw(key));
+        }
+    }
+
+    #[cold]
+    fn mark(&self, raw: &[u8]) {
+        if let Some(watchers) = self.marks.lock().get(raw) {
+            watchers.iter().for_each(|mark| mark.store(true, Ordering::SeqCst));
+        }
+    }
+
+    /// Marks the clients that watch a key for which `is_changed` says so, given its name in the store.
+    pub(crate) fn touch_where(&self, mut is_changed: impl FnMut(&[u8]) -> bool) {
+        if self.count.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        for (raw, watchers) in &*self.marks.lock() {
+            if is_changed(raw) {
+                watchers.iter().for_each(|mark| mark.store(true, Ordering::SeqCst));
+            }
+        }
+    }
+}

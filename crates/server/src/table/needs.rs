@@ -1,0 +1,68 @@
+//! What commands need of the engine that keeps the store.
+
+use hikv::{Features, Order};
+
+/// What every request of a command needs. What only some need, by their options or by what a key holds, the engine refuses itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Needs {
+    /// What every engine has: single keys, and walks.
+    Any,
+    Order,
+    Snapshots,
+    /// Several writes as one step.
+    Batches,
+    /// Writes that depend on what a key holds.
+    Conditions,
+    /// Keys that expire, which takes such writes.
+    Expiry,
+}
+
+impl Needs {
+    /// What an engine of these features lacks of it, by the name that the engine itself has for it.
+    #[inline]
+    pub(crate) fn lacking(self, features: &Features) -> Option<&'static str> {
+        if self == Needs::Any { None } else { self.looked_up(features) }
+    }
+
+    fn looked_up(self, features: &Features) -> Option<&'static str> {
+        let (is_there, what) = match self {
+            Needs::Any => (true, ""),
+            Needs::Order => (features.order != Order::No, "order"),
+            Needs::Snapshots => (features.snapshots, "snapshots"),
+            Needs::Batches => (features.batch, "batches"),
+            Needs::Expiry if features.conditional => (features.expiry, "keys that expire"),
+            Needs::Conditions | Needs::Expiry => (features.conditional, "writes that depend on what a key holds"),
+        };
+        (!is_there).then_some(what)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_need_is_another_feature() {
+        let all = Features {
+            order: Order::Asked,
+            batch: true,
+            snapshots: true,
+            expiry: true,
+            conditional: true,
+            compaction: true,
+            numbered_walk: true,
+            salvage: true,
+        };
+        let cases = [
+            (Needs::Order, Features { order: Order::No, ..all }, "order"),
+            (Needs::Snapshots, Features { snapshots: false, ..all }, "snapshots"),
+            (Needs::Batches, Features { batch: false, ..all }, "batches"),
+            (Needs::Conditions, Features { conditional: false, ..all }, "writes that depend on what a key holds"),
+            (Needs::Expiry, Features { expiry: false, ..all }, "keys that expire"),
+        ];
+        for (needs, features, what) in cases {
+            assert_eq!((needs.lacking(&all), needs.lacking(&features)), (None, Some(what)), "{needs:?}");
+            assert_eq!(Needs::Any.lacking(&features), None);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What all event loops have done: counters, each on the cache lines of the loop that writes them.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
+
+use super::commands::{CommandCounters, CommandTotal};
+use super::counters::{BatchCounts, Counted, Counters};
+use super::kind::Kind;
+use crate::table::{self, flag};
+
+/// Two lines wide, since neighbouring lines are fetched in pairs.
+#[derive(Default)]
+#[repr(align(128))]
+pub(crate) struct LoopCounters {
+    clients: AtomicUsize,
+    connections: AtomicU64,
+    requests: AtomicU64,
+    hits: AtomicU64,
+    misses: AtomicU64,
+    errors: AtomicU64,
+    refused: AtomicU64,
+    /// The number of the loop's thread, once it runs.
+    thread: AtomicI32,
+    pub(crate) watched: Counters,
+    pub(crate) commands: CommandCounters,
+}
+
+/// Events to be counted, or the sums over all loops.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Tally {
+    pub(crate) connections: u64,
+    pub(crate) commands: u64,
+    pub(crate) hits: u64,
+    pub(crate) misses: u64,
+    pub(crate) errors: u64,
+    /// The same and more, by kind; of a batch alone.
+    pub(crate) batch: BatchCounts,
+}
+
+impl Tally {
+    /// Counts a request that is answered with an error.
+    pub(crate) fn add_error(&mut self, kind: Kind) {
+        self.errors += 1;
+        self.batch.add_error(kind);
+    }
+}
+
+impl LoopCounters {
+    /// Takes note that the calling thread is the loop's.
+    pub(crate) fn begin(&self) {
+        self.thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
+    }
+
+    /// The loop's thread; 0 before it runs.
+    pub(crate) fn thread(&self) -> i32 {
+        self.thread.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add(&self, tally: Tally) {
+        self.requests.fetch_add(tally.commands, Ordering::Relaxed);
+        self.hits.fetch_add(tally.hits, Ordering::Relaxed);
+        self.misses.fetch_add(tally.misses, Ordering::Relaxed);
+        self.errors.fetch_add(tally.errors, Ordering::Relaxed);
+    }
+}
+
+/// The counters of all loops.
+#[derive(Clone)]
+pub(crate) struct Loops(Arc<[LoopCounters]>);
+
+impl Deref for Loops {
+    type Target = [LoopCounters];
+
+    fn deref(&self) -> &[LoopCounters] {
+        &self.0
+    }
+}
+
+impl Loops {
+    pub(crate) fn new(count: usize) -> Loops {
+        Loops((0..count).map(|_| LoopCounters::default()).collect())
+    }
+
+    pub(crate) fn clients(&self) -> usize {
+        self.iter().map(|counters| counters.clients.load(Ordering::Relaxed)).sum()
+    }
+
+    pub(crate) fn totals(&self) -> Tally {
+        self.iter().fold(Tally::default(), |sum, counters| Tally {
+            connections: sum.connections + counters.connections.load(Ordering::Relaxed),
+            commands: sum.commands + counters.requests.load(Ordering::Relaxed),
+            hits: sum.hits + counters.hits.load(Ordering::Relaxed),
+            misses: sum.misses + counters.misses.load(Ordering::Relaxed),
+            errors: sum.errors + counters.errors.load(Ordering::Relaxed),
+            ..sum
+        })
+    }
+
+    /// What is watched, of all loops together.
+    pub(crate) fn counted(&self) -> Counted {
+        Counted::of(self.iter().map(|counters| &counters.watched))
+    }
+
+    /// What each command of the table was called for.
+    pub(super) fn commands(&self) -> Vec<CommandTotal> {
+        let mut commands = vec![CommandTotal::default(); table::entries().len()];
+        self.iter().for_each(|counters| counters.commands.add_to(&mut commands));
+        commands
+    }
+
+    /// Commands that write, executed since the start.
+    pub(crate) fn write_count(&self) -> u64 {
+        let totals = self.commands();
+        let writes = table::entries().iter().zip(&totals).filter(|(entry, _)| entry.command.has(flag::WRITE));
+        writes.filter_map(|(_, total)| total.latencies()).map(|latencies| latencies.count()).sum()
+    }
+
+    /// Clients that were turned away since there were too many.
+    pub(crate) fn refused_connections(&self) -> u64 {
+        self.iter().map(|counters| counters.refused.load(Ordering::Relaxed)).sum()
+    }
+
+    /// The loop with the fewest clients.
+    fn idlest(&self) -> usize {
+        let clients = |index: &usize| self[*index].clients.load(Ordering::Relaxed);
+        (0..self.len()).min_by_key(clients).unwrap_or(0)
+    }
+
+    /// Counts a client that comes: it is one of the loop that this returns, with the number of those that have come. None if there
+    /// are `clients_max`.
+    pub(crate) fn admit(&self, clients_max: usize) -> Option<(usize, u64)> {
+        if self.clients() >= clients_max {
+            self[0].refused.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        let loop_index = self.idlest();
+        self[loop_index].clients.fetch_add(1, Ordering::Relaxed);
+        self[loop_index].connections.fetch_add(1, Ordering::Relaxed);
+        Some((loop_index, self.totals().connections))
+    }
+
+    /// A client of the loop has left.
+    pub(crate) fn dismiss(&self, loop_index: usize) {
+        self[loop_index].clients.fetch_sub(1, Ordering::Relaxed);
+    }
+}

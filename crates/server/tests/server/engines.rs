@@ -1,0 +1,53 @@
+//! Stores of engines that lack something: commands that need it are refused before they do anything.
+
+use hikv::{EngineKind, Options, Order};
+use server::Config;
+
+use crate::common::{TestServer, Value, bulk, error, ok};
+
+fn server_on(engine: EngineKind) -> TestServer {
+    TestServer::of(&Options::new().engine(engine), Config { threads: 1, ..Config::default() })
+}
+
+#[test]
+fn a_command_that_needs_what_the_engine_lacks_is_refused() {
+    for engine in [EngineKind::HiKv, EngineKind::RewoHash, EngineKind::Ink, EngineKind::Pmekv] {
+        let server = server_on(engine);
+        let (mut client, features) = (server.client(), server.store.features());
+        let mut check = |command: &str, is_there: bool, what: &str| {
+            let refused = error(&format!("ERR engine {engine} has no {what}"));
+            assert_eq!(client.say(command) == refused, !is_there, "{command} on {engine}");
+        };
+        for command in ["RANGE a b", "PREFIX a", "COUNTRANGE a b"] {
+            check(command, features.order != Order::No, "order");
+        }
+        for command in ["SAVE", "BGSAVE"] {
+            check(command, features.snapshots, "snapshots");
+        }
+        for command in ["MSET a 1 b 2", "RENAME a c", "INCR n", "SETEX e 9 v", "EXPIRE e 9", "COPY c d", "CAS c 1 2"] {
+            let reply = client.say(command);
+            assert!(
+                !matches!(&reply, Value::Error(text) if text.contains("has no")),
+                "{command} on {engine}: {reply:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_refused_does_nothing_and_is_counted() {
+    let server = server_on(EngineKind::RewoHash);
+    let mut client = server.client();
+    let refused = || error("ERR engine rewo-hash has no order");
+    // Whatever its arguments are.
+    client.converse([("SET k v", ok()), ("RANGE a b LIMIT", refused()), ("MULTI", ok())]);
+    let queued = || Value::Simple("QUEUED".into());
+    client.converse([("PREFIX k", queued()), ("GET k", queued())]);
+    assert_eq!(client.say("EXEC"), Value::Array(vec![refused(), bulk("v")]));
+    let Value::Bulk(stats) = client.say("INFO commandstats") else { panic!("INFO is not answered with a text") };
+    let stats = String::from_utf8(stats).expect("it is a text");
+    for command in ["range", "prefix"] {
+        let line = format!("cmdstat_{command}:calls=0,usec=0,usec_per_call=0.00,rejected_calls=1,failed_calls=0\r\n");
+        assert!(stats.contains(&line), "{stats}");
+    }
+}
