@@ -24,6 +24,7 @@ use crate::durable::Durable;
 use crate::failure::{Failure, complain};
 use crate::interrupt::Interrupt;
 use crate::kept::Kept;
+use crate::read_cache::ReadCache;
 use crate::verified::Verified;
 use latencies::Latencies;
 use split::SplitOption;
@@ -93,6 +94,8 @@ pub(crate) struct Bench {
     keep: bool,
     #[command(flatten)]
     verified: Verified,
+    #[command(flatten)]
+    read_cache: ReadCache,
     #[command(flatten)]
     kept: Kept,
     #[command(flatten)]
@@ -169,7 +172,7 @@ impl Bench {
     }
 
     fn options(&self, is_pool: bool, is_ordered: bool) -> Options {
-        let options = self.kept.options(self.durable.options()).background(!is_pool);
+        let options = self.kept.options(self.read_cache.options(self.durable.options())).background(!is_pool);
         let options = self.variant.options(options, is_ordered);
         self.latencies
             .options(options)
