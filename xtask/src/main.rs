@@ -1,6 +1,7 @@
 //! Checks that no test of a crate can make.
 //!
-//! `cargo xtask core-only` shows that the crates which promise to need `core` alone keep that promise. `cargo xtask vm rounds N [SEED
+//! `cargo xtask core-only` shows that the crates which promise to need `core` alone keep that promise. `cargo xtask device conformance` goes
+//! through what a device has to do, line by line; `cargo xtask device guest` has a stock guest attach to one. `cargo xtask vm rounds N [SEED
 //! [MEDIUM]]` cuts the power of a guest N times on each medium. `cargo xtask mutants` leaves out steps, one after the other, and looks which
 //! test notices. `cargo xtask explore [NAME]` runs whole the crash explorations of which every test run takes a slice. `cargo xtask house` prints which
 //! crate and which file uses which, and the circles. `cargo xtask kernel` builds InK as a module of the kernel, and tries it. `cargo xtask prose` lists sentences of the documentation whose subject is no noun of the
@@ -8,6 +9,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 mod core_only;
+mod device;
 mod explore;
 mod failure;
 mod house;
@@ -24,12 +26,14 @@ use std::process::ExitCode;
 
 use failure::Failure;
 
-const USAGE: &str = "usage: cargo xtask core-only | explore [NAME] | house [check] | kernel … | mutants [list | [quick] [PACKAGE|FILE [COUNT]]] | prose | steps [write] | vm rounds COUNT [SEED [MEDIUM]]";
+const USAGE: &str = "usage: cargo xtask core-only | device conformance|guest | explore [NAME] | house [check] | kernel … | mutants [list | [quick] [PACKAGE|FILE [COUNT]]] | prose | steps [write] | vm rounds COUNT [SEED [MEDIUM]]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["core-only"] => core_only::check(),
+        ["device", "conformance"] => device::conformance(),
+        ["device", "guest"] => device::guest(),
         ["explore", ref names @ ..] if names.len() < 2 => explore::whole(names),
         ["house"] => house::show(),
         ["house", "check"] => house::check(),

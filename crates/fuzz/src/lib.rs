@@ -4,6 +4,7 @@
 
 mod acl;
 mod commands;
+mod pdus;
 mod replies;
 mod requests;
 mod restore;
@@ -11,6 +12,7 @@ mod served;
 
 pub use acl::acl_rules;
 pub use commands::commands;
+pub use pdus::pdus;
 pub use replies::replies;
 pub use requests::{Parsed, parse, requests};
 pub use restore::restore;
@@ -20,9 +22,10 @@ pub use served::STORES_VARIABLE;
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names that their corpora have.
-pub const TARGETS: [(&str, Target); 5] = [
+pub const TARGETS: [(&str, Target); 6] = [
     ("acl_rules", acl_rules),
     ("commands", commands),
+    ("pdus", pdus),
     ("replies", replies),
     ("requests", requests),
     ("restore", restore),

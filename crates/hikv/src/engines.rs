@@ -160,7 +160,7 @@ fn pmekv<M: Medium>(pmekv: Pmekv<M, HostDram>, options: &Options) -> Arc<dyn Eng
 }
 
 fn rewo_hash<M: Medium>(store: RewoHash<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
-    Arc::new(store.verifying(options.verify).by_clock(options.clock.clone()))
+    Arc::new(store.verifying(options.verify).by_clock(options.clock.clone()).caching(options.read_cache_bytes))
 }
 
 fn ink<M: Medium>(ink: Ink<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
@@ -168,7 +168,7 @@ fn ink<M: Medium>(ink: Ink<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
 }
 
 fn hikv<M: Medium>(hikv: HiKv<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
-    let hikv = hikv.verifying(options.verify).compacting_above(options.compact_above);
+    let hikv = hikv.verifying(options.verify).compacting_above(options.compact_above).caching(options.read_cache_bytes);
     let order = match options.order_queues {
         _ if !options.ordered => Ordered::never(HostDram),
         Some((queue_count, queue_bound)) => Ordered::bounded(queue_count, queue_bound, HostDram),

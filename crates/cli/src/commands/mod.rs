@@ -7,6 +7,7 @@ mod cas;
 mod check;
 mod compact;
 mod del;
+mod device;
 mod dump;
 mod expire;
 mod get;
@@ -14,6 +15,7 @@ mod incr;
 mod listing;
 mod load;
 mod missing;
+mod nvme;
 mod order;
 mod pages;
 mod put;
@@ -51,6 +53,8 @@ pub(crate) enum Command {
     Stats(stats::Stats),
     Bench(bench::Bench),
     Serve(Box<serve::Serve>),
+    Device(Box<device::Device>),
+    Nvme(nvme::Nvme),
     Completions(pages::Completions),
     Man(pages::Man),
 }
@@ -80,6 +84,8 @@ impl Command {
             Command::Stats(stats) => stats.run(),
             Command::Bench(bench) => bench.run(),
             Command::Serve(serve) => serve.run(),
+            Command::Device(device) => device.run(),
+            Command::Nvme(nvme) => nvme.run(),
             Command::Completions(completions) => completions.run(),
             Command::Man(man) => man.run(),
         }

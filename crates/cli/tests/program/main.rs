@@ -8,6 +8,7 @@ mod bench;
 mod changes;
 mod clock;
 mod config;
+mod device;
 mod durability;
 mod engines;
 mod expiry;

@@ -23,15 +23,17 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         allowed: &mut dyn FnMut(Option<&Value<'_>>) -> bool,
     ) -> Result<Written, Error> {
         self.may_write()?;
-        if let Change::Put(NewValue { expiry: Some(_), .. }) = change {
-            self.reaper.expect();
-        }
         let mut had_expired = false;
         let mut seen = |held: Option<&Value<'_>>| {
             had_expired = held.is_some_and(|value| self.is_past(expiry_of(value)));
             allowed(held)
         };
-        let written = self.with_room(|| self.tree.write(epoch::thread_index(), key, change, &mut seen))?;
+        let written = self.with_room(|| self.tree.write(epoch::thread_index(), key, change, &mut seen));
+        // Only now: of a walk that it began before, the reaper may have met the key's old value.
+        if let Change::Put(NewValue { expiry: Some(_), .. }) = change {
+            self.reaper.expect();
+        }
+        let written = written?;
         if had_expired && written.is_done {
             self.reaper.hook().tell(key);
         }

@@ -56,6 +56,11 @@ fn commands() {
 }
 
 #[test]
+fn pdus() {
+    run("pdus");
+}
+
+#[test]
 fn replies() {
     run("replies");
 }

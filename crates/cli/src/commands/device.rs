@@ -1,0 +1,129 @@
+//! `hikv device`.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::thread;
+
+use clap::Args;
+use device::{Config, Device as Served, StartError, StopHandle};
+use hikv::{EngineKind, OpenError, Options, Store};
+use indicatif::HumanCount;
+use sd_notify::NotifyState;
+
+use crate::durable::Durable;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::kept::Kept;
+use crate::opening;
+use crate::plural::s;
+
+/// Offer the store as an NVMe Key Value device, by NVMe over TCP
+///
+/// Makes the store if there is none, of the engine pmekv unless another is asked for. SIGINT and SIGTERM end it.
+#[derive(Args)]
+pub(crate) struct Device {
+    /// The store: a directory, or a DAX device
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Where hosts connect; port 0 takes a free one
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:4420")]
+    tcp: String,
+    /// A host that may connect, by its name, which any host can give; several times for more; by default all
+    #[arg(long, value_name = "NQN")]
+    host_nqn: Vec<String>,
+    /// The subsystem's name; by default one made of the store's identity
+    #[arg(long, value_name = "NQN")]
+    subnqn: Option<String>,
+    /// The most that the store may take, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 40)]
+    size: u64,
+    /// Threads that serve; by default one a core, but for one core
+    #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
+    threads: usize,
+    /// Listen beyond this machine, though hosts do not prove who they are
+    #[arg(long)]
+    insecure: bool,
+    #[command(flatten)]
+    kept: Kept,
+    #[command(flatten)]
+    durable: Durable,
+}
+
+impl Device {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
+        let store = self.open()?;
+        let config = Config {
+            addr: self.tcp.clone(),
+            thread_count: self.threads,
+            subsystem: self.subnqn.clone(),
+            hosts: self.host_nqn.clone(),
+            is_insecure: self.insecure,
+            capacity_bytes: self.size,
+        };
+        let stop = StopHandle::new();
+        let served = Served::new(store.clone(), &config, stop.clone()).map_err(|error| self.not_started(&error))?;
+        stop_at_signal(interrupt, stop).map_err(Failure::at_signals)?;
+        self.announce(&store, &served).map_err(Failure::output("standard output"))?;
+        // Nobody but a service manager waits for it, and that one has a time limit.
+        let _ = sd_notify::notify(&[NotifyState::Ready]);
+        served.run().map_err(|error| Failure::at("the device", error))?;
+        let items = store.len().map_err(Failure::at_path(&self.dir))?;
+        store.close().map_err(Failure::at_path(&self.dir))?;
+        writeln!(io::stdout(), "stopped; {} holds {} item{}", self.dir.display(), HumanCount(items), s(items))
+            .map_err(Failure::output("standard output"))
+    }
+
+    /// The store that is there, or a new one.
+    fn open(&self) -> Result<Store, Failure> {
+        let options = self.durable.options().region_bytes_max(self.size);
+        match opening::open(&self.kept.options(options.clone()).create(false), &self.dir) {
+            Err(OpenError::Missing { .. }) => self.make(options),
+            opened => Ok(opened?),
+        }
+    }
+
+    fn make(&self, options: Options) -> Result<Store, Failure> {
+        Ok(opening::open(&self.kept.options(options.engine(EngineKind::Pmekv)), &self.dir)?)
+    }
+
+    fn not_started(&self, error: &StartError) -> Failure {
+        match error {
+            StartError::Insecure(_) => Failure::at("--tcp", format!("{error}; --insecure listens there all the same")),
+            StartError::Name(_) => Failure::Error(error.to_string()),
+            _ => Failure::at(&self.tcp, error),
+        }
+    }
+
+    fn announce(&self, store: &Store, served: &Served) -> io::Result<()> {
+        let stats = store.stats_now().map_err(io::Error::other)?;
+        let addr = served.local_addr();
+        let mut out = io::stdout().lock();
+        writeln!(out, "offering {}, engine {}", self.dir.display(), store.engine_kind())?;
+        writeln!(out, "  address     {addr}, NVMe over TCP, Key Value command set")?;
+        writeln!(
+            out,
+            "  connect     nvme connect -t tcp -a {} -s {} -n {}",
+            addr.ip(),
+            addr.port(),
+            served.subsystem()
+        )?;
+        writeln!(out, "  hosts       {}", self.describe_hosts(addr.ip().is_loopback()))?;
+        writeln!(out, "  medium      {}", stats.medium)?;
+        writeln!(out, "  durability  {}: {}", stats.durability, stats.durability_why)?;
+        out.flush()
+    }
+
+    fn describe_hosts(&self, is_local: bool) -> String {
+        let whose = if is_local { "every user of this machine" } else { "whoever reaches this address" };
+        match self.host_nqn.len() as u64 {
+            0 => format!("{whose} can read and write"),
+            count => format!("{whose} who gives the name of {count} host{} can read and write", s(count)),
+        }
+    }
+}
+
+fn stop_at_signal(interrupt: Interrupt, stop: StopHandle) -> io::Result<()> {
+    let stop = move || interrupt.wait().map(|()| stop.stop());
+    thread::Builder::new().name("hikv-signals".into()).spawn(stop).map(drop)
+}

@@ -1,0 +1,173 @@
+//! `hikv device` and `hikv nvme`: a device as another process, used, stopped and killed.
+//!
+//! The long form of the kills: `cargo test --release -p hikv-cli --test program device -- --ignored`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use device_client::{Client, Operation, Options, Outcome, StoreIf};
+use rustix::process::Signal;
+
+use crate::serve::Serving;
+use crate::support::{Ended, Place, hikv, program};
+
+/// Kills of a run, and of the long form.
+const KILL_COUNT: u64 = 3;
+const KILL_COUNT_LONG: u64 = 200;
+/// Hosts that write meanwhile, the keys of each, and how often all of these are written between two kills.
+const HOST_COUNT: usize = 2;
+const KEY_COUNT: usize = 40;
+const ROUNDS_PER_KILL: u64 = 5;
+
+fn device(place: &Place, tcp: &str) -> Serving {
+    Serving::spawned(hikv("device", &place.store(), &["--tcp", tcp, "--threads", "2"]))
+}
+
+fn nvme(address: &str, arguments: &[&str]) -> Ended {
+    Ended(program().arg("nvme").arg(address).args(arguments).output().unwrap())
+}
+
+#[test]
+fn one_command_offers_a_store_and_another_uses_it() {
+    let place = Place::new();
+    let device = device(&place, "127.0.0.1:0");
+    let (addr, banner) = (device.address().to_owned(), device.banner().to_owned());
+    let (host, port) = addr.split_once(':').unwrap();
+    assert!(
+        banner.contains(&format!("nvme connect -t tcp -a {host} -s {port} -n nqn.2014-08.org.nvmexpress:uuid:")),
+        "{banner}"
+    );
+    assert!(banner.contains("engine pmekv") && banner.contains("every user of this machine"), "{banner}");
+    nvme(&addr, &["store", "fruit", "apple"]).succeeded();
+    nvme(&addr, &["store", "grain", "rye"]).succeeded();
+    assert_eq!(nvme(&addr, &["retrieve", "fruit"]).succeeded(), b"apple");
+    assert_eq!(nvme(&addr, &["list"]).succeeded(), b"fruit\ngrain\n");
+    assert_eq!(nvme(&addr, &["list", "g"]).succeeded(), b"grain\n");
+    nvme(&addr, &["exist", "grain"]).succeeded();
+    nvme(&addr, &["delete", "grain"]).succeeded();
+    nvme(&addr, &["exist", "grain"]).failed(1, &["no key 'grain'"]);
+    nvme(&addr, &["retrieve", "grain"]).failed(1, &["no key 'grain'"]);
+    nvme(&addr, &["store", "seventeen letters", "x"]).failed(2, &["17 bytes"]);
+    let subsystem = banner.split_once(" -n ").unwrap().1.lines().next().unwrap();
+    let told = String::from_utf8(nvme(&addr, &["discover"]).succeeded()).unwrap();
+    assert_eq!(told, format!("{addr} {subsystem}\n"));
+    let identified = String::from_utf8(nvme(&addr, &["identify"]).succeeded()).unwrap();
+    assert!(identified.contains(subsystem) && identified.contains("hikv pmekv device"), "{identified}");
+    assert!(device.stop(Signal::TERM).contains("holds 1 item"));
+    assert_eq!(place.run("get", &["fruit"]).succeeded(), b"apple");
+    nvme(&addr, &["retrieve", "fruit"]).failed(2, &[&addr]);
+}
+
+#[test]
+fn a_device_is_for_this_machine_unless_it_is_told_otherwise() {
+    let place = Place::new();
+    place.run("device", &["--tcp", "0.0.0.0:0"]).failed(2, &["--tcp", "--insecure"]);
+    place.run("device", &["--tcp", "127.0.0.1:0", "--host-nqn", "two words"]).failed(2, &["two words"]);
+    let anywhere = hikv("device", &place.store(), &["--tcp", "127.0.0.1:0", "--host-nqn", "nqn.2024-01.org.example:a"]);
+    let device = Serving::spawned(anywhere);
+    nvme(device.address(), &["list"]).failed(2, &["the host may not connect"]);
+    device.stop(Signal::INT);
+}
+
+#[test]
+fn any_engine_may_stand_behind_a_device() {
+    for engine in ["hikv", "ink", "rewo-hash"] {
+        let place = Place::new();
+        place.run("put", &["--engine", engine, "--durability", "process", "old", "1"]).succeeded();
+        let device = device(&place, "127.0.0.1:0");
+        assert!(device.banner().contains(&format!("engine {engine}")), "{}", device.banner());
+        nvme(device.address(), &["store", "new", "2"]).succeeded();
+        assert_eq!(nvme(device.address(), &["retrieve", "old"]).succeeded(), b"1");
+        if engine != "rewo-hash" {
+            assert_eq!(nvme(device.address(), &["list"]).succeeded(), b"new\nold\n");
+        }
+        device.stop(Signal::TERM);
+    }
+}
+
+/// What hosts were told of their keys.
+struct Told {
+    /// The latest number that was completed for each key.
+    completed: Vec<AtomicU64>,
+    rounds: AtomicU64,
+}
+
+/// Writes rising numbers to all keys of a host, whatever becomes of the device meanwhile.
+fn write(addr: &str, host: usize, told: &Told, round_count: u64) {
+    let mut client = Client::connect(addr, Options::default()).unwrap();
+    for number in 1..=round_count {
+        let operations: Vec<Operation> = (0..KEY_COUNT)
+            .map(|key| {
+                let value = [&number.to_le_bytes()[..], &vec![number as u8; (key * 331) % 12_000]].concat();
+                Operation::Store { key: name(host, key), value, when: StoreIf::Always }
+            })
+            .collect();
+        let outcomes = client.run(&operations).unwrap();
+        assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Done), "{outcomes:?}");
+        (0..KEY_COUNT).for_each(|key| told.completed[host * KEY_COUNT + key].store(number, Ordering::Release));
+        told.rounds.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+fn name(host: usize, key: usize) -> Vec<u8> {
+    format!("{host}:{key}").into_bytes()
+}
+
+/// Every key has what was completed before, or what came later, and whole.
+fn compare(addr: &str, completed: &[u64]) {
+    let mut client = Client::connect(addr, Options::default()).unwrap();
+    for (place, least) in completed.iter().enumerate() {
+        let (host, key) = (place / KEY_COUNT, place % KEY_COUNT);
+        let Some(value) = client.retrieve(name(host, key)).unwrap() else {
+            assert_eq!(*least, 0, "key {key} of host {host} is gone");
+            continue;
+        };
+        let number = u64::from_le_bytes(*value.first_chunk().unwrap());
+        assert!(number >= *least, "key {key} of host {host} has {number}, and {least} was completed");
+        assert!(value[8..] == vec![number as u8; (key * 331) % 12_000], "key {key} of host {host} is torn");
+    }
+}
+
+fn killed(kill_count: u64) {
+    let place = Place::new();
+    let mut serving = device(&place, "127.0.0.1:0");
+    let addr = serving.address().to_owned();
+    let told =
+        Told { completed: (0..HOST_COUNT * KEY_COUNT).map(|_| AtomicU64::new(0)).collect(), rounds: AtomicU64::new(0) };
+    let completed = || told.completed.iter().map(|number| number.load(Ordering::Acquire)).collect::<Vec<_>>();
+    thread::scope(|scope| {
+        // More than is needed, so that the last kill comes under load, too.
+        let round_count = (kill_count + 1) * ROUNDS_PER_KILL;
+        let hosts: Vec<_> = (0..HOST_COUNT)
+            .map(|host| {
+                let (addr, told) = (&addr, &told);
+                scope.spawn(move || write(addr, host, told, round_count))
+            })
+            .collect();
+        for kill in 1..=kill_count {
+            while told.rounds.load(Ordering::Acquire) < kill * ROUNDS_PER_KILL {
+                thread::yield_now();
+            }
+            let before = completed();
+            serving.child.kill().unwrap();
+            assert!(!serving.child.wait().unwrap().success());
+            serving = device(&place, &addr);
+            compare(&addr, &before);
+        }
+        hosts.into_iter().for_each(|host| host.join().unwrap());
+    });
+    compare(&addr, &completed());
+    serving.stop(Signal::TERM);
+    assert!(String::from_utf8(place.run("check", &["--deep"]).succeeded()).unwrap().contains("no damage"));
+}
+
+#[test]
+fn a_device_that_is_killed_under_load_has_what_it_completed() {
+    killed(KILL_COUNT);
+}
+
+#[test]
+#[ignore = "many minutes"]
+fn a_device_that_is_killed_often_has_what_it_completed() {
+    killed(KILL_COUNT_LONG);
+}

@@ -1,0 +1,269 @@
+//! A host with one queue, which connects again by itself.
+
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nvme::{Digests, Items, Key, Keys, Kv, StoreIf};
+
+use crate::Error;
+use crate::controller::{Controller, discover, first_of};
+use crate::operation::{NAMESPACE, Operation, Outcome};
+use crate::queue::{Completed, Host, Queue};
+use crate::several::run_some;
+
+/// Between two attempts to connect.
+const RECONNECT_EVERY: Duration = Duration::from_millis(50);
+/// Room for a list, or a range.
+const LIST_BYTES: usize = 64 << 10;
+
+/// A key and its value.
+pub type Item = (Vec<u8>, Vec<u8>);
+
+/// How a client connects.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The subsystem's name; by default the one that the device tells of.
+    pub subsystem: Option<String>,
+    /// The host that connects; by default a host that nobody has seen before.
+    pub host: Host,
+    /// Commands at a time.
+    pub entry_count: u16,
+    /// Digests of what travels.
+    pub digests: Digests,
+    /// How long it is tried to connect again when a connection breaks.
+    pub reconnect_max: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            subsystem: None,
+            host: Host::new(),
+            entry_count: 128,
+            digests: Digests::default(),
+            reconnect_max: Duration::from_secs(10),
+        }
+    }
+}
+
+/// A client of a device.
+#[derive(Debug)]
+pub struct Client {
+    addr: SocketAddr,
+    subsystem: String,
+    options: Options,
+    link: Option<Link>,
+}
+
+#[derive(Debug)]
+struct Link {
+    queue: Queue,
+    /// Ends with its connection, and the queue with it.
+    controller: Controller,
+}
+
+impl Client {
+    /// Connects to the device at `addr`.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn connect(addr: impl ToSocketAddrs, options: Options) -> Result<Client, Error> {
+        let addr = first_of(addr)?;
+        let subsystem = match &options.subsystem {
+            Some(name) => name.clone(),
+            None => {
+                let log = discover(addr)?;
+                let found = log.entries.into_iter().find(|entry| !entry.is_discovery);
+                found.ok_or(Error::Unexpected("it tells of no subsystem"))?.subsystem
+            }
+        };
+        let mut client = Client { addr, subsystem, options, link: None };
+        client.link = Some(client.open()?);
+        Ok(client)
+    }
+
+    /// The subsystem's name.
+    #[must_use]
+    pub fn subsystem(&self) -> &str {
+        &self.subsystem
+    }
+
+    /// The controller, for what it says of itself.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn controller(&mut self) -> Result<&mut Controller, Error> {
+        Ok(&mut self.link()?.controller)
+    }
+
+    /// Stores a value under a key of 1 to 16 bytes.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn store(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<(), Error> {
+        self.store_if(key, value, StoreIf::Always).map(drop)
+    }
+
+    /// Stores a value if that holds; false if it does not.
+    ///
+    /// # Errors
+    /// See [`Error`]; [`Error::Unknown`] if the connection broke before it was completed, which it may be.
+    pub fn store_if(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, when: StoreIf) -> Result<bool, Error> {
+        let (key, value) = (key.as_ref().to_vec(), value.as_ref().to_vec());
+        match self.one(Operation::Store { key, value, when })? {
+            Outcome::Failed(status) => Err(status.into()),
+            outcome => Ok(outcome == Outcome::Done),
+        }
+    }
+
+    /// A key's value.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn retrieve(&mut self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>, Error> {
+        match self.one(Operation::Retrieve { key: key.as_ref().to_vec() })? {
+            Outcome::Value(value) => Ok(Some(value)),
+            Outcome::Failed(status) => Err(status.into()),
+            _ => Ok(None),
+        }
+    }
+
+    /// Deletes a key, which need not be there.
+    ///
+    /// # Errors
+    /// See [`Error`]; a device may be told to refuse it for keys that are not there.
+    pub fn delete(&mut self, key: impl AsRef<[u8]>) -> Result<(), Error> {
+        match self.one(Operation::Delete { key: key.as_ref().to_vec() })? {
+            Outcome::Done => Ok(()),
+            Outcome::Missing => Err(nvme::Status::KEY_NOT_FOUND.into()),
+            Outcome::Failed(status) => Err(status.into()),
+            _ => Err(Error::Unexpected("it deletes, and says something else")),
+        }
+    }
+
+    /// Whether there is such a key.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn exists(&mut self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
+        match self.one(Operation::Exist { key: key.as_ref().to_vec() })? {
+            Outcome::Failed(status) => Err(status.into()),
+            outcome => Ok(outcome == Outcome::Done),
+        }
+    }
+
+    /// Keys in order from `from` on; an empty `from` is the beginning. At most what 64 KiB hold: to go on, begin behind the last.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn list(&mut self, from: impl AsRef<[u8]>) -> Result<Vec<Vec<u8>>, Error> {
+        let from = key_of(from.as_ref())?;
+        let list = Kv::List { from, room_bytes: LIST_BYTES as u32 };
+        let completed = self.repeat(|queue| run(queue, list, LIST_BYTES))?;
+        Ok(Keys::new(&completed.data).map(<[u8]>::to_vec).collect())
+    }
+
+    /// Keys and values in order from `from` on, as many as 64 KiB hold, or one that is longer; none at the end.
+    ///
+    /// # Errors
+    /// See [`Error`]. [`Error::Refused`] by devices that have no such command.
+    pub fn range(&mut self, from: impl AsRef<[u8]>) -> Result<Vec<Item>, Error> {
+        let from = key_of(from.as_ref())?;
+        let mut room_bytes = LIST_BYTES;
+        loop {
+            let range = Kv::Range { from, room_bytes: room_bytes as u32 };
+            let completed = self.repeat(|queue| run(queue, range, room_bytes))?;
+            let items: Vec<_> =
+                Items::new(&completed.data).map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
+            if !items.is_empty() || completed.result <= room_bytes as u64 {
+                return Ok(items);
+            }
+            room_bytes = completed.result as usize;
+        }
+    }
+
+    /// Has the device make durable what was completed, should it not be.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn flush(&mut self) -> Result<(), Error> {
+        self.repeat(|queue| run(queue, Kv::Flush, 0)).map(drop)
+    }
+
+    /// Does all of `operations`, as many at a time as the queue takes, in no order that can be relied on. Where the connection breaks
+    /// it is made again, and what was not completed is repeated: all but conditional stores, of which it is then unknown whether
+    /// they were done. A repeated store may come after another client's.
+    ///
+    /// # Errors
+    /// See [`Error`]: some may be done.
+    pub fn run(&mut self, operations: &[Operation]) -> Result<Vec<Outcome>, Error> {
+        let mut outcomes: Vec<Option<Outcome>> = vec![None; operations.len()];
+        loop {
+            let entry_count = self.options.entry_count;
+            match run_some(&mut self.link()?.queue, entry_count, operations, &mut outcomes) {
+                Ok(()) => break,
+                Err((error, submitted)) => self.recover(error, submitted.iter().map(|number| &operations[*number]))?,
+            }
+        }
+        Ok(outcomes.into_iter().flatten().collect())
+    }
+
+    fn one(&mut self, operation: Operation) -> Result<Outcome, Error> {
+        let mut outcomes = self.run(std::slice::from_ref(&operation))?;
+        outcomes.pop().ok_or(Error::Unexpected("an operation without an outcome"))
+    }
+
+    /// After an error: whether it is worth another connection.
+    fn recover<'o>(&mut self, error: Error, mut under_way: impl Iterator<Item = &'o Operation>) -> Result<(), Error> {
+        if !error.is_of_connection() {
+            return Err(error);
+        }
+        self.link = None;
+        match error {
+            _ if under_way.all(Operation::is_repeatable) => Ok(()),
+            Error::Io(error) => Err(Error::Unknown(error)),
+            other => Err(Error::Unknown(io::Error::other(other.to_string()))),
+        }
+    }
+
+    fn repeat(&mut self, mut run: impl FnMut(&mut Queue) -> Result<Completed, Error>) -> Result<Completed, Error> {
+        loop {
+            match run(&mut self.link()?.queue) {
+                Err(error) => self.recover(error, std::iter::empty())?,
+                done => return done,
+            }
+        }
+    }
+
+    /// The connection, made again if it is broken.
+    fn link(&mut self) -> Result<&mut Link, Error> {
+        let began = Instant::now();
+        while self.link.is_none() {
+            match self.open() {
+                Ok(link) => self.link = Some(link),
+                Err(error) if !error.is_of_connection() || began.elapsed() >= self.options.reconnect_max => {
+                    return Err(error);
+                }
+                Err(_) => thread::sleep(RECONNECT_EVERY),
+            }
+        }
+        self.link.as_mut().ok_or(Error::Unexpected("a connection that was made is not there"))
+    }
+
+    fn open(&self) -> Result<Link, Error> {
+        let Options { host, digests, entry_count, .. } = &self.options;
+        let controller = Controller::connect(self.addr, *digests, host, &self.subsystem, 0)?;
+        Ok(Link { queue: controller.queue(1, *entry_count)?, controller })
+    }
+}
+
+fn key_of(bytes: &[u8]) -> Result<Key, Error> {
+    Key::new(bytes).ok_or(Error::KeyLength { len_bytes: bytes.len() })
+}
+
+fn run(queue: &mut Queue, kv: Kv, room_bytes: usize) -> Result<Completed, Error> {
+    let id = queue.submit(kv.command(0, NAMESPACE), &[], room_bytes);
+    Ok(queue.complete_one(id)?.done()?)
+}

@@ -1,0 +1,158 @@
+//! A controller: its admin queue, and what it says of itself.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+
+use nvme::{
+    Admin, Configuration, ConnectData, DISCOVERY_NQN, Digests, DiscoveryLog, Fabrics, Feature, IdentifyController,
+    KV_COMMAND_SET, KvNamespace, LogPage, Property, StatusRegister,
+};
+
+use crate::Error;
+use crate::queue::{Completed, Host, Queue};
+
+/// Entries that an admin queue has at least.
+const ADMIN_ENTRIES: u16 = 32;
+/// How often a controller is asked whether it is ready.
+const READY_LOOK_COUNT_MAX: usize = 1000;
+/// The head of a discovery log.
+const DISCOVERY_HEAD_BYTES: u64 = 1024;
+/// A discovery log with more entries than this is cut.
+const DISCOVERY_ENTRY_COUNT_MAX: u64 = 64;
+
+/// A controller that is enabled, by its admin queue.
+#[derive(Debug)]
+pub struct Controller {
+    /// The admin queue.
+    pub admin: Queue,
+    addr: SocketAddr,
+    host: Host,
+    subsystem: String,
+    digests: Digests,
+}
+
+impl Controller {
+    /// Makes a controller of `subsystem` and enables it. Without commands for so long, unless it is 0, it ends.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn connect(
+        addr: SocketAddr,
+        digests: Digests,
+        host: &Host,
+        subsystem: &str,
+        keep_alive_ms: u32,
+    ) -> Result<Controller, Error> {
+        let queue = (ConnectData::ANY_CONTROLLER, 0);
+        let admin = Queue::connect(addr, digests, host, subsystem, queue, (ADMIN_ENTRIES, keep_alive_ms))?;
+        let mut controller = Controller { admin, addr, host: host.clone(), subsystem: subsystem.to_owned(), digests };
+        controller.set(Property::Configuration, Configuration::ENABLED.0.into())?;
+        for _ in 0..READY_LOOK_COUNT_MAX {
+            if StatusRegister::of_bits(controller.property(Property::Status)? as u32).is_ready {
+                return Ok(controller);
+            }
+        }
+        Err(Error::Unexpected("it does not become ready"))
+    }
+
+    /// A queue for commands on keys, of number 1 or above.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn queue(&self, number: u16, entry_count: u16) -> Result<Queue, Error> {
+        let number = (self.admin.controller, number);
+        Queue::connect(self.addr, self.digests, &self.host, &self.subsystem, number, (entry_count, 0))
+    }
+
+    /// Reads a property.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn property(&mut self, property: Property) -> Result<u64, Error> {
+        let get = Fabrics::PropertyGet { offset: property.offset(), len_bytes: property.len_bytes() };
+        let id = self.admin.submit(get.command(0), &[], 0);
+        Ok(self.admin.complete_one(id)?.done()?.result)
+    }
+
+    /// Writes a property.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn set(&mut self, property: Property, value: u64) -> Result<(), Error> {
+        let set = Fabrics::PropertySet { offset: property.offset(), len_bytes: property.len_bytes(), value };
+        let id = self.admin.submit(set.command(0), &[], 0);
+        self.admin.complete_one(id)?.done()?;
+        Ok(())
+    }
+
+    /// Runs a command of the admin queue with room for data.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn admin(&mut self, command: Admin, namespace: u32, room_bytes: usize) -> Result<Completed, Error> {
+        let id = self.admin.submit(command.command(0, namespace), &[], room_bytes);
+        Ok(self.admin.complete_one(id)?.done()?)
+    }
+
+    /// What the controller says of itself.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn identify(&mut self) -> Result<IdentifyController, Error> {
+        let page = self.admin(Admin::Identify { page: 0x01, command_set: 0 }, 0, nvme::IDENTIFY_BYTES)?;
+        Ok(IdentifyController::decode(&page.data))
+    }
+
+    /// What a namespace says of itself.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn identify_namespace(&mut self, namespace: u32) -> Result<KvNamespace, Error> {
+        let identify = Admin::Identify { page: 0x05, command_set: KV_COMMAND_SET };
+        Ok(KvNamespace::decode(&self.admin(identify, namespace, nvme::IDENTIFY_BYTES)?.data))
+    }
+
+    /// A part of a log page.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn log(&mut self, page: u8, offset: u64, len_bytes: u64) -> Result<Vec<u8>, Error> {
+        let asked = LogPage { page, command_set: KV_COMMAND_SET, offset, len_bytes, retains_event: false };
+        Ok(self.admin(Admin::GetLogPage(asked), u32::MAX, len_bytes as usize)?.data)
+    }
+
+    /// Says that the host is there.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn keep_alive(&mut self) -> Result<(), Error> {
+        self.admin(Admin::KeepAlive, 0, 0).map(drop)
+    }
+
+    /// Asks for so many queues beside the admin queue, and says how many there may be.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn set_queue_count(&mut self, count: u16) -> Result<u16, Error> {
+        let value = u32::from(count.saturating_sub(1)) * 0x1_0001;
+        let set = Admin::SetFeature { number: Feature::QUEUE_COUNT, value, save: false };
+        Ok((self.admin(set, 0, 0)?.result as u16).saturating_add(1))
+    }
+}
+
+/// Where subsystems are, as the device at `addr` tells.
+///
+/// # Errors
+/// See [`Error`].
+pub fn discover(addr: impl ToSocketAddrs) -> Result<DiscoveryLog, Error> {
+    let addr = first_of(addr)?;
+    let mut controller = Controller::connect(addr, Digests::default(), &Host::new(), DISCOVERY_NQN, 0)?;
+    let head = controller.log(0x70, 0, DISCOVERY_HEAD_BYTES)?;
+    let count =
+        u64::from_le_bytes(*head[8..].first_chunk().ok_or(Error::Unexpected("a discovery log without a head"))?);
+    let len_bytes = DISCOVERY_HEAD_BYTES * (1 + count.min(DISCOVERY_ENTRY_COUNT_MAX));
+    Ok(DiscoveryLog::decode(&controller.log(0x70, 0, len_bytes)?))
+}
+
+pub(crate) fn first_of(addr: impl ToSocketAddrs) -> Result<SocketAddr, Error> {
+    Ok(addr.to_socket_addrs()?.next().ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotFound))?)
+}

@@ -1,0 +1,32 @@
+//! A client of NVMe Key Value devices, over TCP: one command at a time, or many at once.
+//!
+//! A [`Client`] is a host with a controller of its own and one queue for commands. It connects again when its connection breaks, and
+//! repeats what the device had not completed, as far as repeating it changes nothing ([`Client::run`]). Below it, a [`Queue`] sends
+//! commands and receives completions as they are, for tools and tests.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), device_client::Error> {
+//! use device_client::{Client, Options};
+//!
+//! let mut client = Client::connect("127.0.0.1:4420", Options::default())?;
+//! client.store("answer", "42")?;
+//! assert_eq!(client.retrieve("answer")?.as_deref(), Some(&b"42"[..]));
+//! # Ok(())
+//! # }
+//! ```
+
+mod client;
+mod controller;
+mod error;
+mod operation;
+mod queue;
+mod several;
+mod wire;
+
+pub use client::{Client, Item, Options};
+pub use controller::{Controller, discover};
+pub use error::Error;
+pub use nvme::StoreIf;
+pub use operation::{Operation, Outcome};
+pub use queue::{Completed, Host, Queue};
+pub use wire::Wire;

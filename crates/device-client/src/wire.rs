@@ -1,0 +1,116 @@
+//! A connection that has begun: PDUs over a socket.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use nvme::{Digests, Framing, InitialRequest, Pdu, Side, Writer};
+
+use crate::Error;
+
+/// The most data that a PDU from a device may have: the longest value and more than any page.
+const DATA_BYTES_MAX: usize = 4 << 20;
+const READ_BYTES: usize = 64 << 10;
+
+/// A connection to a device, on which PDUs go both ways.
+#[derive(Debug)]
+pub struct Wire {
+    socket: TcpStream,
+    framing: Framing,
+    /// Writes what the device reads.
+    pub writer: Writer,
+    /// The most data that one PDU may bring to the device.
+    pub data_bytes_max: usize,
+    output: Vec<u8>,
+    input: Vec<u8>,
+    /// Bytes of the input that were read.
+    read: usize,
+}
+
+impl Wire {
+    /// Connects, and agrees on the transport's parameters.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn open(addr: SocketAddr, digests: Digests) -> Result<Wire, Error> {
+        let socket = TcpStream::connect(addr)?;
+        socket.set_nodelay(true)?;
+        let plain = Digests::default();
+        let mut wire = Wire {
+            socket,
+            framing: Framing { side: Side::Host, digests: plain, capsule_bytes_max: 0, data_bytes_max: DATA_BYTES_MAX },
+            writer: Writer { reader: Side::Controller, digests: plain, alignment: 0 },
+            data_bytes_max: 0,
+            output: Vec::new(),
+            input: Vec::new(),
+            read: 0,
+        };
+        let request = InitialRequest { version: 0, alignment: 0, digests, ready_count_max: 0 };
+        wire.write(|writer, out| writer.initial_request(out, &request));
+        let response = wire.receive(|pdu| match pdu {
+            Pdu::InitialResponse(response) => Ok(response),
+            _ => Err(Error::Unexpected("its first words are none")),
+        })?;
+        if response.version != 0 || response.alignment > 31 || response.data_bytes_max < 4096 {
+            return Err(Error::Unexpected("its first words ask for what the transport does not have"));
+        }
+        wire.data_bytes_max = response.data_bytes_max as usize;
+        wire.framing.digests = response.digests;
+        wire.writer = Writer { digests: response.digests, alignment: response.alignment, ..wire.writer };
+        Ok(wire)
+    }
+
+    /// Writes PDUs, which are sent before anything is received.
+    pub fn write(&mut self, write: impl FnOnce(&Writer, &mut Vec<u8>)) {
+        write(&self.writer, &mut self.output);
+    }
+
+    /// Sends what was written.
+    ///
+    /// # Errors
+    /// The socket's.
+    pub fn send(&mut self) -> Result<(), Error> {
+        self.socket.write_all(&self.output)?;
+        self.output.clear();
+        Ok(())
+    }
+
+    /// The socket, for tools that send what is no PDU.
+    pub fn socket(&mut self) -> &mut TcpStream {
+        &mut self.socket
+    }
+
+    /// Sends what was written, and shows the next PDU to `take`.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn receive<R>(&mut self, take: impl FnOnce(Pdu<'_>) -> Result<R, Error>) -> Result<R, Error> {
+        self.send()?;
+        loop {
+            match self.framing.next(&self.input[self.read..])? {
+                Some((Pdu::Terminate { cause, information }, _)) => {
+                    return Err(Error::Terminated { cause, information });
+                }
+                Some((pdu, len_bytes)) => {
+                    self.read += len_bytes;
+                    return take(pdu);
+                }
+                None => self.fill()?,
+            }
+        }
+    }
+
+    fn fill(&mut self) -> Result<(), Error> {
+        self.input.drain(..self.read);
+        self.read = 0;
+        let start = self.input.len();
+        self.input.resize(start + READ_BYTES, 0);
+        let len_bytes = loop {
+            match self.socket.read(&mut self.input[start..]) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                other => break other,
+            }
+        };
+        self.input.truncate(start + *len_bytes.as_ref().unwrap_or(&0));
+        if len_bytes? == 0 { Err(std::io::Error::from(ErrorKind::UnexpectedEof).into()) } else { Ok(()) }
+    }
+}

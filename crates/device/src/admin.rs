@@ -1,0 +1,113 @@
+//! Commands of the admin queue.
+
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+
+use nvme::{Admin, Command, ControllerKind, Feature, Status};
+
+use crate::controller::Controller;
+use crate::events::Events;
+use crate::limits;
+use crate::pages;
+use crate::reply::Reply;
+use crate::shared::Shared;
+
+/// What a feature is asked for that its owner may change.
+const SELECT_CAPABILITIES: u8 = 3;
+const CHANGEABLE: u64 = 4;
+
+/// Carries out a command of the admin queue.
+pub(crate) fn carry_out(
+    shared: &Shared,
+    controller: &Controller,
+    local: SocketAddr,
+    command: &Command,
+    reply: &mut Reply<'_>,
+) {
+    let id = command.id();
+    let outcome = match Admin::of(command) {
+        Ok(Admin::Identify { page, command_set }) => {
+            match pages::identify(shared, controller, (page, command_set), command.namespace()) {
+                Ok(page) => return reply.page(command, &page),
+                Err(status) => Err(status),
+            }
+        }
+        Ok(Admin::GetLogPage(asked)) => match pages::log(shared, controller, &asked, local) {
+            Ok(page) => {
+                if asked.page == 0x02 && !asked.retains_event {
+                    controller.state().events.is_read();
+                }
+                return reply.page(command, &page);
+            }
+            Err(status) => Err(status),
+        },
+        Ok(Admin::SetFeature { save: true, .. }) => Err(Status::NOT_SAVEABLE),
+        Ok(Admin::SetFeature { number, value, .. }) => set_feature(shared, controller, number, value),
+        Ok(Admin::GetFeature { number, select }) => feature(shared, controller, number, select),
+        // A command is given up by closing its queue, and by nothing else: bit 0 says that it was not.
+        Ok(Admin::Abort { .. }) => Ok(1),
+        // Its completion comes with the event.
+        Ok(Admin::AwaitEvent) => match controller.state().events.wait(id) {
+            Ok(()) => return,
+            Err(status) => Err(status),
+        },
+        // The time began anew when the command came.
+        Ok(Admin::KeepAlive) => Ok(0),
+        Err(status) => Err(status),
+    };
+    reply.conclude(id, outcome);
+}
+
+fn set_feature(shared: &Shared, controller: &Controller, number: u8, value: u32) -> Result<u64, Status> {
+    let is_io = controller.kind == ControllerKind::Io;
+    let mut state = controller.state();
+    match number {
+        Feature::QUEUE_COUNT if is_io => {
+            let (submission, completion) = (value as u16, (value >> 16) as u16);
+            if submission == u16::MAX || completion == u16::MAX {
+                return Err(Status::INVALID_FIELD);
+            }
+            if state.has_queues() {
+                return Err(Status::COMMAND_SEQUENCE_ERROR);
+            }
+            state.queue_count = submission.min(completion).min(limits::QUEUE_COUNT_MAX - 1);
+            Ok(pair(state.queue_count))
+        }
+        Feature::EVENTS => {
+            state.events.wanted = value & Events::KNOWN;
+            Ok(0)
+        }
+        Feature::KEEP_ALIVE => {
+            state.keep_alive_ms = value;
+            Ok(0)
+        }
+        Feature::KEY_VALUE if is_io && value & !1 == 0 => {
+            shared.must_exist.store(value & 1 != 0, Ordering::Relaxed);
+            Ok(0)
+        }
+        _ => Err(Status::INVALID_FIELD),
+    }
+}
+
+fn feature(shared: &Shared, controller: &Controller, number: u8, select: u8) -> Result<u64, Status> {
+    let is_io = controller.kind == ControllerKind::Io;
+    let state = controller.state();
+    let (now, at_first) = match number {
+        Feature::QUEUE_COUNT if is_io => (pair(state.queue_count), pair(limits::QUEUE_COUNT_MAX - 1)),
+        Feature::EVENTS => (state.events.wanted.into(), 0),
+        Feature::KEEP_ALIVE => (state.keep_alive_ms.into(), 0),
+        Feature::KEY_VALUE if is_io => (shared.must_exist.load(Ordering::Relaxed).into(), 0),
+        _ => return Err(Status::INVALID_FIELD),
+    };
+    match select {
+        0 => Ok(now),
+        1 | 2 => Ok(at_first),
+        SELECT_CAPABILITIES => Ok(CHANGEABLE),
+        _ => Err(Status::INVALID_FIELD),
+    }
+}
+
+/// As many submission queues as completion queues.
+fn pair(count: u16) -> u64 {
+    u64::from(count) | u64::from(count) << 16
+}

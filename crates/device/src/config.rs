@@ -1,0 +1,31 @@
+//! How a device is offered.
+
+/// How a device is offered.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where to listen: an address and a port; port 0 takes a free one.
+    pub addr: String,
+    /// Threads that serve; 0 is one for each processor but one.
+    pub thread_count: usize,
+    /// The subsystem's name; by default one made of the store's identity.
+    pub subsystem: Option<String>,
+    /// The names of the hosts that may connect; all, if it is empty. Any host can give any name.
+    pub hosts: Vec<String>,
+    /// Listen beyond this machine, though nobody proves who they are.
+    pub is_insecure: bool,
+    /// Bytes that the store may take, for what hosts are told of room.
+    pub capacity_bytes: u64,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            addr: format!("127.0.0.1:{}", nvme::PORT),
+            thread_count: 0,
+            subsystem: None,
+            hosts: Vec::new(),
+            is_insecure: false,
+            capacity_bytes: 1 << 40,
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! A connection: a socket, what has arrived, what is to be sent, and the session between.
+//!
+//! A turn is `execute`, which reads once and carries out every command that is there, and `conclude`, which sends. The loop asks
+//! for durability between the two, for all its connections at once.
+
+use std::time::{Duration, Instant};
+
+use hikv::Ticket;
+use mio::event::Event;
+use mio::net::TcpStream;
+
+use crate::group::Group;
+use crate::input::{Filled, Input};
+use crate::limits;
+use crate::output::Output;
+use crate::session::{Flow, Session};
+use crate::shared::Shared;
+
+/// How often a host's events are looked for, while it awaits some.
+const EVENTS_EVERY: Duration = Duration::from_secs(1);
+
+pub(crate) struct Connection {
+    socket: TcpStream,
+    session: Session,
+    input: Input,
+    output: Output,
+    is_readable: bool,
+    /// What has arrived has no whole PDU.
+    is_starved: bool,
+    /// Nothing more is carried out: it is closed when what there is was sent.
+    is_ending: bool,
+    /// It is closed at once.
+    is_broken: bool,
+    /// When it came, or began to end.
+    since: Instant,
+}
+
+/// What a connection waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Turn {
+    /// Others' turns.
+    Again,
+    /// Its socket, or a disk.
+    Wait,
+    /// Nothing any more.
+    Close,
+}
+
+impl Connection {
+    pub(crate) fn new(socket: TcpStream) -> std::io::Result<Connection> {
+        let local = socket.local_addr()?;
+        Ok(Connection {
+            session: Session::new(local),
+            socket,
+            input: Input::default(),
+            output: Output::default(),
+            is_readable: true,
+            is_starved: true,
+            is_ending: false,
+            is_broken: false,
+            since: Instant::now(),
+        })
+    }
+
+    pub(crate) fn socket(&mut self) -> &mut TcpStream {
+        &mut self.socket
+    }
+
+    pub(crate) fn note(&mut self, event: &Event) {
+        self.is_readable |= event.is_readable() || event.is_read_closed();
+    }
+
+    /// Its queue is over, or it has taken too long to become one.
+    pub(crate) fn is_over(&self) -> bool {
+        let is_late = self.session.queue().is_none() && self.since.elapsed() >= limits::HANDSHAKE_MAX;
+        self.is_ending && self.since.elapsed() >= limits::HANDSHAKE_MAX
+            || is_late
+            || self.session.queue().is_some_and(|queue| {
+                queue.is_over() || queue.is_admin() && queue.controller.time_left() == Some(Duration::ZERO)
+            })
+    }
+
+    /// When to look at it again though nothing happens.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        let Some(queue) = self.session.queue().filter(|_| !self.is_ending) else {
+            return Some(limits::HANDSHAKE_MAX.saturating_sub(self.since.elapsed()));
+        };
+        if !queue.is_admin() {
+            return None;
+        }
+        let events = queue.controller.state().events.is_awaited().then_some(EVENTS_EVERY);
+        [events, queue.controller.time_left()].into_iter().flatten().min()
+    }
+
+    /// Tells the host what has happened; false if it awaits nothing of it.
+    pub(crate) fn tell_events(&mut self, shared: &Shared) -> bool {
+        let start = self.output.len();
+        self.session.tell_events(shared, self.output.bytes());
+        self.output.len() > start
+    }
+
+    /// What its completions wait for.
+    pub(crate) fn ticket(&self) -> Option<Ticket> {
+        self.output.ticket()
+    }
+
+    pub(crate) fn execute(&mut self, shared: &Shared) {
+        if self.is_ending || self.is_broken || self.output.is_full() {
+            return;
+        }
+        if self.is_starved && self.is_readable {
+            match self.input.fill(&mut self.socket, self.session.framing.len_bytes_max()) {
+                Ok(Filled::Some) => {}
+                Ok(Filled::All) => self.is_readable = false,
+                Ok(Filled::End) => self.end(),
+                Err(_) => self.is_broken = true,
+            }
+        }
+        let start = self.output.len();
+        let ((), ticket) = shared.store.deferred(|_| self.carry_out(shared));
+        self.output.hold(start, ticket);
+    }
+
+    /// Carries out what has arrived whole.
+    fn carry_out(&mut self, shared: &Shared) {
+        let (bytes, mut at, mut group) = (self.input.unread(), 0, Group::default());
+        let out = self.output.bytes();
+        let before = out.len();
+        self.is_starved = false;
+        let outcome = loop {
+            if out.len() - before >= limits::OUTPUT_BYTES_MAX {
+                break Ok(Flow::Go);
+            }
+            match self.session.framing.next(&bytes[at..]) {
+                Ok(None) => {
+                    self.is_starved = true;
+                    break Ok(Flow::Go);
+                }
+                Ok(Some((pdu, len_bytes))) => match self.session.take(shared, &pdu, &mut group, out) {
+                    Ok(Flow::Go) => at += len_bytes,
+                    Ok(Flow::Close) => break Ok(Flow::Close),
+                    Err(fatal) => {
+                        break Err(nvme::Fatal::new(fatal.cause, fatal.information, &bytes[at..at + len_bytes]));
+                    }
+                },
+                Err(fatal) => break Err(fatal),
+            }
+        };
+        self.session.carry_out(shared, &mut group, out);
+        match outcome {
+            Ok(Flow::Go) => {}
+            Ok(Flow::Close) => self.end(),
+            Err(fatal) => {
+                tracing::debug!(peer = ?self.socket.peer_addr().ok(), %fatal, "connection ended");
+                self.session.end_with(&fatal, out);
+                self.end();
+            }
+        }
+        self.input.consume(at);
+    }
+
+    fn end(&mut self) {
+        if !self.is_ending {
+            (self.is_ending, self.since) = (true, Instant::now());
+        }
+    }
+
+    pub(crate) fn conclude(&mut self, shared: &Shared) -> Turn {
+        if self.is_broken || self.output.release(&shared.store).is_err() {
+            return Turn::Close;
+        }
+        match self.output.send(&mut self.socket) {
+            Err(_) => Turn::Close,
+            Ok(_) if self.is_ending => {
+                if self.output.is_empty() {
+                    Turn::Close
+                } else {
+                    Turn::Wait
+                }
+            }
+            Ok(true) if !self.output.is_full() && (self.is_readable || !self.is_starved) => Turn::Again,
+            Ok(_) => Turn::Wait,
+        }
+    }
+
+    /// The connection is closed.
+    pub(crate) fn close(&self, shared: &Shared) {
+        if let Some(queue) = self.session.queue() {
+            queue.end(shared);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! A controller: what a host's admin queue has made, and its further queues are of.
+//!
+//! # Invariants
+//! - A controller is in the table of `shared` from its Connect until its admin queue's connection is closed, or its keep-alive
+//!   time is over. From then on [`Controller::is_over`] holds, and each of its connections is closed by the loop that has it.
+//! - A queue belongs to one enabling of the controller: after a reset queues of the one before are closed.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use nvme::{Configuration, ControllerKind, Property, ShutdownState, Status, StatusRegister};
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::events::Events;
+use crate::limits;
+
+pub(crate) struct Controller {
+    pub(crate) number: u16,
+    pub(crate) kind: ControllerKind,
+    pub(crate) host: String,
+    pub(crate) host_id: [u8; 16],
+    made: Instant,
+    state: Mutex<State>,
+    is_over: AtomicBool,
+    /// Enablings so far.
+    enabling: AtomicU32,
+    /// When the host was last heard, in ms since `made`.
+    heard_ms: AtomicU64,
+}
+
+/// What commands change.
+#[derive(Default)]
+pub(crate) struct State {
+    configuration: Configuration,
+    status: StatusRegister,
+    pub(crate) keep_alive_ms: u32,
+    /// Queues that the host asked for, less one.
+    pub(crate) queue_count: u16,
+    /// A bit for each queue that is connected, from queue 1 on.
+    queues: u64,
+    pub(crate) events: Events,
+}
+
+impl Controller {
+    pub(crate) fn new(number: u16, kind: ControllerKind, host: (String, [u8; 16]), keep_alive_ms: u32) -> Controller {
+        let state = State { keep_alive_ms, queue_count: limits::QUEUE_COUNT_MAX - 1, ..State::default() };
+        Controller {
+            number,
+            kind,
+            host: host.0,
+            host_id: host.1,
+            made: Instant::now(),
+            state: Mutex::new(state),
+            is_over: AtomicBool::new(false),
+            enabling: AtomicU32::new(0),
+            heard_ms: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    /// Its queues are to be closed.
+    pub(crate) fn end(&self) {
+        self.is_over.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn enabling(&self) -> u32 {
+        self.enabling.load(Ordering::Acquire)
+    }
+
+    /// The host has sent something on one of the queues.
+    pub(crate) fn hear(&self) {
+        self.heard_ms.store(self.made.elapsed().as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// How long until the keep-alive time is over; `None` if it never is.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        let keep_alive_ms = u64::from(self.state().keep_alive_ms);
+        let heard = Duration::from_millis(self.heard_ms.load(Ordering::Relaxed));
+        let end = heard + Duration::from_millis(keep_alive_ms);
+        (keep_alive_ms > 0).then(|| end.saturating_sub(self.made.elapsed()))
+    }
+
+    /// Makes a queue of this number; it is of the enabling that is returned.
+    pub(crate) fn take_queue(&self, queue: u16) -> Result<u32, Status> {
+        let mut state = self.state();
+        if !state.status.is_ready {
+            return Err(Status::COMMAND_SEQUENCE_ERROR);
+        }
+        let bit = 1u64.checked_shl(u32::from(queue) - 1).ok_or(Status::CONNECT_INVALID)?;
+        if queue > state.queue_count + 1 {
+            return Err(Status::CONNECT_INVALID);
+        }
+        if state.queues & bit != 0 {
+            return Err(Status::CONNECT_BUSY);
+        }
+        state.queues |= bit;
+        Ok(self.enabling())
+    }
+
+    /// The queue of this number, of this enabling, is there no more.
+    pub(crate) fn give_queue_back(&self, queue: u16, enabling: u32) {
+        let mut state = self.state();
+        if self.enabling() == enabling {
+            state.queues &= !1u64.checked_shl(u32::from(queue) - 1).unwrap_or(0);
+        }
+    }
+
+    /// Writes a property. True if queues are to be closed.
+    pub(crate) fn configure(&self, configuration: Configuration) -> Result<bool, Status> {
+        let mut state = self.state();
+        let was_enabled = state.configuration.is_enabled();
+        if configuration.is_enabled() && !was_enabled {
+            let has_command_sets = self.kind == ControllerKind::Discovery || configuration.command_sets() == 6;
+            if !has_command_sets || !configuration.has_entry_sizes() {
+                return Err(Status::INVALID_FIELD);
+            }
+            state.status = StatusRegister { is_ready: true, ..StatusRegister::default() };
+        }
+        if configuration.is_shutdown() {
+            // What was completed is durable: there is nothing to wait for.
+            state.status.shutdown = ShutdownState::Complete;
+        }
+        let is_reset = was_enabled && !configuration.is_enabled();
+        if is_reset {
+            state.status = StatusRegister::default();
+            state.queues = 0;
+            state.events = Events::default();
+            self.enabling.fetch_add(1, Ordering::AcqRel);
+        }
+        state.configuration = configuration;
+        Ok(is_reset)
+    }
+
+    /// Reads a property.
+    pub(crate) fn property(&self, property: Property) -> u64 {
+        let state = self.state();
+        match property {
+            Property::Capabilities => {
+                nvme::Capabilities { queue_entries_max: limits::QUEUE_ENTRIES_MAX - 1, ready_timeout: 20 }.bits()
+            }
+            Property::Version => nvme::VERSION.into(),
+            Property::Configuration => state.configuration.0.into(),
+            Property::Status => state.status.bits().into(),
+        }
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        self.state().status.is_ready
+    }
+}
+
+impl State {
+    pub(crate) fn has_queues(&self) -> bool {
+        self.queues != 0
+    }
+}

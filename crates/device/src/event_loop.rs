@@ -1,0 +1,220 @@
+//! One thread's share of the connections.
+//!
+//! The loop sleeps in the poller while no connection is in `ready`. What brings one there: an event of its socket; its own turn, if
+//! it has more to do; a wake-up of the store, for those whose completions wait; a look, by time, at those that end or are told
+//! something. Where another loop has ended a
+//! controller, too, all are looked at.
+
+use std::collections::HashSet;
+use std::io::{self, ErrorKind};
+use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use hikv::Ticket;
+use mio::net::TcpStream;
+use mio::{Events, Interest, Poll, Token, Waker};
+use slab::Slab;
+
+use crate::accept::Acceptor;
+use crate::connection::{Connection, Turn};
+use crate::shared::Shared;
+
+const EVENT_COUNT_MAX: usize = 256;
+pub(crate) const WAKER: Token = Token(usize::MAX);
+const LISTENER: Token = Token(usize::MAX - 1);
+/// How long connections wait that could not be accepted.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
+pub(crate) struct EventLoop {
+    shared: Arc<Shared>,
+    poll: Poll,
+    arrivals: Receiver<TcpStream>,
+    acceptor: Option<Acceptor>,
+    connections: Slab<Connection>,
+    /// Connections that get a turn.
+    ready: HashSet<usize>,
+    /// Connections whose completions wait for a disk.
+    holders: HashSet<usize>,
+    store_waker: hikv::Waker,
+    is_woken: bool,
+    /// Endings of queues that were looked for.
+    ending_count: u64,
+    /// When to look at all connections.
+    look_at: Option<Instant>,
+}
+
+impl EventLoop {
+    pub(crate) fn new(shared: Arc<Shared>, poll: Poll, waker: Arc<Waker>, arrivals: Receiver<TcpStream>) -> EventLoop {
+        shared.stop.attach(Arc::clone(&waker));
+        // The only failure is a loop that is gone.
+        let store_waker = shared.store.waker(move || drop(waker.wake()));
+        EventLoop {
+            shared,
+            poll,
+            arrivals,
+            acceptor: None,
+            connections: Slab::new(),
+            ready: HashSet::new(),
+            holders: HashSet::new(),
+            store_waker,
+            is_woken: false,
+            ending_count: 0,
+            look_at: None,
+        }
+    }
+
+    /// Makes this the loop that accepts.
+    pub(crate) fn accept_from(&mut self, mut acceptor: Acceptor) -> io::Result<()> {
+        acceptor.register(self.poll.registry(), LISTENER)?;
+        self.acceptor = Some(acceptor);
+        Ok(())
+    }
+
+    /// Serves until the device is stopped.
+    pub(crate) fn run(mut self) -> io::Result<()> {
+        let outcome = self.serve();
+        self.shared.stop.stop();
+        self.connections.iter().for_each(|(_, connection)| connection.close(&self.shared));
+        outcome
+    }
+
+    fn serve(&mut self) -> io::Result<()> {
+        let mut events = Events::with_capacity(EVENT_COUNT_MAX);
+        while !self.shared.stop.is_stopped() {
+            match self.poll.poll(&mut events, self.timeout()) {
+                Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
+                _ => self.note(&events),
+            }
+            if mem::take(&mut self.is_woken) {
+                self.take_arrivals();
+                self.ready.extend(self.holders.drain());
+            }
+            let ending_count = self.shared.ending_count();
+            let has_ended = mem::replace(&mut self.ending_count, ending_count) != ending_count;
+            if has_ended || self.look_at.is_some_and(|at| at <= Instant::now()) {
+                self.look();
+            }
+            self.give_turns();
+        }
+        Ok(())
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        if !self.ready.is_empty() {
+            return Some(Duration::ZERO);
+        }
+        self.look_at.map(|at| at.saturating_duration_since(Instant::now()))
+    }
+
+    fn note(&mut self, events: &Events) {
+        for event in events {
+            match event.token() {
+                WAKER => self.is_woken = true,
+                LISTENER => self.accept(),
+                Token(key) => {
+                    if let Some(connection) = self.connections.get_mut(key) {
+                        connection.note(event);
+                        self.ready.insert(key);
+                    }
+                }
+            }
+        }
+    }
+
+    fn accept(&mut self) {
+        let Some(acceptor) = &mut self.acceptor else { return };
+        if !acceptor.accept(&self.shared) {
+            self.look_within(ACCEPT_AGAIN);
+        }
+    }
+
+    fn take_arrivals(&mut self) {
+        while let Ok(socket) = self.arrivals.try_recv() {
+            if self.register(socket).is_err() {
+                self.shared.connection_count.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn register(&mut self, socket: TcpStream) -> io::Result<()> {
+        let mut connection = Connection::new(socket)?;
+        let entry = self.connections.vacant_entry();
+        let (key, interest) = (entry.key(), Interest::READABLE | Interest::WRITABLE);
+        self.poll.registry().register(connection.socket(), Token(key), interest)?;
+        entry.insert(connection);
+        self.ready.insert(key);
+        Ok(())
+    }
+
+    /// Closes connections that are over, and tells hosts what has happened.
+    fn look(&mut self) {
+        self.look_at = None;
+        self.accept();
+        let over: Vec<usize> =
+            self.connections.iter().filter(|(_, connection)| connection.is_over()).map(|(key, _)| key).collect();
+        over.into_iter().for_each(|key| self.close(key));
+        let mut soonest = None;
+        for (key, connection) in &mut self.connections {
+            let Some(left) = connection.time_left() else { continue };
+            if connection.tell_events(&self.shared) {
+                self.ready.insert(key);
+            }
+            soonest = Some(soonest.map_or(left, |other: Duration| other.min(left)));
+        }
+        soonest.into_iter().for_each(|left| self.look_within(left));
+    }
+
+    fn look_within(&mut self, left: Duration) {
+        let at = Instant::now() + left;
+        self.look_at = Some(self.look_at.map_or(at, |other| other.min(at)));
+    }
+
+    /// All ready connections execute before the first completions are sent, so that their writes share a sync.
+    fn give_turns(&mut self) {
+        let ready: Vec<usize> = self.ready.drain().collect();
+        let mut owed: Option<Ticket> = None;
+        for key in &ready {
+            let Some(connection) = self.connections.get_mut(*key) else { continue };
+            connection.execute(&self.shared);
+            if let Some(ticket) = connection.ticket() {
+                owed = Some(owed.map_or(ticket, |owed| owed.and(ticket)));
+            }
+        }
+        // What can never be durable is found when the connection is looked at.
+        let is_durable = owed.is_none_or(|owed| self.store_waker.ask(owed).unwrap_or(true));
+        for key in ready {
+            self.conclude(key, is_durable);
+        }
+    }
+
+    fn conclude(&mut self, key: usize, is_durable: bool) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        let (turn, left) = (connection.conclude(&self.shared), connection.time_left());
+        let holds = connection.ticket().is_some();
+        match turn {
+            Turn::Close => return self.close(key),
+            Turn::Again => drop(self.ready.insert(key)),
+            Turn::Wait => {}
+        }
+        if holds {
+            // Asked for, and not durable: the store wakes the loop. Durable since: at once.
+            if is_durable {
+                self.ready.insert(key)
+            } else {
+                self.holders.insert(key)
+            };
+        }
+        left.into_iter().for_each(|left| self.look_within(left));
+    }
+
+    fn close(&mut self, key: usize) {
+        let connection = self.connections.remove(key);
+        connection.close(&self.shared);
+        self.ready.remove(&key);
+        self.holders.remove(&key);
+        self.shared.connection_count.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,92 @@
+//! Commands that are carried out together: stores that share what makes them durable, and retrieves whose memory accesses overlap.
+//!
+//! Commands of a turn are kept in their order: a command of another kind carries out what was gathered first.
+
+use hikv::Store;
+use nvme::{Key, Status, StoreIf};
+
+use crate::apply::{self, status_of};
+use crate::limits;
+use crate::reply::Reply;
+
+/// Gathered commands, whose values lie where they arrived.
+#[derive(Default)]
+pub(crate) struct Group<'i> {
+    stores: Vec<(u16, Key, &'i [u8])>,
+    retrieves: Vec<(u16, Key, usize)>,
+    room_bytes: usize,
+}
+
+impl<'i> Group<'i> {
+    /// Gathers a store.
+    pub(crate) fn store(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, value: &'i [u8]) {
+        self.carry_out_retrieves(store, reply);
+        self.stores.push((id, key, value));
+    }
+
+    /// Gathers a retrieve with so much room.
+    pub(crate) fn retrieve(&mut self, store: &Store, reply: &mut Reply<'_>, id: u16, key: Key, room_bytes: usize) {
+        self.carry_out_stores(store, reply);
+        self.retrieves.push((id, key, room_bytes));
+        self.room_bytes += room_bytes;
+        if self.room_bytes >= limits::OUTPUT_BYTES_MAX {
+            self.carry_out_retrieves(store, reply);
+        }
+    }
+
+    /// Carries out what was gathered.
+    pub(crate) fn carry_out(&mut self, store: &Store, reply: &mut Reply<'_>) {
+        self.carry_out_stores(store, reply);
+        self.carry_out_retrieves(store, reply);
+    }
+
+    fn carry_out_stores(&mut self, store: &Store, reply: &mut Reply<'_>) {
+        let items: Vec<(&[u8], &[u8])> = self.stores.iter().map(|(_, key, value)| (key.as_bytes(), *value)).collect();
+        // Where one fails, each is told its own fate: a value that is stored twice is the same.
+        let all_done = items.len() > 1 && store.multi_put(&items).is_ok();
+        for (id, key, value) in self.stores.drain(..) {
+            let outcome = if all_done { Ok(()) } else { apply::store(store, &key, value, StoreIf::Always) };
+            reply.conclude(id, outcome.map(|()| 0));
+        }
+    }
+
+    fn carry_out_retrieves(&mut self, store: &Store, reply: &mut Reply<'_>) {
+        let keys: Vec<&[u8]> = self.retrieves.iter().map(|(_, key, _)| key.as_bytes()).collect();
+        let start = reply.out.len();
+        let outcome = store.multi_get_with(&keys, |number, value| {
+            let (id, _, room_bytes) = self.retrieves[number];
+            show(reply, id, room_bytes, value);
+        });
+        if outcome.is_err() {
+            reply.out.truncate(start);
+            for (id, key, room_bytes) in &self.retrieves {
+                retrieve(store, reply, *id, key, *room_bytes);
+            }
+        }
+        self.retrieves.clear();
+        self.room_bytes = 0;
+    }
+}
+
+fn retrieve(store: &Store, reply: &mut Reply<'_>, id: u16, key: &Key, room_bytes: usize) {
+    let start = reply.out.len();
+    match store.get_with(key.as_bytes(), |value| show(reply, id, room_bytes, Some(value))) {
+        Ok(Some(())) => {}
+        Ok(None) => show(reply, id, room_bytes, None),
+        Err(error) => {
+            reply.out.truncate(start);
+            reply.conclude(id, Err(status_of(&error)));
+        }
+    }
+}
+
+/// Sends as much of a value as there is room for, and tells its whole length.
+fn show(reply: &mut Reply<'_>, id: u16, room_bytes: usize, value: Option<&[u8]>) {
+    match value {
+        Some(value) => {
+            reply.data(id, &value[..value.len().min(room_bytes)]);
+            reply.complete(id, Status::SUCCESS, value.len() as u64);
+        }
+        None => reply.conclude(id, Err(Status::KEY_NOT_FOUND)),
+    }
+}

@@ -1,0 +1,223 @@
+//! A queue of a controller, which is a connection.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use nvme::{Command, Configuration, Data, Fabrics, Fatal, FatalCause, Kv, Property, Sgl, Status, StoreIf};
+
+use crate::admin;
+use crate::apply::{self, status_of};
+use crate::controller::Controller;
+use crate::group::Group;
+use crate::limits;
+use crate::pages::{ALL_NAMESPACES, NAMESPACE};
+use crate::reply::{Reply, room_of};
+use crate::shared::Shared;
+use crate::transfers::{Transfer, Transfers};
+
+pub(crate) struct Queue {
+    pub(crate) controller: Arc<Controller>,
+    /// 0 is the admin queue.
+    number: u16,
+    entry_count: u16,
+    /// How far it was read.
+    pub(crate) head: u16,
+    /// The enabling of the controller that it belongs to.
+    enabling: u32,
+    transfers: Transfers,
+    local: SocketAddr,
+}
+
+impl Queue {
+    pub(crate) fn new(controller: Arc<Controller>, number: u16, entry_count: u16, local: SocketAddr) -> Queue {
+        let enabling = controller.enabling();
+        Queue { controller, number, entry_count, head: 0, enabling, transfers: Transfers::default(), local }
+    }
+
+    pub(crate) fn is_admin(&self) -> bool {
+        self.number == 0
+    }
+
+    /// Its controller is gone, or was reset since.
+    pub(crate) fn is_over(&self) -> bool {
+        self.controller.is_over() || !self.is_admin() && self.controller.enabling() != self.enabling
+    }
+
+    /// The connection is closed.
+    pub(crate) fn end(&self, shared: &Shared) {
+        if self.is_admin() {
+            shared.end_controller(&self.controller);
+        } else {
+            self.controller.give_queue_back(self.number, self.enabling);
+        }
+    }
+
+    /// Carries out a command, or gathers it.
+    pub(crate) fn command<'i>(
+        &mut self,
+        shared: &Shared,
+        command: &Command,
+        data: &'i [u8],
+        group: &mut Group<'i>,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), Fatal> {
+        self.head = (self.head + 1) % self.entry_count;
+        reply.queue_head = self.head;
+        self.controller.hear();
+        let outcome = match command.opcode() {
+            Fabrics::OPCODE => self.fabrics(shared, command).map(Some),
+            _ if command.is_fused() => Err(Status::INVALID_FIELD),
+            _ if !self.controller.is_ready() => Err(Status::COMMAND_SEQUENCE_ERROR),
+            _ if self.is_admin() => {
+                admin::carry_out(shared, &self.controller, self.local, command, reply);
+                return Ok(());
+            }
+            _ => self.io(shared, command, data, group, reply),
+        };
+        match outcome {
+            Ok(Some(result)) => reply.complete(command.id(), Status::SUCCESS, result),
+            Ok(None) => {}
+            Err(status) => reply.conclude(command.id(), Err(status)),
+        }
+        self.ask_for_values(reply)
+    }
+
+    fn ask_for_values(&mut self, reply: &mut Reply<'_>) -> Result<(), Fatal> {
+        if self.transfers.len() > usize::from(self.entry_count) {
+            return Err(Fatal::new(FatalCause::Sequence, 0, &[]));
+        }
+        while let Some(ready) = self.transfers.next_ready() {
+            reply.writer.ready(reply.out, &ready);
+        }
+        Ok(())
+    }
+
+    /// Takes a part of a value that was asked for.
+    pub(crate) fn data<'i>(
+        &mut self,
+        shared: &Shared,
+        data: &Data<'_>,
+        group: &mut Group<'i>,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), Fatal> {
+        self.controller.hear();
+        if let Some(Transfer { id, key, when, value, .. }) = self.transfers.take(data)? {
+            group.carry_out(&shared.store, reply);
+            reply.conclude(id, apply::store(&shared.store, &key, &value, when).map(|()| 0));
+        }
+        self.ask_for_values(reply)
+    }
+
+    fn fabrics(&self, shared: &Shared, command: &Command) -> Result<u64, Status> {
+        match Fabrics::of(command)? {
+            Fabrics::PropertyGet { offset, len_bytes } if self.is_admin() => {
+                let property = Property::at(offset, len_bytes).ok_or(Status::INVALID_FIELD)?;
+                Ok(self.controller.property(property))
+            }
+            Fabrics::PropertySet { offset, len_bytes, value } if self.is_admin() => {
+                if Property::at(offset, len_bytes) != Some(Property::Configuration) {
+                    return Err(Status::INVALID_FIELD);
+                }
+                if self.controller.configure(Configuration(value as u32))? {
+                    shared.tell_of_endings();
+                }
+                Ok(0)
+            }
+            // No authentication is offered, and a queue is connected once.
+            Fabrics::Connect(_) => Err(Status::COMMAND_SEQUENCE_ERROR),
+            _ => Err(Status::INVALID_OPCODE),
+        }
+    }
+
+    /// Carries out or gathers a command on keys; `None` if its completion comes later, or was written.
+    fn io<'i>(
+        &mut self,
+        shared: &Shared,
+        command: &Command,
+        data: &'i [u8],
+        group: &mut Group<'i>,
+        reply: &mut Reply<'_>,
+    ) -> Result<Option<u64>, Status> {
+        let (kv, id, store) = (Kv::of(command)?, command.id(), &shared.store);
+        let is_for_all = kv == Kv::Flush && command.namespace() == ALL_NAMESPACES;
+        if command.namespace() != NAMESPACE && !is_for_all {
+            return Err(Status::INVALID_NAMESPACE);
+        }
+        match kv {
+            Kv::Store { .. } | Kv::Delete { .. } | Kv::Flush => shared.count_write(),
+            _ => shared.count_read(),
+        }
+        match kv {
+            Kv::Store { key, value_bytes, when } => {
+                if value_bytes > limits::VALUE_BYTES_MAX {
+                    return Err(Status::INVALID_VALUE_SIZE);
+                }
+                let Some(value) = value_of(command, data, value_bytes as usize)? else {
+                    return self.transfers.add(Transfer::new(id, key, when, value_bytes as usize)).map(|()| None);
+                };
+                if when == StoreIf::Always {
+                    group.store(store, reply, id, key, value);
+                    return Ok(None);
+                }
+                group.carry_out(store, reply);
+                apply::store(store, &key, value, when).map(|()| Some(0))
+            }
+            Kv::Retrieve { key, room_bytes } => {
+                let room_bytes = room(command, room_bytes, 0)?;
+                group.retrieve(store, reply, id, key, room_bytes);
+                Ok(None)
+            }
+            Kv::List { from, room_bytes } => {
+                group.carry_out(store, reply);
+                let room_bytes = room(command, room_bytes, 4)?;
+                let mut keys = Vec::new();
+                apply::list(shared.ordered()?, &from, room_bytes, &mut keys)?;
+                reply.data(id, &keys);
+                Ok(Some(0))
+            }
+            Kv::Range { from, room_bytes } => {
+                group.carry_out(store, reply);
+                let room_bytes = room(command, room_bytes, 4)?;
+                let mut items = Vec::new();
+                let next_bytes = apply::range(shared.ordered()?, &from, room_bytes, &mut items)?;
+                reply.data(id, &items);
+                Ok(Some(next_bytes))
+            }
+            Kv::Delete { key } => {
+                group.carry_out(store, reply);
+                apply::delete(store, &key, shared.must_exist.load(Ordering::Relaxed)).map(|()| Some(0))
+            }
+            Kv::Exist { key } => {
+                group.carry_out(store, reply);
+                apply::exist(store, &key).map(|()| Some(0))
+            }
+            Kv::Flush => {
+                group.carry_out(store, reply);
+                store.sync().map_err(|error| status_of(&error)).map(|()| Some(0))
+            }
+        }
+    }
+}
+
+/// The value that came with its command, or `None` if it is to be asked for.
+fn value_of<'i>(command: &Command, data: &'i [u8], len_bytes: usize) -> Result<Option<&'i [u8]>, Status> {
+    match command.sgl() {
+        _ if len_bytes == 0 => Ok(Some(&[])),
+        Sgl::InCapsule { offset: 1.., .. } => Err(Status::SGL_OFFSET_INVALID),
+        Sgl::InCapsule { len_bytes: given, .. } if (given as usize) < len_bytes => Err(Status::SGL_LENGTH_INVALID),
+        Sgl::InCapsule { .. } => data.get(..len_bytes).map(Some).ok_or(Status::SGL_LENGTH_INVALID),
+        Sgl::Transport { len_bytes: given } if (given as usize) < len_bytes => Err(Status::SGL_LENGTH_INVALID),
+        Sgl::Transport { .. } => Ok(None),
+        Sgl::Other => Err(Status::SGL_TYPE_INVALID),
+    }
+}
+
+/// The room that a command has, which must be so much at least.
+fn room(command: &Command, room_bytes: u32, min: usize) -> Result<usize, Status> {
+    if room_bytes > limits::VALUE_BYTES_MAX {
+        return Err(Status::INVALID_FIELD);
+    }
+    let room_bytes = room_of(command, room_bytes as usize)?;
+    if room_bytes < min { Err(Status::SGL_LENGTH_INVALID) } else { Ok(room_bytes) }
+}

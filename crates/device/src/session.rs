@@ -1,0 +1,186 @@
+//! What a connection is so far: nothing, a transport, a queue.
+//!
+//! | phase | what may come | what it becomes |
+//! |---|---|---|
+//! | `Initial` | Initialize Connection Request | `Open` |
+//! | `Open` | Connect; other commands get a status | `Queue`, or stays |
+//! | `Queue` | commands, and data that was asked for | |
+//!
+//! Anything else ends the connection.
+
+use std::net::SocketAddr;
+
+use nvme::{
+    Command, Connect, ConnectData, ControllerKind, Digests, Fabrics, Fatal, FatalCause, Framing, InitialRequest,
+    InitialResponse, Pdu, Side, Status, Writer,
+};
+
+use crate::group::Group;
+use crate::limits;
+use crate::queue::Queue;
+use crate::reply::Reply;
+use crate::shared::Shared;
+
+pub(crate) struct Session {
+    pub(crate) framing: Framing,
+    writer: Writer,
+    phase: Phase,
+    local: SocketAddr,
+}
+
+enum Phase {
+    Initial,
+    Open,
+    Queue(Queue),
+}
+
+/// Whether the connection goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Flow {
+    Go,
+    Close,
+}
+
+impl Session {
+    pub(crate) fn new(local: SocketAddr) -> Session {
+        Session {
+            framing: Framing {
+                side: Side::Controller,
+                digests: Digests::default(),
+                capsule_bytes_max: limits::CAPSULE_BYTES_MAX,
+                data_bytes_max: limits::DATA_BYTES_MAX as usize,
+            },
+            writer: Writer { reader: Side::Host, digests: Digests::default(), alignment: 0 },
+            phase: Phase::Initial,
+            local,
+        }
+    }
+
+    pub(crate) fn queue(&self) -> Option<&Queue> {
+        if let Phase::Queue(queue) = &self.phase { Some(queue) } else { None }
+    }
+
+    fn reply<'o>(&self, out: &'o mut Vec<u8>) -> Reply<'o> {
+        Reply { out, writer: self.writer, queue_head: self.queue().map_or(0, |queue| queue.head) }
+    }
+
+    /// Takes a PDU, and writes what is to be said about it.
+    pub(crate) fn take<'i>(
+        &mut self,
+        shared: &Shared,
+        pdu: &Pdu<'i>,
+        group: &mut Group<'i>,
+        out: &mut Vec<u8>,
+    ) -> Result<Flow, Fatal> {
+        let mut reply = self.reply(out);
+        match (&mut self.phase, pdu) {
+            (_, Pdu::Terminate { .. }) => return Ok(Flow::Close),
+            (Phase::Initial, Pdu::InitialRequest(request)) => self.begin(request, out)?,
+            (Phase::Open, Pdu::Command(command, data)) => match self.connect(shared, command, data) {
+                Ok((queue, result)) => {
+                    reply.complete(command.id(), Status::SUCCESS, result);
+                    self.phase = Phase::Queue(queue);
+                }
+                Err((status, result)) => reply.complete(command.id(), status.final_one(), result),
+            },
+            (Phase::Queue(queue), Pdu::Command(command, data)) => {
+                queue.command(shared, command, data, group, &mut reply)?;
+            }
+            (Phase::Queue(queue), Pdu::Data(data)) => queue.data(shared, data, group, &mut reply)?,
+            _ => return Err(Fatal::new(FatalCause::Sequence, 0, &[])),
+        }
+        Ok(Flow::Go)
+    }
+
+    /// Carries out what was gathered.
+    pub(crate) fn carry_out(&self, shared: &Shared, group: &mut Group<'_>, out: &mut Vec<u8>) {
+        group.carry_out(&shared.store, &mut self.reply(out));
+    }
+
+    /// Answers what has happened, where the host awaits it.
+    pub(crate) fn tell_events(&self, shared: &Shared, out: &mut Vec<u8>) {
+        let Some(queue) = self.queue().filter(|queue| queue.is_admin()) else { return };
+        if !queue.controller.state().events.is_awaited() {
+            return;
+        }
+        let mut reply = self.reply(out);
+        loop {
+            // Looked at without a lock: the store is asked.
+            let next = |event| shared.holds(event);
+            let holding =
+                [crate::events::Event::SpareLow, crate::events::Event::MediumFailed].map(|event| (event, next(event)));
+            let told = queue.controller.state().events.next(|event| holding.contains(&(event, true)));
+            match told {
+                Some((id, result)) => reply.complete(id, Status::SUCCESS, result),
+                None => return,
+            }
+        }
+    }
+
+    pub(crate) fn end_with(&self, fatal: &Fatal, out: &mut Vec<u8>) {
+        self.writer.terminate(out, fatal);
+    }
+
+    fn begin(&mut self, request: &InitialRequest, out: &mut Vec<u8>) -> Result<(), Fatal> {
+        if request.version != 0 {
+            return Err(Fatal::new(FatalCause::Unsupported, 8, &[]));
+        }
+        if request.alignment > 31 {
+            return Err(Fatal::new(FatalCause::InvalidHeader, 10, &[]));
+        }
+        let digests = request.digests;
+        let response = InitialResponse { version: 0, alignment: 0, digests, data_bytes_max: limits::DATA_BYTES_MAX };
+        self.writer.initial_response(out, &response);
+        self.framing.digests = digests;
+        self.writer = Writer { digests, alignment: request.alignment, ..self.writer };
+        self.phase = Phase::Open;
+        Ok(())
+    }
+
+    /// The queue that a first command makes. Otherwise its status, and which parameter is wrong: bit 16 says that it lies in the data.
+    fn connect(&self, shared: &Shared, command: &Command, data: &[u8]) -> Result<(Queue, u64), (Status, u64)> {
+        const IN_DATA: u64 = 1 << 16;
+        let plain = |status| (status, 0);
+        let (in_command, in_data) = (|at| (Status::CONNECT_INVALID, at), |at| (Status::CONNECT_INVALID, at | IN_DATA));
+        let connect = match (command.opcode(), Fabrics::of(command)) {
+            (Fabrics::OPCODE, Ok(Fabrics::Connect(connect))) => connect,
+            (Fabrics::OPCODE, Err(status)) => return Err(plain(status)),
+            _ => return Err(plain(Status::COMMAND_SEQUENCE_ERROR)),
+        };
+        let Connect { queue, queue_entries, keep_alive_ms, .. } = connect;
+        if queue_entries == 0 || queue_entries >= limits::QUEUE_ENTRIES_MAX {
+            return Err(in_command(44));
+        }
+        let ConnectData { host_id, controller, subsystem, host } = ConnectData::decode(data).map_err(plain)?;
+        if !shared.lets_in(&host) {
+            return Err((Status::CONNECT_INVALID_HOST, 512 | IN_DATA));
+        }
+        let kind = match subsystem {
+            name if name == shared.subsystem => ControllerKind::Io,
+            name if name == nvme::DISCOVERY_NQN => ControllerKind::Discovery,
+            _ => return Err(in_data(256)),
+        };
+        let controller = if queue == 0 {
+            if controller != ConnectData::ANY_CONTROLLER {
+                return Err(in_data(16));
+            }
+            shared.add_controller(kind, (host, host_id), keep_alive_ms).map_err(plain)?
+        } else {
+            let found = shared.controller(controller).filter(|found| found.kind == kind && found.host == host);
+            let found = found.ok_or_else(|| in_data(16))?;
+            if kind == ControllerKind::Discovery {
+                return Err(in_command(42));
+            }
+            if found.host_id != host_id {
+                return Err(plain(Status::HOST_ID_INCONSISTENT));
+            }
+            found
+                .take_queue(queue)
+                .map_err(|status| (status, if status == Status::CONNECT_INVALID { 42 } else { 0 }))?;
+            found
+        };
+        controller.hear();
+        let number = controller.number.into();
+        Ok((Queue::new(controller, queue, queue_entries + 1, self.local), number))
+    }
+}

@@ -1,0 +1,151 @@
+//! What all connections share: the store, the controllers, and what the device counts.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use hikv::{Ordered, Store};
+use mio::Waker;
+use nvme::{ControllerKind, Health, Status};
+use parking_lot::Mutex;
+use slab::Slab;
+use uuid::Uuid;
+
+use crate::apply::status_of;
+use crate::config::Config;
+use crate::controller::Controller;
+use crate::events::Event;
+use crate::limits;
+use crate::stop::StopHandle;
+
+pub(crate) struct Shared {
+    pub(crate) store: Store,
+    ordered: OnceLock<Ordered>,
+    pub(crate) subsystem: String,
+    hosts: Vec<String>,
+    pub(crate) capacity_bytes: u64,
+    controllers: Mutex<Slab<Arc<Controller>>>,
+    pub(crate) connection_count: AtomicUsize,
+    /// Deleting a key that is not there is an error.
+    pub(crate) must_exist: AtomicBool,
+    read_count: AtomicU64,
+    write_count: AtomicU64,
+    /// How often queues were ended that other loops may have.
+    ending_count: AtomicU64,
+    wakers: Vec<Arc<Waker>>,
+    pub(crate) stop: StopHandle,
+}
+
+impl Shared {
+    pub(crate) fn new(store: Store, config: &Config, wakers: Vec<Arc<Waker>>, stop: StopHandle) -> Shared {
+        let own = || format!("nqn.2014-08.org.nvmexpress:uuid:{}", Uuid::from_bytes(store.uuid()));
+        Shared {
+            subsystem: config.subsystem.clone().unwrap_or_else(own),
+            store,
+            ordered: OnceLock::new(),
+            hosts: config.hosts.clone(),
+            capacity_bytes: config.capacity_bytes,
+            controllers: Mutex::new(Slab::new()),
+            connection_count: AtomicUsize::new(0),
+            must_exist: AtomicBool::new(false),
+            read_count: AtomicU64::new(0),
+            write_count: AtomicU64::new(0),
+            ending_count: AtomicU64::new(0),
+            wakers,
+            stop,
+        }
+    }
+
+    /// The store's keys in order, which some engines begin to keep with the first who asks.
+    pub(crate) fn ordered(&self) -> Result<&Ordered, Status> {
+        if let Some(ordered) = self.ordered.get() {
+            return Ok(ordered);
+        }
+        let ordered = self.store.ordered().map_err(|error| status_of(&error))?;
+        Ok(self.ordered.get_or_init(|| ordered))
+    }
+
+    /// Whether a host of this name may connect.
+    pub(crate) fn lets_in(&self, host: &str) -> bool {
+        self.hosts.is_empty() || self.hosts.iter().any(|known| known == host)
+    }
+
+    /// Makes a controller for a host's admin queue.
+    pub(crate) fn add_controller(
+        &self,
+        kind: ControllerKind,
+        host: (String, [u8; 16]),
+        keep_alive_ms: u32,
+    ) -> Result<Arc<Controller>, Status> {
+        let mut controllers = self.controllers.lock();
+        if controllers.len() >= limits::CONNECTION_COUNT_MAX {
+            return Err(Status::CONNECT_BUSY);
+        }
+        let entry = controllers.vacant_entry();
+        let controller = Arc::new(Controller::new(entry.key() as u16 + 1, kind, host, keep_alive_ms));
+        Ok(Arc::clone(entry.insert(controller)))
+    }
+
+    /// The controller of this number.
+    pub(crate) fn controller(&self, number: u16) -> Option<Arc<Controller>> {
+        self.controllers.lock().get(usize::from(number).checked_sub(1)?).map(Arc::clone)
+    }
+
+    /// Ends a controller, once: its queues are closed by the loops that have them.
+    pub(crate) fn end_controller(&self, controller: &Controller) {
+        if !controller.is_over() {
+            controller.end();
+            self.controllers.lock().try_remove(usize::from(controller.number) - 1);
+            self.tell_of_endings();
+        }
+    }
+
+    pub(crate) fn ending_count(&self) -> u64 {
+        self.ending_count.load(Ordering::Acquire)
+    }
+
+    /// Has every loop look for queues of its own that are over.
+    pub(crate) fn tell_of_endings(&self) {
+        self.ending_count.fetch_add(1, Ordering::AcqRel);
+        // The only failure is a loop that is gone.
+        self.wakers.iter().for_each(|waker| drop(waker.wake()));
+    }
+
+    pub(crate) fn count_read(&self) {
+        self.read_count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_write(&self) {
+        self.write_count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Bytes of the region that items and index take.
+    pub(crate) fn used_bytes(&self) -> u64 {
+        self.store.stats_now().map_or(0, |stats| stats.live_bytes)
+    }
+
+    /// Whether this is so now.
+    pub(crate) fn holds(&self, event: Event) -> bool {
+        match event {
+            Event::SpareLow => self.spare_percent() < limits::SPARE_PERCENT_MIN,
+            Event::MediumFailed => self.store.health().is_err(),
+        }
+    }
+
+    fn spare_percent(&self) -> u8 {
+        let used = self.used_bytes().saturating_mul(100) / self.capacity_bytes.max(1);
+        100u8.saturating_sub(used.min(100) as u8)
+    }
+
+    /// How the device is.
+    pub(crate) fn health(&self) -> Health {
+        let spare_percent = self.spare_percent();
+        Health {
+            is_spare_low: spare_percent < limits::SPARE_PERCENT_MIN,
+            is_read_only: self.holds(Event::MediumFailed),
+            spare_percent,
+            threshold_percent: limits::SPARE_PERCENT_MIN,
+            read_count: self.read_count.load(Ordering::Relaxed),
+            write_count: self.write_count.load(Ordering::Relaxed),
+        }
+    }
+}

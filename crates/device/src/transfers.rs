@@ -1,0 +1,150 @@
+//! Values that commands did not bring with them: the device asks for them (R2T) when there is room, in the order of the commands.
+//!
+//! # Invariants
+//! - The values that were asked for have at most [`limits::TRANSFER_BYTES_MAX`] bytes together.
+//! - Data is taken only for a tag that was given, for its command, and in its order: no byte twice, and none left out.
+//! - A queue has no two commands of one identifier among those that wait, and no more than it has entries.
+
+use std::collections::VecDeque;
+
+use nvme::{Data, Fatal, FatalCause, Key, Ready, Status, StoreIf};
+
+use crate::limits;
+
+/// A store whose value is on its way.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Transfer {
+    pub(crate) id: u16,
+    pub(crate) key: Key,
+    pub(crate) when: StoreIf,
+    len_bytes: usize,
+    tag: u16,
+    pub(crate) value: Vec<u8>,
+}
+
+impl Transfer {
+    pub(crate) fn new(id: u16, key: Key, when: StoreIf, len_bytes: usize) -> Transfer {
+        Transfer { id, key, when, len_bytes, tag: 0, value: Vec::new() }
+    }
+}
+
+/// The stores of a queue whose values are not there.
+#[derive(Default)]
+pub(crate) struct Transfers {
+    waiting: VecDeque<Transfer>,
+    active: Vec<Transfer>,
+    active_bytes: usize,
+    tag_next: u16,
+}
+
+impl Transfers {
+    /// Lets a command wait for its value.
+    ///
+    /// # Errors
+    /// It has the identifier of another one.
+    pub(crate) fn add(&mut self, transfer: Transfer) -> Result<(), Status> {
+        if self.waiting.iter().chain(&self.active).any(|other| other.id == transfer.id) {
+            return Err(Status::COMMAND_ID_CONFLICT);
+        }
+        self.waiting.push_back(transfer);
+        Ok(())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len() + self.active.len()
+    }
+
+    /// What the device is ready for now.
+    pub(crate) fn next_ready(&mut self) -> Option<Ready> {
+        let len_bytes = self.waiting.front()?.len_bytes;
+        if self.active_bytes + len_bytes > limits::TRANSFER_BYTES_MAX {
+            return None;
+        }
+        let mut transfer = self.waiting.pop_front()?;
+        // No tag is in use twice: they are far more than entries of a queue.
+        self.tag_next = self.tag_next.wrapping_add(1);
+        transfer.tag = self.tag_next;
+        self.active_bytes += len_bytes;
+        let ready = Ready { id: transfer.id, tag: transfer.tag, offset: 0, len_bytes: len_bytes as u32 };
+        self.active.push(transfer);
+        Some(ready)
+    }
+
+    /// Takes data, and returns the command whose value is whole with it.
+    pub(crate) fn take(&mut self, data: &Data<'_>) -> Result<Option<Transfer>, Fatal> {
+        let fatal = |cause, at| Fatal::new(cause, at, &[]);
+        let place = self.active.iter().position(|transfer| transfer.tag == data.tag);
+        let place = place.ok_or_else(|| fatal(FatalCause::InvalidHeader, 10))?;
+        let transfer = &mut self.active[place];
+        if transfer.id != data.id {
+            return Err(fatal(FatalCause::InvalidHeader, 8));
+        }
+        let end = transfer.value.len() + data.bytes.len();
+        if data.offset as usize != transfer.value.len() || end > transfer.len_bytes || data.bytes.is_empty() {
+            return Err(fatal(FatalCause::DataOutOfRange, 12));
+        }
+        if data.is_last != (end == transfer.len_bytes) {
+            return Err(fatal(FatalCause::InvalidHeader, 1));
+        }
+        transfer.value.extend_from_slice(data.bytes);
+        if !data.is_last {
+            return Ok(None);
+        }
+        let transfer = self.active.swap_remove(place);
+        self.active_bytes -= transfer.len_bytes;
+        Ok(Some(transfer))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn transfer(id: u16, len_bytes: usize) -> Transfer {
+        Transfer::new(id, Key::new(b"k").expect("it is short"), StoreIf::Always, len_bytes)
+    }
+
+    fn data(id: u16, tag: u16, offset: u32, bytes: &[u8], is_last: bool) -> Data<'_> {
+        Data { id, tag, offset, is_last, is_success: false, bytes }
+    }
+
+    #[test]
+    fn data_is_taken_in_its_order_and_once() {
+        let mut transfers = Transfers::default();
+        transfers.add(transfer(7, 6)).expect("it is the first");
+        assert_eq!(transfers.add(transfer(7, 6)), Err(Status::COMMAND_ID_CONFLICT));
+        let ready = transfers.next_ready().expect("there is room");
+        assert_eq!((ready.id, ready.offset, ready.len_bytes), (7, 0, 6));
+        let tag = ready.tag;
+        assert_eq!(transfers.take(&data(7, tag, 0, b"abc", false)), Ok(None));
+        for (wrong, cause) in [
+            (data(7, tag + 1, 3, b"def", true), FatalCause::InvalidHeader),
+            (data(8, tag, 3, b"def", true), FatalCause::InvalidHeader),
+            (data(7, tag, 0, b"abc", false), FatalCause::DataOutOfRange),
+            (data(7, tag, 3, b"defg", true), FatalCause::DataOutOfRange),
+            (data(7, tag, 3, b"def", false), FatalCause::InvalidHeader),
+            (data(7, tag, 3, b"de", true), FatalCause::InvalidHeader),
+            (data(7, tag, 3, b"", false), FatalCause::DataOutOfRange),
+        ] {
+            assert_eq!(transfers.take(&wrong).expect_err("it is wrong").cause, cause, "{wrong:?}");
+        }
+        let whole = transfers.take(&data(7, tag, 3, b"def", true)).expect("it is right").expect("it is whole");
+        assert_eq!(whole.value, b"abcdef");
+        assert!(transfers.take(&data(7, tag, 3, b"def", true)).is_err(), "it comes once more");
+    }
+
+    #[test]
+    fn values_on_their_way_are_bounded() {
+        let mut transfers = Transfers::default();
+        for id in 0..3 {
+            transfers.add(transfer(id, limits::TRANSFER_BYTES_MAX / 2)).expect("it is another");
+        }
+        let first = transfers.next_ready().expect("there is room");
+        assert!(transfers.next_ready().is_some());
+        assert_eq!(transfers.next_ready(), None);
+        let value = vec![1; limits::TRANSFER_BYTES_MAX / 2];
+        transfers.take(&data(first.id, first.tag, 0, &value, true)).expect("it is right").expect("it is whole");
+        assert!(transfers.next_ready().is_some());
+        assert_eq!(transfers.len(), 2);
+    }
+}

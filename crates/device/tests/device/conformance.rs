@@ -1,0 +1,54 @@
+//! What a device has to do, by the specifications it names: a list, gone through line by line.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::support::Bench;
+use crate::{controllers, keys};
+
+/// A line, and what has to hold for it.
+type Line = (&'static str, fn(&Bench));
+
+const LIST: &[Line] = &[
+    ("discovery: the log names the subsystem, and where it is", controllers::discovery),
+    ("discovery: its controller has pages of its own, and no queues", controllers::discovery_controller),
+    ("properties: capabilities, version; enabling, shutdown, reset", controllers::properties),
+    ("connect: names, queues, entries, controllers; each refusal", controllers::connect),
+    ("commands come in order: connect, enable, then others", controllers::order),
+    ("identify 01h: the controller, with its limits", controllers::identify_controller),
+    ("identify 00h, 02h, 03h, 05h, 06h, 07h, 08h, 1Ch", controllers::identify_pages),
+    ("log pages 01h, 02h, 03h, 05h, and parts of them", controllers::logs),
+    ("features 07h, 0Bh, 0Fh, 20h", controllers::features),
+    ("keep-alive: a controller that hears nothing ends, with its queues", controllers::keep_alive),
+    ("asynchronous events: four, and told when little room is left", controllers::events),
+    ("abort: not aborted", controllers::abort),
+    ("store and retrieve, in the capsule and without data", keys::store_and_retrieve),
+    ("retrieve: cut to its room, with the whole length", keys::retrieve_cut),
+    ("store: if there, if absent (87h, 89h)", keys::store_conditions),
+    ("delete, exist (87h); delete of what is not there, by feature 20h", keys::delete_and_exist),
+    ("list: in order, from a key on, as many as there is room for", keys::list),
+    ("range: keys and values, and how much room the next one takes", keys::range),
+    ("flush, of the namespace and of all", keys::flush),
+    ("keys of 0 and of 17 bytes (86h)", keys::key_sizes),
+    ("values above the limit (85h)", keys::value_sizes),
+    ("a full namespace (81h)", keys::full),
+    ("other namespaces, opcodes, options and fused commands", keys::wrong_commands),
+    ("data descriptors: kinds, lengths, offsets", keys::descriptors),
+    ("R2T: values above 8 KiB, many at once, up to 1 MiB", keys::ready_to_transfer),
+    ("digests of headers, of data, of both", keys::digests),
+    ("limits: 64 queues, 128 entries, transfers", controllers::queue_limits),
+    ("hosts that are not named are refused", controllers::hosts),
+];
+
+#[test]
+fn conformance() {
+    let failed: Vec<&str> = LIST.iter().filter(|line| !passes(line)).map(|(line, _)| *line).collect();
+    assert!(failed.is_empty(), "of {}: {failed:#?}", LIST.len());
+}
+
+#[expect(clippy::print_stdout, reason = "the list is for reading")]
+fn passes((line, check): &Line) -> bool {
+    let bench = Bench::new();
+    let is_passed = catch_unwind(AssertUnwindSafe(|| check(&bench))).is_ok();
+    println!("{} {line}", if is_passed { "passed" } else { "FAILED" });
+    is_passed
+}

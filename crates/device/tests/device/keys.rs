@@ -1,0 +1,244 @@
+//! What commands on keys have to do: lines of `conformance`.
+
+use device::{Config, limits};
+use device_client::StoreIf;
+use nvme::{Admin, Command, Digests, Fabrics, Feature, Keys, Kv, Sgl, Status};
+
+use crate::support::{Bench, key, run, run_raw, status_of};
+
+pub(crate) fn store_and_retrieve(bench: &Bench) {
+    let mut client = bench.client();
+    let values = [vec![], vec![7], vec![8; 4096], vec![9; 8192]];
+    for (number, value) in values.iter().enumerate() {
+        let key = vec![b'k'; number * 5 + 1];
+        client.store(&key, value).expect("it stores");
+        assert_eq!(client.retrieve(&key).expect("it reads").as_ref(), Some(value));
+        assert_eq!(bench.store.get(&key).expect("it reads").as_ref(), Some(value), "the store has it");
+    }
+    client.store("k", "another").expect("it stores");
+    assert_eq!(client.retrieve("k").expect("it reads").as_deref(), Some(&b"another"[..]));
+    assert_eq!(client.retrieve("missing").expect("it reads"), None);
+}
+
+pub(crate) fn retrieve_cut(bench: &Bench) {
+    let controller = bench.controller();
+    let mut queue = controller.queue(1, 8).expect("it connects");
+    bench.store.put("k", [5; 1000]).expect("it stores");
+    for (room_bytes, given) in [(0, 0), (1, 1), (999, 999), (1000, 1000), (4096, 1000)] {
+        let retrieve = Kv::Retrieve { key: key("k"), room_bytes };
+        let completed = run(&mut queue, retrieve, &[], room_bytes as usize);
+        assert_eq!((completed.status, completed.result), (Status::SUCCESS, 1000));
+        assert_eq!(completed.data, vec![5; given]);
+    }
+}
+
+pub(crate) fn store_conditions(bench: &Bench) {
+    let mut client = bench.client();
+    assert!(!client.store_if("k", "1", StoreIf::There).expect("it answers"));
+    assert!(client.store_if("k", "2", StoreIf::Absent).expect("it answers"));
+    assert!(!client.store_if("k", "3", StoreIf::Absent).expect("it answers"));
+    assert_eq!(client.retrieve("k").expect("it reads").as_deref(), Some(&b"2"[..]));
+    assert!(client.store_if("k", "4", StoreIf::There).expect("it answers"));
+    assert_eq!(client.retrieve("k").expect("it reads").as_deref(), Some(&b"4"[..]));
+    let controller = bench.controller();
+    let mut queue = controller.queue(1, 8).expect("it connects");
+    for (name, when, status) in
+        [("k", StoreIf::Absent, Status::KEY_EXISTS), ("other", StoreIf::There, Status::KEY_NOT_FOUND)]
+    {
+        let store = Kv::Store { key: key(name), value_bytes: 1, when };
+        assert!(run(&mut queue, store, b"5", 0).status.is(status));
+    }
+}
+
+pub(crate) fn delete_and_exist(bench: &Bench) {
+    let mut client = bench.client();
+    client.store("k", "v").expect("it stores");
+    assert!(client.exists("k").expect("it answers"));
+    client.delete("k").expect("it deletes");
+    assert!(!client.exists("k").expect("it answers"));
+    client.delete("k").expect("it need not be there");
+    let strict = Admin::SetFeature { number: Feature::KEY_VALUE, value: 1, save: false };
+    client.controller().expect("it is there").admin(strict, 1, 0).expect("it is told");
+    assert!(status_of(client.delete("k")).is(Status::KEY_NOT_FOUND));
+    client.store("k", "v").expect("it stores");
+    client.delete("k").expect("it is there");
+}
+
+pub(crate) fn list(bench: &Bench) {
+    let mut client = bench.client();
+    let keys: Vec<Vec<u8>> = (0..100u8).map(|number| vec![number; 1 + usize::from(number % 16)]).collect();
+    keys.iter().rev().for_each(|key| client.store(key, "v").expect("it stores"));
+    // What the command set cannot name is left out, and hides nothing.
+    for long in [vec![50; 17], vec![50; 40], vec![99; 100], vec![255; 30], vec![]] {
+        bench.store.put(long, "library").expect("it stores");
+    }
+    assert_eq!(client.list("").expect("it lists"), keys);
+    assert_eq!(client.list([40]).expect("it lists"), keys[40..]);
+    assert_eq!(client.list([200]).expect("it lists"), Vec::<Vec<u8>>::new());
+    let controller = bench.controller();
+    let mut queue = controller.queue(1, 8).expect("it connects");
+    let cut = run(&mut queue, Kv::List { from: key(""), room_bytes: 16 }, &[], 16);
+    assert_eq!(Keys::new(&cut.data).collect::<Vec<_>>(), [&[0][..], &[1; 2], &[2; 3][..0]][..2]);
+    assert!(cut.data.len() <= 16);
+    let none = run(&mut queue, Kv::List { from: key(""), room_bytes: 3 }, &[], 3);
+    assert!(none.status.is(Status::SGL_LENGTH_INVALID));
+}
+
+pub(crate) fn range(bench: &Bench) {
+    let mut client = bench.client();
+    let items: Vec<(Vec<u8>, Vec<u8>)> = (0..50u8).map(|n| (vec![n], vec![n; usize::from(n) * 7])).collect();
+    items.iter().for_each(|(key, value)| client.store(key, value).expect("it stores"));
+    bench.store.put([20; 20], "library").expect("it stores");
+    assert_eq!(client.range("").expect("it reads"), items);
+    assert_eq!(client.range([49]).expect("it reads"), items[49..]);
+    assert_eq!(client.range([50]).expect("it reads"), []);
+    // An item that is longer than what is asked for at first.
+    client.store("long", vec![1; 300_000]).expect("it stores");
+    assert_eq!(client.range("long").expect("it reads"), [(b"long".to_vec(), vec![1; 300_000])]);
+    let controller = bench.controller();
+    let mut queue = controller.queue(1, 8).expect("it connects");
+    let cut = run(&mut queue, Kv::Range { from: key([49]), room_bytes: 100 }, &[], 100);
+    assert_eq!((cut.data.len(), cut.result), (4, 4 + 8 + 1 + 343));
+}
+
+pub(crate) fn flush(bench: &Bench) {
+    let controller = bench.controller();
+    let mut queue = controller.queue(1, 8).expect("it connects");
+    for namespace in [1, u32::MAX] {
+        assert!(run_raw(&mut queue, Kv::Flush.command(0, namespace), &[], 0).status.is_success());
+    }
+}
+
+pub(crate) fn key_sizes(bench: &Bench) {
+    let controller = bench.controller();
+    let mut queue = controller.queue(1, 8).expect("it connects");
+    let k = key("k");
+    for kv in [
+        Kv::Store { key: k, value_bytes: 0, when: StoreIf::Always },
+        Kv::Retrieve { key: k, room_bytes: 0 },
+        Kv::Delete { key: k },
+        Kv::Exist { key: k },
+    ] {
+        for len in [0, 17, 255] {
+            let command = kv.command(0, 1).with_dword(11, len);
+            assert!(run_raw(&mut queue, command, &[], 0).status.is(Status::INVALID_KEY_SIZE), "{kv:?} {len}");
+        }
+    }
+    assert_eq!(bench.store.len().expect("it counts"), 0);
+}
+
+pub(crate) fn value_sizes(bench: &Bench) {
+    let controller = bench.controller();
+    let mut queue = controller.queue(1, 8).expect("it connects");
+    let value_bytes = limits::VALUE_BYTES_MAX + 1;
+    let store = Kv::Store { key: key("k"), value_bytes, when: StoreIf::Always };
+    let value = vec![1; value_bytes as usize];
+    assert!(run(&mut queue, store, &value, 0).status.is(Status::INVALID_VALUE_SIZE));
+    let retrieve = Kv::Retrieve { key: key("k"), room_bytes: value_bytes };
+    assert!(run(&mut queue, retrieve, &[], value_bytes as usize).status.is(Status::INVALID_FIELD));
+}
+
+pub(crate) fn full(_: &Bench) {
+    let bench = Bench::with(Config::default(), hikv::Options::new().region_bytes_max(64 << 20));
+    let mut client = bench.client();
+    let refusal =
+        (0..100u8).find_map(|number| client.store([number], vec![number; 1 << 20]).err()).expect("it is full");
+    assert!(status_of::<()>(Err(refusal)).is(Status::CAPACITY_EXCEEDED));
+    assert!(client.exists([0]).expect("it answers"), "what was stored is there");
+    client.delete([0]).expect("a delete needs no room");
+}
+
+pub(crate) fn wrong_commands(bench: &Bench) {
+    let controller = bench.controller();
+    let mut queue = controller.queue(1, 8).expect("it connects");
+    let exist = Kv::Exist { key: key("k") };
+    let mut fused = exist.command(0, 1);
+    fused.0[1] |= 1;
+    for (command, status) in [
+        (exist.command(0, 0), Status::INVALID_NAMESPACE),
+        (exist.command(0, 2), Status::INVALID_NAMESPACE),
+        (exist.command(0, u32::MAX), Status::INVALID_NAMESPACE),
+        (Command::new(0x55, 0, 1), Status::INVALID_OPCODE),
+        (exist.command(0, 1).with_dword(11, 0x101), Status::INVALID_FIELD),
+        (fused, Status::INVALID_FIELD),
+        (Fabrics::PropertyGet { offset: 0, len_bytes: 8 }.command(0), Status::INVALID_OPCODE),
+    ] {
+        let given = run_raw(&mut queue, command, &[], 0).status;
+        assert!(given.is(status), "{command:?}: {given}");
+    }
+    let mut controller = controller;
+    let unknown = run_raw(&mut controller.admin, Command::new(0x55, 0, 1), &[], 0).status;
+    assert!(unknown.is(Status::INVALID_OPCODE));
+}
+
+pub(crate) fn descriptors(bench: &Bench) {
+    let controller = bench.controller();
+    let mut queue = controller.queue(1, 8).expect("it connects");
+    let store = Kv::Store { key: key("k"), value_bytes: 8, when: StoreIf::Always }.command(0, 1);
+    let retrieve = Kv::Retrieve { key: key("k"), room_bytes: 8 }.command(0, 1);
+    for (id, (command, sgl, status)) in [
+        (store, Sgl::InCapsule { offset: 1, len_bytes: 8 }, Status::SGL_OFFSET_INVALID),
+        (store, Sgl::InCapsule { offset: 0, len_bytes: 7 }, Status::SGL_LENGTH_INVALID),
+        (store, Sgl::Transport { len_bytes: 7 }, Status::SGL_LENGTH_INVALID),
+        (store, Sgl::Other, Status::SGL_TYPE_INVALID),
+        (retrieve, Sgl::InCapsule { offset: 0, len_bytes: 8 }, Status::SGL_TYPE_INVALID),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let command = command.with_id(id as u16).with_sgl(sgl);
+        let wire = queue.wire();
+        wire.write(|writer, out| writer.command(out, &command, b"12345678"));
+        let given = wire.receive(|pdu| match pdu {
+            nvme::Pdu::Completion(completion) => Ok(completion.status),
+            other => panic!("{other:?}"),
+        });
+        assert!(given.expect("it is completed").is(status), "{sgl:?}");
+    }
+    // Less data than is described.
+    let wire = queue.wire();
+    let sgl = Sgl::InCapsule { offset: 0, len_bytes: 8 };
+    wire.write(|writer, out| writer.command(out, &store.with_sgl(sgl), b"1234"));
+    let given = wire.receive(|pdu| match pdu {
+        nvme::Pdu::Completion(completion) => Ok(completion.status),
+        other => panic!("{other:?}"),
+    });
+    assert!(given.expect("it is completed").is(Status::SGL_LENGTH_INVALID));
+    assert_eq!(bench.store.len().expect("it counts"), 0);
+}
+
+pub(crate) fn ready_to_transfer(bench: &Bench) {
+    let controller = bench.controller();
+    let mut queue = controller.queue(1, 128).expect("it connects");
+    let lens = [8193, 65_536, 65_537, 300_000, 1 << 20, 20_000, 1 << 20];
+    let value = |number: usize| (0..lens[number]).map(|at| (at * 7 + number) as u8).collect::<Vec<_>>();
+    let mut missing: Vec<u16> = (0..lens.len())
+        .map(|number| {
+            let store = Kv::Store { key: key([number as u8]), value_bytes: lens[number] as u32, when: StoreIf::Always };
+            queue.submit(store.command(0, 1), &value(number), 0)
+        })
+        .collect();
+    while !missing.is_empty() {
+        let completed = queue.complete().expect("it is completed");
+        assert!(completed.status.is_success());
+        missing.retain(|id| *id != completed.id);
+    }
+    for (number, len) in lens.into_iter().enumerate() {
+        let retrieve = Kv::Retrieve { key: key([number as u8]), room_bytes: 1 << 20 };
+        let completed = run(&mut queue, retrieve, &[], 1 << 20);
+        assert_eq!(completed.result, len as u64);
+        assert!(completed.data == value(number));
+    }
+}
+
+pub(crate) fn digests(bench: &Bench) {
+    for (header, data) in [(true, false), (false, true), (true, true)] {
+        let options = device_client::Options { digests: Digests { header, data }, ..device_client::Options::default() };
+        let mut client = device_client::Client::connect(bench.addr, options).expect("it connects");
+        for len in [0, 5, 8192, 100_000] {
+            client.store("k", vec![len as u8; len]).expect("it stores");
+            assert_eq!(client.retrieve("k").expect("it reads"), Some(vec![len as u8; len]));
+        }
+        assert_eq!(client.list("").expect("it lists"), [b"k"]);
+    }
+}

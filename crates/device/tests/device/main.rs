@@ -1,0 +1,11 @@
+//! A device over TCP, as hosts see it.
+//!
+//! `cargo xtask device conformance` prints the list of `conformance` line by line.
+
+mod conformance;
+mod controllers;
+mod hostile;
+mod keys;
+mod reconnect;
+mod support;
+mod values;

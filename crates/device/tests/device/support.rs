@@ -1,0 +1,108 @@
+//! A device that runs in this process, and hosts that talk to it as they like.
+
+use std::net::SocketAddr;
+use std::thread::{self, JoinHandle};
+
+use device::{Config, Device, StopHandle};
+use device_client::{Client, Completed, Controller, Error, Host, Options, Queue};
+use hikv::{EngineKind, Store};
+use nvme::{Admin, Command, Digests, Key, Kv, Status};
+use tempfile::TempDir;
+
+/// A device with an empty store of its own.
+pub(crate) struct Bench {
+    pub(crate) addr: SocketAddr,
+    pub(crate) subsystem: String,
+    pub(crate) store: Store,
+    stop: StopHandle,
+    thread: Option<JoinHandle<()>>,
+    _dir: TempDir,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Bench {
+        Bench::with(Config::default(), hikv::Options::new())
+    }
+
+    pub(crate) fn with(config: Config, options: hikv::Options) -> Bench {
+        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
+        let options = options.engine(EngineKind::Pmekv).durability(hikv::Durability::Process);
+        let store = options.open(dir.path()).expect("a store");
+        let config = Config { addr: "127.0.0.1:0".into(), thread_count: 2, ..config };
+        let stop = StopHandle::new();
+        let device = Device::new(store.clone(), &config, stop.clone()).expect("a free port");
+        let (addr, subsystem) = (device.local_addr(), device.subsystem().to_owned());
+        let thread = thread::spawn(move || device.run().expect("it serves"));
+        Bench { addr, subsystem, store, stop, thread: Some(thread), _dir: dir }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::connect(self.addr, Options::default()).expect("it connects")
+    }
+
+    pub(crate) fn controller(&self) -> Controller {
+        self.controller_of(&Host::new(), 0)
+    }
+
+    pub(crate) fn controller_of(&self, host: &Host, keep_alive_ms: u32) -> Controller {
+        Controller::connect(self.addr, Digests::default(), host, &self.subsystem, keep_alive_ms).expect("it connects")
+    }
+
+    /// What came of connecting to a queue.
+    pub(crate) fn connect(
+        &self,
+        host: &Host,
+        subsystem: &str,
+        queue: (u16, u16),
+        entry_count: u16,
+    ) -> Result<Queue, Error> {
+        Queue::connect(self.addr, Digests::default(), host, subsystem, queue, (entry_count, 0))
+    }
+
+    /// The device is there, and serves.
+    pub(crate) fn is_alive(&self) {
+        let mut client = self.client();
+        client.store("alive", "yes").expect("it stores");
+        assert_eq!(client.retrieve("alive").expect("it reads").as_deref(), Some(&b"yes"[..]));
+        client.delete("alive").expect("it deletes");
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        self.stop.stop();
+        let ended = self.thread.take().map(JoinHandle::join);
+        if !thread::panicking() {
+            ended.into_iter().for_each(|ended| ended.expect("no loop panics"));
+        }
+    }
+}
+
+pub(crate) fn key(bytes: impl AsRef<[u8]>) -> Key {
+    Key::new(bytes.as_ref()).expect("it is short")
+}
+
+/// Runs a command on keys.
+pub(crate) fn run(queue: &mut Queue, kv: Kv, value: &[u8], room_bytes: usize) -> Completed {
+    run_raw(queue, kv.command(0, 1), value, room_bytes)
+}
+
+/// Runs a command as it is.
+pub(crate) fn run_raw(queue: &mut Queue, command: Command, value: &[u8], room_bytes: usize) -> Completed {
+    let id = queue.submit(command, value, room_bytes);
+    queue.complete_one(id).expect("it is completed")
+}
+
+/// The status that a command of the admin queue is refused with.
+pub(crate) fn refused(controller: &mut Controller, admin: Admin, namespace: u32) -> Status {
+    status_of(controller.admin(admin, namespace, 4096))
+}
+
+/// The status that something was refused with.
+pub(crate) fn status_of<T>(outcome: Result<T, Error>) -> Status {
+    match outcome {
+        Err(Error::Refused(status)) => status,
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("it was done"),
+    }
+}

@@ -1,0 +1,73 @@
+//! Many commands at once, beside a map.
+
+use std::collections::BTreeMap;
+
+use device_client::{Operation, Outcome, StoreIf};
+
+use crate::support::Bench;
+
+/// Operations drawn by chance, in groups in which a key comes once, so that their order tells nothing.
+#[test]
+fn groups_of_commands_do_what_a_map_does() {
+    let bench = Bench::new();
+    let (mut client, mut map) = (bench.client(), BTreeMap::<Vec<u8>, Vec<u8>>::new());
+    let mut random = fastrand::Rng::with_seed(11);
+    for _ in 0..100 {
+        let mut keys: Vec<u16> = (0..500).collect();
+        random.shuffle(&mut keys);
+        let operations: Vec<Operation> = keys[..random.usize(1..200)]
+            .iter()
+            .map(|number| {
+                let key = format!("key{number}").into_bytes();
+                let len = if random.u8(..10) == 0 { random.usize(..20_000) } else { random.usize(..300) };
+                let value = vec![random.u8(..); len];
+                match random.u8(..10) {
+                    0..3 => Operation::Store { key, value, when: StoreIf::Always },
+                    3 => Operation::Store { key, value, when: StoreIf::Absent },
+                    4 => Operation::Store { key, value, when: StoreIf::There },
+                    5 => Operation::Delete { key },
+                    6 => Operation::Exist { key },
+                    _ => Operation::Retrieve { key },
+                }
+            })
+            .collect();
+        let outcomes = client.run(&operations).expect("they are done");
+        assert_eq!(outcomes.len(), operations.len());
+        for (operation, outcome) in operations.iter().zip(outcomes) {
+            assert_eq!(outcome, expected(operation, &mut map), "{operation:?}");
+        }
+    }
+    let mut items = Vec::new();
+    loop {
+        let from = items.last().map_or(vec![], |(key, _): &(Vec<u8>, Vec<u8>)| [&key[..], &[0]].concat());
+        let next = client.range(from).expect("it reads");
+        if next.is_empty() {
+            break;
+        }
+        items.extend(next);
+    }
+    assert!(items.into_iter().eq(map), "the range is the map");
+}
+
+fn expected(operation: &Operation, map: &mut BTreeMap<Vec<u8>, Vec<u8>>) -> Outcome {
+    match operation {
+        Operation::Store { key, when: StoreIf::Absent, .. } if map.contains_key(key) => Outcome::Exists,
+        Operation::Store { key, when: StoreIf::There, .. } if !map.contains_key(key) => Outcome::Missing,
+        Operation::Store { key, value, .. } => {
+            map.insert(key.clone(), value.clone());
+            Outcome::Done
+        }
+        Operation::Delete { key } => {
+            map.remove(key);
+            Outcome::Done
+        }
+        Operation::Exist { key } => {
+            if map.contains_key(key) {
+                Outcome::Done
+            } else {
+                Outcome::Missing
+            }
+        }
+        Operation::Retrieve { key } => map.get(key).map_or(Outcome::Missing, |value| Outcome::Value(value.clone())),
+    }
+}

@@ -1,0 +1,184 @@
+//! The pages of Identify (base specification, 5.17; Key Value command set, 4.1.5).
+
+use crate::bytes::{put, put_text, text_of, u8_at, u16_at, u32_at, u64_at};
+use crate::{IDENTIFY_BYTES, KV_COMMAND_SET, Key, VERSION};
+
+/// What a controller is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ControllerKind {
+    /// Commands on namespaces.
+    Io = 1,
+    /// Telling hosts where subsystems are.
+    Discovery = 2,
+}
+
+/// What a controller says of itself (page 01h).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IdentifyController {
+    /// What it is for.
+    pub kind: ControllerKind,
+    /// Its number.
+    pub controller: u16,
+    /// The subsystem's serial number, up to 20 characters.
+    pub serial: String,
+    /// Its model, up to 40 characters.
+    pub model: String,
+    /// Its version, up to 8 characters.
+    pub firmware: String,
+    /// The most data of a command, as a power of two of 4 KiB.
+    pub transfer_max: u8,
+    /// Commands that a queue takes at a time.
+    pub command_count_max: u16,
+    /// Asynchronous events that are awaited at a time.
+    pub event_count_max: u8,
+    /// Data that a command's capsule may have, in bytes; a multiple of 16.
+    pub capsule_bytes_max: u32,
+    /// Bytes of the region that there can be.
+    pub capacity_bytes: u64,
+    /// The subsystem's name.
+    pub subsystem: String,
+}
+
+/// The keep-alive timer's resolution, in units of 100 ms.
+const KEEP_ALIVE_UNITS: u16 = 1;
+/// It restarts its keep-alive timer with each command.
+const TRAFFIC_KEEPS_ALIVE: u32 = 1 << 6;
+/// SGLs, without an alignment, and with data in a capsule.
+const SGL_SUPPORT: u32 = 1 | 1 << 20;
+/// Namespaces of other command sets, log pages from an offset on.
+const LOG_ATTRIBUTES: u8 = 1 << 1 | 1 << 2;
+
+impl IdentifyController {
+    /// The page.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut page = vec![0; IDENTIFY_BYTES];
+        put_text(&mut page, 4, 20, &self.serial, b' ');
+        put_text(&mut page, 24, 40, &self.model, b' ');
+        put_text(&mut page, 64, 8, &self.firmware, b' ');
+        page[77] = self.transfer_max;
+        put(&mut page, 78, &self.controller.to_le_bytes());
+        put(&mut page, 80, &VERSION.to_le_bytes());
+        put(&mut page, 96, &TRAFFIC_KEEPS_ALIVE.to_le_bytes());
+        page[111] = self.kind as u8;
+        page[259] = self.event_count_max.saturating_sub(1);
+        page[261] = LOG_ATTRIBUTES;
+        put(&mut page, 280, &self.capacity_bytes.to_le_bytes());
+        put(&mut page, 320, &KEEP_ALIVE_UNITS.to_le_bytes());
+        put(&mut page, 514, &self.command_count_max.to_le_bytes());
+        put(&mut page, 536, &SGL_SUPPORT.to_le_bytes());
+        put_text(&mut page, 768, 255, &self.subsystem, 0);
+        if self.kind == ControllerKind::Io {
+            // Sizes of entries: 64 and 16 bytes, neither more nor less.
+            page[512] = 0x66;
+            page[513] = 0x44;
+            put(&mut page, 516, &1u32.to_le_bytes());
+            // A volatile write cache is not there; Flush may be given for all namespaces.
+            page[525] = 1 << 1 | 1 << 2;
+            put(&mut page, 1792, &((64 + self.capsule_bytes_max) / 16).to_le_bytes());
+            put(&mut page, 1796, &1u32.to_le_bytes());
+        }
+        page[1803] = 1;
+        page
+    }
+
+    /// What a page says.
+    #[must_use]
+    pub fn decode(page: &[u8]) -> IdentifyController {
+        let field = |at: usize, len: usize| text_of(page.get(at..at + len).unwrap_or_default());
+        let is_discovery = u8_at(page, 111) == ControllerKind::Discovery as u8;
+        IdentifyController {
+            kind: if is_discovery { ControllerKind::Discovery } else { ControllerKind::Io },
+            controller: u16_at(page, 78),
+            serial: field(4, 20),
+            model: field(24, 40),
+            firmware: field(64, 8),
+            transfer_max: u8_at(page, 77),
+            command_count_max: u16_at(page, 514),
+            event_count_max: u8_at(page, 259).saturating_add(1),
+            capsule_bytes_max: u32_at(page, 1792).saturating_mul(16).saturating_sub(64),
+            capacity_bytes: u64_at(page, 280),
+            subsystem: field(768, 256),
+        }
+    }
+}
+
+/// What a namespace of the Key Value command set says of itself (page 05h).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KvNamespace {
+    /// Bytes that it can hold.
+    pub size_bytes: u64,
+    /// Bytes that it holds.
+    pub used_bytes: u64,
+    /// The longest value.
+    pub value_bytes_max: u32,
+    /// An identifier for ever.
+    pub uuid: [u8; 16],
+}
+
+impl KvNamespace {
+    /// The page: one format, with keys of up to 16 bytes and any number of them.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut page = vec![0; IDENTIFY_BYTES];
+        put(&mut page, 0, &self.size_bytes.to_le_bytes());
+        put(&mut page, 16, &self.used_bytes.to_le_bytes());
+        // It may be shared by controllers.
+        page[26] = 1;
+        put(&mut page, 48, &self.uuid);
+        put(&mut page, 72, &(Key::BYTES_MAX as u16).to_le_bytes());
+        put(&mut page, 76, &self.value_bytes_max.to_le_bytes());
+        page
+    }
+
+    /// What a page says.
+    #[must_use]
+    pub fn decode(page: &[u8]) -> KvNamespace {
+        KvNamespace {
+            size_bytes: u64_at(page, 0),
+            used_bytes: u64_at(page, 16),
+            value_bytes_max: u32_at(page, 76),
+            uuid: crate::bytes::bytes_at(page, 48),
+        }
+    }
+}
+
+/// What every namespace says of itself, whatever its command set (page 08h): it is ready, and may be shared.
+#[must_use]
+pub fn independent_namespace() -> Vec<u8> {
+    let mut page = vec![0; IDENTIFY_BYTES];
+    page[1] = 1;
+    page[14] = 1;
+    page
+}
+
+/// The namespaces above `above` among those numbered 1 to `count` (pages 02h and 07h).
+#[must_use]
+pub fn active_namespaces(above: u32, count: u32) -> Vec<u8> {
+    let mut page = vec![0; IDENTIFY_BYTES];
+    let numbers = above.saturating_add(1)..=count;
+    for (number, place) in numbers.zip(page.chunks_exact_mut(4)) {
+        place.copy_from_slice(&number.to_le_bytes());
+    }
+    page
+}
+
+/// A namespace's names (page 03h): a UUID, and its command set.
+#[must_use]
+pub fn namespace_descriptors(uuid: [u8; 16]) -> Vec<u8> {
+    const UUID: u8 = 3;
+    const COMMAND_SET: u8 = 4;
+    let mut page = vec![0; IDENTIFY_BYTES];
+    put(&mut page, 0, &[UUID, 16, 0, 0]);
+    put(&mut page, 4, &uuid);
+    put(&mut page, 20, &[COMMAND_SET, 1, 0, 0, KV_COMMAND_SET]);
+    page
+}
+
+/// The combinations of command sets (page 1Ch): one, which has this alone.
+#[must_use]
+pub fn command_sets() -> Vec<u8> {
+    let mut page = vec![0; IDENTIFY_BYTES];
+    put(&mut page, 0, &(1u64 << KV_COMMAND_SET).to_le_bytes());
+    page
+}

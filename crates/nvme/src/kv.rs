@@ -1,0 +1,204 @@
+//! Commands of the Key Value command set.
+//!
+//! The key's bytes 0 to 7 are dwords 2 and 3, 8 to 15 dwords 14 and 15; dword 11 has its length in bits 7:0 and options above them;
+//! dword 10 is the length of the value, or of the room for it.
+
+use std::fmt;
+
+use crate::bytes::{bytes_at, put};
+use crate::{Command, Status};
+
+const FLUSH: u8 = 0x00;
+const STORE: u8 = 0x01;
+const RETRIEVE: u8 = 0x02;
+const LIST: u8 = 0x06;
+const DELETE: u8 = 0x10;
+const EXIST: u8 = 0x14;
+/// Of the vendor's own, with data to the host.
+const RANGE: u8 = 0xc2;
+
+const IF_THERE: u32 = 1;
+const IF_ABSENT: u32 = 2;
+
+/// A key of the command set: up to 16 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Key {
+    bytes: [u8; Key::BYTES_MAX],
+    len: u8,
+}
+
+impl Key {
+    /// The longest key.
+    pub const BYTES_MAX: usize = 16;
+
+    /// A key of these bytes, if they are not too many.
+    #[must_use]
+    pub fn new(bytes: &[u8]) -> Option<Key> {
+        let mut key = Key { bytes: [0; Key::BYTES_MAX], len: bytes.len().try_into().ok()? };
+        key.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(key)
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+
+    fn of(command: &Command) -> Result<Key, Status> {
+        let len = command.dword(11) & 0xff;
+        let mut bytes = [0; Key::BYTES_MAX];
+        bytes[..8].copy_from_slice(&bytes_at::<8>(&command.0, 8));
+        bytes[8..].copy_from_slice(&bytes_at::<8>(&command.0, 56));
+        bytes.get(..len as usize).and_then(Key::new).ok_or(Status::INVALID_KEY_SIZE)
+    }
+
+    /// The key of a command for one key.
+    fn of_one(command: &Command) -> Result<Key, Status> {
+        Key::of(command).and_then(|key| if key.len == 0 { Err(Status::INVALID_KEY_SIZE) } else { Ok(key) })
+    }
+
+    fn put(&self, mut command: Command) -> Command {
+        put(&mut command.0, 8, &self.bytes[..8]);
+        put(&mut command.0, 56, &self.bytes[8..]);
+        let options = command.dword(11) & !0xff;
+        command.with_dword(11, options | u32::from(self.len))
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "'{}'", self.as_bytes().escape_ascii())
+    }
+}
+
+/// When a value is stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum StoreIf {
+    /// Always.
+    #[default]
+    Always,
+    /// If the key is there.
+    There,
+    /// If it is not.
+    Absent,
+}
+
+/// A command of the command set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kv {
+    /// Makes durable what was stored before.
+    Flush,
+    /// Stores a value.
+    Store {
+        /// Under this key.
+        key: Key,
+        /// Of this length.
+        value_bytes: u32,
+        /// When this holds.
+        when: StoreIf,
+    },
+    /// Reads a value, as much of it as there is room for. The result is the value's whole length.
+    Retrieve {
+        /// The key.
+        key: Key,
+        /// Room for the value.
+        room_bytes: u32,
+    },
+    /// Lists keys in order.
+    List {
+        /// From this one on.
+        from: Key,
+        /// Room for them.
+        room_bytes: u32,
+    },
+    /// Deletes a key.
+    Delete {
+        /// The key.
+        key: Key,
+    },
+    /// Whether there is such a key.
+    Exist {
+        /// The key.
+        key: Key,
+    },
+    /// Reads keys and values in order, as many as there is room for; no command of the standard. The result is 0 at the end, and
+    /// otherwise how much room the next item takes.
+    Range {
+        /// From this key on.
+        from: Key,
+        /// Room for them.
+        room_bytes: u32,
+    },
+}
+
+impl Kv {
+    /// What `command` asks for.
+    ///
+    /// # Errors
+    /// The status that it is answered with.
+    pub fn of(command: &Command) -> Result<Kv, Status> {
+        let len_bytes = command.dword(10);
+        let options = command.dword(11) >> 8 & 0xff;
+        if !matches!(command.opcode(), STORE | RETRIEVE | FLUSH) && options != 0 {
+            return Err(Status::INVALID_FIELD);
+        }
+        Ok(match command.opcode() {
+            FLUSH => Kv::Flush,
+            STORE => {
+                let when = match options {
+                    0 => StoreIf::Always,
+                    IF_THERE => StoreIf::There,
+                    IF_ABSENT => StoreIf::Absent,
+                    _ => return Err(Status::INVALID_FIELD),
+                };
+                Kv::Store { key: Key::of_one(command)?, value_bytes: len_bytes, when }
+            }
+            // Option 0: as it is stored, where a device compresses. This one does not.
+            RETRIEVE if options > 1 => return Err(Status::INVALID_FIELD),
+            RETRIEVE => Kv::Retrieve { key: Key::of_one(command)?, room_bytes: len_bytes },
+            LIST => Kv::List { from: Key::of(command)?, room_bytes: len_bytes },
+            DELETE => Kv::Delete { key: Key::of_one(command)? },
+            EXIST => Kv::Exist { key: Key::of_one(command)? },
+            RANGE => Kv::Range { from: Key::of(command)?, room_bytes: len_bytes },
+            _ => return Err(Status::INVALID_OPCODE),
+        })
+    }
+
+    /// The command, about this namespace.
+    #[must_use]
+    pub fn command(&self, id: u16, namespace: u32) -> Command {
+        let new = |opcode| Command::new(opcode, id, namespace);
+        match *self {
+            Kv::Flush => new(FLUSH),
+            Kv::Store { key, value_bytes, when } => {
+                let options = match when {
+                    StoreIf::Always => 0,
+                    StoreIf::There => IF_THERE,
+                    StoreIf::Absent => IF_ABSENT,
+                };
+                key.put(new(STORE).with_dword(10, value_bytes).with_dword(11, options << 8))
+            }
+            Kv::Retrieve { key, room_bytes } => key.put(new(RETRIEVE).with_dword(10, room_bytes)),
+            Kv::List { from, room_bytes } => from.put(new(LIST).with_dword(10, room_bytes)),
+            Kv::Delete { key } => key.put(new(DELETE)),
+            Kv::Exist { key } => key.put(new(EXIST)),
+            Kv::Range { from, room_bytes } => from.put(new(RANGE).with_dword(10, room_bytes)),
+        }
+    }
+
+    /// Bytes that it brings with it.
+    #[must_use]
+    pub fn data_bytes(&self) -> u32 {
+        if let Kv::Store { value_bytes, .. } = self { *value_bytes } else { 0 }
+    }
+
+    /// Bytes that it has room for.
+    #[must_use]
+    pub fn room_bytes(&self) -> u32 {
+        match self {
+            Kv::Retrieve { room_bytes, .. } | Kv::List { room_bytes, .. } | Kv::Range { room_bytes, .. } => *room_bytes,
+            _ => 0,
+        }
+    }
+}

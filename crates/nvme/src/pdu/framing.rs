@@ -1,0 +1,175 @@
+//! From bytes to PDUs.
+
+use super::digest::{DIGEST_BYTES, digest_of};
+use super::header::{DATA_DIGEST, HEADER_DIGEST, Header, Kind, LAST, SUCCESS};
+use super::{Data, Digests, Fatal, FatalCause, InitialRequest, InitialResponse, Pdu, Ready};
+use crate::bytes::{bytes_at, u8_at, u16_at, u32_at};
+use crate::{Command, Completion};
+
+/// What a Terminate may have in all.
+const TERMINATE_BYTES_MAX: usize = 152;
+/// The greatest alignment of data, in bytes.
+const ALIGNMENT_BYTES_MAX: usize = 128;
+
+/// The end of a connection that reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// What a host sends.
+    Controller,
+    /// What a controller sends.
+    Host,
+}
+
+/// How the bytes of a connection are cut into PDUs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Framing {
+    /// The end that reads.
+    pub side: Side,
+    /// What the two have agreed on.
+    pub digests: Digests,
+    /// The most data that a command's capsule may have, in bytes.
+    pub capsule_bytes_max: usize,
+    /// The most data that any other PDU may have, in bytes.
+    pub data_bytes_max: usize,
+}
+
+impl Framing {
+    /// The PDU that `input` begins with and its length, or `None` if it is not there whole.
+    ///
+    /// # Errors
+    /// What is wrong with it, as soon as that can be told.
+    pub fn next<'a>(&self, input: &'a [u8]) -> Result<Option<(Pdu<'a>, usize)>, Fatal> {
+        let Some(header) = Header::decode(input) else { return Ok(None) };
+        let kind = self.check(&header, input)?;
+        let Some(bytes) = input.get(..header.len_bytes) else { return Ok(None) };
+        self.check_header_digest(&header, kind, bytes)?;
+        Ok(Some((self.decode(&header, kind, bytes)?, header.len_bytes)))
+    }
+
+    /// The most bytes that a PDU can have.
+    #[must_use]
+    pub fn len_bytes_max(&self) -> usize {
+        72 + 2 * DIGEST_BYTES + ALIGNMENT_BYTES_MAX + self.capsule_bytes_max.max(self.data_bytes_max)
+    }
+
+    /// The kind of a header in which nothing is wrong.
+    fn check(&self, header: &Header, input: &[u8]) -> Result<Kind, Fatal> {
+        let wrong = |at| Fatal::new(FatalCause::InvalidHeader, at, input);
+        let kind = Kind::of(header.kind).filter(|kind| self.takes(*kind)).ok_or_else(|| wrong(0))?;
+        if header.header_bytes != kind.header_bytes() {
+            return Err(wrong(2));
+        }
+        if kind.has_digests() && header.flags & HEADER_DIGEST != u8::from(self.digests.header) {
+            return Err(wrong(1));
+        }
+        let start = kind.header_bytes() + self.header_digest_bytes(kind);
+        let is_len_right = match kind {
+            kind if kind.is_terminate() => (start..=TERMINATE_BYTES_MAX).contains(&header.len_bytes),
+            kind if kind.has_data() && header.len_bytes > start => {
+                return self.check_data(header, kind, start, input).map(|()| kind);
+            }
+            _ => header.len_bytes == start,
+        };
+        if !is_len_right {
+            return Err(wrong(4));
+        }
+        Ok(kind)
+    }
+
+    fn takes(&self, kind: Kind) -> bool {
+        let from_host =
+            matches!(kind, Kind::InitialRequest | Kind::TerminateByHost | Kind::Command | Kind::DataToController);
+        from_host == (self.side == Side::Controller)
+    }
+
+    fn check_data(&self, header: &Header, kind: Kind, start: usize, input: &[u8]) -> Result<(), Fatal> {
+        let max = if kind == Kind::Command { self.capsule_bytes_max } else { self.data_bytes_max };
+        if !(start..=start + ALIGNMENT_BYTES_MAX).contains(&header.data_start) {
+            return Err(Fatal::new(FatalCause::InvalidHeader, 3, input));
+        }
+        if header.flags & DATA_DIGEST != u8::from(self.digests.data) << 1 {
+            return Err(Fatal::new(FatalCause::InvalidHeader, 1, input));
+        }
+        let around = header.data_start + self.digests.data_bytes();
+        let len_bytes = header
+            .len_bytes
+            .checked_sub(around)
+            .filter(|len| *len > 0)
+            .ok_or_else(|| Fatal::new(FatalCause::InvalidHeader, 4, input))?;
+        if len_bytes > max {
+            return Err(Fatal::new(FatalCause::DataLimit, 4, input));
+        }
+        Ok(())
+    }
+
+    fn header_digest_bytes(&self, kind: Kind) -> usize {
+        if kind.has_digests() { self.digests.header_bytes() } else { 0 }
+    }
+
+    fn check_header_digest(&self, header: &Header, kind: Kind, bytes: &[u8]) -> Result<(), Fatal> {
+        let (head, rest) = bytes.split_at(header.header_bytes);
+        let given = bytes_at::<DIGEST_BYTES>(rest, 0);
+        if self.header_digest_bytes(kind) > 0 && given != digest_of(head) {
+            return Err(Fatal::new(FatalCause::HeaderDigest, u32::from_le_bytes(given), bytes));
+        }
+        Ok(())
+    }
+
+    fn decode<'a>(&self, header: &Header, kind: Kind, bytes: &'a [u8]) -> Result<Pdu<'a>, Fatal> {
+        Ok(match kind {
+            Kind::InitialRequest => Pdu::InitialRequest(InitialRequest {
+                version: u16_at(bytes, 8),
+                alignment: u8_at(bytes, 10),
+                digests: Digests::of_bits(u8_at(bytes, 11)),
+                ready_count_max: u32_at(bytes, 12),
+            }),
+            Kind::InitialResponse => Pdu::InitialResponse(InitialResponse {
+                version: u16_at(bytes, 8),
+                alignment: u8_at(bytes, 10),
+                digests: Digests::of_bits(u8_at(bytes, 11)),
+                data_bytes_max: u32_at(bytes, 12),
+            }),
+            Kind::TerminateByHost | Kind::TerminateByController => {
+                Pdu::Terminate { cause: u16_at(bytes, 8), information: u32_at(bytes, 10) }
+            }
+            Kind::Command => Pdu::Command(Command(bytes_at(bytes, 8)), self.data(header, bytes)?),
+            Kind::Completion => Pdu::Completion(Completion::decode(&bytes_at(bytes, 8))),
+            Kind::DataToController | Kind::DataToHost => Pdu::Data(self.decode_data(header, bytes)?),
+            Kind::Ready => Pdu::Ready(Ready {
+                id: u16_at(bytes, 8),
+                tag: u16_at(bytes, 10),
+                offset: u32_at(bytes, 12),
+                len_bytes: u32_at(bytes, 16),
+            }),
+        })
+    }
+
+    fn decode_data<'a>(&self, header: &Header, bytes: &'a [u8]) -> Result<Data<'a>, Fatal> {
+        let data = self.data(header, bytes)?;
+        if u32_at(bytes, 16) as usize != data.len() {
+            return Err(Fatal::new(FatalCause::InvalidHeader, 16, bytes));
+        }
+        Ok(Data {
+            id: u16_at(bytes, 8),
+            tag: u16_at(bytes, 10),
+            offset: u32_at(bytes, 12),
+            is_last: header.flags & LAST != 0,
+            is_success: header.flags & SUCCESS != 0,
+            bytes: data,
+        })
+    }
+
+    /// The data of a PDU whose lengths were checked.
+    fn data<'a>(&self, header: &Header, bytes: &'a [u8]) -> Result<&'a [u8], Fatal> {
+        if header.len_bytes <= header.header_bytes + self.digests.header_bytes() {
+            return Ok(&[]);
+        }
+        let end = bytes.len() - self.digests.data_bytes();
+        let data = &bytes[header.data_start..end];
+        // Hosts may repeat a command whose data was spoilt; a connection that spoils data is ended here.
+        if self.digests.data && bytes[end..] != digest_of(data) {
+            return Err(Fatal::new(FatalCause::DataOutOfRange, 0, bytes));
+        }
+        Ok(data)
+    }
+}

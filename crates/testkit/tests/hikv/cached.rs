@@ -1,0 +1,71 @@
+//! HiKV with a read cache: as a map, crashed, under contention, and its broken twins.
+
+use index::cached_table::canary;
+use pmem::Canary;
+use pmem_sim::{Model, Sim};
+use testkit::{
+    Contention, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, contend, explore, hunt,
+};
+
+use crate::scripts::{expiring, put};
+use crate::settings;
+use crate::subject::Cached;
+
+type Crashed = crate::subject::Crashed<Cached>;
+
+fn sparing() -> Settings {
+    let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways];
+    Settings { visitors, images_per_op_max: 3, nested_images_max: 0, ..settings() }
+}
+
+#[test]
+fn it_answers_like_a_map() {
+    let shape = Shape {
+        multi_puts: true,
+        batches: true,
+        conditions: true,
+        swaps: true,
+        scans: true,
+        clears: true,
+        ..Shape::small(1000)
+    };
+    let new = || -> Box<dyn Operations> { Box::new(crate::scripts::new_store::<Crashed>()) };
+    let compared = conformance(new, &shape, 0..3);
+    assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 3000);
+}
+
+#[test]
+fn it_survives_crashes() {
+    let snapshots = Shape { snapshots: true, batches: true, ..Shape::small(6) };
+    let scripts: Vec<_> = expiring().into_iter().take(1).chain([Script::seeded(5, &snapshots)]).collect();
+    let counts = explore::<Crashed>(&scripts, &sparing()).unwrap_or_else(|objection| panic!("{objection}"));
+    assert!(counts.reach(20, 20, 20), "{counts:?}");
+}
+
+fn is_caught(canary: Canary, script: Script) {
+    let verdict = hunt::<Crashed>(canary, &[script], &Settings { models: vec![Model::Line], ..sparing() });
+    assert!(verdict.is_caught(), "{canary:?}: {verdict:?}");
+}
+
+#[test]
+fn broken_twins_are_caught() {
+    let twice = || Script::fresh(1, [put("a", "1"), put("a", "2"), put("a", "3")]);
+    is_caught(canary::COPY_SHOWN_EARLY, twice());
+    is_caught(canary::COPY_HIDDEN_LATE, twice());
+    is_caught(canary::CLEAR_HIDES_NOTHING, Script::fresh(2, [put("a", "1"), put("a", "2"), Op::Clear]));
+    let batch = Op::Batch(vec![(b"a".to_vec(), Some(b"3".to_vec())), (b"b".to_vec(), None)]);
+    is_caught(canary::BATCH_HIDES_NOTHING, Script::fresh(3, [put("a", "1"), put("b", "2"), batch]));
+}
+
+const FEW_KEYS: Contention =
+    Contention { thread_count: 3, call_count: 400, key_count: 3, swaps: true, scans: true, clear_every: 150, seed: 1 };
+
+#[test]
+fn histories_under_contention_are_linearizable() {
+    for (seed, key_count) in [(1, 1), (2, 3), (3, 12)] {
+        let store = Crashed::format(Sim::new(0, Model::Span)).expect("there is room");
+        let judged = contend(&store, &Contention { seed, key_count, ..FEW_KEYS });
+        assert!(judged.unwrap_or_else(|disorder| panic!("{disorder}")) > 0);
+        assert_eq!(store.check(), Ok(vec![]));
+    }
+}

@@ -1,0 +1,5 @@
+//! See `fuzz::pdus`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz::pdus(data));
