@@ -80,7 +80,7 @@ impl<W: Word> CachedTable<W> {
     pub(super) fn fill(&self, signature: u64) -> Option<Filling<'_, W>> {
         let ring = self.ring_of(signature);
         let is_mine = ring.lock.compare_exchange(0, 1, Acquire, Relaxed).is_ok();
-        is_mine.then_some(Filling { table: self, ring })
+        is_mine.then(|| Filling { table: self, ring })
     }
 
     /// Takes an entry away, of a bucket that is locked.
@@ -188,5 +188,20 @@ impl<W: Word> Filling<'_, W> {
 impl<W: Word> Drop for Filling<'_, W> {
     fn drop(&mut self) {
         self.ring.lock.store(0, Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cached_table::{CachedTable, LIMIT_BYTES_MIN};
+
+    #[test]
+    fn a_thread_that_finds_a_ring_taken_leaves_it_so() {
+        let table = CachedTable::new(LIMIT_BYTES_MIN);
+        let filling = table.fill(1).expect("nobody fills it");
+        assert!(table.fill(1).is_none());
+        assert!(table.fill(1).is_none(), "the first refusal let the ring go");
+        drop(filling);
+        assert!(table.fill(1).is_some());
     }
 }
