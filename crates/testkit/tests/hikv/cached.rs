@@ -4,10 +4,12 @@ use index::cached_table::canary;
 use pmem::Canary;
 use pmem_sim::{Model, Sim};
 use testkit::{
-    Contention, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, contend, explore, hunt,
+    Contention, Op, Operations, PAUSE, Script, Settings, Shape, Subject, Visitor, conformance, contend, explore, hunt,
 };
 
-use crate::scripts::{expiring, put};
+use crate::deferred;
+use crate::journaled::sparing as on_disk;
+use crate::scripts::{everyday, expiring, put};
 use crate::settings;
 use crate::subject::Cached;
 
@@ -55,6 +57,17 @@ fn broken_twins_are_caught() {
     is_caught(canary::CLEAR_HIDES_NOTHING, Script::fresh(2, [put("a", "1"), put("a", "2"), Op::Clear]));
     let batch = Op::Batch(vec![(b"a".to_vec(), Some(b"3".to_vec())), (b"b".to_vec(), None)]);
     is_caught(canary::BATCH_HIDES_NOTHING, Script::fresh(3, [put("a", "1"), put("b", "2"), batch]));
+}
+
+/// As an event loop writes: who reads in between is shown no copy of what a loss of power takes.
+#[test]
+fn it_tells_nothing_that_nobody_waited_for() {
+    let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::ReaderAt(PAUSE), Visitor::WriterAfter(4)];
+    let settings = Settings { visitors, nested_images_max: 0, ..on_disk() };
+    let counts = deferred::passes::<Cached>(&[everyday().remove(0), deferred::batches()], &settings);
+    assert!(counts.reach(100, 0, 20), "{counts:?}");
+    deferred::caught::<Cached>(canary::COPY_SHOWN_DEFERRED, everyday().remove(0), Visitor::ReaderAt(PAUSE));
+    deferred::caught::<Cached>(canary::COPY_SHOWN_DEFERRED, deferred::batches(), Visitor::ReaderAt(PAUSE));
 }
 
 const FEW_KEYS: Contention =

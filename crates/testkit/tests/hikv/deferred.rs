@@ -129,7 +129,7 @@ pub(crate) fn passes<O: Kept>(scripts: &[Script], settings: &Settings) -> testki
 }
 
 /// Batches that insert, replace and delete, and keys that are written again afterwards.
-fn batches() -> Script {
+pub(crate) fn batches() -> Script {
     let ops = [
         put("b", "0"),
         batch([("a", Some("1")), ("b", Some("2"))]),
@@ -169,7 +169,7 @@ fn what_is_told_in_order_survives() {
 }
 
 /// For broken twins: `visitor` is the only one, so that nobody settles anything before.
-fn visited_by(visitor: Visitor) -> Settings {
+pub(crate) fn visited_by(visitor: Visitor) -> Settings {
     Settings {
         images_per_step_max: 40,
         images_per_op_max: 40,
@@ -179,7 +179,7 @@ fn visited_by(visitor: Visitor) -> Settings {
     }
 }
 
-fn caught<O: Kept>(canary: Canary, script: Script, visitor: Visitor) {
+pub(crate) fn caught<O: Kept>(canary: Canary, script: Script, visitor: Visitor) {
     let verdict = hunt::<Deferring<O>>(canary, &[script], &visited_by(visitor));
     assert!(matches!(verdict, Verdict::Caught(_)), "{canary:?} was not caught: {verdict:?}");
 }
