@@ -136,8 +136,8 @@ pub(super) fn signature<W: Word>(copies: &Lines<W>, place: usize) -> u64 {
     copies.word(place).load(Relaxed)
 }
 
-/// Whether what lies at `place` is a copy of the key, and what its head says. It may be of two moments: who relies on it looks
-/// whether the bucket is still the same.
+/// Whether what lies at `place` is a copy of the key, and what its head says. It may be of two moments: a reader that relies
+/// on it looks whether the bucket is still the same.
 #[inline(always)]
 pub(super) fn is_of<W: Word>(copies: &Lines<W>, place: usize, key: Sought<'_>) -> Option<Head> {
     let head = head(copies, place);

@@ -7,7 +7,7 @@
 //! the memory there is, and it is bounded.
 //!
 //! # Writing
-//! | step | who | readers of the key meanwhile |
+//! | step | taken | readers of the key meanwhile |
 //! |---|---|---|
 //! | 1 [`CachedTable::begin`]: the copy is hidden, the write counted as *pending* | under the key's lock in the store, before 2 | go to the store |
 //! | 2 the store publishes the new item | the store | the same |

@@ -13,10 +13,8 @@ use index::cached_table::{Clear, Copied, Look, NewCopy, Sought, Ticket, Write, c
 use items::Item;
 use pmem::Medium;
 
+use crate::write::publish::Hidden;
 use crate::{HiKv, Memory, item};
-
-/// What a write is to the cache, if there is one.
-pub(crate) type Hidden<'a, 'k> = Option<Write<'a, 'k>>;
 
 fn copy_of<'a>(item: &Item<'a>, position: Position) -> NewCopy<'a> {
     let version = item::version(item.header.checksum, position).words();

@@ -11,8 +11,7 @@ use index::partitioned_hash::{Aim, Published, Sight};
 use pmem::{Medium, Offset};
 
 use crate::order::{self, Written};
-use crate::read::cached::Hidden;
-use crate::write::publish::{Pending, Prepared, Target};
+use crate::write::publish::{Hidden, Pending, Prepared, Target};
 use crate::{HiKv, Memory};
 use engine::{Before, Error, Verify};
 

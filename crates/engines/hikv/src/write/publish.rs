@@ -13,7 +13,6 @@ use pmem::{Backoff, Dram, Medium};
 
 use crate::canary;
 use crate::order::{self, Ordered, Written};
-use crate::read::cached::Hidden;
 use crate::write::place_of;
 use crate::{HiKv, Memory};
 use engine::{Answer, Before, Error, Expiry};
@@ -60,6 +59,9 @@ pub(crate) enum Committed {
     /// The one that published it together with others, whose items were ordered together.
     Together,
 }
+
+/// What a write is to the read cache, if there is one.
+pub(crate) type Hidden<'a, 'k> = Option<Write<'a, 'k>>;
 
 /// An entry that was published and not settled.
 pub(crate) struct Pending<'k, 'r> {
