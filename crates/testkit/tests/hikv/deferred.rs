@@ -169,7 +169,7 @@ fn what_is_told_in_order_survives() {
 }
 
 /// For broken twins: `visitor` is the only one, so that nobody settles anything before.
-pub(crate) fn visited_by(visitor: Visitor) -> Settings {
+fn visited_by(visitor: Visitor) -> Settings {
     Settings {
         images_per_step_max: 40,
         images_per_op_max: 40,
@@ -179,7 +179,7 @@ pub(crate) fn visited_by(visitor: Visitor) -> Settings {
     }
 }
 
-pub(crate) fn caught<O: Kept>(canary: Canary, script: Script, visitor: Visitor) {
+fn caught<O: Kept>(canary: Canary, script: Script, visitor: Visitor) {
     let verdict = hunt::<Deferring<O>>(canary, &[script], &visited_by(visitor));
     assert!(matches!(verdict, Verdict::Caught(_)), "{canary:?} was not caught: {verdict:?}");
 }
