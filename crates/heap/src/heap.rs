@@ -18,7 +18,6 @@ use crate::lender::Lender;
 use crate::lock::Spin;
 use crate::place::{Place, PlaceKind, Reservation};
 use crate::region::Region;
-use crate::runs::Runs;
 use crate::shape::Shape;
 use crate::slab::State;
 use crate::space::{Figures, Space};
@@ -105,14 +104,14 @@ impl<D: Dram> Heap<D> {
             // SAFETY: nobody has seen the table.
             unsafe { table.give_back(&lender) }
         })?;
-        let runs = Runs::new(&lender).inspect_err(|_| {
+        let space = Space::new(mark, &lender).inspect_err(|_| {
             // SAFETY: nobody has seen the table, nor the lanes.
             unsafe {
                 lanes.give_back(&lender);
                 table.give_back(&lender);
             }
         })?;
-        let (space, figures) = (Space::new(mark, runs), Figures::default());
+        let figures = Figures::default();
         figures.note(&space);
         Ok(Heap {
             region,
@@ -274,7 +273,7 @@ impl<D: Dram> Drop for Heap<D> {
         });
         // SAFETY: as above.
         unsafe {
-            self.space.get_mut().runs.give_back(&self.lender);
+            self.space.get_mut().give_back(&self.lender);
             self.lanes.give_back(&self.lender);
             self.table.give_back(&self.lender);
         }

@@ -1,11 +1,13 @@
 //! What the space lock protects: the high-water mark, the free runs, and the chunks of slots that no lane owns.
 
+use core::alloc::Layout;
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use pmem::Dram;
 
 use crate::HeapError;
-use crate::lender::Lender;
+use crate::lender::{Lender, Zeroed};
 use crate::record::SlabRef;
 use crate::runs::Runs;
 use crate::shape::Shape;
@@ -27,16 +29,50 @@ pub(crate) struct Space {
     /// How often space above the mark was given back.
     pub(crate) above_count: u64,
     pub(crate) runs: Runs,
+    /// Lent, since a kernel's stack has no room for it.
+    slabs: NonNull<Slabs>,
+}
+
+/// Records, in lists.
+struct Slabs {
     /// For each shape, the chunks worth taking: state Listed.
     roomy: [Option<SlabRef>; Shape::COUNT],
     /// For each shape, records without a chunk: state Pooled.
     pool: [Option<SlabRef>; Shape::COUNT],
 }
 
+// SAFETY: a record is a pointer that is not null, so zero bytes are lists of none.
+unsafe impl Zeroed for Slabs {}
+
+// SAFETY: the space owns the lists that it points at, and reaches them as borrowed itself.
+unsafe impl Send for Space {}
+
 impl Space {
     /// What space there is above the mark is not known yet.
-    pub(crate) const fn new(mark: u32, runs: Runs) -> Space {
-        Space { mark, holed_from: mark, above_count: 0, runs, roomy: [None; Shape::COUNT], pool: [None; Shape::COUNT] }
+    pub(crate) fn new<D: Dram>(mark: u32, lender: &Lender<D>) -> Result<Space, HeapError> {
+        let runs = Runs::new(lender)?;
+        let slabs = lender.lend_zeroed().inspect_err(|_| {
+            // SAFETY: nobody has seen the runs.
+            unsafe { runs.give_back(lender) }
+        })?;
+        Ok(Space { mark, holed_from: mark, above_count: 0, runs, slabs })
+    }
+
+    /// Gives its memory back.
+    ///
+    /// # Safety
+    /// Nobody uses the space any more.
+    pub(crate) unsafe fn give_back<D: Dram>(&self, lender: &Lender<D>) {
+        // SAFETY: the caller gives up its use; the lists were lent by `new` with this layout.
+        unsafe {
+            self.runs.give_back(lender);
+            lender.give_back(self.slabs.cast(), Layout::new::<Slabs>());
+        }
+    }
+
+    fn slabs(&mut self) -> &mut Slabs {
+        // SAFETY: lent by `new`, zeroed, which are lists of none, until `give_back`; borrowed as this is.
+        unsafe { self.slabs.as_mut() }
     }
 
     /// What is above the mark now.
@@ -46,18 +82,18 @@ impl Space {
 
     /// A record for a chunk of `shape`.
     pub(crate) fn record<D: Dram>(&mut self, lender: &Lender<D>, shape: Shape) -> Result<SlabRef, HeapError> {
-        pop(&mut self.pool[shape.index()]).map_or_else(|| SlabRef::lend(lender, shape), Ok)
+        pop(&mut self.slabs().pool[shape.index()]).map_or_else(|| SlabRef::lend(lender, shape), Ok)
     }
 
     /// Keeps a record whose chunk is gone, or never came.
     pub(crate) fn pool(&mut self, slab: SlabRef) {
         slab.set_state(State::Pooled);
-        push(&mut self.pool[slab.shape().index()], slab);
+        push(&mut self.slabs().pool[slab.shape().index()], slab);
     }
 
     /// All records without a chunk, which are forgotten here.
     pub(crate) fn drain_pool(&mut self) -> impl Iterator<Item = SlabRef> {
-        self.pool.iter_mut().flat_map(|list| core::iter::from_fn(move || pop(list)))
+        self.slabs().pool.iter_mut().flat_map(|list| core::iter::from_fn(move || pop(list)))
     }
 
     /// Lists an idle chunk if it is worth taking; true if it was listed now.
@@ -65,14 +101,14 @@ impl Space {
         let is_worth_it = slab.state() == State::Idle && slab.is_roomy();
         if is_worth_it {
             slab.set_state(State::Listed);
-            push(&mut self.roomy[slab.shape().index()], slab);
+            push(&mut self.slabs().roomy[slab.shape().index()], slab);
         }
         is_worth_it
     }
 
     /// Takes a chunk of `shape` off its list, for an owner.
     pub(crate) fn take_roomy(&mut self, shape: Shape) -> Option<SlabRef> {
-        let slab = pop(&mut self.roomy[shape.index()])?;
+        let slab = pop(&mut self.slabs().roomy[shape.index()])?;
         slab.set_state(State::Owned);
         Some(slab)
     }
@@ -80,7 +116,7 @@ impl Space {
     /// Takes a listed chunk off its list.
     pub(crate) fn unlist(&mut self, slab: SlabRef) {
         if slab.state() == State::Listed {
-            remove(&mut self.roomy[slab.shape().index()], slab);
+            remove(&mut self.slabs().roomy[slab.shape().index()], slab);
             slab.set_state(State::Idle);
         }
     }

@@ -6,7 +6,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use pmem::{Medium, seal, unseal};
+use heap::HeapError;
+use pmem::{Dram, Loan, Medium, seal, unseal};
 use undo_log::layout::LANE_COUNT_MAX;
 
 use crate::Error;
@@ -20,8 +21,10 @@ const BLOCK: u64 = 1 << BLOCK_BITS;
 pub(crate) struct Stamps([AtomicU64; LANE_COUNT_MAX]);
 
 impl Stamps {
-    pub(crate) fn new() -> Stamps {
-        Stamps([const { AtomicU64::new(0) }; LANE_COUNT_MAX])
+    /// No lane has any.
+    pub(crate) fn new<D: Dram>(dram: D) -> Result<Loan<Stamps, D>, HeapError> {
+        // SAFETY: zeros are lanes without stamps.
+        unsafe { Loan::zeroed(dram) }.ok_or(HeapError::NoDram { wanted_bytes: size_of::<Stamps>() })
     }
 
     /// A stamp for the holder of `lane`.

@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use heap::{Class, EngineNumber, Heap, HeapError, Parameters, Place, PlaceKind, Reservation};
-use pmem::{Dram, Medium, Offset, seal};
+use pmem::{Dram, Loan, Medium, Offset, seal};
 use undo_log::{Lanes, Recovered};
 
 use crate::Error;
@@ -38,12 +38,12 @@ impl Default for Options {
 pub struct Tree<M: Medium, D: Dram, R: Retire<M, D>> {
     pub(crate) medium: M,
     pub(crate) heap: Heap<D>,
-    pub(crate) lanes: Lanes,
+    pub(crate) lanes: Loan<Lanes, D>,
     pub(crate) dram: D,
     pub(crate) locks: LockTable<D>,
     /// The root's parent: see `locks`.
     pub(crate) tree_lock: NodeLock,
-    pub(crate) stamps: Stamps,
+    pub(crate) stamps: Loan<Stamps, D>,
     pub(crate) retire: R,
     pub(crate) options: Options,
     pub(crate) class: Class,
@@ -73,7 +73,7 @@ impl<M: Medium, D: Dram + Clone, R: Retire<M, D>> Tree<M, D, R> {
             return Err(wrong("the number of lanes", lane_count as u64));
         }
         let heap = Heap::format(&medium, EngineNumber::INK, parameters, dram.clone())?;
-        let lanes = Lanes::format(&medium, &heap, lane_count)?;
+        let lanes = Lanes::format(&medium, &heap, lane_count, dram.clone())?;
         let root = heap.reserve(&medium, class.bytes(), 0)?.publish();
         Node::new(&medium, root.offset, options.order).set_meta(Meta { level: 0, count: 0 });
         medium.flush(root.offset.span(NODE_HEADER_BYTES));
@@ -81,7 +81,7 @@ impl<M: Medium, D: Dram + Clone, R: Retire<M, D>> Tree<M, D, R> {
         medium.store(STAMP_BLOCKS, seal(0), Ordering::Release);
         medium.flush(ROOT.span(16));
         heap.finish_format(&medium)?;
-        Ok(Tree::of(medium, heap, lanes, class, options, dram, retire, Recovered::default()))
+        Tree::of(medium, heap, lanes, class, options, dram, retire, Recovered::default())
     }
 
     /// Opens a tree, and takes back what a crash has left half done. It serves at once; [`Tree::sweep`] finds the free space.
@@ -90,7 +90,7 @@ impl<M: Medium, D: Dram + Clone, R: Retire<M, D>> Tree<M, D, R> {
     /// Those of [`Heap::open`] and [`Lanes::recover`]; [`HeapError::Damaged`].
     pub fn open(medium: M, options: Options, dram: D, retire: R) -> Result<Tree<M, D, R>, HeapError> {
         let heap = Heap::open(&medium, EngineNumber::INK, dram.clone())?;
-        let lanes = Lanes::open(&medium, &heap, heap.superblock().partition_count as usize)?;
+        let lanes = Lanes::open(&medium, &heap, heap.superblock().partition_count as usize, dram.clone())?;
         let recovered = lanes.recover(&medium)?;
         let damaged = || HeapError::Damaged { offset: ROOT.0, what: "the word of the root is damaged" };
         let root = word::place(ROOT, medium.load(ROOT, Ordering::Acquire)).map_err(|_| damaged())?;
@@ -98,23 +98,23 @@ impl<M: Medium, D: Dram + Clone, R: Retire<M, D>> Tree<M, D, R> {
         let PlaceKind::Slot(class) = root.kind else { return Err(damaged()) };
         let order = order_of(class).ok_or_else(damaged)?;
         let options = Options { order, ..options };
-        Ok(Tree::of(medium, heap, lanes, class, options, dram, retire, recovered))
+        Tree::of(medium, heap, lanes, class, options, dram, retire, recovered)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the fields, from either way to a tree")]
     fn of(
         medium: M,
         heap: Heap<D>,
-        lanes: Lanes,
+        lanes: Loan<Lanes, D>,
         class: Class,
         options: Options,
         dram: D,
         retire: R,
         recovered: Recovered,
-    ) -> Tree<M, D, R> {
-        let locks = LockTable::new(dram.clone(), node_bytes(options.order));
-        let (tree_lock, stamps) = (NodeLock::default(), Stamps::new());
-        Tree { medium, heap, lanes, dram, locks, tree_lock, stamps, retire, options, class, recovered }
+    ) -> Result<Tree<M, D, R>, HeapError> {
+        let locks = LockTable::new(dram.clone(), node_bytes(options.order))?;
+        let (tree_lock, stamps) = (NodeLock::default(), Stamps::new(dram.clone())?);
+        Ok(Tree { medium, heap, lanes, dram, locks, tree_lock, stamps, retire, options, class, recovered })
     }
 }
 

@@ -88,6 +88,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             }
             each(Fences { lower: lower.get(), upper: upper.get() }, &node)?;
             drop(node);
+            self.medium.breathe();
             if upper.len.is_none() {
                 return Ok(true);
             }

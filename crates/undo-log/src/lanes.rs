@@ -3,13 +3,12 @@
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use heap::{Heap, HeapError, Place, PlaceKind};
-use pmem::{Backoff, Dram, Medium, Offset, Span, Ticket, seal, unseal};
+use pmem::{Backoff, Dram, Loan, Medium, Offset, Span, Ticket, seal, unseal};
 
 use crate::layout::{LANE_COUNT_MAX, LOG_BYTES, RUN_HEADER_BYTES, intent_at, log_at, number_at};
 use crate::run;
 
 /// What DRAM has of a lane. A line of its own, since each belongs to another thread.
-#[derive(Default)]
 #[repr(align(64))]
 struct Slot {
     is_taken: AtomicBool,
@@ -18,7 +17,7 @@ struct Slot {
     log_bytes: AtomicU64,
 }
 
-/// A region's lanes. Every method that takes a medium must be given the one that they lie on.
+/// A region's lanes, in memory that the host lends. Every method that takes a medium must be given the one that they lie on.
 pub struct Lanes {
     slots: [Slot; LANE_COUNT_MAX],
     count: usize,
@@ -32,8 +31,13 @@ impl Lanes {
     ///
     /// # Panics
     /// If `count` is 0 or more than [`LANE_COUNT_MAX`].
-    pub fn format<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>, count: usize) -> Result<Lanes, HeapError> {
-        let lanes = Lanes::of(count);
+    pub fn format<M: Medium, D: Dram>(
+        medium: &M,
+        heap: &Heap<D>,
+        count: usize,
+        dram: D,
+    ) -> Result<Loan<Lanes, D>, HeapError> {
+        let lanes = Lanes::of(count, dram)?;
         for (lane, slot) in lanes.slots[..count].iter().enumerate() {
             let log = heap.reserve_extent(medium, LOG_BYTES)?.publish().offset;
             slot.log.store(log.0, Ordering::Relaxed);
@@ -49,11 +53,16 @@ impl Lanes {
     ///
     /// # Errors
     /// [`HeapError::Damaged`].
-    pub fn open<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>, count: usize) -> Result<Lanes, HeapError> {
+    pub fn open<M: Medium, D: Dram>(
+        medium: &M,
+        heap: &Heap<D>,
+        count: usize,
+        dram: D,
+    ) -> Result<Loan<Lanes, D>, HeapError> {
         if count == 0 || count > LANE_COUNT_MAX {
             return Err(HeapError::Parameter { what: "the number of lanes", value: count as u64 });
         }
-        let lanes = Lanes::of(count);
+        let lanes = Lanes::of(count, dram)?;
         for (lane, slot) in lanes.slots[..count].iter().enumerate() {
             slot.number.store(load_sealed(medium, number_at(lane), "a lane's number")?, Ordering::Relaxed);
             slot.log.store(load_sealed(medium, log_at(lane), "the place of a lane's log")?, Ordering::Relaxed);
@@ -63,9 +72,13 @@ impl Lanes {
         Ok(lanes)
     }
 
-    fn of(count: usize) -> Lanes {
+    fn of<D: Dram>(count: usize, dram: D) -> Result<Loan<Lanes, D>, HeapError> {
         assert!((1..=LANE_COUNT_MAX).contains(&count));
-        Lanes { slots: [(); LANE_COUNT_MAX].map(|()| Slot::default()), count }
+        // SAFETY: zeros are lanes that nobody holds, of which there are none.
+        let lanes = unsafe { Loan::<Lanes, D>::zeroed(dram) };
+        let mut lanes = lanes.ok_or(HeapError::NoDram { wanted_bytes: size_of::<Lanes>() })?;
+        lanes.count = count;
+        Ok(lanes)
     }
 
     /// How many there are.

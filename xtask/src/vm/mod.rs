@@ -12,6 +12,7 @@
 //! take nothing from it: the processor's cache is not modelled. The twin there is a promise of more than was acknowledged.
 
 mod disk;
+pub(crate) mod files;
 mod guest;
 
 use std::fmt;
@@ -269,22 +270,7 @@ impl Life<'_> {
             Plugged::Nvdimm(_) => "old",
         };
         let run = format!("{opened},{promised},{},{first},{second}", self.seed);
-        let mut qemu = Command::new("qemu-system-x86_64");
-        qemu.args([
-            "-machine",
-            "q35,nvdimm=on",
-            "-accel",
-            "tcg",
-            "-cpu",
-            "max",
-            "-m",
-            "512,slots=2,maxmem=4G",
-            "-smp",
-            "1",
-        ]);
-        // Time is counted in instructions: a guest on a machine that is busy takes its own slowness for broken timers, and dies.
-        qemu.args(["-icount", "shift=3,sleep=off"]);
-        qemu.args(["-nodefaults", "-no-reboot", "-display", "none", "-monitor", "none", "-serial", "stdio"]);
+        let mut qemu = machine(512, 1);
         qemu.arg("-kernel").arg(&self.guest.kernel).arg("-initrd").arg(&self.guest.initrd).args(plugged.arguments());
         qemu.args(["-append", &format!("console=ttyS0 quiet panic=-1 no_timer_check fs={fs} dax={dax} run={run}")]);
         qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -292,8 +278,23 @@ impl Life<'_> {
     }
 }
 
+/// An emulated machine with so much memory, so many processors, room for an NVDIMM, and a console at our standard input and output.
+pub(crate) fn machine(memory_mib: u32, processor_count: u32) -> Command {
+    let mut qemu = Command::new("qemu-system-x86_64");
+    qemu.args(["-machine", "q35,nvdimm=on", "-accel", "tcg", "-cpu", "max"]);
+    qemu.args(["-m", &format!("{memory_mib},slots=2,maxmem=4G")]);
+    qemu.args(["-smp", &processor_count.to_string()]);
+    // Time is counted in instructions: a guest on a machine that is busy takes its own slowness for broken timers, and dies. With
+    // two processors it would not come up.
+    if processor_count == 1 {
+        qemu.args(["-icount", "shift=3,sleep=off"]);
+    }
+    qemu.args(["-nodefaults", "-no-reboot", "-display", "none", "-monitor", "none", "-serial", "stdio"]);
+    qemu
+}
+
 /// What the guest says, whole lines alone; it ends with the guest.
-fn lines_of(qemu: &mut Child) -> Receiver<String> {
+pub(crate) fn lines_of(qemu: &mut Child) -> Receiver<String> {
     let (sender, lines) = mpsc::channel();
     let mut output = BufReader::new(qemu.stdout.take().expect("it is piped"));
     thread::spawn(move || {

@@ -75,7 +75,7 @@ pub enum Role {
     Apply,
 }
 
-/// Who decides how many threads apply.
+/// What decides how many threads apply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Plan {
     /// The equations, in one of their readings.

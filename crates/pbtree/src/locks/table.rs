@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use heap::HeapError;
 use heap::layout::{REGION_UNITS_MAX, UNIT_BYTES};
-use pmem::{Dram, Offset};
+use pmem::{Dram, Loan, Offset};
 
 use crate::Error;
 use crate::locks::NodeLock;
@@ -19,21 +19,26 @@ const GROUP_COUNT: usize = REGION_UNITS_MAX as usize / GROUP_UNITS;
 /// The locks of the nodes that start in a unit, as many as a unit has slots.
 type Unit = AtomicPtr<NodeLock>;
 type Group = [Unit; GROUP_UNITS];
+type Groups = [AtomicPtr<Group>; GROUP_COUNT];
 
 /// The locks of a tree's nodes.
 pub(crate) struct LockTable<D: Dram> {
     dram: D,
     node_bytes: u64,
-    groups: [AtomicPtr<Group>; GROUP_COUNT],
+    groups: Loan<Groups, D>,
     lent_bytes: AtomicU64,
 }
 
-impl<D: Dram> LockTable<D> {
-    pub(crate) fn new(dram: D, node_bytes: u64) -> LockTable<D> {
-        let groups = [const { AtomicPtr::new(ptr::null_mut()) }; GROUP_COUNT];
-        LockTable { dram, node_bytes, groups, lent_bytes: AtomicU64::new(0) }
+impl<D: Dram + Clone> LockTable<D> {
+    pub(crate) fn new(dram: D, node_bytes: u64) -> Result<LockTable<D>, HeapError> {
+        // SAFETY: zeros are groups that nobody has borrowed yet.
+        let groups = unsafe { Loan::<Groups, D>::zeroed(dram.clone()) };
+        let groups = groups.ok_or(HeapError::NoDram { wanted_bytes: size_of::<Groups>() })?;
+        Ok(LockTable { dram, node_bytes, groups, lent_bytes: AtomicU64::new(size_of::<Groups>() as u64) })
     }
+}
 
+impl<D: Dram> LockTable<D> {
     /// What it has borrowed.
     pub(crate) fn lent_bytes(&self) -> u64 {
         self.lent_bytes.load(Ordering::Relaxed)
@@ -111,7 +116,7 @@ mod tests {
     #[test]
     fn every_node_has_a_lock_of_its_own() {
         for node_bytes in [128, 1024, 4096] {
-            let table = LockTable::new(Lent, node_bytes);
+            let table = LockTable::new(Lent, node_bytes).unwrap();
             let starts = (0..200).map(|i| Offset(UNIT_BYTES + 64 + i * node_bytes));
             let locks: BTreeSet<usize> = starts.map(|at| ptr::from_ref(table.of(at).unwrap()).addr()).collect();
             assert_eq!(locks.len(), 200);

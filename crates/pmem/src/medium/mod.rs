@@ -35,6 +35,11 @@ pub trait Medium: Acknowledge + Residency + Space {
         false
     }
 
+    /// The caller is in the middle of a long walk and holds no lock: a host that takes no processor away from its threads by
+    /// itself, as a kernel, lets others run.
+    #[inline(always)]
+    fn breathe(&self) {}
+
     /// How often the medium flushed and fenced, if it counts them.
     fn counts(&self) -> Option<Counts> {
         None

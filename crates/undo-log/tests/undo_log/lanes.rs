@@ -40,7 +40,7 @@ fn damaged_lanes_are_refused() {
         scene.sim.unobserve();
         scene.sim.store(at, word, std::sync::atomic::Ordering::Release);
         let heap = heap::Heap::open(&scene.sim, heap::EngineNumber::INK, Lent).unwrap();
-        let opened: Result<Lanes, HeapError> = Lanes::open(&scene.sim, &heap, LANE_COUNT);
+        let opened: Result<_, HeapError> = Lanes::open(&scene.sim, &heap, LANE_COUNT, Lent);
         assert!(matches!(opened, Err(HeapError::Damaged { offset, .. }) if offset == at.0));
     }
 }

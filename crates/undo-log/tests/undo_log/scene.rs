@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use heap::{EngineNumber, Heap, Parameters};
-use pmem::{Bytes, Canary, Offset, Persist, Span};
+use pmem::{Bytes, Canary, Loan, Offset, Persist, Span};
 use pmem_sim::{Image, Lent, Model, Sim};
 use undo_log::{Lane, Lanes};
 
@@ -93,7 +93,7 @@ impl Explorer {
             self.watch(&sim, true);
         }
         let heap = Heap::open(&sim, EngineNumber::INK, Lent).map_err(|error| error.to_string())?;
-        let lanes = Lanes::open(&sim, &heap, LANE_COUNT).map_err(|error| error.to_string())?;
+        let lanes = Lanes::open(&sim, &heap, LANE_COUNT, Lent).map_err(|error| error.to_string())?;
         let recovered = lanes.recover(&sim).map_err(|error| error.to_string())?;
         sim.unobserve();
         oracle.judge(&sim).map_err(|wrong| format!("{recovered:?}: {wrong}"))?;
@@ -118,7 +118,7 @@ impl Explorer {
 /// The script's side of it.
 pub(crate) struct Scene {
     pub(crate) sim: Sim,
-    pub(crate) lanes: Lanes,
+    pub(crate) lanes: Loan<Lanes, Lent>,
     explorer: Arc<Explorer>,
     cells: Offset,
 }
@@ -129,7 +129,7 @@ impl Scene {
         let parameters =
             Parameters { uuid: [1; 16], hash_seed: 1, partition_count: LANE_COUNT as u32, region_bytes: 1 << 20 };
         let heap = Heap::format(&sim, EngineNumber::INK, &parameters, Lent).unwrap();
-        let lanes = Lanes::format(&sim, &heap, LANE_COUNT).unwrap();
+        let lanes = Lanes::format(&sim, &heap, LANE_COUNT, Lent).unwrap();
         let cells = heap.reserve(&sim, WORD_COUNT as u64 * 8, 0).unwrap().publish().offset.plus(56).line();
         heap.finish_format(&sim).unwrap();
         let explorer = Arc::new(Explorer { canary, is_killed, ..Explorer::default() });

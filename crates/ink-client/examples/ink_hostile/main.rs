@@ -1,0 +1,107 @@
+//! Processes that mean harm to `/dev/hikv-ink`: what `cargo xtask kernel hostile` runs in its guest, as root.
+//!
+//! usage: ink_hostile SECONDS SEED
+//!
+//! In waves, until so much time is over: 64 processes, none of them privileged, ask for what must be refused (`cases.rs`), and
+//! take memory and descriptors away from under requests that run (`races.rs`); some are killed in the middle. After each wave the
+//! store must have no contradiction, the keys that this process alone writes must be what it wrote, and the kernel must have said
+//! nothing that a kernel says of its own faults.
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
+
+mod cases;
+mod memory;
+mod races;
+mod witness;
+
+use std::error::Error;
+use std::time::{Duration, Instant};
+use std::{env, process};
+
+use fastrand::Rng;
+use witness::Witness;
+
+const PROCESS_COUNT: u64 = 64;
+/// Cases of a process in a wave.
+const CASE_COUNT: u32 = 40;
+/// Nobody.
+const USER: u32 = 65_534;
+
+/// What a process of a wave does.
+fn attack(seed: u64) -> Result<(), String> {
+    let mut random = Rng::with_seed(seed);
+    let descriptors = cases::Descriptors::open().map_err(|error| error.to_string())?;
+    // SAFETY: a call without memory.
+    if unsafe { libc::setuid(USER) } != 0 {
+        return Err("privileges stay".to_owned());
+    }
+    for _ in 0..CASE_COUNT {
+        match random.u8(..16) {
+            0 => races::unmapped_meanwhile(&descriptors, &mut random)?,
+            1 => races::closed_meanwhile(&descriptors, &mut random)?,
+            2 => cases::any_bytes(&descriptors, &mut random)?,
+            3 => cases::submissions(&descriptors, &mut random)?,
+            4 => cases::numbers(&descriptors, &mut random)?,
+            5..8 => cases::refused(&descriptors, &mut random)?,
+            _ => cases::well_formed(&descriptors, &mut random)?,
+        }
+    }
+    Ok(())
+}
+
+/// Starts a process; its number.
+fn start(seed: u64) -> Result<i32, String> {
+    // SAFETY: this process has one thread.
+    match unsafe { libc::fork() } {
+        0 => {
+            if let Err(why) = attack(seed) {
+                println!("lost process {}, seed {seed}: {why}", process::id());
+                process::exit(1);
+            }
+            process::exit(0)
+        }
+        -1 => Err("no more processes".to_owned()),
+        pid => Ok(pid),
+    }
+}
+
+/// Waits for a process; one in eight is killed first.
+fn end(pid: i32, random: &mut Rng) -> Result<(), String> {
+    if random.u8(..8) == 0 {
+        // SAFETY: a process that this one has started, and not waited for.
+        unsafe { libc::kill(pid, libc::SIGKILL) };
+    }
+    let mut status = 0;
+    // SAFETY: the status is ours to write.
+    if unsafe { libc::waitpid(pid, &raw mut status, 0) } != pid {
+        return Err("a process is gone".to_owned());
+    }
+    let is_fine = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGKILL || status == 0;
+    if is_fine { Ok(()) } else { Err(format!("a process ended with {status:#x}")) }
+}
+
+fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
+    let [seconds, seed] = arguments else { return Err("usage: ink_hostile SECONDS SEED".into()) };
+    let (allowed, seed) = (Duration::from_secs(seconds.parse()?), seed.parse()?);
+    let (start_time, mut random) = (Instant::now(), Rng::with_seed(seed));
+    let mut witness = Witness::new()?;
+    for wave in 1u64.. {
+        let processes: Vec<i32> = (0..PROCESS_COUNT).map(|_| start(random.u64(..))).collect::<Result<_, _>>()?;
+        witness.write(&mut random)?;
+        processes.into_iter().try_for_each(|pid| end(pid, &mut random))?;
+        witness.look(&mut random)?;
+        println!("wave {wave}: {PROCESS_COUNT} processes, {} keys", witness.key_count);
+        if start_time.elapsed() > allowed {
+            println!("done {} cases", wave * PROCESS_COUNT * u64::from(CASE_COUNT));
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+fn main() {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    if let Err(error) = run(&arguments) {
+        println!("lost {error}");
+        process::exit(1);
+    }
+}

@@ -1,0 +1,213 @@
+//! The client of `/dev/hikv-ink`, the device of the kernel module in `kernel/ink`: keys and values in persistent memory, in the
+//! order of their keys, shared by all processes that may open it.
+//!
+//! Every call is one system call; what a call has written is durable when it returns. Errors are the kernel's numbers
+//! ([`io::Error::raw_os_error`]); `kernel/ink/ink.h` says what each means.
+//!
+//! ```no_run
+//! let store = ink_client::Ink::open()?;
+//! store.put(b"key", b"value")?;
+//! assert_eq!(store.get(b"key")?.as_deref(), Some(&b"value"[..]));
+//! for item in store.scan(b"") {
+//!     let (key, value) = item?;
+//!     println!("{} bytes, {} bytes", key.len(), value.len());
+//! }
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+pub mod abi;
+mod scan;
+mod submit;
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::path::Path;
+
+use abi::{DEVICE, Op, Request, Stat};
+
+pub use scan::{Item, Scan};
+pub use submit::{Batch, Done};
+
+/// The room that a read offers first; a longer value is read again.
+const READ_BYTES: usize = 4096;
+
+/// When a put takes place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum When {
+    /// Whatever is there.
+    #[default]
+    Always,
+    /// If the key is absent.
+    IfAbsent,
+    /// If the key is there.
+    IfPresent,
+}
+
+impl When {
+    pub(crate) fn flags(self) -> u32 {
+        match self {
+            When::Always => 0,
+            When::IfAbsent => abi::IF_ABSENT,
+            When::IfPresent => abi::IF_PRESENT,
+        }
+    }
+}
+
+/// The device, open.
+#[derive(Debug)]
+pub struct Ink {
+    device: File,
+}
+
+impl Ink {
+    /// Opens `/dev/hikv-ink`.
+    ///
+    /// # Errors
+    /// Of the open: `ENOENT` where the module is not loaded, `EACCES` where the caller is not of its group.
+    pub fn open() -> io::Result<Ink> {
+        Ink::open_at(Path::new(DEVICE), true)
+    }
+
+    /// As [`Ink::open`], for a caller that only reads.
+    ///
+    /// # Errors
+    /// As for [`Ink::open`].
+    pub fn open_for_reading() -> io::Result<Ink> {
+        Ink::open_at(Path::new(DEVICE), false)
+    }
+
+    /// Opens a device of another name.
+    ///
+    /// # Errors
+    /// As for [`Ink::open`].
+    pub fn open_at(path: &Path, is_writable: bool) -> io::Result<Ink> {
+        Ok(Ink { device: OpenOptions::new().read(true).write(is_writable).open(path)? })
+    }
+
+    /// Puts a value.
+    ///
+    /// # Errors
+    /// `ENOSPC`, `E2BIG`; `EBADF` if the device was opened for reading.
+    pub fn put(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
+        self.put_when(key, value, When::Always).map(drop)
+    }
+
+    /// Puts a value if the key is absent, or is there; false if it did not.
+    ///
+    /// # Errors
+    /// As for [`Ink::put`].
+    pub fn put_when(&self, key: &[u8], value: &[u8], when: When) -> io::Result<bool> {
+        let mut request = Request::of_value(key, value, when.flags());
+        // SAFETY: both are ours to read, as long as they say.
+        unless(unsafe { self.ask(Op::Insert, &mut request) }, &[libc::EEXIST, libc::ENOENT]).map(|done| done.is_some())
+    }
+
+    /// A key's value.
+    ///
+    /// # Errors
+    /// `EUCLEAN` if the store is damaged there.
+    pub fn get(&self, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        let mut value = vec![0; READ_BYTES];
+        loop {
+            let mut request = Request::of_room(key, &mut value, 0);
+            // SAFETY: the key is ours to read, the room ours to write, as long as they say.
+            let done = unless(unsafe { self.ask(Op::Read, &mut request) }, &[libc::ENOENT, libc::EMSGSIZE]);
+            let len = usize::try_from(request.result).map_err(io::Error::other)?;
+            match done? {
+                Some(()) => {
+                    value.truncate(len);
+                    return Ok(Some(value));
+                }
+                None if len <= value.len() => return Ok(None),
+                None if len > abi::VALUE_BYTES_MAX => return Err(io::Error::from_raw_os_error(libc::EMSGSIZE)),
+                None => value.resize(len, 0),
+            }
+        }
+    }
+
+    /// Deletes a key; false if it was not there.
+    ///
+    /// # Errors
+    /// As for [`Ink::put`].
+    pub fn delete(&self, key: &[u8]) -> io::Result<bool> {
+        let mut request = Request::of_key(key);
+        // SAFETY: the key is ours to read.
+        unless(unsafe { self.ask(Op::Remove, &mut request) }, &[libc::ENOENT]).map(|done| done.is_some())
+    }
+
+    /// The items from `from` on, in the order of their keys. Each is shown as it was at some time during the scan.
+    #[must_use]
+    pub fn scan(&self, from: &[u8]) -> Scan<'_> {
+        Scan::new(self, from)
+    }
+
+    /// Carries out requests, up to 64 in a system call, one after the other; each succeeds or fails by itself.
+    ///
+    /// # Errors
+    /// Those of the whole: `E2BIG`, `EINTR` if the process is killed.
+    pub fn submit(&self, batch: Batch<'_>) -> io::Result<Vec<Done>> {
+        batch.submit(self)
+    }
+
+    /// Deletes every key. Needs `CAP_SYS_ADMIN`.
+    ///
+    /// # Errors
+    /// `EPERM`; as for [`Ink::put`].
+    pub fn clear(&self) -> io::Result<()> {
+        // SAFETY: the request names no memory.
+        unsafe { self.ask(Op::Clear, &mut Request::new()) }
+    }
+
+    /// Reads everything: how many keys there are, and how often the store contradicts itself; the kernel's log says where.
+    ///
+    /// # Errors
+    /// As for [`Ink::get`].
+    pub fn check(&self) -> io::Result<(u64, u64)> {
+        let mut request = Request::new();
+        // SAFETY: the request names no memory.
+        unsafe { self.ask(Op::Check, &mut request) }?;
+        Ok((request.count, request.result))
+    }
+
+    /// Figures.
+    ///
+    /// # Errors
+    /// Of the system call.
+    pub fn stat(&self) -> io::Result<Stat> {
+        let mut stat = Stat::default();
+        let mut request =
+            Request { value: (&raw mut stat) as u64, value_len: size_of::<Stat>() as u64, ..Request::new() };
+        // SAFETY: the room is a `Stat`, which any bytes are.
+        unsafe { self.ask(Op::Stat, &mut request) }?;
+        Ok(stat)
+    }
+
+    /// Asks the kernel.
+    ///
+    /// # Safety
+    /// The addresses in the request are the caller's, to be read or written as the operation does, for their lengths.
+    ///
+    /// # Errors
+    /// Whatever the kernel answers.
+    pub unsafe fn ask(&self, op: Op, request: &mut Request) -> io::Result<()> {
+        // SAFETY: the request is ours, and of the size that the number states; the caller vouches for what it names.
+        let answered = unsafe { libc::ioctl(self.device.as_raw_fd(), op.number(), &raw mut *request) };
+        if answered == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+impl AsFd for Ink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
+    }
+}
+
+/// `None` for these errors.
+pub(crate) fn unless(done: io::Result<()>, expected: &[i32]) -> io::Result<Option<()>> {
+    match done {
+        Ok(()) => Ok(Some(())),
+        Err(error) if error.raw_os_error().is_some_and(|number| expected.contains(&number)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

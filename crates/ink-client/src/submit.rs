@@ -1,0 +1,58 @@
+//! Several requests in one system call.
+
+use std::io;
+
+use crate::abi::{Op, Request};
+use crate::{Ink, When};
+
+/// Requests that are to be carried out one after the other.
+#[derive(Debug, Default)]
+pub struct Batch<'a> {
+    requests: Vec<Request>,
+    rooms: std::marker::PhantomData<&'a mut [u8]>,
+}
+
+/// What came of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Done {
+    /// 0, or an error's number.
+    pub errno: i32,
+    /// Of a read: the value's length.
+    pub len: u64,
+}
+
+impl<'a> Batch<'a> {
+    /// None yet.
+    #[must_use]
+    pub fn new() -> Batch<'a> {
+        Batch::default()
+    }
+
+    /// Adds a put.
+    pub fn put(&mut self, key: &'a [u8], value: &'a [u8], when: When) -> &mut Batch<'a> {
+        self.add(Op::Insert, Request::of_value(key, value, when.flags()))
+    }
+
+    /// Adds a read into `room`.
+    pub fn get(&mut self, key: &'a [u8], room: &'a mut [u8]) -> &mut Batch<'a> {
+        self.add(Op::Read, Request::of_room(key, room, 0))
+    }
+
+    /// Adds a deletion.
+    pub fn delete(&mut self, key: &'a [u8]) -> &mut Batch<'a> {
+        self.add(Op::Remove, Request::of_key(key))
+    }
+
+    fn add(&mut self, op: Op, request: Request) -> &mut Batch<'a> {
+        self.requests.push(Request { op: op as u32, ..request });
+        self
+    }
+
+    pub(crate) fn submit(mut self, ink: &Ink) -> io::Result<Vec<Done>> {
+        let (value, count) = (self.requests.as_mut_ptr() as u64, self.requests.len() as u64);
+        let mut whole = Request { value, count, ..Request::new() };
+        // SAFETY: as many requests are there, each of which names memory that it was given for the batch's life.
+        unsafe { ink.ask(Op::Submit, &mut whole) }?;
+        Ok(self.requests.iter().map(|request| Done { errno: request.error, len: request.result }).collect())
+    }
+}

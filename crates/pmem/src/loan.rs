@@ -1,0 +1,100 @@
+//! One value in lent memory: what is too large for a kernel's stack, across which a value moves while it is made.
+
+use core::alloc::Layout;
+use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
+
+use crate::Dram;
+
+/// A value in memory that a host has lent, until it is dropped.
+pub struct Loan<T, D: Dram> {
+    value: NonNull<T>,
+    dram: D,
+}
+
+// SAFETY: the loan owns its value, as a box does.
+unsafe impl<T: Send, D: Dram> Send for Loan<T, D> {}
+// SAFETY: as above; sharing a loan shares its value.
+unsafe impl<T: Sync, D: Dram> Sync for Loan<T, D> {}
+
+impl<T, D: Dram> Loan<T, D> {
+    /// A value of which all bytes are zero; `None` when the host has no memory.
+    ///
+    /// # Panics
+    /// If the type has no size.
+    ///
+    /// # Safety
+    /// All-zero bytes are a valid `T`.
+    pub unsafe fn zeroed(dram: D) -> Option<Loan<T, D>> {
+        assert!(size_of::<T>() > 0, "nobody borrows nothing");
+        let value = dram.lend(Layout::new::<T>())?.cast();
+        Some(Loan { value, dram })
+    }
+}
+
+impl<T, D: Dram> Deref for Loan<T, D> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: it was lent for a `T`, zeroed, which is a valid one, and is this loan's.
+        unsafe { self.value.as_ref() }
+    }
+}
+
+impl<T, D: Dram> DerefMut for Loan<T, D> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above; the loan is borrowed exclusively.
+        unsafe { self.value.as_mut() }
+    }
+}
+
+impl<T, D: Dram> Drop for Loan<T, D> {
+    fn drop(&mut self) {
+        // SAFETY: the value is the loan's, and nobody reaches it any more; the memory was lent with this layout.
+        unsafe {
+            self.value.drop_in_place();
+            self.dram.give_back(self.value.cast(), Layout::new::<T>());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use core::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    static LENT_BYTES: AtomicU64 = AtomicU64::new(0);
+
+    struct Host;
+
+    // SAFETY: as the global allocator.
+    unsafe impl Dram for Host {
+        fn lend(&self, layout: Layout) -> Option<NonNull<u8>> {
+            LENT_BYTES.fetch_add(layout.size() as u64, Ordering::Relaxed);
+            // SAFETY: the layout has a size.
+            NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) })
+        }
+
+        unsafe fn give_back(&self, memory: NonNull<u8>, layout: Layout) {
+            LENT_BYTES.fetch_sub(layout.size() as u64, Ordering::Relaxed);
+            // SAFETY: lent with this layout.
+            unsafe { std::alloc::dealloc(memory.as_ptr(), layout) }
+        }
+    }
+
+    #[test]
+    fn a_loan_is_zero_writable_and_given_back() {
+        // SAFETY: numbers may be zero.
+        let mut loan = unsafe { Loan::<[u64; 1000], Host>::zeroed(Host) }.unwrap();
+        assert!(loan.iter().all(|&word| word == 0));
+        loan[999] = 7;
+        assert_eq!((loan[999], LENT_BYTES.load(Ordering::Relaxed)), (7, 8000));
+        drop(loan);
+        assert_eq!(LENT_BYTES.load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,166 @@
+//! The medium: a range of persistent memory that the kernel has mapped. It does not grow.
+
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use pmem::{
+    Acknowledge, Bytes, Durability, Level, Medium, MediumError, Offset, Persist, Residency, Space, Span, Ticket, arch,
+    lines,
+};
+
+use crate::host;
+
+/// A mapped range.
+pub(crate) struct Region {
+    base: NonNull<u8>,
+    len_bytes: u64,
+}
+
+// SAFETY: the range is memory that any thread may reach; words that several reach are atomic.
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// # Safety
+    /// `base` is aligned to 4096 and stays mapped, readable and writable for `len_bytes`, a multiple of a line, while this
+    /// lives; and nobody else stores there.
+    pub(crate) unsafe fn new(base: NonNull<u8>, len_bytes: u64) -> Region {
+        Region { base, len_bytes }
+    }
+
+    /// The address of `at`, where `len_bytes` may be stored.
+    #[inline(always)]
+    fn target(&self, at: Offset, len_bytes: u64) -> *mut u8 {
+        self.assert_within(at, len_bytes);
+        // SAFETY: the bytes lie in the region (just checked).
+        unsafe { self.base.as_ptr().add(at.0 as usize) }
+    }
+
+    #[inline(always)]
+    fn target_word(&self, at: Offset) -> &AtomicU64 {
+        let word = self.target(at, 8).cast::<u64>();
+        at.expect_aligned(8);
+        // SAFETY: the word is aligned, lies in the region, and is only ever reached as an atomic where threads share it.
+        unsafe { AtomicU64::from_ptr(word) }
+    }
+}
+
+// SAFETY: `Region::new`'s caller promises the range; its length never changes; stores take effect there at once.
+unsafe impl Bytes for Region {
+    fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    #[inline(always)]
+    fn len_bytes(&self) -> u64 {
+        self.len_bytes
+    }
+
+    #[inline(always)]
+    fn store(&self, at: Offset, word: u64, ordering: Ordering) {
+        self.target_word(at).store(word, ordering);
+    }
+
+    #[inline(always)]
+    fn compare_exchange(&self, at: Offset, current: u64, new: u64) -> Result<u64, u64> {
+        self.target_word(at).compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)
+    }
+
+    unsafe fn write(&self, at: Offset, bytes: &[u8]) {
+        let target = self.target(at, bytes.len() as u64);
+        // SAFETY: the target is that long, and the caller alone uses it, so `bytes` lie elsewhere.
+        unsafe { target.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+    }
+
+    unsafe fn stream(&self, at: Offset, parts: &[&[u8]]) {
+        let len_bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        let target = self.target(at, len_bytes.next_multiple_of(16));
+        at.expect_aligned(16);
+        // SAFETY: the target is aligned and as long as the padded parts; the caller alone uses it.
+        unsafe { arch::stream(target, parts) }
+    }
+}
+
+impl Persist for Region {
+    fn durability(&self) -> Durability {
+        Durability::Power
+    }
+
+    fn flush(&self, span: Span) {
+        self.assert_within(span.start, span.len_bytes);
+        for line in lines(span) {
+            // SAFETY: the line holds a byte of the region, whose length is a multiple of lines.
+            unsafe { write_back(self.base.as_ptr().add(line.0 as usize)) }
+        }
+    }
+
+    #[inline(always)]
+    fn order(&self) {
+        arch::fence();
+    }
+
+    #[inline(always)]
+    fn commit(&self, _level: Level) -> Ticket {
+        arch::fence();
+        Ticket(0)
+    }
+
+    #[inline(always)]
+    fn wait(&self, _ticket: Ticket) -> Result<(), MediumError> {
+        Ok(())
+    }
+}
+
+impl Acknowledge for Region {}
+
+impl Residency for Region {}
+
+impl Space for Region {
+    fn grow(&self, to_bytes: u64) -> Result<(), MediumError> {
+        if to_bytes <= self.len_bytes { Ok(()) } else { Err(MediumError::Full { wanted_bytes: to_bytes }) }
+    }
+}
+
+impl Medium for Region {
+    fn name(&self) -> &'static str {
+        "kernel"
+    }
+
+    fn breathe(&self) {
+        host::breathe();
+    }
+
+    #[cfg(feature = "trace")]
+    fn breaks(&self, canary: pmem::Canary) -> bool {
+        crate::store::is_twin(canary.0)
+    }
+}
+
+/// # Safety
+/// `line` is a readable address.
+#[cfg(not(feature = "trace"))]
+#[inline(always)]
+unsafe fn write_back(line: *const u8) {
+    // SAFETY: the caller's promise.
+    unsafe { arch::write_back(line) }
+}
+
+/// As CLWB, for an emulator that leaves out that instruction: the model of the cache takes the load behind this `nop` for it
+/// (`kernel/ink/plugin`).
+///
+/// # Safety
+/// `line` is a readable address.
+#[cfg(feature = "trace")]
+#[inline(always)]
+unsafe fn write_back(line: *const u8) {
+    if crate::store::is_twin("NothingFlushed") {
+        return;
+    }
+    // SAFETY: a load of one byte, and a write-back, which changes nothing.
+    unsafe {
+        core::arch::asm!("nop dword ptr [rax + 0x7e571337]", "mov {byte}, byte ptr [{line}]",
+            line = in(reg) line, byte = out(reg_byte) _, options(nostack, readonly, preserves_flags));
+        arch::write_back(line);
+    }
+}

@@ -1,0 +1,120 @@
+//! Scans: as many items as an answer has room for, in the order of their keys.
+//!
+//! An answer is records, one behind the other: the key's length (4 bytes), the value's (4), the key, the value. The caller goes on
+//! behind the last key that it got. Every key is shown as it was at some time during the call.
+
+use core::alloc::Layout;
+use core::ops::Bound;
+use core::ptr::NonNull;
+use core::slice;
+
+use pbtree::{Direction, KEY_BYTES_MAX, Page, Value};
+use pmem::{Dram, Medium};
+
+use crate::errno::{self, EINTR, ENOMEM, EUCLEAN};
+use crate::host::{self, Kernel};
+use crate::requests::Room;
+use crate::store::{Store, is_past};
+
+/// A record before its key.
+const HEAD_BYTES: usize = 8;
+const FENCE: Layout = match Layout::array::<u8>(KEY_BYTES_MAX) {
+    Ok(layout) => layout,
+    Err(_) => panic!("a key fits memory"),
+};
+
+/// What a scan has found.
+#[derive(Default)]
+pub(crate) struct Scanned {
+    pub(crate) count: u64,
+    pub(crate) used_bytes: usize,
+    /// There may be more.
+    pub(crate) has_more: bool,
+    /// What the first item takes that had no room.
+    pub(crate) wanted_bytes: usize,
+}
+
+/// A copied key.
+struct Fence {
+    memory: NonNull<u8>,
+    len: usize,
+}
+
+impl Fence {
+    fn new() -> Result<Fence, i64> {
+        Ok(Fence { memory: Kernel.lend(FENCE).ok_or(ENOMEM)?, len: 0 })
+    }
+
+    fn set(&mut self, key: &[u8]) {
+        assert!(key.len() <= KEY_BYTES_MAX);
+        // SAFETY: the memory was lent for the longest key, and is nobody else's.
+        unsafe { self.memory.copy_from_nonoverlapping(NonNull::from(key).cast(), key.len()) };
+        self.len = key.len();
+    }
+
+    fn get(&self) -> &[u8] {
+        // SAFETY: as many bytes were copied there.
+        unsafe { slice::from_raw_parts(self.memory.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for Fence {
+    fn drop(&mut self) {
+        // SAFETY: lent with this layout, and nobody uses it any more.
+        unsafe { Kernel.give_back(self.memory, FENCE) }
+    }
+}
+
+/// What a leaf gives is written to.
+struct Answer<'r> {
+    room: &'r mut Room,
+    found: Scanned,
+    fence: Fence,
+    is_full: bool,
+    is_damaged: bool,
+}
+
+impl Page for Answer<'_> {
+    fn item(&mut self, key: &[u8], value: &Value<'_>) {
+        if self.is_full || is_past(value.expiry) {
+            return;
+        }
+        self.is_damaged |= !value.is_whole();
+        let (at, len) = (self.found.used_bytes, HEAD_BYTES + key.len() + value.bytes.len());
+        if len > self.room.len() - at {
+            self.is_full = true;
+            self.found.wanted_bytes = len;
+            return;
+        }
+        self.room.copy(at, &(key.len() as u32).to_le_bytes());
+        self.room.copy(at + 4, &(value.bytes.len() as u32).to_le_bytes());
+        self.room.copy(at + HEAD_BYTES, key);
+        self.room.copy(at + HEAD_BYTES + key.len(), value.bytes);
+        self.found.used_bytes += len;
+        self.found.count += 1;
+    }
+
+    fn ends_at(&mut self, fence: &[u8]) {
+        self.fence.set(fence);
+    }
+}
+
+impl Store {
+    /// Fills `room` with the items from `from` on.
+    pub(crate) fn scan(&self, from: Bound<&[u8]>, room: &mut Room) -> Result<Scanned, i64> {
+        let mut answer =
+            Answer { room, found: Scanned::default(), fence: Fence::new()?, is_full: false, is_damaged: false };
+        let mut here = Fence::new()?;
+        let mut has_more = self.tree.scan(from, Direction::Forward, &mut answer).map_err(errno::of)?;
+        while has_more && !answer.is_full {
+            self.tree.medium().breathe();
+            if host::is_killed() {
+                return Err(EINTR);
+            }
+            core::mem::swap(&mut here, &mut answer.fence);
+            let next = Bound::Included(here.get());
+            has_more = self.tree.scan(next, Direction::Forward, &mut answer).map_err(errno::of)?;
+        }
+        if answer.is_damaged { Err(EUCLEAN) } else { Ok(Scanned { has_more: answer.is_full, ..answer.found }) }
+    }
+}

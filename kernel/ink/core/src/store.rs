@@ -1,0 +1,150 @@
+//! A store that is open, in memory that the kernel has lent.
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+use core::sync::atomic::Ordering;
+
+use heap::layout::{FORMAT_MARK, FORMAT_UNFINISHED, UNIT_BYTES};
+use heap::{Found, HeapError, Parameters, Region as HeapRegion};
+use pbtree::{AtOnce, Error, Options, Tree};
+use pmem::{Bytes, Dram, LINE_BYTES, Medium, Offset, Persist, Span};
+
+use crate::errno;
+use crate::host::{self, Kernel};
+use crate::medium::Region;
+
+/// What C has a pointer to.
+pub(crate) struct Store {
+    pub(crate) tree: Tree<Region, Kernel, AtOnce>,
+}
+
+/// What a new region gets, if the region is to be made.
+pub(crate) struct New {
+    pub(crate) lane_count: u32,
+    pub(crate) uuid: [u8; 16],
+}
+
+const LAYOUT: Layout = Layout::new::<Store>();
+
+impl Store {
+    /// Opens the region's store, or makes one where there is nothing.
+    pub(crate) fn open(region: Region, new: &New) -> Result<NonNull<Store>, HeapError> {
+        pmem::relax_by(host::relax);
+        let memory = Kernel.lend(LAYOUT).ok_or(HeapError::NoDram { wanted_bytes: LAYOUT.size() })?.cast::<Store>();
+        let opened = match HeapRegion::probe(&region) {
+            Ok(Found::Formatted) => open_in(memory, region),
+            Ok(Found::Fresh) => make_in(memory, region, new),
+            Err(error) => Err(error),
+        };
+        if opened.is_err() {
+            // SAFETY: lent with this layout just now, and nobody uses it.
+            unsafe { Kernel.give_back(memory.cast(), LAYOUT) };
+        }
+        opened.map(|()| memory)
+    }
+
+    /// Lets go of a store.
+    ///
+    /// # Safety
+    /// It came from [`Store::open`], and nobody uses it any more.
+    pub(crate) unsafe fn close(store: NonNull<Store>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            store.drop_in_place();
+            Kernel.give_back(store.cast(), LAYOUT);
+        }
+    }
+
+    /// Does `work`; where the region seems full, again once all free space is known.
+    pub(crate) fn with_room<T>(&self, mut work: impl FnMut() -> Result<T, Error>) -> Result<T, i64> {
+        match work() {
+            Err(error) if errno::is_full(&error) && !self.tree.heap().is_swept() => {
+                self.tree.sweep().map_err(errno::of)?;
+                work().map_err(errno::of)
+            }
+            done => done.map_err(errno::of),
+        }
+    }
+}
+
+// A kernel's stack has 16 KiB: each of these two has a frame of its own, which is gone before the next is there.
+
+#[inline(never)]
+fn open_in(memory: NonNull<Store>, region: Region) -> Result<(), HeapError> {
+    let tree = Tree::open(region, Options::default(), Kernel, AtOnce)?;
+    // SAFETY: the memory was lent for a store.
+    unsafe { memory.write(Store { tree }) };
+    Ok(())
+}
+
+#[inline(never)]
+fn make_in(memory: NonNull<Store>, region: Region, new: &New) -> Result<(), HeapError> {
+    let region_bytes = Parameters::REGION_BYTES_DEFAULT.min(region.len_bytes());
+    let parameters = Parameters { uuid: new.uuid, hash_seed: 0, partition_count: new.lane_count, region_bytes };
+    let tree = Tree::format(region, &parameters, Options::default(), Kernel, AtOnce)?;
+    // SAFETY: the memory was lent for a store.
+    unsafe { memory.write(Store { tree }) };
+    Ok(())
+}
+
+/// Wipes a range that nobody has opened.
+///
+/// # Steps
+/// 1. The format mark says 'unfinished'; order. *Crash from here on:* the range is fresh.
+/// 2. Everything behind the head becomes zero: what an older store has left in a log must never be taken for this one's. Order.
+/// 3. The head becomes zero, all but the mark's line; order; then that line.
+pub(crate) fn erase(region: &Region) {
+    let head_bytes = UNIT_BYTES.min(region.len_bytes());
+    if head_bytes > FORMAT_MARK.0 {
+        region.store(FORMAT_MARK, FORMAT_UNFINISHED, Ordering::Release);
+        region.flush(FORMAT_MARK.span(8));
+        region.order();
+    }
+    let mark = FORMAT_MARK.line();
+    wipe(region, Offset(head_bytes).span(region.len_bytes() - head_bytes));
+    wipe(region, Offset(0).span(mark.0.min(head_bytes)));
+    let behind = mark.plus(LINE_BYTES).0.min(head_bytes);
+    wipe(region, Offset(behind).span(head_bytes - behind));
+    wipe(region, mark.span(behind - mark.0.min(behind)));
+}
+
+fn wipe(region: &Region, span: Span) {
+    static ZEROS: [u8; 4096] = [0; 4096];
+    let past = span.start.0 + span.len_bytes;
+    for at in (span.start.0..past).step_by(ZEROS.len()) {
+        let len = ZEROS.len().min((past - at) as usize);
+        // SAFETY: nobody has opened the range, so it is this caller's alone.
+        unsafe { region.stream(Offset(at), &[&ZEROS[..len]]) };
+        region.breathe();
+    }
+    region.order();
+}
+
+/// Whether a value whose expiry this is counts as absent.
+pub(crate) fn is_past(expiry: Option<u64>) -> bool {
+    expiry.is_some_and(|expiry| expiry <= host::now_ms())
+}
+
+/// Which step is left out: its canary's name.
+#[cfg(feature = "trace")]
+static TWIN: core::sync::atomic::AtomicPtr<&'static str> = core::sync::atomic::AtomicPtr::new(core::ptr::null_mut());
+
+/// Whether this step is left out.
+#[cfg(feature = "trace")]
+pub(crate) fn is_twin(name: &str) -> bool {
+    let twin = TWIN.load(Ordering::Acquire);
+    // SAFETY: null, or one of the names below, which are never gone.
+    unsafe { twin.as_ref() }.is_some_and(|twin| *twin == name)
+}
+
+/// The twins that the module's parameter may name.
+#[cfg(feature = "trace")]
+static TWINS: [&str; 5] =
+    ["NothingFlushed", "DeleteNotFlushed", "CountBeforePair", "NodeNotFlushed", "NumberBeforeChange"];
+
+/// Breaks the step of this name; false if there is no such twin.
+#[cfg(feature = "trace")]
+pub(crate) fn break_step(name: &[u8]) -> bool {
+    let twin = TWINS.iter().find(|twin| twin.as_bytes() == name);
+    twin.inspect(|twin| TWIN.store((&raw const **twin).cast_mut(), Ordering::Release)).is_some()
+}

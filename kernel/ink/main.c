@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The module hikv_ink: a store of hikv's engine InK, and the device through which processes share it.
+ *
+ * Loading opens the region's store and takes back what a crash has left half done; a region that was never written to gets a
+ * new one. The device is there when that is done. A work item then walks the tree and finds the free space; meanwhile requests are served.
+ * An open descriptor holds the module, so it can only be unloaded when no request runs.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+#include <linux/cpumask.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/workqueue.h>
+#include "module.h"
+
+/* Each lane takes 64 KiB of the region. A writer holds one; more writers than lanes wait. */
+#define LANES_MIN 4u
+#define LANES_MAX 64u
+
+static bool erase;
+module_param(erase, bool, 0444);
+MODULE_PARM_DESC(erase, "wipes the whole region, whatever is there, and makes a new store");
+#ifdef HIKV_INK_TRACE
+static char *twin;
+module_param(twin, charp, 0444);
+MODULE_PARM_DESC(twin, "a step that is left out, to see that the loss is noticed");
+#endif
+
+static struct ink_region region;
+static struct ink_core_store *store;
+
+static void sweep(struct work_struct *work)
+{
+	long error = ink_core_sweep(store);
+
+	if (error)
+		pr_err("the free space cannot be found: %ld\n", error);
+}
+static DECLARE_WORK(sweeping, sweep);
+
+static long ioctl(struct file *file, unsigned int command, unsigned long at)
+{
+	return ink_request(store, file, command, (void __user *)at);
+}
+
+static const struct file_operations operations = {
+	.owner = THIS_MODULE,
+	.unlocked_ioctl = ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.llseek = noop_llseek,
+};
+
+static struct miscdevice device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "hikv-ink",
+	.fops = &operations,
+	.mode = 0660,
+};
+
+static long open_store(void)
+{
+	u8 uuid[16];
+
+#ifdef HIKV_INK_TRACE
+	if (twin && !ink_core_break((struct ink_bytes){ twin, strlen(twin) }))
+		return -EINVAL;
+	/* The model of the cache takes the first line that is written back for the region's first. */
+	asm volatile("nopl 0x7e571337(%%rax)\n\tmovb (%0),%%al" :: "r"(region.base) : "rax", "memory");
+#endif
+	if (erase)
+		ink_core_erase(region.base, region.len);
+	get_random_bytes(uuid, sizeof(uuid));
+	return ink_core_open(region.base, region.len, clamp(2 * num_online_cpus(), LANES_MIN, LANES_MAX), uuid, &store);
+}
+
+static int __init ink_init(void)
+{
+	struct ink_stat stat;
+	long error = ink_region_map(&region);
+
+	if (error)
+		return error;
+	error = open_store();
+	if (error)
+		goto unmap;
+	error = misc_register(&device);
+	if (error)
+		goto close;
+	ink_core_stat(store, &stat);
+	pr_info("%llu bytes, %llu lanes, %llu changes taken back\n", stat.region_bytes, stat.lanes, stat.undone);
+	queue_work(system_unbound_wq, &sweeping);
+	return 0;
+close:
+	ink_core_close(store);
+unmap:
+	ink_region_unmap();
+	return error;
+}
+
+static void __exit ink_exit(void)
+{
+	misc_deregister(&device);
+	cancel_work_sync(&sweeping);
+	ink_core_close(store);
+	ink_region_unmap();
+}
+
+module_init(ink_init);
+module_exit(ink_exit);
+MODULE_LICENSE("Dual MIT/GPL");
+MODULE_DESCRIPTION("hikv: the InK key-value engine over persistent memory");

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* What the module's files have in common. */
+#ifndef HIKV_INK_MODULE_H
+#define HIKV_INK_MODULE_H
+
+#include <linux/fs.h>
+#include "core.h"
+
+/* Mapped persistent memory. */
+struct ink_region {
+	void *base;
+	u64 len;
+};
+
+int ink_region_map(struct ink_region *region);
+void ink_region_unmap(void);
+
+/* An ioctl on an open store. */
+long ink_request(struct ink_core_store *store, struct file *file, unsigned int command, void __user *at);
+
+/* True once the Rust code has met what must not be: nothing is done any more. */
+bool ink_is_dead(void);
+
+#endif

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Where the store lies: a whole device with DAX, opened exclusively (dev=), or a range of physical memory that nobody has
+ * claimed (phys=, size=; for tests). One store a module.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+#include <linux/blkdev.h>
+#include <linux/dax.h>
+#include <linux/io.h>
+#include <linux/ioport.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/pfn_t.h>
+#include "module.h"
+
+#define HOW (FMODE_READ | FMODE_WRITE | FMODE_EXCL)
+
+static char *dev;
+module_param(dev, charp, 0444);
+MODULE_PARM_DESC(dev, "the block device, such as /dev/pmem0; it must have DAX");
+static ulong phys;
+module_param(phys, ulong, 0444);
+MODULE_PARM_DESC(phys, "a physical address, instead of a device");
+static ulong size;
+module_param(size, ulong, 0444);
+MODULE_PARM_DESC(size, "the bytes from phys on");
+
+/* The holder of the device, as others see it. */
+static int holder;
+static struct block_device *bdev;
+static struct dax_device *dax;
+static void *remapped;
+static struct resource *claimed;
+
+static int map_device(struct ink_region *region)
+{
+	u64 offset = 0;
+	long pages, wanted;
+	pfn_t pfn;
+	int id;
+
+	bdev = blkdev_get_by_path(dev, HOW, &holder);
+	if (IS_ERR(bdev)) {
+		int error = PTR_ERR(bdev);
+
+		bdev = NULL;
+		pr_err("%s cannot be opened exclusively: %d\n", dev, error);
+		return error;
+	}
+	dax = fs_dax_get_by_bdev(bdev, &offset, &holder, NULL);
+	if (!dax) {
+		pr_err("%s has no DAX: a raw namespace?\n", dev);
+		return -EOPNOTSUPP;
+	}
+	wanted = bdev_nr_bytes(bdev) >> PAGE_SHIFT;
+	id = dax_read_lock();
+	pages = dax_direct_access(dax, offset >> PAGE_SHIFT, wanted, DAX_ACCESS, &region->base, &pfn);
+	dax_read_unlock(id);
+	if (pages < wanted) {
+		pr_err("%s: %ld of %ld pages are mapped in one piece\n", dev, pages, wanted);
+		return pages < 0 ? pages : -EOPNOTSUPP;
+	}
+	region->len = (u64)wanted << PAGE_SHIFT;
+	return 0;
+}
+
+static int map_physical(struct ink_region *region)
+{
+	if (!PAGE_ALIGNED(phys) || !PAGE_ALIGNED(size) || !size)
+		return -EINVAL;
+	claimed = request_mem_region(phys, size, KBUILD_MODNAME);
+	if (!claimed) {
+		pr_err("the range at %#lx is used by somebody else\n", phys);
+		return -EBUSY;
+	}
+	remapped = memremap(phys, size, MEMREMAP_WB);
+	if (!remapped)
+		return -ENOMEM;
+	*region = (struct ink_region){ .base = remapped, .len = size };
+	return 0;
+}
+
+int ink_region_map(struct ink_region *region)
+{
+	int error;
+
+	if (!!dev == !!size) {
+		pr_err("either dev=, or phys= and size=\n");
+		return -EINVAL;
+	}
+	error = dev ? map_device(region) : map_physical(region);
+	if (error)
+		ink_region_unmap();
+	return error;
+}
+
+void ink_region_unmap(void)
+{
+	if (dax)
+		fs_put_dax(dax, &holder);
+	if (bdev)
+		blkdev_put(bdev, HOW);
+	if (remapped)
+		memunmap(remapped);
+	if (claimed)
+		release_mem_region(phys, size);
+}

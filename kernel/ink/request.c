@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Requests. Users' memory is touched outside of all locks: what a request names is copied into memory of the kernel's, all
+ * lengths are checked before any memory is asked for, the Rust code works on that memory, and the answer is copied out.
+ * A request is copied in once; what the user changes in it meanwhile is not seen. Of the answer's memory only what was
+ * written is copied out.
+ */
+#include <linux/capability.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include "module.h"
+
+/* Room that a read gets at first: most values fit, whatever room the caller offers. */
+#define READ_FIRST_BYTES 4096u
+
+struct context {
+	struct ink_core_store *store;
+	fmode_t mode;
+};
+
+/* Key and value of a user's, copied one behind the other. */
+static void *copy_in(const struct ink_request *r, size_t value_len)
+{
+	void *copied;
+	int error = -EFAULT;
+
+	if (r->key_len > INK_KEY_MAX || value_len > INK_VALUE_MAX)
+		return ERR_PTR(-E2BIG);
+	copied = kvmalloc(r->key_len + value_len + 1, GFP_KERNEL_ACCOUNT);
+	if (!copied)
+		return ERR_PTR(-ENOMEM);
+	if (copy_from_user(copied, u64_to_user_ptr(r->key), r->key_len))
+		goto failed;
+	if (value_len && copy_from_user(copied + r->key_len, u64_to_user_ptr(r->value), value_len))
+		goto failed;
+	return copied;
+failed:
+	kvfree(copied);
+	return ERR_PTR(error);
+}
+
+static u32 agent(void)
+{
+	/* A hint: who moves to another processor meets others there. */
+	return raw_smp_processor_id();
+}
+
+static long insert(const struct context *in, struct ink_request *r)
+{
+	struct ink_bytes key, value;
+	void *copied;
+	long error;
+
+	if (r->flags > INK_IF_PRESENT)
+		return -EINVAL;
+	if (r->value_len > INK_VALUE_MAX)
+		return -E2BIG;
+	copied = copy_in(r, r->value_len);
+	if (IS_ERR(copied))
+		return PTR_ERR(copied);
+	key = (struct ink_bytes){ copied, r->key_len };
+	value = (struct ink_bytes){ copied + r->key_len, r->value_len };
+	error = ink_core_put(in->store, agent(), key, value, r->flags);
+	kvfree(copied);
+	return error;
+}
+
+static long remove(const struct context *in, struct ink_request *r)
+{
+	void *copied = copy_in(r, 0);
+	long error;
+
+	if (IS_ERR(copied))
+		return PTR_ERR(copied);
+	error = ink_core_remove(in->store, agent(), (struct ink_bytes){ copied, r->key_len });
+	kvfree(copied);
+	return error;
+}
+
+/* Calls the Rust code with room for an answer, and copies that out. */
+static long answered(const struct context *in, struct ink_request *r, struct ink_bytes key, size_t room)
+{
+	struct ink_answer answer = { .room = room };
+	long error;
+
+	answer.start = kvmalloc(room + 1, GFP_KERNEL_ACCOUNT);
+	if (!answer.start)
+		return -ENOMEM;
+	if (r->op == INK_OP_READ)
+		error = ink_core_get(in->store, key, &answer);
+	else
+		error = ink_core_scan(in->store, key, r->flags & INK_BEHIND, &answer);
+	r->count = answer.count;
+	r->result = error || r->op == INK_OP_READ ? answer.len : answer.used;
+	if (!error && answer.used && copy_to_user(u64_to_user_ptr(r->value), answer.start, answer.used))
+		error = -EFAULT;
+	kvfree(answer.start);
+	return error;
+}
+
+static long read(const struct context *in, struct ink_request *r)
+{
+	size_t offered = min_t(u64, r->value_len, INK_VALUE_MAX), room = min_t(size_t, offered, READ_FIRST_BYTES);
+	struct ink_bytes key;
+	void *copied;
+	long error;
+
+	copied = copy_in(r, 0);
+	if (IS_ERR(copied))
+		return PTR_ERR(copied);
+	key = (struct ink_bytes){ copied, r->key_len };
+	error = answered(in, r, key, room);
+	/* Once more: the value may be replaced by a longer one meanwhile, and the caller sees that it is. */
+	if (error == -EMSGSIZE && r->result <= offered)
+		error = answered(in, r, key, offered);
+	kvfree(copied);
+	return error;
+}
+
+static long scan(const struct context *in, struct ink_request *r)
+{
+	void *copied;
+	long error;
+
+	if (r->flags & ~INK_BEHIND)
+		return -EINVAL;
+	copied = copy_in(r, 0);
+	if (IS_ERR(copied))
+		return PTR_ERR(copied);
+	error = answered(in, r, (struct ink_bytes){ copied, r->key_len }, min_t(u64, r->value_len, INK_VALUE_MAX));
+	kvfree(copied);
+	return error;
+}
+
+static long stat(const struct context *in, struct ink_request *r)
+{
+	struct ink_stat stat;
+
+	ink_core_stat(in->store, &stat);
+	r->result = sizeof(stat);
+	if (r->value_len < sizeof(stat))
+		return -EMSGSIZE;
+	return copy_to_user(u64_to_user_ptr(r->value), &stat, sizeof(stat)) ? -EFAULT : 0;
+}
+
+static long check(const struct context *in, struct ink_request *r)
+{
+	struct ink_answer answer = {};
+	long error = ink_core_check(in->store, &answer);
+
+	r->count = answer.count;
+	r->result = answer.len;
+	return error;
+}
+
+static long clear(const struct context *in)
+{
+	return capable(CAP_SYS_ADMIN) ? ink_core_clear(in->store, agent()) : -EPERM;
+}
+
+/* Carries out a request that lies in kernel memory. */
+static long one(const struct context *in, struct ink_request *r)
+{
+	bool is_write = r->op == INK_OP_INSERT || r->op == INK_OP_REMOVE || r->op == INK_OP_CLEAR;
+
+	if (r->version != INK_VERSION || r->reserved)
+		return -EINVAL;
+	if (!(in->mode & (is_write ? FMODE_WRITE : FMODE_READ)))
+		return -EBADF;
+	if (r->flags && r->op != INK_OP_INSERT && r->op != INK_OP_SCAN)
+		return -EINVAL;
+	switch (r->op) {
+	case INK_OP_INSERT:
+		return insert(in, r);
+	case INK_OP_READ:
+		return read(in, r);
+	case INK_OP_REMOVE:
+		return remove(in, r);
+	case INK_OP_SCAN:
+		return scan(in, r);
+	case INK_OP_STAT:
+		return stat(in, r);
+	case INK_OP_CHECK:
+		return check(in, r);
+	case INK_OP_CLEAR:
+		return clear(in);
+	default:
+		return -EINVAL;
+	}
+}
+
+static long submit(const struct context *in, struct ink_request *r)
+{
+	struct ink_request __user *at = u64_to_user_ptr(r->value);
+	struct ink_request each;
+	u64 i;
+
+	if (r->version != INK_VERSION || r->reserved || r->flags)
+		return -EINVAL;
+	if (r->count > INK_SUBMIT_MAX)
+		return -E2BIG;
+	for (i = 0; i < r->count; i++) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (copy_from_user(&each, at + i, sizeof(each)))
+			return -EFAULT;
+		each.error = -one(in, &each);
+		if (copy_to_user(at + i, &each, sizeof(each)))
+			return -EFAULT;
+		cond_resched();
+	}
+	r->result = i;
+	return 0;
+}
+
+long ink_request(struct ink_core_store *store, struct file *file, unsigned int command, void __user *at)
+{
+	struct context in = { .store = store, .mode = file->f_mode };
+	struct ink_request r;
+	long error;
+
+	if (_IOC_TYPE(command) != _IOC_TYPE(INK_READ) || command != _IOWR(0xd7, _IOC_NR(command), struct ink_request))
+		return -ENOTTY;
+	if (_IOC_NR(command) < INK_OP_INSERT || _IOC_NR(command) > INK_OP_CLEAR)
+		return -ENOTTY;
+	if (ink_is_dead())
+		return -EIO;
+	if (copy_from_user(&r, at, sizeof(r)))
+		return -EFAULT;
+	if (r.op)
+		return -EINVAL;
+	r.op = _IOC_NR(command);
+	error = r.op == INK_OP_SUBMIT ? submit(&in, &r) : one(&in, &r);
+	r.op = 0;
+	if ((!error || error == -EMSGSIZE) && copy_to_user(at, &r, sizeof(r)))
+		return -EFAULT;
+	return error;
+}

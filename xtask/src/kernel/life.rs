@@ -1,0 +1,107 @@
+//! Lives of one store: a boot, some acknowledged changes, a cut; and the next boot judges what is there.
+
+use std::process::Child;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+use super::guest::{Boot, Guest};
+use crate::failure::Failure;
+use crate::vm::lines_of;
+
+const THREAD_COUNT: usize = 2;
+/// No boot and no change takes as long, on a machine however busy.
+const SILENCE_MAX: Duration = Duration::from_secs(300);
+
+/// How a life ended.
+pub(super) enum Ended {
+    Held,
+    /// What the program objects to.
+    Lost(String),
+}
+
+/// What one life leaves to the next.
+pub(super) struct Lives<'a> {
+    pub(super) guest: &'a Guest,
+    pub(super) seed: u64,
+    pub(super) acknowledged: [u64; THREAD_COUNT],
+    /// Changes that openings took back.
+    pub(super) undone: u64,
+    pub(super) total: u64,
+}
+
+impl Lives<'_> {
+    pub(super) fn new(guest: &Guest, seed: u64) -> Lives<'_> {
+        Lives { guest, seed, acknowledged: [0; THREAD_COUNT], undone: 0, total: 0 }
+    }
+
+    /// What the guest's program is told.
+    pub(super) fn arguments(&self, program: &str) -> Vec<String> {
+        let numbers = [self.seed, self.acknowledged[0], self.acknowledged[1]].map(|number| number.to_string());
+        std::iter::once(program.to_owned()).chain(numbers).collect()
+    }
+
+    /// Boots, lets `wanted` changes be acknowledged, and cuts; with `None` the machine cuts itself. `each` is told every other line.
+    pub(super) fn live(
+        &mut self,
+        boot: &Boot<'_>,
+        wanted: Option<u64>,
+        each: &mut dyn FnMut(&str),
+    ) -> Result<Ended, Failure> {
+        let mut qemu = self.guest.boot(boot)?;
+        let ended = self.watch(&mut qemu, wanted, each);
+        _ = qemu.kill();
+        _ = qemu.wait();
+        ended
+    }
+
+    fn watch(&mut self, qemu: &mut Child, wanted: Option<u64>, each: &mut dyn FnMut(&str)) -> Result<Ended, Failure> {
+        let lines = lines_of(qemu);
+        let (mut said, mut is_judged, mut last) = (0, false, String::new());
+        while !is_judged || wanted.is_none_or(|wanted| said < wanted) {
+            let line = match lines.recv_timeout(SILENCE_MAX) {
+                Ok(line) => line,
+                Err(RecvTimeoutError::Disconnected) if wanted.is_none() => break,
+                Err(_) => return Err(format!("seed {}: the guest says nothing more after '{last}'", self.seed)),
+            };
+            last.clone_from(&line);
+            if line.starts_with("lost") || line.contains("Kernel panic") {
+                return Ok(Ended::Lost(line));
+            }
+            is_judged |= self.take(&line)?;
+            said += u64::from(line.starts_with("a "));
+            if !line.starts_with("a ") {
+                each(&line);
+            }
+        }
+        _ = qemu.kill();
+        // What was said before the cut counts, read or not.
+        for line in lines {
+            said += u64::from(line.starts_with("a "));
+            self.take(&line)?;
+        }
+        self.total += said;
+        Ok(Ended::Held)
+    }
+
+    /// Enters what a line says; true if it says what was found.
+    fn take(&mut self, line: &str) -> Result<bool, Failure> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["a", thread, count] => {
+                // A line that the cut tore says nothing.
+                if let (Ok(thread), Ok(count)) = (thread.parse::<usize>(), count.parse()) {
+                    self.acknowledged[thread] = count;
+                }
+            }
+            ["judged", ref counts @ ..] => {
+                for (known, count) in self.acknowledged.iter_mut().zip(counts) {
+                    *known = count.parse().map_err(|_| format!("not a count: {line}"))?;
+                }
+                return Ok(true);
+            }
+            ["said", "undone", count] => self.undone += count.parse::<u64>().unwrap_or(0),
+            _ => {}
+        }
+        Ok(false)
+    }
+}

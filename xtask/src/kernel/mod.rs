@@ -1,0 +1,76 @@
+//! `cargo xtask kernel`: InK as a module of the Linux kernel (`kernel/ink`, docs/kernel.md).
+//!
+//! `build [VERSION]` builds it for the kernel whose headers are installed. `check` builds what this machine allows, and says what it
+//! left out. `run` shows it in a guest. `rounds COUNT [SEED]` cuts the power of a guest, `hostile --minutes COUNT [SEED]` lets processes
+//! in one do what harm they can.
+
+mod guest;
+mod hostile;
+mod life;
+mod module;
+mod object;
+mod rounds;
+mod show;
+mod toolchain;
+
+use std::path::PathBuf;
+
+use crate::failure::Failure;
+
+const USAGE: &str =
+    "usage: cargo xtask kernel build [VERSION] | check | run | rounds COUNT [SEED] | hostile --minutes COUNT [SEED]";
+
+/// Does what is asked for.
+pub(crate) fn command(words: &[&str]) -> Result<(), Failure> {
+    let number = |word: &str| word.parse::<u64>().map_err(|_| USAGE.to_owned());
+    let seed = |words: &[&str]| words.first().map(|word| number(word)).transpose();
+    match *words {
+        ["build", ref version @ ..] if version.len() < 2 => build(version.first().copied()),
+        ["check"] => check(),
+        ["run"] => show::show(&work()?),
+        ["rounds", count, ref rest @ ..] if rest.len() < 2 => rounds::rounds(&work()?, number(count)?, seed(rest)?),
+        ["hostile", "--minutes", minutes, ref rest @ ..] if rest.len() < 2 => {
+            hostile::hostile(&work()?, number(minutes)?, seed(rest)?.unwrap_or(1))
+        }
+        _ => Err(USAGE.to_owned()),
+    }
+}
+
+/// Where everything is made.
+fn work() -> Result<PathBuf, Failure> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let work = program.ancestors().nth(2).ok_or("the program lies in no target directory")?.join("kernel");
+    std::fs::create_dir_all(&work).map_err(|error| format!("{}: {error}", work.display()))?;
+    Ok(work)
+}
+
+/// Builds the module.
+fn build(version: Option<&str>) -> Result<(), Failure> {
+    let built = module::build(&work()?, version, false)?;
+    println!("{}: {}", built.file.display(), built.facts);
+    Ok(())
+}
+
+/// Builds what this machine allows, and says what it left out.
+fn check() -> Result<(), Failure> {
+    module::check_header(&work()?)?;
+    let missing = module::missing(None);
+    if missing.is_empty() {
+        build(None)?;
+    } else {
+        module::check_types(&work()?)?;
+        println!("the Rust code of the module has no type error, and its C header compiles");
+        println!("left out: the module; missing: {}", missing.join("; "));
+        if toolchain::Toolchain::find().is_some() && module::has_binutils() {
+            let (object, facts) = module::rust_object(&work()?, false)?;
+            println!("{}: {facts}", object.display());
+        }
+    }
+    let absent = guest::missing();
+    if absent.is_empty() {
+        println!("not loaded here: cargo xtask kernel run does that, in a guest");
+    } else {
+        println!("left out: a guest; missing: apt-get install {}", absent.join(" "));
+    }
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! The module: C and the Rust object, through the kernel's own build.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::failure::Failure;
+use crate::kernel::toolchain::Toolchain;
+use crate::kernel::{object, toolchain};
+use crate::rustc::{answer, cargo, run};
+use crate::vm::files::place_of;
+
+/// Where the module's source lies, from the workspace's root.
+const SOURCE: &str = "kernel/ink";
+/// What the kernel's build takes of it.
+const FILES: [&str; 8] = ["Kbuild", "ink.h", "core.h", "module.h", "main.c", "request.c", "region.c", "host.c"];
+/// What is run here, and the package of Debian that has it.
+const TOOLS: [(&str, &str); 5] =
+    [("make", "make"), ("gcc", "gcc"), ("ld", "binutils"), ("objcopy", "binutils"), ("readelf", "binutils")];
+
+/// What a C program expects of the header.
+const HEADER_USER: &str = r#"#include "ink.h"
+_Static_assert(sizeof(struct ink_request) == 64, "a request has 64 bytes");
+_Static_assert(sizeof(struct ink_stat) == 64, "figures have 64 bytes");
+_Static_assert(INK_READ == 0xc040d702u, "the number of a read");
+"#;
+
+/// A module that was built.
+pub(super) struct Built {
+    pub(super) file: PathBuf,
+    pub(super) facts: String,
+}
+
+/// The workspace's root.
+pub(super) fn root() -> Result<PathBuf, Failure> {
+    let manifest = answer(cargo().args(["locate-project", "--workspace", "--message-format=plain"]))?;
+    Ok(Path::new(manifest.trim()).parent().ok_or("a manifest lies in a directory")?.to_owned())
+}
+
+/// Kernel headers that are installed: of `version`, or the last.
+pub(super) fn headers(version: Option<&str>) -> Option<PathBuf> {
+    let mut found: Vec<PathBuf> = fs::read_dir("/usr/src").ok()?.flatten().map(|entry| entry.path()).collect();
+    found.retain(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_wanted = version.is_none_or(|version| name == format!("linux-headers-{version}"));
+        name.starts_with("linux-headers-") && is_wanted && path.join("Module.symvers").is_file()
+    });
+    found.sort();
+    found.pop()
+}
+
+/// What a build needs and this machine lacks.
+pub(super) fn missing(version: Option<&str>) -> Vec<String> {
+    let mut missing: Vec<String> = TOOLS
+        .iter()
+        .filter(|(tool, _)| place_of(tool).is_none())
+        .map(|(tool, package)| format!("{tool}: apt-get install {package}"))
+        .collect();
+    if Toolchain::find().is_none() {
+        missing.push(toolchain::MISSING.to_owned());
+    }
+    if headers(version).is_none() {
+        let package = version.map_or("amd64".to_owned(), str::to_owned);
+        missing.push(format!("the kernel's headers: apt-get install linux-headers-{package}"));
+    }
+    missing
+}
+
+/// Compiles the C header as a program would.
+pub(super) fn check_header(work: &Path) -> Result<(), Failure> {
+    let file = work.join("header.c");
+    fs::write(&file, HEADER_USER).map_err(|error| format!("{}: {error}", file.display()))?;
+    let mut compile = Command::new("cc");
+    compile.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"]).arg(root()?.join(SOURCE));
+    run(compile.arg(&file))
+}
+
+/// Looks at the Rust code with the compiler of this directory, for this machine.
+pub(super) fn check_types(work: &Path) -> Result<(), Failure> {
+    let mut command = cargo();
+    command.args(["check", "--quiet", "--locked", "--features=trace", "--target-dir"]).arg(work.join("types"));
+    run(command.current_dir(root()?.join(SOURCE).join("core")))
+}
+
+/// True if an object can be linked and looked at.
+pub(super) fn has_binutils() -> bool {
+    TOOLS.iter().all(|(tool, package)| *package != "binutils" || place_of(tool).is_some())
+}
+
+/// The Rust code for the kernel, as one object that was looked at.
+pub(super) fn rust_object(work: &Path, is_traced: bool) -> Result<(PathBuf, String), Failure> {
+    let toolchain = Toolchain::find().ok_or(toolchain::MISSING)?;
+    let object = object::make(&toolchain, &root()?.join(SOURCE).join("core"), work, is_traced)?;
+    let object::Facts { text_bytes, frame_bytes } = object::check(&object)?;
+    let version = &toolchain.version;
+    Ok((object, format!("{version}; {text_bytes} bytes of code, the largest frame {frame_bytes}")))
+}
+
+/// Builds the module for the kernel `version`, or the last whose headers are there.
+pub(super) fn build(work: &Path, version: Option<&str>, is_traced: bool) -> Result<Built, Failure> {
+    let missing = missing(version);
+    if !missing.is_empty() {
+        return Err(format!("the module cannot be built here; missing:\n  {}", missing.join("\n  ")));
+    }
+    let (object, facts) = rust_object(work, is_traced)?;
+    let headers = headers(version).ok_or("they were there just now")?;
+    let dir = work.join(if is_traced { "module-traced" } else { "module" });
+    lay_out(&root()?.join(SOURCE), &object, &dir)?;
+    let mut make = Command::new("make");
+    make.arg("-s").arg("-C").arg(&headers).arg(format!("M={}", dir.display()));
+    make.args(is_traced.then_some("HIKV_INK_TRACE=y")).arg("modules");
+    let output = make.output().map_err(|error| format!("{make:?}: {error}"))?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    let warnings = String::from_utf8_lossy(&output.stderr);
+    if let Some(warning) = warnings.lines().find(|line| line.contains("warning:") && line.contains(".c:")) {
+        return Err(format!("the compiler warns: {warning}"));
+    }
+    let name = headers.file_name().unwrap_or_default().to_string_lossy().replace("linux-headers-", "");
+    Ok(Built { file: dir.join("hikv_ink.ko"), facts: format!("for {name}; {facts}") })
+}
+
+fn lay_out(source: &Path, object: &Path, dir: &Path) -> Result<(), Failure> {
+    let told = |error: std::io::Error| format!("{}: {error}", dir.display());
+    _ = fs::remove_dir_all(dir);
+    fs::create_dir_all(dir).map_err(told)?;
+    for file in FILES {
+        fs::copy(source.join(file), dir.join(file)).map_err(|error| format!("{file}: {error}"))?;
+    }
+    let shipped = dir.join("rust_core.o_shipped");
+    fs::copy(object, &shipped).map_err(told)?;
+    unwindable(&shipped);
+    // The kernel's build wants to know how each object was made.
+    fs::write(dir.join(".rust_core.o.cmd"), "").map_err(told)
+}
+
+/// Tables for the kernel's own unwinder, as its build makes them for C. Without the tool a trace of a fault is a guess.
+fn unwindable(object: &Path) {
+    let objtool = Path::new("/usr/lib/linux-kbuild-6.1/tools/objtool/objtool");
+    if objtool.is_file() {
+        let mut command = Command::new(objtool);
+        command.args(["--hacks=jump_label", "--hacks=noinstr", "--orc", "--retpoline", "--rethunk", "--sls"]);
+        _ = command
+            .args(["--static-call", "--uaccess", "--module"])
+            .arg(object)
+            .stderr(std::process::Stdio::null())
+            .status();
+    }
+}

@@ -1,0 +1,101 @@
+//! The compiler for the kernel: one whose `core` can be built anew, since the kernel wants its own mitigations in every function.
+//!
+//! That needs the source of `core` of exactly that compiler: rustup's component `rust-src` for the toolchain of this directory, or Debian's
+//! `rustc-web` with `rust-web-src`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::failure::Failure;
+use crate::rustc::{answer, run, rustc};
+use crate::vm::files::place_of;
+
+/// As any machine without an operating system: no vector registers, no red zone, the kernel's code model.
+pub(super) const TARGET: &str = "x86_64-unknown-none";
+
+/// What Debian's 6.1 is compiled with: retpolines, return thunks, no straight-line speculation, no global offset table.
+pub(super) const FLAGS: [&str; 12] = [
+    "-Crelocation-model=static",
+    "-Cforce-unwind-tables=yes",
+    "-Crelro-level=off",
+    "-Cjump-tables=no",
+    "-Ctarget-feature=+harden-sls-ijmp,+harden-sls-ret",
+    "-Zplt=yes",
+    "-Zfunction-return=thunk-extern",
+    "-Zdirect-access-external-data=yes",
+    "-Zretpoline",
+    "-Zretpoline-external-thunk",
+    "-Cpanic=abort",
+    "-Copt-level=2",
+];
+
+/// The kernel has the functions that this crate would have.
+const BUILTINS: &str = "#![feature(compiler_builtins)]\n#![allow(internal_features)]\n#![compiler_builtins]\n#![no_builtins]\n#![no_std]\n";
+
+/// A compiler, and a place for its `core`.
+pub(super) struct Toolchain {
+    pub(super) rustc: PathBuf,
+    library: PathBuf,
+    pub(super) version: String,
+}
+
+/// What is missing where there is none.
+pub(super) const MISSING: &str =
+    "a compiler with the source of core: apt-get install rustc-web rust-web-src, or rustup component add rust-src";
+
+impl Toolchain {
+    /// The first compiler that has its source.
+    pub(super) fn find() -> Option<Toolchain> {
+        // By its whole name: a cargo of rustup's has its own directory first.
+        let name = rustc().get_program().to_string_lossy().into_owned();
+        let pinned = place_of(&name).unwrap_or_else(|| PathBuf::from(name));
+        [pinned, PathBuf::from("/usr/bin/rustc")].into_iter().find_map(Toolchain::of)
+    }
+
+    fn of(rustc: PathBuf) -> Option<Toolchain> {
+        let version = answer(Command::new(&rustc).arg("--version")).ok()?.trim().to_owned();
+        let sysroot = answer(Command::new(&rustc).args(["--print", "sysroot"])).ok()?;
+        let number = version.split_whitespace().nth(1)?;
+        let libraries = [
+            Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library"),
+            PathBuf::from(format!("/usr/src/rustc-{number}/library")),
+        ];
+        let library = libraries.into_iter().find(|library| library.join("core/src/lib.rs").is_file())?;
+        Some(Toolchain { rustc, library, version })
+    }
+
+    /// Compiles `core` for the kernel, unless that was done; where it lies.
+    pub(super) fn sysroot(&self, work: &Path) -> Result<PathBuf, Failure> {
+        let sysroot = work.join("sysroot");
+        let libraries = sysroot.join("lib/rustlib").join(TARGET).join("lib");
+        let (stamp, made_of) = (sysroot.join("made-of"), format!("{}\n{}\n", self.version, FLAGS.join("\n")));
+        if fs::read_to_string(&stamp).is_ok_and(|found| found == made_of) {
+            return Ok(sysroot);
+        }
+        let told = |error: std::io::Error| format!("{}: {error}", libraries.display());
+        _ = fs::remove_dir_all(&sysroot);
+        fs::create_dir_all(&libraries).map_err(told)?;
+        let builtins = work.join("builtins.rs");
+        fs::write(&builtins, BUILTINS).map_err(told)?;
+        let core = self.library.join("core/src/lib.rs");
+        self.compile("core", &core, &sysroot, &libraries)?;
+        self.compile("compiler_builtins", &builtins, &sysroot, &libraries)?;
+        fs::write(stamp, made_of).map_err(told)?;
+        Ok(sysroot)
+    }
+
+    fn compile(&self, name: &str, source: &Path, sysroot: &Path, libraries: &Path) -> Result<(), Failure> {
+        let mut command = Command::new(&self.rustc);
+        command.args(["--crate-type=rlib", "--edition=2024", "--cap-lints=allow", "-Ccodegen-units=1"]);
+        command.args(["--crate-name", name, "--target", TARGET]).args(FLAGS);
+        command.arg("--sysroot").arg(sysroot).arg("-o").arg(libraries.join(format!("lib{name}.rlib"))).arg(source);
+        run(&mut self.unstable(command))
+    }
+
+    /// The flags with `Z` are no promise of the compiler's: what comes of them is checked, see `object`.
+    pub(super) fn unstable(&self, mut command: Command) -> Command {
+        command.env("RUSTC_BOOTSTRAP", "1").env("RUSTC", &self.rustc);
+        command
+    }
+}

@@ -1,0 +1,132 @@
+//! What any guest boots: Debian's kernel, and a first file system in memory with busybox, modules, programs and the first process.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::failure::Failure;
+use crate::rustc::{answer, run};
+
+/// What is run here to make one, and the package of Debian that has it.
+pub(crate) const TOOLS: [(&str, &str); 6] = [
+    ("qemu-system-x86_64", "qemu-system-x86"),
+    ("busybox", "busybox-static"),
+    ("cpio", "cpio"),
+    ("modprobe", "kmod"),
+    ("dpkg", "dpkg"),
+    ("apt-get", "apt"),
+];
+
+/// The first file system of a guest.
+pub(crate) struct FirstFiles<'a> {
+    /// The first process: a script.
+    pub(crate) init: &'a str,
+    /// What busybox is called there.
+    pub(crate) applets: &'a [&'a str],
+    /// The kernel's modules, with what each depends on; loaded in the order of `/modules/order`.
+    pub(crate) modules: &'a [&'a str],
+    /// Programs, with the libraries that they are linked to: in `/bin`.
+    pub(crate) programs: &'a [PathBuf],
+    /// Other files: in `/`.
+    pub(crate) files: &'a [PathBuf],
+}
+
+/// The packages of the tools that are not installed.
+pub(crate) fn missing<'a>(tools: impl IntoIterator<Item = &'a (&'a str, &'a str)>) -> Vec<&'a str> {
+    tools.into_iter().filter(|(tool, _)| place_of(tool).is_none()).map(|&(_, package)| package).collect()
+}
+
+pub(crate) fn place_of(tool: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
+    dirs.map(|dir| dir.join(tool)).find(|file| file.is_file())
+}
+
+/// Debian's present kernel, and where its modules lie; fetched and unpacked once.
+pub(crate) fn kernel(dir: &Path) -> Result<(PathBuf, PathBuf), Failure> {
+    if !dir.join("boot").is_dir() {
+        fs::create_dir_all(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+        let depends = answer(Command::new("apt-cache").args(["depends", "linux-image-amd64"]))?;
+        let package = depends.lines().find_map(|line| line.trim().strip_prefix("Depends: "));
+        let package = package.ok_or("no kernel is known to apt-get: run apt-get update")?;
+        run(Command::new("apt-get").args(["download", "-qq", package]).current_dir(dir))?;
+        for file in entries(dir)?.iter().filter(|file| file.extension().is_some_and(|end| end == "deb")) {
+            run(Command::new("dpkg").arg("-x").arg(file).arg(dir))?;
+            _ = fs::remove_file(file);
+        }
+        let modules = only(&dir.join("lib/modules"), "")?;
+        run(Command::new("depmod").arg("-b").arg(dir).arg(modules.file_name().expect("a name")))?;
+    }
+    Ok((only(&dir.join("boot"), "vmlinuz")?, only(&dir.join("lib/modules"), "")?))
+}
+
+fn entries(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let entries = fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    Ok(entries.flatten().map(|entry| entry.path()).collect())
+}
+
+fn only(dir: &Path, beginning: &str) -> Result<PathBuf, Failure> {
+    let begins = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(beginning));
+    entries(dir)?.into_iter().find(begins).ok_or_else(|| format!("{}: nothing named {beginning}…", dir.display()))
+}
+
+impl FirstFiles<'_> {
+    /// Lays them out in `root`, and packs them.
+    pub(crate) fn pack(&self, root: &Path, modules: &Path, initrd: &Path) -> Result<(), Failure> {
+        let told = |error: std::io::Error| format!("{}: {error}", root.display());
+        _ = fs::remove_dir_all(root);
+        for dir in ["bin", "dev", "etc", "proc", "sys", "modules"] {
+            fs::create_dir_all(root.join(dir)).map_err(told)?;
+        }
+        fs::copy(place_of("busybox").ok_or("busybox is not installed")?, root.join("bin/busybox")).map_err(told)?;
+        for applet in self.applets {
+            symlink("busybox", root.join("bin").join(applet)).map_err(told)?;
+        }
+        fs::write(root.join("init"), self.init).map_err(told)?;
+        fs::set_permissions(root.join("init"), fs::Permissions::from_mode(0o755)).map_err(told)?;
+        add_modules(root, modules, self.modules)?;
+        self.programs.iter().try_for_each(|program| add_program(root, program))?;
+        for file in self.files {
+            fs::copy(file, root.join(file.file_name().expect("a name"))).map_err(told)?;
+        }
+        let pack = format!("cd '{}' && find . | cpio -o -H newc --quiet > '{}'", root.display(), initrd.display());
+        run(Command::new("sh").args(["-c", &pack]))
+    }
+}
+
+/// With what each depends on, in the order of loading.
+fn add_modules(root: &Path, modules: &Path, wanted: &[&str]) -> Result<(), Failure> {
+    let (version, base) =
+        (modules.file_name().expect("a name"), modules.ancestors().nth(3).expect("below lib/modules"));
+    let (mut order, mut seen) = (String::new(), BTreeSet::new());
+    for module in wanted {
+        let mut command = Command::new("modprobe");
+        command.args(["-C", "/dev/null", "-d"]).arg(base).arg("-S").arg(version).args(["--show-depends", module]);
+        for file in answer(&mut command)?.lines().filter_map(|line| line.strip_prefix("insmod ")) {
+            let file = Path::new(file.trim());
+            let name = file.file_name().expect("a name").to_string_lossy().into_owned();
+            if seen.insert(name.clone()) {
+                fs::copy(file, root.join("modules").join(&name))
+                    .map_err(|error| format!("{}: {error}", file.display()))?;
+                order += &format!("{name}\n");
+            }
+        }
+    }
+    fs::write(root.join("modules/order"), order).map_err(|error| error.to_string())
+}
+
+/// A program with the libraries that it is linked to.
+fn add_program(root: &Path, program: &Path) -> Result<(), Failure> {
+    let told = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+    fs::copy(program, root.join("bin").join(program.file_name().expect("a name")))
+        .map_err(|error| told(program, error))?;
+    let linked = answer(Command::new("ldd").arg(program))?;
+    for library in linked.split_whitespace().filter(|word| word.starts_with('/')).map(Path::new) {
+        let to = root.join(library.strip_prefix("/").expect("it is absolute"));
+        fs::create_dir_all(to.parent().expect("a directory")).map_err(|error| told(&to, error))?;
+        fs::copy(library, &to).map_err(|error| told(library, error))?;
+    }
+    Ok(())
+}
