@@ -3,6 +3,7 @@
 //! A turn is `execute`, which reads once and carries out every command that is there, and `conclude`, which sends. The loop asks
 //! for durability between the two, for all its connections at once.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hikv::Ticket;
@@ -13,6 +14,7 @@ use crate::group::Group;
 use crate::input::{Filled, Input};
 use crate::limits;
 use crate::output::Output;
+use crate::queue::Queue;
 use crate::session::{Flow, Session};
 use crate::shared::Shared;
 
@@ -116,6 +118,14 @@ impl Connection {
                 Err(_) => self.is_broken = true,
             }
         }
+        let controller =
+            self.session.queue().filter(|queue| !queue.is_admin()).map(|queue| Arc::clone(&queue.controller));
+        let _turn = controller.as_ref().map(|controller| controller.turn());
+        // Its loop looks for that later: until then it may not carry out anything.
+        if self.session.queue().is_some_and(Queue::is_over) {
+            self.is_broken = true;
+            return;
+        }
         let start = self.output.len();
         let ((), ticket) = shared.store.deferred(|_| self.carry_out(shared));
         self.output.hold(start, ticket);
@@ -138,6 +148,10 @@ impl Connection {
                 }
                 Ok(Some((pdu, len_bytes))) => match self.session.take(shared, &pdu, &mut group, out) {
                     Ok(Flow::Go) => at += len_bytes,
+                    Ok(Flow::Turn) => {
+                        at += len_bytes;
+                        break Ok(Flow::Turn);
+                    }
                     Ok(Flow::Close) => break Ok(Flow::Close),
                     Err(fatal) => {
                         break Err(nvme::Fatal::new(fatal.cause, fatal.information, &bytes[at..at + len_bytes]));
@@ -148,7 +162,7 @@ impl Connection {
         };
         self.session.carry_out(shared, &mut group, out);
         match outcome {
-            Ok(Flow::Go) => {}
+            Ok(Flow::Go | Flow::Turn) => {}
             Ok(Flow::Close) => self.end(),
             Err(fatal) => {
                 tracing::debug!(peer = ?self.socket.peer_addr().ok(), %fatal, "connection ended");
@@ -188,5 +202,77 @@ impl Connection {
         if let Some(queue) = self.session.queue() {
             queue.end(shared);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream as Plain};
+
+    use nvme::{
+        Configuration, Connect, ConnectData, ControllerKind, Digests, Fabrics, InitialRequest, Key, Kv, Sgl, Side,
+        StoreIf, Writer,
+    };
+
+    use super::*;
+    use crate::config::Config;
+    use crate::stop::StopHandle;
+
+    const WRITER: Writer =
+        Writer { reader: Side::Controller, digests: Digests { header: false, data: false }, alignment: 0 };
+    const HOST: &str = "nqn.2014-08.org.nvmexpress:host";
+
+    /// Gives turns until what was sent has arrived and is done with.
+    fn turns_until(connection: &mut Connection, shared: &Shared, is_there: impl Fn(&Connection) -> bool) {
+        while !is_there(connection) {
+            connection.is_readable = true;
+            connection.execute(shared);
+        }
+    }
+
+    /// A host that has reset its controller, and writes on, must not find what it wrote replaced by what it had given up.
+    #[test]
+    fn a_queue_of_before_a_reset_carries_out_nothing_after_it() {
+        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
+        let store = hikv::Options::new().durability(hikv::Durability::Process).open(dir.path()).expect("a store");
+        let shared = Shared::new(store.clone(), &Config::default(), Vec::new(), StopHandle::new());
+        let host = (HOST.to_owned(), [7; 16]);
+        let controller = shared.add_controller(ControllerKind::Io, host, 0).expect("there is room");
+        controller.configure(Configuration::ENABLED).expect("it is enabled");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let mut peer = Plain::connect(listener.local_addr().expect("it listens")).expect("it listens");
+        let (socket, _) = listener.accept().expect("the peer waits");
+        socket.set_nonblocking(true).expect("it is a socket");
+        let mut connection = Connection::new(TcpStream::from_std(socket)).expect("it is connected");
+
+        let mut bytes = Vec::new();
+        let digests = Digests::default();
+        WRITER.initial_request(&mut bytes, &InitialRequest { version: 0, alignment: 0, digests, ready_count_max: 0 });
+        let connect = Fabrics::Connect(Connect { queue: 1, queue_entries: 7, keep_alive_ms: 0, attributes: 0 });
+        let data = ConnectData {
+            host_id: [7; 16],
+            controller: controller.number,
+            subsystem: shared.subsystem.clone(),
+            host: HOST.to_owned(),
+        };
+        let command = connect.command(1).with_sgl(Sgl::InCapsule { offset: 0, len_bytes: ConnectData::BYTES as u32 });
+        WRITER.command(&mut bytes, &command, &data.encode());
+        peer.write_all(&bytes).expect("it takes them");
+        turns_until(&mut connection, &shared, |connection| connection.session.queue().is_some());
+
+        let key = Key::new(b"k").expect("it is short");
+        let command = Kv::Store { key, value_bytes: 3, when: StoreIf::Always }.command(2, 1);
+        bytes.clear();
+        WRITER.command(&mut bytes, &command.with_sgl(Sgl::InCapsule { offset: 0, len_bytes: 3 }), b"old");
+        peer.write_all(&bytes).expect("it takes them");
+        for configuration in [Configuration(0), Configuration::ENABLED] {
+            controller.configure(configuration).expect("it is told");
+        }
+        store.put("k", "new").expect("it is written");
+        let head = |connection: &Connection| connection.session.queue().map(|queue| queue.head);
+        turns_until(&mut connection, &shared, |connection| connection.is_broken || head(connection) == Some(1));
+        assert_eq!(connection.conclude(&shared), Turn::Close);
+        assert_eq!(store.get("k").expect("it reads").as_deref(), Some(&b"new"[..]));
     }
 }

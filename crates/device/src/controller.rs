@@ -4,12 +4,14 @@
 //! - A controller is in the table of `shared` from its Connect until its admin queue's connection is closed, or its keep-alive
 //!   time is over. From then on [`Controller::is_over`] holds, and each of its connections is closed by the loop that has it.
 //! - A queue belongs to one enabling of the controller: after a reset queues of the one before are closed.
+//! - When a reset is completed, or an end told of, no command of an older queue is carried out any more: a queue holds `turns` while it
+//!   carries out commands, and looks after it got it whether it is over; a reset and an end wait for `turns` behind their change.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use nvme::{Configuration, ControllerKind, Property, ShutdownState, Status, StatusRegister};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 
 use crate::events::Events;
 use crate::limits;
@@ -22,6 +24,8 @@ pub(crate) struct Controller {
     made: Instant,
     state: Mutex<State>,
     is_over: AtomicBool,
+    /// Shared by queues that carry out commands.
+    turns: RwLock<()>,
     /// Enablings so far.
     enabling: AtomicU32,
     /// When the host was last heard, in ms since `made`.
@@ -52,6 +56,7 @@ impl Controller {
             made: Instant::now(),
             state: Mutex::new(state),
             is_over: AtomicBool::new(false),
+            turns: RwLock::new(()),
             enabling: AtomicU32::new(0),
             heard_ms: AtomicU64::new(0),
         }
@@ -64,6 +69,17 @@ impl Controller {
     /// Its queues are to be closed.
     pub(crate) fn end(&self) {
         self.is_over.store(true, Ordering::Release);
+        self.await_turns();
+    }
+
+    /// Held by a queue, but not the admin queue, while it carries out commands.
+    pub(crate) fn turn(&self) -> RwLockReadGuard<'_, ()> {
+        self.turns.read()
+    }
+
+    /// Returns when each queue that carries out commands has seen what was changed before.
+    fn await_turns(&self) {
+        drop(self.turns.write());
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -135,6 +151,10 @@ impl Controller {
             self.enabling.fetch_add(1, Ordering::AcqRel);
         }
         state.configuration = configuration;
+        drop(state);
+        if is_reset {
+            self.await_turns();
+        }
         Ok(is_reset)
     }
 

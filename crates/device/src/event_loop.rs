@@ -21,6 +21,7 @@ use slab::Slab;
 use crate::accept::Acceptor;
 use crate::connection::{Connection, Turn};
 use crate::shared::Shared;
+use crate::stop::StopHandle;
 
 const EVENT_COUNT_MAX: usize = 256;
 pub(crate) const WAKER: Token = Token(usize::MAX);
@@ -44,6 +45,14 @@ pub(crate) struct EventLoop {
     ending_count: u64,
     /// When to look at all connections.
     look_at: Option<Instant>,
+}
+
+struct StopAtEnd(StopHandle);
+
+impl Drop for StopAtEnd {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
 }
 
 impl EventLoop {
@@ -75,8 +84,9 @@ impl EventLoop {
 
     /// Serves until the device is stopped.
     pub(crate) fn run(mut self) -> io::Result<()> {
+        // Also where it panics: the device ends, and does not go on without this loop's connections.
+        let _stop = StopAtEnd(self.shared.stop.clone());
         let outcome = self.serve();
-        self.shared.stop.stop();
         self.connections.iter().for_each(|(_, connection)| connection.close(&self.shared));
         outcome
     }

@@ -68,7 +68,11 @@ impl Output {
             match socket.write(&self.bytes[self.sent..end]) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(len_bytes) => self.sent += len_bytes,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    // Also of a peer that is always a little behind, whose output is never all sent.
+                    self.forget_sent();
+                    return Ok(false);
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -95,6 +99,34 @@ mod tests {
     use hikv::{Durability, Options};
 
     use super::*;
+
+    /// Takes so much at a time, and then no more for now.
+    struct Slow {
+        has_room: bool,
+    }
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.has_room = !self.has_room;
+            if self.has_room { Err(ErrorKind::WouldBlock.into()) } else { Ok(bytes.len().min(100 << 10)) }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_peer_that_is_always_a_little_behind_costs_no_more_than_one_that_has_stopped() {
+        let (mut output, mut socket) = (Output::default(), Slow { has_room: true });
+        for _ in 0..1000 {
+            while !output.is_full() {
+                output.bytes().extend_from_slice(&[7; 64 << 10]);
+            }
+            assert!(!output.send(&mut socket).expect("it takes some"));
+            assert!(output.len() <= limits::OUTPUT_BYTES_MAX + (64 << 10), "{} bytes", output.len());
+        }
+    }
 
     #[test]
     fn what_is_not_durable_is_not_sent_nor_what_follows() {

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use nvme::{Command, Configuration, Data, Fabrics, Fatal, FatalCause, Kv, Property, Sgl, Status, StoreIf};
 
 use crate::admin;
-use crate::apply::{self, status_of};
+use crate::apply;
 use crate::controller::Controller;
 use crate::group::Group;
 use crate::limits;
@@ -30,8 +30,12 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    pub(crate) fn new(controller: Arc<Controller>, number: u16, entry_count: u16, local: SocketAddr) -> Queue {
-        let enabling = controller.enabling();
+    pub(crate) fn new(
+        controller: Arc<Controller>,
+        (number, enabling): (u16, u32),
+        entry_count: u16,
+        local: SocketAddr,
+    ) -> Queue {
         Queue { controller, number, entry_count, head: 0, enabling, transfers: Transfers::default(), local }
     }
 
@@ -194,7 +198,7 @@ impl Queue {
             }
             Kv::Flush => {
                 group.carry_out(store, reply);
-                store.sync().map_err(|error| status_of(&error)).map(|()| Some(0))
+                apply::flush(store).map(|()| Some(0))
             }
         }
     }

@@ -38,6 +38,8 @@ enum Phase {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Flow {
     Go,
+    /// It became a queue: what follows is carried out in a turn of that queue.
+    Turn,
     Close,
 }
 
@@ -80,6 +82,7 @@ impl Session {
                 Ok((queue, result)) => {
                     reply.complete(command.id(), Status::SUCCESS, result);
                     self.phase = Phase::Queue(queue);
+                    return Ok(Flow::Turn);
                 }
                 Err((status, result)) => reply.complete(command.id(), status.final_one(), result),
             },
@@ -160,11 +163,11 @@ impl Session {
             name if name == nvme::DISCOVERY_NQN => ControllerKind::Discovery,
             _ => return Err(in_data(256)),
         };
-        let controller = if queue == 0 {
+        let (controller, enabling) = if queue == 0 {
             if controller != ConnectData::ANY_CONTROLLER {
                 return Err(in_data(16));
             }
-            shared.add_controller(kind, (host, host_id), keep_alive_ms).map_err(plain)?
+            (shared.add_controller(kind, (host, host_id), keep_alive_ms).map_err(plain)?, 0)
         } else {
             let found = shared.controller(controller).filter(|found| found.kind == kind && found.host == host);
             let found = found.ok_or_else(|| in_data(16))?;
@@ -174,13 +177,13 @@ impl Session {
             if found.host_id != host_id {
                 return Err(plain(Status::HOST_ID_INCONSISTENT));
             }
-            found
+            let enabling = found
                 .take_queue(queue)
                 .map_err(|status| (status, if status == Status::CONNECT_INVALID { 42 } else { 0 }))?;
-            found
+            (found, enabling)
         };
         controller.hear();
         let number = controller.number.into();
-        Ok((Queue::new(controller, queue, queue_entries + 1, self.local), number))
+        Ok((Queue::new(controller, (queue, enabling), queue_entries + 1, self.local), number))
     }
 }

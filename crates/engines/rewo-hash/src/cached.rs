@@ -5,7 +5,7 @@
 //! and moves change nothing: a copy is its key's, wherever the slot lies. After open the background offers every item, until there
 //! is no room; if there is for all, misses are absences from then on.
 
-use engine::{Error, Expiry, Progress, Verify, Version};
+use engine::{Error, Expiry, OpenError, Progress, Verify, Version};
 use index::block_hash::{Key, Slot};
 use index::cached_table::{Copied, Look, NewCopy, Sought, Ticket, Write, canary, is_durable};
 use index::segmented::Cursor;
@@ -40,16 +40,18 @@ impl Seen<'_> {
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// The same store with a cached table of so many bytes; none if that is 0.
-    #[must_use]
-    pub fn caching(self, limit_bytes: u64) -> RewoHash<M, D> {
-        let cache = (limit_bytes > 0).then(|| CachedTable::new(limit_bytes));
+    ///
+    /// # Errors
+    /// There is no such memory.
+    pub fn caching(self, limit_bytes: u64) -> Result<RewoHash<M, D>, OpenError> {
+        let cache = (limit_bytes > 0).then(|| CachedTable::new(limit_bytes)).transpose()?;
         if let Some(cache) =
             cache.as_ref().filter(|_| !self.heap.is_swept() && !self.medium.breaks(canary::UNFILLED_TRUSTED))
         {
             cache.is_unfilled();
             self.background.lock().filling = Some(Cursor::default());
         }
-        RewoHash { cache, ..self }
+        Ok(RewoHash { cache, ..self })
     }
 
     /// Shows the key's copy, if there is one.
@@ -105,8 +107,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let (shown, next) = self.table.visit(&self.medium, cursor)?;
         let mut is_full = false;
         for (_, slot) in &shown.slots {
-            // Damage is told to who asks for the key.
-            let Ok(seen) = self.whole(slot) else { continue };
+            // Damage is told to who asks for the key: of a store that has some no miss is an absence.
+            let Ok(seen) = self.whole(slot) else { return Ok(Progress::Idle) };
             let key = self.key(seen.key)?;
             is_full |= cache.is_full_for(sought(key));
             if !is_full && !self.offer(cache, key)? {

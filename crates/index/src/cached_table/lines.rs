@@ -1,6 +1,11 @@
 //! Lines of words, all zero at first.
+//!
+//! They are lines of the host's cache, by where they start: an allocation with that alignment would be written to its end before anyone
+//! asks for it, while one of words is pages of zeros that the operating system gives when they are first touched.
 
+use std::alloc::{Layout, alloc_zeroed};
 use std::ops::Deref;
+use std::ptr::slice_from_raw_parts_mut;
 use std::sync::atomic::AtomicU64;
 
 use word::Word;
@@ -9,18 +14,31 @@ use word::Word;
 pub(super) const LINE_WORDS: usize = 8;
 
 /// A line of the host's cache.
-#[repr(C, align(64))]
+#[repr(C)]
 pub(super) struct Line<W>(pub(super) [W; LINE_WORDS]);
 
 /// Many of them.
-pub(super) struct Lines<W>(Box<[Line<W>]>);
+pub(super) struct Lines<W> {
+    words: Box<[W]>,
+    /// Where the first begins, in words.
+    start: usize,
+    count: usize,
+}
 
 impl Lines<AtomicU64> {
-    /// Memory that the operating system gives when it is first touched.
-    pub(super) fn zeroed(count: usize) -> Lines<AtomicU64> {
-        let lines = Box::<[Line<AtomicU64>]>::new_zeroed_slice(count);
-        // SAFETY: an atomic word may be zero, and a line is such words.
-        Lines(unsafe { lines.assume_init() })
+    /// Memory that the operating system gives when it is first touched; `None` if it has not so much. There is one line at least.
+    pub(super) fn zeroed(count: usize) -> Option<Lines<AtomicU64>> {
+        let word_count = (count.max(1) + 1) * LINE_WORDS;
+        let layout = Layout::array::<AtomicU64>(word_count).ok()?;
+        // SAFETY: the layout has a size.
+        let words = unsafe { alloc_zeroed(layout) }.cast::<AtomicU64>();
+        if words.is_null() {
+            return None;
+        }
+        // SAFETY: it was allocated as so many words, which may be zero, and is nobody else's.
+        let words = unsafe { Box::from_raw(slice_from_raw_parts_mut(words, word_count)) };
+        let start = words.as_ptr().align_offset(LINE_WORDS * size_of::<AtomicU64>()).min(LINE_WORDS);
+        Some(Lines { words, start, count })
     }
 }
 
@@ -28,7 +46,7 @@ impl Lines<AtomicU64> {
 impl<W: Word> Lines<W> {
     /// As `zeroed`, of a model checker's words.
     pub(super) fn modelled(count: usize) -> Lines<W> {
-        Lines((0..count).map(|_| Line(std::array::from_fn(|_| W::new(0)))).collect())
+        Lines { words: (0..count * LINE_WORDS).map(|_| W::new(0)).collect(), start: 0, count }
     }
 }
 
@@ -37,7 +55,9 @@ impl<W> Deref for Lines<W> {
 
     #[inline(always)]
     fn deref(&self) -> &[Line<W>] {
-        &self.0
+        let words = &self.words[self.start..][..self.count * LINE_WORDS];
+        // SAFETY: a line is so many words, one after the other.
+        unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), self.count) }
     }
 }
 
@@ -45,12 +65,12 @@ impl<W: Word> Lines<W> {
     /// Word `i` of them all.
     #[inline(always)]
     pub(super) fn word(&self, i: usize) -> &W {
-        &self.0[i / LINE_WORDS].0[i % LINE_WORDS]
+        &self.words[self.start + i]
     }
 
     /// How many words there are.
     #[inline(always)]
     pub(super) fn word_count(&self) -> usize {
-        self.0.len() * LINE_WORDS
+        self.count * LINE_WORDS
     }
 }

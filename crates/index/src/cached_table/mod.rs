@@ -48,6 +48,7 @@ mod write;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use heap::HeapError;
 use pmem::{Backoff, Medium, Waited};
 use word::Word;
 
@@ -117,13 +118,16 @@ pub struct CachedTable<W: Word = AtomicU64> {
 
 impl CachedTable<AtomicU64> {
     /// An empty table of a store that has no item, of `limit_bytes` at most ([`LIMIT_BYTES_MIN`] at least).
-    #[must_use]
-    pub fn new(limit_bytes: u64) -> CachedTable<AtomicU64> {
+    ///
+    /// # Errors
+    /// [`HeapError::NoDram`].
+    pub fn new(limit_bytes: u64) -> Result<CachedTable<AtomicU64>, HeapError> {
         let line_count = (limit_bytes.max(LIMIT_BYTES_MIN) / size_of::<Line<AtomicU64>>() as u64) as usize;
         let bucket_count = line_count / BUCKET_SHARE;
         let copy_line_count = line_count - bucket_count;
         let ring_count = (copy_line_count / RING_LINES_MIN).clamp(1, RING_COUNT_MAX);
-        CachedTable::of(Lines::zeroed(bucket_count), Lines::zeroed(copy_line_count), ring_count, Backoff::relax)
+        let lines = |count| Lines::zeroed(count).ok_or(HeapError::NoDram { wanted_bytes: limit_bytes as usize });
+        Ok(CachedTable::of(lines(bucket_count)?, lines(copy_line_count)?, ring_count, Backoff::relax))
     }
 }
 
@@ -183,7 +187,8 @@ impl<W: Word> CachedTable<W> {
 /// may say so to others, too. Nobody waits.
 #[inline(always)]
 pub fn is_durable<M: Medium>(medium: &M) -> bool {
-    medium.deferred().is_none_or(|ticket| medium.acknowledge_now(ticket) == Ok(Waited::Durable))
+    let is_durable = |ticket| medium.acknowledge_now(ticket) == Ok(Waited::Durable);
+    medium.deferred().is_none_or(is_durable) || medium.breaks(canary::COPY_SHOWN_DEFERRED)
 }
 
 /// Which of `count` a signature leads to.

@@ -1,15 +1,23 @@
 //! HiKV with a read cache: as a map, crashed, under contention, and its broken twins.
 
+use engine::Engine;
+use engine_hikv::HiKv;
+use heap::Parameters;
 use index::cached_table::canary;
+use journal::Journaled;
 use pmem::Canary;
-use pmem_sim::{Model, Sim};
+use pmem_os::HostDram;
+use pmem_sim::{Crashable, DiskImage, Model, Sim, SimDisk};
 use testkit::{
-    Contention, Op, Operations, Script, Settings, Shape, Subject, Visitor, conformance, contend, explore, hunt,
+    Contention, Op, Operations, PAUSE, Script, Settings, Shape, Subject, Visitor, conformance, contend, explore, hunt,
+    small_journal,
 };
 
-use crate::scripts::{expiring, put};
+use crate::deferred;
+use crate::journaled::sparing as on_disk;
+use crate::scripts::{everyday, expiring, put};
 use crate::settings;
-use crate::subject::Cached;
+use crate::subject::{Cached, REGION_BYTES};
 
 type Crashed = crate::subject::Crashed<Cached>;
 
@@ -55,6 +63,44 @@ fn broken_twins_are_caught() {
     is_caught(canary::CLEAR_HIDES_NOTHING, Script::fresh(2, [put("a", "1"), put("a", "2"), Op::Clear]));
     let batch = Op::Batch(vec![(b"a".to_vec(), Some(b"3".to_vec())), (b"b".to_vec(), None)]);
     is_caught(canary::BATCH_HIDES_NOTHING, Script::fresh(3, [put("a", "1"), put("b", "2"), batch]));
+}
+
+/// As an event loop writes: who reads in between is shown no copy of what a loss of power takes.
+#[test]
+fn it_tells_nothing_that_nobody_waited_for() {
+    let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::ReaderAt(PAUSE), Visitor::WriterAfter(4)];
+    let settings = Settings { visitors, nested_images_max: 0, ..on_disk() };
+    let counts = deferred::passes::<Cached>(&[everyday().remove(0), deferred::batches()], &settings);
+    assert!(counts.reach(100, 0, 20), "{counts:?}");
+}
+
+/// A put that nobody has waited for; then a read of its key. Whether the read may be told at once, and how many images of a crash
+/// then lack the key. (A visitor of the explorer walks, too, which waits for everything.)
+fn told_of_a_deferred_put(canary: Option<Canary>) -> (bool, usize) {
+    let disk = SimDisk::new(0, Model::Disk);
+    let disk = canary.map_or(disk.clone(), |canary| disk.with_canary(canary));
+    let journal = Journaled::create(disk.files(), REGION_BYTES, [7; 16], small_journal()).unwrap();
+    let acknowledger = journal.acknowledger();
+    let parameters = Parameters { uuid: [7; 16], hash_seed: 1, partition_count: 1, region_bytes: REGION_BYTES };
+    let store = HiKv::format(journal, HostDram, &parameters).unwrap().caching(1).unwrap();
+    acknowledger.deferred(|| store.put(b"key", b"value")).0.unwrap();
+    let (found, receipt) = acknowledger.deferred(|| store.get(b"key", &mut |_, _| {}));
+    assert!(found.unwrap());
+    let lacks = |image: &DiskImage| {
+        let disk = SimDisk::from_image(image, Model::Disk);
+        let store = HiKv::open(Journaled::open(disk.files(), small_journal(), &|_| {}).unwrap(), HostDram).unwrap();
+        !store.get(b"key", &mut |_, _| {}).unwrap()
+    };
+    let lost_count = disk.images(40, 7).iter().filter(|image| lacks(image)).count();
+    (acknowledger.is_durable(receipt).unwrap(), lost_count)
+}
+
+#[test]
+fn who_reads_a_put_that_nobody_waited_for_waits_for_it() {
+    let (is_told, lost_count) = told_of_a_deferred_put(None);
+    assert!(!is_told && lost_count > 0, "all was durable, which shows nothing");
+    let (is_told, lost_count) = told_of_a_deferred_put(Some(canary::COPY_SHOWN_DEFERRED));
+    assert!(is_told && lost_count > 0, "the twin was not caught");
 }
 
 const FEW_KEYS: Contention =

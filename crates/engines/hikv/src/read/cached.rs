@@ -6,7 +6,7 @@
 //! the entry lies. Snapshots and scans read the region. A copy was compared with its checksum, if reads compare any, when it was
 //! brought in. What a miss means the index tells.
 
-use engine::{Error, Version};
+use engine::{Error, OpenError, Version};
 use index::CachedTable;
 use index::Position;
 use index::cached_table::{Clear, Copied, Look, NewCopy, Sought, Ticket, Write, canary, is_durable};
@@ -23,11 +23,13 @@ fn copy_of<'a>(item: &Item<'a>, position: Position) -> NewCopy<'a> {
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// The same store with a read cache of so many bytes; none if that is 0.
-    #[must_use]
-    pub fn caching(mut self, limit_bytes: u64) -> HiKv<M, D> {
-        self.cache = (limit_bytes > 0).then(|| CachedTable::new(limit_bytes));
+    ///
+    /// # Errors
+    /// There is no such memory.
+    pub fn caching(mut self, limit_bytes: u64) -> Result<HiKv<M, D>, OpenError> {
+        self.cache = (limit_bytes > 0).then(|| CachedTable::new(limit_bytes)).transpose()?;
         self.cache.iter().for_each(CachedTable::is_unfilled);
-        self
+        Ok(self)
     }
 
     /// Shows the key's value, from the cache if it is there.

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use engine::{BatchOp, Engine, Progress};
+use engine::{BatchOp, Engine, Error, Progress, Verify};
 use engine_rewo_hash::RewoHash;
 use index::cached_table::canary;
 use pmem::Canary;
@@ -15,11 +15,12 @@ use testkit::{
 };
 
 use crate::crash::{batch, expiring, refills, settings, shape};
-use crate::hooked::{Hooked, hook, unhook};
+use crate::damaged::flip_value;
+use crate::hooked::{Hooked, failing, hook, unhook};
 use crate::subject::{OfCached, OnSim, PARAMETERS};
 
 fn store() -> OnSim {
-    RewoHash::format(Sim::new(0, Model::Span), HostDram, &PARAMETERS).unwrap().caching(1 << 20)
+    RewoHash::format(Sim::new(0, Model::Span), HostDram, &PARAMETERS).unwrap().caching(1 << 20).unwrap()
 }
 
 fn value(store: &OnSim, key: &[u8]) -> Option<Vec<u8>> {
@@ -75,7 +76,7 @@ fn an_opened_stores_table_is_filled() {
     let key = |i: u32| i.to_be_bytes();
     (0..500).for_each(|i| first.put(&key(i), &[i as u8; 30]).unwrap());
     drop(first);
-    let store = RewoHash::open(sim, HostDram).unwrap().caching(1 << 20);
+    let store = RewoHash::open(sim, HostDram).unwrap().caching(1 << 20).unwrap();
     assert_eq!(value(&store, &key(600)), None);
     assert_eq!(misses(&store), 1.0);
     while store.step().unwrap() == Progress::More {}
@@ -85,12 +86,30 @@ fn an_opened_stores_table_is_filled() {
     assert_eq!(misses(&store), missed);
 }
 
+/// What the background cannot bring in is there all the same: its key is no absence.
+#[test]
+fn damage_is_no_absence_to_a_table_that_is_filled() {
+    for len_bytes in [40, 10] {
+        let sim = Sim::new(0, Model::Span);
+        let first = RewoHash::format(sim.clone(), HostDram, &PARAMETERS).unwrap();
+        first.put(b"whole", b"value").unwrap();
+        first.put(b"damaged", &vec![0xA5; len_bytes]).unwrap();
+        drop(first);
+        flip_value(&sim, &vec![0xA5; len_bytes]);
+        let store = RewoHash::open(sim, HostDram).unwrap().verifying(Verify::Values).caching(1 << 20).unwrap();
+        while store.step().unwrap() == Progress::More {}
+        let damaged = store.get(b"damaged", &mut |_, _| {});
+        assert!(matches!(damaged, Err(Error::Corrupt { .. })), "{len_bytes}: {damaged:?}");
+        assert_eq!((value(&store, b"whole"), value(&store, b"none")), (Some(b"value".to_vec()), None));
+    }
+}
+
 /// Compared to what it costs without: reads of a key that does not change ask the region once.
 #[test]
 fn a_read_brings_its_item_in() {
     let sim = Sim::new(0, Model::Span);
     RewoHash::format(sim.clone(), HostDram, &PARAMETERS).unwrap().put(b"k", &[1; 100]).unwrap();
-    let store = RewoHash::open(sim, HostDram).unwrap().caching(1 << 20);
+    let store = RewoHash::open(sim, HostDram).unwrap().caching(1 << 20).unwrap();
     (0..5).for_each(|_| assert_eq!(value(&store, b"k"), Some(vec![1; 100])));
     assert_eq!(misses(&store), 1.0);
     store.expire(b"k", engine::Expiry::at_ms(1)).unwrap();
@@ -152,7 +171,7 @@ fn hooked(broken: Option<Canary>) -> Rc<OnHooked> {
     first.put(b"k", b"old").unwrap();
     drop(first);
     let sim = broken.map_or(sim.clone(), |canary| sim.with_canary(canary));
-    let store = Rc::new(RewoHash::open(Hooked(sim), HostDram).unwrap().caching(1 << 20));
+    let store = Rc::new(RewoHash::open(Hooked(sim), HostDram).unwrap().caching(1 << 20).unwrap());
     (0..2).for_each(|_| assert_eq!(got(&store), b"old"));
     assert_eq!(store.stats().figure("cache_hit_count"), Some(1.0));
     store
@@ -206,6 +225,35 @@ fn tells_an_older_item(broken: Option<Canary>) -> bool {
 fn a_reader_in_the_middle_of_a_put_is_told_no_older_item() {
     assert!(!tells_an_older_item(None));
     assert!(tells_an_older_item(Some(canary::COPY_HIDDEN_LATE)));
+}
+
+/// Nobody waits for a put that failed, and its key comes in again.
+#[test]
+fn a_put_that_failed_is_pending_no_more() {
+    let store = hooked(None);
+    assert!(failing(|| store.put(b"k", b"new")).is_err());
+    (0..2).for_each(|_| assert_eq!(got(&store), b"new"));
+    assert_eq!(store.stats().figure("cache_hit_count"), Some(2.0));
+}
+
+/// A read that asks the region looks again as often as a write has come in between, with a table and without one; with as many
+/// writes as it has accesses it has no end but theirs.
+#[test]
+fn a_read_ends_when_writes_of_its_key_do() {
+    for limit_bytes in [0, 1 << 20] {
+        let store = RewoHash::format(Hooked(Sim::new(0, Model::Span)), HostDram, &PARAMETERS).unwrap();
+        let store = Rc::new(store.caching(limit_bytes).unwrap());
+        assert!(failing(|| store.put(b"k", b"new")).is_err());
+        let (writer, put_count) = (Rc::clone(&store), Rc::new(Cell::new(0)));
+        let counted = Rc::clone(&put_count);
+        let put = move || {
+            if counted.replace(counted.get() + 1) < 100 {
+                writer.put(b"k", &[1; 5000]).unwrap();
+            }
+        };
+        before_each_access(put, || assert_eq!(got(&store), [1; 5000]));
+        assert!(put_count.get() > 100);
+    }
 }
 
 #[test]

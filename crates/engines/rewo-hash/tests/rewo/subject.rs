@@ -61,11 +61,11 @@ impl<M: Over> Made for OfCached<M> {
     type Medium = M::Medium;
 
     fn format(on: M::Medium, clock: Clock) -> Result<Self::Engine, Failure> {
-        Ok(OfRewoHash::<M>::format(on, clock)?.caching(1))
+        Ok(OfRewoHash::<M>::format(on, clock)?.caching(1)?)
     }
 
     fn open(on: M::Medium, clock: Clock) -> Result<Self::Engine, Failure> {
-        Ok(OfRewoHash::<M>::open(on, clock)?.caching(1))
+        Ok(OfRewoHash::<M>::open(on, clock)?.caching(1)?)
     }
 
     fn settle(engine: &Self::Engine) -> Result<(), Failure> {
