@@ -2,8 +2,9 @@
 //!
 //! # Steps
 //! 1. The format mark says 'unfinished', order. *Crash from here to step 4:* the region is fresh, and formatted anew.
-//! 2. Everything else: state words, of which what is fresh may have an older store's, the zeroed engine area, and what the caller reserves and writes between
-//!    [`Heap::format`](crate::Heap::format) and [`Heap::finish_format`](crate::Heap::finish_format).
+//! 2. Everything else: state words, of which what is fresh may have an older store's, the zeroed engine area, and what the caller
+//!    reserves and writes between [`Heap::format`](crate::Heap::format) and
+//!    [`Heap::finish_format`](crate::Heap::finish_format).
 //! 3. Superblock copy A, order (of step 2 as well), copy B, order.
 //! 4. The format mark becomes 0, order, commit. *Crash after it:* the region is whole.
 
