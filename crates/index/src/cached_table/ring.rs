@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_finds_a_ring_taken_leaves_it_so() {
-        let table = CachedTable::new(LIMIT_BYTES_MIN);
+        let table = CachedTable::new(LIMIT_BYTES_MIN).unwrap();
         let filling = table.fill(1).expect("nobody fills it");
         assert!(table.fill(1).is_none());
         assert!(table.fill(1).is_none(), "the first refusal let the ring go");
