@@ -25,7 +25,7 @@ impl Work for Queues<'_> {
 
     fn apply(&self) -> Result<u64, Error> {
         let number = self.apply_count.fetch_add(1, Ordering::Relaxed);
-        self.now.fetch_add(if number / 100 % 2 == 0 { 20_000 } else { 0 }, Ordering::Relaxed);
+        self.now.fetch_add(if (number / 100).is_multiple_of(2) { 20_000 } else { 0 }, Ordering::Relaxed);
         self.placed.store.help().map(|helped| helped.applied_count)
     }
 
