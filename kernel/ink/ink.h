@@ -15,6 +15,7 @@
  *	ENOSPC	 the region is full
  *	ENOMEM	 the kernel has no memory
  *	EUCLEAN	 the store is damaged there
+ *	EINTR	 the process is being killed
  *	EPERM	 CAP_SYS_ADMIN is missing
  *	EIO	 the store has stopped
  */
@@ -29,6 +30,8 @@
 #define INK_KEY_MAX	65535u
 #define INK_VALUE_MAX	(1u << 20)
 #define INK_SUBMIT_MAX	64u
+/* What the longest item takes in a SCAN's answer, which has no more room however much the caller offers. */
+#define INK_SCAN_MAX	(8u + INK_KEY_MAX + INK_VALUE_MAX)
 
 struct ink_request {
 	__u32 version;		/* INK_VERSION */
@@ -74,7 +77,7 @@ struct ink_request {
 #define INK_SUBMIT	_IOWR(0xd7, 5, struct ink_request)
 /* Copies a struct ink_stat. */
 #define INK_STAT	_IOWR(0xd7, 6, struct ink_request)
-/* Reads everything. count: keys; result: how often the store contradicts itself. Takes as long as it takes. */
+/* Reads everything. count: keys; result: how often the store contradicts itself. Takes as long as it takes, or until the process is killed. */
 #define INK_CHECK	_IOWR(0xd7, 7, struct ink_request)
 /* Deletes every key. Needs CAP_SYS_ADMIN. */
 #define INK_CLEAR	_IOWR(0xd7, 8, struct ink_request)

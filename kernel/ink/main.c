@@ -11,6 +11,7 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/random.h>
+#include <linux/string.h>
 #include <linux/workqueue.h>
 #include "module.h"
 
@@ -24,7 +25,23 @@ MODULE_PARM_DESC(erase, "wipes the whole region, whatever is there, and makes a 
 #ifdef HIKV_INK_TRACE
 static char *twin;
 module_param(twin, charp, 0444);
-MODULE_PARM_DESC(twin, "a step that is left out, to see that the loss is noticed");
+MODULE_PARM_DESC(twin, "a step that is left out, to see that it is noticed");
+
+/* Steps of request.c; the others are the Rust code's. */
+static const char *const twins[] = {
+	"LengthNotChecked", "CopyNotChecked", "ModeNotChecked", "WholeRoomCopied", "FreedFirst",
+};
+
+bool ink_is_twin(const char *name)
+{
+	return twin && !strcmp(twin, name);
+}
+
+static bool break_step(void)
+{
+	return match_string(twins, ARRAY_SIZE(twins), twin) >= 0 ||
+	       ink_core_break((struct ink_bytes){ twin, strlen(twin) });
+}
 #endif
 
 static struct ink_region region;
@@ -63,7 +80,7 @@ static long open_store(void)
 	u8 uuid[16];
 
 #ifdef HIKV_INK_TRACE
-	if (twin && !ink_core_break((struct ink_bytes){ twin, strlen(twin) }))
+	if (twin && !break_step())
 		return -EINVAL;
 	/* The model of the cache takes the first line that is written back for the region's first. */
 	asm volatile("nopl 0x7e571337(%%rax)\n\tmovb (%0),%%al" :: "r"(region.base) : "rax", "memory");

@@ -21,4 +21,14 @@ long ink_request(struct ink_core_store *store, struct file *file, unsigned int c
 /* True once the Rust code has met what must not be: nothing is done any more. */
 bool ink_is_dead(void);
 
+/* True of a broken twin of the module, which leaves out the step of that name: there are none but for rehearsals. */
+#ifdef HIKV_INK_TRACE
+bool ink_is_twin(const char *name);
+#else
+static inline bool ink_is_twin(const char *name)
+{
+	return false;
+}
+#endif
+
 #endif

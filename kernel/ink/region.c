@@ -2,12 +2,16 @@
 /*
  * Where the store lies: a whole device with DAX, opened exclusively (dev=), or a range of physical memory that nobody has
  * claimed (phys=, size=; for tests). One store a module.
+ *
+ * An open device may still be taken from its driver (unbind, ndctl), which would unmap it under requests that run. So its pages
+ * are held as well: who takes the device away waits until the module is unloaded.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 #include <linux/blkdev.h>
 #include <linux/dax.h>
 #include <linux/io.h>
 #include <linux/ioport.h>
+#include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/pfn_t.h>
@@ -29,6 +33,7 @@ MODULE_PARM_DESC(size, "the bytes from phys on");
 static int holder;
 static struct block_device *bdev;
 static struct dax_device *dax;
+static struct dev_pagemap *pages_held;
 static void *remapped;
 static struct resource *claimed;
 
@@ -55,10 +60,16 @@ static int map_device(struct ink_region *region)
 	wanted = bdev_nr_bytes(bdev) >> PAGE_SHIFT;
 	id = dax_read_lock();
 	pages = dax_direct_access(dax, offset >> PAGE_SHIFT, wanted, DAX_ACCESS, &region->base, &pfn);
+	if (pages > 0)
+		pages_held = get_dev_pagemap(pfn_t_to_pfn(pfn), NULL);
 	dax_read_unlock(id);
 	if (pages < wanted) {
 		pr_err("%s: %ld of %ld pages are mapped in one piece\n", dev, pages, wanted);
 		return pages < 0 ? pages : -EOPNOTSUPP;
+	}
+	if (!pages_held) {
+		pr_err("%s has no pages that can be held\n", dev);
+		return -EOPNOTSUPP;
 	}
 	region->len = (u64)wanted << PAGE_SHIFT;
 	return 0;
@@ -100,6 +111,7 @@ void ink_region_unmap(void)
 		fs_put_dax(dax, &holder);
 	if (bdev)
 		blkdev_put(bdev, HOW);
+	put_dev_pagemap(pages_held);
 	if (remapped)
 		memunmap(remapped);
 	if (claimed)

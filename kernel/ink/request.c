@@ -20,25 +20,30 @@ struct context {
 	fmode_t mode;
 };
 
+static bool fits(const struct ink_request *r, u64 value_len)
+{
+	return (r->key_len <= INK_KEY_MAX && value_len <= INK_VALUE_MAX) || ink_is_twin("LengthNotChecked");
+}
+
+static bool fetched(void *to, u64 from, size_t len)
+{
+	return !copy_from_user(to, u64_to_user_ptr(from), len) || ink_is_twin("CopyNotChecked");
+}
+
 /* Key and value of a user's, copied one behind the other. */
-static void *copy_in(const struct ink_request *r, size_t value_len)
+static void *copy_in(const struct ink_request *r, u64 value_len)
 {
 	void *copied;
-	int error = -EFAULT;
 
-	if (r->key_len > INK_KEY_MAX || value_len > INK_VALUE_MAX)
+	if (!fits(r, value_len))
 		return ERR_PTR(-E2BIG);
 	copied = kvmalloc(r->key_len + value_len + 1, GFP_KERNEL_ACCOUNT);
 	if (!copied)
 		return ERR_PTR(-ENOMEM);
-	if (copy_from_user(copied, u64_to_user_ptr(r->key), r->key_len))
-		goto failed;
-	if (value_len && copy_from_user(copied + r->key_len, u64_to_user_ptr(r->value), value_len))
-		goto failed;
-	return copied;
-failed:
+	if (fetched(copied, r->key, r->key_len) && fetched(copied + r->key_len, r->value, value_len))
+		return copied;
 	kvfree(copied);
-	return ERR_PTR(error);
+	return ERR_PTR(-EFAULT);
 }
 
 static u32 agent(void)
@@ -55,13 +60,15 @@ static long insert(const struct context *in, struct ink_request *r)
 
 	if (r->flags > INK_IF_PRESENT)
 		return -EINVAL;
-	if (r->value_len > INK_VALUE_MAX)
-		return -E2BIG;
 	copied = copy_in(r, r->value_len);
 	if (IS_ERR(copied))
 		return PTR_ERR(copied);
 	key = (struct ink_bytes){ copied, r->key_len };
 	value = (struct ink_bytes){ copied + r->key_len, r->value_len };
+	if (ink_is_twin("FreedFirst")) {
+		kvfree(copied);
+		copied = NULL;
+	}
 	error = ink_core_put(in->store, agent(), key, value, r->flags);
 	kvfree(copied);
 	return error;
@@ -94,6 +101,8 @@ static long answered(const struct context *in, struct ink_request *r, struct ink
 		error = ink_core_scan(in->store, key, r->flags & INK_BEHIND, &answer);
 	r->count = answer.count;
 	r->result = error || r->op == INK_OP_READ ? answer.len : answer.used;
+	if (ink_is_twin("WholeRoomCopied"))
+		answer.used = room;
 	if (!error && answer.used && copy_to_user(u64_to_user_ptr(r->value), answer.start, answer.used))
 		error = -EFAULT;
 	kvfree(answer.start);
@@ -129,7 +138,7 @@ static long scan(const struct context *in, struct ink_request *r)
 	copied = copy_in(r, 0);
 	if (IS_ERR(copied))
 		return PTR_ERR(copied);
-	error = answered(in, r, (struct ink_bytes){ copied, r->key_len }, min_t(u64, r->value_len, INK_VALUE_MAX));
+	error = answered(in, r, (struct ink_bytes){ copied, r->key_len }, min_t(u64, r->value_len, INK_SCAN_MAX));
 	kvfree(copied);
 	return error;
 }
@@ -167,7 +176,7 @@ static long one(const struct context *in, struct ink_request *r)
 
 	if (r->version != INK_VERSION || r->reserved)
 		return -EINVAL;
-	if (!(in->mode & (is_write ? FMODE_WRITE : FMODE_READ)))
+	if (!(in->mode & (is_write ? FMODE_WRITE : FMODE_READ)) && !ink_is_twin("ModeNotChecked"))
 		return -EBADF;
 	if (r->flags && r->op != INK_OP_INSERT && r->op != INK_OP_SCAN)
 		return -EINVAL;

@@ -7,6 +7,7 @@
 mod client;
 mod distribution;
 mod pass;
+mod pooled;
 mod records;
 mod report;
 mod run;
@@ -14,10 +15,11 @@ mod scans;
 mod shuffle;
 mod streams;
 mod subject;
+pub mod variants;
 mod workload;
 
 pub use records::{KEY_BYTES_MIN, VALUE_BYTES_MIN, is_value_of, stamp, write_key};
-pub use report::Row;
+pub use report::{PoolRow, Row, SampleRow};
 pub use run::{Config, Event, RECORDS_MAX, THREADS_MAX, run};
 pub use subject::{Candidate, Persists, Subject};
 pub use workload::{UnknownWorkload, Workload};

@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 use hikv::Error;
 use pmem::arch;
 
-use crate::streams::Stream;
+use crate::streams::{Step, Turn};
 
 /// Operations between two looks at the clock: some 50 us of reads, so that a pass is not noticeably too long, and so
 /// rare that a clock read costs nothing.
@@ -40,18 +40,18 @@ pub(crate) struct Pace {
     pub(crate) elapsed: Duration,
 }
 
-/// Runs `streams` untimed but for the whole.
-pub(crate) fn throughput(streams: &mut [impl Stream], until: Until<'_>) -> Result<Pace, Error> {
-    let paces = together(streams, |stream| untimed(stream, until))?;
+/// Runs `threads` untimed but for the whole.
+pub(crate) fn throughput(threads: &mut [impl Turn], until: Until<'_>) -> Result<Pace, Error> {
+    let paces = together(threads, |thread| untimed(thread, until))?;
     Ok(Pace {
         operations: paces.iter().map(|pace| pace.operations).sum(),
         elapsed: paces.iter().map(|pace| pace.elapsed).max().unwrap_or_default(),
     })
 }
 
-fn untimed(stream: &mut impl Stream, until: Until<'_>) -> Result<Pace, Error> {
+fn untimed(thread: &mut impl Turn, until: Until<'_>) -> Result<Pace, Error> {
     let start = Instant::now();
-    let operations = step_until(until, start, || stream.step())?;
+    let operations = turn_until(until, start, || thread.turn())?;
     Ok(Pace { operations, elapsed: start.elapsed() })
 }
 
@@ -62,6 +62,11 @@ pub(crate) struct Latencies {
 }
 
 impl Latencies {
+    /// How long a tick is, in nanoseconds.
+    pub(crate) fn ns_per_tick(&self) -> f64 {
+        self.us_per_tick * 1e3
+    }
+
     /// The latency that `percent` of the operations do not exceed, in microseconds.
     pub(crate) fn percentile_us(&self, percent: f64) -> f64 {
         self.ticks.value_at_percentile(percent) as f64 * self.us_per_tick
@@ -80,22 +85,22 @@ impl Latencies {
     }
 }
 
-/// Runs `streams` with each step timed.
-pub(crate) fn latency(streams: &mut [impl Stream], until: Until<'_>) -> Result<Latencies, Error> {
-    let latencies = together(streams, |stream| timed(stream, until))?;
+/// Runs `threads` with each operation timed.
+pub(crate) fn latency(threads: &mut [impl Turn], until: Until<'_>) -> Result<Latencies, Error> {
+    let latencies = together(threads, |thread| timed(thread, until))?;
     Ok(latencies.into_iter().reduce(Latencies::merge).expect("there is one thread at least"))
 }
 
-fn timed(stream: &mut impl Stream, until: Until<'_>) -> Result<Latencies, Error> {
+fn timed(thread: &mut impl Turn, until: Until<'_>) -> Result<Latencies, Error> {
     let mut ticks = new_histogram();
     let (start, start_ticks) = (Instant::now(), arch::timestamp());
-    step_until(until, start, || {
+    turn_until(until, start, || {
         let before = arch::timestamp_in_order();
-        let done = stream.step()?;
-        if done > 0 {
+        let step = thread.turn()?;
+        if let Step::Served(_) = step {
             ticks.saturating_record(arch::timestamp_in_order().wrapping_sub(before));
         }
-        Ok(done)
+        Ok(step)
     })?;
     let pass_ticks = arch::timestamp().wrapping_sub(start_ticks).max(1);
     Ok(Latencies { ticks, us_per_tick: start.elapsed().as_secs_f64() * 1e6 / pass_ticks as f64 })
@@ -105,34 +110,35 @@ fn new_histogram() -> Histogram<u64> {
     Histogram::new_with_max(LATENCY_TICKS_MAX, HISTOGRAM_FIGURES).expect("the limits are the crate's")
 }
 
-/// Calls `step` until the time is over or no operation is left; how many operations were done.
-fn step_until(until: Until<'_>, start: Instant, mut step: impl FnMut() -> Result<u64, Error>) -> Result<u64, Error> {
+/// Takes turns until the time is over or no operation is left; how many operations were done.
+fn turn_until(until: Until<'_>, start: Instant, mut turn: impl FnMut() -> Result<Step, Error>) -> Result<u64, Error> {
     let mut operations = 0;
     while !until.is_over(start) {
         for _ in 0..CLOCK_STEPS {
-            match step()? {
-                0 => return Ok(operations),
-                done => operations += done,
+            match turn()? {
+                Step::Served(count) => operations += count,
+                Step::Applied => {}
+                Step::Over => return Ok(operations),
             }
         }
     }
     Ok(operations)
 }
 
-/// Does `work` on every stream, each in its thread; all start at the same moment.
-pub(crate) fn together<T: Stream, R: Send>(
-    streams: &mut [T],
+/// Does `work` on every one, each in its thread; all start at the same moment.
+pub(crate) fn together<T: Send, R: Send>(
+    threads: &mut [T],
     work: impl Fn(&mut T) -> Result<R, Error> + Sync,
 ) -> Result<Vec<R>, Error> {
-    let barrier = Barrier::new(streams.len());
+    let barrier = Barrier::new(threads.len());
     thread::scope(|scope| {
-        let start = |stream| {
+        let start = |thread| {
             scope.spawn(|| {
                 barrier.wait();
-                work(stream)
+                work(thread)
             })
         };
-        let threads: Vec<_> = streams.iter_mut().map(start).collect();
+        let threads: Vec<_> = threads.iter_mut().map(start).collect();
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     })
 }
@@ -148,15 +154,11 @@ mod tests {
     /// Each step takes a known time.
     struct Slow;
 
-    impl Stream for Slow {
-        fn step(&mut self) -> Result<u64, Error> {
+    impl Turn for Slow {
+        fn turn(&mut self) -> Result<Step, Error> {
             let start = Instant::now();
             while start.elapsed() < STEP {}
-            Ok(1)
-        }
-
-        fn errors(&self) -> u64 {
-            0
+            Ok(Step::Served(1))
         }
     }
 

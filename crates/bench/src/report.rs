@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use hikv::pool::{PoolFigures, Sampled};
 use serde::Serialize;
 
 use crate::pass::{Latencies, Pace};
@@ -38,14 +39,70 @@ pub struct Row {
     /// Changes that the order had not caught up with when the throughput pass ended, where order is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queued_count: Option<u64>,
+    /// Where the calling threads were a pool: how it did when the throughput pass ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<Box<PoolRow>>,
+}
+
+/// A pool: its split, and what that came of.
+#[derive(Clone, Debug, Serialize)]
+pub struct PoolRow {
+    /// Threads that served.
+    pub serving: usize,
+    /// Threads that applied.
+    pub backend: usize,
+    /// Windows since the run began.
+    pub windows: u64,
+    /// Of the last window: gets, scans, writes, changes applied; how many, and how long each took.
+    pub get: SampleRow,
+    /// Scans.
+    pub scan: SampleRow,
+    /// Writes, as they were served.
+    pub write: SampleRow,
+    /// Changes, as they were applied.
+    pub apply: SampleRow,
+    /// How many of those changes were updates.
+    pub updates: u64,
+    /// Changes that waited at its end.
+    pub queued: u64,
+}
+
+/// What was sampled of one kind.
+#[derive(Clone, Debug, Serialize)]
+pub struct SampleRow {
+    /// How many.
+    pub count: u64,
+    /// How long each took on average, if any was timed.
+    pub mean_ns: Option<f64>,
+}
+
+impl PoolRow {
+    fn of(figures: &PoolFigures, ns_per_tick: f64) -> PoolRow {
+        let window = figures.window;
+        let sample = |sampled: Sampled| SampleRow {
+            count: sampled.count,
+            mean_ns: sampled.mean_ticks().map(|ticks| ticks * ns_per_tick),
+        };
+        PoolRow {
+            serving: figures.split.serving,
+            backend: figures.split.backend,
+            windows: figures.window_count,
+            get: sample(window.gets),
+            scan: sample(window.scans),
+            write: sample(window.writes),
+            apply: sample(window.applied),
+            updates: window.updated_count,
+            queued: window.queued_count,
+        }
+    }
 }
 
 impl Row {
     /// The columns of the text form.
-    pub const HEADER: &'static str = "workload       threads    records       ops/s    p50 us    p99 us  p99.9 us  errors   seconds  lines/op fences/op  queued";
+    pub const HEADER: &'static str = "workload       threads    records       ops/s    p50 us    p99 us  p99.9 us  errors   seconds  lines/op fences/op  queued   split";
 
     pub(crate) fn of(workload: Workload, records: u64, measured: &Measured) -> Row {
-        let Measured { threads, pace, latencies, errors, persists, queued_count } = measured;
+        let Measured { threads, pace, latencies, errors, persists, queued_count, pool } = measured;
         let per_operation = |count: u64| count as f64 / pace.operations.max(1) as f64;
         Row {
             workload: workload.name(),
@@ -60,6 +117,7 @@ impl Row {
             flushed_lines_per_op: persists.map(|persists| per_operation(persists.flushed_line_count)),
             fences_per_op: persists.map(|persists| per_operation(persists.fence_count)),
             queued_count: *queued_count,
+            pool: pool.map(|figures| Box::new(PoolRow::of(&figures, latencies.ns_per_tick()))),
         }
     }
 }
@@ -74,6 +132,8 @@ pub(crate) struct Measured {
     pub(crate) persists: Option<Persists>,
     /// At its end.
     pub(crate) queued_count: Option<u64>,
+    /// Then, too.
+    pub(crate) pool: Option<PoolFigures>,
 }
 
 impl fmt::Display for Row {
@@ -88,7 +148,11 @@ impl fmt::Display for Row {
             }
         }
         match self.queued_count {
-            Some(count) => write!(f, " {count:>7}"),
+            Some(count) => write!(f, " {count:>7}")?,
+            None => write!(f, " {:>7}", "-")?,
+        }
+        match self.pool.as_deref() {
+            Some(PoolRow { serving, backend, .. }) => write!(f, " {:>7}", format!("{serving}-{backend}")),
             None => write!(f, " {:>7}", "-"),
         }
     }

@@ -1,12 +1,15 @@
 //! A run: load the records, then measure one workload after the other on them.
 
 use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use hikv::Error;
+use hikv::pool::{Kind, Plan, Pool};
 
 use crate::client::{Client, Shape};
 use crate::pass::{Latencies, Pace, Until, latency, throughput, together};
+use crate::pooled::{Queues, pooled};
 use crate::report::{Measured, Row};
 use crate::scans;
 use crate::streams::{Delete, Insert, Load, Mix, Seat, Steady, Stream, Ycsb, batch, on_any, scan};
@@ -31,6 +34,11 @@ pub struct Config {
     pub threads: usize,
     /// Length of each key, at least [`KEY_BYTES_MIN`](crate::KEY_BYTES_MIN) more than `shared_bytes`.
     pub key_bytes: usize,
+    /// Has the calling threads apply what they leave in queues as well, by this plan. Without it they only serve, and the subject has threads
+    /// of its own for that.
+    pub plan: Option<Plan>,
+    /// Keep order for workloads that need none, too.
+    pub keeps_order: bool,
     /// How many bytes all keys begin with alike.
     pub shared_bytes: usize,
     /// Length of each value, at least [`VALUE_BYTES_MIN`](crate::VALUE_BYTES_MIN).
@@ -63,7 +71,8 @@ pub fn run<S: Subject>(
     stop: &(dyn Fn() -> bool + Sync),
     mut report: impl FnMut(Event) -> ControlFlow<()>,
 ) -> Result<(), Error> {
-    let run = Run { subject, config, stop };
+    let pool = config.plan.map(|plan| Pool::new(Queues(subject), config.threads, plan));
+    let run = Run { subject, config, stop, pool: pool.as_ref() };
     let loaded = run.load()?;
     let mut flow = report(Event::Loaded { records: loaded.operations, elapsed: loaded.elapsed });
     for &workload in &config.workloads {
@@ -82,6 +91,8 @@ struct Run<'a, S> {
     subject: &'a S,
     config: &'a Config,
     stop: &'a (dyn Fn() -> bool + Sync),
+    /// One for all workloads: a workload begins with the split that the one before it ended with.
+    pool: Option<&'a Pool<Queues<'a, S>>>,
 }
 
 impl<'a, S: Subject> Run<'a, S> {
@@ -91,7 +102,7 @@ impl<'a, S: Subject> Run<'a, S> {
 
     /// The order of ordered workloads is there before, but where its making is measured.
     fn prepare(&self, workload: Workload) -> Result<(), Error> {
-        match workload.is_ordered() && workload != Workload::Rebuild {
+        match (self.config.keeps_order || workload.is_ordered()) && workload != Workload::Rebuild {
             true => self.subject.put_in_order(),
             false => Ok(()),
         }
@@ -99,16 +110,18 @@ impl<'a, S: Subject> Run<'a, S> {
 
     fn measure(&self, workload: Workload) -> Result<Measured, Error> {
         match workload {
-            Workload::Get => self.passes(|seat| Steady::new(&seat, on_any(Client::get_into))),
-            Workload::GetOwned => self.passes(|seat| Steady::new(&seat, on_any(Client::get_owned))),
-            Workload::GetWith => self.passes(|seat| Steady::new(&seat, on_any(Client::get_with))),
-            Workload::Miss => self.passes(|seat| Steady::new(&seat, on_any(Client::miss))),
-            Workload::MultiGet => self.passes(|seat| Steady::new(&seat, batch)),
+            Workload::Get => self.passes(|seat| Steady::new(&seat, Kind::Get, on_any(Client::get_into))),
+            Workload::GetOwned => self.passes(|seat| Steady::new(&seat, Kind::Get, on_any(Client::get_owned))),
+            Workload::GetWith => self.passes(|seat| Steady::new(&seat, Kind::Get, on_any(Client::get_with))),
+            Workload::Miss => self.passes(|seat| Steady::new(&seat, Kind::Get, on_any(Client::miss))),
+            Workload::MultiGet => self.passes(|seat| Steady::new(&seat, Kind::Get, batch)),
             Workload::Insert | Workload::InsertOrdered => self.passes(|seat| Insert::new(&seat)),
-            Workload::Update | Workload::UpdateOrdered => self.passes(|seat| Steady::new(&seat, on_any(Client::put))),
+            Workload::Update | Workload::UpdateOrdered => {
+                self.passes(|seat| Steady::new(&seat, Kind::Write, on_any(Client::put)))
+            }
             Workload::Delete | Workload::DeleteOrdered => self.passes(Delete::new),
             Workload::Rebuild => self.rebuild(),
-            Workload::Scan => self.passes(|seat| Steady::new(&seat, scan(seat.shape))),
+            Workload::Scan => self.passes(|seat| Steady::new(&seat, Kind::Scan, scan(seat.shape))),
             Workload::YcsbA => self.passes(|seat| Ycsb::new(&seat, Mix::A)),
             Workload::YcsbB => self.passes(|seat| Ycsb::new(&seat, Mix::B)),
             Workload::YcsbC => self.passes(|seat| Ycsb::new(&seat, Mix::C)),
@@ -131,6 +144,7 @@ impl<'a, S: Subject> Run<'a, S> {
             errors: self.config.records.abs_diff(right),
             persists: None,
             queued_count: None,
+            pool: None,
         })
     }
 
@@ -138,14 +152,29 @@ impl<'a, S: Subject> Run<'a, S> {
         let mut streams = self.streams(stream);
         let until = self.until(self.config.pass);
         let before = self.subject.persists();
-        let pace = throughput(&mut streams, until)?;
+        let pace = self.throughput(&mut streams, until)?;
         let queued_count = self.subject.queued_count();
         let persists = self.persists_since(before);
         together(&mut streams, Stream::rewind)?;
-        let latencies = latency(&mut streams, until)?;
+        let pool = self.pool.map(Pool::figures);
+        let latencies = self.latency(&mut streams, until)?;
         together(&mut streams, Stream::restore)?;
         let errors = streams.iter().map(Stream::errors).sum();
-        Ok(Measured { threads: streams.len(), pace, latencies, errors, persists, queued_count })
+        Ok(Measured { threads: streams.len(), pace, latencies, errors, persists, queued_count, pool })
+    }
+
+    fn throughput(&self, streams: &mut [impl Stream], until: Until<'_>) -> Result<Pace, Error> {
+        match self.pool {
+            Some(pool) => throughput(&mut pooled(pool, streams, &AtomicBool::new(false)), until),
+            None => throughput(streams, until),
+        }
+    }
+
+    fn latency(&self, streams: &mut [impl Stream], until: Until<'_>) -> Result<Latencies, Error> {
+        match self.pool {
+            Some(pool) => latency(&mut pooled(pool, streams, &AtomicBool::new(false)), until),
+            None => latency(streams, until),
+        }
     }
 
     fn persists_since(&self, before: Option<Persists>) -> Option<Persists> {

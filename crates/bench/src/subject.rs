@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
-use hikv::{Error, Ordered, Store};
+use hikv::{Error, Ordered, Store, Upkeep};
 
 /// A store as the workloads use it. Values reach the caller through a callback or a buffer.
 pub trait Subject: Sync {
@@ -58,6 +58,19 @@ pub trait Subject: Sync {
     /// Changes that the order has not caught up with, where one is kept.
     fn queued_count(&self) -> Option<u64>;
 
+    /// Applies some of them, or does other work of the background's, for a calling thread that has the backend's role; how many changes.
+    ///
+    /// # Errors
+    /// As the store says.
+    fn help(&self) -> Result<u64, Error> {
+        Ok(0)
+    }
+
+    /// How the order keeps up.
+    fn upkeep(&self) -> Upkeep {
+        Upkeep::default()
+    }
+
     /// What the store has asked of its medium so far, where that is counted.
     fn persists(&self) -> Option<Persists>;
 }
@@ -81,6 +94,16 @@ impl Candidate {
     /// Measures `store`.
     pub fn new(store: Store) -> Candidate {
         Candidate { store, ordered: OnceLock::new() }
+    }
+
+    /// The store.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Waits until the order has all that was written before, where one is kept, and helps it.
+    pub(crate) fn catch_up(&self) -> Result<(), Error> {
+        self.ordered.get().map_or(Ok(()), |ordered| ordered.wait_until_ready(|_| {}))
     }
 }
 
@@ -122,6 +145,14 @@ impl Subject for Candidate {
 
     fn queued_count(&self) -> Option<u64> {
         self.ordered.get().map(|_| self.store.stats().queued_count)
+    }
+
+    fn help(&self) -> Result<u64, Error> {
+        self.store.help().map(|helped| helped.applied_count)
+    }
+
+    fn upkeep(&self) -> Upkeep {
+        self.store.upkeep().unwrap_or_default()
     }
 
     fn persists(&self) -> Option<Persists> {

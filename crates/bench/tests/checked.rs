@@ -121,6 +121,8 @@ fn config(workloads: &[Workload]) -> Config {
         pass: Duration::from_millis(5),
         threads: 2,
         key_bytes: 24,
+        plan: None,
+        keeps_order: false,
         shared_bytes: 9,
         value_bytes: 32,
     }

@@ -13,6 +13,7 @@ mod opening;
 mod output;
 mod plural;
 mod progress;
+mod read_cache;
 mod serving;
 mod tls;
 mod verified;

@@ -48,4 +48,17 @@ impl Figure {
     pub const fn counter(name: &'static str, help: &'static str, value: f64) -> Figure {
         Figure { name, help, kind: FigureKind::Counter, value }
     }
+
+    /// Those of a cache of items in volatile memory: the part of searches that it answered, how many it answered and did not, what
+    /// was evicted from it, and the bytes of what is in it.
+    #[must_use]
+    pub const fn of_cache(hit_ratio: f64, hits: u64, misses: u64, evicted: u64, bytes: u64) -> [Figure; 5] {
+        [
+            Figure::ratio("cache_hit_ratio", "Searches that the cache of items answered, 0 to 1", hit_ratio),
+            Figure::counter("cache_hit_count", "Searches since open that the cache of items answered", hits as f64),
+            Figure::counter("cache_miss_count", "Searches since open that it did not answer", misses as f64),
+            Figure::counter("cache_evicted_count", "Items since open that made room for others in it", evicted as f64),
+            Figure::gauge("cache_bytes", "Bytes of items in the cache", bytes as f64),
+        ]
+    }
 }

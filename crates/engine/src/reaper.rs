@@ -37,7 +37,7 @@ impl Reaper {
     /// Between two walks.
     pub const REST: Duration = Duration::from_secs(1);
 
-    /// A value that expires is being put.
+    /// A value that expires was put, and a walk that begins now meets it.
     pub fn expect(&self) {
         if !self.is_expected.load(Ordering::Relaxed) {
             self.is_expected.store(true, Ordering::Release);

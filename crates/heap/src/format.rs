@@ -2,17 +2,17 @@
 //!
 //! # Steps
 //! 1. The format mark says 'unfinished', order. *Crash from here to step 4:* the region is fresh, and formatted anew.
-//! 2. Everything else: state words, the zeroed engine area, and what the caller reserves and writes between
+//! 2. Everything else: state words, of which what is fresh may have an older store's, the zeroed engine area, and what the caller reserves and writes between
 //!    [`Heap::format`](crate::Heap::format) and [`Heap::finish_format`](crate::Heap::finish_format).
 //! 3. Superblock copy A, order (of step 2 as well), copy B, order.
 //! 4. The format mark becomes 0, order, commit. *Crash after it:* the region is whole.
 
-use pmem::{Level, Medium};
+use pmem::{LINE_BYTES, Level, Medium};
 
 use crate::canary;
 use crate::layout::{
-    ENGINE_AREA, ENGINE_AREA_BYTES, FIRST_CHUNK_UNIT, FORMAT_MARK, FORMAT_UNFINISHED, IMAGE, PARTITION_COUNT_MAX,
-    REGION_BYTES_MAX, SNAPSHOT_EPOCH, UNIT_BYTES,
+    BATCH_WORD_COUNT, BATCH_WORDS, ENGINE_AREA, ENGINE_AREA_BYTES, FIRST_CHUNK_UNIT, FORMAT_MARK, FORMAT_UNFINISHED,
+    IMAGE, PARTITION_COUNT_MAX, REGION_BYTES_MAX, SNAPSHOT_EPOCH, UNIT_BYTES,
 };
 use crate::region::{Found, Region};
 use crate::superblock::{FEATURE_IMAGE, FEATURE_JOURNAL, FORMAT_MINOR, Superblock};
@@ -73,6 +73,7 @@ impl Region {
         state::store_generation(medium, 0);
         state::store_word(medium, IMAGE, 0);
         state::store_word(medium, SNAPSHOT_EPOCH, 0);
+        header::zero(medium, BATCH_WORDS, BATCH_WORD_COUNT as u64 * LINE_BYTES);
         // A journal's base gives whatever its log is asked for, wherever it lies.
         if !medium.is_journaled() {
             state::store_made_for(medium);

@@ -75,7 +75,10 @@ impl<D: Dram> Heap<D> {
         if !medium.is_writable() || self.is_sweep_ending.swap(true, Ordering::AcqRel) {
             return;
         }
-        self.each_chunk(self.unswept_past, |unit, tag, units| self.sweep_chunk(medium, unit, tag, units));
+        self.each_chunk(self.unswept_past, |unit, tag, units| {
+            self.sweep_chunk(medium, unit, tag, units);
+            medium.breathe();
+        });
         self.is_swept.store(true, Ordering::Release);
     }
 

@@ -124,8 +124,8 @@ pub(crate) fn format<M: Medium>(
     parameters: &Parameters,
 ) -> Result<Arc<dyn Engine>, OpenError> {
     match options.engine.unwrap_or_default() {
-        EngineKind::HiKv => Ok(hikv(HiKv::format(medium, HostDram, parameters)?, options)),
-        EngineKind::RewoHash => Ok(rewo_hash(RewoHash::format(medium, HostDram, parameters)?, options)),
+        EngineKind::HiKv => hikv(HiKv::format(medium, HostDram, parameters)?, options),
+        EngineKind::RewoHash => rewo_hash(RewoHash::format(medium, HostDram, parameters)?, options),
         EngineKind::Ink => {
             let parameters = with_lanes(parameters, INK_LANE_COUNT_MAX);
             Ok(ink(Ink::format(medium, HostDram, &parameters, engine_ink::Options::default())?, options))
@@ -142,8 +142,8 @@ pub(crate) fn format<M: Medium>(
 /// Opens the store in a region, by the engine that it belongs to.
 pub(crate) fn open<M: Medium>(medium: M, options: &Options) -> Result<Arc<dyn Engine>, OpenError> {
     match EngineKind::of(&medium, options.engine)? {
-        EngineKind::HiKv => Ok(hikv(HiKv::open(medium, HostDram)?, options)),
-        EngineKind::RewoHash => Ok(rewo_hash(RewoHash::open(medium, HostDram)?, options)),
+        EngineKind::HiKv => hikv(HiKv::open(medium, HostDram)?, options),
+        EngineKind::RewoHash => rewo_hash(RewoHash::open(medium, HostDram)?, options),
         EngineKind::Ink => Ok(ink(Ink::open(medium, HostDram, engine_ink::Options::default())?, options)),
         EngineKind::Pmekv => Ok(pmekv(Pmekv::open(medium, HostDram, engine_pmekv::Options::default())?, options)),
         #[cfg(feature = "toy")]
@@ -159,20 +159,22 @@ fn pmekv<M: Medium>(pmekv: Pmekv<M, HostDram>, options: &Options) -> Arc<dyn Eng
     Arc::new(pmekv.verifying(options.verify).by_clock(options.clock.clone()))
 }
 
-fn rewo_hash<M: Medium>(store: RewoHash<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
-    Arc::new(store.verifying(options.verify).by_clock(options.clock.clone()))
+fn rewo_hash<M: Medium>(store: RewoHash<M, HostDram>, options: &Options) -> Result<Arc<dyn Engine>, OpenError> {
+    let store = store.verifying(options.verify).by_clock(options.clock.clone());
+    Ok(Arc::new(store.caching(options.read_cache_bytes)?))
 }
 
 fn ink<M: Medium>(ink: Ink<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
     Arc::new(ink.verifying(options.verify).by_clock(options.clock.clone()))
 }
 
-fn hikv<M: Medium>(hikv: HiKv<M, HostDram>, options: &Options) -> Arc<dyn Engine> {
-    let hikv = hikv.verifying(options.verify).compacting_above(options.compact_above);
+fn hikv<M: Medium>(hikv: HiKv<M, HostDram>, options: &Options) -> Result<Arc<dyn Engine>, OpenError> {
+    let hikv =
+        hikv.verifying(options.verify).compacting_above(options.compact_above).caching(options.read_cache_bytes)?;
     let order = match options.order_queues {
         _ if !options.ordered => Ordered::never(HostDram),
         Some((queue_count, queue_bound)) => Ordered::bounded(queue_count, queue_bound, HostDram),
         None => Ordered::new(options.worker_count().max(1), HostDram),
     };
-    Arc::new(hikv.by_clock(options.clock.clone()).keeping_order(order))
+    Ok(Arc::new(hikv.by_clock(options.clock.clone()).keeping_order(order)))
 }

@@ -15,15 +15,14 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use engine::Engine;
 use heap::salvage::Head;
 use heap::{FEATURE_JOURNAL, Found, Parameters, Region};
 use journal::{Acknowledger, JournalError, Journaled, OsFile};
-use pmem::{Delays, Durability, Latency, Medium, Persist, PersistCounts, Probed, arch};
-use pmem_os::{MapOptions, Mapped, StoreLock, names};
+use pmem::{Delays, Durability, Latency, Medium, Persist, PersistCounts, Probed};
+use pmem_os::{MapOptions, Mapped, StoreLock, names, ticks};
 use uuid::Uuid;
 
 use crate::journal_files::{Naming, Progress};
@@ -380,21 +379,6 @@ pub(crate) fn sync_new(file: &Path) -> Result<(), OpenError> {
     let opened = fs::File::open(file).map_err(OpenError::io(file, "open"))?;
     let is_file = opened.metadata().is_ok_and(|found| found.is_file());
     if is_file { opened.sync_all().map_err(OpenError::io(file, "sync")) } else { Ok(()) }
-}
-
-/// A duration in ticks of the time-stamp counter, whose rate is measured when it is first asked for.
-fn ticks(duration: Duration) -> u64 {
-    static PER_SECOND: OnceLock<f64> = OnceLock::new();
-    if duration.is_zero() { 0 } else { (duration.as_secs_f64() * PER_SECOND.get_or_init(ticks_per_second)) as u64 }
-}
-
-fn ticks_per_second() -> f64 {
-    const MEASURED: Duration = Duration::from_millis(5);
-    let (start, first) = (Instant::now(), arch::timestamp());
-    while start.elapsed() < MEASURED {
-        std::hint::spin_loop();
-    }
-    (arch::timestamp() - first) as f64 / start.elapsed().as_secs_f64()
 }
 
 /// The file that holds the region of the store at `path`.

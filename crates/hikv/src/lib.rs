@@ -53,6 +53,7 @@ mod writes;
 pub use backup::{BackupError, BackupProgress, BackupReport};
 pub use batch::WriteBatch;
 pub use durable::{Ticket, Waker};
+pub use engine::pool;
 pub use engine::{
     Clock, Compacted, CompactionProgress, Damage, Decision, Error, Expiry, Features, Figure, FigureKind, Held, Limits,
     OnExpired, Order, Ttl, Upkeep, Verify, Version,

@@ -2,10 +2,12 @@
 //!
 //! [`PartitionedHash`] maps a key's signature to a [`Position`], the word that commits every operation. It never looks
 //! into items: the caller decides whether an item's key is the one wanted. [`BPlusTree`] keeps positions in the order of their
-//! keys, in DRAM; it looks into items through its caller where the bytes that it holds do not decide.
+//! keys, in DRAM; it looks into items through its caller where the bytes that it holds do not decide. [`CachedTable`] has copies of hot
+//! items in DRAM, for the engines whose reads are slower.
 
 pub mod block_hash;
 pub mod bplus_tree;
+pub mod cached_table;
 pub mod canary;
 pub mod partitioned_hash;
 mod position;
@@ -14,5 +16,6 @@ mod shared;
 
 pub use block_hash::BlockHash;
 pub use bplus_tree::BPlusTree;
+pub use cached_table::CachedTable;
 pub use partitioned_hash::PartitionedHash;
 pub use position::Position;

@@ -16,6 +16,8 @@ pub const IF_ABSENT: u32 = 1;
 pub const IF_PRESENT: u32 = 2;
 /// Flag of [`Op::Scan`]: from behind the key.
 pub const BEHIND: u32 = 1;
+/// The most room that a scan's answer has: what the longest item takes.
+pub const SCAN_BYTES_MAX: usize = ITEM_HEAD_BYTES + KEY_BYTES_MAX + VALUE_BYTES_MAX;
 /// A scan's item before its key: the lengths of key and value, 4 bytes each.
 pub const ITEM_HEAD_BYTES: usize = 8;
 

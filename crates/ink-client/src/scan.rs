@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::abi::{BEHIND, ITEM_HEAD_BYTES, Op, Request};
+use crate::abi::{BEHIND, ITEM_HEAD_BYTES, Op, Request, SCAN_BYTES_MAX};
 use crate::{Ink, unless};
 
 /// A page's room; one that an item does not fit is doubled for it.
@@ -40,7 +40,7 @@ impl<'a> Scan<'a> {
                 (self.at, self.end) = (0, len);
                 return Ok(request.count > 0);
             }
-            if len <= self.page.len() || len > (1 << 20) {
+            if len <= self.page.len() || len > SCAN_BYTES_MAX {
                 return Err(io::Error::from_raw_os_error(libc::EMSGSIZE));
             }
             self.page.resize(len, 0);

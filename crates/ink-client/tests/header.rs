@@ -57,6 +57,8 @@ fn numbers_are_the_headers() {
         );
         assert_eq!(op.number() as u32, 0xc040_d700 | op as u32);
     }
+    assert!(HEADER.contains("#define INK_SCAN_MAX\t(8u + INK_KEY_MAX + INK_VALUE_MAX)"));
+    assert_eq!(abi::SCAN_BYTES_MAX, 8 + abi::KEY_BYTES_MAX + abi::VALUE_BYTES_MAX);
     assert!(HEADER.contains(&format!("#define INK_KEY_MAX\t{}u", abi::KEY_BYTES_MAX)));
     assert!(HEADER.contains(&format!("#define INK_SUBMIT_MAX\t{}u", abi::SUBMIT_COUNT_MAX)));
     assert!(HEADER.contains("#define INK_VALUE_MAX\t(1u << 20)") && abi::VALUE_BYTES_MAX == 1 << 20);

@@ -30,3 +30,5 @@ pub const STAMP_BLOCK_NOT_FLUSHED: Canary = Canary("StampBlockNotFlushed");
 pub const CONDITION_OUTSIDE_LANES: Canary = Canary("ConditionOutsideLanes");
 /// A batch's run has the words of half of its keys.
 pub const BATCH_HALF_LOGGED: Canary = Canary("BatchHalfLogged");
+/// A sweep returns while another thread's is still giving space back.
+pub const SWEEP_NOT_AWAITED: Canary = Canary("SweepNotAwaited");

@@ -42,12 +42,20 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// # Errors
     /// [`Error::Heap`] if the medium fails.
     pub fn check(&self, told: Told<'_>) -> Result<Figures, Error> {
+        self.check_while(told, &mut || true)
+    }
+
+    /// As [`Tree::check`], as long as `goes_on` says so, which is asked after every node.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`], too.
+    pub fn check_while(&self, told: Told<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Figures, Error> {
         let mut figures = Figures::default();
         (0..self.lanes.count()).for_each(|lane| figures.used_bytes += self.heap.place_bytes(self.lanes.log(lane)));
         loop {
             let walked = self.each_node(figures.level_count as u8, |fences, node| {
                 self.check_node(fences, node, &mut figures, told);
-                Ok(())
+                if goes_on() { Ok(()) } else { Err(Error::Stopped) }
             });
             match tell(walked, told)? {
                 Some(true) => figures.level_count += 1,

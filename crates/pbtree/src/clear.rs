@@ -68,6 +68,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
                 self.let_go_below(node.node.child(i)?, level - 1)?;
             }
         }
+        self.medium.breathe();
         self.each_place(&node, &mut |place| {
             self.let_go(place);
             Ok(())

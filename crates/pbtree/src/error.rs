@@ -20,6 +20,8 @@ pub enum Error {
     },
     /// A lock is held, and the caller did not want to wait.
     WouldWait,
+    /// The caller did not want to go on.
+    Stopped,
     /// The key is longer than [`KEY_BYTES_MAX`](crate::KEY_BYTES_MAX).
     KeyTooLong {
         /// Its length.
@@ -45,6 +47,7 @@ impl fmt::Display for Error {
             Error::Heap(error) => error.fmt(f),
             Error::Damaged { offset, what } => write!(f, "the store is damaged at offset {offset:#x}: {what}"),
             Error::WouldWait => f.write_str("a lock is held"),
+            Error::Stopped => f.write_str("it was stopped"),
             Error::KeyTooLong { len_bytes } => write!(f, "a key of {len_bytes} bytes is too long"),
             Error::ValueTooLong { len_bytes } => write!(f, "a value of {len_bytes} bytes is too long"),
         }

@@ -5,16 +5,18 @@
 //! before the walk comes by is not handed out twice.
 
 use heap::{Misplaced, Place, PlaceKind};
-use pmem::{Dram, Medium};
+use pmem::{Backoff, Dram, Medium};
 
 use crate::Error;
+use crate::canary;
 use crate::descent::Reached;
 use crate::retire::Retire;
 use crate::tree::Tree;
 use crate::word;
 
 impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
-    /// Walks the whole tree, and frees what it does not reach.
+    /// Walks the whole tree, and frees what it does not reach. All free space is known when it returns, also where another thread's
+    /// sweep has found it.
     ///
     /// # Errors
     /// [`Error::Damaged`], and nothing is freed; [`Error::Heap`] if the medium fails.
@@ -28,6 +30,10 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
             level += 1;
         }
         self.heap.finish_sweep(&self.medium);
+        let mut backoff = Backoff::long();
+        while self.medium.is_writable() && !self.heap.is_swept() && !self.medium.breaks(canary::SWEEP_NOT_AWAITED) {
+            backoff.relax();
+        }
         Ok(())
     }
 

@@ -23,6 +23,7 @@ mod memory;
 pub mod names;
 mod persistence;
 mod probe;
+mod ticks;
 mod write_path;
 
 pub use backing::write_in_place;
@@ -35,3 +36,4 @@ pub use mapped::{MapOptions, Mapped};
 pub use memory::Memory;
 pub use pmem::arch::flush_instruction;
 pub use probe::{MachineProbe, dependent_read_ns, persist_by_flush_ns, persist_by_stream_ns, probe};
+pub use ticks::ticks;

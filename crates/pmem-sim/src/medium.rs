@@ -148,6 +148,10 @@ impl Medium for Sim {
         "sim"
     }
 
+    fn breathe(&self) {
+        self.0.breath_count.fetch_add(1, Ordering::Relaxed);
+    }
+
     fn breaks(&self, canary: Canary) -> bool {
         self.0.canary.get() == Some(&canary)
     }

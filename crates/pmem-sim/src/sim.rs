@@ -73,6 +73,7 @@ pub(crate) struct Region {
     pub(crate) canary: OnceLock<Canary>,
     pub(crate) state: Mutex<State>,
     steps: Steps<Sim>,
+    pub(crate) breath_count: AtomicU64,
 }
 
 pub(crate) struct State {
@@ -130,6 +131,7 @@ impl Sim {
             canary: OnceLock::new(),
             state: Mutex::new(state),
             steps: Steps::default(),
+            breath_count: AtomicU64::new(0),
         }))
     }
 
@@ -141,6 +143,12 @@ impl Sim {
     pub fn with_canary(self, canary: Canary) -> Sim {
         assert!(self.0.canary.set(canary).is_ok(), "a broken twin is broken in one place");
         self
+    }
+
+    /// How often a long walk has let others run.
+    #[must_use]
+    pub fn breath_count(&self) -> u64 {
+        self.0.breath_count.load(Ordering::Relaxed)
     }
 
     /// The model of this region.

@@ -16,5 +16,7 @@ pub const NUMBER_BEFORE_RESTORE: Canary = Canary("NumberBeforeRestore");
 pub const RESTORE_NOT_ORDERED: Canary = Canary("RestoreNotOrdered");
 /// Opening relies on a word that a killed process has changed by itself, and does not make it durable.
 pub const WORD_LEFT_AS_FOUND: Canary = Canary("WordLeftAsFound");
+/// A lane gets a log with whatever lies there, which an earlier use of the space may have left.
+pub const LOG_LEFT_AS_FOUND: Canary = Canary("LogLeftAsFound");
 /// Two lanes' runs have the same word.
 pub const WORD_IN_TWO_LANES: Canary = Canary("WordInTwoLanes");

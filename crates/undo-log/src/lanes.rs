@@ -24,7 +24,7 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// Gives a region `count` lanes, each with a log, and flushes them: they count when the region does.
+    /// Gives a region `count` lanes, each with a log without a run, and flushes them: they count when the region does.
     ///
     /// # Errors
     /// [`HeapError`] if there is no room for the logs.
@@ -42,6 +42,7 @@ impl Lanes {
             let log = heap.reserve_extent(medium, LOG_BYTES)?.publish().offset;
             slot.log.store(log.0, Ordering::Relaxed);
             slot.log_bytes.store(LOG_BYTES, Ordering::Relaxed);
+            run::void(medium, log);
             medium.store(number_at(lane), seal(0), Ordering::Release);
             medium.store(log_at(lane), seal(log.0), Ordering::Release);
             medium.flush(number_at(lane).span(16));
@@ -186,8 +187,9 @@ impl Lane<'_> {
     /// open.
     ///
     /// # Steps
-    /// An extent is reserved. The lane's line names it, flush, order. *Before: the old log, after: the new one; neither has a
-    /// valid run, since the lane's number was never written to a log.* The old one is free.
+    /// An extent is reserved, and what lies where a run begins is voided; flush, order: a value may have lain there, whose bytes
+    /// are its writer's choice. The lane's line names it, flush, order. *Before: the old log, after: the new one; neither has a
+    /// valid run.* The old one is free.
     ///
     /// # Errors
     /// [`HeapError`] if there is no room, and nothing has changed.
@@ -203,6 +205,8 @@ impl Lane<'_> {
         }
         let (slot, old) = (&self.lanes.slots[self.number], self.lanes.log(self.number));
         let new = heap.reserve_extent(medium, wanted_bytes)?.publish();
+        run::void(medium, new.offset);
+        medium.order();
         slot.log_bytes.store(heap.place_bytes(new), Ordering::Relaxed);
         slot.log.store(new.offset.0, Ordering::Relaxed);
         medium.store(log_at(self.number), seal(new.offset.0), Ordering::Release);

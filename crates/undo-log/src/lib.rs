@@ -20,7 +20,10 @@
 //! - No word is in two open runs: the caller holds the locks of what it changes from step 1 until step 4 has returned. So
 //!   lanes may be recovered in any order.
 //! - A lane's number only rises, by one a run, and never before what the run was for is durable: changed, or restored. So a
-//!   run is valid once, and what an earlier use left in a log never is.
+//!   run is valid once.
+//! - Space that becomes a log has no run: where one begins is voided before the lane names it. What lay there may look like one
+//!   of this lane and number: a value is its writer's choice, and on a device of which the beginning alone was wiped there are
+//!   the logs of the store before.
 //!
 //! # Opening
 //! For each lane with a valid run: the words are restored and flushed, order, the number is raised and flushed, order. A

@@ -42,6 +42,15 @@ pub(crate) unsafe fn write<M: Medium>(
     medium.flush(log.span(RUN_HEADER_BYTES + len_bytes));
 }
 
+/// Voids whatever lies where a log begins, and flushes that; the order is the caller's. Zeros are no run: their
+/// checksum is not 0.
+pub(crate) fn void<M: Medium>(medium: &M, log: Offset) {
+    if !medium.breaks(canary::LOG_LEFT_AS_FOUND) {
+        (0..RUN_HEADER_BYTES).step_by(8).for_each(|at| medium.store(log.plus(at), 0, Ordering::Relaxed));
+        medium.flush(log.span(RUN_HEADER_BYTES));
+    }
+}
+
 /// Orders what was logged before the change that follows.
 pub(crate) fn order_log<M: Medium>(medium: &M) {
     if !medium.breaks(canary::LOG_NOT_ORDERED) {
@@ -93,4 +102,15 @@ pub(crate) fn each_range<M: Medium>(medium: &M, ranges: Span, mut each: impl FnM
         at = old.plus(range.len_bytes);
     }
     at.0 == past
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_are_no_run() {
+        assert_eq!(run_head(0, 0, 0), [0; 16]);
+        assert_ne!(Checksum::default().update(&run_head(0, 0, 0)).value(), 0);
+    }
 }

@@ -18,6 +18,8 @@ const EXAMPLES: [&str; 3] = ["ink", "ink_cut", "ink_hostile"];
 /// Where a guest of this memory finds its NVDIMM.
 const NVDIMM_AT: u64 = 4 << 30;
 const MEMORY_MIB: u32 = 768;
+/// What the guest says where it cannot go on.
+pub(super) const NOT_LOADED: &str = "lost: the module cannot be loaded";
 
 /// The first process. Everything it needs is on the kernel's command line: where the module finds its region, and what is run then.
 const INIT: &str = r#"#!/bin/sh
@@ -36,7 +38,7 @@ else
     [ $region = old ] || ndctl create-namespace -f -e namespace0.0 -m fsdax -M mem >/dev/null
 fi
 show() { echo "\$ $*"; "$@"; }
-show insmod /hikv_ink.ko $where || echo "lost: the module cannot be loaded"
+show insmod /hikv_ink.ko $where || echo "NOT_LOADED"
 dmesg | grep hikv_ink | cut -d']' -f2
 IFS=,
 set -- $run
@@ -110,7 +112,7 @@ impl Guest {
         let examples = this.parent().expect("a directory").join("examples");
         let mut programs: Vec<PathBuf> = EXAMPLES.iter().map(|name| examples.join(name)).collect();
         programs.extend(place_of("ndctl"));
-        let init = INIT.replace("PHYS", &format!("{NVDIMM_AT:#x}"));
+        let init = INIT.replace("PHYS", &format!("{NVDIMM_AT:#x}")).replace("NOT_LOADED", NOT_LOADED);
         let first =
             FirstFiles { init: &init, applets: &APPLETS, modules: &MODULES, programs: &programs, files: &[built.file] };
         let (initrd, nvdimm) = (work.join("initrd.cpio"), work.join("nvdimm"));

@@ -1,12 +1,16 @@
-//! `cargo xtask kernel hostile --minutes N`: processes that mean harm to the device, in a guest whose kernel looks for its own faults.
+//! `cargo xtask kernel hostile --minutes N [SEED]`: processes that mean harm to the device, in a guest whose kernel looks for its own faults.
 //!
 //! The kernel fills freed memory and looks at red zones around what it lends (`slub_debug=FZPU page_poison=1`), may take the processor
 //! from a task anywhere (`preempt=full`), and has two processors. The minutes are the guest's.
+//!
+//! Before that, broken twins of the module's requests must be caught, each in one wave: one without a check of lengths, one that
+//! works on what it could not copy in, one that lets readers write, one that copies out what nobody wrote, one that uses
+//! memory that it gave back. What does not see these sees nothing. `hostile twins [SEED]` runs them alone.
 
 use std::path::Path;
 use std::time::Duration;
 
-use super::guest::{Boot, Guest, Region};
+use super::guest::{Boot, Guest, NOT_LOADED, Region};
 use crate::failure::Failure;
 use crate::vm::lines_of;
 
@@ -14,19 +18,46 @@ const NVDIMM_BYTES: u64 = 64 << 20;
 const APPEND: &str = "slub_debug=FZPU page_poison=1 preempt=full";
 /// A wave takes less, on a machine however busy.
 const SILENCE_MAX: Duration = Duration::from_secs(900);
+const TWINS: [&str; 5] = ["LengthNotChecked", "CopyNotChecked", "ModeNotChecked", "WholeRoomCopied", "FreedFirst"];
 
-/// Lets them try for so long.
+/// Lets them try for so long, after the twins.
 pub(super) fn hostile(work: &Path, minutes: u64, seed: u64) -> Result<(), Failure> {
+    twins(work, seed)?;
     let guest = Guest::make(work, NVDIMM_BYTES, false)?;
-    let run = ["ink_hostile".to_owned(), (minutes * 60).to_string(), seed.to_string()];
-    let boot = Boot { region: Region::Raw, twin: None, processor_count: 2, run: &run, arguments: &[], append: APPEND };
+    match attack(&guest, None, minutes * 60, seed)? {
+        None => Ok(()),
+        Some(objection) => Err(format!("seed {seed}: {objection}")),
+    }
+}
+
+/// Lets them try the twins.
+pub(super) fn twins(work: &Path, seed: u64) -> Result<(), Failure> {
+    let guest = Guest::make(work, NVDIMM_BYTES, true)?;
+    for twin in TWINS {
+        guest.empty()?;
+        let objection = attack(&guest, Some(twin), 0, seed)?.ok_or_else(|| {
+            format!("the twin {twin} was not caught: what these processes see is not to be relied on")
+        })?;
+        println!("the twin {twin}: caught: {objection}");
+    }
+    Ok(())
+}
+
+/// What they object to, if they do.
+fn attack(guest: &Guest, twin: Option<&str>, seconds: u64, seed: u64) -> Result<Option<String>, Failure> {
+    let run = ["ink_hostile".to_owned(), seconds.to_string(), seed.to_string()];
+    let boot = Boot { region: Region::Raw, twin, processor_count: 2, run: &run, arguments: &[], append: APPEND };
     let mut qemu = guest.boot(&boot)?;
     let mut ended = Err("the guest says nothing".to_owned());
     let lines = lines_of(&mut qemu);
     while let Ok(line) = lines.recv_timeout(SILENCE_MAX) {
         println!("  | {line}");
+        if line == NOT_LOADED {
+            ended = Err(line);
+            break;
+        }
         if line.starts_with("lost") || line.contains("Kernel panic") || line.starts_with("ended") {
-            ended = if line == "ended 0" { Ok(()) } else { Err(format!("seed {seed}: {line}")) };
+            ended = Ok((line != "ended 0").then_some(line));
             break;
         }
         ended = Err(format!("seed {seed}: the guest says nothing more after '{line}'"));

@@ -2,7 +2,7 @@
 //!
 //! `build [VERSION]` builds it for the kernel whose headers are installed. `check` builds what this machine allows, and says what it
 //! left out. `run` shows it in a guest. `rounds COUNT [SEED]` cuts the power of a guest, `hostile --minutes COUNT [SEED]` lets processes
-//! in one do what harm they can.
+//! in one do what harm they can, `hostile twins [SEED]` to broken twins of the module alone.
 
 mod guest;
 mod hostile;
@@ -17,8 +17,7 @@ use std::path::PathBuf;
 
 use crate::failure::Failure;
 
-const USAGE: &str =
-    "usage: cargo xtask kernel build [VERSION] | check | run | rounds COUNT [SEED] | hostile --minutes COUNT [SEED]";
+const USAGE: &str = "usage: cargo xtask kernel build [VERSION] | check | run | rounds COUNT [SEED] | hostile (--minutes COUNT | twins) [SEED]";
 
 /// Does what is asked for.
 pub(crate) fn command(words: &[&str]) -> Result<(), Failure> {
@@ -32,6 +31,7 @@ pub(crate) fn command(words: &[&str]) -> Result<(), Failure> {
         ["hostile", "--minutes", minutes, ref rest @ ..] if rest.len() < 2 => {
             hostile::hostile(&work()?, number(minutes)?, seed(rest)?.unwrap_or(1))
         }
+        ["hostile", "twins", ref rest @ ..] if rest.len() < 2 => hostile::twins(&work()?, seed(rest)?.unwrap_or(1)),
         _ => Err(USAGE.to_owned()),
     }
 }

@@ -116,10 +116,10 @@ fn refuse<T: std::fmt::Debug>(what: &str, found: &[T]) -> Result<(), Failure> {
 /// Vector registers, whose values are the interrupted process's; returns and calls that are not through thunks.
 fn is_unfit(line: &str) -> bool {
     let Some((_, instruction)) = line.split_once(":\t") else { return false };
-    let mut words = instruction.split_whitespace();
-    let (name, operands) = (words.next().unwrap_or(""), instruction);
-    let is_vector = ["%xmm", "%ymm", "%zmm", "%mm"].iter().any(|register| operands.contains(register));
-    is_vector || name == "ret" || (matches!(name, "call" | "jmp") && operands.contains('*'))
+    // Behind a prefix, as in `repz ret`, too.
+    let has = |names: &[&str]| instruction.split_whitespace().any(|word| names.contains(&word));
+    let is_vector = ["%xmm", "%ymm", "%zmm", "%mm"].iter().any(|register| instruction.contains(register));
+    is_vector || has(&["ret", "lret"]) || (has(&["call", "jmp"]) && instruction.contains('*'))
 }
 
 /// A large frame is taken page by page: what one function takes counts together.
@@ -145,7 +145,14 @@ mod tests {
 
     #[test]
     fn instructions_that_a_kernel_must_not_have_are_found() {
-        for line in ["  1:\tret", " 2:\tmovaps %xmm0,(%rax)", " 3:\tcall   *%rax", " 4:\tjmp    *0x8(%rax)"] {
+        for line in [
+            "  1:\tret",
+            " 2:\tmovaps %xmm0,(%rax)",
+            " 3:\tcall   *%rax",
+            " 4:\tjmp    *0x8(%rax)",
+            " 5:\trepz ret",
+            " 6:\tnotrack jmp *%rax",
+        ] {
             assert!(is_unfit(line), "{line}");
         }
         for line in ["  1:\tjmp    6 <x>", " 2:\tcall   7 <y>", " 3:\tclwb   (%rax)", "0000 <ret>:"] {

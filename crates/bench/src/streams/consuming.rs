@@ -1,6 +1,7 @@
 //! Operations that use records up: loading, inserting, deleting. A pass ends when there are none left.
 
 use hikv::Error;
+use hikv::pool::Kind;
 
 use super::{Seat, Stream};
 use crate::client::Client;
@@ -30,6 +31,10 @@ impl<S: Subject> Stream for Load<'_, S> {
         self.client.put(self.seat.nth(self.done))?;
         self.done += 1;
         Ok(1)
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Write
     }
 
     fn errors(&self) -> u64 {
@@ -62,6 +67,10 @@ impl<S: Subject> Stream for Insert<'_, S> {
         self.client.put(fresh(self.thread, self.done))?;
         self.done += 1;
         Ok(1)
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Write
     }
 
     fn errors(&self) -> u64 {
@@ -106,6 +115,10 @@ impl<S: Subject> Stream for Delete<'_, S> {
         self.client.delete(self.victim(self.done))?;
         self.done += 1;
         Ok(1)
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Write
     }
 
     fn errors(&self) -> u64 {

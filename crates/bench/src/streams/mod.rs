@@ -5,6 +5,7 @@ mod steady;
 mod ycsb;
 
 use hikv::Error;
+use hikv::pool::Kind;
 
 use crate::client::{Client, Shape};
 use crate::subject::Subject;
@@ -18,6 +19,9 @@ pub(crate) trait Stream: Send {
     /// Does the next operation, or the next batch of them; how many that were, 0 when none is left.
     fn step(&mut self) -> Result<u64, Error>;
 
+    /// What the last of them was.
+    fn kind(&self) -> Kind;
+
     /// Results so far that were not the expected ones.
     fn errors(&self) -> u64;
 
@@ -29,6 +33,30 @@ pub(crate) trait Stream: Send {
     /// Leaves the loaded records in the store, and no others.
     fn restore(&mut self) -> Result<(), Error> {
         Ok(())
+    }
+}
+
+/// What one turn of a thread was.
+pub(crate) enum Step {
+    /// So many operations, at least one.
+    Served(u64),
+    /// Something else than its operations.
+    Applied,
+    /// There is none left.
+    Over,
+}
+
+/// What a thread of a pass does, turn by turn.
+pub(crate) trait Turn: Send {
+    /// The next turn.
+    fn turn(&mut self) -> Result<Step, Error>;
+}
+
+/// A thread that only serves.
+impl<T: Stream> Turn for T {
+    #[inline(always)]
+    fn turn(&mut self) -> Result<Step, Error> {
+        self.step().map(|count| if count == 0 { Step::Over } else { Step::Served(count) })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Operations that use no record up, so that a pass lasts as long as it may.
 
 use hikv::Error;
+use hikv::pool::Kind;
 
 use super::{Seat, Stream};
 use crate::client::{BATCH_KEYS, Client, Shape};
@@ -10,19 +11,24 @@ use crate::subject::Subject;
 /// One operation, again and again; it returns how many records it took.
 pub(crate) struct Steady<'a, S, F> {
     client: Client<'a, S>,
+    kind: Kind,
     operation: F,
 }
 
 impl<'a, S: Subject, F: FnMut(&mut Client<'a, S>) -> Result<u64, Error> + Send> Steady<'a, S, F> {
-    /// Does `operation` for as long as a pass lasts.
-    pub(crate) fn new(seat: &Seat<'a, S>, operation: F) -> Steady<'a, S, F> {
-        Steady { client: seat.client(), operation }
+    /// Does `operation`, which is of this kind, for as long as a pass lasts.
+    pub(crate) fn new(seat: &Seat<'a, S>, kind: Kind, operation: F) -> Steady<'a, S, F> {
+        Steady { client: seat.client(), kind, operation }
     }
 }
 
 impl<'a, S: Subject, F: FnMut(&mut Client<'a, S>) -> Result<u64, Error> + Send> Stream for Steady<'a, S, F> {
     fn step(&mut self) -> Result<u64, Error> {
         (self.operation)(&mut self.client)
+    }
+
+    fn kind(&self) -> Kind {
+        self.kind
     }
 
     fn errors(&self) -> u64 {

@@ -1,6 +1,7 @@
 //! YCSB's core workloads.
 
 use hikv::Error;
+use hikv::pool::Kind;
 use rand::RngExt;
 
 use super::{Seat, Stream};
@@ -51,6 +52,7 @@ pub(crate) struct Ycsb<'a, S> {
     client: Client<'a, S>,
     mix: Mix,
     thread: usize,
+    kind: Kind,
     popular: Scrambled,
     latest: Ranks,
     /// Where the mix has scans.
@@ -66,6 +68,7 @@ impl<'a, S: Subject> Ycsb<'a, S> {
             client: seat.client(),
             mix,
             thread: seat.thread,
+            kind: Kind::Get,
             popular: Scrambled::new(records),
             latest: Ranks::new(records),
             scans: (mix.read == Read::Scan).then(|| Scans::new(seat.shape)),
@@ -109,6 +112,11 @@ impl<'a, S: Subject> Ycsb<'a, S> {
 impl<S: Subject> Stream for Ycsb<'_, S> {
     fn step(&mut self) -> Result<u64, Error> {
         let reads = self.client.rng.random_range(0..100) < self.mix.read_percent;
+        self.kind = match self.mix.read {
+            _ if !reads => Kind::Write,
+            Read::Scan => Kind::Scan,
+            Read::Popular | Read::Recent => Kind::Get,
+        };
         match self.mix.other {
             _ if reads => self.read().map(drop)?,
             Other::Insert => self.insert()?,
@@ -119,6 +127,10 @@ impl<S: Subject> Stream for Ycsb<'_, S> {
             }
         }
         Ok(1)
+    }
+
+    fn kind(&self) -> Kind {
+        self.kind
     }
 
     fn errors(&self) -> u64 {

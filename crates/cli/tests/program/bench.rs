@@ -58,6 +58,44 @@ fn memory_is_slowed_down_by_persists_reads_and_blocks() {
     refused.failed(2, &["delays by blocks of 300 bytes", "a power of two is wanted"]);
 }
 
+/// Workloads that change the order and read it.
+const ORDERED: &str = "insert-ordered,delete-ordered,scan,ycsb-e";
+
+#[test]
+fn variants_are_measured_and_are_right() {
+    let place = Place::new();
+    for variant in ["par", "wal"] {
+        let out = bench(&place, &["--json", "--count", "--threads", "2", "--variant", variant, "--workloads", ORDERED]);
+        let lines = String::from_utf8(out.succeeded()).unwrap();
+        let rows: Vec<Value> = lines.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(rows.len(), 4, "{variant}");
+        let fences = rows[1]["fences_per_op"].as_f64().unwrap();
+        assert_eq!(fences.floor(), if variant == "wal" { 2.0 } else { 1.0 }, "{variant}: {fences} a delete");
+    }
+    bench(&place, &["--variant", "hash-only", "--workloads", "scan"]).failed(2, &["hash-only has no order for scan"]);
+}
+
+#[test]
+fn calling_threads_are_split_as_asked() {
+    let place = Place::new();
+    let split = |options: &[&'static str]| {
+        let workloads = if options.contains(&"--workloads") { &[][..] } else { &["--workloads", ORDERED] };
+        let out = bench(&place, &[&["--json"], workloads, options].concat()).succeeded();
+        let last = String::from_utf8(out).unwrap().lines().last().map(str::to_owned).unwrap();
+        let pool = serde_json::from_str::<Value>(&last).unwrap()["pool"].take();
+        (!pool.is_null()).then(|| [&pool["serving"], &pool["backend"]].map(|count| count.as_u64().unwrap()))
+    };
+    assert_eq!(split(&["--threads", "4", "--split", "3-1"]), Some([3, 1]));
+    assert_eq!(split(&["--threads", "4"]).map(|[serving, backend]| serving + backend), Some(4), "adaptive");
+    assert!(split(&["--threads", "4", "--ordered", "--workloads", "update,get"]).is_some());
+    assert_eq!(split(&["--threads", "1"]), None, "a thread alone has the store's own behind it");
+    assert_eq!(split(&["--threads", "4", "--split", "beside", "--queues", "3", "--queue-bound", "64"]), None);
+    bench(&place, &["--threads", "4", "--split", "3-2"]).failed(2, &["a split of 5 threads, and 4 calling threads"]);
+    let refused = bench(&place, &["--split", "half"]);
+    assert_eq!(refused.0.status.code(), Some(2));
+    assert!(refused.messages().contains("'half' is no split"), "{}", refused.messages());
+}
+
 #[test]
 fn nothing_is_left_behind_unless_asked_for() {
     let place = Place::new();

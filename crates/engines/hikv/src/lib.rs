@@ -48,8 +48,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use epoch::Limbo;
 use heap::Heap;
-use index::PartitionedHash;
+use index::cached_table::CacheStats;
 use index::partitioned_hash::{Cleared, Context, Garbage, SplitStats, layout::SEGMENT_ENTRY_COUNT};
+use index::{CachedTable, PartitionedHash};
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
@@ -88,6 +89,7 @@ pub struct HiKv<M, D: Dram> {
     expired_hook: ExpiredHook,
     compaction: Compaction,
     verify: Verify,
+    cache: Option<CachedTable>,
     order: Ordered<D>,
 }
 
@@ -103,7 +105,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     fn gather_stats(&self) -> EngineStats {
-        let space = self.heap.stats();
+        let (space, cache) = (self.heap.stats(), self.cache.as_ref().map(CachedTable::stats));
         let snapshots = self.snapshots.stats();
         EngineStats {
             items: self.index.len(),
@@ -111,7 +113,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             used_bytes: space.mark_bytes,
             live_bytes: space.live_bytes,
             free_bytes: space.free_bytes,
-            dram_bytes: space.dram_bytes + self.index.dram_bytes() + snapshots.dram_bytes,
+            dram_bytes: space.dram_bytes
+                + self.index.dram_bytes()
+                + snapshots.dram_bytes
+                + cache.map_or(0, |cache| cache.dram_bytes),
             swept: self.swept.load(Ordering::Acquire),
             garbage_count: self.limbo.len(),
             garbage_bytes: self.limbo.bytes(),
@@ -122,7 +127,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             counts: self.medium.counts(),
             order: self.order.stats(),
             snapshots,
-            figures: self.figures().into(),
+            figures: self.figures().into_iter().chain(cache.iter().flat_map(cache_figures)).collect(),
         }
     }
 
@@ -147,4 +152,9 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 fn split_load(splits: SplitStats) -> f64 {
     let room = splits.split_count * SEGMENT_ENTRY_COUNT;
     if room == 0 { 0.0 } else { splits.split_entry_count as f64 / room as f64 }
+}
+
+fn cache_figures(cache: &CacheStats) -> [Figure; 5] {
+    let hit_count = cache.hit_count + cache.absent_count;
+    Figure::of_cache(cache.hit_ratio(), hit_count, cache.miss_count, cache.evicted_count, cache.live_bytes)
 }

@@ -77,6 +77,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             expired_hook: ExpiredHook::default(),
             compaction: Compaction::above(None),
             verify: Verify::Nothing,
+            cache: None,
             order: Ordered::never(dram),
         }
     }

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
+use index::cached_table::Clear;
 use pmem::{Backoff, Medium};
 
 use super::read::{COMPARED_FOR_PART_BYTES_MAX, GROUP_COUNT};
@@ -138,10 +139,12 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
         self.finish_sweep()?;
         let no_snapshot = self.snapshots.exclude()?;
         self.order.suspend_build(self.disposal());
+        let hidden = self.hide_all();
         let cleared = self.with_room(|| Ok(self.index.clear(self.cx())?));
         self.order.resume_build();
         drop(no_snapshot);
         let cleared = cleared?;
+        hidden.into_iter().for_each(Clear::cleared);
         self.cleared.retire(cleared, 0, |cleared| cleared.free(self.cx()));
         // A caller that is pinned itself (it reads a value) leaves the freeing to the background, and so does one who waits for
         // a reader that takes its time.

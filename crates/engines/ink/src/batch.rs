@@ -16,9 +16,6 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         self.may_write()?;
         Limits::check_batch(conditions, ops)?;
         let last: BTreeMap<&[u8], &BatchOp<'_>> = ops.iter().map(|op| (op.key(), op)).collect();
-        if ops.iter().any(|op| !op.expiry().is_never()) {
-            self.reaper.expect();
-        }
         // What is written is asked for, too, where somebody is told of what had expired.
         let written = self.reaper.hook().is_set().then(|| last.keys().copied());
         let asked: Vec<_> =
@@ -37,7 +34,12 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         let unmet = self.with_room(|| {
             let mut writes: Vec<_> = last.iter().map(|(key, op)| BatchWrite::new(key, change(op))).collect();
             self.tree.batch(epoch::thread_index(), &asked, &mut holds, &mut writes)
-        })?;
+        });
+        // Only now, as for one key.
+        if ops.iter().any(|op| !op.expiry().is_never()) {
+            self.reaper.expect();
+        }
+        let unmet = unmet?;
         if let Some(condition) = unmet {
             return Err(Error::Unmet { condition });
         }

@@ -23,15 +23,17 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         allowed: &mut dyn FnMut(Option<&Value<'_>>) -> bool,
     ) -> Result<Written, Error> {
         self.may_write()?;
-        if let Change::Put(NewValue { expiry: Some(_), .. }) = change {
-            self.reaper.expect();
-        }
         let mut had_expired = false;
         let mut seen = |held: Option<&Value<'_>>| {
             had_expired = held.is_some_and(|value| self.is_past(expiry_of(value)));
             allowed(held)
         };
-        let written = self.with_room(|| self.tree.write(epoch::thread_index(), key, change, &mut seen))?;
+        let written = self.with_room(|| self.tree.write(epoch::thread_index(), key, change, &mut seen));
+        // Only now: of a walk that it began before, the reaper may have met the key's old value.
+        if let Change::Put(NewValue { expiry: Some(_), .. }) = change {
+            self.reaper.expect();
+        }
+        let written = written?;
         if had_expired && written.is_done {
             self.reaper.hook().tell(key);
         }
@@ -40,9 +42,11 @@ impl<M: Medium, D: Dram> Ink<M, D> {
 
     /// Does `work`; where the region seems full, again once all free space is known.
     pub(crate) fn with_room<T>(&self, mut work: impl FnMut() -> Result<T, TreeError>) -> Result<T, Error> {
+        // Before the work: the sweep may end between its failure and a look at it.
+        let was_swept = self.tree.heap().is_swept();
         match work() {
             Err(TreeError::Heap(HeapError::Medium(MediumError::Full { .. } | MediumError::Limit { .. })))
-                if !self.tree.heap().is_swept() =>
+                if !was_swept =>
             {
                 self.tree.sweep().map_err(told)?;
                 work().map_err(told)

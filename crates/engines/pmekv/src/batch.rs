@@ -224,6 +224,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
     fn change_tree(&self, changes: Vec<Change<'_, '_, D>>, ticket: Ticket) -> Result<Vec<Position>, Error> {
         let mut edits = Vec::new();
         let mut table = Table::new();
+        let expires = changes.iter().filter_map(|change| change.new.as_ref()).any(|new| new.expires);
         for change in changes {
             let position = change.position();
             table.insert(change.key.to_vec(), position);
@@ -238,6 +239,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             self.batches.is_stuck.store(true, Ordering::Release);
             return Err(error);
         }
+        self.expect_if(expires);
         self.batches.take_away();
         Ok(edits.into_iter().filter_map(|(_, old, _)| old).collect())
     }

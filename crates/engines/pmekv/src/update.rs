@@ -31,15 +31,13 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         expiry: Expiry,
     ) -> Result<(), Error> {
         self.write_to(key)?;
-        if !expiry.is_never() {
-            self.reaper.expect();
-        }
         let item = Streamed::start(key, expiry, len_bytes, 0, source)?;
         let room = self.with_room(|| self.reserve(item.item_bytes()))?;
         // SAFETY: the room was just reserved.
         unsafe { item.write(&self.medium, room.place().offset) }?;
         let checksum = self.records().read(Position::of(room.place()))?.header.checksum;
-        let outcome = self.change(key, Some(Prepared { room, checksum }), Expected::Anything)?;
+        let new = Prepared { room, checksum, expires: !expiry.is_never() };
+        let outcome = self.change(key, Some(new), Expected::Anything)?;
         self.tell_if_expired(key, outcome);
         Ok(())
     }

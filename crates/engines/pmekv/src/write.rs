@@ -19,6 +19,7 @@ use crate::{Pmekv, canary};
 pub(crate) struct Prepared<'a, D: Dram> {
     pub(crate) room: Reservation<'a, D>,
     pub(crate) checksum: u32,
+    pub(crate) expires: bool,
 }
 
 impl<D: Dram> Prepared<'_, D> {
@@ -41,9 +42,6 @@ pub(crate) type Outcome = Answer<Option<Expiry>>;
 impl<M: Medium, D: Dram> Pmekv<M, D> {
     /// Step 1.
     pub(crate) fn prepare(&self, item: &NewItem<'_>) -> Result<Prepared<'_, D>, Error> {
-        if !item.expiry.is_never() {
-            self.reaper.expect();
-        }
         if self.medium.breaks(canary::FREED_BEFORE_COMMIT)
             && let Some(old) = self.tree.find(&self.records(), item.key)?
         {
@@ -52,7 +50,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         let room = self.reserve(item.item_bytes())?;
         // SAFETY: the room was just reserved.
         let checksum = unsafe { item.write(&self.medium, room.place().offset, 0) };
-        Ok(Prepared { room, checksum })
+        Ok(Prepared { room, checksum, expires: !item.expiry.is_never() })
     }
 
     pub(crate) fn reserve(&self, item_bytes: u64) -> Result<Reservation<'_, D>, Error> {
@@ -84,6 +82,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.lanes.provide(&mut log, (&self.medium, &self.heap), 2, usize::from(new.is_some()))?;
         let durable = log.next - 1;
         let entry = Entry { durable, hash, ..entry(old, new.as_ref()) };
+        let expires = new.as_ref().is_some_and(|new| new.expires);
         new.map(|new| new.room.publish());
         if self.medium.breaks(canary::TREE_BEFORE_COMMIT) {
             self.learn(key, edit)?;
@@ -102,6 +101,7 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             self.take_back(&mut log, entry)?;
             return Err(error);
         }
+        self.expect_if(expires);
         drop(log);
         if let Some(old) = old.filter(|_| !self.medium.breaks(canary::FREED_BEFORE_COMMIT)) {
             self.retire(old)?;
@@ -110,6 +110,14 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
             self.tickets.settle(hash, ticket);
         }
         Ok(Answer::Done(before))
+    }
+
+    /// Tells the reaper of a record that expires, which the tree has by now: of a walk that the reaper began before, it may have met the
+    /// key's old record.
+    pub(crate) fn expect_if(&self, expires: bool) {
+        if expires {
+            self.reaper.expect();
+        }
     }
 
     fn lane_of(&self, hash: u64) -> usize {

@@ -1,4 +1,4 @@
-//! Background work, a bounded step at a time: the sweep after open, freeing, growth ahead of writers, reaping.
+//! Background work, a bounded step at a time: the sweep after open, freeing, growth ahead of writers, the cached table's items, reaping.
 
 use std::sync::atomic::Ordering;
 
@@ -23,6 +23,8 @@ pub(crate) struct Background {
     misplaced: Option<Offset>,
     /// Where the reaper's walk goes on.
     pub(crate) reap: Option<Cursor>,
+    /// Where the walk goes on that fills the cached table of an opened store.
+    pub(crate) filling: Option<Cursor>,
 }
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
@@ -37,6 +39,9 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             return Ok(Progress::More);
         }
         if self.heap.prepare(&self.medium, self.ahead_bytes())? {
+            return Ok(Progress::More);
+        }
+        if self.fill_step(&mut background)? == Progress::More {
             return Ok(Progress::More);
         }
         self.reap(background)

@@ -2,18 +2,22 @@
 
 use engine::{BatchOp, Condition, Error, Limits, Version};
 use index::block_hash::{Key, NoRoom, Slot, Turn};
+use index::cached_table::canary;
 use items::NewItem;
 use pmem::{Dram, Medium, Ticket};
 
 use crate::RewoHash;
+use crate::cached::Hidden;
 use crate::write::{Before, Prepared};
 
 /// A key of which a condition is asked, and the version that it is to have.
 type Asked<'k> = (Key<'k>, Option<Version>);
 
 /// The slots that went, and what is to be waited for.
-struct Done<'k> {
+struct Done<'a, 'k> {
     replaced: Vec<(&'k [u8], Slot)>,
+    /// The changed keys, by their numbers.
+    hidden: Vec<(usize, Hidden<'a, 'k>)>,
     ticket: Option<Ticket>,
 }
 
@@ -67,10 +71,13 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         loop {
             let _pin = epoch::pin();
             match self.carry_out(&signatures, asked, &prepared, turn) {
-                Ok(Done { replaced, ticket }) => {
+                Ok(Done { replaced, hidden, ticket }) => {
+                    let slot = |(_, new): &(_, Option<Prepared<'_, D>>)| new.as_ref().map(|new| new.slot);
+                    let slots: Vec<_> = prepared.iter().map(slot).collect();
                     // It is visible by now, whatever the log says.
-                    prepared.into_iter().filter_map(|(_, new)| new).for_each(Prepared::publish);
+                    prepared.into_iter().filter_map(|(_, new)| new).for_each(|new| new.publish(&self.reaper));
                     ticket.map(|ticket| self.medium.acknowledge(ticket)).transpose()?;
+                    hidden.into_iter().for_each(|(number, hidden)| self.reveal(hidden, slots[number].as_ref()));
                     return self.ended(replaced);
                 }
                 Err(Stop::Room(full)) => self.table.split_for_batch(self.cx(), full, &signatures)?,
@@ -84,13 +91,13 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     }
 
     /// Steps 2 to 8. The caller is pinned.
-    fn carry_out<'k>(
-        &self,
+    fn carry_out<'a, 'k>(
+        &'a self,
         signatures: &[u64],
         asked: &[Asked<'_>],
         prepared: &[(Key<'k>, Option<Prepared<'_, D>>)],
         turn: &Turn<'_>,
-    ) -> Result<Done<'k>, Stop> {
+    ) -> Result<Done<'a, 'k>, Stop> {
         let mut batch = self.table.lock_batch(self.cx(), turn, signatures);
         for (number, (key, version)) in asked.iter().enumerate() {
             let found = batch.find(*key, |position| self.is_key(position, *key))?;
@@ -99,8 +106,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
                 return Err(Stop::Unmet(number));
             }
         }
-        let mut replaced = Vec::new();
-        for (key, new) in prepared {
+        let (mut replaced, mut changed) = (Vec::new(), Vec::new());
+        for (number, (key, new)) in prepared.iter().enumerate() {
             let new = new.as_ref().map(|new| &new.slot);
             match (batch.find(*key, |position| self.is_key(position, *key))?, new) {
                 (Some(old), new) => {
@@ -108,17 +115,20 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
                     replaced.push((key.bytes, old.slot));
                 }
                 (None, Some(new)) => batch.insert(key.signature, new),
-                (None, None) => {}
+                (None, None) => continue,
             }
+            changed.push((number, *key));
         }
         batch.has_room().map_err(Stop::Room)?;
         if batch.changes_nothing() {
             drop(batch);
             self.look_again(prepared.iter().map(|(key, _)| key).chain(asked.iter().map(|(key, _)| key)))?;
-            return Ok(Done { replaced, ticket: None });
+            return Ok(Done { replaced, hidden: Vec::new(), ticket: None });
         }
         let record = batch.reserve_record().map_err(Error::from)?;
-        Ok(Done { replaced, ticket: Some(batch.commit(record)) })
+        let is_hidden = !self.medium.breaks(canary::BATCH_HIDES_NOTHING);
+        let hidden = changed.into_iter().filter(|_| is_hidden).map(|(number, key)| (number, self.hide(key))).collect();
+        Ok(Done { replaced, hidden, ticket: Some(batch.commit(record)) })
     }
 
     /// Reads keys once more for a batch that goes by them and has published nothing: what they hold may not be durable

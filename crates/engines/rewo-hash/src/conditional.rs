@@ -51,7 +51,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             Decision::PutUntil(value, expiry) => Some((value, *expiry)),
             Decision::Delete => None,
         };
-        let new = match put {
+        let mut new = match put {
             Some((value, expiry)) => {
                 check_value(value.len() as u64)?;
                 Some(self.prepare(key, &NewItem { key: key.bytes, value, expiry })?)
@@ -59,7 +59,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             None => None,
         };
         let is_changed = live.is_some() || new.is_some();
-        let before = self.write_pinned(key, new, &mut |slot| slot == found.as_ref())?;
+        let before = self.write_pinned(key, &mut new, &mut |slot| slot == found.as_ref())?;
         Ok(match before {
             Before::Unexpected => Attempt::Overtaken,
             before => Attempt::Done { is_changed, had_expired: before == Before::Expired },

@@ -12,11 +12,15 @@
 //! A write that depends on what it saw takes place if the key's slot is still the same, under the locks of its buckets: a slot
 //! that holds its item is then the same value, and one that names an item names the same one, which the pin keeps. `conditional.rs`.
 //!
+//! # The cached table
+//! Copies of hot items in volatile memory, up to a limit, which reads look into first. `cached.rs`.
+//!
 //! # Lock order
-//! background -> the table's. Operations are pinned throughout; one that waits for readers (`clear`) is not.
+//! background -> the table's -> the cached table's. Operations are pinned throughout; one that waits for readers (`clear`) is not.
 
 mod background;
 mod batch;
+mod cached;
 mod check;
 mod conditional;
 mod open;
@@ -30,9 +34,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use engine::{Clock, EngineStats, ExpiredHook, Figure, Verify};
 use epoch::Limbo;
 use heap::Heap;
-use index::BlockHash;
 use index::block_hash::{Cleared, SEGMENT_SLOT_COUNT};
+use index::cached_table::CacheStats;
 use index::segmented::{Context, Garbage};
+use index::{BlockHash, CachedTable};
 use parking_lot::Mutex;
 use pmem::{Dram, Medium};
 
@@ -47,6 +52,7 @@ pub struct RewoHash<M, D: Dram> {
     medium: M,
     heap: Heap<D>,
     table: BlockHash,
+    cache: Option<CachedTable>,
     limbo: Limbo<Garbage>,
     cleared: Limbo<Cleared>,
     background: Mutex<Background>,
@@ -87,7 +93,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     }
 
     fn gather_stats(&self) -> EngineStats {
-        let space = self.heap.stats();
+        let (space, cache) = (self.heap.stats(), self.cache.as_ref().map(CachedTable::stats));
         EngineStats {
             items: self.table.len(),
             region_bytes: space.region_bytes,
@@ -95,13 +101,13 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             live_bytes: space.live_bytes,
             free_bytes: space.free_bytes,
             taken_bytes: self.medium.allocated_bytes().unwrap_or_else(|| self.heap.footprint_bytes()),
-            dram_bytes: space.dram_bytes + self.table.dram_bytes(),
+            dram_bytes: space.dram_bytes + self.table.dram_bytes() + cache.map_or(0, |cache| cache.dram_bytes),
             swept: self.swept.load(Ordering::Acquire),
             garbage_count: self.limbo.len(),
             garbage_bytes: self.limbo.bytes(),
             reaped_count: self.reaper.reaped_count(),
             counts: self.medium.counts(),
-            figures: self.figures().into(),
+            figures: self.figures().into_iter().chain(cache.iter().flat_map(cache_figures)).collect(),
             ..EngineStats::default()
         }
     }
@@ -127,4 +133,14 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             ),
         ]
     }
+}
+
+fn cache_figures(cache: &CacheStats) -> [Figure; 5] {
+    Figure::of_cache(
+        cache.hit_ratio(),
+        cache.hit_count + cache.absent_count,
+        cache.miss_count,
+        cache.evicted_count,
+        cache.live_bytes,
+    )
 }

@@ -59,6 +59,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             medium,
             heap,
             table,
+            cache: None,
             limbo: Limbo::default(),
             cleared: Limbo::default(),
             background: Mutex::new(Background::default()),

@@ -8,10 +8,11 @@ use engine::{
     BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, OnExpired,
     Order, Progress, Show, Streamed, Version, Wanted,
 };
+use index::cached_table::Clear;
 use index::segmented::Cursor as Place;
 use pmem::{Backoff, Dram, Medium};
 
-use crate::read::Seen;
+use crate::cached::Known;
 use crate::write::{Before, Prepared, READER_WAITS_MAX, check_value};
 use crate::{NAME, RewoHash, reaper};
 
@@ -38,11 +39,11 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
-        self.show(key, false, &mut |seen| found(seen.version(), seen.value))
+        self.show(key, false, &mut |version, value, _| found(version, value))
     }
 
     fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
-        self.show(key, true, &mut |seen| found(seen.version(), seen.value))
+        self.show(key, true, &mut |version, value, _| found(version, value))
     }
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
@@ -62,19 +63,18 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         check_value(len_bytes)?;
         let key = self.key(key)?;
         let item = Streamed::start(key.bytes, expiry, len_bytes, 0, source)?;
-        if !expiry.is_never() {
-            self.reaper.expect();
-        }
         let reserve = || Ok(self.heap.reserve(&self.medium, item.item_bytes(), epoch::thread_index())?);
         let room = self.with_room(reserve)?;
         // SAFETY: the room was just reserved.
         unsafe { item.write(&self.medium, room.place().offset) }?;
-        self.write(key, Some(Prepared::in_room(key, room)), &mut |_| true).map(drop)
+        let mut new = Some(Prepared::in_room(key, room, expiry));
+        // Also a split may find the region full.
+        self.with_room(|| self.write(key, &mut new, &mut |_| true)).map(drop)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
         self.may_write()?;
-        Ok(self.write(self.key(key)?, None, &mut |_| true)? == Before::Present)
+        Ok(self.write(self.key(key)?, &mut None, &mut |_| true)? == Before::Present)
     }
 
     fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {
@@ -87,7 +87,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 
     fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
         let mut expiry = None;
-        self.show(key, true, &mut |seen| expiry = Some(seen.expiry))?;
+        self.show(key, true, &mut |_, _, held| expiry = Some(held))?;
         Ok(expiry)
     }
 
@@ -103,7 +103,9 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
         self.may_write()?;
         // Free space that is still unknown could not be told from what is freed now.
         self.finish_sweep()?;
+        let hidden = self.hide_all();
         let cleared = self.with_room(|| Ok(self.table.clear(self.cx())?))?;
+        hidden.into_iter().for_each(Clear::cleared);
         self.cleared.retire(cleared, 0, |cleared| cleared.free(self.cx()));
         // A caller that is pinned itself (it reads a value) leaves the freeing to the background, and so does one who waits for
         // a reader that takes its time.
@@ -185,12 +187,19 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// Shows the key's item, unless its time has come.
     #[inline(always)]
-    fn show(&self, key: &[u8], is_part: bool, found: &mut dyn FnMut(Seen<'_>)) -> Result<bool, Error> {
+    fn show(&self, key: &[u8], is_part: bool, found: &mut dyn FnMut(Version, &[u8], Expiry)) -> Result<bool, Error> {
         let key = self.key(key)?;
+        let ticket = match self.look(key, found) {
+            Known::Told(is_there) => return Ok(is_there),
+            Known::Unknown(ticket) => ticket,
+        };
         let _pin = epoch::pin();
         let Some(slot) = self.find(key)? else { return Ok(false) };
-        let shown = self.shown(&slot, is_part)?;
-        shown.into_iter().for_each(&mut *found);
-        Ok(shown.is_some())
+        let Some(seen) = self.shown(&slot, is_part)? else { return Ok(false) };
+        if !is_part {
+            self.bring_in(ticket, key, &seen);
+        }
+        found(seen.version(), seen.value, seen.expiry);
+        Ok(true)
     }
 }

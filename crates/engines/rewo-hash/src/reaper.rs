@@ -41,7 +41,7 @@ impl Default for Reaper {
 }
 
 impl Reaper {
-    /// An item that expires is being put.
+    /// An item that expires was put.
     pub(crate) fn expect(&self) {
         if !self.is_expected.load(Ordering::Relaxed) {
             self.is_expected.store(true, Ordering::Release);
@@ -99,6 +99,6 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     fn reap_key(&self, key: &[u8], slot: &Slot) -> Result<bool, Error> {
         let is_same = &mut |found: Option<&Slot>| found == Some(slot);
-        Ok(self.write_pinned(self.key(key)?, None, is_same)? == Before::Expired)
+        Ok(self.write_pinned(self.key(key)?, &mut None, is_same)? == Before::Expired)
     }
 }

@@ -4,11 +4,14 @@ use engine::{Error, Expiry, Limits};
 use heap::Reservation;
 use index::Position;
 use index::block_hash::{At, Key, Published, Slot};
+use index::cached_table::{Write, canary};
 use index::segmented::Garbage;
 use items::NewItem;
 use pmem::{Backoff, Dram, Medium, MediumError};
 
 use crate::RewoHash;
+use crate::cached::Hidden;
+use crate::reaper::Reaper;
 
 /// How often a writer on a full store, or one that has deleted every key, lets readers run that keep retired items: some tens of
 /// milliseconds, many times what a read takes.
@@ -18,6 +21,7 @@ pub(crate) const READER_WAITS_MAX: usize = 100;
 pub(crate) struct Prepared<'a, D: Dram> {
     pub(crate) slot: Slot,
     room: Option<Reservation<'a, D>>,
+    expires: bool,
 }
 
 /// What a write found.
@@ -33,18 +37,29 @@ pub(crate) enum Before {
     Unexpected,
 }
 
+/// A write that is published.
+struct Done<'a, 'k> {
+    published: Published<'a>,
+    old: Option<Slot>,
+    hidden: Hidden<'a, 'k>,
+}
+
 /// Says whether a write takes place, of what the key's slot is.
 pub(crate) type Allowed<'a> = dyn FnMut(Option<&Slot>) -> bool + 'a;
 
 impl<'a, D: Dram> Prepared<'a, D> {
     /// The slot names the item at the start of `room`, which was written.
-    pub(crate) fn in_room(key: Key<'_>, room: Reservation<'a, D>) -> Prepared<'a, D> {
-        Prepared { slot: Slot::of_item(key.signature, Position::of(room.place())), room: Some(room) }
+    pub(crate) fn in_room(key: Key<'_>, room: Reservation<'a, D>, expiry: Expiry) -> Prepared<'a, D> {
+        let slot = Slot::of_item(key.signature, Position::of(room.place()));
+        Prepared { slot, room: Some(room), expires: !expiry.is_never() }
     }
 
-    /// The item is named, and stays.
-    pub(crate) fn publish(self) {
+    /// The item is named, and stays. The reaper is told only now: of a walk that it began before, it may have met the key's old item.
+    pub(crate) fn publish(self, reaper: &Reaper) {
         self.room.into_iter().for_each(|room| _ = room.publish());
+        if self.expires {
+            reaper.expect();
+        }
     }
 }
 
@@ -59,27 +74,25 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         check_value(value.len() as u64)?;
         let key = self.key(key)?;
         let item = NewItem { key: key.bytes, value, expiry };
-        self.with_room(|| self.write(key, Some(self.prepare(key, &item)?), &mut |_| true)).map(drop)
+        self.with_room(|| self.write(key, &mut Some(self.prepare(key, &item)?), &mut |_| true)).map(drop)
     }
 
     /// Step 1.
     pub(crate) fn prepare(&self, key: Key<'_>, item: &NewItem<'_>) -> Result<Prepared<'_, D>, Error> {
-        if !item.expiry.is_never() {
-            self.reaper.expect();
-        } else if let Some(slot) = Slot::whole(item.key, item.value) {
-            return Ok(Prepared { slot, room: None });
+        if let Some(slot) = Slot::whole(item.key, item.value).filter(|_| item.expiry.is_never()) {
+            return Ok(Prepared { slot, room: None, expires: false });
         }
         let room = self.heap.reserve(&self.medium, item.item_bytes(), epoch::thread_index())?;
         // SAFETY: the room was just reserved.
         unsafe { item.write(&self.medium, room.place().offset, 0) };
-        Ok(Prepared::in_room(key, room))
+        Ok(Prepared::in_room(key, room, item.expiry))
     }
 
-    /// Puts what was prepared, or removes the key, if `allowed`. The callback has been told if the key had expired.
+    /// Puts what was prepared, and takes it, or removes the key, if `allowed`. The callback has been told if the key had expired.
     pub(crate) fn write<'a>(
         &'a self,
         key: Key<'_>,
-        new: Option<Prepared<'a, D>>,
+        new: &mut Option<Prepared<'a, D>>,
         allowed: &mut Allowed<'_>,
     ) -> Result<Before, Error> {
         let before = self.write_pinned(key, new, allowed)?;
@@ -93,45 +106,59 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     pub(crate) fn write_pinned<'a>(
         &'a self,
         key: Key<'_>,
-        new: Option<Prepared<'a, D>>,
+        new: &mut Option<Prepared<'a, D>>,
         allowed: &mut Allowed<'_>,
     ) -> Result<Before, Error> {
         let _pin = epoch::pin();
-        let Some((published, old)) = self.publish(key, new.as_ref().map(|new| &new.slot), allowed)? else {
+        let slot = new.as_ref().map(|new| new.slot);
+        let Some(Done { published, old, mut hidden }) = self.publish(key, slot.as_ref(), allowed)? else {
             // What it goes by may not be durable yet.
             let found = self.find(key)?;
-            return Ok(if found.is_none() && new.is_none() { Before::Absent } else { Before::Unexpected });
+            return Ok(if found.is_none() && slot.is_none() { Before::Absent } else { Before::Unexpected });
         };
-        new.into_iter().for_each(Prepared::publish);
+        new.take().into_iter().for_each(|new| new.publish(&self.reaper));
         let before = self.before(old.as_ref());
         published.settle(&self.medium)?;
+        if self.medium.breaks(canary::COPY_HIDDEN_LATE) {
+            hidden = self.hide(key);
+        }
+        self.reveal(hidden, slot.as_ref());
         self.retire(old.as_ref());
         before
     }
 
     /// Steps 2 to 5; `None` if nothing has changed.
-    fn publish(
-        &self,
-        key: Key<'_>,
+    fn publish<'a, 'k>(
+        &'a self,
+        key: Key<'k>,
         new: Option<&Slot>,
         allowed: &mut Allowed<'_>,
-    ) -> Result<Option<(Published<'_>, Option<Slot>)>, Error> {
+    ) -> Result<Option<Done<'a, 'k>>, Error> {
         loop {
             let buckets = self.table.lock(self.cx(), key.signature);
             let found: Option<At> = buckets.find(key, |position| self.is_key(position, key))?;
             if !allowed(found.as_ref().map(|found| &found.slot)) {
                 return Ok(None);
             }
+            if found.is_none() && new.is_none() {
+                return Ok(None);
+            }
             let old = found.map(|found| found.slot);
-            let full = match (found, new) {
-                (None, None) => return Ok(None),
-                (Some(found), None) => return Ok(Some((buckets.remove(&found), old))),
-                (Some(found), Some(slot)) => return Ok(Some((buckets.replace(&found, slot), old))),
-                (None, Some(slot)) => match buckets.insert(slot) {
-                    Ok(published) => return Ok(Some((published, None))),
-                    Err(full) => full,
-                },
+            let is_late = self.medium.breaks(canary::COPY_HIDDEN_LATE);
+            let mut hidden = if is_late { None } else { self.hide(key) };
+            if self.medium.breaks(canary::COPY_SHOWN_EARLY) {
+                self.reveal(hidden.take(), new);
+            }
+            let published = match (found, new) {
+                (Some(found), None) => Ok(buckets.remove(&found)),
+                (Some(found), Some(slot)) => Ok(buckets.replace(&found, slot)),
+                (None, new) => buckets.insert(new.expect("where nothing was, something new comes")),
             };
+            let full = match published {
+                Ok(published) => return Ok(Some(Done { published, old, hidden })),
+                Err(full) => full,
+            };
+            hidden.into_iter().for_each(Write::unchanged);
             self.table.split(self.cx(), key.signature, full)?;
         }
     }

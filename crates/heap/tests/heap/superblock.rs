@@ -1,8 +1,10 @@
 //! The superblock: two copies, and what speaks against a region.
 
-use heap::layout::{FORMAT_MARK, FORMAT_UNFINISHED, GENERATION, HIGH_WATER_MARK, SUPERBLOCK_COPIES, UNIT_BYTES};
-use heap::{EngineNumber, Found, Heap, HeapError, Region};
-use pmem::{crc32c, seal};
+use heap::layout::{
+    ENGINE_AREA, FORMAT_MARK, FORMAT_UNFINISHED, GENERATION, HIGH_WATER_MARK, SUPERBLOCK_COPIES, UNIT_BYTES,
+};
+use heap::{BatchState, BatchWord, EngineNumber, Found, Heap, HeapError, Region};
+use pmem::{Offset, crc32c, seal};
 
 use crate::memory::{Host, Memory, PARAMETERS};
 
@@ -58,6 +60,21 @@ fn an_unfinished_format_is_fresh_and_can_be_done_again() {
     heap.finish_format(&memory).unwrap();
     assert!(open(&memory).is_ok());
     assert_eq!(heap.stats().mark_bytes, UNIT_BYTES);
+}
+
+#[test]
+fn a_format_over_a_store_that_was_given_up_keeps_nothing_of_it() {
+    let (memory, heap) = Memory::formatted();
+    heap.set_generation(&memory, 7);
+    heap.set_snapshot_epoch(&memory, 7);
+    BatchWord { record: Offset(UNIT_BYTES), state: BatchState::Committed }.store(&memory, 3);
+    memory.set_word(ENGINE_AREA.0, 7);
+    // As whoever wipes a device begins.
+    memory.set_word(FORMAT_MARK.0, FORMAT_UNFINISHED);
+    let heap = Heap::format(&memory, EngineNumber::HIKV, &PARAMETERS, Host::default()).unwrap();
+    heap.finish_format(&memory).unwrap();
+    let (new, _heap) = Memory::formatted();
+    assert_eq!(memory.bytes(0, UNIT_BYTES), new.bytes(0, UNIT_BYTES));
 }
 
 #[test]

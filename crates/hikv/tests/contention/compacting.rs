@@ -57,6 +57,11 @@ fn keys_are_registers_while_items_are_moved() {
 }
 
 #[test]
+fn cached_keys_are_registers_while_items_are_moved() {
+    judge(&Options::new().partition_count(1).read_cache_bytes(1 << 20), &MANY_KEYS, false);
+}
+
+#[test]
 fn keys_in_order_are_registers_while_items_are_moved() {
     judge(&Options::new(), &MANY_KEYS, true);
     judge(&Options::new(), &Contention { key_count: 500, scans: true, ..MANY_KEYS }, true);

@@ -51,6 +51,19 @@ fn judge_long(options: &Options, contention: &Contention) {
     }
 }
 
+/// With a read cache, which has room for a part of many keys.
+fn cached() -> Options {
+    options().read_cache_bytes(1 << 18)
+}
+
+#[test]
+fn cached_keys_are_registers() {
+    for contention in [&ONE_KEY, &SWAPPED, &CLEARED, &MANY_KEYS] {
+        let stats = judge(&cached(), contention);
+        assert!(stats.figures.iter().any(|figure| figure.name == "cache_hit_count" && figure.value > 0.0));
+    }
+}
+
 #[test]
 fn one_key_is_a_register() {
     judge(&options(), &ONE_KEY);

@@ -10,6 +10,7 @@ mod compacting;
 mod histories;
 mod increments;
 mod place;
+mod roles;
 mod snapshots;
 mod value_readers;
 mod walks;

@@ -2,13 +2,14 @@
 //!
 //! usage: ink_hostile SECONDS SEED
 //!
-//! In waves, until so much time is over: 64 processes, none of them privileged, ask for what must be refused (`cases.rs`), and
-//! take memory and descriptors away from under requests that run (`races.rs`); some are killed in the middle. After each wave the
+//! In waves, until so much time is over: 64 processes, none of them privileged, ask for what must be refused (`cases.rs`), look
+//! for bytes that are not theirs (`leaks.rs`), and take memory and descriptors away from under requests that run (`races.rs`); some are killed in the middle. After each wave the
 //! store must have no contradiction, the keys that this process alone writes must be what it wrote, and the kernel must have said
 //! nothing that a kernel says of its own faults.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 mod cases;
+mod leaks;
 mod memory;
 mod races;
 mod witness;
@@ -41,7 +42,8 @@ fn attack(seed: u64) -> Result<(), String> {
             2 => cases::any_bytes(&descriptors, &mut random)?,
             3 => cases::submissions(&descriptors, &mut random)?,
             4 => cases::numbers(&descriptors, &mut random)?,
-            5..8 => cases::refused(&descriptors, &mut random)?,
+            5 => leaks::nothing_behind(&descriptors.both, &mut random)?,
+            6..9 => cases::refused(&descriptors, &mut random)?,
             _ => cases::well_formed(&descriptors, &mut random)?,
         }
     }

@@ -1,8 +1,10 @@
 //! The tree beside a map, and crashed at every step.
 
+mod breath;
 mod crash;
 mod freed;
 mod map;
 mod persists;
 mod stamps;
 mod subject;
+mod sweep;

@@ -35,8 +35,8 @@ pub trait Medium: Acknowledge + Residency + Space {
         false
     }
 
-    /// The caller is in the middle of a long walk and holds no lock: a host that takes no processor away from its threads by
-    /// itself, as a kernel, lets others run.
+    /// The caller is in the middle of a long walk, and holds no lock but such as others wait for by [`Backoff`](crate::Backoff): a host that
+    /// takes no processor away from its threads by itself, as a kernel, lets others run.
     #[inline(always)]
     fn breathe(&self) {}
 

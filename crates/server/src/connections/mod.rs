@@ -1,4 +1,4 @@
-//! Clients' connections: from a listener to bytes, by whom they are served, and when.
+//! Clients' connections: what listens and accepts, the loops that serve them, and what each reads and sends.
 
 pub(crate) mod accept;
 pub(crate) mod admission;

@@ -1,4 +1,6 @@
-//! From a request to its reply.
+//! From a request to its reply: a turn of a connection executes what waits in its pipeline, neighbours together (`reads`, `writes`) and
+//! all others each as an `Execution` (`dispatch`); what takes long goes to `errands`. `gate` and `pause` say who waits for whom. What a
+//! command gets is a `Call`.
 
 mod accounts;
 pub(crate) mod call;

@@ -31,6 +31,8 @@ pub(crate) struct Sample {
     clients: usize,
     /// Changes that wait for the ordered index, its building or its queues.
     queued_count: u64,
+    /// Changes that were applied to it.
+    applied_per_second: f64,
     /// Cores in use, by role.
     cpu_cores: Vec<f64>,
     items: u64,
@@ -100,6 +102,7 @@ impl Sample {
             output_bytes_per_second: rate(now.counted.output_bytes, then.counted.output_bytes),
             clients: now.clients,
             queued_count: now.stats.queued_count + now.stats.delta_count,
+            applied_per_second: rate(now.stats.order_applied_count, then.stats.order_applied_count),
             cpu_cores: cpu.map(|(now, then)| now.saturating_sub(*then).as_secs_f64() / seconds).collect(),
             items: now.stats.items,
             region_bytes: now.stats.region_bytes,

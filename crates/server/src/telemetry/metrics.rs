@@ -177,6 +177,12 @@ impl Reading {
         out.gauge("order_ready", "1 where ranges are answered", (stats.order == "ready").into())?;
         out.gauge("order_queue_items", "Changes that wait in queues for the ordered index", stats.queued_count)?;
         out.gauge("order_delta_items", "Changes that wait until the ordered index is built", stats.delta_count)?;
+        out.counter(
+            "order_applied_changes",
+            "Changes applied to the ordered index since open",
+            stats.order_applied_count,
+        )?;
+        out.counter("order_applied_updates", "How many of those were updates", stats.order_updated_count)?;
         out.bytes("order_dram", "Volatile memory of the ordered index", stats.order_dram_bytes)
     }
 

@@ -129,7 +129,7 @@ pub(crate) fn passes<O: Kept>(scripts: &[Script], settings: &Settings) -> testki
 }
 
 /// Batches that insert, replace and delete, and keys that are written again afterwards.
-fn batches() -> Script {
+pub(crate) fn batches() -> Script {
     let ops = [
         put("b", "0"),
         batch([("a", Some("1")), ("b", Some("2"))]),

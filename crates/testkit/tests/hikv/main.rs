@@ -5,6 +5,7 @@
 
 mod absent;
 mod batches;
+mod cached;
 mod closes;
 mod compactions;
 mod deferred;

@@ -51,6 +51,15 @@ impl Kept for WithOrder {
     }
 }
 
+/// It does, and has copies of few items in a read cache.
+pub(crate) struct Cached;
+
+impl Kept for Cached {
+    fn kept<M: Medium>(store: HiKv<M, HostDram>) -> HiKv<M, HostDram> {
+        WithOrder::kept(store).caching(1).expect("there is so much memory")
+    }
+}
+
 impl<O: Kept, M: Over> Made for OfHiKv<O, M> {
     type Engine = HiKv<M, HostDram>;
     type Medium = M::Medium;

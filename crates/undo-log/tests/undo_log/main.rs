@@ -3,3 +3,4 @@
 mod crash;
 mod lanes;
 mod scene;
+mod space;

@@ -22,13 +22,14 @@ pub(crate) const E2BIG: i64 = -7;
 pub(crate) const EMSGSIZE: i64 = -90;
 /// The store is damaged ("structure needs cleaning").
 pub(crate) const EUCLEAN: i64 = -117;
-/// The region holds something else than a store of this engine.
+/// The region holds something else than a store of this engine, or one of a newer program.
 pub(crate) const EMEDIUMTYPE: i64 = -124;
 
 /// An operation's error.
 pub(crate) fn of(error: Error) -> i64 {
     match error {
         Error::Heap(error) => of_heap(error),
+        Error::Stopped => EINTR,
         Error::KeyTooLong { .. } | Error::ValueTooLong { .. } => E2BIG,
         _ => EUCLEAN,
     }
@@ -41,9 +42,12 @@ pub(crate) fn of_heap(error: HeapError) -> i64 {
         HeapError::TooLong { .. } => E2BIG,
         HeapError::NoDram { .. } => ENOMEM,
         HeapError::Parameter { .. } => EINVAL,
-        HeapError::Foreign | HeapError::WrongEngine { .. } | HeapError::NeedsJournal | HeapError::NotJournaled => {
-            EMEDIUMTYPE
-        }
+        HeapError::Foreign
+        | HeapError::WrongEngine { .. }
+        | HeapError::NeedsJournal
+        | HeapError::NotJournaled
+        | HeapError::Newer { .. }
+        | HeapError::UnknownFeatures { .. } => EMEDIUMTYPE,
         _ => EUCLEAN,
     }
 }

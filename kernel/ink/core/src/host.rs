@@ -39,7 +39,7 @@ pub(crate) fn relax(attempt: u32) {
     ink_host_relax(attempt);
 }
 
-/// Lets others run, in the middle of a long walk, with no lock held.
+/// Lets others run, in the middle of a long walk. What is locked then, others wait for by `relax`.
 pub(crate) fn breathe() {
     ink_host_breathe();
 }

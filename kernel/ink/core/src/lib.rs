@@ -14,9 +14,10 @@
 //!   a real-time priority so lets a lesser holder go on.
 //! - *Memory that is asked for under a lock* may be reclaimed from others for it (`GFP_KERNEL`). Reclaim never comes back here: the module has no file
 //!   system and no shrinker, and holds its device exclusively, so no file system lies on it.
-//! - *Signals* do not end a wait: a holder waits for no user and no disk, so a wait is short.
+//! - *Signals* do not end a wait: a holder waits for no user and no disk, so a wait is short. Scans and checks of a task that is killed end.
 //! - *Values are freed under their leaf's lock*, and copied under it, so no reader has one that is free (`pbtree::AtOnce`).
-//! - *Long walks* (check, sweep, scan) hold one node at a time, and let others run between two (`Medium::breathe`).
+//! - *Long walks* (check, sweep, scan) hold one node at a time, and let others run between two (`Medium::breathe`); so does a
+//!   clear, under all lanes.
 //! - *Interrupts* never come here.
 //!
 //! A panic ends in `BUG()`. Its task is gone with the locks that it held, and a task that waits for them waits for ever. An

@@ -96,7 +96,8 @@ impl Store {
             damage_count += 1;
             crate::host::say(&format_args!("damage at offset {:#x}: {}", damage.offset, damage.what));
         };
-        Ok((self.tree.check(&mut told).map_err(errno::of)?, damage_count))
+        let checked = self.tree.check_while(&mut told, &mut || !crate::host::is_killed());
+        Ok((checked.map_err(errno::of)?, damage_count))
     }
 }
 

@@ -57,8 +57,10 @@ impl Store {
 
     /// Does `work`; where the region seems full, again once all free space is known.
     pub(crate) fn with_room<T>(&self, mut work: impl FnMut() -> Result<T, Error>) -> Result<T, i64> {
+        // Before the work: the sweep may end between its failure and a look at it.
+        let was_swept = self.tree.heap().is_swept();
         match work() {
-            Err(error) if errno::is_full(&error) && !self.tree.heap().is_swept() => {
+            Err(error) if errno::is_full(&error) && !was_swept => {
                 self.tree.sweep().map_err(errno::of)?;
                 work().map_err(errno::of)
             }

@@ -1,24 +1,37 @@
 //! `hikv bench`.
 
+mod latencies;
 mod print;
+mod split;
+mod variant;
 
 use std::fs;
 use std::io;
+use std::num::NonZero;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::thread;
 use std::time::Duration;
 
-use bench::{Candidate, Config, Event, KEY_BYTES_MIN, RECORDS_MAX, THREADS_MAX, VALUE_BYTES_MIN, Workload};
+use bench::{Config, Event, KEY_BYTES_MIN, RECORDS_MAX, Subject, THREADS_MAX, VALUE_BYTES_MIN, Workload};
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, value_parser};
-use hikv::{Limits, Options, Store};
+use hikv::pool::Plan;
+use hikv::{Limits, Options};
 use tempfile::TempDir;
 
 use crate::durable::Durable;
 use crate::failure::{Failure, complain};
 use crate::interrupt::Interrupt;
 use crate::kept::Kept;
+use crate::read_cache::ReadCache;
 use crate::verified::Verified;
+use latencies::Latencies;
+use split::SplitOption;
+use variant::{Measure, Setting, Variant};
+
+/// Trees of the variant `par`, for as many threads as the paper had.
+const RANGE_COUNT: usize = 16;
 
 /// Measure the speed of a fresh store, with every value checked
 ///
@@ -57,26 +70,32 @@ pub(crate) struct Bench {
     /// Count flushed lines and fences, which costs some speed
     #[arg(long)]
     count: bool,
-    /// Nanoseconds added to each persist, to stand for slower memory (600 in the figures of the HiKV paper, 50 to 1400 where it varies)
-    #[arg(long, default_value_t = 0)]
-    persist_ns: u64,
-    /// Nanoseconds added to each access to an item, to stand for slower memory
-    #[arg(long, default_value_t = 0)]
-    read_ns: u64,
-    /// Nanoseconds added to each block that is written back and that the memory does not hold already
-    #[arg(long, default_value_t = 0)]
-    persist_block_ns: u64,
-    /// Nanoseconds added to each block that is read and that the memory does not hold already
-    #[arg(long, default_value_t = 0)]
-    read_block_ns: u64,
-    /// Length of those blocks, a power of two
-    #[arg(long, default_value_t = 256)]
-    block_bytes: u64,
+    #[command(flatten)]
+    latencies: Latencies,
+    /// What HiKV's paper compares it with, in place of HiKV
+    #[arg(long, value_enum, default_value_t)]
+    variant: Variant,
+    /// Which of the calling threads apply what writes leave for the order: `adaptive`, as many as its equations say; `adaptive-without-updates`, the
+    /// same, with updates left out of the backend's work; `12-4`, that many serve and that many apply; `beside`, none: the store has threads of its own
+    /// [default: `adaptive` for two threads and more where order is kept, else `beside`]
+    #[arg(long)]
+    split: Option<SplitOption>,
+    /// Keep order for workloads that need none as well, on one store for all
+    #[arg(long)]
+    ordered: bool,
+    /// Queues that changes wait in for the order, or trees of the variant `par` [default: one for each thread that may apply; 16 trees]
+    #[arg(long, value_parser = value_parser!(u64).range(1..=4096))]
+    queues: Option<u64>,
+    /// Changes that each queue holds, a power of two
+    #[arg(long, default_value_t = 4096, value_parser = value_parser!(u64).range(2..=1 << 20))]
+    queue_bound: u64,
     /// Leave the store behind, and say where
     #[arg(long)]
     keep: bool,
     #[command(flatten)]
     verified: Verified,
+    #[command(flatten)]
+    read_cache: ReadCache,
     #[command(flatten)]
     kept: Kept,
     #[command(flatten)]
@@ -88,7 +107,7 @@ impl Bench {
         self.check()?;
         let interrupt = Interrupt::install().map_err(Failure::at_signals)?;
         let mut errors = 0;
-        for (number, workloads) in self.workloads.chunk_by(|one, next| next.can_follow(*one)).enumerate() {
+        for (number, workloads) in self.workloads.chunk_by(|one, next| self.can_follow(*next, *one)).enumerate() {
             if interrupt.signal().is_none() {
                 errors += self.on_fresh_store(workloads, number == 0, &interrupt)?;
             }
@@ -108,7 +127,19 @@ impl Bench {
                 "keys of {key_bytes} bytes that share {shared_bytes}: {KEY_BYTES_MIN} must be left to tell them apart"
             )));
         }
-        Ok(())
+        let scan = self
+            .workloads
+            .iter()
+            .find(|workload| matches!(workload, Workload::Rebuild | Workload::Scan | Workload::YcsbE));
+        if let (Variant::HashOnly, Some(scan)) = (self.variant, scan) {
+            return Err(Failure::Error(format!("the variant hash-only has no order for {}", scan.name())));
+        }
+        match self.split.and_then(SplitOption::thread_count).filter(|&count| count != self.threads) {
+            Some(count) => {
+                Err(Failure::Error(format!("a split of {count} threads, and {} calling threads", self.threads)))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Measures workloads that can share a store; how many results were wrong. The first store's place is probed.
@@ -118,9 +149,17 @@ impl Bench {
             let machine = pmem_os::probe(home.path()).map_err(Failure::at_path(&self.dir))?;
             print::machine(&machine, self.json).map_err(Failure::output("standard output"))?;
         }
-        let is_ordered = workloads.iter().any(|workload| workload.is_ordered());
-        let store = self.options().ordered(is_ordered).open(home.path())?;
-        let errors = self.measure(&store, workloads, interrupt)?;
+        let is_ordered = self.is_ordered(workloads);
+        let is_pool = self.plan(workloads).is_some();
+        let store = self.options(is_pool, is_ordered).open(home.path())?;
+        let measure = OfWorkloads { bench: self, workloads, interrupt };
+        let setting = Setting {
+            home: home.path(),
+            latency: self.latencies.latency(),
+            range_count: self.queues.map_or(RANGE_COUNT, |count| count as usize),
+            backend_count: if is_pool { 0 } else { thread::available_parallelism().map_or(1, NonZero::get) },
+        };
+        let errors = self.variant.measure(&store, &setting, measure)?;
         store.close().map_err(Failure::at_path(home.path()))?;
         self.leave(home)?;
         Ok(errors)
@@ -132,18 +171,37 @@ impl Bench {
         tempfile::Builder::new().prefix("hikv-bench-").tempdir_in(&self.dir)
     }
 
-    fn options(&self) -> Options {
-        self.kept
-            .options(self.durable.options())
+    fn options(&self, is_pool: bool, is_ordered: bool) -> Options {
+        let options = self.kept.options(self.read_cache.options(self.durable.options())).background(!is_pool);
+        let options = self.variant.options(options, is_ordered);
+        self.latencies
+            .options(options)
             .verify_reads(self.verified.level())
             .count_persists(self.count)
-            .persist_delay(Duration::from_nanos(self.persist_ns))
-            .read_delay(Duration::from_nanos(self.read_ns))
-            .block_delays(
-                self.block_bytes,
-                Duration::from_nanos(self.read_block_ns),
-                Duration::from_nanos(self.persist_block_ns),
-            )
+            .order_queues(self.queue_count(is_pool), self.queue_bound as usize)
+    }
+
+    fn is_ordered(&self, workloads: &[Workload]) -> bool {
+        self.ordered || workloads.iter().any(|workload| workload.is_ordered())
+    }
+
+    /// Whether two workloads share a store.
+    fn can_follow(&self, next: Workload, one: Workload) -> bool {
+        if self.ordered { next != Workload::Rebuild } else { next.can_follow(one) }
+    }
+
+    /// As many as threads may apply.
+    fn queue_count(&self, is_pool: bool) -> usize {
+        let core_count = || thread::available_parallelism().map_or(1, NonZero::get);
+        let by_default = if is_pool { self.threads as usize } else { core_count() };
+        self.queues.map_or(by_default, |count| count as usize)
+    }
+
+    /// How the calling threads are split, where they are.
+    fn plan(&self, workloads: &[Workload]) -> Option<Plan> {
+        let is_ordered = self.is_ordered(workloads);
+        let by_default = if self.threads > 1 && is_ordered { SplitOption::default() } else { SplitOption::Beside };
+        self.split.unwrap_or(by_default).plan()
     }
 
     fn config(&self, workloads: &[Workload]) -> Config {
@@ -152,6 +210,8 @@ impl Bench {
             records: self.records,
             pass: self.seconds,
             threads: self.threads as usize,
+            plan: self.plan(workloads),
+            keeps_order: self.ordered,
             key_bytes: self.key_bytes as usize,
             shared_bytes: self.shared_bytes as usize,
             value_bytes: self.value_bytes as usize,
@@ -165,24 +225,29 @@ impl Bench {
         }
         home.close().map_err(Failure::at_path(&self.dir))
     }
+}
 
-    /// Runs all workloads; how many results were wrong.
-    fn measure(&self, store: &Store, workloads: &[Workload], interrupt: &Interrupt) -> Result<u64, Failure> {
+/// The workloads of one store.
+struct OfWorkloads<'a> {
+    bench: &'a Bench,
+    workloads: &'a [Workload],
+    interrupt: &'a Interrupt,
+}
+
+impl Measure for OfWorkloads<'_> {
+    /// Runs them all; how many results were wrong.
+    fn measure(self, subject: &impl Subject) -> Result<u64, Failure> {
+        let OfWorkloads { bench, workloads, interrupt } = self;
         let mut errors = 0;
         let mut printed = Ok(());
-        bench::run(
-            &Candidate::new(store.clone()),
-            &self.config(workloads),
-            &|| interrupt.signal().is_some(),
-            |event| {
-                if let Event::Measured(row) = &event {
-                    errors += row.errors;
-                }
-                printed = print::event(&event, self.json);
-                if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            },
-        )
-        .map_err(Failure::at_path(&self.dir))?;
+        bench::run(subject, &bench.config(workloads), &|| interrupt.signal().is_some(), |event| {
+            if let Event::Measured(row) = &event {
+                errors += row.errors;
+            }
+            printed = print::event(&event, bench.json);
+            if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })
+        .map_err(Failure::at_path(&bench.dir))?;
         printed.map(|()| errors).map_err(Failure::output("standard output"))
     }
 }

@@ -20,6 +20,7 @@ use crate::kept::Kept;
 use crate::logging;
 use crate::opening;
 use crate::plural::s;
+use crate::read_cache::ReadCache;
 use crate::tls;
 use crate::verified::Verified;
 
@@ -73,7 +74,7 @@ fn stop_at_signal(interrupt: Interrupt, stop: StopHandle) -> io::Result<()> {
 
 fn store_options(parameters: &Parameters) -> Result<Options, Failure> {
     let options = Durable::of(parameters).options().verify_reads(Verified::of(parameters).level());
-    Ok(Kept::of(parameters)?.options(options))
+    Ok(Kept::of(parameters)?.options(ReadCache::of(parameters).options(options)))
 }
 
 fn open(dir: &Path, options: &Options) -> Result<Store, Failure> {

@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::given;
 use crate::kept::Kept;
 use crate::logging::Logging;
+use crate::read_cache::ReadCache;
 use crate::tls::TlsArgs;
 use crate::verified::Verified;
 
@@ -40,6 +41,8 @@ pub(crate) struct Serve {
     durable: Durable,
     #[command(flatten)]
     verified: Verified,
+    #[command(flatten)]
+    read_cache: ReadCache,
     /// Put keys in order from the start, rather than when a client first asks for a range
     #[arg(long)]
     ordered: bool,
@@ -98,6 +101,7 @@ impl Serve {
         self.kept.give(given)?;
         self.durable.give(given)?;
         self.verified.give(given)?;
+        self.read_cache.give(given)?;
         self.logging.give(given)?;
         self.tls.give(given)?;
         Ok(parameters)

@@ -1,4 +1,4 @@
-//! What drainers have applied of a queue, for figures and for the pool that splits threads between serving and applying.
+//! What drainers have applied of a queue: for figures, and for a pool that splits its threads between serving and applying.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,10 +12,10 @@ pub(super) struct Applied {
 }
 
 impl Applied {
-    /// These were applied.
-    pub(super) fn add(&self, changes: &[Change]) {
-        let updates = changes.iter().filter(|change| change.old.is_some() && change.new.is_some()).count();
-        self.change_count.fetch_add(changes.len() as u64, Ordering::Relaxed);
+    /// A group was applied.
+    pub(super) fn add(&self, group: &[Change]) {
+        let updates = group.iter().filter(|change| change.old.is_some() && change.new.is_some()).count();
+        self.change_count.fetch_add(group.len() as u64, Ordering::Relaxed);
         self.update_count.fetch_add(updates as u64, Ordering::Relaxed);
     }
 

@@ -1,5 +1,6 @@
 //! Finding items: one key, and many whose memory accesses overlap.
 
+pub(crate) mod cached;
 pub(crate) mod check;
 pub(crate) mod places;
 pub(crate) mod walk;
@@ -148,6 +149,9 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         found: &mut dyn FnMut(Version, &[u8]),
     ) -> Result<bool, Error> {
         check_key(key)?;
+        if let Some(cache) = &self.cache {
+            return self.show_cached(cache, key, compared_bytes_max != u64::MAX, found);
+        }
         let _pin = epoch::pin();
         let signature = self.hasher.signature(key);
         match self.glimpse::<false>(signature, key) {
@@ -182,6 +186,9 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Shows up to [`GROUP_COUNT`] keys' values to `found`, in order.
     pub(crate) fn get_group(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
+        if let Some(cache) = &self.cache {
+            return self.get_each(cache, keys, found);
+        }
         let _pin = epoch::pin();
         let mut signed = [(0, Offset::NULL); GROUP_COUNT];
         for ((signature, line), key) in signed.iter_mut().zip(keys) {

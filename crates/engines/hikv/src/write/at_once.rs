@@ -6,11 +6,12 @@
 //! bucket unlocked, and from the beginning.
 
 use epoch::Pin;
+use index::cached_table::{Write, canary as cached_table};
 use index::partitioned_hash::{Aim, Published, Sight};
 use pmem::{Medium, Offset};
 
 use crate::order::{self, Written};
-use crate::write::publish::{Pending, Prepared, Target};
+use crate::write::publish::{Hidden, Pending, Prepared, Target};
 use crate::{HiKv, Memory};
 use engine::{Before, Error, Verify};
 
@@ -42,12 +43,17 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             return self.publish_after_all(pin, aim, key, new);
         };
         let position = new.position();
+        let mut hidden = self.hide(aim.signature(), key);
+        if self.medium.breaks(cached_table::COPY_SHOWN_EARLY) {
+            self.reveal(hidden.take(), Some(position));
+        }
         let (old, published) = match sight {
             Sight::Entry(found) => (Some(found.position), bucket.replace(&found, position)),
             Sight::Free(slot) => (None, bucket.insert_at(slot, position)),
             Sight::Full | Sight::Unsure => match bucket.insert(position) {
                 Ok(published) => (None, published),
                 Err(_) => {
+                    hidden.into_iter().for_each(Write::unchanged);
                     drop(ticket);
                     return self.publish_after_all(pin, aim, key, new);
                 }
@@ -55,7 +61,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         };
         new.room.publish();
         let crowded = published.crowded;
-        self.settle_at_once(Written { key, old, new: Some(position) }, published, ticket)?;
+        self.settle_at_once(Written { key, old, new: Some(position) }, published, ticket, hidden)?;
         if let Some(segment) = crowded {
             self.relieve(aim.signature(), segment);
         }
@@ -84,8 +90,9 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             drop(bucket);
             return self.remove_after_all(pin, &aim, key);
         };
+        let hidden = self.hide(aim.signature(), key);
         let published = bucket.remove(&found);
-        self.settle_at_once(Written { key, old: Some(found.position), new: None }, published, ticket)?;
+        self.settle_at_once(Written { key, old: Some(found.position), new: None }, published, ticket, hidden)?;
         Ok(true)
     }
 
@@ -97,13 +104,14 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     }
 
     #[inline(always)]
-    fn settle_at_once<'a>(
+    fn settle_at_once<'a, 'k>(
         &'a self,
-        written: Written<'_>,
+        written: Written<'k>,
         published: Published,
         ticket: order::Ticket<'a>,
+        hidden: Hidden<'a, 'k>,
     ) -> Result<(), Error> {
-        self.settle(Pending { written, old_expiry: None, published, ticket })
+        self.settle(Pending { written, old_expiry: None, published, ticket, hidden })
     }
 
     #[cold]

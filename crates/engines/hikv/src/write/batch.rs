@@ -207,6 +207,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         for item in self.stamped_together(prepared, &noted)? {
             item.room.publish();
         }
+        let hide = |one: &Noted<'a>| self.hide_of_batch(one.signature, one.written.key);
+        let hidden: Vec<_> = noted.iter().map(hide).collect();
         let finished = batch.commit(turn, record.publish());
         for (signature, expiry) in due {
             self.index.lower_due_of(self.cx(), signature, expiry.ms());
@@ -220,6 +222,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             let _ = self.index.split(self.cx(), signature, segment);
         }
         let _ = self.medium.acknowledge(finished.durable?)?;
+        hidden.into_iter().zip(&noted).for_each(|(hidden, one)| self.reveal(hidden, one.written.new));
         Ok(expired)
     }
 

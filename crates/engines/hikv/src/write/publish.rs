@@ -7,6 +7,7 @@
 use epoch::Pin;
 use heap::Reservation;
 use index::Position;
+use index::cached_table::{Write, canary as cached_table};
 use index::partitioned_hash::Published;
 use pmem::{Backoff, Dram, Medium};
 
@@ -59,6 +60,9 @@ pub(crate) enum Committed {
     Together,
 }
 
+/// What a write is to the read cache, if there is one.
+pub(crate) type Hidden<'a, 'k> = Option<Write<'a, 'k>>;
+
 /// An entry that was published and not settled.
 pub(crate) struct Pending<'k, 'r> {
     pub(crate) written: Written<'k>,
@@ -66,6 +70,8 @@ pub(crate) struct Pending<'k, 'r> {
     pub(crate) old_expiry: Option<Expiry>,
     pub(crate) published: Published,
     pub(crate) ticket: order::Ticket<'r>,
+    /// The key's copy in the read cache.
+    pub(crate) hidden: Hidden<'r, 'k>,
 }
 
 /// The answer of a write of this engine: the new item, if there is one, comes back from a full queue.
@@ -136,6 +142,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                 new = new.map(|new| self.stamp_anew(new)).transpose()?;
                 continue;
             }
+            let mut hidden = self.hide(signature, key);
+            if self.medium.breaks(cached_table::COPY_SHOWN_EARLY) {
+                self.reveal(hidden.take(), position);
+            }
             let published = match (&found, position) {
                 (Some(found), Some(position)) => Ok(bucket.replace(found, position)),
                 (Some(found), None) => Ok(bucket.remove(found)),
@@ -150,9 +160,10 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
                     self.reaper.expect(expiry);
                     let written = Written { key, old, new: position };
                     let old_expiry = found.filter(|_| !is_copy).map(|found| found.value);
-                    return Ok(Answer::Done(Some(Pending { written, old_expiry, published, ticket })));
+                    return Ok(Answer::Done(Some(Pending { written, old_expiry, published, ticket, hidden })));
                 }
                 Err(full) => {
+                    hidden.into_iter().for_each(Write::unchanged);
                     drop(ticket);
                     self.index.split(self.cx(), signature, full)?;
                 }
@@ -173,13 +184,16 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Steps 5 and 6. Where 5 fails the change is published all the same, and the order follows.
     #[inline(always)]
     pub(crate) fn settle<'a>(&'a self, pending: Pending<'_, 'a>) -> Result<(), Error> {
-        let Pending { written, published, ticket, .. } = pending;
+        let Pending { written, published, ticket, hidden, .. } = pending;
         let settled = published.settle(&self.medium);
         if self.medium.breaks(canary::PLAIN_ZERO_DELETE)
             && let Written { old: Some(old), new: None, .. } = written
         {
             self.heap.free(&self.medium, place_of(old)?);
             return Ok(());
+        }
+        if settled.is_ok() {
+            self.reveal(hidden, written.new);
         }
         self.tell(ticket, written);
         Ok(settled?)

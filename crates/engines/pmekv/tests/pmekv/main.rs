@@ -5,6 +5,7 @@ mod canaries;
 mod counted;
 mod crash;
 mod damage;
+mod expiring;
 mod full;
 mod journaled;
 mod meetings;

@@ -8,7 +8,7 @@ use index::block_hash::canary;
 
 use crate::subject::OfRewoHash;
 
-fn settings() -> Settings {
+pub(crate) fn settings() -> Settings {
     let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAlways];
     Settings { region_bytes: 1 << 20, visitors, images_per_op_max: 8, nested_images_max: 1, ..Settings::default() }
 }
@@ -26,7 +26,7 @@ pub(crate) fn shape(op_count: usize) -> Shape {
     }
 }
 
-fn expiring() -> Script {
+pub(crate) fn expiring() -> Script {
     let until = |key: &str, at_ms| Op::PutExpiring(key.into(), vec![b'v'; 12], at_ms);
     let expire = |key: &str, at_ms| Op::Expire(key.into(), at_ms);
     let first = [until("a", 10), until("b", 20), expire("b", Some(30)), expire("c", Some(5)), expire("a", None)];

@@ -98,6 +98,14 @@ fn flip(medium: &Sim, at: Offset, bits: u64) {
     medium.store(at, medium.load(at, Ordering::Relaxed) ^ bits, Ordering::Relaxed);
 }
 
+/// Damages the value of these bytes, wherever it lies.
+pub(crate) fn flip_value(medium: &Sim, value: &[u8]) {
+    // SAFETY: the medium lives, and nobody writes to it meanwhile.
+    let region = unsafe { std::slice::from_raw_parts(medium.base().as_ptr(), medium.len_bytes() as usize) };
+    let at = region.windows(value.len()).position(|bytes| bytes == value).expect("it is there") as u64;
+    flip(medium, Offset(at / 8 * 8), 1 << (at % 8 * 8));
+}
+
 #[test]
 fn a_bucket_without_a_free_slot_is_told() {
     let probe = filled();

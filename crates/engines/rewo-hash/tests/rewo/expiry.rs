@@ -1,5 +1,7 @@
 //! Keys that expire, without crashes.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -8,6 +10,7 @@ use engine_rewo_hash::RewoHash;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 
+use crate::hooked::{Hooked, hook, unhook};
 use crate::subject::PARAMETERS;
 
 #[test]
@@ -33,4 +36,26 @@ fn a_key_is_absent_from_its_time_on_and_then_reaped_and_told() {
     assert!(store.expire(b"for ever", Expiry::at_ms(2000)).unwrap() && !store.expire(b"none", Expiry::NEVER).unwrap());
     assert_eq!(store.expiry(b"for ever").unwrap(), Some(Expiry::at_ms(2000)));
     assert!(!store.delete(b"short").unwrap() && store.delete(b"renewed").unwrap());
+}
+
+/// The reaper walks through the whole table while the item is written, and not published: it is told of it afterwards.
+#[test]
+fn an_item_that_a_walk_has_missed_is_reaped_by_the_next() {
+    let clock = Clock::manual(100);
+    let store = RewoHash::format(Hooked(Sim::new(0, Model::Span)), HostDram, &PARAMETERS).unwrap();
+    let store = Rc::new(store.by_clock(clock.clone()));
+    while store.step().unwrap() == Progress::More {}
+    let (walked, walker) = (Rc::new(Cell::new(false)), Rc::clone(&store));
+    let has_walked = Rc::clone(&walked);
+    hook(move |_| {
+        if !has_walked.replace(true) {
+            while walker.step().unwrap() == Progress::More {}
+        }
+    });
+    store.put_until(b"k", b"v", Expiry::at_ms(150)).unwrap();
+    unhook();
+    assert!(walked.get());
+    clock.advance(Duration::from_millis(50));
+    while store.step().unwrap() == Progress::More {}
+    assert_eq!((store.len().unwrap(), store.stats().reaped_count), (0, 1));
 }

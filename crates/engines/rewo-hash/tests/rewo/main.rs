@@ -1,5 +1,6 @@
 //! The engine beside a map, crashed at every step, and among threads.
 
+mod cached;
 mod chains;
 mod crash;
 mod damaged;

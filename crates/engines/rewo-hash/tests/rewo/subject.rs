@@ -53,6 +53,30 @@ pub(crate) fn needed_bytes<M: Medium>(store: &RewoHash<M, HostDram>) -> u64 {
     bytes
 }
 
+/// With a cached table that has room for few items.
+pub(crate) struct OfCached<M = Sim>(PhantomData<fn() -> M>);
+
+impl<M: Over> Made for OfCached<M> {
+    type Engine = RewoHash<M, HostDram>;
+    type Medium = M::Medium;
+
+    fn format(on: M::Medium, clock: Clock) -> Result<Self::Engine, Failure> {
+        Ok(OfRewoHash::<M>::format(on, clock)?.caching(1)?)
+    }
+
+    fn open(on: M::Medium, clock: Clock) -> Result<Self::Engine, Failure> {
+        Ok(OfRewoHash::<M>::open(on, clock)?.caching(1)?)
+    }
+
+    fn settle(engine: &Self::Engine) -> Result<(), Failure> {
+        OfRewoHash::<M>::settle(engine)
+    }
+
+    fn needed_bytes(engine: &Self::Engine, _contents: &Contents) -> Option<u64> {
+        Some(needed_bytes(engine))
+    }
+}
+
 impl<M: Over> Made for OfRewoHash<M> {
     type Engine = RewoHash<M, HostDram>;
     type Medium = M::Medium;

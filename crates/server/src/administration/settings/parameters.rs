@@ -86,7 +86,7 @@ const EVICTION_POLICIES: [&str; 8] = [
 const ANY_BYTES: Kind = Kind::Bytes { min: 0, max: u64::MAX };
 
 /// By name.
-pub(crate) static PARAMETERS: [Parameter; 56] = [
+pub(crate) static PARAMETERS: [Parameter; 57] = [
     parameter("acl-pubsub-default", "resetchannels", Kind::Choice(&["resetchannels", "allchannels"]), Effect::Constant),
     parameter("aclfile", "", Kind::Text, Effect::Fixed),
     parameter("activerehashing", "yes", Kind::YesOrNo, Effect::None),
@@ -133,6 +133,7 @@ pub(crate) static PARAMETERS: [Parameter; 56] = [
     parameter("port", "0", int(0, 65_535), Effect::Fixed),
     parameter("proto-max-bulk-len", "536870912", Kind::Bytes { min: 1 << 20, max: 1 << 30 }, Effect::BulkBytes),
     parameter("protected-mode", "yes", Kind::YesOrNo, Effect::Protection),
+    parameter("read-cache", "0", Kind::Bytes { min: 0, max: 1 << 37 }, Effect::Fixed),
     parameter("requirepass", "", Kind::Text, Effect::Password),
     parameter("save", "", Kind::Words, Effect::None),
     parameter("slave-read-only", "yes", Kind::YesOrNo, Effect::Constant),

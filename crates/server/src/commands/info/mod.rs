@@ -175,6 +175,8 @@ fn order(shared: &Shared) -> Result<Lines, Refusal> {
         ("order_dram_bytes", stats.order_dram_bytes.to_string()),
         ("queued_count", stats.queued_count.to_string()),
         ("delta_count", stats.delta_count.to_string()),
+        ("order_applied_count", stats.order_applied_count.to_string()),
+        ("order_updated_count", stats.order_updated_count.to_string()),
     ]))
 }
 

@@ -1,0 +1,42 @@
+//! Scans as printed (section 4.3): 'HiKV must lock all updating queues temporally before serving Scan, which would block the Put of other
+//! threads'.
+
+use std::ops::ControlFlow;
+
+use hikv::Error;
+use parking_lot::RwLock;
+
+use super::varied::{Way, Write};
+use crate::subject::{Candidate, Subject};
+
+/// Writers share a lock; a scan takes it alone, applies what is queued, and lets go before it reads the tree. A writer waits before its
+/// write, not between its write and its queue.
+#[derive(Debug, Default)]
+pub struct BlockedQueues {
+    queues: RwLock<()>,
+}
+
+impl Way for BlockedQueues {
+    fn around_write<R>(
+        &self,
+        _store: &Candidate,
+        _key: &[u8],
+        _what: Write<'_>,
+        write: impl FnOnce() -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let _open = self.queues.read();
+        write()
+    }
+
+    fn scan(
+        &self,
+        store: &Candidate,
+        from: &[u8],
+        each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let closed = self.queues.write();
+        store.catch_up()?;
+        drop(closed);
+        store.scan(from, each)
+    }
+}

@@ -1,0 +1,37 @@
+//! A hash index and nothing else: what order costs is what is left out.
+
+use std::ops::ControlFlow;
+
+use hikv::Error;
+
+use super::varied::{Way, Write};
+use crate::subject::Candidate;
+
+/// Workloads that keep order run without, where they need no more than writes. A scan is [`Error::HashOnly`].
+#[derive(Debug, Default)]
+pub struct HashOnly;
+
+impl Way for HashOnly {
+    fn around_write<R>(
+        &self,
+        _store: &Candidate,
+        _key: &[u8],
+        _what: Write<'_>,
+        write: impl FnOnce() -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        write()
+    }
+
+    fn put_in_order(&self, _store: &Candidate) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn scan(
+        &self,
+        _store: &Candidate,
+        _from: &[u8],
+        _each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        Err(Error::HashOnly)
+    }
+}

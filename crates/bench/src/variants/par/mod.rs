@@ -1,0 +1,294 @@
+//! HiKV-par: ordered trees by ranges of keys, each with a queue, behind one lock each in place of a concurrent tree (sections 3.3 and 4.5).
+//!
+//! The store below keeps no order. A write holds its key's stripe from before the write until its change is in the queue of its range, so that a key's
+//! changes are queued in the order in which they happened. A change is that a key is there, or that it is not: an update is queued
+//! too, since the writer does not know whether its key was there. Scans wait for what was queued before them, read keys a leaf at a time, and
+//! values from the hash index, many at once.
+//!
+//! # Migration
+//! When a range has a quarter more keys than the mean, half of what it has more than its smaller neighbour goes there, and so on until no range
+//! has: under the borders' lock, which keeps every writer and scan out meanwhile, as the paper says of it.
+//!
+//! # Lock order
+//! stripe -> borders -> a range's queue; borders -> trees, in ascending order -> a queue.
+
+mod range;
+
+#[cfg(test)]
+mod tests;
+
+use std::hash::{BuildHasher, RandomState};
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+
+use hikv::{Error, Upkeep};
+use parking_lot::{Mutex, RwLock};
+
+use self::range::{Change, Leaf, Range};
+use super::varied::{Way, Write};
+use crate::subject::{Candidate, Subject};
+
+/// Changes that the queue of a range holds, as a queue of HiKV's.
+const QUEUE_BOUND: usize = 4096;
+/// Writers on different keys rarely meet.
+const STRIPE_COUNT: usize = 1024;
+/// Backend threads are woken after so many changes of a queue, as HiKV's are.
+const ASK_EVERY: u64 = 256;
+/// Looks for changes before a backend thread sleeps.
+const LINGER_COUNT: u32 = 64;
+/// How many keys a range may have more than the mean: a quarter of it, and this.
+const SLACK_COUNT: u64 = 1024;
+
+/// The trees, and the threads that keep them up.
+pub struct Par {
+    ranges: Arc<Ranges>,
+    backends: Vec<JoinHandle<()>>,
+}
+
+struct Ranges {
+    /// The least key of each range but the first, as far as ranges have keys.
+    borders: RwLock<Vec<Box<[u8]>>>,
+    all: Box<[Range]>,
+    stripes: Box<[Mutex<()>]>,
+    hasher: RandomState,
+    is_kept: AtomicBool,
+    is_over: AtomicBool,
+    migration_count: AtomicU64,
+}
+
+impl Par {
+    /// `range_count` trees, and so many threads that apply what is queued for them.
+    ///
+    /// # Panics
+    /// If there is no range.
+    #[must_use]
+    pub fn new(range_count: usize, backend_count: usize) -> Par {
+        assert!(range_count > 0, "keys need a range");
+        let ranges = Arc::new(Ranges {
+            borders: RwLock::default(),
+            all: (0..range_count).map(|_| Range::default()).collect(),
+            stripes: (0..STRIPE_COUNT).map(|_| Mutex::default()).collect(),
+            hasher: RandomState::new(),
+            is_kept: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
+            migration_count: AtomicU64::new(0),
+        });
+        let start = |_| {
+            let ranges = Arc::clone(&ranges);
+            thread::spawn(move || ranges.keep_up())
+        };
+        let backends = (0..backend_count).map(start).collect();
+        Par { ranges, backends }
+    }
+
+    /// How often keys went from one range to another.
+    #[must_use]
+    pub fn migration_count(&self) -> u64 {
+        self.ranges.migration_count.load(Ordering::Relaxed)
+    }
+
+    fn wake(&self) {
+        self.backends.iter().for_each(|backend| backend.thread().unpark());
+    }
+}
+
+impl Drop for Par {
+    fn drop(&mut self) {
+        self.ranges.is_over.store(true, Ordering::Release);
+        self.wake();
+        for backend in self.backends.drain(..) {
+            // One that panicked has told so.
+            let _ = backend.join();
+        }
+    }
+}
+
+impl Way for Par {
+    fn around_write<R>(
+        &self,
+        _store: &Candidate,
+        key: &[u8],
+        what: Write<'_>,
+        write: impl FnOnce() -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        if !self.ranges.is_kept.load(Ordering::Acquire) {
+            return write();
+        }
+        let _stripe = self.ranges.stripe(key).lock();
+        let written = write()?;
+        let number = self.ranges.queue(Change { key: key.into(), is_there: what != Write::Delete });
+        if number % ASK_EVERY == ASK_EVERY - 1 {
+            self.wake();
+        }
+        Ok(written)
+    }
+
+    /// Nobody writes meanwhile.
+    fn put_in_order(&self, store: &Candidate) -> Result<(), Error> {
+        if !self.ranges.is_kept.load(Ordering::Acquire) {
+            let mut keys: Vec<Box<[u8]>> = Vec::new();
+            store.store().for_each(|key, _| {
+                keys.push(key.into());
+                ControlFlow::Continue(())
+            })?;
+            self.ranges.load(keys);
+        }
+        Ok(())
+    }
+
+    fn scan(
+        &self,
+        store: &Candidate,
+        from: &[u8],
+        mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        self.ranges.catch_up();
+        let mut next = Some(Bound::Included(Box::from(from)));
+        while let Some(from) = next {
+            let (keys, after) = self.ranges.page(from);
+            let keys: Vec<&[u8]> = keys.iter().map(|key| &**key).collect();
+            let mut flow = ControlFlow::Continue(());
+            store.multi_get_with(&keys, |place, value| {
+                // Without a value it was deleted since.
+                if let (Some(value), ControlFlow::Continue(())) = (value, flow) {
+                    flow = each(keys[place], value);
+                }
+            })?;
+            next = after.filter(|_| flow.is_continue());
+        }
+        Ok(())
+    }
+
+    fn queued_count(&self, _store: &Candidate) -> Option<u64> {
+        self.ranges.is_kept.load(Ordering::Acquire).then(|| self.ranges.queued_count())
+    }
+
+    fn help(&self, _store: &Candidate) -> Result<u64, Error> {
+        Ok(self.ranges.drain_all())
+    }
+
+    fn upkeep(&self, _store: &Candidate) -> Upkeep {
+        let applied_count = self.ranges.all.iter().map(Range::applied_count).sum();
+        Upkeep { queued_count: self.ranges.queued_count(), applied_count, updated_count: 0 }
+    }
+}
+
+impl Ranges {
+    fn stripe(&self, key: &[u8]) -> &Mutex<()> {
+        &self.stripes[self.hasher.hash_one(key) as usize % STRIPE_COUNT]
+    }
+
+    /// Divides the keys evenly.
+    fn load(&self, mut keys: Vec<Box<[u8]>>) {
+        keys.sort_unstable();
+        let mut borders = self.borders.write();
+        let share = keys.len().div_ceil(self.all.len()).max(1);
+        *borders = keys.chunks(share).skip(1).map(|chunk| chunk[0].clone()).collect();
+        let mut keys = keys.into_iter();
+        self.all.iter().for_each(|range| range.load(keys.by_ref().take(share)));
+        self.is_kept.store(true, Ordering::Release);
+    }
+
+    /// Queues a change; its number in its queue.
+    fn queue(&self, change: Change) -> u64 {
+        let mut change = change;
+        loop {
+            let borders = self.borders.read();
+            let range = &self.all[locate(&borders, &change.key)];
+            change = match range.push(change, QUEUE_BOUND) {
+                Ok(number) => return number,
+                Err(change) => change,
+            };
+            drop(borders);
+            // Full: the writer helps, or lets who is at it go on.
+            if self.drain(range) == 0 {
+                thread::yield_now();
+            }
+        }
+    }
+
+    /// Applies the next changes of a range, and has keys migrate if it has too many.
+    fn drain(&self, range: &Range) -> u64 {
+        let drained = range.drain();
+        if drained > 0 && self.is_large(range) {
+            self.level();
+        }
+        drained
+    }
+
+    fn drain_all(&self) -> u64 {
+        self.all.iter().map(|range| self.drain(range)).sum()
+    }
+
+    fn queued_count(&self) -> u64 {
+        self.all.iter().map(Range::queued_count).sum()
+    }
+
+    /// Waits until everything is applied that was queued before, and helps.
+    fn catch_up(&self) {
+        for range in &self.all {
+            let tail = range.tail();
+            while range.applied_count() < tail {
+                if self.drain(range) == 0 {
+                    thread::yield_now();
+                }
+            }
+        }
+    }
+
+    /// The keys of one leaf from a key on, and where to go on.
+    fn page(&self, from: Bound<Box<[u8]>>) -> Leaf {
+        let borders = self.borders.read();
+        let (Bound::Included(key) | Bound::Excluded(key)) = &from else { return (Vec::new(), None) };
+        let number = locate(&borders, key);
+        let (keys, after) = self.all[number].page(&from);
+        (keys, after.or_else(|| borders.get(number).cloned().map(Bound::Included)))
+    }
+
+    fn is_large(&self, range: &Range) -> bool {
+        let total: u64 = self.all.iter().map(Range::key_count).sum();
+        let mean = total / self.all.len() as u64;
+        self.all.len() > 1 && range.key_count() > mean + mean / 4 + SLACK_COUNT
+    }
+
+    /// Has keys migrate until no range is large. All others wait, for the borders.
+    fn level(&self) {
+        let mut borders = self.borders.write();
+        while let Some(large) = self.all.iter().position(|range| self.is_large(range)) {
+            let neighbours = [large.checked_sub(1), Some(large + 1).filter(|&next| next < self.all.len())];
+            let smaller = neighbours.into_iter().flatten().min_by_key(|&other| self.all[other].key_count());
+            let smaller = smaller.expect("a range that is large beside others has a neighbour");
+            let excess = self.all[large].key_count().saturating_sub(self.all[smaller].key_count()) / 2;
+            if excess == 0 {
+                return;
+            }
+            let border = self.all[large].give(&self.all[smaller], excess, smaller > large);
+            match borders.get_mut(large.min(smaller)) {
+                Some(between) => *between = border,
+                // The neighbour had no keys yet.
+                None => borders.push(border),
+            }
+            self.migration_count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// What a backend thread does.
+    fn keep_up(&self) {
+        let mut idle_count = 0;
+        while !self.is_over.load(Ordering::Acquire) {
+            idle_count = if self.drain_all() > 0 { 0 } else { idle_count + 1 };
+            match idle_count {
+                0 => {}
+                1..LINGER_COUNT => thread::yield_now(),
+                _ => thread::park(),
+            }
+        }
+    }
+}
+
+/// The range of a key.
+fn locate(borders: &[Box<[u8]>], key: &[u8]) -> usize {
+    borders.partition_point(|border| **border <= *key)
+}

@@ -1,0 +1,147 @@
+//! A store of which some operations go another way.
+
+use std::ops::ControlFlow;
+
+use hikv::{Error, Upkeep};
+
+use crate::subject::{Candidate, Persists, Subject};
+
+/// What a write does to its key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Write<'a> {
+    /// It gets this value.
+    Put(&'a [u8]),
+    /// It goes.
+    Delete,
+}
+
+/// What is otherwise; by default nothing.
+pub trait Way: Sync {
+    /// Has `write` do what `what` says of `key`, with whatever comes before or after it.
+    ///
+    /// # Errors
+    /// As the store says.
+    fn around_write<R>(
+        &self,
+        store: &Candidate,
+        key: &[u8],
+        what: Write<'_>,
+        write: impl FnOnce() -> Result<R, Error>,
+    ) -> Result<R, Error>;
+
+    /// See [`Subject::put_in_order`].
+    ///
+    /// # Errors
+    /// As the store says.
+    fn put_in_order(&self, store: &Candidate) -> Result<(), Error> {
+        store.put_in_order()
+    }
+
+    /// See [`Subject::scan`].
+    ///
+    /// # Errors
+    /// As the store says.
+    fn scan(
+        &self,
+        store: &Candidate,
+        from: &[u8],
+        each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        store.scan(from, each)
+    }
+
+    /// See [`Subject::queued_count`].
+    fn queued_count(&self, store: &Candidate) -> Option<u64> {
+        store.queued_count()
+    }
+
+    /// See [`Subject::help`].
+    ///
+    /// # Errors
+    /// As the store says.
+    fn help(&self, store: &Candidate) -> Result<u64, Error> {
+        store.help()
+    }
+
+    /// See [`Subject::upkeep`].
+    fn upkeep(&self, store: &Candidate) -> Upkeep {
+        store.upkeep()
+    }
+
+    /// What is asked of a medium beside the store's.
+    fn persists(&self) -> Persists {
+        Persists::default()
+    }
+}
+
+/// A store, and what is otherwise.
+pub struct Varied<W> {
+    store: Candidate,
+    way: W,
+}
+
+impl<W: Way> Varied<W> {
+    /// `store`, this way.
+    pub fn new(store: Candidate, way: W) -> Varied<W> {
+        Varied { store, way }
+    }
+
+    /// What is otherwise.
+    pub fn way(&self) -> &W {
+        &self.way
+    }
+}
+
+impl<W: Way> Subject for Varied<W> {
+    fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Error> {
+        self.store.get_into(key, value)
+    }
+
+    fn get_owned(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        self.store.get_owned(key)
+    }
+
+    fn get_with(&self, key: &[u8], read: impl FnOnce(&[u8])) -> Result<bool, Error> {
+        self.store.get_with(key, read)
+    }
+
+    fn multi_get_with(&self, keys: &[&[u8]], found: impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
+        self.store.multi_get_with(keys, found)
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.way.around_write(&self.store, key, Write::Put(value), || self.store.put(key, value))
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool, Error> {
+        self.way.around_write(&self.store, key, Write::Delete, || self.store.delete(key))
+    }
+
+    fn put_in_order(&self) -> Result<(), Error> {
+        self.way.put_in_order(&self.store)
+    }
+
+    fn scan(&self, from: &[u8], each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
+        self.way.scan(&self.store, from, each)
+    }
+
+    fn queued_count(&self) -> Option<u64> {
+        self.way.queued_count(&self.store)
+    }
+
+    fn help(&self) -> Result<u64, Error> {
+        self.way.help(&self.store)
+    }
+
+    fn upkeep(&self) -> Upkeep {
+        self.way.upkeep(&self.store)
+    }
+
+    fn persists(&self) -> Option<Persists> {
+        let (store, way) = (self.store.persists()?, self.way.persists());
+        Some(Persists {
+            flushed_line_count: store.flushed_line_count + way.flushed_line_count,
+            fence_count: store.fence_count + way.fence_count,
+        })
+    }
+}

@@ -1,0 +1,52 @@
+//! How slow the memory is that a benchmark emulates.
+
+use std::time::Duration;
+
+use clap::Args;
+use hikv::Options;
+use pmem::Latency;
+use pmem_os::ticks;
+
+/// The options of it.
+#[derive(Args)]
+pub(super) struct Latencies {
+    /// Nanoseconds added to each persist, to stand for slower memory (600 in the figures of the HiKV paper, 50 to 1400 where it varies)
+    #[arg(long, default_value_t = 0)]
+    persist_ns: u64,
+    /// Nanoseconds added to each access to an item, to stand for slower memory
+    #[arg(long, default_value_t = 0)]
+    read_ns: u64,
+    /// Nanoseconds added to each block that is written back and that the memory does not hold already
+    #[arg(long, default_value_t = 0)]
+    persist_block_ns: u64,
+    /// Nanoseconds added to each block that is read and that the memory does not hold already
+    #[arg(long, default_value_t = 0)]
+    read_block_ns: u64,
+    /// Length of those blocks, a power of two
+    #[arg(long, default_value_t = 256)]
+    block_bytes: u64,
+}
+
+impl Latencies {
+    /// Has a store spend them.
+    pub(super) fn options(&self, options: Options) -> Options {
+        let ns = Duration::from_nanos;
+        options.persist_delay(ns(self.persist_ns)).read_delay(ns(self.read_ns)).block_delays(
+            self.block_bytes,
+            ns(self.read_block_ns),
+            ns(self.persist_block_ns),
+        )
+    }
+
+    /// The same for a medium.
+    pub(super) fn latency(&self) -> Latency {
+        let ticks = |ns| ticks(Duration::from_nanos(ns));
+        Latency {
+            persist_ticks: ticks(self.persist_ns),
+            read_ticks: ticks(self.read_ns),
+            persist_block_ticks: ticks(self.persist_block_ns),
+            read_block_ticks: ticks(self.read_block_ns),
+            block_bytes: self.block_bytes,
+        }
+    }
+}

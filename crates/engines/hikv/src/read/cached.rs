@@ -1,0 +1,134 @@
+//! The read cache (`index::cached_table`), as this engine's reads and writes use it.
+//!
+//! A read looks there first, and brings in what it had to read of the region. A write hides the key's copy under its bucket's lock, before
+//! it publishes, and shows the new one when it is durable: a put, a removal, one of the reaper's, and the copy that compaction makes,
+//! whose version is another; so do the writes of a batch, and `clear` for all keys. Splits change nothing: a copy is its key's, wherever
+//! the entry lies. Snapshots and scans read the region. A copy was compared with its checksum, if reads compare any, when it was
+//! brought in. What a miss means the index tells.
+
+use engine::{Error, OpenError, Version};
+use index::CachedTable;
+use index::Position;
+use index::cached_table::{Clear, Copied, Look, NewCopy, Sought, Ticket, Write, canary, is_durable};
+use items::Item;
+use pmem::Medium;
+
+use crate::write::publish::Hidden;
+use crate::{HiKv, Memory, item};
+
+fn copy_of<'a>(item: &Item<'a>, position: Position) -> NewCopy<'a> {
+    let version = item::version(item.header.checksum, position).words();
+    NewCopy { value: item.value, version, expiry_ms: item.expiry.ms() }
+}
+
+impl<M: Medium, D: Memory> HiKv<M, D> {
+    /// The same store with a read cache of so many bytes; none if that is 0.
+    ///
+    /// # Errors
+    /// There is no such memory.
+    pub fn caching(mut self, limit_bytes: u64) -> Result<HiKv<M, D>, OpenError> {
+        self.cache = (limit_bytes > 0).then(|| CachedTable::new(limit_bytes)).transpose()?;
+        self.cache.iter().for_each(CachedTable::is_unfilled);
+        Ok(self)
+    }
+
+    /// Shows the key's value, from the cache if it is there.
+    #[inline(never)]
+    pub(crate) fn show_cached(
+        &self,
+        cache: &CachedTable,
+        key: &[u8],
+        is_part: bool,
+        found: &mut dyn FnMut(Version, &[u8]),
+    ) -> Result<bool, Error> {
+        let sought = Sought { bytes: key, signature: self.hasher.signature(key) };
+        let show = |copied: Copied<'_>| found(Version::new(copied.version), copied.value);
+        let ticket = match cache.look(sought, || self.clock.now_ms(), show) {
+            Look::Hit(()) => return Ok(true),
+            Look::Miss(ticket) => ticket,
+            Look::Absent => None,
+        };
+        self.show_missed(cache, sought, ticket.filter(|_| !is_part), is_part, found)
+    }
+
+    #[inline(never)]
+    fn show_missed(
+        &self,
+        cache: &CachedTable,
+        sought: Sought<'_>,
+        ticket: Option<Ticket>,
+        is_part: bool,
+        found: &mut dyn FnMut(Version, &[u8]),
+    ) -> Result<bool, Error> {
+        let _pin = epoch::pin();
+        let Some((position, item)) = self.find_unexpired(sought.signature, sought.bytes)? else { return Ok(false) };
+        if !is_part || item.header.item_bytes() <= super::COMPARED_FOR_PART_BYTES_MAX {
+            self.may_show(&item, position)?;
+        }
+        if let Some(ticket) = ticket.filter(|_| is_durable(&self.medium)) {
+            cache.bring_in(ticket, sought, &copy_of(&item, position));
+        }
+        found(item::version(item.header.checksum, position), item.value);
+        Ok(true)
+    }
+
+    /// Before a write publishes, under the lock of the key's bucket.
+    #[inline(always)]
+    pub(crate) fn hide<'k>(&self, signature: u64, key: &'k [u8]) -> Hidden<'_, 'k> {
+        self.cache.as_ref().and_then(|cache| self.hide_in(cache, Sought { bytes: key, signature }))
+    }
+
+    #[inline(never)]
+    fn hide_in<'a, 'k>(&'a self, cache: &'a CachedTable, sought: Sought<'k>) -> Hidden<'a, 'k> {
+        (!self.medium.breaks(canary::COPY_HIDDEN_LATE)).then(|| cache.begin(sought))
+    }
+
+    /// Before a batch publishes, under the locks of its buckets.
+    pub(crate) fn hide_of_batch<'k>(&self, signature: u64, key: &'k [u8]) -> Hidden<'_, 'k> {
+        if self.medium.breaks(canary::BATCH_HIDES_NOTHING) { None } else { self.hide(signature, key) }
+    }
+
+    /// After it was waited for, with what it put. The caller is pinned since before it published.
+    #[inline(always)]
+    pub(crate) fn reveal(&self, hidden: Hidden<'_, '_>, new: Option<Position>) {
+        if let Some(hidden) = hidden {
+            self.reveal_in(hidden, new);
+        }
+    }
+
+    #[inline(never)]
+    fn reveal_in(&self, hidden: Write<'_, '_>, new: Option<Position>) {
+        if !is_durable(&self.medium) {
+            return;
+        }
+        let Some(position) = new else { return hidden.removed() };
+        // SAFETY: it was published under the caller's pin, so its room is not used anew.
+        match unsafe { item::read(&self.medium, position) } {
+            Ok(item) => hidden.put(&copy_of(&item, position)),
+            // Whoever reads it is told.
+            Err(_) => drop(hidden),
+        }
+    }
+
+    /// Before the store is cleared.
+    pub(crate) fn hide_all(&self) -> Option<Clear<'_>> {
+        let cache = self.cache.as_ref().filter(|_| !self.medium.breaks(canary::CLEAR_HIDES_NOTHING));
+        cache.map(CachedTable::begin_clear)
+    }
+
+    /// As [`HiKv::get_group`], one key after the other.
+    #[inline(never)]
+    pub(crate) fn get_each(
+        &self,
+        cache: &CachedTable,
+        keys: &[&[u8]],
+        mut found: impl FnMut(usize, Option<&[u8]>),
+    ) -> Result<(), Error> {
+        for (i, key) in keys.iter().enumerate() {
+            if !self.show_cached(cache, key, false, &mut |_, value| found(i, Some(value)))? {
+                found(i, None);
+            }
+        }
+        Ok(())
+    }
+}

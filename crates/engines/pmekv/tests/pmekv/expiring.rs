@@ -1,0 +1,47 @@
+//! The reaper meets what expires, whenever its walk comes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use engine::{BatchOp, Clock, Engine, Expiry, Progress};
+use engine_pmekv::Pmekv;
+use pmem_os::HostDram;
+use pmem_sim::{Model, Sim};
+
+use crate::subject::{OPTIONS, OnSim, PARAMETERS};
+
+const SOON: Expiry = Expiry::at_ms(150);
+
+fn walk(store: &OnSim) {
+    while store.step().unwrap() == Progress::More {}
+}
+
+/// Whether a key is reaped that was put while a walk went through the whole tree, which did not have it yet.
+fn is_reaped(put: impl Fn(&OnSim)) -> bool {
+    let (clock, sim) = (Clock::manual(100), Sim::new(0, Model::Line));
+    let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap();
+    let store = Arc::new(store.by_clock(clock.clone()));
+    store.put(b"for ever", b"v").unwrap();
+    walk(&store);
+    let (walker, has_walked) = (Arc::clone(&store), AtomicBool::new(false));
+    sim.observe(Box::new(move |_, _| {
+        if !has_walked.swap(true, Ordering::AcqRel) {
+            walk(&walker);
+        }
+    }));
+    put(&store);
+    sim.unobserve();
+    clock.advance(Duration::from_millis(50));
+    walk(&store);
+    (store.len().unwrap(), store.stats().reaped_count) == (1, 1)
+}
+
+#[test]
+fn what_a_walk_has_missed_is_reaped_by_the_next() {
+    assert!(is_reaped(|store| store.put_until(b"k", b"v", SOON).unwrap()));
+    assert!(is_reaped(|store| store.put_from_until(b"k", 5, &mut &b"value"[..], SOON).unwrap()));
+    assert!(is_reaped(|store| store
+        .write_batch(&[BatchOp::PutUntil { key: b"k", value: b"v", expiry: SOON }])
+        .unwrap()));
+}

@@ -1,0 +1,135 @@
+//! The cached table (`index::cached_table`), as this engine's reads and writes use it.
+//!
+//! A read looks there first, and brings in what it had to read of the region. A write hides the key's copy under the locks of its
+//! buckets, before it publishes, and shows the new one when it is durable; so do those of a batch, and `clear` for all keys. Splits
+//! and moves change nothing: a copy is its key's, wherever the slot lies. After open the background offers every item, until there
+//! is no room; if there is for all, misses are absences from then on.
+
+use engine::{Error, Expiry, OpenError, Progress, Verify, Version};
+use index::block_hash::{Key, Slot};
+use index::cached_table::{Copied, Look, NewCopy, Sought, Ticket, Write, canary, is_durable};
+use index::segmented::Cursor;
+use index::{CachedTable, cached_table};
+use pmem::{Dram, Medium};
+
+use crate::RewoHash;
+use crate::background::Background;
+use crate::read::Seen;
+
+/// What a write is to the cached table, if there is one.
+pub(crate) type Hidden<'a, 'k> = Option<Write<'a, 'k>>;
+
+/// What a look into the cached table says of a key.
+pub(crate) enum Known {
+    /// What the caller was shown, or that there is nothing to show.
+    Told(bool),
+    /// The region is to be asked.
+    Unknown(Option<Ticket>),
+}
+
+/// A key as the cached table is asked for it.
+pub(crate) fn sought<'k>(key: Key<'k>) -> Sought<'k> {
+    Sought { bytes: key.bytes, signature: key.signature }
+}
+
+impl Seen<'_> {
+    fn copy(&self) -> NewCopy<'_> {
+        NewCopy { value: self.value, version: self.version().words(), expiry_ms: self.expiry.ms() }
+    }
+}
+
+impl<M: Medium, D: Dram> RewoHash<M, D> {
+    /// The same store with a cached table of so many bytes; none if that is 0.
+    ///
+    /// # Errors
+    /// There is no such memory.
+    pub fn caching(self, limit_bytes: u64) -> Result<RewoHash<M, D>, OpenError> {
+        let cache = (limit_bytes > 0).then(|| CachedTable::new(limit_bytes)).transpose()?;
+        if let Some(cache) =
+            cache.as_ref().filter(|_| !self.heap.is_swept() && !self.medium.breaks(canary::UNFILLED_TRUSTED))
+        {
+            cache.is_unfilled();
+            self.background.lock().filling = Some(Cursor::default());
+        }
+        Ok(RewoHash { cache, ..self })
+    }
+
+    /// Shows the key's copy, if there is one.
+    #[inline(always)]
+    pub(crate) fn look(&self, key: Key<'_>, found: &mut dyn FnMut(Version, &[u8], Expiry)) -> Known {
+        let Some(cache) = &self.cache else { return Known::Unknown(None) };
+        let show =
+            |copied: Copied<'_>| found(Version::new(copied.version), copied.value, Expiry::at_ms(copied.expiry_ms));
+        match cache.look(sought(key), || self.clock.now_ms(), show) {
+            Look::Hit(()) => Known::Told(true),
+            Look::Absent if self.verify < Verify::Absence => Known::Told(false),
+            Look::Absent => Known::Unknown(None),
+            Look::Miss(ticket) => Known::Unknown(ticket),
+        }
+    }
+
+    /// Brings in what a read found in the region that missed it in the cached table.
+    #[inline(always)]
+    pub(crate) fn bring_in(&self, ticket: Option<Ticket>, key: Key<'_>, seen: &Seen<'_>) {
+        let Some(cache) = &self.cache else { return };
+        if let Some(ticket) = ticket.filter(|_| is_durable(&self.medium)) {
+            cache.bring_in(ticket, sought(key), &seen.copy());
+        }
+    }
+
+    /// Before a write publishes, under the locks of the key's buckets.
+    #[inline(always)]
+    pub(crate) fn hide<'k>(&self, key: Key<'k>) -> Hidden<'_, 'k> {
+        self.cache.as_ref().map(|cache| cache.begin(sought(key)))
+    }
+
+    /// After it was waited for, with what it put.
+    #[inline(always)]
+    pub(crate) fn reveal(&self, hidden: Hidden<'_, '_>, new: Option<&Slot>) {
+        let Some(hidden) = hidden.filter(|_| is_durable(&self.medium)) else { return };
+        match new.map(|slot| self.seen(slot)) {
+            None => hidden.removed(),
+            Some(Ok(seen)) => hidden.put(&seen.copy()),
+            Some(Err(_)) => drop(hidden),
+        }
+    }
+
+    /// Before the store is cleared.
+    pub(crate) fn hide_all(&self) -> Option<cached_table::Clear<'_>> {
+        let cache = self.cache.as_ref().filter(|_| !self.medium.breaks(canary::CLEAR_HIDES_NOTHING));
+        cache.map(CachedTable::begin_clear)
+    }
+
+    /// Offers the items of a segment to the cached table of an opened store.
+    pub(crate) fn fill_step(&self, background: &mut Background) -> Result<Progress, Error> {
+        let (Some(cache), Some(cursor)) = (&self.cache, background.filling.take()) else { return Ok(Progress::Idle) };
+        let _pin = epoch::pin();
+        let (shown, next) = self.table.visit(&self.medium, cursor)?;
+        let mut is_full = false;
+        for (_, slot) in &shown.slots {
+            // Damage is told to who asks for the key: of a store that has some no miss is an absence.
+            let Ok(seen) = self.whole(slot) else { return Ok(Progress::Idle) };
+            let key = self.key(seen.key)?;
+            is_full |= cache.is_full_for(sought(key));
+            if !is_full && !self.offer(cache, key)? {
+                cache.leave_out(sought(key));
+            }
+        }
+        if next.is_done() && !is_full {
+            cache.is_filled();
+        }
+        background.filling = (!next.is_done() && !is_full).then_some(next);
+        Ok(if background.filling.is_some() { Progress::More } else { Progress::Idle })
+    }
+
+    /// False if the key may have an item that was not brought in.
+    fn offer(&self, cache: &CachedTable, key: Key<'_>) -> Result<bool, Error> {
+        let Some(ticket) = cache.ticket(sought(key)) else { return Ok(false) };
+        let Some(slot) = self.find(key)? else { return Ok(true) };
+        if !is_durable(&self.medium) {
+            return Ok(false);
+        }
+        cache.bring_in(ticket, sought(key), &self.whole(&slot)?.copy());
+        Ok(true)
+    }
+}

@@ -1,0 +1,273 @@
+//! The engine with its cached table: as a map, crashed, under contention, and its broken twins.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use engine::{BatchOp, Engine, Error, Progress, Verify};
+use engine_rewo_hash::RewoHash;
+use index::cached_table::canary;
+use pmem::Canary;
+use pmem_os::HostDram;
+use pmem_sim::{Model, Sim};
+use testkit::{
+    Contention, Crashed, OnDisk, Op, Operations, Paired, Script, Settings, Shape, Subject, Visitor, conformance,
+    contend, explore, hunt,
+};
+
+use crate::crash::{batch, expiring, refills, settings, shape};
+use crate::damaged::flip_value;
+use crate::hooked::{Hooked, failing, hook, unhook};
+use crate::subject::{OfCached, OnSim, PARAMETERS};
+
+fn store() -> OnSim {
+    RewoHash::format(Sim::new(0, Model::Span), HostDram, &PARAMETERS).unwrap().caching(1 << 20).unwrap()
+}
+
+fn value(store: &OnSim, key: &[u8]) -> Option<Vec<u8>> {
+    let mut shown = None;
+    store.get(key, &mut |_, value| shown = Some(value.to_vec())).unwrap();
+    shown
+}
+
+/// How many searches asked the region, so far.
+fn misses(store: &OnSim) -> f64 {
+    store.stats().figure("cache_miss_count").unwrap()
+}
+
+#[test]
+fn it_answers_like_a_map() {
+    fn new() -> Box<dyn Operations> {
+        Box::new(Crashed::<OfCached>::format(Sim::new(0, Model::Line)).expect("there is room"))
+    }
+    let shape = Shape { reopens: false, batches: true, conditions: true, ..shape(500) };
+    let compared = conformance(new, &shape, 0..4);
+    assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 2000);
+}
+
+/// A new store's table has everything, and nothing asks the region, whatever comes, goes, moves and splits.
+#[test]
+fn a_new_stores_reads_ask_the_region_for_nothing() {
+    let store = store();
+    let key = |i: u32| i.to_be_bytes();
+    (0..2000).for_each(|i| store.put(&key(i), &[i as u8; 15]).unwrap());
+    (0..2000).step_by(3).for_each(|i| assert!(store.delete(&key(i)).unwrap()));
+    let puts: Vec<_> = (100..200).map(|i| (key(i), [7; 40])).collect();
+    store.write_batch(&puts.iter().map(|(key, value)| BatchOp::Put { key, value }).collect::<Vec<_>>()).unwrap();
+    assert!(store.stats().figure("split_count") > Some(2.0));
+    for i in 0..2500u32 {
+        let held = match i {
+            100..200 => Some(vec![7; 40]),
+            _ if i < 2000 && !i.is_multiple_of(3) => Some(vec![i as u8; 15]),
+            _ => None,
+        };
+        assert_eq!(value(&store, &key(i)), held, "{i}");
+    }
+    assert_eq!(misses(&store), 0.0, "{:?}", store.stats());
+    store.clear().unwrap();
+    assert!((0..2500u32).all(|i| value(&store, &key(i)).is_none()));
+    assert_eq!((misses(&store), store.stats().figure("cache_hit_ratio")), (0.0, Some(1.0)));
+}
+
+/// The background brings everything in that an opened store has.
+#[test]
+fn an_opened_stores_table_is_filled() {
+    let sim = Sim::new(0, Model::Span);
+    let first = RewoHash::format(sim.clone(), HostDram, &PARAMETERS).unwrap();
+    let key = |i: u32| i.to_be_bytes();
+    (0..500).for_each(|i| first.put(&key(i), &[i as u8; 30]).unwrap());
+    drop(first);
+    let store = RewoHash::open(sim, HostDram).unwrap().caching(1 << 20).unwrap();
+    assert_eq!(value(&store, &key(600)), None);
+    assert_eq!(misses(&store), 1.0);
+    while store.step().unwrap() == Progress::More {}
+    let missed = misses(&store);
+    assert!((0..500).all(|i| value(&store, &key(i)) == Some(vec![i as u8; 30])));
+    assert!((500..900).all(|i| value(&store, &key(i)).is_none()));
+    assert_eq!(misses(&store), missed);
+}
+
+/// What the background cannot bring in is there all the same: its key is no absence.
+#[test]
+fn damage_is_no_absence_to_a_table_that_is_filled() {
+    for len_bytes in [40, 10] {
+        let sim = Sim::new(0, Model::Span);
+        let first = RewoHash::format(sim.clone(), HostDram, &PARAMETERS).unwrap();
+        first.put(b"whole", b"value").unwrap();
+        first.put(b"damaged", &vec![0xA5; len_bytes]).unwrap();
+        drop(first);
+        flip_value(&sim, &vec![0xA5; len_bytes]);
+        let store = RewoHash::open(sim, HostDram).unwrap().verifying(Verify::Values).caching(1 << 20).unwrap();
+        while store.step().unwrap() == Progress::More {}
+        let damaged = store.get(b"damaged", &mut |_, _| {});
+        assert!(matches!(damaged, Err(Error::Corrupt { .. })), "{len_bytes}: {damaged:?}");
+        assert_eq!((value(&store, b"whole"), value(&store, b"none")), (Some(b"value".to_vec()), None));
+    }
+}
+
+/// Compared to what it costs without: reads of a key that does not change ask the region once.
+#[test]
+fn a_read_brings_its_item_in() {
+    let sim = Sim::new(0, Model::Span);
+    RewoHash::format(sim.clone(), HostDram, &PARAMETERS).unwrap().put(b"k", &[1; 100]).unwrap();
+    let store = RewoHash::open(sim, HostDram).unwrap().caching(1 << 20).unwrap();
+    (0..5).for_each(|_| assert_eq!(value(&store, b"k"), Some(vec![1; 100])));
+    assert_eq!(misses(&store), 1.0);
+    store.expire(b"k", engine::Expiry::at_ms(1)).unwrap();
+    assert_eq!(value(&store, b"k"), None);
+}
+
+#[test]
+fn it_survives_every_crash() {
+    let batches = Shape { batches: true, conditions: true, ..shape(6) };
+    let settings = Settings { images_per_op_max: 3, nested_images_max: 0, ..settings() };
+    let counts = explore::<Crashed<OfCached>>(&[Script::seeded(4, &batches), expiring()], &settings);
+    let counts = counts.unwrap_or_else(|objection| panic!("{objection}"));
+    assert!(counts.reach(40, 40, 40), "{counts:?}");
+}
+
+#[test]
+fn it_survives_on_a_disk() {
+    let settings = Settings { images_per_step_max: 2, images_per_op_max: 4, ..on_disk() };
+    let scripts = [Script::seeded(7, &shape(8))];
+    let counts =
+        explore::<Crashed<OfCached<OnDisk>>>(&scripts, &settings).unwrap_or_else(|objection| panic!("{objection}"));
+    assert!(counts.reach(10, 10, 1), "{counts:?}");
+}
+
+fn on_disk() -> Settings {
+    let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAfter(4), Visitor::Deleter];
+    Settings { models: vec![Model::Disk], visitors, nested_images_max: 0, ..settings() }
+}
+
+const CONTENTION: Contention =
+    Contention { thread_count: 3, call_count: 400, key_count: 3, swaps: true, scans: false, clear_every: 150, seed: 1 };
+
+#[test]
+fn histories_under_contention_are_linearizable() {
+    for (seed, key_count) in [(1, 3), (2, 12), (3, 40), (4, 1)] {
+        let store = Crashed::<OfCached>::format(Sim::new(0, Model::Span)).expect("there is room");
+        let contention = Contention { seed, key_count, ..CONTENTION };
+        let judged = contend(&store, &contention).unwrap_or_else(|disorder| panic!("{disorder}"));
+        assert!(judged > 0);
+        assert_eq!(store.check(), Ok(vec![]));
+    }
+}
+
+/// Pairs of keys that conditions over both keep equal are registers, as single keys are.
+#[test]
+fn histories_over_two_keys_are_linearizable() {
+    for seed in 0..3 {
+        let judged = contend(&Paired(&store()), &Contention { seed, clear_every: 100, ..CONTENTION });
+        assert!(judged.unwrap_or_else(|disorder| panic!("{disorder}")) >= 1200);
+    }
+}
+
+type OnHooked = RewoHash<Hooked, HostDram>;
+
+/// A store that breaks a rule, or none, and has the key's item in its table.
+fn hooked(broken: Option<Canary>) -> Rc<OnHooked> {
+    let sim = Sim::new(0, Model::Span);
+    let first = RewoHash::format(sim.clone(), HostDram, &PARAMETERS).unwrap();
+    first.put(b"k", b"old").unwrap();
+    drop(first);
+    let sim = broken.map_or(sim.clone(), |canary| sim.with_canary(canary));
+    let store = Rc::new(RewoHash::open(Hooked(sim), HostDram).unwrap().caching(1 << 20).unwrap());
+    (0..2).for_each(|_| assert_eq!(got(&store), b"old"));
+    assert_eq!(store.stats().figure("cache_hit_count"), Some(1.0));
+    store
+}
+
+fn got(store: &OnHooked) -> Vec<u8> {
+    let mut shown = Vec::new();
+    store.get(b"k", &mut |_, value| shown = value.to_vec()).unwrap();
+    shown
+}
+
+/// What the key holds, as a conditional write sees it, which never asks the table.
+fn held(store: &OnHooked) -> Vec<u8> {
+    let mut held = Vec::new();
+    let mut see = |seen: Option<engine::Held<'_>>| {
+        held = seen.map(|seen| seen.value.to_vec()).unwrap_or_default();
+        engine::Decision::Keep
+    };
+    store.update(b"k", &mut see).unwrap();
+    held
+}
+
+/// Does `work` before each access of this thread, but for those of `work` itself, while `during` runs.
+fn before_each_access(work: impl Fn() + 'static, during: impl FnOnce()) {
+    let is_inside = Cell::new(false);
+    hook(move |_| {
+        if !is_inside.replace(true) {
+            work();
+            is_inside.set(false);
+        }
+    });
+    during();
+    unhook();
+}
+
+/// Whether a reader in the middle of a put is told the old item after the new one.
+fn tells_an_older_item(broken: Option<Canary>) -> bool {
+    let store = hooked(broken);
+    let is_older = Rc::new(Cell::new(false));
+    let (reader, told) = (Rc::clone(&store), Rc::clone(&is_older));
+    let read = move || {
+        if held(&reader) == b"new" && got(&reader) == b"old" {
+            told.set(true);
+        }
+    };
+    before_each_access(read, || store.put(b"k", b"new").unwrap());
+    is_older.get() || got(&store) != b"new"
+}
+
+#[test]
+fn a_reader_in_the_middle_of_a_put_is_told_no_older_item() {
+    assert!(!tells_an_older_item(None));
+    assert!(tells_an_older_item(Some(canary::COPY_HIDDEN_LATE)));
+}
+
+/// Nobody waits for a put that failed, and its key comes in again.
+#[test]
+fn a_put_that_failed_is_pending_no_more() {
+    let store = hooked(None);
+    assert!(failing(|| store.put(b"k", b"new")).is_err());
+    (0..2).for_each(|_| assert_eq!(got(&store), b"new"));
+    assert_eq!(store.stats().figure("cache_hit_count"), Some(2.0));
+}
+
+/// A read that asks the region looks again as often as a write has come in between, with a table and without one; with as many
+/// writes as it has accesses it has no end but theirs.
+#[test]
+fn a_read_ends_when_writes_of_its_key_do() {
+    for limit_bytes in [0, 1 << 20] {
+        let store = RewoHash::format(Hooked(Sim::new(0, Model::Span)), HostDram, &PARAMETERS).unwrap();
+        let store = Rc::new(store.caching(limit_bytes).unwrap());
+        assert!(failing(|| store.put(b"k", b"new")).is_err());
+        let (writer, put_count) = (Rc::clone(&store), Rc::new(Cell::new(0)));
+        let counted = Rc::clone(&put_count);
+        let put = move || {
+            if counted.replace(counted.get() + 1) < 100 {
+                writer.put(b"k", &[1; 5000]).unwrap();
+            }
+        };
+        before_each_access(put, || assert_eq!(got(&store), [1; 5000]));
+        assert!(put_count.get() > 100);
+    }
+}
+
+#[test]
+fn crashes_show_broken_twins() {
+    let opened = Script::fresh(3, [Op::Put("a".into(), vec![1; 5]), Op::Reopen, Op::Settle]);
+    let cleared = Script::fresh(4, [Op::Put("a".into(), vec![1; 5]), Op::Clear]);
+    let cases = [
+        (canary::COPY_SHOWN_EARLY, refills()),
+        (canary::UNFILLED_TRUSTED, opened),
+        (canary::BATCH_HIDES_NOTHING, batch()),
+        (canary::CLEAR_HIDES_NOTHING, cleared),
+    ];
+    for (canary, script) in cases {
+        let verdict = hunt::<Crashed<OfCached>>(canary, &[script], &settings());
+        assert!(verdict.is_caught(), "{canary:?}: {verdict:?}");
+    }
+}

@@ -1,0 +1,204 @@
+//! A copy of hot items in volatile memory (Rewo-Hash paper, section III: the cached table), for any engine whose reads are slower
+//! than its host's memory.
+//!
+//! A key has one bucket of one line, by its signature alone: so nothing that happens to segments concerns it. The bucket says
+//! where the item's copy lies in a ring (`ring`), which is found there with its key, its value, its version and when it expires.
+//! A search reads the bucket's line, and for a hit the copy: two lines for an item of up to 32 bytes. Bucket and ring are all
+//! the memory there is, and it is bounded.
+//!
+//! # Writing
+//! | step | taken | readers of the key meanwhile |
+//! |---|---|---|
+//! | 1 [`CachedTable::begin`]: the copy is hidden, the write counted as *pending* | under the key's lock in the store, before 2 | go to the store |
+//! | 2 the store publishes the new item | the store | the same |
+//! | 3 it is known to be durable | the store, without a lock | the same |
+//! | 4 [`Write::put`], [`Write::removed`] or [`Write::unchanged`]: the copy is written anew, taken away or shown again | without a lock | find it |
+//!
+//! Step 4 does so only if no other write of the bucket *began* since 1, and none is pending: the store may have published the other
+//! one last, or may have cleared itself. Otherwise the copy goes, and a later read brings it back.
+//!
+//! # Reading
+//! A reader that misses, of a bucket without a pending write, notes how many have begun (a [`Ticket`]). With it, it brings in what it
+//! found in the store and knows to be durable, unless a write began meanwhile. So what is brought in is what the store has.
+//!
+//! # Complete buckets
+//! A bucket is complete while every key of its that the store has is in it, but for pending writes: then a miss is an absence. It
+//! stops to be when a copy is evicted, or not taken in. A new store's buckets are all complete, and so are those of one that was
+//! cleared; those of an opened one once all of its items were offered ([`CachedTable::is_filled`]).
+//!
+//! # Words
+//! A bucket's words are changed under the bit in its state that locks it; each unlocking raises the state's count, so a reader takes
+//! no lock: it compares the state before and after, as it does with a copy's words, which are used anew only after the copy left
+//! its bucket. What evicts is a second chance: a bit of each copy that was read since it was last looked at. (The exact LRU of
+//! the paper would write on every read.)
+//!
+//! # Lock order
+//! a store's locks -> a ring -> a bucket. A ring is only tried for. No lock is held but for some hundred instructions.
+
+mod bucket;
+pub mod canary;
+mod copy;
+mod counts;
+mod lines;
+mod read;
+mod ring;
+#[cfg(all(test, not(miri)))]
+mod tests;
+mod write;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use heap::HeapError;
+use pmem::{Backoff, Medium, Waited};
+use word::Word;
+
+use bucket::Bucket;
+use counts::Counts;
+use lines::{LINE_WORDS, Line, Lines};
+use ring::Ring;
+
+pub use copy::{Copied, NewCopy, VALUE_BYTES_MAX};
+pub use read::{Look, Ticket};
+pub use write::{Clear, Write};
+
+/// The least that a cached table can have.
+pub const LIMIT_BYTES_MIN: u64 = 64 << 10;
+/// Of its memory buckets have this part: a bucket and three lines, for three of the smallest items.
+const BUCKET_SHARE: usize = 4;
+/// Rings are filled by one thread at a time; none is smaller than this, many times the longest copy.
+const RING_LINES_MIN: usize = (256 << 10) / 64;
+const RING_COUNT_MAX: usize = 64;
+
+/// A key, and its signature.
+#[derive(Clone, Copy, Debug)]
+pub struct Sought<'a> {
+    /// Its bytes.
+    pub bytes: &'a [u8],
+    /// Their signature.
+    pub signature: u64,
+}
+
+/// What became of searches, and what is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CacheStats {
+    /// Searches that found the key.
+    pub hit_count: u64,
+    /// Searches that knew it to be absent.
+    pub absent_count: u64,
+    /// Searches that had to look into the store.
+    pub miss_count: u64,
+    /// Copies that were evicted.
+    pub evicted_count: u64,
+    /// Volatile memory, in bytes.
+    pub dram_bytes: u64,
+    /// Bytes of copies that are found.
+    pub live_bytes: u64,
+}
+
+impl CacheStats {
+    /// The part of all searches that needed nothing of the store, 0 to 1.
+    #[must_use]
+    pub fn hit_ratio(&self) -> f64 {
+        let answered = self.hit_count + self.absent_count;
+        answered as f64 / (answered + self.miss_count).max(1) as f64
+    }
+}
+
+/// The table.
+pub struct CachedTable<W: Word = AtomicU64> {
+    buckets: Lines<W>,
+    copies: Lines<W>,
+    rings: Box<[Ring<W>]>,
+    /// How a thread waits for a bucket's lock.
+    relax: fn(&mut Backoff),
+    /// Misses of complete buckets are absences.
+    is_filled: AtomicBool,
+    counts: Counts,
+}
+
+impl CachedTable<AtomicU64> {
+    /// An empty table of a store that has no item, of `limit_bytes` at most ([`LIMIT_BYTES_MIN`] at least).
+    ///
+    /// # Errors
+    /// [`HeapError::NoDram`].
+    pub fn new(limit_bytes: u64) -> Result<CachedTable<AtomicU64>, HeapError> {
+        let line_count = (limit_bytes.max(LIMIT_BYTES_MIN) / size_of::<Line<AtomicU64>>() as u64) as usize;
+        let bucket_count = line_count / BUCKET_SHARE;
+        let copy_line_count = line_count - bucket_count;
+        let ring_count = (copy_line_count / RING_LINES_MIN).clamp(1, RING_COUNT_MAX);
+        let lines = |count| Lines::zeroed(count).ok_or(HeapError::NoDram { wanted_bytes: limit_bytes as usize });
+        Ok(CachedTable::of(lines(bucket_count)?, lines(copy_line_count)?, ring_count, Backoff::relax))
+    }
+}
+
+impl<W: Word> CachedTable<W> {
+    fn of(buckets: Lines<W>, copies: Lines<W>, ring_count: usize, relax: fn(&mut Backoff)) -> CachedTable<W> {
+        let ring_words = copies.len() / ring_count * LINE_WORDS;
+        let rings = (0..ring_count).map(|i| Ring::new(i * ring_words, ring_words)).collect();
+        CachedTable { buckets, copies, rings, relax, is_filled: AtomicBool::new(true), counts: Counts::default() }
+    }
+
+    /// The store may have items that were never offered: misses are no absences until [`Self::is_filled`] is said.
+    pub fn is_unfilled(&self) {
+        self.is_filled.store(false, Ordering::Release);
+    }
+
+    /// Every item that the store had when [`Self::is_unfilled`] was said has been read since, with a ticket.
+    pub fn is_filled(&self) {
+        self.is_filled.store(true, Ordering::Release);
+    }
+
+    /// The store may have an item of the key that is not taken in.
+    pub fn leave_out(&self, key: Sought<'_>) {
+        self.lock(key.signature).set_complete(false);
+    }
+
+    /// What became of searches since it was made.
+    pub fn stats(&self) -> CacheStats {
+        let live_words: u64 = self.rings.iter().map(Ring::live_words).sum();
+        CacheStats {
+            dram_bytes: ((self.buckets.len() + self.copies.len()) * size_of::<Line<W>>()) as u64,
+            live_bytes: live_words * 8,
+            ..self.counts.sum()
+        }
+    }
+
+    /// True if there is no room for a copy of the key without eviction.
+    pub fn is_full_for(&self, key: Sought<'_>) -> bool {
+        self.ring_of(key.signature).is_wrapped()
+    }
+
+    #[inline(always)]
+    fn bucket(&self, signature: u64) -> Bucket<'_, W> {
+        Bucket::of(&self.buckets[share(signature, self.buckets.len())])
+    }
+
+    fn all_buckets(&self) -> impl Iterator<Item = Bucket<'_, W>> {
+        self.buckets.iter().map(Bucket::of)
+    }
+
+    #[inline(always)]
+    fn ring_of(&self, signature: u64) -> &Ring<W> {
+        &self.rings[share(signature, self.rings.len())]
+    }
+}
+
+/// Whether everything is durable that this thread has written or met, though it may have said that it will wait itself: then a copy
+/// may say so to others, too. Nobody waits.
+#[inline(always)]
+pub fn is_durable<M: Medium>(medium: &M) -> bool {
+    let is_durable = |ticket| medium.acknowledge_now(ticket) == Ok(Waited::Durable);
+    medium.deferred().is_none_or(is_durable) || medium.breaks(canary::COPY_SHOWN_DEFERRED)
+}
+
+/// Which of `count` a signature leads to.
+#[inline(always)]
+fn share(signature: u64, count: usize) -> usize {
+    ((u128::from(signature) * count as u128) >> 64) as usize
+}
+
+impl<W: Word> std::fmt::Debug for CachedTable<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CachedTable").field("bucket_count", &self.buckets.len()).finish_non_exhaustive()
+    }
+}

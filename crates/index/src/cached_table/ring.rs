@@ -1,0 +1,207 @@
+//! Where copies lie: a ring of words, written from its start to its end and again, by one thread at a time.
+//!
+//! ```text
+//! start        at              free_until                end
+//! | copies ... | free          | copies, the oldest first |
+//! ```
+//!
+//! Room for another copy is made behind `free_until`: what lies there is passed over. A copy that no bucket names is gone. One that
+//! was read since it was passed last, or any while much of the ring is gone, is copied to `at`, as far as a bound on the work of
+//! one thread allows; any other is evicted. Copies of a line or less do not cross lines; where one would have, a head of zero says that
+//! the line's rest is empty.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use word::Word;
+
+use super::bucket::Entry;
+use super::copy::head;
+use super::counts::Counted;
+use super::lines::LINE_WORDS;
+use super::{CachedTable, NewCopy, Sought};
+
+/// Copies that are moved to make room for one: some microseconds.
+const MOVED_MAX: usize = 64;
+/// While less than this part of a ring is found by readers, its live copies are moved together.
+const SPARSE: (u64, u64) = (7, 8);
+
+pub(super) struct Ring<W> {
+    /// 1 while a thread fills it.
+    lock: W,
+    start: usize,
+    end: usize,
+    at: AtomicUsize,
+    free_until: AtomicUsize,
+    /// Words of copies that buckets name.
+    live_words: AtomicU64,
+}
+
+/// A ring that nobody else fills.
+pub(super) struct Filling<'a, W: Word> {
+    table: &'a CachedTable<W>,
+    ring: &'a Ring<W>,
+}
+
+impl<W: Word> Ring<W> {
+    pub(super) fn new(start: usize, words: usize) -> Ring<W> {
+        let end = start + words;
+        Ring { lock: W::new(0), start, end, at: start.into(), free_until: end.into(), live_words: 0.into() }
+    }
+
+    pub(super) fn live_words(&self) -> u64 {
+        self.live_words.load(Relaxed)
+    }
+
+    /// True once room comes of what is passed over.
+    pub(super) fn is_wrapped(&self) -> bool {
+        self.free_until.load(Relaxed) != self.end
+    }
+
+    /// A bucket names a copy of so many words no more.
+    pub(super) fn lose(&self, words: usize) {
+        self.live_words.fetch_sub(words as u64, Relaxed);
+    }
+
+    fn is_sparse(&self) -> bool {
+        self.live_words() / SPARSE.0 < (self.end - self.start) as u64 / SPARSE.1
+    }
+}
+
+/// Where a copy of so many words begins, from `at` on.
+fn aligned(at: usize, words: usize) -> usize {
+    let crosses = words <= LINE_WORDS && at % LINE_WORDS + words > LINE_WORDS;
+    if crosses { at.next_multiple_of(LINE_WORDS) } else { at }
+}
+
+impl<W: Word> CachedTable<W> {
+    /// The ring of a signature, unless another thread fills it.
+    pub(super) fn fill(&self, signature: u64) -> Option<Filling<'_, W>> {
+        let ring = self.ring_of(signature);
+        let is_mine = ring.lock.compare_exchange(0, 1, Acquire, Relaxed).is_ok();
+        is_mine.then(|| Filling { table: self, ring })
+    }
+
+    /// Takes an entry away, of a bucket that is locked.
+    pub(super) fn forget(&self, bucket: &super::bucket::LockedBucket<'_, W>, i: usize, entry: Entry, signature: u64) {
+        bucket.set(i, Entry::NONE);
+        self.ring_of(signature).lose(head(&self.copies, entry.place()).capacity_words());
+    }
+}
+
+impl<W: Word> Filling<'_, W> {
+    /// Writes a copy where there is room for it, which is made; nobody finds it yet. `None` if the ring is too small.
+    pub(super) fn write(&self, key: Sought<'_>, copy: &NewCopy<'_>, words: usize) -> Option<usize> {
+        let place = self.room(words)?;
+        copy.write(&self.table.copies, place, key, words);
+        Some(place)
+    }
+
+    /// Buckets name what was written last.
+    pub(super) fn keep(self, words: usize) {
+        self.ring.live_words.fetch_add(words as u64, Relaxed);
+    }
+
+    /// The copy that was written last is wanted by nobody.
+    pub(super) fn give_back(self, place: usize) {
+        self.ring.at.store(place, Relaxed);
+    }
+
+    fn room(&self, words: usize) -> Option<usize> {
+        let ring = self.ring;
+        let (mut moves_left, mut wraps_left) = (MOVED_MAX, 2);
+        loop {
+            let free_until = ring.free_until.load(Relaxed);
+            let place = aligned(ring.at.load(Relaxed), words);
+            if place + words <= free_until {
+                self.go_on(place, words);
+                return Some(place);
+            }
+            if free_until == ring.end {
+                wraps_left -= 1;
+                if wraps_left == 0 {
+                    return None;
+                }
+                self.wrap();
+            } else {
+                self.pass(&mut moves_left);
+            }
+        }
+    }
+
+    /// The next copy takes these words.
+    fn go_on(&self, place: usize, words: usize) {
+        let at = self.ring.at.load(Relaxed);
+        if at != place {
+            self.empty(at);
+        }
+        self.ring.at.store(place + words, Relaxed);
+    }
+
+    /// From `place` on nothing lies to the end of its line.
+    fn empty(&self, place: usize) {
+        self.table.copies.word(place + 1).store(0, Relaxed);
+    }
+
+    /// Begins anew at the ring's start.
+    fn wrap(&self) {
+        let mut at = self.ring.at.load(Relaxed);
+        while at < self.ring.end {
+            self.empty(at);
+            at = (at + 1).next_multiple_of(LINE_WORDS);
+        }
+        self.ring.at.store(self.ring.start, Relaxed);
+        self.ring.free_until.store(self.ring.start, Relaxed);
+    }
+
+    /// Passes over what lies at `free_until`.
+    fn pass(&self, moves_left: &mut usize) {
+        let (table, ring) = (self.table, self.ring);
+        let place = ring.free_until.load(Relaxed);
+        let words = head(&table.copies, place).capacity_words();
+        if words == 0 {
+            ring.free_until.store((place + 1).next_multiple_of(LINE_WORDS), Relaxed);
+            return;
+        }
+        let signature = table.copies.word(place).load(Relaxed);
+        // Also where no entry names the copy any more: a reader that still looks at it is told that its bucket changed.
+        let bucket = table.lock(signature);
+        ring.free_until.store(place + words, Relaxed);
+        let Some((i, entry)) = bucket.entry_at(place) else { return };
+        let to = aligned(ring.at.load(Relaxed), words);
+        let is_wanted = bucket.take_read_lately(i) || ring.is_sparse();
+        if is_wanted && *moves_left > 0 && to <= place && !entry.is_hidden() {
+            *moves_left -= 1;
+            let word = |i: usize| table.copies.word(i);
+            (0..words).for_each(|i| word(to + i).store(word(place + i).load(Relaxed), Relaxed));
+            bucket.set(i, Entry::new(signature, to));
+            self.go_on(to, words);
+            return;
+        }
+        table.forget(&bucket, i, entry, signature);
+        bucket.set_complete(false);
+        table.counts.count(Counted::Evicted);
+    }
+}
+
+impl<W: Word> Drop for Filling<'_, W> {
+    fn drop(&mut self) {
+        self.ring.lock.store(0, Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cached_table::{CachedTable, LIMIT_BYTES_MIN};
+
+    #[test]
+    fn a_thread_that_finds_a_ring_taken_leaves_it_so() {
+        let table = CachedTable::new(LIMIT_BYTES_MIN);
+        let filling = table.fill(1).expect("nobody fills it");
+        assert!(table.fill(1).is_none());
+        assert!(table.fill(1).is_none(), "the first refusal let the ring go");
+        drop(filling);
+        assert!(table.fill(1).is_some());
+    }
+}

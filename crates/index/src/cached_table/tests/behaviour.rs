@@ -1,0 +1,233 @@
+//! The table beside a map, in one thread: what it finds is what the map has, and it stays within its memory.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use heap::HeapError;
+
+use crate::cached_table::{CacheStats, CachedTable, LIMIT_BYTES_MIN, Look, NewCopy, Sought};
+
+const NEVER: u64 = u64::MAX;
+
+fn signature(key: &[u8]) -> u64 {
+    key.iter().fold(0x9E37_79B9_7F4A_7C15, |hash: u64, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0xD6E8_FEB8_6659_FD93).rotate_left(29)
+    })
+}
+
+fn sought(key: &[u8]) -> Sought<'_> {
+    Sought { bytes: key, signature: signature(key) }
+}
+
+fn copy(value: &[u8]) -> NewCopy<'_> {
+    NewCopy { value, version: [value.len() as u64, 7], expiry_ms: NEVER }
+}
+
+type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// A store that is a map, with a cached table.
+struct Store {
+    cache: CachedTable,
+    map: Map,
+}
+
+impl Store {
+    fn new(limit_bytes: u64) -> Store {
+        Store { cache: CachedTable::new(limit_bytes).unwrap(), map: Map::new() }
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) {
+        let write = self.cache.begin(sought(key));
+        self.map.insert(key.to_vec(), value.to_vec());
+        write.put(&copy(value));
+    }
+
+    fn delete(&mut self, key: &[u8]) {
+        let write = self.cache.begin(sought(key));
+        match self.map.remove(key) {
+            Some(_) => write.removed(),
+            None => write.unchanged(),
+        }
+    }
+
+    /// A read, which must tell what the map has; true if the map was not asked.
+    fn is_cached(&self, key: &[u8]) -> bool {
+        let held = self.map.get(key);
+        let look = self.cache.look(sought(key), || 0, |copied| (copied.value.to_vec(), copied.version));
+        match look {
+            Look::Hit((value, version)) => {
+                assert_eq!((Some(&value), version), (held, [value.len() as u64, 7]), "{key:?}");
+                true
+            }
+            Look::Absent => {
+                assert_eq!(held, None, "{key:?}");
+                true
+            }
+            Look::Miss(ticket) => {
+                if let (Some(ticket), Some(value)) = (ticket, held) {
+                    self.cache.bring_in(ticket, sought(key), &copy(value));
+                }
+                false
+            }
+        }
+    }
+
+    fn stats(&self) -> CacheStats {
+        self.cache.stats()
+    }
+}
+
+fn key(i: u64) -> Vec<u8> {
+    let mut key = format!("key {i}").into_bytes();
+    key.resize(if i.is_multiple_of(3) { 16 } else { key.len() }, b'.');
+    key
+}
+
+#[test]
+fn it_finds_what_the_store_has_of_any_length() {
+    let mut random = fastrand::Rng::with_seed(3);
+    for limit_bytes in [LIMIT_BYTES_MIN, 1 << 20, 16 << 20] {
+        let mut store = Store::new(limit_bytes);
+        for round in 0..60_000 {
+            let key = key(random.u64(..2000));
+            let len = if random.u8(..20) == 0 { random.usize(..5000) } else { random.usize(..40) };
+            match random.u8(..10) {
+                0..3 => store.put(&key, &vec![round as u8; len]),
+                3 => store.delete(&key),
+                _ => _ = store.is_cached(&key),
+            }
+        }
+        let stats = store.stats();
+        assert!(stats.hit_count > 1000 && stats.dram_bytes <= limit_bytes, "{stats:?}");
+        assert!(stats.live_bytes <= limit_bytes, "{stats:?}");
+        assert_eq!(stats.evicted_count > 0, limit_bytes < 16 << 20, "{stats:?}");
+    }
+}
+
+/// With room for all, no search asks the store, whatever comes and goes: copies are moved together where others went.
+#[test]
+fn a_table_with_room_for_all_answers_all() {
+    let mut store = Store::new(4 << 20);
+    for i in 0..60_000 {
+        store.put(&key(i), &[i as u8; 15]);
+        store.delete(&key(i.saturating_sub(2000)));
+    }
+    let missed = (0..70_000).filter(|&i| !store.is_cached(&key(i))).count();
+    let stats = store.stats();
+    assert!(missed < 100 && stats.evicted_count < 100, "{missed} {stats:?}");
+    assert!(stats.absent_count > 60_000, "{stats:?}");
+}
+
+#[test]
+fn what_is_read_stays_when_others_are_evicted() {
+    let mut store = Store::new(1 << 20);
+    (0..100).for_each(|i| store.put(&key(i), &[1; 100]));
+    for i in 100..50_000 {
+        store.put(&key(i), &[2; 100]);
+        store.is_cached(&key(i % 100));
+    }
+    let kept = (0..100).filter(|&i| store.is_cached(&key(i))).count();
+    assert!(kept > 90, "{kept}");
+}
+
+#[test]
+fn what_is_evicted_is_not_absent() {
+    let mut store = Store::new(LIMIT_BYTES_MIN);
+    (0..5000).for_each(|i| store.put(&key(i), &[3; 20]));
+    assert!(store.stats().evicted_count > 0);
+    (0..5000).for_each(|i| _ = store.is_cached(&key(i)));
+}
+
+/// Of a store that had items before, a miss is none of its absences.
+#[test]
+fn an_opened_stores_misses_are_no_absences_until_all_was_offered() {
+    let mut store = Store::new(1 << 20);
+    store.map.insert(key(1), vec![1]);
+    store.cache.is_unfilled();
+    assert!(!store.is_cached(&key(2)));
+    assert!(!store.is_cached(&key(1)) && store.is_cached(&key(1)));
+    store.cache.is_filled();
+    assert!(store.is_cached(&key(2)));
+}
+
+#[test]
+fn what_was_not_taken_in_makes_its_bucket_incomplete() {
+    let mut store = Store::new(1 << 20);
+    store.put(&key(1), &[1; 5000]);
+    assert!(!store.is_cached(&key(1)));
+    assert_eq!(store.stats().absent_count, 0);
+}
+
+#[test]
+fn a_copy_that_expired_is_the_stores_to_tell_of() {
+    let cache = CachedTable::new(LIMIT_BYTES_MIN).unwrap();
+    cache.begin(sought(b"k")).put(&NewCopy { value: b"v", version: [1, 2], expiry_ms: 50 });
+    let at = |now_ms| cache.look(sought(b"k"), || now_ms, |copied| (copied.value.to_vec(), copied.expiry_ms));
+    assert!(matches!(at(49), Look::Hit((value, 50)) if value == b"v"));
+    assert!(matches!(at(50), Look::Miss(None)));
+}
+
+/// A ticket is worth nothing once a write of the bucket began, nor while one is pending.
+#[test]
+fn a_ticket_ends_with_the_next_write() {
+    let cache = CachedTable::new(LIMIT_BYTES_MIN).unwrap();
+    cache.is_unfilled();
+    let look = || cache.look(sought(b"k"), || 0, |copied| copied.value.to_vec());
+    let Look::Miss(Some(early)) = look() else { panic!("there is no ticket") };
+    let write = cache.begin(sought(b"k"));
+    cache.bring_in(early, sought(b"k"), &copy(b"old"));
+    assert!(matches!(look(), Look::Miss(None)));
+    write.put(&copy(b"new"));
+    cache.bring_in(early, sought(b"k"), &copy(b"old"));
+    assert!(matches!(look(), Look::Hit(value) if value == b"new"));
+    drop(cache.begin(sought(b"k")));
+    assert!(matches!(look(), Look::Miss(Some(_))));
+}
+
+/// Of two writes at once neither says what the key holds: the store knows which was the last.
+#[test]
+fn writes_that_overlap_leave_nothing() {
+    let cache = CachedTable::new(LIMIT_BYTES_MIN).unwrap();
+    let look = || cache.look(sought(b"k"), || 0, |copied| copied.value.to_vec());
+    let (first, second) = (cache.begin(sought(b"k")), cache.begin(sought(b"k")));
+    second.put(&copy(b"2"));
+    assert!(matches!(look(), Look::Miss(None)));
+    first.put(&copy(b"1"));
+    assert!(matches!(look(), Look::Miss(Some(_))));
+    let clear = cache.begin_clear();
+    let write = cache.begin(sought(b"k"));
+    clear.cleared();
+    write.put(&copy(b"3"));
+    assert!(matches!(look(), Look::Miss(Some(_))));
+}
+
+#[test]
+fn a_clear_leaves_complete_buckets() {
+    let mut store = Store::new(1 << 20);
+    (0..1000).for_each(|i| store.put(&key(i), &[1; 9]));
+    let clear = store.cache.begin_clear();
+    store.map.clear();
+    clear.cleared();
+    assert!((0..1000).all(|i| store.is_cached(&key(i))));
+    assert_eq!(store.stats().live_bytes, 0);
+}
+
+#[test]
+fn memory_that_there_is_not_is_an_error() {
+    assert!(matches!(CachedTable::new(1 << 60), Err(HeapError::NoDram { .. })));
+}
+
+fn resident_pages() -> u64 {
+    let pages = fs::read_to_string("/proc/self/statm").unwrap();
+    pages.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+/// Of a large table what was used takes memory, and no more.
+#[test]
+fn what_is_not_used_takes_no_memory() {
+    let before = resident_pages();
+    let mut store = Store::new(1 << 30);
+    store.put(b"key", b"value");
+    let taken = resident_pages().saturating_sub(before);
+    assert!(taken < (1 << 30) / 4096 / 4, "{taken} pages");
+}

@@ -1,0 +1,305 @@
+//! Every interleaving of a reader and writers, with the reorderings that the memory model allows, up to a number of preemptions;
+//! and twins that must be caught: one without a fence, one that hides the copy after it has published, one that brings in whatever began
+//! meanwhile, one that shows its item though another write was pending, one that shows it before it is durable.
+
+use std::sync::atomic::Ordering::SeqCst;
+
+use loom::sync::atomic::AtomicU64;
+use loom::sync::{Arc, Mutex};
+use loom::thread;
+use word_model::{Weakened, Weakening};
+
+use super::super::lines::Lines;
+use crate::cached_table::{CachedTable, Look, NewCopy, Sought};
+
+/// What a model leaves out.
+trait Twin: Weakening {
+    /// Preemptions of a run.
+    const PREEMPTION_COUNT: usize = 2;
+    const HIDES_LATE: bool = false;
+    const BRINGS_IN_LATE: bool = false;
+    const SHOWS_BESIDE_OTHERS: bool = false;
+    const SHOWS_EARLY: bool = false;
+}
+
+struct Sound;
+struct NoReaderFence;
+struct NoWriterFence;
+struct HidesLate;
+struct BringsInLate;
+struct ShowsBesideOthers;
+struct ShowsEarly;
+
+impl Weakening for Sound {}
+impl Weakening for HidesLate {}
+impl Weakening for BringsInLate {}
+impl Weakening for ShowsBesideOthers {}
+impl Weakening for ShowsEarly {}
+
+impl Weakening for NoReaderFence {
+    fn has_fence(asked: std::sync::atomic::Ordering) -> bool {
+        asked != std::sync::atomic::Ordering::Acquire
+    }
+}
+
+impl Weakening for NoWriterFence {
+    fn has_fence(asked: std::sync::atomic::Ordering) -> bool {
+        asked != std::sync::atomic::Ordering::Release
+    }
+}
+
+impl Twin for Sound {}
+impl Twin for NoReaderFence {}
+impl Twin for NoWriterFence {}
+
+impl Twin for HidesLate {
+    const PREEMPTION_COUNT: usize = 3;
+    const HIDES_LATE: bool = true;
+}
+
+impl Twin for BringsInLate {
+    const BRINGS_IN_LATE: bool = true;
+}
+
+impl Twin for ShowsBesideOthers {
+    const SHOWS_BESIDE_OTHERS: bool = true;
+}
+
+impl Twin for ShowsEarly {
+    const SHOWS_EARLY: bool = true;
+}
+
+const KEY: Sought<'_> = Sought { bytes: b"key", signature: 7 };
+
+/// A store of one key: what it holds counts its writes; 0 for none. What is durable, and what writers have told.
+struct Store<T: Twin> {
+    cache: CachedTable<Weakened<T>>,
+    lock: Mutex<()>,
+    held: AtomicU64,
+    durable: AtomicU64,
+    told: AtomicU64,
+}
+
+fn copy<R>(number: u64, with: impl FnOnce(&NewCopy<'_>) -> R) -> R {
+    with(&NewCopy { value: &number.to_le_bytes(), version: [number; 2], expiry_ms: u64::MAX })
+}
+
+impl<T: Twin> Store<T> {
+    fn new() -> Arc<Store<T>> {
+        let cache = CachedTable::of(Lines::modelled(1), Lines::modelled(4), 1, |_| thread::yield_now());
+        let zero = || AtomicU64::new(0);
+        Arc::new(Store { cache, lock: Mutex::new(()), held: zero(), durable: zero(), told: zero() })
+    }
+
+    /// Puts one more than there is. `is_long`: more than is copied.
+    fn put(&self, is_long: bool) {
+        let lock = self.lock.lock().unwrap();
+        let early = (!T::HIDES_LATE).then(|| self.cache.begin(KEY));
+        let number = self.held.load(SeqCst) + 1;
+        self.held.store(number, SeqCst);
+        let mut write = early.unwrap_or_else(|| self.cache.begin(KEY));
+        drop(lock);
+        if T::SHOWS_EARLY {
+            copy(number, |copy| write.put(copy));
+            self.durable.fetch_max(number, SeqCst);
+        } else {
+            self.durable.fetch_max(number, SeqCst);
+            if T::SHOWS_BESIDE_OTHERS {
+                write.pretend_alone();
+            }
+            if is_long {
+                drop(write);
+            } else {
+                copy(number, |copy| write.put(copy));
+            }
+        }
+        self.told.fetch_max(number, SeqCst);
+    }
+
+    /// Everything goes. What the key holds next is another number.
+    fn clear(&self) {
+        let clear = self.cache.begin_clear();
+        let lock = self.lock.lock().unwrap();
+        self.held.store(GONE, SeqCst);
+        drop(lock);
+        self.durable.fetch_max(GONE, SeqCst);
+        clear.cleared();
+        self.told.fetch_max(GONE, SeqCst);
+    }
+
+    /// As `get`, past the table.
+    fn get_stored(&self) -> u64 {
+        let number = self.held.load(SeqCst);
+        self.durable.fetch_max(number, SeqCst);
+        number
+    }
+
+    /// What a read tells: what the key held at some moment of it, and what no crash takes away.
+    fn get(&self) -> u64 {
+        let told = self.told.load(SeqCst);
+        let look = self.cache.look(
+            KEY,
+            || 0,
+            |copied| {
+                let number = u64::from_le_bytes(copied.value.try_into().expect("it has eight bytes"));
+                assert_eq!(copied.version, [number; 2], "a torn copy was believed");
+                number
+            },
+        );
+        let number = match look {
+            Look::Hit(number) => number,
+            Look::Absent => {
+                assert!(matches!(self.held.load(SeqCst), 0 | GONE..), "an absence is none");
+                return told;
+            }
+            Look::Miss(ticket) => {
+                let number = self.get_stored();
+                let ticket = if T::BRINGS_IN_LATE { self.cache.ticket(KEY) } else { ticket };
+                if let Some(ticket) = ticket.filter(|_| number != 0 && number != GONE) {
+                    copy(number, |copy| self.cache.bring_in(ticket, KEY, copy));
+                }
+                number
+            }
+        };
+        assert!(number >= told, "a read tells {number}, and {told} was told before");
+        assert!(number <= self.durable.load(SeqCst), "a read tells what may be lost");
+        number
+    }
+}
+
+const GONE: u64 = 100;
+
+fn search(preemption_bound: usize, threads: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemption_bound);
+    builder.check(threads);
+}
+
+/// Two writes, and reads of another thread, the first of which goes past the table or not: a later one tells no older item.
+fn reader_beside_writer<T: Twin>(is_first_past: bool) {
+    search(T::PREEMPTION_COUNT, move || {
+        let store = Store::<T>::new();
+        store.put(false);
+        let reader = Arc::clone(&store);
+        let reader = thread::spawn(move || {
+            let first = if is_first_past { reader.get_stored() } else { reader.get() };
+            assert!(reader.get() >= first, "a later read tells an older item");
+        });
+        store.put(false);
+        reader.join().unwrap();
+        assert_eq!(store.get(), 2);
+    });
+}
+
+/// As `reader_beside_writer`, of a store whose item is not in the table.
+fn reader_brings_in<T: Twin>(is_long: bool) {
+    search(T::PREEMPTION_COUNT, move || {
+        let store = Store::<T>::new();
+        store.cache.is_unfilled();
+        store.held.store(1, SeqCst);
+        store.durable.store(1, SeqCst);
+        let writer = Arc::clone(&store);
+        let writer = thread::spawn(move || writer.put(is_long));
+        let first = store.get();
+        assert!(store.get() >= first, "a later read tells an older item");
+        writer.join().unwrap();
+        assert_eq!(store.get(), 2);
+    });
+}
+
+/// Two writers of the key; what is there in the end is what was published last.
+fn writers_beside_each_other<T: Twin>() {
+    search(T::PREEMPTION_COUNT, || {
+        let store = Store::<T>::new();
+        let writer = Arc::clone(&store);
+        let writer = thread::spawn(move || writer.put(false));
+        store.put(false);
+        writer.join().unwrap();
+        assert_eq!(store.get(), 2);
+    });
+}
+
+fn clear_beside_writer<T: Twin>() {
+    search(T::PREEMPTION_COUNT, || {
+        let store = Store::<T>::new();
+        let writer = Arc::clone(&store);
+        let writer = thread::spawn(move || writer.put(false));
+        store.clear();
+        writer.join().unwrap();
+        let held = store.held.load(SeqCst);
+        match store.cache.look(KEY, || 0, |copied| copied.version[0]) {
+            Look::Hit(number) => assert_eq!(number, held, "a copy is not the store's item"),
+            Look::Absent => assert_eq!(held, GONE, "an absence is none"),
+            Look::Miss(_) => {}
+        }
+    });
+}
+
+#[test]
+fn a_read_tells_what_the_key_holds() {
+    reader_beside_writer::<Sound>(true);
+}
+
+#[test]
+#[ignore = "many seconds"]
+fn each_of_two_reads_tells_what_the_key_holds() {
+    reader_beside_writer::<Sound>(false);
+}
+
+#[test]
+fn what_is_brought_in_is_what_the_key_holds() {
+    reader_brings_in::<Sound>(false);
+    reader_brings_in::<Sound>(true);
+}
+
+#[test]
+fn of_two_writes_the_last_one_stays() {
+    writers_beside_each_other::<Sound>();
+}
+
+#[test]
+fn what_was_cleared_is_found_no_more() {
+    clear_beside_writer::<Sound>();
+}
+
+#[test]
+#[should_panic(expected = "a later read tells an older item")]
+fn a_look_without_its_fence_is_caught() {
+    reader_beside_writer::<NoReaderFence>(false);
+}
+
+#[test]
+#[should_panic(expected = "a later read tells an older item")]
+fn a_lock_without_its_fence_is_caught() {
+    reader_beside_writer::<NoWriterFence>(false);
+}
+
+#[test]
+#[should_panic(expected = "a later read tells an older item")]
+fn a_copy_that_is_hidden_late_is_caught() {
+    reader_beside_writer::<HidesLate>(true);
+}
+
+#[test]
+#[should_panic(expected = "was told before")]
+fn what_is_brought_in_late_is_caught() {
+    reader_brings_in::<BringsInLate>(true);
+}
+
+#[test]
+#[should_panic(expected = "was told before")]
+fn a_write_that_does_not_see_another_is_caught() {
+    writers_beside_each_other::<ShowsBesideOthers>();
+}
+
+#[test]
+#[should_panic(expected = "a copy is not the store's item")]
+fn a_write_that_does_not_see_a_clear_is_caught() {
+    clear_beside_writer::<ShowsBesideOthers>();
+}
+
+#[test]
+#[should_panic(expected = "a read tells what may be lost")]
+fn an_item_that_is_shown_early_is_caught() {
+    reader_beside_writer::<ShowsEarly>(false);
+}

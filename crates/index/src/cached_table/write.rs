@@ -1,0 +1,202 @@
+//! Writes of the store, as the cached table is told of them: see the module above.
+
+use word::Word;
+
+use super::bucket::{Entry, LockedBucket};
+use super::copy::{self, head};
+use super::counts::Counted;
+use super::{CachedTable, NewCopy, Sought};
+
+/// A write that began and is pending. Dropped, it leaves no copy of the key: nobody said what became of it.
+#[must_use]
+pub struct Write<'a, 'k, W: Word = std::sync::atomic::AtomicU64> {
+    table: &'a CachedTable<W>,
+    key: Sought<'k>,
+    begun: u64,
+    is_pending: bool,
+}
+
+/// A clear of the store that began and is pending.
+#[must_use]
+pub struct Clear<'a, W: Word = std::sync::atomic::AtomicU64> {
+    table: &'a CachedTable<W>,
+    is_done: bool,
+}
+
+impl<W: Word> CachedTable<W> {
+    /// Step 1. The caller holds what keeps other writes of the key away, and publishes before it lets go of that.
+    #[inline]
+    pub fn begin<'a, 'k>(&'a self, key: Sought<'k>) -> Write<'a, 'k, W> {
+        let bucket = self.lock(key.signature);
+        let begun = bucket.begin();
+        if let Some((i, entry)) = self.entry_of(&bucket, key) {
+            bucket.set(i, entry.hidden());
+        }
+        Write { table: self, key, begun, is_pending: true }
+    }
+
+    /// As [`Self::begin`], of every key; to be called before the store's clear takes effect.
+    pub fn begin_clear(&self) -> Clear<'_, W> {
+        for bucket in self.all_buckets() {
+            let bucket = bucket.lock(self.relax);
+            let _ = bucket.begin();
+            for (i, entry) in bucket.entries() {
+                let signature = copy::signature(&self.copies, entry.place());
+                self.forget(&bucket, i, entry, signature);
+            }
+            // What is written from now on says so itself, at its end.
+            bucket.set_complete(true);
+        }
+        Clear { table: self, is_done: false }
+    }
+
+    /// Takes a copy in, if `may` says so under the bucket's lock; true if it, or another of the key, is there. The copy of the key that
+    /// is hidden makes room for it.
+    pub(super) fn enter(
+        &self,
+        key: Sought<'_>,
+        copy: &NewCopy<'_>,
+        may: impl FnOnce(&LockedBucket<'_, W>) -> bool,
+    ) -> bool {
+        let is_there = self.try_enter(key, copy, may);
+        if !is_there {
+            self.lock(key.signature).set_complete(false);
+        }
+        is_there
+    }
+
+    fn try_enter(&self, key: Sought<'_>, copy: &NewCopy<'_>, may: impl FnOnce(&LockedBucket<'_, W>) -> bool) -> bool {
+        let Some(words) = copy.words(key.bytes) else { return false };
+        let Some(filling) = self.fill(key.signature) else { return false };
+        let Some(place) = filling.write(key, copy, words) else { return false };
+        let bucket = self.lock(key.signature);
+        let old = self.entry_of(&bucket, key);
+        let is_there = old.is_some_and(|(_, entry)| !entry.is_hidden());
+        let room = if is_there { None } else { old.map(|(i, _)| i).or_else(|| bucket.room()) };
+        let Some(i) = room.filter(|_| may(&bucket)) else {
+            drop(bucket);
+            filling.give_back(place);
+            return is_there;
+        };
+        self.evict_for(&bucket, i, old.is_some());
+        bucket.set(i, Entry::new(key.signature, place));
+        filling.keep(words);
+        true
+    }
+
+    /// Entry `i` is going to be another copy's.
+    fn evict_for(&self, bucket: &LockedBucket<'_, W>, i: usize, is_same_key: bool) {
+        let Some((_, entry)) = bucket.entries().find(|(number, _)| *number == i) else { return };
+        self.forget(bucket, i, entry, copy::signature(&self.copies, entry.place()));
+        if !is_same_key {
+            bucket.set_complete(false);
+            self.counts.count(Counted::Evicted);
+        }
+    }
+}
+
+impl<W: Word> Write<'_, '_, W> {
+    /// Step 4: the key has this item, and that is durable.
+    #[inline]
+    pub fn put(mut self, copy: &NewCopy<'_>) {
+        let (table, key, begun) = (self.table, self.key, self.begun);
+        let bucket = table.lock(key.signature);
+        if !is_alone(&bucket, begun) {
+            return;
+        }
+        if let Some((i, entry)) = table.entry_of(&bucket, key) {
+            let capacity_words = head(&table.copies, entry.place()).capacity_words();
+            if copy.words(key.bytes).is_some_and(|words| words <= capacity_words) {
+                copy.write(&table.copies, entry.place(), key, capacity_words);
+                bucket.set(i, entry.shown());
+                bucket.end();
+                self.is_pending = false;
+                return;
+            }
+        }
+        drop(bucket);
+        self.is_pending = !table.enter(key, copy, |bucket| {
+            let is_alone = is_alone(bucket, begun);
+            if is_alone {
+                bucket.end();
+            }
+            is_alone
+        });
+    }
+
+    /// Step 4: the key is not there any more, and that is durable.
+    pub fn removed(mut self) {
+        self.is_pending = false;
+        let bucket = self.forgotten();
+        bucket.end();
+    }
+
+    /// Step 4: nothing was published.
+    pub fn unchanged(mut self) {
+        let bucket = self.table.lock(self.key.signature);
+        if !is_alone(&bucket, self.begun) {
+            return;
+        }
+        self.is_pending = false;
+        if let Some((i, entry)) = self.table.entry_of(&bucket, self.key) {
+            bucket.set(i, entry.shown());
+        }
+        bucket.end();
+    }
+
+    /// The bucket, without a copy of the key.
+    fn forgotten(&self) -> LockedBucket<'_, W> {
+        let bucket = self.table.lock(self.key.signature);
+        if let Some((i, entry)) = self.table.entry_of(&bucket, self.key) {
+            self.table.forget(&bucket, i, entry, self.key.signature);
+        }
+        bucket
+    }
+}
+
+#[cfg(test)]
+impl<W: Word> Write<'_, '_, W> {
+    /// The broken twin that does not see what other writes began, or are pending: as if they had ended before this one began.
+    pub(super) fn pretend_alone(&mut self) {
+        let bucket = self.table.lock(self.key.signature);
+        self.begun = bucket.pretend_alone();
+    }
+}
+
+/// Whether no write began since the one that was the `begun`th, and none but that is pending.
+fn is_alone<W: Word>(bucket: &LockedBucket<'_, W>, begun: u64) -> bool {
+    let writes = bucket.writes();
+    writes.begun() == begun && writes.pending() == 1
+}
+
+impl<W: Word> Drop for Write<'_, '_, W> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.is_pending {
+            let bucket = self.forgotten();
+            bucket.set_complete(false);
+            bucket.end();
+        }
+    }
+}
+
+impl<W: Word> Clear<'_, W> {
+    /// The store has no item but for those of writes that are pending, and that is durable.
+    pub fn cleared(mut self) {
+        self.is_done = true;
+    }
+}
+
+impl<W: Word> Drop for Clear<'_, W> {
+    fn drop(&mut self) {
+        for bucket in self.table.all_buckets() {
+            let bucket = bucket.lock(self.table.relax);
+            // Writes that began meanwhile may have been published before the clear.
+            bucket.overtake();
+            bucket.end();
+            if !self.is_done {
+                bucket.set_complete(false);
+            }
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Answers, and what lies behind them: memory that the kernel was not asked to write must be as it was.
+
+use fastrand::Rng;
+use ink_client::Ink;
+use ink_client::abi::{ITEM_HEAD_BYTES, Op, Request, Stat};
+
+use crate::cases::allow;
+
+const ROOM_BYTES: usize = 8192;
+/// What the room holds before.
+const MARK: u8 = 0xa5;
+
+/// An answer is as long as it says, and nothing is written behind it, or at all where there is none.
+pub(crate) fn nothing_behind(ink: &Ink, random: &mut Rng) -> Result<(), String> {
+    let key = [b'h', random.u8(..)];
+    _ = ink.put(&key, &vec![key[1]; random.usize(..600)]);
+    for op in [Op::Read, Op::Scan, Op::Stat] {
+        let mut room = vec![MARK; ROOM_BYTES];
+        let len = [ROOM_BYTES, ITEM_HEAD_BYTES, size_of::<Stat>(), random.usize(..600)][random.usize(..4)];
+        let mut request = Request { result: 0, ..Request::of_room(&key, &mut room[..len], 0) };
+        // SAFETY: the key and the room are this function's, as long as they say.
+        let done = unsafe { ink.ask(op, &mut request) };
+        let written = if done.is_ok() { request.result } else { 0 };
+        allow("an answer", done.err().and_then(|error| error.raw_os_error()).unwrap_or(0))?;
+        let behind = room.get(written as usize..).ok_or("an answer that is longer than its room")?;
+        if behind.iter().any(|&byte| byte != MARK) {
+            return Err(format!("{op:?}: something was written behind an answer of {written} bytes"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! Long walks let others run, as a kernel wants it, which takes no processor away from them, and end when their callers are gone.
+
+use pbtree::{AtOnce, Change, Error, NewValue, Options, Tree};
+use pmem_sim::{Lent, Model, Sim};
+
+use crate::subject::parameters;
+
+/// Its nodes have few keys, and values that fill several chunks.
+fn grown() -> Tree<Sim, Lent, AtOnce> {
+    let options = Options { order: 7, in_place: false };
+    let tree = Tree::format(Sim::new(0, Model::Span), &parameters(), options, Lent, AtOnce).unwrap();
+    for i in 0..400u32 {
+        let change = Change::Put(NewValue { bytes: &[7; 2000], expiry: None });
+        tree.write(0, &i.to_be_bytes(), change, &mut |_| true).unwrap();
+    }
+    tree
+}
+
+#[test]
+fn long_walks_let_others_run_at_every_node_and_chunk() {
+    let tree = grown();
+    let (sim, node_count) = (tree.medium().clone(), tree.figures().unwrap().node_count);
+    assert!(node_count > 50, "{node_count} nodes show nothing");
+    let breaths_of = |work: &dyn Fn()| {
+        let before = sim.breath_count();
+        work();
+        sim.breath_count() - before
+    };
+    assert!(breaths_of(&|| _ = tree.check(&mut |_| ()).unwrap()) >= node_count);
+    assert!(breaths_of(&|| tree.clear(0).unwrap()) >= node_count);
+    let again = grown();
+    let reopened = Tree::open(again.medium().clone(), Options::default(), Lent, AtOnce).unwrap();
+    let (sim, chunk_count) = (reopened.medium(), reopened.heap().stats().mark_bytes / (1 << 20));
+    let before = sim.breath_count();
+    reopened.heap().finish_sweep(sim);
+    assert!(chunk_count > 0 && sim.breath_count() - before > chunk_count);
+}
+
+#[test]
+fn a_check_ends_when_its_caller_wants_no_more() {
+    let (tree, mut node_count) = (grown(), 0);
+    let mut goes_on = || {
+        node_count += 1;
+        node_count < 3
+    };
+    assert_eq!(tree.check_while(&mut |_| (), &mut goes_on), Err(Error::Stopped));
+    assert_eq!(node_count, 3);
+}

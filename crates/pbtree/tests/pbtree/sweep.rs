@@ -1,0 +1,53 @@
+//! Two threads sweep: when either returns, all free space is known.
+
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use pbtree::{AtOnce, Change, NewValue, Options, Tree};
+use pmem::Canary;
+use pmem_sim::{Lent, Model, Sim};
+
+use crate::subject::parameters;
+
+type Store = Tree<Sim, Lent, AtOnce>;
+/// How long the first is held up, in looks at what the second has found.
+const LOOK_COUNT: usize = 20_000;
+
+/// A tree that was opened, in which there is a value that nothing names any more.
+fn reopened(canary: Option<Canary>) -> (Sim, Arc<Store>) {
+    let sim = canary.into_iter().fold(Sim::new(0, Model::Span), Sim::with_canary);
+    let tree: Store = Tree::format(sim.clone(), &parameters(), Options::default(), Lent, AtOnce).unwrap();
+    let change = Change::Put(NewValue { bytes: &[7; 100_000], expiry: None });
+    tree.write(0, b"key", change, &mut |_| true).unwrap();
+    tree.heap().reserve_extent(tree.medium(), 200_000).unwrap().publish();
+    drop(tree);
+    (sim.clone(), Arc::new(Tree::open(sim, Options::default(), Lent, AtOnce).unwrap()))
+}
+
+/// What the second finds, which begins while the first gives space back: it returns without that space being known.
+fn returns_early(canary: Option<Canary>) -> bool {
+    let (sim, tree) = reopened(canary);
+    let second = Arc::new(Mutex::new(None));
+    let (begun, shared) = (Arc::clone(&second), Arc::clone(&tree));
+    sim.observe(Box::new(move |sim, _| {
+        sim.unobserve();
+        let shared = Arc::clone(&shared);
+        let sweeping = thread::spawn(move || {
+            shared.sweep().unwrap();
+            !shared.heap().is_swept()
+        });
+        for _ in (0..LOOK_COUNT).take_while(|_| !sweeping.is_finished()) {
+            thread::yield_now();
+        }
+        *begun.lock().unwrap() = Some(sweeping);
+    }));
+    tree.sweep().unwrap();
+    let sweeping = second.lock().unwrap().take();
+    sweeping.expect("without space that is given back this shows nothing").join().unwrap()
+}
+
+#[test]
+fn a_sweep_returns_when_all_free_space_is_known() {
+    assert!(!returns_early(None));
+    assert!(returns_early(Some(pbtree::canary::SWEEP_NOT_AWAITED)));
+}

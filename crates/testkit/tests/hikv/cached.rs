@@ -1,0 +1,117 @@
+//! HiKV with a read cache: as a map, crashed, under contention, and its broken twins.
+
+use engine::Engine;
+use engine_hikv::HiKv;
+use heap::Parameters;
+use index::cached_table::canary;
+use journal::Journaled;
+use pmem::Canary;
+use pmem_os::HostDram;
+use pmem_sim::{Crashable, DiskImage, Model, Sim, SimDisk};
+use testkit::{
+    Contention, Op, Operations, PAUSE, Script, Settings, Shape, Subject, Visitor, conformance, contend, explore, hunt,
+    small_journal,
+};
+
+use crate::deferred;
+use crate::journaled::sparing as on_disk;
+use crate::scripts::{everyday, expiring, put};
+use crate::settings;
+use crate::subject::{Cached, REGION_BYTES};
+
+type Crashed = crate::subject::Crashed<Cached>;
+
+fn sparing() -> Settings {
+    let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways];
+    Settings { visitors, images_per_op_max: 3, nested_images_max: 0, ..settings() }
+}
+
+#[test]
+fn it_answers_like_a_map() {
+    let shape = Shape {
+        multi_puts: true,
+        batches: true,
+        conditions: true,
+        swaps: true,
+        scans: true,
+        clears: true,
+        ..Shape::small(1000)
+    };
+    let new = || -> Box<dyn Operations> { Box::new(crate::scripts::new_store::<Crashed>()) };
+    let compared = conformance(new, &shape, 0..3);
+    assert!(compared.unwrap_or_else(|mismatch| panic!("{mismatch}")) >= 3000);
+}
+
+#[test]
+fn it_survives_crashes() {
+    let snapshots = Shape { snapshots: true, batches: true, ..Shape::small(6) };
+    let scripts: Vec<_> = expiring().into_iter().take(1).chain([Script::seeded(5, &snapshots)]).collect();
+    let counts = explore::<Crashed>(&scripts, &sparing()).unwrap_or_else(|objection| panic!("{objection}"));
+    assert!(counts.reach(20, 20, 20), "{counts:?}");
+}
+
+fn is_caught(canary: Canary, script: Script) {
+    let verdict = hunt::<Crashed>(canary, &[script], &Settings { models: vec![Model::Line], ..sparing() });
+    assert!(verdict.is_caught(), "{canary:?}: {verdict:?}");
+}
+
+#[test]
+fn broken_twins_are_caught() {
+    let twice = || Script::fresh(1, [put("a", "1"), put("a", "2"), put("a", "3")]);
+    is_caught(canary::COPY_SHOWN_EARLY, twice());
+    is_caught(canary::COPY_HIDDEN_LATE, twice());
+    is_caught(canary::CLEAR_HIDES_NOTHING, Script::fresh(2, [put("a", "1"), put("a", "2"), Op::Clear]));
+    let batch = Op::Batch(vec![(b"a".to_vec(), Some(b"3".to_vec())), (b"b".to_vec(), None)]);
+    is_caught(canary::BATCH_HIDES_NOTHING, Script::fresh(3, [put("a", "1"), put("b", "2"), batch]));
+}
+
+/// As an event loop writes: who reads in between is shown no copy of what a loss of power takes.
+#[test]
+fn it_tells_nothing_that_nobody_waited_for() {
+    let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::ReaderAt(PAUSE), Visitor::WriterAfter(4)];
+    let settings = Settings { visitors, nested_images_max: 0, ..on_disk() };
+    let counts = deferred::passes::<Cached>(&[everyday().remove(0), deferred::batches()], &settings);
+    assert!(counts.reach(100, 0, 20), "{counts:?}");
+}
+
+/// A put that nobody has waited for; then a read of its key. Whether the read may be told at once, and how many images of a crash
+/// then lack the key. (A visitor of the explorer walks, too, which waits for everything.)
+fn told_of_a_deferred_put(canary: Option<Canary>) -> (bool, usize) {
+    let disk = SimDisk::new(0, Model::Disk);
+    let disk = canary.map_or(disk.clone(), |canary| disk.with_canary(canary));
+    let journal = Journaled::create(disk.files(), REGION_BYTES, [7; 16], small_journal()).unwrap();
+    let acknowledger = journal.acknowledger();
+    let parameters = Parameters { uuid: [7; 16], hash_seed: 1, partition_count: 1, region_bytes: REGION_BYTES };
+    let store = HiKv::format(journal, HostDram, &parameters).unwrap().caching(1).unwrap();
+    acknowledger.deferred(|| store.put(b"key", b"value")).0.unwrap();
+    let (found, receipt) = acknowledger.deferred(|| store.get(b"key", &mut |_, _| {}));
+    assert!(found.unwrap());
+    let lacks = |image: &DiskImage| {
+        let disk = SimDisk::from_image(image, Model::Disk);
+        let store = HiKv::open(Journaled::open(disk.files(), small_journal(), &|_| {}).unwrap(), HostDram).unwrap();
+        !store.get(b"key", &mut |_, _| {}).unwrap()
+    };
+    let lost_count = disk.images(40, 7).iter().filter(|image| lacks(image)).count();
+    (acknowledger.is_durable(receipt).unwrap(), lost_count)
+}
+
+#[test]
+fn who_reads_a_put_that_nobody_waited_for_waits_for_it() {
+    let (is_told, lost_count) = told_of_a_deferred_put(None);
+    assert!(!is_told && lost_count > 0, "all was durable, which shows nothing");
+    let (is_told, lost_count) = told_of_a_deferred_put(Some(canary::COPY_SHOWN_DEFERRED));
+    assert!(is_told && lost_count > 0, "the twin was not caught");
+}
+
+const FEW_KEYS: Contention =
+    Contention { thread_count: 3, call_count: 400, key_count: 3, swaps: true, scans: true, clear_every: 150, seed: 1 };
+
+#[test]
+fn histories_under_contention_are_linearizable() {
+    for (seed, key_count) in [(1, 1), (2, 3), (3, 12)] {
+        let store = Crashed::format(Sim::new(0, Model::Span)).expect("there is room");
+        let judged = contend(&store, &Contention { seed, key_count, ..FEW_KEYS });
+        assert!(judged.unwrap_or_else(|disorder| panic!("{disorder}")) > 0);
+        assert_eq!(store.check(), Ok(vec![]));
+    }
+}

@@ -1,0 +1,84 @@
+//! What lay where a log comes to lie: bytes that look like a run of that lane and number, of a store that was on the device before,
+//! or of a user who chose them.
+
+use heap::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, unit_start};
+use heap::{EngineNumber, Heap, Parameters};
+use pmem::{Bytes, Canary, Checksum, Offset, Persist};
+use pmem_sim::{Lent, Model, Sim};
+use undo_log::{Lanes, canary, layout};
+
+use crate::scene::LANE_COUNT;
+
+/// Longer than a log of one unit.
+const LONG_BYTES: u64 = 2 * layout::LOG_BYTES;
+/// A word that nobody uses, between the head's last line and the first chunk.
+const WORD: Offset = Offset(40_000);
+
+fn sim(canary: Option<Canary>) -> Sim {
+    canary.into_iter().fold(Sim::new(4 << 20, Model::Line), Sim::with_canary)
+}
+
+fn format(sim: &Sim) -> (Heap<Lent>, pmem::Loan<Lanes, Lent>) {
+    let parameters =
+        Parameters { uuid: [1; 16], hash_seed: 1, partition_count: LANE_COUNT as u32, region_bytes: 4 << 20 };
+    let heap = Heap::format(sim, EngineNumber::INK, &parameters, Lent).unwrap();
+    let lanes = Lanes::format(sim, &heap, LANE_COUNT, Lent).unwrap();
+    heap.finish_format(sim).unwrap();
+    (heap, lanes)
+}
+
+/// Writes, durably, what would be a run of a lane's first number if it lay in its log.
+fn forge(sim: &Sim, at: Offset, lane: usize) {
+    let ranges = [(WORD.0 | 1 << 48).to_le_bytes(), 7u64.to_le_bytes()].concat();
+    let head = ((ranges.len() as u128) << 64 | (lane as u128) << 96).to_le_bytes();
+    let checksum = u64::from(Checksum::of([&head, &ranges]).value()).to_le_bytes();
+    let run = [&head[..], &checksum, &ranges].concat();
+    // SAFETY: nobody else uses the region.
+    unsafe { sim.write(at, &run) };
+    sim.flush(at.span(run.len() as u64));
+    sim.order();
+}
+
+/// How many changes are taken back, at the most, by whoever opens what a crash now leaves.
+fn undone_count(sim: &Sim, canary: Option<Canary>) -> usize {
+    let undone_of = |image| {
+        let sim = canary.into_iter().fold(Sim::from_image(image, Model::Line), Sim::with_canary);
+        let heap = Heap::open(&sim, EngineNumber::INK, Lent).unwrap();
+        Lanes::open(&sim, &heap, LANE_COUNT, Lent).unwrap().recover(&sim).unwrap().undone_count
+    };
+    sim.images(8, 1).iter().map(undone_of).max().expect("an image")
+}
+
+/// A device whose beginning alone was wiped: it counts as fresh.
+fn after_a_store_before(canary: Option<Canary>) -> usize {
+    let sim = sim(canary);
+    for lane in 0..LANE_COUNT {
+        forge(&sim, unit_start(FIRST_CHUNK_UNIT + lane as u32).plus(CHUNK_HEADER_BYTES), lane);
+    }
+    let (_heap, lanes) = format(&sim);
+    assert_eq!(lanes.log(1).offset, unit_start(FIRST_CHUNK_UNIT + 1).plus(CHUNK_HEADER_BYTES));
+    undone_count(&sim, canary)
+}
+
+/// A value was there, and was freed.
+fn after_a_value(canary: Option<Canary>) -> usize {
+    let sim = sim(canary);
+    let (heap, lanes) = format(&sim);
+    let value = heap.reserve_extent(&sim, LONG_BYTES).unwrap().publish();
+    forge(&sim, value.offset, 0);
+    heap.free(&sim, value);
+    lanes.take_exactly(0).fit_log(&sim, &heap, LONG_BYTES - layout::RUN_HEADER_BYTES).unwrap();
+    assert_eq!(lanes.log(0), value);
+    undone_count(&sim, canary)
+}
+
+#[test]
+fn what_lay_there_before_is_no_run() {
+    assert_eq!((after_a_store_before(None), after_a_value(None)), (0, 0));
+}
+
+#[test]
+fn logs_that_are_left_as_found_are_caught() {
+    let twin = Some(canary::LOG_LEFT_AS_FOUND);
+    assert_eq!((after_a_store_before(twin), after_a_value(twin)), (LANE_COUNT, 1));
+}
