@@ -50,11 +50,6 @@ pub(crate) fn exist(store: &Store, key: &Key) -> Result<(), Status> {
     if is_there { Ok(()) } else { Err(Status::KEY_NOT_FOUND) }
 }
 
-/// Makes durable what was completed before, as far as the medium can. Deferred it waits for nothing: its ticket does.
-pub(crate) fn flush(store: &Store) -> Result<(), Status> {
-    store.at(store.durability_max(), |_| Ok(())).map_err(|error: Error| status_of(&error))
-}
-
 /// Appends a list of the keys from `from` on, in so much room.
 pub(crate) fn list(ordered: &Ordered, from: &Key, room_bytes: usize, out: &mut Vec<u8>) -> Result<(), Status> {
     let mut writer = ListWriter::new(out, room_bytes);
@@ -103,28 +98,4 @@ fn past_all_that_begin_with(start: &[u8]) -> Option<Vec<u8>> {
     let mut past = start[..len].to_vec();
     past[len - 1] += 1;
     Some(past)
-}
-
-#[cfg(test)]
-mod tests {
-    use hikv::{Durability, Options, Ticket};
-
-    use super::*;
-
-    /// The loop serves others while the disk does what a flush asks for.
-    #[test]
-    fn a_deferred_flush_waits_for_nothing_and_its_ticket_does() {
-        let dir = tempfile::tempdir_in(".").expect("a directory");
-        let store = Options::new().durability(Durability::Process).open(dir.path()).expect("a store");
-        if store.durability_max() != Durability::Power {
-            // No disk: what is written is as durable as it will be.
-            return;
-        }
-        store.put("k", "v").expect("it is written");
-        let (flushed, ticket) = store.deferred(flush);
-        flushed.expect("the disk is well");
-        assert_ne!(ticket, Ticket::default(), "it is the disk's to say");
-        store.wait(ticket).expect("the disk is well");
-        assert!(store.is_durable(ticket).expect("the disk is well"));
-    }
 }

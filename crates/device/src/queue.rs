@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use nvme::{Command, Configuration, Data, Fabrics, Fatal, FatalCause, Kv, Property, Sgl, Status, StoreIf};
 
 use crate::admin;
-use crate::apply;
+use crate::apply::{self, status_of};
 use crate::controller::Controller;
 use crate::group::Group;
 use crate::limits;
@@ -198,7 +198,7 @@ impl Queue {
             }
             Kv::Flush => {
                 group.carry_out(store, reply);
-                apply::flush(store).map(|()| Some(0))
+                store.sync().map_err(|error| status_of(&error)).map(|()| Some(0))
             }
         }
     }
