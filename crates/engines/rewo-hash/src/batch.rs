@@ -1,6 +1,6 @@
 //! Writing several keys as one step: the engine's part of `index/src/block_hash/batch.rs`.
 
-use engine::{BatchOp, Condition, Error, Limits, Version};
+use engine::{BatchOp, Before, Condition, Error, Limits, Version};
 use index::block_hash::{Key, NoRoom, Slot, Turn};
 use index::cached_table::canary;
 use items::NewItem;
@@ -8,7 +8,7 @@ use pmem::{Dram, Medium, Ticket};
 
 use crate::RewoHash;
 use crate::cached::Hidden;
-use crate::write::{Before, Prepared};
+use crate::write::Prepared;
 
 /// A key of which a condition is asked, and the version that it is to have.
 type Asked<'k> = (Key<'k>, Option<Version>);

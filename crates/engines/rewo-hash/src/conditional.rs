@@ -9,19 +9,13 @@
 //! The pin lasts from 1 to 3: the item's room is not reused meanwhile, and an equal slot names the same item. A key that has
 //! expired is absent to the decision. An item is believed only if its checksum fits, whatever reads compare.
 
-use engine::{Decide, Decision, Error, Expiry, Held};
+use engine::{Answer, Before, Decide, Decision, Error, Expiry, Held};
 use index::block_hash::Key;
 use items::NewItem;
 use pmem::{Dram, Medium};
 
 use crate::RewoHash;
-use crate::write::{Before, check_value};
-
-/// What came of an attempt.
-enum Attempt {
-    Done { is_changed: bool, had_expired: bool },
-    Overtaken,
-}
+use crate::write::check_value;
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
     /// Changes the key as `decide` says; true if it did.
@@ -29,8 +23,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         self.may_write()?;
         let key = self.key(key)?;
         loop {
-            if let Attempt::Done { is_changed, had_expired } = self.with_room(|| self.try_update(key, decide))? {
-                if had_expired {
+            if let Answer::Done((is_changed, before)) = self.with_room(|| self.try_update(key, decide))? {
+                if before == Before::Expired {
                     self.expired_hook.tell(key.bytes);
                 }
                 return Ok(is_changed);
@@ -38,7 +32,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         }
     }
 
-    fn try_update<'v>(&self, key: Key<'_>, decide: &mut Decide<'_, 'v>) -> Result<Attempt, Error> {
+    /// Whether the decision changes the key, and what was there before.
+    fn try_update<'v>(&self, key: Key<'_>, decide: &mut Decide<'_, 'v>) -> Result<Answer<(bool, Before)>, Error> {
         let _pin = epoch::pin();
         let found = self.find(key)?;
         let seen = found.as_ref().map(|slot| self.whole(slot)).transpose()?;
@@ -46,7 +41,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         let held = live.map_or(Expiry::NEVER, |live| live.expiry);
         let decision = decide(live.map(|live| Held { value: live.value, expiry: live.expiry }));
         let put = match &decision {
-            Decision::Keep => return Ok(Attempt::Done { is_changed: false, had_expired: false }),
+            Decision::Keep => return Ok(Answer::Done((false, Before::Present))),
             Decision::Put(value) => Some((value, held)),
             Decision::PutUntil(value, expiry) => Some((value, *expiry)),
             Decision::Delete => None,
@@ -59,11 +54,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             None => None,
         };
         let is_changed = live.is_some() || new.is_some();
-        let before = self.write_pinned(key, &mut new, &mut |slot| slot == found.as_ref())?;
-        Ok(match before {
-            Before::Unexpected => Attempt::Overtaken,
-            before => Attempt::Done { is_changed, had_expired: before == Before::Expired },
-        })
+        Ok(self.write_pinned(key, &mut new, &mut |slot| slot == found.as_ref())?.map(|before| (is_changed, before)))
     }
 
     /// Gives the key another expiry; false if it is not there.

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{
-    BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, OnExpired,
-    Order, Progress, Show, Streamed, Version, Wanted,
+    Answer, BatchOp, Before, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry,
+    Features, OnExpired, Order, Progress, Show, Streamed, Version, Wanted,
 };
 use index::cached_table::Clear;
 use index::segmented::Cursor as Place;
 use pmem::{Backoff, Dram, Medium};
 
 use crate::cached::Known;
-use crate::write::{Before, Prepared, READER_WAITS_MAX, check_value};
+use crate::write::{Prepared, READER_WAITS_MAX, check_value};
 use crate::{NAME, RewoHash, reaper};
 
 impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
@@ -74,7 +74,7 @@ impl<M: Medium, D: Dram> Engine for RewoHash<M, D> {
 
     fn delete(&self, key: &[u8]) -> Result<bool, Error> {
         self.may_write()?;
-        Ok(self.write(self.key(key)?, &mut None, &mut |_| true)? == Before::Present)
+        Ok(self.write(self.key(key)?, &mut None, &mut |_| true)? == Answer::Done(Before::Present))
     }
 
     fn update<'v>(&self, key: &[u8], decide: &mut Decide<'_, 'v>) -> Result<bool, Error> {

@@ -10,7 +10,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use engine::{Error, Progress};
+use engine::{Answer, Before, Error, Progress};
 use index::block_hash::Slot;
 use index::segmented::Cursor;
 use parking_lot::MutexGuard;
@@ -18,7 +18,6 @@ use pmem::{Dram, Medium};
 
 use crate::RewoHash;
 use crate::background::Background;
-use crate::write::Before;
 
 /// Between two walks.
 pub(crate) const REST: Duration = Duration::from_secs(1);
@@ -99,6 +98,6 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     fn reap_key(&self, key: &[u8], slot: &Slot) -> Result<bool, Error> {
         let is_same = &mut |found: Option<&Slot>| found == Some(slot);
-        Ok(self.write_pinned(self.key(key)?, &mut None, is_same)? == Before::Expired)
+        Ok(self.write_pinned(self.key(key)?, &mut None, is_same)? == Answer::Done(Before::Expired))
     }
 }

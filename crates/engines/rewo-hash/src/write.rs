@@ -1,6 +1,6 @@
 //! Writing one key: its item, if it is larger than a slot; then its slot (`index::block_hash`).
 
-use engine::{Error, Expiry, Limits};
+use engine::{Answer, Before, Error, Expiry, Limits};
 use heap::Reservation;
 use index::Position;
 use index::block_hash::{At, Key, Published, Slot};
@@ -22,19 +22,6 @@ pub(crate) struct Prepared<'a, D: Dram> {
     pub(crate) slot: Slot,
     room: Option<Reservation<'a, D>>,
     expires: bool,
-}
-
-/// What a write found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Before {
-    /// The key was not there.
-    Absent,
-    /// Its item had expired.
-    Expired,
-    /// It was there.
-    Present,
-    /// Not what was expected: nothing has changed.
-    Unexpected,
 }
 
 /// A write that is published.
@@ -94,12 +81,12 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         key: Key<'_>,
         new: &mut Option<Prepared<'a, D>>,
         allowed: &mut Allowed<'_>,
-    ) -> Result<Before, Error> {
-        let before = self.write_pinned(key, new, allowed)?;
-        if before == Before::Expired {
+    ) -> Result<Answer<Before>, Error> {
+        let answer = self.write_pinned(key, new, allowed)?;
+        if answer == Answer::Done(Before::Expired) {
             self.expired_hook.tell(key.bytes);
         }
-        Ok(before)
+        Ok(answer)
     }
 
     /// As [`Self::write`], but nobody is told.
@@ -108,13 +95,17 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         key: Key<'_>,
         new: &mut Option<Prepared<'a, D>>,
         allowed: &mut Allowed<'_>,
-    ) -> Result<Before, Error> {
+    ) -> Result<Answer<Before>, Error> {
         let _pin = epoch::pin();
         let slot = new.as_ref().map(|new| new.slot);
         let Some(Done { published, old, mut hidden }) = self.publish(key, slot.as_ref(), allowed)? else {
             // What it goes by may not be durable yet.
             let found = self.find(key)?;
-            return Ok(if found.is_none() && slot.is_none() { Before::Absent } else { Before::Unexpected });
+            return Ok(if found.is_none() && slot.is_none() {
+                Answer::Done(Before::Absent)
+            } else {
+                Answer::Unexpected
+            });
         };
         new.take().into_iter().for_each(|new| new.publish(&self.reaper));
         let before = self.before(old.as_ref());
@@ -124,7 +115,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         }
         self.reveal(hidden, slot.as_ref());
         self.retire(old.as_ref());
-        before
+        before.map(Answer::Done)
     }
 
     /// Steps 2 to 5; `None` if nothing has changed.
