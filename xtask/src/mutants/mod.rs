@@ -1,4 +1,4 @@
-//! `cargo xtask mutants [quick] [PACKAGE|FILE [COUNT]]`: which left-out step does which test notice?
+//! `cargo xtask mutants [quick] [FOLDER|FILE [COUNT]]`: which left-out step does which test notice?
 //!
 //! 1. Steps are found in the source ([`sites`]): calls that order, flush, sync, settle and the like, locks, second looks.
 //! 2. A copy of the workspace is built once in which each is switched by a number ([`build`]): `MUT=n` leaves out step n.
@@ -45,7 +45,7 @@ enum Outcome {
     OutOfTime,
 }
 
-/// Runs what has no outcome yet: `count` mutants at most of a package or of a file, or all; by the quick tests alone, or by all.
+/// Runs what has no outcome yet: `count` mutants at most of a folder or of a file, or all; by the quick tests alone, or by all.
 pub(crate) fn run(is_quick: bool, which: Option<&str>, count: usize) -> Result<(), Failure> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let target = program.ancestors().nth(2).ok_or("the program lies in no target directory")?;

@@ -13,7 +13,7 @@ A mutant is the program with one step left out: a call that orders, flushes, syn
 look at what may have changed. `cargo xtask mutants` finds such lines, builds all mutants at once in a copy of the source
 (`xtask/src/mutants/`; nothing of it is in the source that is shipped), runs the tests for each, three minutes at most, and writes this
 page. It goes on where it was stopped; `cargo xtask mutants quick` runs the tests that take seconds, and leaves what they miss to the
-others; `cargo xtask mutants PACKAGE COUNT` runs some, of a crate or of one file, `cargo xtask mutants list` numbers them. A row's
+others; `cargo xtask mutants FOLDER COUNT` runs some, of a folder below `crates` or of one file, `cargo xtask mutants list` numbers them. A row's
 outcome is kept as long as its line stays the same, in its file or in another of its crate; what is written behind `missed` by hand is kept with it, and so is `equivalent`, with
 the reason, where what is left out changes nothing that anybody could see: such a mutant is not run.
 
