@@ -9,6 +9,7 @@ use heap::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, SEGMENTS_CHUNK_UNITS, UNIT
 use hikv::repair::{Finding, RepairError, RepairEvent, RepairReport, Weight, repair};
 use hikv::{Durability, Options, Store};
 use pmem::unseal;
+use tempfile::TempDir;
 
 pub(crate) type Items = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -40,6 +41,12 @@ fn value(i: usize, version: usize) -> Vec<u8> {
     format!("version {version} of {i}, ").bytes().cycle().take(len).collect()
 }
 
+/// Where there is no disk to wait for, if there is such a place: repairs that write to a journal are in `journaled::damage` and in the
+/// program's tests.
+fn home() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
 /// A machine under load may let a close wait too long, but not so often.
 const ATTEMPT_COUNT_MAX: usize = 50;
 
@@ -62,7 +69,7 @@ impl Aged {
     }
 
     fn made(key_count: usize, end: End) -> Aged {
-        let home = tempfile::tempdir().unwrap();
+        let home = home();
         let store = Options::new()
             .partition_count(1)
             .background(false)
@@ -178,7 +185,7 @@ pub(crate) struct Salvaged {
 impl Salvaged {
     /// Repairs a store of these bytes, which stay as they are.
     pub(crate) fn from(bytes: &[u8]) -> Result<Salvaged, RepairError> {
-        let home = tempfile::tempdir().unwrap();
+        let home = home();
         let (damaged, out) = (home.path().join("damaged"), home.path().join("out"));
         fs::create_dir(&damaged).unwrap();
         fs::write(damaged.join("store.hikv"), bytes).unwrap();
