@@ -2,7 +2,6 @@
 
 mod latencies;
 mod print;
-mod split;
 mod variant;
 
 use std::fs;
@@ -16,7 +15,7 @@ use std::time::Duration;
 use bench::{Config, Event, KEY_BYTES_MIN, RECORDS_MAX, Subject, THREADS_MAX, VALUE_BYTES_MIN, Workload};
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, value_parser};
-use hikv::pool::Plan;
+use hikv::pool::{Plan, Sharing};
 use hikv::{Limits, Options};
 use tempfile::TempDir;
 
@@ -27,7 +26,6 @@ use crate::kept::Kept;
 use crate::read_cache::ReadCache;
 use crate::verified::Verified;
 use latencies::Latencies;
-use split::SplitOption;
 use variant::{Measure, Setting, Variant};
 
 /// Trees of the variant `par`, for as many threads as the paper had.
@@ -79,7 +77,7 @@ pub(crate) struct Bench {
     /// same, with updates left out of the backend's work; `12-4`, that many serve and that many apply; `beside`, none: the store has threads of its own
     /// [default: `adaptive` for two threads and more where order is kept, else `beside`]
     #[arg(long)]
-    split: Option<SplitOption>,
+    split: Option<Sharing>,
     /// Keep order for workloads that need none as well, on one store for all
     #[arg(long)]
     ordered: bool,
@@ -134,7 +132,8 @@ impl Bench {
         if let (Variant::HashOnly, Some(scan)) = (self.variant, scan) {
             return Err(Failure::Error(format!("the variant hash-only has no order for {}", scan.name())));
         }
-        match self.split.and_then(SplitOption::thread_count).filter(|&count| count != self.threads) {
+        let fixed = self.split.and_then(Sharing::fixed).map(|split| (split.serving + split.backend) as u64);
+        match fixed.filter(|&count| count != self.threads) {
             Some(count) => {
                 Err(Failure::Error(format!("a split of {count} threads, and {} calling threads", self.threads)))
             }
@@ -200,7 +199,7 @@ impl Bench {
     /// How the calling threads are split, where they are.
     fn plan(&self, workloads: &[Workload]) -> Option<Plan> {
         let is_ordered = self.is_ordered(workloads);
-        let by_default = if self.threads > 1 && is_ordered { SplitOption::default() } else { SplitOption::Beside };
+        let by_default = if self.threads > 1 && is_ordered { Sharing::default() } else { Sharing::Beside };
         self.split.unwrap_or(by_default).plan()
     }
 
