@@ -104,3 +104,64 @@ fn since(now: Sampled, before: Sampled) -> Sampled {
     let [count, ticks] = [now.count - before.count, now.ticks - before.ticks];
     Sampled { count, timed_count: count, ticks }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use hikv::pool::Sharing;
+
+    use super::*;
+    use crate::testing;
+
+    fn put(shared: &Shared, count: u64) {
+        let store = &shared.keyspace.store;
+        store.ordered().and_then(|ordered| ordered.wait_until_ready(|_| {})).expect("order is kept");
+        (0..count).for_each(|number| store.put(number.to_be_bytes(), "value").expect("it is put"));
+    }
+
+    fn queued_count(shared: &Shared) -> u64 {
+        shared.pool.work().queued_count()
+    }
+
+    /// The loop that has the role does nothing any more, as in a command that takes long.
+    #[test]
+    fn a_loop_that_stalls_in_its_role_leaves_no_queue_unserved() {
+        let (server, _dir) = testing::server_with(Sharing::default());
+        let shared = Arc::clone(server.shared());
+        let [mut stalled, mut other] = [0, 1].map(|index| Duty::of(&shared, index));
+        assert_eq!([stalled.member.role(), other.member.role()], [Role::Apply, Role::Serve]);
+        put(&shared, 100);
+        other.end_round(Instant::now());
+        assert_eq!(queued_count(&shared), 100, "the role is the other one's");
+        while other.has_work() {
+            other.apply();
+        }
+        assert_eq!(queued_count(&shared), 0, "with nothing to serve it applies");
+        drop(stalled);
+        assert_eq!(other.member.role(), Role::Apply, "the role of a loop that is gone is free");
+    }
+
+    #[test]
+    fn a_round_in_the_role_applies_one_group() {
+        let (server, _dir) = testing::server_with(Sharing::default());
+        let shared = Arc::clone(server.shared());
+        let mut duty = Duty::of(&shared, 0);
+        put(&shared, 100);
+        duty.end_round(Instant::now());
+        let left = queued_count(&shared);
+        assert!((84..100).contains(&left), "sixteen at most, and one at least: {left} are left");
+        duty.rest();
+        assert_eq!(shared.pool.figures().backend_count, 0);
+    }
+
+    #[test]
+    fn loops_beside_the_stores_threads_apply_nothing() {
+        let (server, _dir) = testing::server_with(Sharing::Beside);
+        let shared = Arc::clone(server.shared());
+        let mut duty = Duty::of(&shared, 0);
+        put(&shared, 100);
+        duty.end_round(Instant::now());
+        assert!(!duty.has_work() && queued_count(&shared) == 100);
+    }
+}

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+use bench::variants::Wal;
 use bench::{Config, Event, KEY_BYTES_MIN, RECORDS_MAX, Subject, THREADS_MAX, VALUE_BYTES_MIN, Workload};
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, value_parser};
@@ -132,6 +133,11 @@ impl Bench {
         if let (Variant::HashOnly, Some(scan)) = (self.variant, scan) {
             return Err(Failure::Error(format!("the variant hash-only has no order for {}", scan.name())));
         }
+        let record_bytes = Wal::record_bytes(self.key_bytes, self.value_bytes);
+        if self.variant == Variant::Wal && record_bytes > Wal::RECORD_BYTES_MAX {
+            let max = Wal::RECORD_BYTES_MAX;
+            return Err(Failure::Error(format!("the variant wal logs {max} bytes at most, and a put would be {record_bytes}")));
+        }
         let fixed = self.split.and_then(Sharing::fixed).map(|split| (split.serving + split.backend) as u64);
         match fixed.filter(|&count| count != self.threads) {
             Some(count) => {
@@ -156,6 +162,7 @@ impl Bench {
             home: home.path(),
             latency: self.latencies.latency(),
             range_count: self.queues.map_or(RANGE_COUNT, |count| count as usize),
+            queue_bound: self.queue_bound as usize,
             backend_count: if is_pool { 0 } else { thread::available_parallelism().map_or(1, NonZero::get) },
         };
         let errors = self.variant.measure(&store, &setting, measure)?;
