@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::subject::Need;
 
 /// What the calling threads do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Workload {
     /// Reads present keys into a buffer that is used again.
     Get,
