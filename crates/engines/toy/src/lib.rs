@@ -48,7 +48,7 @@ pub mod canary {
 }
 
 /// Slots of a store.
-pub const SLOT_COUNT: u64 = 1024;
+pub const SLOT_COUNT: u64 = 512;
 /// The room of one item, its header included.
 pub const SLOT_BYTES: u64 = 256;
 
