@@ -59,7 +59,7 @@ pub use extent::Extent;
 pub use history::{Call, Clock, Event, History, Recorder, Write};
 pub use linearize::Anomaly;
 pub use lives::expiring;
-pub use over::{OnDisk, Over, PAUSE, Reports, small_journal};
+pub use over::{OnDisk, Over, PAUSE, Reports, Restless, restless, small_journal};
 pub use paired::Paired;
 pub use script::{Change, ExpiringChange, Op, Script};
 pub use shape::Shape;
