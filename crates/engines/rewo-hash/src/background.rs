@@ -9,12 +9,6 @@ use pmem::{Dram, Medium, Offset};
 
 use crate::RewoHash;
 
-/// Space that is kept ready for new chunks, as a part of what takes space, within these bounds: the lower one keeps small
-/// stores small, the upper one is a tenth of a second of the fastest writer.
-const AHEAD_SHARE: u64 = 32;
-const AHEAD_BYTES_MIN: u64 = 1 << 20;
-const AHEAD_BYTES_MAX: u64 = 64 << 20;
-
 /// The state of the work; its holder does the work.
 #[derive(Debug, Default)]
 pub(crate) struct Background {
@@ -38,7 +32,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             self.sweep_step(&mut background)?;
             return Ok(Progress::More);
         }
-        if self.heap.prepare(&self.medium, self.ahead_bytes())? {
+        if self.heap.prepare(&self.medium, self.heap.ahead_bytes())? {
             return Ok(Progress::More);
         }
         if self.fill_step(&mut background)? == Progress::More {
@@ -49,8 +43,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// True while there is something that writers may soon wait for.
     pub(crate) fn is_wanted(&self) -> bool {
-        let runs_low = || self.heap.spare_bytes() < self.ahead_bytes() / 4 * 3;
-        self.medium.is_writable() && (!self.swept.load(Ordering::Acquire) || runs_low())
+        self.medium.is_writable() && (!self.swept.load(Ordering::Acquire) || self.heap.runs_low())
     }
 
     fn sweep_step(&self, background: &mut Background) -> Result<(), Error> {
@@ -85,9 +78,5 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     pub(crate) fn collect(&self) -> bool {
         let cleared = self.cleared.collect(|cleared| cleared.free(self.cx()));
         self.cx().collect() || cleared
-    }
-
-    fn ahead_bytes(&self) -> u64 {
-        (self.heap.footprint_bytes() / AHEAD_SHARE).clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX)
     }
 }

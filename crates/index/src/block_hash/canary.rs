@@ -22,8 +22,6 @@ pub const LOCK_BITS_LOST_BY_SPLIT: Canary = Canary("LockBitsLostBySplit");
 pub const BLOCK_SPLIT_BEFORE_SEGMENTS: Canary = Canary("BlockSplitBeforeSegments");
 /// A writer relies on what a killed process left of a segment, and does not make it durable.
 pub const SEGMENT_LEFT_AS_FOUND: Canary = Canary("BlockSegmentLeftAsFound");
-/// `clear` commits before the new segments are durable.
-pub const BLOCK_CLEAR_BEFORE_SEGMENTS: Canary = Canary("BlockClearBeforeSegments");
 /// A batch's word names its record before that is durable.
 pub const BLOCK_BATCH_BEFORE_RECORD: Canary = Canary("BlockBatchBeforeRecord");
 /// A batch is carried out in place before its word is durable.

@@ -11,12 +11,6 @@ use crate::space::reaper::Round;
 use crate::{HiKv, Memory};
 use engine::{Error, Progress};
 
-/// Space that is kept ready for new chunks, as a part of what takes space, within these bounds: the lower one keeps small
-/// stores small, the upper one is a tenth of a second of the fastest writer.
-const AHEAD_SHARE: u64 = 32;
-const AHEAD_BYTES_MIN: u64 = 1 << 20;
-const AHEAD_BYTES_MAX: u64 = 64 << 20;
-
 /// The state of the work; its holder does the work.
 #[derive(Debug, Default)]
 pub(crate) struct Background {
@@ -46,7 +40,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             self.sweep_step(&mut background)?;
             return Ok(Progress::More);
         }
-        if self.heap.prepare(&self.medium, self.ahead_bytes())? {
+        if self.heap.prepare(&self.medium, self.heap.ahead_bytes())? {
             return Ok(Progress::More);
         }
         let mut reaped = Vec::new();
@@ -61,12 +55,6 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             return Ok(Progress::More);
         }
         self.compaction_step()
-    }
-
-    /// True while a writer may soon meet the end of what is ready.
-    #[inline]
-    pub(crate) fn runs_low(&self) -> bool {
-        self.heap.spare_bytes() < self.ahead_bytes() / 4 * 3
     }
 
     /// Sweeps one segment.
@@ -107,9 +95,5 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     pub(crate) fn collect(&self) -> bool {
         let cleared = self.cleared.collect(|cleared| cleared.free(self.cx()));
         self.cx().collect() || cleared
-    }
-
-    fn ahead_bytes(&self) -> u64 {
-        (self.heap.footprint_bytes() / AHEAD_SHARE).clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX)
     }
 }
