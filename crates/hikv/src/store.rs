@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use engine::{Engine, Error, Features, Order, OrderedEngine, Wanted, Worker};
+use engine::{Engine, Error, Features, Limits, Order, OrderedEngine, Wanted, Worker};
 use journal::{Acknowledger, OsFile};
 use pmem_os::ForkGuard;
 
@@ -294,6 +294,12 @@ impl Store {
     #[must_use]
     pub fn features(&self) -> Features {
         self.inner.engine.features()
+    }
+
+    /// How long keys, values and batches of this store may be.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.inner.engine.limits()
     }
 
     pub(crate) fn walks(&self) -> &Walks {

@@ -13,13 +13,13 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use hikv::Error;
 use parking_lot::Mutex;
 use pmem::{Bytes, Delays, LINE_BYTES, Latency, Level, Medium, Offset, Persist, PersistCounts, Probed};
 use pmem_os::{MapError, MapOptions, Mapped};
 
 use super::varied::{Way, Write};
-use crate::subject::{Candidate, Persists};
+use crate::candidate::Candidate;
+use crate::subject::{Error, Persists};
 
 /// Where the log lies: counted, and as slow as the store's medium.
 pub type WalMedium = Probed<Mapped, (Delays, PersistCounts)>;
@@ -66,7 +66,7 @@ impl Wal {
         let header = lengths.map(u64::to_le_bytes).concat();
         let record_bytes = Wal::record_bytes(key.len() as u64, value.len() as u64);
         if record_bytes > Wal::RECORD_BYTES_MAX {
-            return Err(Error::NoMemory { wanted_bytes: record_bytes as usize });
+            return Err(hikv::Error::NoMemory { wanted_bytes: record_bytes as usize }.into());
         }
         let (lane, mut written) = self.lane();
         if *written + record_bytes > LANE_BYTES {
@@ -92,6 +92,10 @@ impl Wal {
 }
 
 impl Way for Wal {
+    fn name(&self) -> &'static str {
+        "wal"
+    }
+
     fn around_write<R>(
         &self,
         _store: &Candidate,

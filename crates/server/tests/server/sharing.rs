@@ -69,7 +69,12 @@ fn value_of(answer: Value) -> Result<Option<Vec<u8>>, Failure> {
 }
 
 /// The transaction that changes a key which holds what is expected; none if it holds anything else.
-fn swap(client: &mut Client, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<Option<Value>, Failure> {
+fn swap(
+    client: &mut Client,
+    key: &[u8],
+    expected: Option<&[u8]>,
+    new: Option<&[u8]>,
+) -> Result<Option<Value>, Failure> {
     client.call(&[b"WATCH", key]);
     if value_of(client.call(&[b"GET", key]))?.as_deref() != expected {
         client.call(&["UNWATCH"]);
@@ -189,9 +194,8 @@ fn the_split_follows_what_clients_do() {
     let server = server(&options, "adaptive");
     let mut client = server.client();
     assert_eq!(client.say("COUNTRANGE - +"), int(0));
-    let split = |client: &mut Client| {
-        ["serving_loop_count", "backend_loop_count"].map(|name| number(client, "threads", name))
-    };
+    let split =
+        |client: &mut Client| ["serving_loop_count", "backend_loop_count"].map(|name| number(client, "threads", name));
     say_often(&mut client, "SET key value", 2 * 8_192 + 64);
     assert_eq!(split(&mut client), [1, 1], "one of two applies while something is written");
     assert!(number(&mut client, "threads", "sampled_left_count") > 4_096);
@@ -213,7 +217,10 @@ fn the_split_is_told_as_it_was_given() {
     assert_eq!(told(&mut client, "threads", "split"), split);
     client.converse([
         ("CONFIG GET split", array([bulk("split"), bulk(split)])),
-        ("CONFIG SET split beside", error("ERR CONFIG SET failed (possibly related to argument 'split') - can't set immutable config")),
+        (
+            "CONFIG SET split beside",
+            error("ERR CONFIG SET failed (possibly related to argument 'split') - can't set immutable config"),
+        ),
     ]);
 }
 

@@ -29,12 +29,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
-use hikv::{Error, Upkeep};
+use hikv::Upkeep;
 use parking_lot::{Mutex, RwLock};
 
 use self::range::{Change, Leaf, Range};
 use super::varied::{Way, Write};
-use crate::subject::{Candidate, Subject};
+use crate::candidate::Candidate;
+use crate::subject::{Error, Need, Subject};
 
 /// Writers on different keys rarely meet.
 const STRIPE_COUNT: usize = 1024;
@@ -113,6 +114,14 @@ impl Drop for Par {
 }
 
 impl Way for Par {
+    fn name(&self) -> &'static str {
+        "par"
+    }
+
+    fn offers(&self, _store: &Candidate, _need: Need) -> bool {
+        true
+    }
+
     fn around_write<R>(
         &self,
         _store: &Candidate,
@@ -172,7 +181,7 @@ impl Way for Par {
         self.ranges.is_kept.load(Ordering::Acquire).then(|| self.ranges.queued_count())
     }
 
-    fn help(&self, _store: &Candidate) -> Result<u64, Error> {
+    fn help(&self, _store: &Candidate) -> Result<u64, hikv::Error> {
         Ok(self.ranges.drain_all())
     }
 

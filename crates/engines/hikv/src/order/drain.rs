@@ -9,19 +9,14 @@ use arrayvec::ArrayVec;
 use index::bplus_tree::{self as tree, BPlusTree, ChangeError, Edit, KeyStart};
 use pmem::{Dram, Medium};
 
-use super::change::{Change, INLINE_BYTES};
-use super::ordered::{Items, Ordered, Phase, Queue};
+use super::change::{Change, GROUP_COUNT, Group, INLINE_BYTES};
+use super::items::Items;
+use super::ordered::{Ordered, Phase, Queue};
 use super::ring::CHANGE_WORDS;
 use crate::Memory;
 use crate::canary;
 use crate::snapshots::Disposal;
 use engine::Error;
-
-/// Changes that are applied at once: as many descents as a core has cache misses in flight, with some to spare.
-pub(super) const GROUP_COUNT: usize = 16;
-
-/// Changes of one group.
-pub(super) type Group = ArrayVec<Change, GROUP_COUNT>;
 
 impl<D: Memory> Ordered<D> {
     /// Applies the next changes of `queue`; returns how many. None if another thread is at it, if the next ticket is not filled

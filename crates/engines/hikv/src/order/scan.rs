@@ -9,7 +9,8 @@ use epoch::Pin;
 use index::Position;
 use pmem::{Backoff, Medium};
 
-use super::ordered::{Items, Ordered, Phase};
+use super::items::Items;
+use super::ordered::{Ordered, Phase};
 use super::paged::{Paged, way};
 use crate::item;
 use crate::{HiKv, Memory};
