@@ -15,7 +15,7 @@ pub struct Config {
     pub addrs: Vec<String>,
     /// Event loops, each a thread; at least one runs. With a fixed split, all threads of that.
     pub threads: usize,
-    /// Who applies what writes leave for the order of keys: the store's threads beside the loops, or the loops as a pool
+    /// Which threads apply what writes leave for the order of keys: the store's threads beside the loops, or the loops as a pool
     /// (`docs/decisions/0049-threads-that-change-roles.md`). The backend of a fixed split is what the store is opened with
     /// ([`hikv::Options::background_threads`]).
     pub split: Sharing,

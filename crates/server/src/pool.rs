@@ -46,7 +46,7 @@ pub(crate) fn is_adaptive(sharing: Sharing) -> bool {
     matches!(sharing, Sharing::Pool(Plan::Adaptive(_)))
 }
 
-/// The loops of a server, as `config` says. Where they do not apply they sample all the same, for those who watch.
+/// The loops of a server, as `config` says. Where they do not apply they sample all the same, for monitors.
 ///
 /// # Errors
 /// In a forked child.

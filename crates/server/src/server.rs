@@ -141,6 +141,8 @@ impl Server {
             self.loops[0].accept_from(Acceptor::new(listener, Arc::clone(&shared), certificates.clone()))?;
         }
         let outcome = run_all(self.loops, &shared.stop);
+        // From now on nobody but the store's own threads applies. In a forked child there is no store.
+        let _ = shared.keyspace.store.callers_apply(false);
         self.errands.finish();
         shared.keyspace.saves.finish();
         outcome

@@ -7,7 +7,7 @@
 //!
 //! # Why it is sound
 //! What a thread decides upon is the count that its exchange replaces, so no two take the same place or leave the same one. What is
-//! wanted may be older than that: whoever comes by next puts it right. These words order nothing else, since a role gives its thread
+//! wanted may be older than that: the thread that comes by next puts it right. These words order nothing else, since a role gives its thread
 //! nothing (queues have locks of their own): no order is asked of them.
 
 use std::sync::atomic::{AtomicU64, Ordering};

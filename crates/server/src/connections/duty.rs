@@ -69,7 +69,7 @@ impl<'s> Duty<'s> {
         self.applies && self.fruitless_count < FRUITLESS_MAX && self.member.pool().work().queued_count() > 0
     }
 
-    /// Applies one group. One that fails (for want of memory) has given the order up: whoever asks for it is told.
+    /// Applies one group. One that fails (for want of memory) has given the order up: a caller that asks for it is told.
     pub(crate) fn apply(&mut self) {
         let count = self.member.apply().unwrap_or(0);
         self.fruitless_count = if count > 0 { 0 } else { self.fruitless_count + 1 };

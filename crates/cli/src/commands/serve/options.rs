@@ -36,7 +36,7 @@ pub(crate) struct Serve {
     /// Threads that serve; by default one a core, but for one core; of a pool one a core, and of a fixed split as many as that names
     #[arg(long, value_name = "COUNT")]
     threads: Option<NonZeroUsize>,
-    /// Who applies what writes leave for the order of keys: `beside`, threads of the store, which sleep while nothing waits; `adaptive`, the
+    /// Which threads apply what writes leave for the order of keys: `beside`, threads of the store, which sleep while nothing waits; `adaptive`, the
     /// threads that serve, as many as HiKV's equations say, between their clients' requests; `adaptive-without-updates`, the same, with updates left
     /// out of the equations; `12-4`, that many serve, and that many of the store apply
     #[arg(long)]

@@ -45,7 +45,7 @@ impl Parameters {
         }
     }
 
-    /// Who applies what writes leave for the order of keys ([`Config::split`]).
+    /// Which threads apply what writes leave for the order of keys ([`Config::split`]).
     pub fn split(&self) -> Sharing {
         self.value("split").and_then(|split| split.parse().ok()).unwrap_or(Config::default().split)
     }

@@ -182,7 +182,7 @@ fn order(shared: &Shared) -> Result<Lines, Refusal> {
     ]))
 }
 
-/// Who serves and who applies, and what was sampled in the last window of operations for that.
+/// Which threads serve and which apply, and what was sampled in the last window of operations for that.
 fn threads(shared: &Shared) -> Result<Lines, Refusal> {
     let threads = Threads::of(shared);
     let stats = shared.keyspace.store.stats_now()?;
