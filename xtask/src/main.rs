@@ -27,7 +27,7 @@ use std::process::ExitCode;
 
 use failure::Failure;
 
-const USAGE: &str = "usage: cargo xtask core-only | device conformance|guest|rounds COUNT|fuzz MINUTES | explore [NAME] | house [check] | kernel … | mutants [list | [quick] [PACKAGE|FILE [COUNT]]] | prose | steps [write] | vm rounds COUNT [SEED [MEDIUM]]";
+const USAGE: &str = "usage: cargo xtask core-only | device conformance|guest|rounds COUNT|fuzz MINUTES | explore [NAME] | house [check] | kernel … | mutants [list | [quick] [FOLDER|FILE [COUNT]]] | prose | steps [write] | vm rounds COUNT [SEED [MEDIUM]]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();

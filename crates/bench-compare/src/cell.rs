@@ -1,8 +1,10 @@
-//! What is measured: an operation, at a level, by some threads.
+//! What is measured: a workload, at a level, by some threads.
 
 use std::fmt;
 use std::num::NonZero;
 use std::str::FromStr;
+
+use bench::Workload;
 
 /// What an acknowledged put survives.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -13,20 +15,11 @@ pub(crate) enum Level {
     Buffered,
 }
 
-/// What the threads do, with records chosen uniformly.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Operation {
-    /// Replace a value. Each put is a transaction of its own, where a system has transactions.
-    Put,
-    /// Copy a value out.
-    Get,
-}
-
 /// See the module.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Cell {
     pub(crate) level: Level,
-    pub(crate) operation: Operation,
+    pub(crate) workload: Workload,
     pub(crate) threads: NonZero<u16>,
 }
 
@@ -39,18 +32,9 @@ impl fmt::Display for Level {
     }
 }
 
-impl fmt::Display for Operation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Operation::Put => "put",
-            Operation::Get => "get",
-        })
-    }
-}
-
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.level, self.operation, self.threads)
+        write!(f, "{}:{}:{}", self.level, self.workload.name(), self.threads)
     }
 }
 
@@ -58,20 +42,19 @@ impl FromStr for Cell {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Cell, String> {
-        let unknown = || format!("'{text}' is no cell: LEVEL:OPERATION:THREADS, such as power:put:4, is wanted");
+        let unknown = || format!("'{text}' is no cell: LEVEL:WORKLOAD:THREADS, such as power:update:4, is wanted");
         let mut parts = text.split(':');
-        let (Some(level), Some(operation), Some(threads), None) =
+        let (Some(level), Some(workload), Some(threads), None) =
             (parts.next(), parts.next(), parts.next(), parts.next())
         else {
             return Err(unknown());
         };
         let level = [Level::Power, Level::Buffered].into_iter().find(|known| known.to_string() == level);
-        let operation = [Operation::Put, Operation::Get].into_iter().find(|known| known.to_string() == operation);
-        Ok(Cell {
-            level: level.ok_or_else(unknown)?,
-            operation: operation.ok_or_else(unknown)?,
-            threads: threads.parse().map_err(|_| unknown())?,
-        })
+        let workload: Workload = workload.parse().map_err(|error| format!("{}: {error}", unknown()))?;
+        if workload == Workload::Rebuild {
+            return Err("no other store builds an order that it lacks: there is nothing to compare".into());
+        }
+        Ok(Cell { level: level.ok_or_else(unknown)?, workload, threads: threads.parse().map_err(|_| unknown())? })
     }
 }
 
@@ -81,11 +64,12 @@ mod tests {
 
     #[test]
     fn a_cell_is_what_its_name_says() {
-        for name in ["power:put:16", "buffered:get:1"] {
+        for name in ["power:update:16", "buffered:get:1", "buffered:ycsb-e:2"] {
             assert_eq!(name.parse::<Cell>().unwrap().to_string(), name);
         }
-        for name in ["power:put", "power:put:0", "power:scan:1", "often:put:1", "power:put:1:2", ""] {
+        for name in ["power:get", "power:get:0", "power:put:1", "often:get:1", "power:get:1:2", ""] {
             assert!(name.parse::<Cell>().unwrap_err().contains(name));
         }
+        assert!("power:rebuild:1".parse::<Cell>().is_err());
     }
 }

@@ -1,18 +1,18 @@
 //! hikv beside RocksDB, LMDB, redb and fjall: the same work, at the same durability, on the same disk, taking turns.
 //!
-//! Each system loads the same records once. Then come rounds: for every cell (an operation at a level by some threads) every
-//! system in turn opens its store, works for a few seconds with each operation timed and each value checked, and closes it.
-//! What is reported of a cell is the median round of each system, and the range. Which system is first changes from round to
-//! round, so that none always follows the same other.
+//! Each system loads the same records once. Then come rounds: for every cell (a workload at a level by some threads) every
+//! system in turn opens its store, works for a few seconds with each value checked, and closes it. What is reported of a cell is the
+//! median round of each system, and the range. Which system is first changes from round to round, so that none always follows the
+//! same other.
+//!
+//! Workloads and passes are those of `hikv bench` (`bench::Session`): a system is a `bench::Subject`.
 
 mod cell;
 mod counters;
 mod error;
-mod pass;
 mod place;
 mod report;
 mod round;
-mod shape;
 mod system;
 
 use std::io::{self, Write};
@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use bench::Records;
 use clap::{Parser, value_parser};
 
 use crate::cell::Cell;
@@ -27,7 +28,6 @@ use crate::error::Error;
 use crate::place::Place;
 use crate::report::Report;
 use crate::round::Comparison;
-use crate::shape::Shape;
 use crate::system::System;
 
 /// Compare hikv with RocksDB, LMDB, redb and fjall at the same durability on the same disk
@@ -46,11 +46,11 @@ struct Arguments {
     /// Which systems, in this order: hikv hikv-tmpfs rocksdb lmdb redb fjall disk
     #[arg(long, value_delimiter = ',', default_values_t = System::ALL.to_vec())]
     systems: Vec<System>,
-    /// What is measured, each as LEVEL:OPERATION:THREADS
+    /// What is measured, each as LEVEL:WORKLOAD:THREADS; the workloads are those of `hikv bench`
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "power:put:1,power:put:4,power:put:16,buffered:put:1,buffered:put:4,buffered:get:1,buffered:get:4"
+        default_value = "power:update:1,power:update:4,power:update:16,buffered:update:1,buffered:update:4,buffered:get:1,buffered:get:4"
     )]
     cells: Vec<Cell>,
     /// Items loaded before
@@ -59,7 +59,7 @@ struct Arguments {
     /// How often each system has its turn in each cell
     #[arg(long, default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
     rounds: u32,
-    /// How long each turn lasts
+    /// How long each of a turn's two passes lasts
     #[arg(long, default_value = "3", value_parser = seconds)]
     seconds: Duration,
     /// Length of each key
@@ -88,14 +88,15 @@ fn complain(what: &str) -> ExitCode {
 
 /// How many values were wrong.
 fn run(arguments: &Arguments) -> Result<u64, Error> {
-    let shape = Shape {
-        records: arguments.records,
+    let records = Records {
+        count: arguments.records,
         key_bytes: usize::from(arguments.key_bytes),
+        shared_bytes: 0,
         value_bytes: arguments.value_bytes as usize,
     };
     let place = Place::new(&arguments.dir, &arguments.tmpfs)?;
     let report = Report::new(arguments.json.as_deref())?;
-    let mut comparison = Comparison { place, shape, turn: arguments.seconds, report };
+    let mut comparison = Comparison { place, records, pass: arguments.seconds, report };
     comparison.load(&arguments.systems)?;
     for round in 0..arguments.rounds {
         for &cell in &arguments.cells {

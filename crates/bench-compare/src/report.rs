@@ -6,13 +6,12 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Mutex;
 
+use bench::{Records, Row};
 use serde::Serialize;
 
 use crate::cell::Cell;
 use crate::counters::Counters;
 use crate::error::Error;
-use crate::pass::Pace;
-use crate::shape::Shape;
 use crate::system::System;
 
 /// One turn of one system.
@@ -20,21 +19,16 @@ use crate::system::System;
 pub(crate) struct Measurement {
     system: String,
     level: String,
-    operation: String,
-    threads: u16,
     round: u32,
-    records: u64,
-    operations: u64,
-    ops_per_sec: f64,
-    p50_us: f64,
-    p99_us: f64,
-    p999_us: f64,
-    wrong: u64,
-    /// Bytes of keys and values that were put.
+    #[serde(flatten)]
+    row: Row,
+    /// Bytes of keys and values that the throughput pass put.
     item_bytes: u64,
-    /// While the threads worked.
+    /// The same of both passes, and of what put the records right again.
+    all_item_bytes: u64,
+    /// During the throughput pass.
     working: Counters,
-    /// The same, and what closing the store added.
+    /// The same, and what came after it until the store was closed.
     until_closed: Counters,
     #[serde(skip)]
     place: (Cell, System),
@@ -45,38 +39,26 @@ impl Measurement {
         system: System,
         cell: Cell,
         round: u32,
-        shape: Shape,
-        pace: &Pace,
+        records: Records,
+        row: Row,
         working: Counters,
         until_closed: Counters,
     ) -> Measurement {
-        let percentile_us = |percent| pace.latencies.value_at_percentile(percent) as f64 / 1e3;
         Measurement {
             system: system.to_string(),
             level: cell.level.to_string(),
-            operation: cell.operation.to_string(),
-            threads: cell.threads.get(),
             round,
-            records: shape.records,
-            operations: pace.operations,
-            ops_per_sec: pace.operations as f64 / pace.elapsed.as_secs_f64(),
-            p50_us: percentile_us(50.0),
-            p99_us: percentile_us(99.0),
-            p999_us: percentile_us(99.9),
-            wrong: pace.wrong,
-            item_bytes: pace.operations * shape.item_bytes(),
+            item_bytes: row.put_count * records.item_bytes(),
+            all_item_bytes: row.all_put_count * records.item_bytes(),
+            row,
             working,
             until_closed,
             place: (cell, system),
         }
     }
 
-    fn per_operation(&self, count: u64) -> f64 {
-        count as f64 / self.operations.max(1) as f64
-    }
-
-    fn amplification(&self, counters: Counters) -> f64 {
-        counters.device_bytes as f64 / self.item_bytes.max(1) as f64
+    fn per_put(&self, count: u64) -> f64 {
+        count as f64 / self.row.put_count.max(1) as f64
     }
 }
 
@@ -106,14 +88,14 @@ impl Report {
             writeln!(lines, "{}", serde_json::to_string(&measured)?)?;
         }
         let (cell, system) = measured.place;
-        self.note(&format!("round {} {cell} {system}: {:.0}/s", measured.round, measured.ops_per_sec))?;
+        self.note(&format!("round {} {cell} {system}: {:.0}/s", measured.round, measured.row.ops_per_sec))?;
         self.measured.entry((cell, system)).or_default().push(measured);
         Ok(())
     }
 
     /// Values that were not the expected ones.
     pub(crate) fn wrong_count(&self) -> u64 {
-        self.measured.values().flatten().map(|measured| measured.wrong).sum()
+        self.measured.values().flatten().map(|measured| measured.row.errors).sum()
     }
 
     /// The table: of each system the turn of the median rate, in each cell.
@@ -130,32 +112,28 @@ impl Report {
     }
 }
 
-const HEADER: &str = "cell            system         ops/s (    least to      most)    p50 us    p99 us  p99.9 us   bytes/put  x item till closed  syncs/put";
+const HEADER: &str = "cell                  system         ops/s (    least to      most)    p50 us    p99 us  p99.9 us   bytes/put  x item till closed  syncs/put";
 
 fn print_row(out: &mut impl Write, cell: Cell, system: System, turns: &[Measurement]) -> io::Result<()> {
     let mut turns: Vec<&Measurement> = turns.iter().collect();
-    turns.sort_by(|one, other| one.ops_per_sec.total_cmp(&other.ops_per_sec));
-    let (least, most) = (turns[0].ops_per_sec, turns[turns.len() - 1].ops_per_sec);
+    turns.sort_by(|one, other| one.row.ops_per_sec.total_cmp(&other.row.ops_per_sec));
+    let (least, most) = (turns[0].row.ops_per_sec, turns[turns.len() - 1].row.ops_per_sec);
     let median = turns[(turns.len() - 1) / 2];
-    write!(
-        out,
-        "{:<15} {:<10} {:>9.0} ({least:>9.0} to {most:>9.0}) {:>9.2} {:>9.2} {:>9.2}",
-        cell.to_string(),
-        system.to_string(),
-        median.ops_per_sec,
-        median.p50_us,
-        median.p99_us,
-        median.p999_us,
-    )?;
-    if cell.operation == crate::cell::Operation::Get {
+    let (cell, system) = (cell.to_string(), system.to_string());
+    write!(out, "{cell:<21} {system:<10} {:>9.0} ({least:>9.0} to {most:>9.0})", median.row.ops_per_sec)?;
+    for us in [median.row.p50_us, median.row.p99_us, median.row.p999_us] {
+        write!(out, " {:>9.2}", us.unwrap_or(f64::NAN))?;
+    }
+    if median.row.put_count == 0 {
         return writeln!(out);
     }
+    let times = |counters: Counters, item_bytes: u64| counters.device_bytes as f64 / item_bytes.max(1) as f64;
     writeln!(
         out,
         " {:>11.0} {:>7.2} {:>11.2} {:>10.4}",
-        median.per_operation(median.working.device_bytes),
-        median.amplification(median.working),
-        median.amplification(median.until_closed),
-        median.per_operation(median.working.device_flushes),
+        median.per_put(median.working.device_bytes),
+        times(median.working, median.item_bytes),
+        times(median.until_closed, median.all_item_bytes),
+        median.per_put(median.working.device_flushes),
     )
 }

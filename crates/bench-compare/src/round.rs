@@ -4,14 +4,14 @@ use std::fs;
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
+use bench::{Config, Records, Row, Session, Subject};
+
 use crate::cell::{Cell, Level};
 use crate::counters::Counters;
 use crate::error::Error;
-use crate::pass::pass;
 use crate::place::Place;
 use crate::report::{Measurement, Report};
-use crate::shape::Shape;
-use crate::system::System;
+use crate::system::{Measure, Opening, System};
 
 /// Its presence says that the store beside it is loaded, its contents with what.
 const LOADED_NAME: &str = "loaded";
@@ -19,8 +19,8 @@ const LOADED_NAME: &str = "loaded";
 /// A comparison in the making.
 pub(crate) struct Comparison {
     pub(crate) place: Place,
-    pub(crate) shape: Shape,
-    pub(crate) turn: Duration,
+    pub(crate) records: Records,
+    pub(crate) pass: Duration,
     pub(crate) report: Report,
 }
 
@@ -33,7 +33,7 @@ impl Comparison {
     fn load_one(&self, system: System) -> Result<(), Error> {
         let directory = self.place.of(system);
         let loaded = directory.join(LOADED_NAME);
-        let with = format!("{:?}", self.shape);
+        let with = format!("{:?}", self.records);
         if fs::read_to_string(&loaded).is_ok_and(|found| found == with) {
             return Ok(());
         }
@@ -42,11 +42,11 @@ impl Comparison {
             _ => fs::create_dir_all(&directory)?,
         }
         let start = Instant::now();
-        let store = system.open(&directory, Level::Buffered, self.shape)?;
-        store.load(self.shape)?;
-        store.close()?;
+        let opening =
+            Opening { directory: &directory, level: Level::Buffered, records: self.records, is_ordered: false };
+        system.open(&opening, Load { config: self.config(1, 0) })?;
         fs::write(&loaded, with)?;
-        self.report.note(&format!("{system}: loaded {} items in {:.1?}", self.shape.records, start.elapsed()))
+        self.report.note(&format!("{system}: loaded {} items in {:.1?}", self.records.count, start.elapsed()))
     }
 
     /// Every system's turn at `cell`.
@@ -61,13 +61,50 @@ impl Comparison {
     }
 
     fn turn(&self, round: u32, cell: Cell, system: System) -> Result<Measurement, Error> {
-        let store = system.open(&self.place.of(system), cell.level, self.shape)?;
-        let before = Counters::now(self.place.device)?;
-        let pace = pass(&*store, self.shape, cell, self.turn, u64::from(round))?;
-        let working = Counters::now(self.place.device)? - before;
-        store.close()?;
-        let until_closed = Counters::now(self.place.device)? - before;
-        Ok(Measurement::new(system, cell, round, self.shape, &pace, working, until_closed))
+        let config = self.config(usize::from(cell.threads.get()), round);
+        let (directory, device) = (self.place.of(system), self.place.device);
+        let (level, is_ordered) = (cell.level, cell.workload.is_ordered());
+        let opening = Opening { directory: &directory, level, records: self.records, is_ordered };
+        let (row, [before, paced]) = system.open(&opening, Work { config, cell, device })?;
+        let until_closed = Counters::now(device)? - before;
+        Ok(Measurement::new(system, cell, round, self.records, row, paced - before, until_closed))
+    }
+
+    fn config(&self, threads: usize, round: u32) -> Config {
+        let (records, pass) = (self.records, self.pass);
+        Config { workloads: Vec::new(), records, pass, threads, plan: None, keeps_order: false, seed: u64::from(round) }
+    }
+}
+
+struct Load {
+    config: Config,
+}
+
+impl Measure for Load {
+    type Found = ();
+
+    fn measure(self, subject: &impl Subject) -> Result<(), Error> {
+        Session::new(subject, &self.config, &|| false)?.load().map(drop)
+    }
+}
+
+struct Work {
+    config: Config,
+    cell: Cell,
+    device: (u32, u32),
+}
+
+impl Measure for Work {
+    /// The figures, and what the operating system counted before and after the throughput pass.
+    type Found = (Row, [Counters; 2]);
+
+    fn measure(self, subject: &impl Subject) -> Result<Self::Found, Error> {
+        let mut counted = Vec::new();
+        let mut count = || counted.push(Counters::now(self.device));
+        let row = Session::new(subject, &self.config, &|| false)?.measure(self.cell.workload, &mut count)?;
+        let mut counted = counted.into_iter();
+        let mut next = || counted.next().ok_or("a pass was left out")?;
+        Ok((row.ok_or("nothing was measured")?, [next()?, next()?]))
     }
 }
 

@@ -1,140 +1,83 @@
-//! One thread's hand on the store: operations by record number, each result checked.
+//! One thread's hand on the store: operations by record and its key, each result checked.
 
-use hikv::Error;
-use rand::SeedableRng;
-use rand::rngs::SmallRng;
-
-use crate::distribution::uniform;
-use crate::records::{absent, is_value_of, record_of, stamp, write_key};
-use crate::scans::{SCAN_ITEMS_MAX, Scans};
-use crate::subject::Subject;
+use crate::records::{Records, is_value_of, stamp};
+use crate::scans::Scans;
+use crate::subject::{Error, Subject};
 
 /// Keys in one `multi_get`.
-pub(crate) const BATCH_KEYS: usize = 16;
+pub(crate) const GROUP_KEYS: usize = 16;
 
-/// What the records look like, and how many are loaded.
-#[derive(Clone, Copy)]
-pub(crate) struct Shape {
-    pub(crate) records: u64,
-    pub(crate) key_bytes: usize,
-    /// Of every key the first bytes, which are the same.
-    pub(crate) shared_bytes: usize,
-    pub(crate) value_bytes: usize,
-}
-
-impl Shape {
-    /// Fills `key`, whose first bytes are zero, with the key of `record`.
-    pub(crate) fn write_key(&self, record: u64, key: &mut [u8]) {
-        write_key(record, &mut key[self.shared_bytes..]);
-    }
-
-    /// True if these are a record's.
-    pub(crate) fn is_item(&self, key: &[u8], value: &[u8]) -> bool {
-        let record = key.get(self.shared_bytes..).and_then(record_of).filter(|_| key.len() == self.key_bytes);
-        record.is_some_and(|record| is_value_of(record, value, self.value_bytes))
-    }
-}
-
-/// Buffers, random numbers and the count of wrong results of one thread.
+/// Buffers and the count of wrong results of one thread.
 pub(crate) struct Client<'a, S> {
     subject: &'a S,
-    pub(crate) shape: Shape,
-    pub(crate) rng: SmallRng,
+    records: Records,
     /// Results that were not the expected ones.
     pub(crate) errors: u64,
-    key: Vec<u8>,
-    batch_keys: Vec<u8>,
+    /// Values that were put, each with a stamp of its own.
+    pub(crate) put_count: u64,
     value_out: Vec<u8>,
     value_in: Vec<u8>,
-    version: u64,
 }
 
 impl<'a, S: Subject> Client<'a, S> {
-    pub(crate) fn new(subject: &'a S, shape: Shape, seed: u64) -> Client<'a, S> {
-        Client {
-            subject,
-            shape,
-            rng: SmallRng::seed_from_u64(seed),
-            errors: 0,
-            key: vec![0; shape.key_bytes],
-            batch_keys: vec![0; BATCH_KEYS * shape.key_bytes],
-            value_out: vec![b'v'; shape.value_bytes],
-            value_in: Vec::with_capacity(shape.value_bytes),
-            version: 0,
-        }
+    pub(crate) fn new(subject: &'a S, records: Records) -> Client<'a, S> {
+        let (value_out, value_in) = (vec![b'v'; records.value_bytes], Vec::with_capacity(records.value_bytes));
+        Client { subject, records, errors: 0, put_count: 0, value_out, value_in }
     }
 
-    /// Any loaded record, each as likely.
-    pub(crate) fn any(&mut self) -> u64 {
-        uniform(&mut self.rng, self.shape.records)
-    }
-
-    pub(crate) fn get_into(&mut self, record: u64) -> Result<(), Error> {
-        self.shape.write_key(record, &mut self.key);
-        let found = self.subject.get_into(&self.key, &mut self.value_in)?;
-        self.expect(found && is_value_of(record, &self.value_in, self.shape.value_bytes));
+    pub(crate) fn get_into(&mut self, record: u64, key: &[u8]) -> Result<(), Error> {
+        let found = self.subject.get_into(key, &mut self.value_in)?;
+        self.expect(found && is_value_of(record, &self.value_in, self.records.value_bytes));
         Ok(())
     }
 
-    pub(crate) fn get_owned(&mut self, record: u64) -> Result<(), Error> {
-        self.shape.write_key(record, &mut self.key);
-        let value = self.subject.get_owned(&self.key)?;
-        self.expect(value.is_some_and(|value| is_value_of(record, &value, self.shape.value_bytes)));
+    pub(crate) fn get_owned(&mut self, record: u64, key: &[u8]) -> Result<(), Error> {
+        let value = self.subject.get_owned(key)?;
+        self.expect(value.is_some_and(|value| is_value_of(record, &value, self.records.value_bytes)));
         Ok(())
     }
 
-    pub(crate) fn get_with(&mut self, record: u64) -> Result<(), Error> {
-        self.shape.write_key(record, &mut self.key);
-        let mut copy = std::mem::take(&mut self.value_in);
-        let found = self.subject.get_with(&self.key, |value| copy_out(value, &mut copy))?;
-        self.expect(found && is_value_of(record, &copy, self.shape.value_bytes));
-        self.value_in = copy;
+    pub(crate) fn get_with(&mut self, record: u64, key: &[u8]) -> Result<(), Error> {
+        let copy = &mut self.value_in;
+        let found = self.subject.get_with(key, |value| copy_out(value, copy))?;
+        self.expect(found && is_value_of(record, &self.value_in, self.records.value_bytes));
         Ok(())
     }
 
-    pub(crate) fn miss(&mut self, record: u64) -> Result<(), Error> {
-        self.shape.write_key(absent(record), &mut self.key);
-        let found = self.subject.get_into(&self.key, &mut self.value_in)?;
+    pub(crate) fn miss(&mut self, key: &[u8]) -> Result<(), Error> {
+        let found = self.subject.get_into(key, &mut self.value_in)?;
         self.expect(!found);
         Ok(())
     }
 
-    pub(crate) fn multi_get(&mut self, records: [u64; BATCH_KEYS]) -> Result<(), Error> {
-        let Shape { key_bytes, value_bytes, .. } = self.shape;
-        for (record, key) in records.iter().zip(self.batch_keys.chunks_exact_mut(key_bytes)) {
-            self.shape.write_key(*record, key);
-        }
-        let keys: [&[u8]; BATCH_KEYS] = std::array::from_fn(|place| &self.batch_keys[place * key_bytes..][..key_bytes]);
-        let copy = &mut self.value_in;
+    /// `record_of` tells the record of the key at a place.
+    pub(crate) fn multi_get(&mut self, keys: &[&[u8]], record_of: impl Fn(usize) -> u64) -> Result<(), Error> {
+        let (copy, value_bytes) = (&mut self.value_in, self.records.value_bytes);
         let mut right = 0;
-        self.subject.multi_get_with(&keys, |place, value| {
+        self.subject.multi_get_with(keys, |place, value| {
             let Some(value) = value else { return };
             copy_out(value, copy);
-            right += u64::from(is_value_of(records[place], copy, value_bytes));
+            right += u64::from(is_value_of(record_of(place), copy, value_bytes));
         })?;
-        self.errors += (BATCH_KEYS as u64).abs_diff(right);
+        self.errors += (keys.len() as u64).abs_diff(right);
         Ok(())
     }
 
-    /// Reads 1 to [`SCAN_ITEMS_MAX`] items, as many as likely, from a record on.
-    pub(crate) fn scan(&mut self, record: u64, scans: &mut Scans) -> Result<(), Error> {
-        self.shape.write_key(record, &mut self.key);
-        let count = 1 + uniform(&mut self.rng, SCAN_ITEMS_MAX);
-        let is_right = scans.copy(self.subject, &self.key, count)?;
+    /// Reads `count` items in order from a key on.
+    pub(crate) fn scan(&mut self, key: &[u8], count: u64, scans: &mut Scans) -> Result<(), Error> {
+        let is_right = scans.copy(self.subject, key, count)?;
         self.expect(is_right);
         Ok(())
     }
 
-    pub(crate) fn put(&mut self, record: u64) -> Result<(), Error> {
-        self.shape.write_key(record, &mut self.key);
-        self.version += 1;
-        stamp(record, self.version, &mut self.value_out);
-        self.subject.put(&self.key, &self.value_out)
+    pub(crate) fn put(&mut self, record: u64, key: &[u8]) -> Result<(), Error> {
+        self.put_count += 1;
+        stamp(record, self.put_count, &mut self.value_out);
+        self.subject.put(key, &self.value_out)
     }
 
-    pub(crate) fn delete(&mut self, record: u64) -> Result<(), Error> {
-        self.shape.write_key(record, &mut self.key);
-        let was_there = self.subject.delete(&self.key)?;
+    pub(crate) fn delete(&mut self, key: &[u8]) -> Result<(), Error> {
+        let was_there = self.subject.delete(key)?;
         self.expect(was_there);
         Ok(())
     }

@@ -3,23 +3,34 @@
 //! A workload runs twice on the same streams of operations. The first pass measures throughput and reads the clock
 //! only every few hundred operations, since a clock read keeps one operation from overlapping the next. The second
 //! pass times each operation by the time-stamp counter, into a histogram.
+//!
+//! What is measured is a [`Subject`]; `bench-compare` measures other stores by the same trait and the same passes ([`Session`]).
 
+mod bounds;
+mod candidate;
 mod client;
 mod distribution;
+mod draws;
+mod load;
 mod pass;
 mod pooled;
 mod records;
 mod report;
 mod run;
 mod scans;
+mod seat;
+mod session;
 mod shuffle;
-mod streams;
+mod stream;
 mod subject;
 pub mod variants;
 mod workload;
 
-pub use records::{KEY_BYTES_MIN, VALUE_BYTES_MIN, is_value_of, stamp, write_key};
+pub use bounds::Bounds;
+pub use candidate::Candidate;
+pub use records::{KEY_BYTES_MIN, Records, VALUE_BYTES_MIN, stamp, write_key};
 pub use report::{PoolRow, Row, SampleRow};
 pub use run::{Config, Event, RECORDS_MAX, THREADS_MAX, run};
-pub use subject::{Candidate, Persists, Subject};
+pub use session::Session;
+pub use subject::{Error, Need, Persists, Subject, refuse_unfit};
 pub use workload::{UnknownWorkload, Workload};

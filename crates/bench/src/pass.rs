@@ -6,10 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use hikv::Error;
 use pmem::arch;
 
-use crate::streams::{Step, Turn};
+use crate::subject::Error;
 
 /// Operations between two looks at the clock: some 50 us of reads, so that a pass is not noticeably too long, and so
 /// rare that a clock read costs nothing.
@@ -18,6 +17,26 @@ const CLOCK_STEPS: u32 = 256;
 const HISTOGRAM_FIGURES: u8 = 2;
 /// Some minutes; what takes longer counts as this. A fixed limit keeps the histogram from growing within a pass.
 const LATENCY_TICKS_MAX: u64 = 1 << 40;
+
+/// What one turn of a thread was.
+pub(crate) enum Step {
+    /// So many operations, at least one.
+    Served(u64),
+    /// Something else than its operations.
+    Applied,
+    /// There is none left.
+    Over,
+}
+
+/// What a thread of a pass does, turn by turn.
+pub(crate) trait Turn: Send {
+    /// What comes before a turn, and is no part of what it takes.
+    #[inline(always)]
+    fn prepare(&mut self) {}
+
+    /// The next turn.
+    fn turn(&mut self) -> Result<Step, Error>;
+}
 
 /// When a pass ends: after a time, or when asked to.
 #[derive(Clone, Copy)]
@@ -28,7 +47,12 @@ pub(crate) struct Until<'a> {
 
 impl Until<'_> {
     fn is_over(&self, start: Instant) -> bool {
-        start.elapsed() >= self.limit || (self.stop)()
+        start.elapsed() >= self.limit || self.is_stopped()
+    }
+
+    /// True once nobody wants more.
+    pub(crate) fn is_stopped(&self) -> bool {
+        (self.stop)()
     }
 }
 
@@ -38,6 +62,18 @@ pub(crate) struct Pace {
     pub(crate) operations: u64,
     /// From the common start to the last thread's end.
     pub(crate) elapsed: Duration,
+}
+
+impl Pace {
+    /// True if any operation was done.
+    pub(crate) fn is_any(self) -> bool {
+        self.operations > 0
+    }
+
+    /// How long each took, of its thread's time, when there were so many.
+    pub(crate) fn ns_each(self, threads: usize) -> f64 {
+        self.elapsed.as_secs_f64() * 1e9 * threads as f64 / self.operations.max(1) as f64
+    }
 }
 
 /// Runs `threads` untimed but for the whole.
@@ -51,7 +87,10 @@ pub(crate) fn throughput(threads: &mut [impl Turn], until: Until<'_>) -> Result<
 
 fn untimed(thread: &mut impl Turn, until: Until<'_>) -> Result<Pace, Error> {
     let start = Instant::now();
-    let operations = turn_until(until, start, || thread.turn())?;
+    let operations = turn_until(until, start, || {
+        thread.prepare();
+        thread.turn()
+    })?;
     Ok(Pace { operations, elapsed: start.elapsed() })
 }
 
@@ -95,6 +134,7 @@ fn timed(thread: &mut impl Turn, until: Until<'_>) -> Result<Latencies, Error> {
     let mut ticks = new_histogram();
     let (start, start_ticks) = (Instant::now(), arch::timestamp());
     turn_until(until, start, || {
+        thread.prepare();
         let before = arch::timestamp_in_order();
         let step = thread.turn()?;
         if let Step::Served(_) = step {

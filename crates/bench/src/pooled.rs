@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hikv::Error;
 use hikv::pool::{Member, Pool, Role, Work};
 use pmem::arch;
 
-use crate::streams::{Step, Stream, Turn};
-use crate::subject::Subject;
+use crate::pass::{Step, Turn};
+use crate::stream::Stream;
+use crate::subject::{Error, Subject};
 
 /// What a pool of calling threads applies.
 pub(crate) struct Queues<'a, S>(pub(crate) &'a S);
@@ -17,7 +17,7 @@ impl<S: Subject> Work for Queues<'_, S> {
         arch::timestamp()
     }
 
-    fn apply(&self) -> Result<u64, Error> {
+    fn apply(&self) -> Result<u64, hikv::Error> {
         self.0.help()
     }
 
@@ -33,29 +33,35 @@ impl<S: Subject> Work for Queues<'_, S> {
 
 /// One thread of the pool, with its stream. The first stream that runs out of records ends the pass of all: what is left of others'
 /// is left because their threads applied.
-pub(crate) struct Pooled<'p, T, W: Work> {
-    stream: &'p mut T,
-    member: Member<'p, W>,
+pub(crate) struct Pooled<'p, 's, S: Subject> {
+    stream: &'p mut Stream<'s, S>,
+    member: Member<'p, Queues<'s, S>>,
     is_over: &'p AtomicBool,
 }
 
 /// The streams as a pool's threads.
-pub(crate) fn pooled<'p, T: Stream, W: Work>(
-    pool: &'p Pool<W>,
-    streams: &'p mut [T],
+pub(crate) fn pooled<'p, 's, S: Subject>(
+    pool: &'p Pool<Queues<'s, S>>,
+    streams: &'p mut [Stream<'s, S>],
     is_over: &'p AtomicBool,
-) -> Vec<Pooled<'p, T, W>> {
+) -> Vec<Pooled<'p, 's, S>> {
     streams.iter_mut().map(|stream| Pooled { stream, member: pool.member(), is_over }).collect()
 }
 
-impl<T: Stream, W: Work> Turn for Pooled<'_, T, W> {
+impl<S: Subject> Turn for Pooled<'_, '_, S> {
+    #[inline(always)]
+    fn prepare(&mut self) {
+        self.stream.prepare();
+    }
+
     #[inline]
     fn turn(&mut self) -> Result<Step, Error> {
         if self.is_over.load(Ordering::Relaxed) {
             return Ok(Step::Over);
         }
         if self.member.role() == Role::Apply {
-            return self.member.apply().map(|_| Step::Applied);
+            self.member.apply()?;
+            return Ok(Step::Applied);
         }
         let begun = self.member.begin();
         let step = self.stream.turn()?;

@@ -18,6 +18,42 @@ const STAMP_SALT: u64 = 0x5bd1_e995_9d1b_58d3;
 /// Odd, and far from any simple fraction of 2^64: the step of SplitMix64.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// The loaded records: how many there are, and what each looks like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Records {
+    /// How many; at least one, at most [`RECORDS_MAX`](crate::RECORDS_MAX).
+    pub count: u64,
+    /// Length of each key, at least [`KEY_BYTES_MIN`] more than `shared_bytes`.
+    pub key_bytes: usize,
+    /// How many bytes all keys begin with alike: zeros.
+    pub shared_bytes: usize,
+    /// Length of each value, at least [`VALUE_BYTES_MIN`].
+    pub value_bytes: usize,
+}
+
+impl Records {
+    /// What a put of one of them has to keep.
+    #[must_use]
+    pub fn item_bytes(&self) -> u64 {
+        (self.key_bytes + self.value_bytes) as u64
+    }
+
+    /// Fills `key`, whose first bytes are zero, with the key of `record`.
+    pub(crate) fn write_key(&self, record: u64, key: &mut [u8]) {
+        write_key(record, &mut key[self.shared_bytes..]);
+    }
+
+    /// The record of `key`, if it may be one's.
+    pub(crate) fn record_of(&self, key: &[u8]) -> Option<u64> {
+        key.get(self.shared_bytes..).and_then(record_of).filter(|_| key.len() == self.key_bytes)
+    }
+
+    /// True if these are a record's.
+    pub(crate) fn is_item(&self, key: &[u8], value: &[u8]) -> bool {
+        self.record_of(key).is_some_and(|record| is_value_of(record, value, self.value_bytes))
+    }
+}
+
 /// A record that is never stored.
 pub(crate) fn absent(number: u64) -> u64 {
     1 << 63 | number
@@ -26,6 +62,11 @@ pub(crate) fn absent(number: u64) -> u64 {
 /// The `number`th record that `thread` adds to the loaded ones.
 pub(crate) fn fresh(thread: usize, number: u64) -> u64 {
     1 << 62 | (thread as u64) << 40 | number
+}
+
+/// Thread and number of a record that was added, and not loaded.
+pub(crate) fn added_by(record: u64) -> Option<(u64, u64)> {
+    (record >> 62 == 1).then(|| (record >> 40 & 0x3f_ffff, record & ((1 << 40) - 1)))
 }
 
 /// SplitMix64's finaliser: a bijection on 64 bits.
@@ -43,7 +84,7 @@ fn unmix(word: u64) -> u64 {
 }
 
 /// The record of `key`, if it may be one's.
-pub(crate) fn record_of(key: &[u8]) -> Option<u64> {
+fn record_of(key: &[u8]) -> Option<u64> {
     Some(unmix(u64::from_le_bytes(*key.first_chunk()?)).wrapping_sub(GOLDEN))
 }
 
@@ -71,7 +112,7 @@ pub fn stamp(record: u64, version: u64, value: &mut [u8]) {
 }
 
 /// Whether `value` is one whole value of `record`, of `len_bytes`, at whichever version.
-pub fn is_value_of(record: u64, value: &[u8], len_bytes: usize) -> bool {
+pub(crate) fn is_value_of(record: u64, value: &[u8], len_bytes: usize) -> bool {
     let (Some(first), Some(last)) = (value.first_chunk::<STAMP_BYTES>(), value.last_chunk::<STAMP_BYTES>()) else {
         return false;
     };
@@ -101,6 +142,12 @@ mod tests {
         let records = (0..10_000).flat_map(|number| [number, absent(number), fresh(0, number), fresh(1, number)]);
         let keys: HashSet<Vec<u8>> = records.map(|record| key(record, KEY_BYTES_MIN)).collect();
         assert_eq!(keys.len(), 40_000);
+    }
+
+    #[test]
+    fn an_added_record_tells_who_added_it() {
+        assert_eq!(added_by(fresh(7, 9)), Some((7, 9)));
+        assert_eq!((added_by(9), added_by(absent(9))), (None, None));
     }
 
     #[test]

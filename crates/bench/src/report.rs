@@ -20,14 +20,32 @@ pub struct Row {
     pub records: u64,
     /// All threads together, untimed one by one; a batch of keys counts as that many.
     pub ops_per_sec: f64,
-    /// Half of the operations took no longer.
-    pub p50_us: f64,
+    /// Operations of the throughput pass.
+    pub operations: u64,
+    /// Half of the operations took no longer. Not known, as the other percentiles, of a workload that was stopped before they were timed.
+    pub p50_us: Option<f64>,
     /// 99 % took no longer.
-    pub p99_us: f64,
+    pub p99_us: Option<f64>,
     /// 99.9 % took no longer.
-    pub p999_us: f64,
+    pub p999_us: Option<f64>,
     /// Results that were not the expected ones, in both passes.
     pub errors: u64,
+    /// Values that the throughput pass put.
+    pub put_count: u64,
+    /// Values that both passes put, and what puts the records right between and after them.
+    #[serde(skip)]
+    pub all_put_count: u64,
+    /// How long an operation took in the throughput pass, of its thread's time.
+    pub ns_per_op: f64,
+    /// How long the same loop takes without a store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_ns: Option<f64>,
+    /// How long the machine takes for the same operation at least, with the same flushes and fences, in the same loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound_ns: Option<f64>,
+    /// How many times as long as that the operation took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times_bound: Option<f64>,
     /// How long the throughput pass was: less than asked for when the records ran out.
     pub seconds: f64,
     /// Lines written back, where that is counted.
@@ -77,11 +95,11 @@ pub struct SampleRow {
 }
 
 impl PoolRow {
-    fn of(figures: &PoolFigures, ns_per_tick: f64) -> PoolRow {
+    fn of(figures: &PoolFigures, ns_per_tick: Option<f64>) -> PoolRow {
         let window = figures.window;
         let sample = |sampled: Sampled| SampleRow {
             count: sampled.count,
-            mean_ns: sampled.mean_ticks().map(|ticks| ticks * ns_per_tick),
+            mean_ns: sampled.mean_ticks().zip(ns_per_tick).map(|(ticks, ns)| ticks * ns),
         };
         PoolRow {
             serving: figures.split.serving,
@@ -99,26 +117,39 @@ impl PoolRow {
 
 impl Row {
     /// The columns of the text form.
-    pub const HEADER: &'static str = "workload       threads    records       ops/s    p50 us    p99 us  p99.9 us  errors   seconds  lines/op fences/op  queued   split";
+    pub const HEADER: &'static str = "workload       threads    records       ops/s    p50 us    p99 us  p99.9 us  errors   seconds  lines/op fences/op  queued   split   own ns  bound ns  x bound";
 
     pub(crate) fn of(workload: Workload, records: u64, measured: &Measured) -> Row {
-        let Measured { threads, pace, latencies, errors, persists, queued_count, pool } = measured;
+        let Measured { threads, pace, latencies, errors, persists, queued_count, pool, .. } = measured;
+        let percentile_us = |percent| latencies.as_ref().map(|latencies| latencies.percentile_us(percent));
         let per_operation = |count: u64| count as f64 / pace.operations.max(1) as f64;
         Row {
             workload: workload.name(),
             threads: *threads,
             records,
             ops_per_sec: pace.operations as f64 / pace.elapsed.as_secs_f64(),
-            p50_us: latencies.percentile_us(50.0),
-            p99_us: latencies.percentile_us(99.0),
-            p999_us: latencies.percentile_us(99.9),
+            operations: pace.operations,
+            p50_us: percentile_us(50.0),
+            p99_us: percentile_us(99.0),
+            p999_us: percentile_us(99.9),
             errors: *errors,
+            put_count: measured.put_count,
+            all_put_count: measured.all_put_count,
+            ns_per_op: pace.ns_each(*threads),
+            own_ns: None,
+            bound_ns: None,
+            times_bound: None,
             seconds: pace.elapsed.as_secs_f64(),
             flushed_lines_per_op: persists.map(|persists| per_operation(persists.flushed_line_count)),
             fences_per_op: persists.map(|persists| per_operation(persists.fence_count)),
             queued_count: *queued_count,
-            pool: pool.map(|figures| Box::new(PoolRow::of(&figures, latencies.ns_per_tick()))),
+            pool: pool.map(|figures| Box::new(PoolRow::of(&figures, latencies.as_ref().map(Latencies::ns_per_tick)))),
         }
+    }
+
+    /// Beside what the same loop takes without a store, and what the machine takes at least.
+    pub(crate) fn beside(self, own_ns: Option<f64>, bound_ns: Option<f64>) -> Row {
+        Row { own_ns, bound_ns, times_bound: bound_ns.map(|bound_ns| self.ns_per_op / bound_ns), ..self }
     }
 }
 
@@ -126,8 +157,11 @@ impl Row {
 pub(crate) struct Measured {
     pub(crate) threads: usize,
     pub(crate) pace: Pace,
-    pub(crate) latencies: Latencies,
+    /// Of the second pass, if it came to that.
+    pub(crate) latencies: Option<Latencies>,
     pub(crate) errors: u64,
+    pub(crate) put_count: u64,
+    pub(crate) all_put_count: u64,
     /// During the throughput pass.
     pub(crate) persists: Option<Persists>,
     /// At its end.
@@ -136,24 +170,42 @@ pub(crate) struct Measured {
     pub(crate) pool: Option<PoolFigures>,
 }
 
+impl Measured {
+    /// Of a throughput pass by so many threads.
+    pub(crate) fn of(threads: usize, pace: Pace) -> Measured {
+        Measured {
+            threads,
+            pace,
+            latencies: None,
+            errors: 0,
+            put_count: 0,
+            all_put_count: 0,
+            persists: None,
+            queued_count: None,
+            pool: None,
+        }
+    }
+}
+
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Row { workload, threads, records, ops_per_sec, p50_us, p99_us, p999_us, errors, seconds, .. } = self;
-        write!(f, "{workload:<14} {threads:>7} {records:>10} {ops_per_sec:>11.0} {p50_us:>9.2} {p99_us:>9.2} ")?;
-        write!(f, "{p999_us:>9.2} {errors:>7} {seconds:>9.2}")?;
+        write!(f, "{workload:<14} {threads:>7} {records:>10} {ops_per_sec:>11.0}")?;
+        [p50_us, p99_us, p999_us].into_iter().try_for_each(|us| figure(f, us.map(|us| format!("{us:.2}")), 9))?;
+        write!(f, " {errors:>7} {seconds:>9.2}")?;
         for per_operation in [self.flushed_lines_per_op, self.fences_per_op] {
-            match per_operation {
-                Some(count) => write!(f, " {count:>9.2}")?,
-                None => write!(f, " {:>9}", "-")?,
-            }
+            figure(f, per_operation.map(|count| format!("{count:.2}")), 9)?;
         }
-        match self.queued_count {
-            Some(count) => write!(f, " {count:>7}")?,
-            None => write!(f, " {:>7}", "-")?,
-        }
-        match self.pool.as_deref() {
-            Some(PoolRow { serving, backend, .. }) => write!(f, " {:>7}", format!("{serving}-{backend}")),
-            None => write!(f, " {:>7}", "-"),
-        }
+        figure(f, self.queued_count.map(|count| count.to_string()), 7)?;
+        let split = self.pool.as_deref().map(|PoolRow { serving, backend, .. }| format!("{serving}-{backend}"));
+        figure(f, split, 7)?;
+        figure(f, self.own_ns.map(|ns| format!("{ns:.0}")), 8)?;
+        figure(f, self.bound_ns.map(|ns| format!("{ns:.0}")), 9)?;
+        figure(f, self.times_bound.map(|times| format!("{times:.2}")), 8)
     }
+}
+
+/// A column of so many characters; what is not known is a dash.
+fn figure(f: &mut fmt::Formatter<'_>, figure: Option<String>, width: usize) -> fmt::Result {
+    write!(f, " {:>width$}", figure.as_deref().unwrap_or("-"))
 }

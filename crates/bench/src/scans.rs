@@ -2,18 +2,15 @@
 
 use std::ops::ControlFlow;
 
-use hikv::Error;
-
-use crate::client::Shape;
-use crate::records::last_in_order;
-use crate::subject::Subject;
+use crate::records::{Records, last_in_order};
+use crate::subject::{Error, Subject};
 
 /// The most items of one scan, as in YCSB E.
 pub(crate) const SCAN_ITEMS_MAX: u64 = 100;
 
 /// Copies of scanned items, in memory that is used again.
 pub(crate) struct Scans {
-    shape: Shape,
+    records: Records,
     /// The greatest of the loaded keys: only past it a scan may end by itself.
     last_key: Vec<u8>,
     /// Key and value in turn.
@@ -21,11 +18,11 @@ pub(crate) struct Scans {
 }
 
 impl Scans {
-    /// Over records of this shape, which are all loaded.
-    pub(crate) fn new(shape: Shape) -> Scans {
-        let mut last_key = vec![0; shape.key_bytes];
-        shape.write_key(last_in_order(shape.records), &mut last_key);
-        Scans { shape, last_key, items: Vec::new() }
+    /// Over these records, which are all loaded.
+    pub(crate) fn new(records: Records) -> Scans {
+        let mut last_key = vec![0; records.key_bytes];
+        records.write_key(last_in_order(records.count), &mut last_key);
+        Scans { records, last_key, items: Vec::new() }
     }
 
     /// Copies `count` items from the key `from` on, which is there; true if they are right.
@@ -43,12 +40,12 @@ impl Scans {
 
     /// True if these are `count` items of records, in order; the last ones of all if the scan `is_at_end`.
     fn are_right(&self, count: u64, is_at_end: bool) -> bool {
-        let Shape { key_bytes, value_bytes, .. } = self.shape;
+        let Records { key_bytes, value_bytes, .. } = self.records;
         let mut last_key: &[u8] = &[];
         let are_items = self.items.chunks(key_bytes + value_bytes).all(|item| {
             let Some((key, value)) = item.split_at_checked(key_bytes) else { return false };
             let is_next = std::mem::replace(&mut last_key, key) < key;
-            is_next && self.shape.is_item(key, value)
+            is_next && self.records.is_item(key, value)
         });
         let len_bytes = count * (key_bytes + value_bytes) as u64;
         are_items && self.items.len() as u64 == len_bytes && (!is_at_end || last_key >= &self.last_key[..])
@@ -56,10 +53,10 @@ impl Scans {
 }
 
 /// How many items a scan of all shows that are right, and in order.
-pub(crate) fn count_right<S: Subject>(subject: &S, shape: Shape) -> Result<u64, Error> {
+pub(crate) fn count_right<S: Subject>(subject: &S, records: Records) -> Result<u64, Error> {
     let (mut last_key, mut right) = (Vec::new(), 0);
     subject.scan(&[], |key, value| {
-        right += u64::from(*last_key < *key && shape.is_item(key, value));
+        right += u64::from(*last_key < *key && records.is_item(key, value));
         key.clone_into(&mut last_key);
         ControlFlow::Continue(())
     })?;

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::subject::Need;
+
 /// What the calling threads do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Workload {
     /// Reads present keys into a buffer that is used again.
     Get,
@@ -102,6 +104,35 @@ impl Workload {
     pub fn is_ordered(self) -> bool {
         use Workload::*;
         matches!(self, Rebuild | Scan | InsertOrdered | UpdateOrdered | DeleteOrdered | YcsbE)
+    }
+
+    /// What a store has to offer for it.
+    #[must_use]
+    pub fn needs(self) -> &'static [Need] {
+        use Workload::*;
+        match self {
+            Get | GetOwned | GetWith | Miss | MultiGet | YcsbA | YcsbB | YcsbC | YcsbF => &[Need::Gets],
+            Insert | Delete => &[Need::Deletes],
+            Update => &[],
+            Rebuild | Scan => &[Need::Order, Need::Scans],
+            InsertOrdered | DeleteOrdered => &[Need::Order, Need::Deletes],
+            UpdateOrdered => &[Need::Order],
+            YcsbD => &[Need::Gets, Need::Deletes],
+            YcsbE => &[Need::Order, Need::Scans, Need::Deletes],
+        }
+    }
+
+    /// The one whose least time the machine's bounds tell, where they do.
+    pub(crate) fn bounded_as(self) -> Option<Workload> {
+        use Workload::*;
+        match self {
+            Get | GetOwned | GetWith => Some(Get),
+            Miss | MultiGet | Insert | Update | Delete => Some(self),
+            InsertOrdered => Some(Insert),
+            UpdateOrdered => Some(Update),
+            DeleteOrdered => Some(Delete),
+            Rebuild | Scan | YcsbA | YcsbB | YcsbC | YcsbD | YcsbE | YcsbF => None,
+        }
     }
 
     /// True if it can be measured on the store that `other` was measured on. A workload that needs no order is measured

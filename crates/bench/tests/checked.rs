@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use bench::{Config, Event, Persists, Row, Subject, Workload, run};
-use hikv::Error;
+use bench::{Bounds, Config, Error, Event, Need, Persists, Records, Row, Subject, Workload, run};
 
 /// How a twin is broken.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -29,6 +28,8 @@ enum Fault {
     ShortScans,
     /// Scans go on from their second item to their fourth, and then to their third.
     UnorderedScans,
+    /// It says that it has no scans.
+    NoScans,
 }
 
 struct Twin {
@@ -64,6 +65,14 @@ impl Twin {
 }
 
 impl Subject for Twin {
+    fn name(&self) -> String {
+        "twin".into()
+    }
+
+    fn offers(&self, need: Need) -> bool {
+        self.fault != Fault::NoScans || need != Need::Scans
+    }
+
     fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Error> {
         self.get_with(key, |found| found.clone_into(value))
     }
@@ -117,14 +126,12 @@ impl Subject for Twin {
 fn config(workloads: &[Workload]) -> Config {
     Config {
         workloads: workloads.to_vec(),
-        records: 500,
+        records: Records { count: 500, key_bytes: 24, shared_bytes: 9, value_bytes: 32 },
         pass: Duration::from_millis(5),
         threads: 2,
-        key_bytes: 24,
         plan: None,
         keeps_order: false,
-        shared_bytes: 9,
-        value_bytes: 32,
+        seed: 0,
     }
 }
 
@@ -138,7 +145,7 @@ fn rows(fault: Fault, workloads: &[Workload]) -> (Vec<Row>, Twin) {
         }
         ControlFlow::Continue(())
     };
-    run(&twin, &config(workloads), &|| false, keep).unwrap();
+    run(&twin, &config(workloads), &Bounds::default(), &|| false, keep).unwrap();
     (rows, twin)
 }
 
@@ -149,7 +156,8 @@ fn a_right_store_has_no_errors_and_keeps_its_records() {
     for row in rows {
         assert_eq!(row.errors, 0, "{row}");
         assert_eq!(row.queued_count, (row.workload != "rebuild").then_some(3), "{row}");
-        assert!(row.ops_per_sec > 0.0 && row.p50_us > 0.0 && row.p50_us <= row.p999_us, "{row}");
+        assert_eq!(row.own_ns.is_some(), row.workload != "rebuild", "{row}");
+        assert!(row.ops_per_sec > 0.0 && row.p50_us > Some(0.0) && row.p50_us <= row.p999_us, "{row}");
     }
     assert_eq!(twin.items.lock().unwrap().len(), 500, "what the workloads added or removed is put right");
 }
@@ -186,18 +194,84 @@ fn every_fault_is_counted() {
 }
 
 #[test]
-fn a_stop_ends_a_pass_and_its_workload_is_not_reported() {
+fn a_stop_ends_a_pass_and_what_was_measured_is_reported() {
     let twin = Twin { items: Mutex::default(), fault: Fault::None };
-    let config = Config { pass: Duration::MAX, ..config(&[Workload::Get]) };
+    let config = Config { pass: Duration::MAX, ..config(&[Workload::Get, Workload::Miss]) };
+    // The second look after the load comes after a burst of operations.
+    let looks = AtomicU32::new(0);
+    let mut rows = Vec::new();
     let loaded = AtomicBool::new(false);
-    let mut events = 0;
-    let count = |_| {
-        events += 1;
-        loaded.store(true, Ordering::Relaxed);
+    let keep = |event| {
+        match event {
+            Event::Loaded { .. } => loaded.store(true, Ordering::Relaxed),
+            Event::Measured(row) => rows.push(row),
+        }
         ControlFlow::Continue(())
     };
-    run(&twin, &config, &|| loaded.load(Ordering::Relaxed), count).unwrap();
-    assert_eq!(events, 1);
+    let stop = || loaded.load(Ordering::Relaxed) && looks.fetch_add(1, Ordering::Relaxed) > 8;
+    run(&twin, &config, &Bounds::default(), &stop, keep).unwrap();
+    assert_eq!(rows.len(), 1, "the second workload never began");
+    let row = &rows[0];
+    assert!(row.workload == "get" && row.operations > 0 && row.errors == 0, "{row}");
+    assert_eq!((row.p50_us, row.p999_us), (None, None), "latencies were not measured: {row}");
+}
+
+#[test]
+fn what_a_store_cannot_do_is_refused_before_anything_is_loaded() {
+    let twin = Twin { items: Mutex::default(), fault: Fault::NoScans };
+    let config = config(&[Workload::InsertOrdered, Workload::YcsbE]);
+    let refused = run(&twin, &config, &Bounds::default(), &|| false, |event| panic!("{event:?}"));
+    assert_eq!(refused.unwrap_err().to_string(), "twin has no ordered scans, which ycsb-e needs");
+    assert!(twin.items.lock().unwrap().is_empty());
+}
+
+/// What each workload does, seen by a store of points: it needs nothing that it does not say.
+#[test]
+fn workloads_need_what_they_say() {
+    struct Points(Twin);
+    impl Subject for Points {
+        fn name(&self) -> String {
+            "points".into()
+        }
+
+        fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Error> {
+            self.0.get_into(key, value)
+        }
+
+        fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+            self.0.put(key, value)
+        }
+
+        fn delete(&self, key: &[u8]) -> Result<bool, Error> {
+            self.0.delete(key)
+        }
+    }
+    for workload in Workload::ALL {
+        let points = Points(Twin { items: Mutex::default(), fault: Fault::None });
+        let fits = workload.needs().iter().all(|need| points.offers(*need));
+        let mut errors = None;
+        let outcome = run(&points, &config(&[workload]), &Bounds::default(), &|| false, |event| {
+            if let Event::Measured(row) = event {
+                errors = Some(row.errors);
+            }
+            ControlFlow::Continue(())
+        });
+        assert_eq!((outcome.is_ok(), errors), (fits, fits.then_some(0)), "{workload:?}");
+    }
+}
+
+#[test]
+fn the_machine_has_bounds_for_points() {
+    use Workload::*;
+    let place = tempfile::tempdir().unwrap();
+    let config = config(&[GetWith, Miss, MultiGet, InsertOrdered, Update, Delete, Scan, YcsbA]);
+    let bounds = Bounds::measure(place.path(), &config, pmem::Latency::default(), &|| false).unwrap();
+    let bounded = Workload::ALL.into_iter().filter(|workload| bounds.ns(*workload).is_some());
+    let expected =
+        [Get, GetOwned, GetWith, Miss, MultiGet, Insert, Update, Delete, InsertOrdered, UpdateOrdered, DeleteOrdered];
+    assert!(bounded.eq(expected));
+    assert!(expected.iter().all(|workload| bounds.ns(*workload) > Some(0.0)));
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "its file is gone");
 }
 
 #[test]
@@ -208,6 +282,6 @@ fn the_reader_of_the_report_may_end_the_run() {
         events += 1;
         if events == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    run(&twin, &config(&[Workload::Get, Workload::Miss]), &|| false, once).unwrap();
+    run(&twin, &config(&[Workload::Get, Workload::Miss]), &Bounds::default(), &|| false, once).unwrap();
     assert_eq!(events, 2);
 }

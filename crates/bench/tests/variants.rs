@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bench::variants::{BlockedQueues, HashOnly, Par, Synchronous, Varied, Wal, Way};
-use bench::{Candidate, Config, Event, Subject, Workload, run};
+use bench::{Bounds, Candidate, Config, Event, Records, Subject, Workload, run};
 use hikv::pool::{Plan, Reading, Split};
 use hikv::{Durability, Options};
 use pmem::Latency;
@@ -28,21 +28,19 @@ fn config(plan: Option<Plan>) -> Config {
     use Workload::*;
     Config {
         workloads: vec![InsertOrdered, UpdateOrdered, DeleteOrdered, Scan, YcsbE],
-        records: 2_000,
+        records: Records { count: 2_000, key_bytes: 16, shared_bytes: 0, value_bytes: 64 },
         pass: Duration::from_millis(20),
         threads: 3,
         plan,
         keeps_order: false,
-        key_bytes: 16,
-        shared_bytes: 0,
-        value_bytes: 64,
+        seed: 0,
     }
 }
 
 /// No result is wrong, and the order has caught up with all that was written.
 fn is_right(subject: &impl Subject, plan: Option<Plan>) {
     let mut row_count = 0;
-    run(subject, &config(plan), &|| false, |event| {
+    run(subject, &config(plan), &Bounds::default(), &|| false, |event| {
         if let Event::Measured(row) = event {
             assert_eq!(row.errors, 0, "{row}");
             assert_eq!(row.pool.is_some(), plan.is_some());
@@ -96,12 +94,12 @@ fn hash_only_has_no_order() {
     subject.put(b"key", b"value").unwrap();
     assert_eq!((subject.queued_count(), subject.get_owned(b"key").unwrap().as_deref()), (None, Some(&b"value"[..])));
     let refused = subject.scan(b"", |_, _| ControlFlow::Continue(()));
-    assert!(matches!(refused, Err(hikv::Error::HashOnly)));
+    assert!(matches!(refused.unwrap_err().downcast_ref(), Some(hikv::Error::HashOnly)));
 }
 
 #[test]
 fn par_is_right() {
-    is_right_in_each_way(|| Par::new(4, 1), &|| options().ordered(false));
+    is_right_in_each_way(|| Par::new(4, 64, 1), &|| options().ordered(false));
 }
 
 #[test]

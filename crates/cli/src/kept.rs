@@ -24,6 +24,11 @@ impl Kept {
         }
     }
 
+    /// The engine that is asked for.
+    pub(crate) fn engine(&self) -> Option<EngineKind> {
+        self.engine
+    }
+
     /// Gives the option to a server's parameters.
     pub(crate) fn give(&self, parameters: &mut Parameters) -> Result<(), Failure> {
         given::text(parameters, "engine", self.engine.map(EngineKind::name))

@@ -5,11 +5,12 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
+use heap::HeapStats;
 use pmem::Counts;
 
 use crate::{
     BatchOp, Check, Clock, Compacted, CompactionProgress, CompactionStats, Condition, Cursor, Error, Expiry, Features,
-    Figure, OrderStats, OrderedEngine, Show, SnapshotEngine, SnapshotStats, Version,
+    Figure, Limits, OrderStats, OrderedEngine, Show, SnapshotEngine, SnapshotStats, Version,
 };
 
 /// What to do with a key, given what it holds.
@@ -113,6 +114,19 @@ pub struct EngineStats {
 }
 
 impl EngineStats {
+    /// What the heap tells of the space.
+    #[must_use]
+    pub fn of_space(space: HeapStats) -> EngineStats {
+        EngineStats {
+            region_bytes: space.region_bytes,
+            used_bytes: space.mark_bytes,
+            live_bytes: space.live_bytes,
+            free_bytes: space.free_bytes,
+            dram_bytes: space.dram_bytes,
+            ..EngineStats::default()
+        }
+    }
+
     /// The engine's own figure of this name, if it has one.
     #[must_use]
     pub fn figure(&self, name: &str) -> Option<f64> {
@@ -133,7 +147,14 @@ pub trait Engine: Send + Sync {
     fn name(&self) -> &'static str;
 
     /// What it offers besides.
-    fn features(&self) -> Features;
+    fn features(&self) -> Features {
+        Features::POINTS
+    }
+
+    /// How long keys, values and batches may be.
+    fn limits(&self) -> Limits {
+        Limits::default()
+    }
 
     /// The store's identity, from its superblock.
     fn uuid(&self) -> [u8; 16];
@@ -144,7 +165,9 @@ pub trait Engine: Send + Sync {
 
     /// As [`Engine::get`], for `found` that looks at a part of the value or at its length: where reads compare checksums
     /// ([`crate::Verify`]), that of a long value is not.
-    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error>;
+    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
+        self.get(key, found)
+    }
 
     /// Shows each key's value, or `None`, to `found` with the key's number, in order. Memory accesses overlap, so that
     /// this is several times as fast as one [`Engine::get`] after the other (HiKV paper, section 6: future work).
@@ -226,7 +249,9 @@ pub trait Engine: Send + Sync {
     }
 
     /// When the key expires; `None` if there is no such key.
-    fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error>;
+    fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
+        Ok(self.get(key, &mut |_, _| {})?.then_some(Expiry::NEVER))
+    }
 
     /// From now on `told` is told of each key that has expired, once it is taken away: by the background, within a second or
     /// so, or by a write to the key that comes before. It takes the place of any other, which does not run any more when this
@@ -265,7 +290,9 @@ pub trait Engine: Send + Sync {
 
     /// Does a bounded piece of background work: the sweep after open, growth ahead of writers, what the order needs,
     /// what has expired.
-    fn step(&self) -> Result<Progress, Error>;
+    fn step(&self) -> Result<Progress, Error> {
+        Ok(Progress::Idle)
+    }
 
     /// Frees what writers left behind when they stopped, and says whether that leaves something for [`Engine::step`]. For
     /// idle times: every core passes a barrier.
@@ -295,7 +322,9 @@ pub trait Engine: Send + Sync {
     }
 
     /// How many threads should call [`Engine::step`]: there is something to do that others may soon wait for.
-    fn wanted(&self) -> Wanted;
+    fn wanted(&self) -> Wanted {
+        Wanted::Nobody
+    }
 
     /// How long no thread need call [`Engine::step`] unless one is [`Engine::wanted`]; `None` for ever.
     fn sleep_time(&self) -> Option<Duration> {

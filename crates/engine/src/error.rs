@@ -8,8 +8,28 @@ use pmem::{Durability, MediumError};
 
 use crate::{BatchOp, Condition};
 
-/// The limits every engine keeps.
-pub struct Limits;
+/// How long what an engine keeps may be: the constants are what formats and fronts may assume of any store, the values what one engine
+/// says ([`crate::Engine::limits`]), which is no more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// The longest key.
+    pub key_bytes_max: usize,
+    /// The longest value.
+    pub value_bytes_max: u64,
+    /// One batch, counted as [`Limits::BATCH_BYTES_MAX`] is.
+    pub batch_bytes_max: u64,
+}
+
+impl Default for Limits {
+    /// The constants.
+    fn default() -> Limits {
+        Limits {
+            key_bytes_max: Limits::KEY_BYTES_MAX,
+            value_bytes_max: Limits::VALUE_BYTES_MAX,
+            batch_bytes_max: Limits::BATCH_BYTES_MAX,
+        }
+    }
+}
 
 impl Limits {
     /// The longest key.
@@ -260,6 +280,15 @@ impl fmt::Display for OpenError {
 }
 
 impl std::error::Error for OpenError {}
+
+impl From<ItemError> for OpenError {
+    fn from(error: ItemError) -> OpenError {
+        OpenError::Heap(match error {
+            ItemError::Medium(error) => HeapError::Medium(error),
+            ItemError::Damaged { offset, what } => HeapError::Damaged { offset, what },
+        })
+    }
+}
 
 impl From<HeapError> for OpenError {
     fn from(error: HeapError) -> OpenError {

@@ -33,6 +33,18 @@ pub enum Order {
 }
 
 impl Features {
+    /// Nothing beyond points and walks.
+    pub const POINTS: Features = Features {
+        order: Order::No,
+        batch: false,
+        snapshots: false,
+        expiry: false,
+        conditional: false,
+        compaction: false,
+        numbered_walk: false,
+        salvage: false,
+    };
+
     /// What is named, in the order of the fields, with whether the engine has it.
     #[must_use]
     pub fn named(&self) -> [(&'static str, bool); 8] {

@@ -133,6 +133,12 @@ pub struct Misplaced {
     pub what: &'static str,
 }
 
+impl From<Misplaced> for HeapError {
+    fn from(wrong: Misplaced) -> HeapError {
+        HeapError::Damaged { offset: wrong.offset, what: wrong.what }
+    }
+}
+
 impl fmt::Display for Misplaced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "offset {:#x} {}", self.offset, self.what)

@@ -11,7 +11,24 @@ use crate::layout::UNIT_BYTES;
 /// Pages prepared in one step: a huge page.
 const POPULATE_BYTES: u64 = 2 << 20;
 
+/// Space that the background keeps ready for new chunks, as a part of what takes space, within these bounds: the lower one keeps
+/// small stores small, the upper one is a tenth of a second of the fastest writer.
+const AHEAD_SHARE: u64 = 32;
+const AHEAD_BYTES_MIN: u64 = 1 << 20;
+const AHEAD_BYTES_MAX: u64 = 64 << 20;
+
 impl<D: Dram> Heap<D> {
+    /// Spare space that [`Heap::prepare`] should be asked for.
+    pub fn ahead_bytes(&self) -> u64 {
+        (self.footprint_bytes() / AHEAD_SHARE).clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX)
+    }
+
+    /// True while a writer may soon meet the end of what is ready.
+    #[inline]
+    pub fn runs_low(&self) -> bool {
+        self.spare_bytes() < self.ahead_bytes() / 4 * 3
+    }
+
     /// Bytes that new chunks can have without growth: free runs, and what lies above the mark.
     pub fn spare_bytes(&self) -> u64 {
         // The mark first: it never passes a length that is read after it.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use engine::{Engine, Error, Features, Order, OrderedEngine, Wanted, Worker};
+use engine::{Engine, Error, Features, Limits, Order, OrderedEngine, Wanted, Worker};
 use journal::{Acknowledger, OsFile};
 use pmem_os::ForkGuard;
 
@@ -212,7 +212,7 @@ impl Store {
     /// [`Error::Forked`].
     pub fn stats_now(&self) -> Result<Stats, Error> {
         let journal = self.journal().map(|journal| JournalStats::of(journal.figures(), self.inner.sync_interval));
-        Ok(Stats::gather(self.engine()?, &self.inner.identity, journal))
+        Ok(Stats::gather(self.engine()?, &self.inner.identity, journal, &self.inner.workers))
     }
 
     /// What speaks against further writes, though the store was opened for them: a journal's disk that failed. Costs a load.
@@ -294,6 +294,12 @@ impl Store {
     #[must_use]
     pub fn features(&self) -> Features {
         self.inner.engine.features()
+    }
+
+    /// How long keys, values and batches of this store may be.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.inner.engine.limits()
     }
 
     pub(crate) fn walks(&self) -> &Walks {

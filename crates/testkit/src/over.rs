@@ -1,9 +1,11 @@
 //! The media on which engines are crashed: the crash medium itself, and the journal on a disk that crashes.
 
+use std::thread;
+
 use heap::Parameters;
 use journal::{JournalError, JournalOptions, Journaled};
 use pmem::{Durability, Medium, Probe, Probed, Span};
-use pmem_sim::{Crashable, Sim, SimDisk, SimFile, StepKind};
+use pmem_sim::{Crashable, Model, Sim, SimDisk, SimFile, StepKind};
 
 use crate::Failure;
 
@@ -113,5 +115,69 @@ impl Over for OnDisk {
 
     fn settle(&self) -> Result<(), Failure> {
         self.inner().checkpoint().map_err(|error| Failure::Other(error.to_string()))
+    }
+}
+
+/// The crash medium for threads that contend: every now and then a call of it lets other threads run. Without that, threads on few
+/// cores, or beside other tests, do a call after the other from end to end, and hardly ever meet.
+pub type Restless = Probed<Sim, Yields>;
+
+/// A [`Restless`] medium of nothing.
+pub fn restless() -> Restless {
+    on_restless(Sim::new(0, Model::Span))
+}
+
+fn on_restless(on: Sim) -> Restless {
+    engine::relax_by_threads();
+    Probed::with_probe(on, Yields(()))
+}
+
+/// Lets others run.
+#[derive(Debug)]
+pub struct Yields(());
+
+/// One in so many loads and reads, and one in so many flushes, fences and waits.
+const LOADS_A_YIELD: u32 = 24;
+const PERSISTS_A_YIELD: u32 = 3;
+
+impl Yields {
+    fn one_in(&self, count: u32) {
+        if fastrand::u32(..count) == 0 {
+            thread::yield_now();
+        }
+    }
+}
+
+impl Probe for Yields {
+    fn flushed(&self, _span: Span) {
+        self.one_in(PERSISTS_A_YIELD);
+    }
+
+    fn fenced(&self) {
+        self.one_in(PERSISTS_A_YIELD);
+    }
+
+    fn waits(&self) {
+        self.one_in(PERSISTS_A_YIELD);
+    }
+
+    fn read(&self, _span: Span) {
+        self.one_in(LOADS_A_YIELD);
+    }
+
+    fn loaded(&self, _span: Span) {
+        self.one_in(LOADS_A_YIELD);
+    }
+}
+
+impl Over for Restless {
+    type Medium = Sim;
+
+    fn make(on: Sim, _parameters: &Parameters) -> Result<Restless, Failure> {
+        Ok(on_restless(on))
+    }
+
+    fn open(on: Sim) -> Result<Restless, Failure> {
+        Ok(on_restless(on))
     }
 }

@@ -1,5 +1,6 @@
 //! Random operations of a given shape: few keys, so that updates, deletes and re-inserts meet.
 
+use engine::{Features, Order};
 use fastrand::Rng;
 
 use crate::script::{Change, Op};
@@ -59,6 +60,21 @@ impl Shape {
             reopens: false,
             fills: false,
         }
+    }
+
+    /// The same without what an engine with these features cannot do; and the names of those that it lacks, which the caller says.
+    #[must_use]
+    pub fn offered_by(self, features: &Features) -> (Shape, Vec<&'static str>) {
+        let lacks = features.named().into_iter().filter(|(_, has)| !has).map(|(name, _)| name).collect();
+        let shape = Shape {
+            swaps: self.swaps && features.conditional,
+            batches: self.batches && features.batch,
+            conditions: self.conditions && features.batch && features.conditional,
+            scans: self.scans && features.order != Order::No,
+            snapshots: self.snapshots && features.snapshots,
+            ..self
+        };
+        (shape, lacks)
     }
 
     /// The operations that `seed` draws.

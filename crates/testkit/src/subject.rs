@@ -1,4 +1,6 @@
-//! What the explorer and the conformance suite need of a store.
+//! What the explorer and the conformance suite need of a store: every operation with its answer, on a medium that is stopped between two
+//! steps. A store under measurement is `bench::Subject`, which has fewer operations and no answers but values; the two share nothing but
+//! the word, since what is measured must not be asked through a `dyn` call and copies, and what is crashed must.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -18,9 +18,6 @@ use modules::Modules;
 /// Files of one circle that a reader can still hold in mind.
 const CIRCLE_MAX: usize = 8;
 
-/// The largest circle of crates that have one of more files. A number may fall, and none may come.
-const LARGER: &[(&str, usize)] = &[("hikv-engine-hikv", 19)];
-
 /// The files of a package that use each other in a circle.
 type Circle = Vec<String>;
 
@@ -56,15 +53,10 @@ pub(crate) fn check() -> Result<(), Failure> {
     for package in packages()? {
         let largest =
             circles(&Modules::of(&package.root)?.arrows()).into_iter().max_by_key(Vec::len).unwrap_or_default();
-        let known = LARGER.iter().find(|(name, _)| *name == package.name);
-        let most = known.map_or(CIRCLE_MAX, |&(_, most)| most);
-        if largest.len() > most {
+        if largest.len() > CIRCLE_MAX {
             let files = largest.join(" ");
-            return Err(format!("{}: a circle of {} files, of {most} at most: {files}", package.name, largest.len()));
-        }
-        if known.is_some() && largest.len() < most {
             return Err(format!(
-                "{}: its largest circle has {} files: say so in xtask/src/house",
+                "{}: a circle of {} files, of {CIRCLE_MAX} at most: {files}",
                 package.name,
                 largest.len()
             ));

@@ -2,34 +2,34 @@
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::Opened;
+use bench::{Need, Subject};
+
+use super::Opening;
 use crate::cell::Level;
 use crate::error::Error;
-use crate::shape::Shape;
 
 /// What a file system writes at least.
 const BLOCK_BYTES: usize = 4096;
 /// As long as a store's log may be: larger than what a device keeps in a cache of its own.
 const FILE_BLOCKS: u64 = 1 << 14;
 
-struct Disk {
+pub(super) struct Disk {
     file: File,
     level: Level,
     next: AtomicU64,
 }
 
-pub(super) fn open(directory: &Path, level: Level) -> Result<Box<dyn Opened>, Error> {
-    let path = directory.join("blocks");
+pub(super) fn open(opening: &Opening<'_>) -> Result<Disk, Error> {
+    let path = opening.directory.join("blocks");
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-    let disk = Disk { file, level, next: AtomicU64::new(0) };
+    let disk = Disk { file, level: opening.level, next: AtomicU64::new(0) };
     if disk.file.metadata()?.len() < FILE_BLOCKS * BLOCK_BYTES as u64 {
         (0..FILE_BLOCKS).try_for_each(|_| disk.write())?;
         disk.file.sync_all()?;
     }
-    Ok(Box::new(disk))
+    Ok(disk)
 }
 
 impl Disk {
@@ -39,7 +39,19 @@ impl Disk {
     }
 }
 
-impl Opened for Disk {
+impl Subject for Disk {
+    fn name(&self) -> String {
+        "disk".into()
+    }
+
+    fn offers(&self, _need: Need) -> bool {
+        false
+    }
+
+    fn get_into(&self, _key: &[u8], _value: &mut Vec<u8>) -> Result<bool, Error> {
+        Err("there is nothing to get".into())
+    }
+
     fn put(&self, _key: &[u8], _value: &[u8]) -> Result<(), Error> {
         self.write()?;
         if self.level == Level::Power {
@@ -48,15 +60,15 @@ impl Opened for Disk {
         Ok(())
     }
 
-    fn get(&self, _key: &[u8], _value: &mut Vec<u8>) -> Result<bool, Error> {
-        Err("there is nothing to get".into())
-    }
-
-    fn load(&self, _shape: Shape) -> Result<(), Error> {
+    fn load(&self, _items: &[(&[u8], &[u8])]) -> Result<(), Error> {
         Ok(())
     }
 
-    fn close(self: Box<Self>) -> Result<(), Error> {
+    fn delete(&self, _key: &[u8]) -> Result<bool, Error> {
+        Err("there is nothing to delete".into())
+    }
+
+    fn close(self) -> Result<(), Error> {
         Ok(self.file.sync_data()?)
     }
 }

@@ -1,42 +1,71 @@
 //! fjall: each put a record of its journal, which is in the kernel's hands then; at `power` it is synced.
 
-use std::path::Path;
+use std::ops::ControlFlow;
 
 use ::fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use bench::{Need, Subject};
 
-use super::{CACHE_BYTES, Opened};
+use super::{CACHE_BYTES, Opening, copy_out};
 use crate::cell::Level;
 use crate::error::Error;
 
-struct Fjall {
+pub(super) struct Fjall {
     store: Database,
     items: Keyspace,
     level: Level,
 }
 
-pub(super) fn open(directory: &Path, level: Level) -> Result<Box<dyn Opened>, Error> {
-    let store = Database::builder(directory.join("store")).cache_size(CACHE_BYTES as u64).open()?;
+pub(super) fn open(opening: &Opening<'_>) -> Result<Fjall, Error> {
+    let store = Database::builder(opening.directory.join("store")).cache_size(CACHE_BYTES as u64).open()?;
     let items = store.keyspace("items", KeyspaceCreateOptions::default)?;
-    Ok(Box::new(Fjall { store, items, level }))
+    Ok(Fjall { store, items, level: opening.level })
 }
 
-impl Opened for Fjall {
-    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        self.items.insert(key, value)?;
+impl Fjall {
+    /// What was written is as durable as the level says.
+    fn persist(&self) -> Result<(), Error> {
         match self.level {
             Level::Power => Ok(self.store.persist(PersistMode::SyncData)?),
             Level::Buffered => Ok(()),
         }
     }
+}
 
-    fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Error> {
-        let Some(found) = self.items.get(key)? else { return Ok(false) };
-        value.clear();
-        value.extend_from_slice(&found);
-        Ok(true)
+impl Subject for Fjall {
+    fn name(&self) -> String {
+        "fjall".into()
     }
 
-    fn close(self: Box<Self>) -> Result<(), Error> {
+    fn offers(&self, _need: Need) -> bool {
+        true
+    }
+
+    fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Error> {
+        Ok(copy_out(self.items.get(key)?, value))
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.items.insert(key, value)?;
+        self.persist()
+    }
+
+    /// It does not say whether the key was there. Workloads delete what is.
+    fn delete(&self, key: &[u8]) -> Result<bool, Error> {
+        self.items.remove(key)?;
+        self.persist().map(|()| true)
+    }
+
+    fn scan(&self, from: &[u8], mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
+        for item in self.items.range(from..) {
+            let (key, value) = item.into_inner()?;
+            if each(&key, &value).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn close(self) -> Result<(), Error> {
         Ok(self.store.persist(PersistMode::SyncAll)?)
     }
 }

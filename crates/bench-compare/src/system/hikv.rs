@@ -1,36 +1,19 @@
-//! hikv: on a disk it has a journal, in tmpfs none.
+//! hikv: on a disk it has a journal, in tmpfs none. Order is kept where a workload needs it.
 
-use std::path::Path;
+use ::hikv::{Durability, Options};
+use bench::Candidate;
 
-use ::hikv::{Durability, Options, Store};
-
-use super::Opened;
+use super::Opening;
 use crate::cell::Level;
 use crate::error::Error;
 
-struct HiKv(Store);
-
-/// Opens the store in `directory`, at its medium's own level where none is given. Nobody asks for order here.
-pub(super) fn open(directory: &Path, level: Option<Level>) -> Result<Box<dyn Opened>, Error> {
-    let options = Options::new().ordered(false);
+/// Opens the store, at its medium's own level where none is given.
+pub(super) fn open(opening: &Opening<'_>, level: Option<Level>) -> Result<Candidate, Error> {
+    let options = Options::new().ordered(opening.is_ordered);
     let options = match level {
         Some(Level::Power) => options.durability(Durability::Power),
         Some(Level::Buffered) => options.durability(Durability::Buffered),
         None => options,
     };
-    Ok(Box::new(HiKv(options.open(directory.join("store"))?)))
-}
-
-impl Opened for HiKv {
-    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        Ok(self.0.put(key, value)?)
-    }
-
-    fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Error> {
-        Ok(self.0.get_into(key, value)?)
-    }
-
-    fn close(self: Box<Self>) -> Result<(), Error> {
-        Ok(self.0.close()?)
-    }
+    Ok(Candidate::new(options.open(opening.directory.join("store"))?))
 }

@@ -1,4 +1,4 @@
-//! The systems: how each is opened at a level, and does what is measured.
+//! The systems: how each is opened at a level. What it does is measured as a `bench::Subject`.
 
 mod disk;
 mod fjall;
@@ -12,9 +12,10 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use crate::cell::{Cell, Level, Operation};
+use bench::{Records, Subject};
+
+use crate::cell::{Cell, Level};
 use crate::error::Error;
-use crate::shape::Shape;
 
 /// Memory for blocks of the store, of the systems that have such a cache: more than any of them can use of a million items,
 /// so that no get waits for the disk.
@@ -36,25 +37,24 @@ pub(crate) enum System {
     Disk,
 }
 
-/// A system's open store. Every put is as durable as the level says when it returns.
-pub(crate) trait Opened: Sync {
-    /// Inserts or replaces.
-    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error>;
+/// How a system's store is opened. Every put is as durable as the level says when it returns.
+pub(crate) struct Opening<'a> {
+    /// Where it is, or is made.
+    pub(crate) directory: &'a Path,
+    pub(crate) level: Level,
+    /// What it holds, or shall hold.
+    pub(crate) records: Records,
+    /// Whether keys are kept in order, where a system can do without.
+    pub(crate) is_ordered: bool,
+}
 
-    /// Replaces `value` by the value of `key`; false if there is none.
-    fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Error>;
+/// Does something with a system, whichever it is.
+pub(crate) trait Measure {
+    /// What comes of it.
+    type Found;
 
-    /// Puts all records, in whatever way is fast.
-    fn load(&self, shape: Shape) -> Result<(), Error> {
-        let mut item = shape.item();
-        (0..shape.records).try_for_each(|record| {
-            item.renew(record);
-            self.put(&item.key, &item.value)
-        })
-    }
-
-    /// Leaves everything durable.
-    fn close(self: Box<Self>) -> Result<(), Error>;
+    /// Does it.
+    fn measure(self, subject: &impl Subject) -> Result<Self::Found, Error>;
 }
 
 impl System {
@@ -70,17 +70,17 @@ impl System {
         System::Disk,
     ];
 
-    /// Opens its store in `directory`, or makes it there.
-    pub(crate) fn open(self, directory: &Path, level: Level, shape: Shape) -> Result<Box<dyn Opened>, Error> {
+    /// Opens its store, or makes it, has it measured, and closes it.
+    pub(crate) fn open<M: Measure>(self, opening: &Opening<'_>, measure: M) -> Result<M::Found, Error> {
         match self {
-            System::Hikv => hikv::open(directory, Some(level)),
-            System::HikvTmpfs => hikv::open(directory, None),
+            System::Hikv => closed(hikv::open(opening, Some(opening.level))?, measure),
+            System::HikvTmpfs => closed(hikv::open(opening, None)?, measure),
             #[cfg(feature = "rocksdb")]
-            System::Rocksdb => rocksdb::open(directory, level),
-            System::Lmdb => lmdb::open(directory, level, shape),
-            System::Redb => redb::open(directory, level),
-            System::Fjall => fjall::open(directory, level),
-            System::Disk => disk::open(directory, level),
+            System::Rocksdb => closed(rocksdb::open(opening)?, measure),
+            System::Lmdb => closed(lmdb::open(opening)?, measure),
+            System::Redb => closed(redb::open(opening)?, measure),
+            System::Fjall => closed(fjall::open(opening)?, measure),
+            System::Disk => closed(disk::open(opening)?, measure),
         }
     }
 
@@ -88,10 +88,24 @@ impl System {
     pub(crate) fn has(self, cell: Cell) -> bool {
         match self {
             System::HikvTmpfs => cell.level != Level::Power,
-            System::Disk => cell.operation == Operation::Put,
+            System::Disk => cell.workload.needs().is_empty(),
             _ => true,
         }
     }
+}
+
+fn closed<M: Measure>(subject: impl Subject, measure: M) -> Result<M::Found, Error> {
+    let found = measure.measure(&subject)?;
+    subject.close()?;
+    Ok(found)
+}
+
+/// Copies a value out, if there is one.
+fn copy_out(found: Option<impl AsRef<[u8]>>, value: &mut Vec<u8>) -> bool {
+    let Some(found) = found else { return false };
+    value.clear();
+    value.extend_from_slice(found.as_ref());
+    true
 }
 
 impl fmt::Display for System {

@@ -1,76 +1,91 @@
 //! redb: each put a transaction; at `buffered` of the durability `None`.
 
-use std::path::Path;
+use std::ops::ControlFlow;
 
-use ::redb::{Database, Durability, ReadableDatabase, TableDefinition};
+use ::redb::{Database, Durability, ReadableDatabase, Table, TableDefinition};
+use bench::{Need, Subject};
 
-use super::{CACHE_BYTES, Opened};
+use super::{CACHE_BYTES, Opening, copy_out};
 use crate::cell::Level;
 use crate::error::Error;
-use crate::shape::Shape;
 
 const ITEMS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("items");
-/// What is loaded at once: a transaction's dirty pages stay in memory.
-const LOAD_RECORDS: u64 = 10_000;
 
-struct Redb {
+pub(super) struct Redb {
     store: Database,
     durability: Durability,
 }
 
-pub(super) fn open(directory: &Path, level: Level) -> Result<Box<dyn Opened>, Error> {
-    let store = Database::builder().set_cache_size(CACHE_BYTES).create(directory.join("store.redb"))?;
-    let durability = match level {
+pub(super) fn open(opening: &Opening<'_>) -> Result<Redb, Error> {
+    let store = Database::builder().set_cache_size(CACHE_BYTES).create(opening.directory.join("store.redb"))?;
+    let durability = match opening.level {
         Level::Power => Durability::Immediate,
         Level::Buffered => Durability::None,
     };
     let opened = Redb { store, durability };
     opened.write(Durability::Immediate, |_| Ok(()))?;
-    Ok(Box::new(opened))
+    Ok(opened)
 }
 
 impl Redb {
-    fn write(
+    fn write<R>(
         &self,
         durability: Durability,
-        change: impl FnOnce(&mut ::redb::Table<'_, &'static [u8], &'static [u8]>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        change: impl FnOnce(&mut Table<'_, &'static [u8], &'static [u8]>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
         let mut transaction = self.store.begin_write()?;
         transaction.set_durability(durability)?;
-        change(&mut transaction.open_table(ITEMS)?)?;
-        Ok(transaction.commit()?)
+        let done = change(&mut transaction.open_table(ITEMS)?)?;
+        transaction.commit()?;
+        Ok(done)
     }
-}
 
-impl Opened for Redb {
-    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        self.write(self.durability, |items| {
-            items.insert(key, value)?;
+    fn insert(&self, durability: Durability, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
+        self.write(durability, |table| {
+            items.iter().try_for_each(|(key, value)| table.insert(*key, *value).map(drop))?;
             Ok(())
         })
     }
+}
 
-    fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Error> {
-        let Some(found) = self.store.begin_read()?.open_table(ITEMS)?.get(key)? else { return Ok(false) };
-        value.clear();
-        value.extend_from_slice(found.value());
-        Ok(true)
+impl Subject for Redb {
+    fn name(&self) -> String {
+        "redb".into()
     }
 
-    fn load(&self, shape: Shape) -> Result<(), Error> {
-        let mut item = shape.item();
-        (0..shape.records).step_by(LOAD_RECORDS as usize).try_for_each(|start| {
-            self.write(Durability::Immediate, |items| {
-                for record in start..shape.records.min(start + LOAD_RECORDS) {
-                    item.renew(record);
-                    items.insert(item.key.as_slice(), item.value.as_slice())?;
-                }
-                Ok(())
-            })
-        })
+    fn offers(&self, _need: Need) -> bool {
+        true
     }
 
-    fn close(self: Box<Self>) -> Result<(), Error> {
+    fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Error> {
+        let found = self.store.begin_read()?.open_table(ITEMS)?.get(key)?;
+        Ok(copy_out(found.as_ref().map(|found| found.value()), value))
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.insert(self.durability, &[(key, value)])
+    }
+
+    /// One transaction: what is not durable yet stays in memory.
+    fn load(&self, items: &[(&[u8], &[u8])]) -> Result<(), Error> {
+        self.insert(Durability::Immediate, items)
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool, Error> {
+        self.write(self.durability, |table| Ok(table.remove(key)?.is_some()))
+    }
+
+    fn scan(&self, from: &[u8], mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
+        for item in self.store.begin_read()?.open_table(ITEMS)?.range(from..)? {
+            let (key, value) = item?;
+            if each(key.value(), value.value()).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn close(self) -> Result<(), Error> {
         self.write(Durability::Immediate, |_| Ok(()))
     }
 }

@@ -1,11 +1,12 @@
 //! RocksDB: each put a record of its log, synced in groups at `power`; the log files are used again, so that a sync changes
 //! no metadata of the file system. The rest as its makers leave it, but for a cache that holds everything.
 
-use std::path::Path;
+use std::ops::ControlFlow;
 
 use ::rocksdb::{BlockBasedOptions, Cache, DB, DBCompressionType, Options, WriteOptions};
+use bench::{Need, Subject};
 
-use super::{CACHE_BYTES, Opened};
+use super::{CACHE_BYTES, Opening, copy_out};
 use crate::cell::Level;
 use crate::error::Error;
 
@@ -15,12 +16,12 @@ const RECYCLED_LOG_COUNT: usize = 4;
 /// What RocksDB's own tuning guide gives as good for point lookups.
 const BLOOM_BITS_PER_KEY: f64 = 10.0;
 
-struct RocksDb {
+pub(super) struct RocksDb {
     store: DB,
     write: WriteOptions,
 }
 
-pub(super) fn open(directory: &Path, level: Level) -> Result<Box<dyn Opened>, Error> {
+pub(super) fn open(opening: &Opening<'_>) -> Result<RocksDb, Error> {
     let mut table = BlockBasedOptions::default();
     table.set_block_cache(&Cache::new_lru_cache(CACHE_BYTES));
     table.set_bloom_filter(BLOOM_BITS_PER_KEY, false);
@@ -31,23 +32,46 @@ pub(super) fn open(directory: &Path, level: Level) -> Result<Box<dyn Opened>, Er
     options.set_block_based_table_factory(&table);
     options.increase_parallelism(std::thread::available_parallelism().map_or(2, |count| count.get() as i32));
     let mut write = WriteOptions::default();
-    write.set_sync(level == Level::Power);
-    Ok(Box::new(RocksDb { store: DB::open(&options, directory.join("store"))?, write }))
+    write.set_sync(opening.level == Level::Power);
+    Ok(RocksDb { store: DB::open(&options, opening.directory.join("store"))?, write })
 }
 
-impl Opened for RocksDb {
+impl Subject for RocksDb {
+    fn name(&self) -> String {
+        "rocksdb".into()
+    }
+
+    fn offers(&self, _need: Need) -> bool {
+        true
+    }
+
+    fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Error> {
+        Ok(copy_out(self.store.get_pinned(key)?, value))
+    }
+
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         Ok(self.store.put_opt(key, value, &self.write)?)
     }
 
-    fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Error> {
-        let Some(found) = self.store.get_pinned(key)? else { return Ok(false) };
-        value.clear();
-        value.extend_from_slice(&found);
+    /// It does not say whether the key was there. Workloads delete what is.
+    fn delete(&self, key: &[u8]) -> Result<bool, Error> {
+        self.store.delete_opt(key, &self.write)?;
         Ok(true)
     }
 
-    fn close(self: Box<Self>) -> Result<(), Error> {
+    fn scan(&self, from: &[u8], mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
+        let mut items = self.store.raw_iterator();
+        items.seek(from);
+        while let Some((key, value)) = items.item() {
+            if each(key, value).is_break() {
+                return Ok(());
+            }
+            items.next();
+        }
+        Ok(items.status()?)
+    }
+
+    fn close(self) -> Result<(), Error> {
         Ok(self.store.flush()?)
     }
 }

@@ -3,11 +3,11 @@
 
 use std::ops::ControlFlow;
 
-use hikv::Error;
 use parking_lot::RwLock;
 
 use super::varied::{Way, Write};
-use crate::subject::{Candidate, Subject};
+use crate::candidate::Candidate;
+use crate::subject::{Error, Subject};
 
 /// Writers share a lock; a scan takes it alone, applies what is queued, and lets go before it reads the tree. A writer waits before its
 /// write, not between its write and its queue.
@@ -17,6 +17,10 @@ pub struct BlockedQueues {
 }
 
 impl Way for BlockedQueues {
+    fn name(&self) -> &'static str {
+        "blocked-queues"
+    }
+
     fn around_write<R>(
         &self,
         _store: &Candidate,

@@ -2,16 +2,23 @@
 
 use std::ops::ControlFlow;
 
-use hikv::Error;
-
 use super::varied::{Way, Write};
-use crate::subject::Candidate;
+use crate::candidate::Candidate;
+use crate::subject::{Error, Need};
 
-/// Workloads that keep order run without, where they need no more than writes. A scan is [`Error::HashOnly`].
+/// Workloads that keep order run without, where they need no more than writes. There are no scans.
 #[derive(Debug, Default)]
 pub struct HashOnly;
 
 impl Way for HashOnly {
+    fn name(&self) -> &'static str {
+        "hash-only"
+    }
+
+    fn offers(&self, _store: &Candidate, need: Need) -> bool {
+        need != Need::Scans
+    }
+
     fn around_write<R>(
         &self,
         _store: &Candidate,
@@ -32,6 +39,6 @@ impl Way for HashOnly {
         _from: &[u8],
         _each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        Err(Error::HashOnly)
+        Err(hikv::Error::HashOnly.into())
     }
 }

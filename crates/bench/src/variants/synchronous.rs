@@ -1,9 +1,8 @@
 //! HiKV-sync: hash index and tree are updated within one thread, the writer's.
 
-use hikv::Error;
-
 use super::varied::{Way, Write};
-use crate::subject::Candidate;
+use crate::candidate::Candidate;
+use crate::subject::Error;
 
 /// Every write waits until the tree has it. The store has no background threads, so it is the writers that apply.
 ///
@@ -13,6 +12,10 @@ use crate::subject::Candidate;
 pub struct Synchronous;
 
 impl Way for Synchronous {
+    fn name(&self) -> &'static str {
+        "sync"
+    }
+
     fn around_write<R>(
         &self,
         store: &Candidate,

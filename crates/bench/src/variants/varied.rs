@@ -2,9 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use hikv::{Error, Upkeep};
+use hikv::Upkeep;
 
-use crate::subject::{Candidate, Persists, Subject};
+use crate::candidate::Candidate;
+use crate::subject::{Error, Need, Persists, Subject};
 
 /// What a write does to its key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +18,14 @@ pub enum Write<'a> {
 
 /// What is otherwise; by default nothing.
 pub trait Way: Sync {
+    /// Its name, as on the command line.
+    fn name(&self) -> &'static str;
+
+    /// See [`Subject::offers`].
+    fn offers(&self, store: &Candidate, need: Need) -> bool {
+        store.offers(need)
+    }
+
     /// Has `write` do what `what` says of `key`, with whatever comes before or after it.
     ///
     /// # Errors
@@ -59,7 +68,7 @@ pub trait Way: Sync {
     ///
     /// # Errors
     /// As the store says.
-    fn help(&self, store: &Candidate) -> Result<u64, Error> {
+    fn help(&self, store: &Candidate) -> Result<u64, hikv::Error> {
         store.help()
     }
 
@@ -93,6 +102,14 @@ impl<W: Way> Varied<W> {
 }
 
 impl<W: Way> Subject for Varied<W> {
+    fn name(&self) -> String {
+        format!("variant {}", self.way.name())
+    }
+
+    fn offers(&self, need: Need) -> bool {
+        self.way.offers(&self.store, need)
+    }
+
     fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Error> {
         self.store.get_into(key, value)
     }
@@ -129,7 +146,7 @@ impl<W: Way> Subject for Varied<W> {
         self.way.queued_count(&self.store)
     }
 
-    fn help(&self) -> Result<u64, Error> {
+    fn help(&self) -> Result<u64, hikv::Error> {
         self.way.help(&self.store)
     }
 

@@ -1,6 +1,7 @@
 //! `bench`: figures in the form that is promised, and nothing left behind.
 
 use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -72,7 +73,44 @@ fn variants_are_measured_and_are_right() {
         let fences = rows[1]["fences_per_op"].as_f64().unwrap();
         assert_eq!(fences.floor(), if variant == "wal" { 2.0 } else { 1.0 }, "{variant}: {fences} a delete");
     }
-    bench(&place, &["--variant", "hash-only", "--workloads", "scan"]).failed(2, &["hash-only has no order for scan"]);
+    bench(&place, &["--variant", "hash-only", "--workloads", "scan"])
+        .failed(2, &["variant hash-only has no ordered scans, which scan needs"]);
+}
+
+#[test]
+fn an_engine_is_refused_what_it_has_not() {
+    let place = Place::new();
+    let refused = |options: &[&'static str], what: &[&str]| {
+        let ended = bench(&place, options);
+        assert_eq!(ended.0.stdout, b"", "nothing was measured before");
+        ended.failed(2, what);
+    };
+    refused(&["--engine", "ink", "--variant", "wal"], &["variant wal", "engine hikv", "engine ink"]);
+    refused(
+        &["--engine", "rewo-hash", "--workloads", "get,scan"],
+        &["engine rewo-hash has no order, which scan needs"],
+    );
+    refused(
+        &["--engine", "rewo-hash", "--workloads", "insert-ordered"],
+        &["rewo-hash has no order, which insert-ordered"],
+    );
+}
+
+#[test]
+fn figures_stand_beside_the_loops_own_and_the_machines() {
+    let place = Place::new();
+    let out = bench(&place, &["--json", "--workloads", "get,update,delete,ycsb-a"]).succeeded();
+    let lines = String::from_utf8(out).unwrap();
+    let rows: Vec<Value> = lines.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
+    let figure = |row: &Value, name: &str| row[name].as_f64().unwrap_or_else(|| panic!("{name}: {row}"));
+    for row in &rows {
+        assert!(figure(row, "own_ns") > 0.0 && figure(row, "ns_per_op") > 0.0, "{row}");
+    }
+    for row in &rows[..3] {
+        let times = figure(row, "ns_per_op") / figure(row, "bound_ns");
+        assert!((figure(row, "times_bound") / times - 1.0).abs() < 1e-6, "{row}");
+    }
+    assert!(rows[3]["times_bound"].is_null(), "a mix has no bound");
 }
 
 #[test]
@@ -127,15 +165,24 @@ fn an_interrupted_benchmark_leaves_nothing_behind() {
 fn interrupt(signal: Signal, code: i32) {
     let place = Place::new();
     let dir = place.file("bench");
-    let endless = ["--records", "300", "--seconds", "100000", "--workloads", "get"];
-    let mut child = program().args(["bench", "--dir"]).arg(&dir).args(endless).spawn().unwrap();
-    let messages = BufReader::new(child.stderr.take().unwrap());
-    let loaded = messages.lines().map(Result::unwrap).find(|line| line.contains("loaded 300 items"));
-    assert!(loaded.is_some(), "the workload never began");
+    let endless = ["--json", "--records", "300", "--seconds", "100000", "--workloads", "get,miss"];
+    let mut command = program();
+    command.args(["bench", "--dir"]).arg(&dir).args(endless).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut messages = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(messages.any(|line| line.contains("loaded 300 items")), "the workload never began");
     assert_ne!(std::fs::read_dir(&dir).unwrap().count(), 0);
     kill_process(Pid::from_child(&child), signal).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(code));
     assert_eq!(std::fs::read_dir(dir).unwrap().count(), 0);
+    let rows: Vec<Value> = BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .skip(1)
+        .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
+        .collect();
+    // The signal may come before the first burst, and never after the first workload.
+    assert!(rows.len() <= 1 && rows.iter().all(|row| row["workload"] == "get" && row["p50_us"].is_null()), "{rows:?}");
+    assert!(messages.next().is_some_and(|line| line.contains("interrupted")), "it says why it ended");
 }
 
 #[test]

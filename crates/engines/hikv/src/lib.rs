@@ -33,6 +33,7 @@
 pub mod canary;
 pub mod image;
 mod item;
+mod memory;
 mod open;
 mod ops;
 mod order;
@@ -63,12 +64,8 @@ use space::garbage::HeldUp;
 use space::reaper::Reaper;
 
 pub use heap::Parameters;
+pub use memory::Memory;
 pub use order::Ordered;
-
-/// The host's volatile memory, which the allocator and the tree share.
-pub trait Memory: Dram + Clone + 'static {}
-
-impl<D: Dram + Clone + 'static> Memory for D {}
 
 /// HiKV over a medium.
 pub struct HiKv<M, D: Dram> {

@@ -215,7 +215,8 @@ impl<M: Medium, D: Memory> Engine for HiKv<M, D> {
     }
 
     fn wanted(&self) -> Wanted {
-        let is_wanted = self.reaper.is_wanted() || self.medium.is_writable() && (self.runs_low() || self.may_compact());
+        let is_wanted =
+            self.reaper.is_wanted() || self.medium.is_writable() && (self.heap.runs_low() || self.may_compact());
         let space = if is_wanted { Wanted::One } else { Wanted::Nobody };
         space.max(self.order.wanted())
     }

@@ -44,10 +44,6 @@ impl<M: Medium, D: Dram> Engine for Ink<M, D> {
         Ok(copied.is_some())
     }
 
-    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
-        self.get(key, found)
-    }
-
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         self.put_until(key, value, Expiry::NEVER)
     }

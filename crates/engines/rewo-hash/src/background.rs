@@ -9,12 +9,6 @@ use pmem::{Dram, Medium, Offset};
 
 use crate::RewoHash;
 
-/// Space that is kept ready for new chunks, as a part of what takes space, within these bounds: the lower one keeps small
-/// stores small, the upper one is a tenth of a second of the fastest writer.
-const AHEAD_SHARE: u64 = 32;
-const AHEAD_BYTES_MIN: u64 = 1 << 20;
-const AHEAD_BYTES_MAX: u64 = 64 << 20;
-
 /// The state of the work; its holder does the work.
 #[derive(Debug, Default)]
 pub(crate) struct Background {
@@ -25,6 +19,9 @@ pub(crate) struct Background {
     pub(crate) reap: Option<Cursor>,
     /// Where the walk goes on that fills the cached table of an opened store.
     pub(crate) filling: Option<Cursor>,
+    /// Where the walk goes on that makes room in full buckets, and how many items there were when it began.
+    evicting: Option<Cursor>,
+    evicted_at_count: u64,
 }
 
 impl<M: Medium, D: Dram> RewoHash<M, D> {
@@ -38,19 +35,40 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             self.sweep_step(&mut background)?;
             return Ok(Progress::More);
         }
-        if self.heap.prepare(&self.medium, self.ahead_bytes())? {
+        if self.heap.prepare(&self.medium, self.heap.ahead_bytes())? {
             return Ok(Progress::More);
         }
         if self.fill_step(&mut background)? == Progress::More {
             return Ok(Progress::More);
         }
+        if self.pre_evict_step(&mut background) == Progress::More {
+            return Ok(Progress::More);
+        }
         self.reap(background)
+    }
+
+    /// Relieves full buckets of a segment, where that is asked for. It walks again once the number of keys has changed.
+    fn pre_evict_step(&self, background: &mut Background) -> Progress {
+        if !self.pre_evicts {
+            return Progress::Idle;
+        }
+        let cursor = match background.evicting {
+            Some(cursor) => cursor,
+            None if self.table.len() == background.evicted_at_count => return Progress::Idle,
+            None => {
+                background.evicted_at_count = self.table.len();
+                Cursor::default()
+            }
+        };
+        let _pin = epoch::pin();
+        let (_, next) = self.table.pre_evict(self.cx(), cursor);
+        background.evicting = (!next.is_done()).then_some(next);
+        if background.evicting.is_some() { Progress::More } else { Progress::Idle }
     }
 
     /// True while there is something that writers may soon wait for.
     pub(crate) fn is_wanted(&self) -> bool {
-        let runs_low = || self.heap.spare_bytes() < self.ahead_bytes() / 4 * 3;
-        self.medium.is_writable() && (!self.swept.load(Ordering::Acquire) || runs_low())
+        self.medium.is_writable() && (!self.swept.load(Ordering::Acquire) || self.heap.runs_low())
     }
 
     fn sweep_step(&self, background: &mut Background) -> Result<(), Error> {
@@ -85,9 +103,5 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     pub(crate) fn collect(&self) -> bool {
         let cleared = self.cleared.collect(|cleared| cleared.free(self.cx()));
         self.cx().collect() || cleared
-    }
-
-    fn ahead_bytes(&self) -> u64 {
-        (self.heap.footprint_bytes() / AHEAD_SHARE).clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX)
     }
 }

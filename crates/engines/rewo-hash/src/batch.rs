@@ -80,7 +80,10 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
                     hidden.into_iter().for_each(|(number, hidden)| self.reveal(hidden, slots[number].as_ref()));
                     return self.ended(replaced);
                 }
-                Err(Stop::Room(full)) => self.table.split_for_batch(self.cx(), full, &signatures)?,
+                Err(Stop::Room(full)) => {
+                    self.may_grow()?;
+                    self.table.split_for_batch(self.cx(), full, &signatures)?;
+                }
                 Err(Stop::Unmet(condition)) => {
                     self.look_again(asked.iter().map(|(key, _)| key))?;
                     return Err(Error::Unmet { condition });

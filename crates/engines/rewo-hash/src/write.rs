@@ -2,6 +2,7 @@
 
 use engine::{Answer, Before, Error, Expiry, Limits};
 use heap::Reservation;
+use heap::layout::SEGMENT_BYTES;
 use index::Position;
 use index::block_hash::{At, Key, Published, Slot};
 use index::cached_table::{Write, canary};
@@ -9,9 +10,9 @@ use index::segmented::Garbage;
 use items::NewItem;
 use pmem::{Backoff, Dram, Medium, MediumError};
 
-use crate::RewoHash;
 use crate::cached::Hidden;
 use crate::reaper::Reaper;
+use crate::{Growth, RewoHash};
 
 /// How often a writer on a full store, or one that has deleted every key, lets readers run that keep retired items: some tens of
 /// milliseconds, many times what a read takes.
@@ -24,11 +25,12 @@ pub(crate) struct Prepared<'a, D: Dram> {
     expires: bool,
 }
 
-/// A write that is published.
-struct Done<'a, 'k> {
-    published: Published<'a>,
-    old: Option<Slot>,
-    hidden: Hidden<'a, 'k>,
+/// What a write found under its locks, and did.
+enum Entered<'a, 'k> {
+    /// It is published, in the place of the slot that was there.
+    Published(Published<'a>, Option<Slot>, Hidden<'a, 'k>),
+    /// Nothing has changed: it was not allowed, or removes what is not there.
+    Unchanged(Answer<Before>),
 }
 
 /// Says whether a write takes place, of what the key's slot is.
@@ -98,14 +100,13 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     ) -> Result<Answer<Before>, Error> {
         let _pin = epoch::pin();
         let slot = new.as_ref().map(|new| new.slot);
-        let Some(Done { published, old, mut hidden }) = self.publish(key, slot.as_ref(), allowed)? else {
-            // What it goes by may not be durable yet.
-            let found = self.find(key)?;
-            return Ok(if found.is_none() && slot.is_none() {
-                Answer::Done(Before::Absent)
-            } else {
-                Answer::Unexpected
-            });
+        let (published, old, mut hidden) = match self.publish(key, slot.as_ref(), allowed)? {
+            Entered::Published(published, old, hidden) => (published, old, hidden),
+            Entered::Unchanged(answer) => {
+                // What it goes by may not be durable yet; what is found by now says nothing of the answer.
+                self.find(key)?;
+                return Ok(answer);
+            }
         };
         new.take().into_iter().for_each(|new| new.publish(&self.reaper));
         let before = self.before(old.as_ref());
@@ -118,21 +119,21 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         before.map(Answer::Done)
     }
 
-    /// Steps 2 to 5; `None` if nothing has changed.
+    /// Steps 2 to 5.
     fn publish<'a, 'k>(
         &'a self,
         key: Key<'k>,
         new: Option<&Slot>,
         allowed: &mut Allowed<'_>,
-    ) -> Result<Option<Done<'a, 'k>>, Error> {
+    ) -> Result<Entered<'a, 'k>, Error> {
         loop {
             let buckets = self.table.lock(self.cx(), key.signature);
             let found: Option<At> = buckets.find(key, |position| self.is_key(position, key))?;
             if !allowed(found.as_ref().map(|found| &found.slot)) {
-                return Ok(None);
+                return Ok(Entered::Unchanged(Answer::Unexpected));
             }
             if found.is_none() && new.is_none() {
-                return Ok(None);
+                return Ok(Entered::Unchanged(Answer::Done(Before::Absent)));
             }
             let old = found.map(|found| found.slot);
             let is_late = self.medium.breaks(canary::COPY_HIDDEN_LATE);
@@ -146,11 +147,23 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
                 (None, new) => buckets.insert(new.expect("where nothing was, something new comes")),
             };
             let full = match published {
-                Ok(published) => return Ok(Some(Done { published, old, hidden })),
+                Ok(published) => return Ok(Entered::Published(published, old, hidden)),
                 Err(full) => full,
             };
             hidden.into_iter().for_each(Write::unchanged);
+            self.may_grow()?;
             self.table.split(self.cx(), key.signature, full)?;
+        }
+    }
+
+    /// Whether a full segment may be split.
+    pub(crate) fn may_grow(&self) -> Result<(), Error> {
+        match self.growth {
+            Growth::Splits => Ok(()),
+            Growth::Refused => {
+                let limit_bytes = self.table.segment_count() * SEGMENT_BYTES;
+                Err(MediumError::Limit { wanted_bytes: limit_bytes + SEGMENT_BYTES, limit_bytes }.into())
+            }
         }
     }
 

@@ -26,30 +26,35 @@
 //! # Lock order
 //! The writers' lock, then the copy's. Nobody waits for the medium while holding either.
 
-pub mod canary;
 mod ops;
 mod slots;
 
-use std::collections::BTreeMap;
-
 use engine::{Clock, OpenError};
 use heap::{EngineNumber, Heap, HeapError, Parameters};
+use items::Item;
 use parking_lot::{Mutex, RwLock};
 use pmem::{Dram, Medium, Ticket};
 
 use slots::Slots;
 
+/// Broken twins of the rules (`docs/decisions/0005-canaries-are-asked-of-the-medium.md`).
+pub mod canary {
+    use pmem::Canary;
+
+    /// The image that an undo word names is flushed, but nothing orders it before the word.
+    pub const IMAGE_NOT_ORDERED: Canary = Canary("ImageNotOrdered");
+    /// An undo log's run is flushed, but nothing orders it before the change.
+    pub const LOG_NOT_ORDERED: Canary = Canary("LogNotOrdered");
+}
+
 /// Slots of a store.
-pub const SLOT_COUNT: u64 = 1024;
+pub const SLOT_COUNT: u64 = 512;
 /// The room of one item, its header included.
 pub const SLOT_BYTES: u64 = 256;
 
-/// The copy in volatile memory.
-#[derive(Default)]
+/// The copy in volatile memory: each slot's key and value, and when all of it is durable.
 struct Contents {
-    /// Each key's slot and value.
-    by_key: BTreeMap<Vec<u8>, (u64, Vec<u8>)>,
-    /// When all of it is durable.
+    items: Vec<Option<(Vec<u8>, Vec<u8>)>>,
     ticket: Ticket,
 }
 
@@ -72,7 +77,7 @@ impl<M: Medium, D: Dram> Toy<M, D> {
         let heap = Heap::format(&medium, EngineNumber::TOY, parameters, dram)?;
         let slots = Slots::make(&medium, heap.reserve_extent(&medium, SLOT_COUNT * SLOT_BYTES)?.publish());
         heap.finish_format(&medium)?;
-        Ok(Toy::of(medium, heap, slots))
+        Toy::of(medium, heap, slots)
     }
 
     /// Opens the store in a region: a write that was under way is undone.
@@ -82,31 +87,22 @@ impl<M: Medium, D: Dram> Toy<M, D> {
     pub fn open(medium: M, dram: D) -> Result<Toy<M, D>, OpenError> {
         let heap = Heap::open(&medium, EngineNumber::TOY, dram)?;
         let slots = Slots::find(&medium)?;
-        heap.mark_reached(slots.place())
-            .map_err(|wrong| HeapError::Damaged { offset: wrong.offset, what: wrong.what })?;
+        heap.mark_reached(slots.place()).map_err(HeapError::from)?;
         slots.undo(&medium)?;
         heap.finish_sweep(&medium);
-        let toy = Toy::of(medium, heap, slots);
-        toy.read_all()?;
-        Ok(toy)
+        Toy::of(medium, heap, slots)
     }
 
-    fn of(medium: M, heap: Heap<D>, slots: Slots) -> Toy<M, D> {
-        let (writers, contents) = (Mutex::default(), RwLock::default());
-        Toy { medium, heap, slots, writers, contents, clock: Clock::default() }
+    fn of(medium: M, heap: Heap<D>, slots: Slots) -> Result<Toy<M, D>, OpenError> {
+        let copied = |item: Item<'_>| (item.key.to_vec(), item.value.to_vec());
+        let copy = |slot| slots.item(&medium, slot, stamp(&heap)).map(|item| item.map(copied));
+        let items = (0..SLOT_COUNT).map(copy).collect::<Result<_, _>>()?;
+        let (writers, contents) = (Mutex::default(), RwLock::new(Contents { items, ticket: Ticket::default() }));
+        Ok(Toy { medium, heap, slots, writers, contents, clock: Clock::default() })
     }
+}
 
-    fn read_all(&self) -> Result<(), HeapError> {
-        let mut contents = self.contents.write();
-        for slot in 0..SLOT_COUNT {
-            let Some(item) = self.slots.item(&self.medium, slot, self.stamp())? else { continue };
-            contents.by_key.insert(item.key.to_vec(), (slot, item.value.to_vec()));
-        }
-        Ok(())
-    }
-
-    /// What items of this generation are stamped with.
-    fn stamp(&self) -> u32 {
-        u32::from(self.heap.generation()) + 1
-    }
+/// What items of the heap's generation are stamped with.
+fn stamp<D: Dram>(heap: &Heap<D>) -> u32 {
+    u32::from(heap.generation()) + 1
 }

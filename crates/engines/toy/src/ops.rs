@@ -1,13 +1,14 @@
 //! What the engine offers: points, and walks by the number of a slot.
 
-use engine::{
-    Check, Clock, Cursor, Damage, Engine, EngineStats, Error, Features, Order, Progress, Show, Version, Wanted,
-};
-use heap::HeapError;
-use items::{Expiry, NewItem};
-use pmem::{Checksum, Dram, Level, Medium, MediumError, Ticket};
+use engine::{Check, Clock, Cursor, Damage, Engine, EngineStats, Error, Features, Limits, Show, Version};
+use items::layout::HEADER_BYTES;
+use items::{Expiry, ItemError, NewItem};
+use parking_lot::MutexGuard;
+use pmem::{Checksum, Dram, Level, Medium, MediumError};
 
-use crate::{Contents, SLOT_BYTES, SLOT_COUNT, Toy};
+use crate::{Contents, SLOT_BYTES, SLOT_COUNT, Toy, stamp};
+
+const KEY_BYTES_MAX: usize = 96;
 
 impl<M: Medium, D: Dram> Engine for Toy<M, D> {
     fn name(&self) -> &'static str {
@@ -15,16 +16,12 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
     }
 
     fn features(&self) -> Features {
-        Features {
-            order: Order::No,
-            batch: false,
-            snapshots: false,
-            expiry: false,
-            conditional: false,
-            compaction: false,
-            numbered_walk: true,
-            salvage: false,
-        }
+        Features { numbered_walk: true, ..Features::POINTS }
+    }
+
+    fn limits(&self) -> Limits {
+        let value_bytes_max = SLOT_BYTES - (HEADER_BYTES + KEY_BYTES_MAX) as u64;
+        Limits { key_bytes_max: KEY_BYTES_MAX, value_bytes_max, batch_bytes_max: 0 }
     }
 
     fn uuid(&self) -> [u8; 16] {
@@ -34,17 +31,14 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
     fn get(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
         let (value, ticket) = {
             let contents = self.contents.read();
-            (contents.by_key.get(key).map(|(_, value)| value.clone()), contents.ticket)
+            let item = contents.items.iter().flatten().find(|(held, _)| held == key);
+            (item.map(|(_, value)| value.clone()), contents.ticket)
         };
         let _ = self.medium.acknowledge_met(ticket)?;
         let Some(value) = value else { return Ok(false) };
         let checksum = Checksum::default().update(&value).value();
         found(Version::new([checksum.into(), value.len() as u64]), &value);
         Ok(true)
-    }
-
-    fn get_part(&self, key: &[u8], found: &mut dyn FnMut(Version, &[u8])) -> Result<bool, Error> {
-        self.get(key, found)
     }
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
@@ -59,10 +53,6 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
         self.change(key, None)
     }
 
-    fn expiry(&self, key: &[u8]) -> Result<Option<Expiry>, Error> {
-        Ok(self.get(key, &mut |_, _| {})?.then_some(Expiry::NEVER))
-    }
-
     fn clock(&self) -> &Clock {
         &self.clock
     }
@@ -70,14 +60,16 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
     fn clear(&self) -> Result<(), Error> {
         let writers = self.write()?;
         self.heap.set_generation(&self.medium, self.heap.generation().wrapping_add(1));
-        let ticket = self.medium.commit(Level::default());
-        *self.contents.write() = Contents { ticket, ..Contents::default() };
-        drop(writers);
+        let mut contents = self.contents.write();
+        contents.items.fill(None);
+        contents.ticket = self.medium.commit(Level::default());
+        let ticket = contents.ticket;
+        drop((contents, writers));
         Ok(self.medium.wait(ticket)?)
     }
 
     fn len(&self) -> Result<u64, Error> {
-        Ok(self.contents.read().by_key.len() as u64)
+        Ok(self.contents.read().items.iter().flatten().count() as u64)
     }
 
     fn walk(&self, cursor: Cursor, each: &mut Show<'_>) -> Result<Cursor, Error> {
@@ -86,14 +78,11 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
             Cursor::Number(slot) => slot,
             Cursor::After(_) | Cursor::End => SLOT_COUNT,
         };
-        let items = self
-            .contents
-            .read()
-            .by_key
-            .iter()
-            .map(|(key, (slot, _))| (*slot, key.clone()))
-            .min_by_key(|(slot, _)| if *slot < from { u64::MAX } else { *slot });
-        let Some((slot, key)) = items.filter(|(slot, _)| *slot >= from) else { return Ok(Cursor::End) };
+        let item = {
+            let contents = self.contents.read();
+            (from..SLOT_COUNT).find_map(|slot| Some((slot, contents.items[slot as usize].as_ref()?.0.clone())))
+        };
+        let Some((slot, key)) = item else { return Ok(Cursor::End) };
         self.get(&key, &mut |_, value| each(&key, value, Expiry::NEVER))?;
         Ok(Cursor::Number(slot + 1))
     }
@@ -101,18 +90,14 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
     fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
         let _writers = self.writers.lock();
         for slot in 0..SLOT_COUNT {
-            match self.slots.item(&self.medium, slot, self.stamp()) {
+            match self.slots.item(&self.medium, slot, stamp(&self.heap)) {
                 Ok(item) => item.into_iter().for_each(|_| check.count_item()),
-                Err(HeapError::Damaged { offset, what }) => damaged(Damage { offset, what: what.into() }),
+                Err(ItemError::Damaged { offset, what }) => damaged(Damage { offset, what: what.into() }),
                 Err(error) => return Err(error.into()),
             }
         }
         check.go_on_with::<()>(None);
         Ok(())
-    }
-
-    fn step(&self) -> Result<Progress, Error> {
-        Ok(Progress::Idle)
     }
 
     fn health(&self) -> Result<(), Error> {
@@ -123,29 +108,15 @@ impl<M: Medium, D: Dram> Engine for Toy<M, D> {
         Ok(self.medium.sync()?)
     }
 
-    fn wanted(&self) -> Wanted {
-        Wanted::Nobody
-    }
-
     fn stats(&self) -> EngineStats {
-        let space = self.heap.stats();
-        EngineStats {
-            items: self.contents.read().by_key.len() as u64,
-            region_bytes: space.region_bytes,
-            used_bytes: space.mark_bytes,
-            live_bytes: space.live_bytes,
-            free_bytes: space.free_bytes,
-            dram_bytes: space.dram_bytes,
-            swept: true,
-            counts: self.medium.counts(),
-            ..EngineStats::default()
-        }
+        let (items, counts) = (self.contents.read().items.iter().flatten().count() as u64, self.medium.counts());
+        EngineStats { items, swept: true, counts, ..EngineStats::of_space(self.heap.stats()) }
     }
 }
 
 impl<M: Medium, D: Dram> Toy<M, D> {
     /// The writers' lock, if anything may be written.
-    fn write(&self) -> Result<parking_lot::MutexGuard<'_, ()>, Error> {
+    fn write(&self) -> Result<MutexGuard<'_, ()>, Error> {
         self.medium.health()?;
         if self.medium.is_writable() { Ok(self.writers.lock()) } else { Err(MediumError::ReadOnly.into()) }
     }
@@ -153,38 +124,28 @@ impl<M: Medium, D: Dram> Toy<M, D> {
     /// Puts the item, or deletes the key; false if there was nothing to delete.
     fn change(&self, key: &[u8], new: Option<NewItem<'_>>) -> Result<bool, Error> {
         let writers = self.write()?;
-        let old = self.contents.read().by_key.get(key).map(|(slot, _)| *slot);
-        let slot = match (old, new) {
-            (Some(slot), _) => slot,
-            (None, Some(_)) => self.free_slot()?,
-            (None, None) => {
-                // Another writer deleted it, perhaps, and still waits.
-                let ticket = self.contents.read().ticket;
-                drop(writers);
-                return Ok(self.medium.acknowledge_met(ticket).map(|_| false)?);
-            }
+        let (slot, met) = {
+            let Contents { items, ticket } = &*self.contents.read();
+            let held = items.iter().position(|item| item.as_ref().is_some_and(|(held, _)| held == key));
+            (held.or_else(|| new.and_then(|_| items.iter().position(Option::is_none))), *ticket)
         };
-        let ticket = self.slots.change(&self.medium, slot, new.map(|item| (item, self.stamp())))?;
-        self.tell(key, new.map(|item| (slot, item.value.to_vec())), ticket);
-        drop(writers);
-        self.medium.wait(ticket)?;
-        Ok(true)
-    }
-
-    /// Step 5.
-    fn tell(&self, key: &[u8], new: Option<(u64, Vec<u8>)>, ticket: Ticket) {
+        let Some(slot) = slot else {
+            drop(writers);
+            let full = MediumError::Limit { wanted_bytes: SLOT_BYTES, limit_bytes: SLOT_COUNT * SLOT_BYTES };
+            // There is nothing to delete: another writer did it, perhaps, and still waits.
+            return if new.is_some() {
+                Err(full.into())
+            } else {
+                Ok(self.medium.acknowledge_met(met).map(|_| false)?)
+            };
+        };
+        let ticket = self.slots.change(&self.medium, slot as u64, new.map(|item| (item, stamp(&self.heap))))?;
+        // Step 5.
         let mut contents = self.contents.write();
         contents.ticket = ticket;
-        match new {
-            Some(new) => contents.by_key.insert(key.to_vec(), new),
-            None => contents.by_key.remove(key),
-        };
-    }
-
-    fn free_slot(&self) -> Result<u64, MediumError> {
-        let contents = self.contents.read();
-        let is_free = |slot: &u64| contents.by_key.values().all(|(used, _)| used != slot);
-        let full = MediumError::Limit { wanted_bytes: SLOT_BYTES, limit_bytes: SLOT_COUNT * SLOT_BYTES };
-        (0..SLOT_COUNT).find(is_free).ok_or(full)
+        contents.items[slot] = new.map(|item| (item.key.to_vec(), item.value.to_vec()));
+        drop((contents, writers));
+        self.medium.wait(ticket)?;
+        Ok(true)
     }
 }

@@ -7,12 +7,14 @@ use heap::{HeapError, Place, PlaceKind};
 use items::{Item, ItemError, NewItem};
 use pmem::{LINE_BYTES, Level, Medium, MediumError, Offset, Ticket, seal, unseal};
 
-use crate::canary;
-use crate::{SLOT_BYTES, SLOT_COUNT};
+use crate::{SLOT_BYTES, SLOT_COUNT, canary};
 
 const PLACE: Offset = ENGINE_AREA;
 const UNDO_WORD: Offset = ENGINE_AREA.plus(LINE_BYTES);
 const UNDO_IMAGE: Offset = ENGINE_AREA.plus(2 * LINE_BYTES);
+
+/// An item, if there is one.
+type Found<'a> = Result<Option<Item<'a>>, ItemError>;
 
 /// Where the array lies.
 pub(crate) struct Slots(Offset);
@@ -41,20 +43,15 @@ impl Slots {
     }
 
     /// The item in a slot; `None` if there is none of this stamp.
-    pub(crate) fn item<'a, M: Medium>(
-        &self,
-        medium: &'a M,
-        slot: u64,
-        stamp: u32,
-    ) -> Result<Option<Item<'a>>, HeapError> {
-        let at = self.at(slot);
+    pub(crate) fn item<'a, M: Medium>(&self, medium: &'a M, slot: u64, stamp: u32) -> Found<'a> {
         // SAFETY: slots change under the writers' lock alone, which the caller holds while it uses the item.
-        let item = unsafe { Item::read(medium, at, SLOT_BYTES) }.map_err(damaged)?;
-        if item.header.epoch != stamp {
-            return Ok(None);
+        let item = unsafe { Item::read(medium, self.at(slot), SLOT_BYTES) }?;
+        match item.header.epoch == stamp {
+            true if !item.is_whole() => {
+                Err(ItemError::Damaged { offset: self.at(slot).0, what: "an item's checksum does not fit" })
+            }
+            is_there => Ok(is_there.then_some(item)),
         }
-        let what = "an item's checksum does not fit";
-        if item.is_whole() { Ok(Some(item)) } else { Err(HeapError::Damaged { offset: at.0, what }) }
     }
 
     /// Steps 1 to 4, and what is to be waited for: the slot holds `new` of this stamp, or nothing. The caller holds the writers' lock.
@@ -121,11 +118,4 @@ fn store<M: Medium>(medium: &M, at: Offset, word: u64) {
 
 fn load<M: Medium>(medium: &M, at: Offset, what: &'static str) -> Result<u64, HeapError> {
     unseal(medium.load(at, Ordering::Acquire)).ok_or(HeapError::Damaged { offset: at.0, what })
-}
-
-fn damaged(error: ItemError) -> HeapError {
-    match error {
-        ItemError::Medium(error) => HeapError::Medium(error),
-        ItemError::Damaged { offset, what } => HeapError::Damaged { offset, what },
-    }
 }

@@ -1,13 +1,11 @@
 //! The toy engine answers like a map, survives every crash, and its broken twins are caught.
 
 use engine::Clock;
-use engine_toy::Toy;
+use engine_toy::{Toy, canary};
 use heap::Parameters;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
-use testkit::{
-    Crashed, Failure, Made, Operations, Script, Settings, Shape, Subject, Verdict, conformance, explore, hunt,
-};
+use testkit::{Crashed, Failure, Made, Script, Settings, Shape, engine_conforms, explore, hunt};
 
 const REGION_BYTES: u64 = 1 << 20;
 
@@ -27,34 +25,30 @@ impl Made for OfToy {
     }
 }
 
-fn scripts() -> Vec<Script> {
+fn scripts_and_settings() -> (Vec<Script>, Settings) {
     let shape = Shape { clears: true, reopens: true, ..Shape::small(12) };
-    vec![Script::seeded(1, &shape), Script::seeded(2, &shape)]
-}
-
-fn settings() -> Settings {
-    Settings { region_bytes: REGION_BYTES, nested_images_max: 2, ..Settings::default() }
+    let settings = Settings { region_bytes: REGION_BYTES, nested_images_max: 2, ..Settings::default() };
+    (vec![Script::seeded(1, &shape), Script::seeded(2, &shape)], settings)
 }
 
 #[test]
 fn it_answers_like_a_map() {
-    let open = || {
-        let store = Crashed::<OfToy>::format(Sim::new(REGION_BYTES, Model::Line)).expect("there is room");
-        Box::new(store) as Box<dyn Operations>
-    };
-    let shape = Shape { clears: true, ..Shape::small(300) };
-    conformance(open, &shape, 0..8).unwrap_or_else(|mismatch| panic!("{mismatch}"));
+    let lacks = engine_conforms::<OfToy>(|| Sim::new(REGION_BYTES, Model::Line), 300, 0..8);
+    let expected = ["order", "batch", "snapshots", "expiry", "conditional", "compaction", "salvage"];
+    assert_eq!(lacks.unwrap_or_else(|mismatch| panic!("{mismatch}")), expected, "and nothing else is left out");
 }
 
 #[test]
 fn it_survives_every_crash() {
-    explore::<Crashed<OfToy>>(&scripts(), &settings()).unwrap_or_else(|objection| panic!("{objection}"));
+    let (scripts, settings) = scripts_and_settings();
+    explore::<Crashed<OfToy>>(&scripts, &settings).unwrap_or_else(|objection| panic!("{objection}"));
 }
 
 #[test]
 fn its_twins_are_caught() {
-    for canary in [engine_toy::canary::IMAGE_NOT_ORDERED, engine_toy::canary::LOG_NOT_ORDERED] {
-        let verdict = hunt::<Crashed<OfToy>>(canary, &scripts(), &settings());
-        assert!(matches!(verdict, Verdict::Caught(_)), "{canary:?}: {verdict:?}");
+    let (scripts, settings) = scripts_and_settings();
+    for canary in [canary::IMAGE_NOT_ORDERED, canary::LOG_NOT_ORDERED] {
+        let verdict = hunt::<Crashed<OfToy>>(canary, &scripts, &settings);
+        assert!(verdict.is_caught(), "{canary:?}: {verdict:?}");
     }
 }

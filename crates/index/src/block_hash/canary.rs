@@ -22,8 +22,6 @@ pub const LOCK_BITS_LOST_BY_SPLIT: Canary = Canary("LockBitsLostBySplit");
 pub const BLOCK_SPLIT_BEFORE_SEGMENTS: Canary = Canary("BlockSplitBeforeSegments");
 /// A writer relies on what a killed process left of a segment, and does not make it durable.
 pub const SEGMENT_LEFT_AS_FOUND: Canary = Canary("BlockSegmentLeftAsFound");
-/// `clear` commits before the new segments are durable.
-pub const BLOCK_CLEAR_BEFORE_SEGMENTS: Canary = Canary("BlockClearBeforeSegments");
 /// A batch's word names its record before that is durable.
 pub const BLOCK_BATCH_BEFORE_RECORD: Canary = Canary("BlockBatchBeforeRecord");
 /// A batch is carried out in place before its word is durable.
@@ -40,3 +38,9 @@ pub const DELETE_NOT_ORDERED: Canary = Canary("DeleteNotOrdered");
 pub const LOCK_BIT_LOST_BY_MOVE: Canary = Canary("LockBitLostByMove");
 /// A writer leaves the other copy that an interrupted move left of its key.
 pub const TWIN_KEPT: Canary = Canary("TwinKept");
+/// A move ahead of inserts empties a slot, and readers of its bucket are not told.
+pub const MOVE_NOT_COUNTED: Canary = Canary("MoveNotCounted");
+/// A reader does not look again whether its first bucket changed.
+pub const FIRST_COUNTER_IGNORED: Canary = Canary("FirstCounterIgnored");
+/// A reader does not look again whether its second bucket changed.
+pub const SECOND_COUNTER_IGNORED: Canary = Canary("SecondCounterIgnored");

@@ -8,10 +8,9 @@ use super::batch::recover;
 use super::image::SegmentImage;
 use super::segment::Segment;
 use super::{BlockHash, Root, Sign};
-use crate::segmented::Context;
-use crate::segmented::directory::Directory;
-use crate::segmented::layout::{Geometry, Header, State};
+use crate::segmented::layout::Geometry;
 use crate::segmented::open::{finish_splits, live_segments, root_of};
+use crate::segmented::{Context, clear};
 
 impl BlockHash {
     /// Writes and flushes the first segments of a new store. They become durable, and the store a store, when the
@@ -52,19 +51,14 @@ impl BlockHash {
     }
 }
 
-/// Streams an empty live segment for every partition, of the given generation. Not ordered.
+/// See [`segmented::clear::empty_root`](crate::segmented::clear::empty_root).
 pub(super) fn empty_root<M: Medium, D: Dram>(
     cx: Context<'_, M, D>,
     geometry: Geometry,
     generation: u16,
 ) -> Result<Box<Root>, HeapError> {
-    let reserved =
-        (0..geometry.partition_count()).map(|_| cx.heap.reserve_segment(cx.medium)).collect::<Result<Vec<_>, _>>()?;
-    let directories = reserved.into_iter().zip(0..).map(|(reservation, partition)| {
-        let at = reservation.publish().offset;
-        let header = Header { state: State::Live, partition, depth: 0, prefix: 0, generation };
+    clear::empty_root(cx, geometry, generation, |at, header| {
         SegmentImage::new(header).stream(cx.medium, at);
-        Directory::build(vec![Segment::new(at, header, true)]).expect("one segment of depth 0 is a directory")
-    });
-    Ok(Root::new(directories))
+        Segment::new(at, header, true)
+    })
 }

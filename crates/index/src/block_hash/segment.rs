@@ -57,6 +57,18 @@ impl Segmented for Segment {
     fn depth(&self) -> u32 {
         self.header.depth
     }
+
+    fn chain<M: Medium>(&self, _medium: &M) -> impl Iterator<Item = Offset> {
+        self.offsets()
+    }
+
+    fn lock_all(&self) -> Vec<Locked<'_>> {
+        self.locks.iter().map(Lock::lock).collect()
+    }
+
+    fn kill(&self) {
+        self.dead.store(true, Ordering::Release);
+    }
 }
 
 impl Segment {
@@ -88,12 +100,12 @@ impl Segment {
             let is_new = |next: &u64| self.offsets().all(|offset| offset.0 != *next);
             let damaged = HeapError::Damaged { offset: at.0, what: "the word that names a chained segment is damaged" };
             last = Offset(next.filter(is_new).ok_or(damaged)?);
-            self.chain(last);
+            self.link(last);
         }
     }
 
     /// Adds a segment to the end of the chain. The caller holds all locks, or nobody else has the table.
-    pub(super) fn chain(&self, offset: Offset) {
+    pub(super) fn link(&self, offset: Offset) {
         let last = iter::successors(Some(&self.first), |link| link.next.get().map(|link| &**link)).last();
         let added = last.is_some_and(|last| last.next.set(Box::new(Link::new(offset))).is_ok());
         debug_assert!(added, "two chained a segment at once");
@@ -119,11 +131,6 @@ impl Segment {
         self.locks[number].try_lock()
     }
 
-    /// Freezes the segment: all buckets in ascending order.
-    pub(super) fn lock_all(&self) -> Vec<Locked<'_>> {
-        self.locks.iter().map(Lock::lock).collect()
-    }
-
     /// What changes whenever a bucket's slot is used anew, or its item leaves for another bucket.
     #[inline(always)]
     pub(super) fn counter(&self, number: usize) -> u64 {
@@ -147,11 +154,6 @@ impl Segment {
     #[inline(always)]
     pub(super) fn is_dead(&self) -> bool {
         self.dead.load(Ordering::Acquire)
-    }
-
-    /// Marks the segment dead; the caller holds all its locks.
-    pub(super) fn kill(&self) {
-        self.dead.store(true, Ordering::Release);
     }
 
     pub(super) fn count(&self, by: i64) {

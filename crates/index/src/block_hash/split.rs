@@ -147,7 +147,7 @@ impl BlockHash {
         cx.medium.store(last, seal(place.offset.0), Ordering::Release);
         cx.medium.flush(last.span(8));
         cx.medium.order();
-        segment.chain(place.offset);
+        segment.link(place.offset);
         self.chained_count.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
@@ -224,7 +224,7 @@ impl Half {
             image.stream(cx.medium, offsets[i]);
         }
         let table = Segment::new(offsets[0], self.header, true);
-        offsets[1..].iter().for_each(|&offset| table.chain(offset));
+        offsets[1..].iter().for_each(|&offset| table.link(offset));
         table.set_count(self.item_count);
         if is_unsettled {
             self.publish_locked(cx.medium, &offsets);

@@ -4,18 +4,17 @@
 //! its locks, since items move between its buckets.
 
 use std::collections::HashSet;
-use std::sync::atomic::Ordering;
 
 use heap::{HeapError, Misplaced};
 use pmem::{Dram, Level, Medium, MediumError, Offset, Ticket};
 
-use super::canary;
 use super::image::{Image, Words};
 use super::open::empty_root;
 use super::segment::{Segment, clear_bits};
 use super::{BlockHash, Root, Slot};
+use crate::segmented::Segmented;
+use crate::segmented::clear::clear;
 use crate::segmented::directory::Retired;
-use crate::segmented::open::bury;
 use crate::segmented::{Context, Cursor, Garbage, Table};
 
 /// What the sweep found wrong.
@@ -116,24 +115,7 @@ impl BlockHash {
     /// # Errors
     /// The allocator's, and nothing has changed.
     pub fn clear<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>) -> Result<Cleared, HeapError> {
-        let _pin = epoch::pin();
-        let _partitions: Vec<_> = self.partitions.iter().map(|partition| partition.lock()).collect();
-        let old = self.root();
-        let frozen: Vec<_> = old.segments().map(Segment::lock_all).collect();
-        let generation = cx.heap.generation().wrapping_add(1);
-        let root = empty_root(cx, self.geometry, generation)?;
-        if !cx.medium.breaks(canary::BLOCK_CLEAR_BEFORE_SEGMENTS) {
-            cx.medium.order();
-        }
-        cx.heap.set_generation(cx.medium, generation);
-        cx.medium.wait(cx.medium.commit(Level::Strongest))?;
-        old.segments().flat_map(Segment::offsets).for_each(|offset| bury(cx.medium, offset));
-        cx.medium.order();
-        old.segments().for_each(Segment::kill);
-        let old = self.root.swap(Box::into_raw(root), Ordering::AcqRel);
-        drop(frozen);
-        // SAFETY: it came from a box, and only `clear` replaces the root, under all partition locks.
-        Ok(Cleared(unsafe { Retired::new(old) }))
+        clear(cx, &self.partitions, &self.root, |generation| empty_root(cx, self.geometry, generation)).map(Cleared)
     }
 }
 

@@ -1,29 +1,14 @@
-//! Removing every entry, as one step for readers and for a crash (`docs/decisions/0008-clear-by-generation.md`).
-//!
-//! | step | a crash after it leaves |
-//! |---|---|
-//! | 1 freeze: all partitions, all segments | everything |
-//! | 2 an empty segment a partition, of the next generation; ordered | everything, and free space once it is buried |
-//! | 3 the store's generation, one word; committed | nothing: segments of another generation are the same |
-//! | 4 old segments DEAD, which readers do not look at; ordered | nothing |
-//! | 5 the root is switched, the locks released | |
-//! | 6 when no reader is left, old segments and their items are freed | |
-//!
-//! What a crash between 3 and 4 leaves of another generation is buried when the store is opened. So no segment is alive of
-//! any generation but the store's, however long readers keep the old ones, and the numbers may come round.
-
-use std::sync::atomic::Ordering;
+//! Removing every entry (`segmented::clear`), and freeing what was.
 
 use heap::HeapError;
-use pmem::{Dram, Level, Medium};
+use pmem::{Dram, Medium};
 
 use super::format::empty_root;
-use super::segment::Segment;
 use super::split::segment_place;
 use super::{Context, Garbage, PartitionedHash, Root, Table};
-use crate::canary;
+use crate::segmented::Segmented;
+use crate::segmented::clear::clear;
 use crate::segmented::directory::Retired;
-use crate::segmented::open::bury;
 
 impl PartitionedHash {
     /// Removes every entry, as one step for readers and for a crash.
@@ -31,26 +16,7 @@ impl PartitionedHash {
     /// # Errors
     /// If there is no room for the empty segments; then nothing has changed.
     pub fn clear<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>) -> Result<Cleared, HeapError> {
-        let _pin = epoch::pin();
-        let _partitions: Vec<_> = self.partitions.iter().map(|partition| partition.lock()).collect();
-        let old = self.root();
-        let frozen: Vec<_> = old.segments().map(Segment::lock_all).collect();
-        let generation = cx.heap.generation().wrapping_add(1);
-        let root = empty_root(cx, self.geometry, generation)?;
-        if !cx.medium.breaks(canary::CLEAR_BEFORE_SEGMENTS) {
-            cx.medium.order();
-        }
-        cx.heap.set_generation(cx.medium, generation);
-        cx.medium.wait(cx.medium.commit(Level::Strongest))?;
-        if !cx.medium.breaks(canary::CLEARED_UNBURIED) {
-            old.segments().flat_map(|segment| segment.chain(cx.medium)).for_each(|offset| bury(cx.medium, offset));
-            cx.medium.order();
-        }
-        old.segments().for_each(Segment::kill);
-        let old = self.root.swap(Box::into_raw(root), Ordering::AcqRel);
-        drop(frozen);
-        // SAFETY: it came from a box, and only `clear` replaces the root, under all partition locks.
-        Ok(Cleared(unsafe { Retired::new(old) }))
+        clear(cx, &self.partitions, &self.root, |generation| empty_root(cx, self.geometry, generation)).map(Cleared)
     }
 }
 

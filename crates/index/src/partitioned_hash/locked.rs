@@ -14,6 +14,7 @@ use super::slot::Slot;
 use super::split::crowded_from_line;
 use crate::Position;
 use crate::canary;
+use crate::segmented::Segmented;
 
 /// What a writer sees of a segment. Its maker holds the pair's lock while it lives.
 pub(super) struct LockedHome<'a, M> {

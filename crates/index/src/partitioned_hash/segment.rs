@@ -57,6 +57,18 @@ impl Segmented for Segment {
     fn depth(&self) -> u32 {
         self.depth
     }
+
+    fn chain<M: Medium>(&self, medium: &M) -> impl Iterator<Item = Offset> {
+        std::iter::successors(Some(self.offset), |&segment| chained(medium, segment))
+    }
+
+    fn lock_all(&self) -> Vec<Locked<'_>> {
+        self.pairs.iter().chain([&self.stash]).map(Lock::lock).collect()
+    }
+
+    fn kill(&self) {
+        self.dead.store(true, Ordering::Release);
+    }
 }
 
 impl Segment {
@@ -102,19 +114,9 @@ impl Segment {
         self.pairs[pair as usize].is_locked()
     }
 
-    /// Freezes the segment: all pairs in ascending order, then the stash.
-    pub(super) fn lock_all(&self) -> Vec<Locked<'_>> {
-        self.pairs.iter().chain([&self.stash]).map(Lock::lock).collect()
-    }
-
     #[inline(always)]
     pub(super) fn is_dead(&self) -> bool {
         self.dead.load(Ordering::Acquire)
-    }
-
-    /// Marks the segment dead; the caller holds all its locks.
-    pub(super) fn kill(&self) {
-        self.dead.store(true, Ordering::Release);
     }
 
     /// Changes the pair's count; the caller holds its lock.
@@ -163,11 +165,6 @@ impl Segment {
             medium.order();
         }
         self.durable.store(true, Ordering::Release);
-    }
-
-    /// This segment's offset and those chained to it.
-    pub(super) fn chain<'a, M: Medium>(&'a self, medium: &'a M) -> impl Iterator<Item = Offset> + 'a {
-        std::iter::successors(Some(self.offset), |&segment| chained(medium, segment))
     }
 
     /// Every entry word of the segment and its chain, in their order.

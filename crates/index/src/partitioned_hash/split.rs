@@ -24,6 +24,7 @@ use super::settle::{is_free, settle_locked};
 use super::{Context, Garbage, PartitionedHash, Table};
 use crate::Position;
 use crate::canary;
+use crate::segmented::Segmented;
 use crate::segmented::record::{SplitRecord, record_of};
 
 /// The smaller half must get at least this part of the entries, else a split makes no room: equal signatures.

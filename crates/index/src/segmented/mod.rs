@@ -2,8 +2,9 @@
 //! volatile memory, over durable segments; a segment that fills up is split in two.
 //!
 //! What a segment holds is the index's own, and so are its locks: here are its header, the split's record and its commit, what
-//! opening finds, and the directories.
+//! opening finds, clearing, and the directories.
 
+pub(crate) mod clear;
 mod context;
 mod cursor;
 pub(crate) mod directory;
@@ -11,7 +12,9 @@ pub mod layout;
 pub(crate) mod open;
 pub(crate) mod record;
 
-use pmem::Offset;
+use pmem::{Medium, Offset};
+
+use crate::shared::Locked;
 
 pub use context::{Context, Garbage, Table};
 pub use cursor::Cursor;
@@ -24,4 +27,10 @@ pub(crate) trait Segmented: Send + Sync + 'static {
     fn prefix(&self) -> u64;
     /// How many those are.
     fn depth(&self) -> u32;
+    /// Where the segment and those chained to it lie.
+    fn chain<M: Medium>(&self, medium: &M) -> impl Iterator<Item = Offset>;
+    /// Freezes the segment: all its locks, in the order in which threads take them.
+    fn lock_all(&self) -> Vec<Locked<'_>>;
+    /// Marks the segment dead; the caller holds all its locks.
+    fn kill(&self);
 }

@@ -9,15 +9,15 @@ use pmem::Canary;
 use pmem_os::HostDram;
 use pmem_sim::{Crashable, DiskImage, Model, Sim, SimDisk};
 use testkit::{
-    Contention, Op, Operations, PAUSE, Script, Settings, Shape, Subject, Visitor, conformance, contend, explore, hunt,
-    small_journal,
+    Contention, Op, Operations, PAUSE, Restless, Script, Settings, Shape, Subject, Visitor, conformance, contend,
+    explore, hunt, small_journal,
 };
 
 use crate::deferred;
 use crate::journaled::sparing as on_disk;
 use crate::scripts::{everyday, expiring, put};
 use crate::settings;
-use crate::subject::{Cached, REGION_BYTES};
+use crate::subject::{Cached, HashOnly, Kept, REGION_BYTES, WithOrder};
 
 type Crashed = crate::subject::Crashed<Cached>;
 
@@ -106,12 +106,25 @@ fn who_reads_a_put_that_nobody_waited_for_waits_for_it() {
 const FEW_KEYS: Contention =
     Contention { thread_count: 3, call_count: 400, key_count: 3, swaps: true, scans: true, clear_every: 150, seed: 1 };
 
+fn assert_linearizable<O: Kept>(contention: &Contention) {
+    let store = crate::subject::Crashed::<O, Restless>::format(Sim::new(0, Model::Span)).expect("there is room");
+    let judged = contend(&store, contention);
+    assert!(judged.unwrap_or_else(|disorder| panic!("{disorder}")) > 0);
+    assert_eq!(store.check(), Ok(vec![]));
+}
+
+/// Beside those of the library's tests, whose media let nobody in between.
+#[test]
+fn histories_without_a_cache_are_linearizable() {
+    for seed in 0..2 {
+        assert_linearizable::<HashOnly>(&Contention { seed, ..FEW_KEYS });
+        assert_linearizable::<WithOrder>(&Contention { seed, ..FEW_KEYS });
+    }
+}
+
 #[test]
 fn histories_under_contention_are_linearizable() {
     for (seed, key_count) in [(1, 1), (2, 3), (3, 12)] {
-        let store = Crashed::format(Sim::new(0, Model::Span)).expect("there is room");
-        let judged = contend(&store, &Contention { seed, key_count, ..FEW_KEYS });
-        assert!(judged.unwrap_or_else(|disorder| panic!("{disorder}")) > 0);
-        assert_eq!(store.check(), Ok(vec![]));
+        assert_linearizable::<Cached>(&Contention { seed, key_count, ..FEW_KEYS });
     }
 }

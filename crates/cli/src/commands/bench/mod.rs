@@ -2,21 +2,24 @@
 
 mod latencies;
 mod print;
-mod split;
 mod variant;
 
 use std::fs;
 use std::io;
 use std::num::NonZero;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use bench::{Config, Event, KEY_BYTES_MIN, RECORDS_MAX, Subject, THREADS_MAX, VALUE_BYTES_MIN, Workload};
+use bench::variants::Wal;
+use bench::{
+    Bounds, Config, Event, KEY_BYTES_MIN, RECORDS_MAX, Records, Subject, THREADS_MAX, VALUE_BYTES_MIN, Workload,
+    refuse_unfit,
+};
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, value_parser};
-use hikv::pool::Plan;
+use hikv::pool::{Plan, Sharing};
 use hikv::{Limits, Options};
 use tempfile::TempDir;
 
@@ -27,7 +30,6 @@ use crate::kept::Kept;
 use crate::read_cache::ReadCache;
 use crate::verified::Verified;
 use latencies::Latencies;
-use split::SplitOption;
 use variant::{Measure, Setting, Variant};
 
 /// Trees of the variant `par`, for as many threads as the paper had.
@@ -36,7 +38,10 @@ const RANGE_COUNT: usize = 16;
 /// Measure the speed of a fresh store, with every value checked
 ///
 /// The store is a new directory under DIR, removed in the end. A workload runs twice: untimed one by one for the
-/// throughput, then with each operation timed for the percentiles. The exit code is 1 if any result was wrong.
+/// throughput, then with each operation timed for the percentiles. Beside its figures stand what the same loop takes without a store
+/// (`own ns`, of its thread's time for an operation), what the machine takes at least for such an operation with the same flushes and fences
+/// (`bound ns`, where the store lies in memory), and how many times that it took. SIGINT and SIGTERM end a run early: what was measured
+/// until then is reported, of the workload under way, too. The exit code is 1 if any result was wrong.
 #[derive(Args)]
 pub(crate) struct Bench {
     /// Where the store is made: its file system is the medium
@@ -79,7 +84,7 @@ pub(crate) struct Bench {
     /// same, with updates left out of the backend's work; `12-4`, that many serve and that many apply; `beside`, none: the store has threads of its own
     /// [default: `adaptive` for two threads and more where order is kept, else `beside`]
     #[arg(long)]
-    split: Option<SplitOption>,
+    split: Option<Sharing>,
     /// Keep order for workloads that need none as well, on one store for all
     #[arg(long)]
     ordered: bool,
@@ -127,14 +132,16 @@ impl Bench {
                 "keys of {key_bytes} bytes that share {shared_bytes}: {KEY_BYTES_MIN} must be left to tell them apart"
             )));
         }
-        let scan = self
-            .workloads
-            .iter()
-            .find(|workload| matches!(workload, Workload::Rebuild | Workload::Scan | Workload::YcsbE));
-        if let (Variant::HashOnly, Some(scan)) = (self.variant, scan) {
-            return Err(Failure::Error(format!("the variant hash-only has no order for {}", scan.name())));
+        self.variant.check(self.kept.engine())?;
+        let record_bytes = Wal::record_bytes(self.key_bytes, self.value_bytes);
+        if self.variant == Variant::Wal && record_bytes > Wal::RECORD_BYTES_MAX {
+            let max = Wal::RECORD_BYTES_MAX;
+            return Err(Failure::Error(format!(
+                "the variant wal logs {max} bytes at most, and a put would be {record_bytes}"
+            )));
         }
-        match self.split.and_then(SplitOption::thread_count).filter(|&count| count != self.threads) {
+        let fixed = self.split.and_then(Sharing::fixed).map(|split| (split.serving + split.backend) as u64);
+        match fixed.filter(|&count| count != self.threads) {
             Some(count) => {
                 Err(Failure::Error(format!("a split of {count} threads, and {} calling threads", self.threads)))
             }
@@ -142,21 +149,19 @@ impl Bench {
         }
     }
 
-    /// Measures workloads that can share a store; how many results were wrong. The first store's place is probed.
+    /// Measures workloads that can share a store; how many results were wrong.
     fn on_fresh_store(&self, workloads: &[Workload], is_first: bool, interrupt: &Interrupt) -> Result<u64, Failure> {
         let home = self.home().map_err(Failure::at_path(&self.dir))?;
-        if is_first {
-            let machine = pmem_os::probe(home.path()).map_err(Failure::at_path(&self.dir))?;
-            print::machine(&machine, self.json).map_err(Failure::output("standard output"))?;
-        }
         let is_ordered = self.is_ordered(workloads);
         let is_pool = self.plan(workloads).is_some();
         let store = self.options(is_pool, is_ordered).open(home.path())?;
-        let measure = OfWorkloads { bench: self, workloads, interrupt };
+        let (home_path, is_memory) = (home.path(), store.stats().journal.is_none());
+        let measure = OfWorkloads { bench: self, workloads, interrupt, home: home_path, is_first, is_memory };
         let setting = Setting {
             home: home.path(),
             latency: self.latencies.latency(),
             range_count: self.queues.map_or(RANGE_COUNT, |count| count as usize),
+            queue_bound: self.queue_bound as usize,
             backend_count: if is_pool { 0 } else { thread::available_parallelism().map_or(1, NonZero::get) },
         };
         let errors = self.variant.measure(&store, &setting, measure)?;
@@ -200,21 +205,24 @@ impl Bench {
     /// How the calling threads are split, where they are.
     fn plan(&self, workloads: &[Workload]) -> Option<Plan> {
         let is_ordered = self.is_ordered(workloads);
-        let by_default = if self.threads > 1 && is_ordered { SplitOption::default() } else { SplitOption::Beside };
+        let by_default = if self.threads > 1 && is_ordered { Sharing::default() } else { Sharing::Beside };
         self.split.unwrap_or(by_default).plan()
     }
 
     fn config(&self, workloads: &[Workload]) -> Config {
         Config {
             workloads: workloads.to_vec(),
-            records: self.records,
+            records: Records {
+                count: self.records,
+                key_bytes: self.key_bytes as usize,
+                shared_bytes: self.shared_bytes as usize,
+                value_bytes: self.value_bytes as usize,
+            },
             pass: self.seconds,
             threads: self.threads as usize,
             plan: self.plan(workloads),
             keeps_order: self.ordered,
-            key_bytes: self.key_bytes as usize,
-            shared_bytes: self.shared_bytes as usize,
-            value_bytes: self.value_bytes as usize,
+            seed: 0,
         }
     }
 
@@ -232,15 +240,46 @@ struct OfWorkloads<'a> {
     bench: &'a Bench,
     workloads: &'a [Workload],
     interrupt: &'a Interrupt,
+    home: &'a Path,
+    /// The first store's place is probed.
+    is_first: bool,
+    /// Its medium is memory, whose bounds can be measured.
+    is_memory: bool,
+}
+
+impl OfWorkloads<'_> {
+    /// What the machine allows, for these workloads.
+    fn bounds(&self, config: &Config) -> Bounds {
+        if !self.is_memory {
+            return Bounds::default();
+        }
+        let stop = || self.interrupt.signal().is_some();
+        Bounds::measure(self.home, config, self.bench.latencies.latency(), &stop).unwrap_or_else(|error| {
+            complain(&format!("no bounds of the machine: {error}"));
+            Bounds::default()
+        })
+    }
+
+    fn probe(&self) -> Result<(), Failure> {
+        if self.is_first {
+            let machine = pmem_os::probe(self.home).map_err(Failure::at_path(&self.bench.dir))?;
+            print::machine(&machine, self.bench.json).map_err(Failure::output("standard output"))?;
+        }
+        Ok(())
+    }
 }
 
 impl Measure for OfWorkloads<'_> {
     /// Runs them all; how many results were wrong.
     fn measure(self, subject: &impl Subject) -> Result<u64, Failure> {
-        let OfWorkloads { bench, workloads, interrupt } = self;
+        let OfWorkloads { bench, workloads, interrupt, .. } = self;
+        refuse_unfit(subject, &bench.workloads).map_err(|error| Failure::Error(error.to_string()))?;
+        self.probe()?;
+        let config = bench.config(workloads);
+        let bounds = self.bounds(&config);
         let mut errors = 0;
         let mut printed = Ok(());
-        bench::run(subject, &bench.config(workloads), &|| interrupt.signal().is_some(), |event| {
+        bench::run(subject, &config, &bounds, &|| interrupt.signal().is_some(), |event| {
             if let Event::Measured(row) = &event {
                 errors += row.errors;
             }

@@ -5,15 +5,15 @@ use std::path::Path;
 use bench::variants::{BlockedQueues, HashOnly, Par, Synchronous, Varied, Wal};
 use bench::{Candidate, Subject};
 use clap::ValueEnum;
-use hikv::{Options, Store};
+use hikv::{EngineKind, Options, Store};
 use pmem::Latency;
 
 use crate::failure::Failure;
 
-/// What HiKV's paper compares it with (`bench::variants`).
+/// What HiKV's paper compares it with (`bench::variants`): of HiKV, and of no other engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub(super) enum Variant {
-    /// HiKV as it ships
+    /// The engine as it ships
     #[default]
     Hikv,
     /// Without order
@@ -34,6 +34,20 @@ pub(super) trait Measure {
 }
 
 impl Variant {
+    /// Sees that the engine which is asked for has such a variant.
+    pub(super) fn check(self, engine: Option<EngineKind>) -> Result<(), Failure> {
+        match engine.filter(|engine| *engine != EngineKind::HiKv && self != Variant::Hikv) {
+            Some(engine) => {
+                let name = self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+                Err(Failure::Error(format!(
+                    "the variant {name} is one of engine hikv, and engine {} is asked for",
+                    engine.name()
+                )))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// What its store is opened with.
     pub(super) fn options(self, options: Options, is_ordered: bool) -> Options {
         match self {
@@ -51,7 +65,10 @@ impl Variant {
             Variant::HashOnly => measure.measure(&Varied::new(store, HashOnly)),
             Variant::Sync => measure.measure(&Varied::new(store, Synchronous)),
             Variant::BlockedQueues => measure.measure(&Varied::new(store, BlockedQueues::default())),
-            Variant::Par => measure.measure(&Varied::new(store, Par::new(setting.range_count, setting.backend_count))),
+            Variant::Par => {
+                let par = Par::new(setting.range_count, setting.queue_bound, setting.backend_count);
+                measure.measure(&Varied::new(store, par))
+            }
             Variant::Wal => {
                 let log = setting.home.join("write-ahead-log");
                 let wal = Wal::create(&log, setting.latency).map_err(|error| Failure::at(log.display(), error))?;
@@ -69,6 +86,8 @@ pub(super) struct Setting<'a> {
     pub(super) latency: Latency,
     /// Trees of `par`.
     pub(super) range_count: usize,
+    /// Changes that wait for each at most.
+    pub(super) queue_bound: usize,
     /// Threads that keep those up.
     pub(super) backend_count: usize,
 }

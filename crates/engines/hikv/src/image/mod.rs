@@ -30,8 +30,6 @@ use pmem::{Medium, Offset};
 
 pub(super) use read::Found;
 
-use super::{HiKv, Memory};
-
 /// What is known of the region's image.
 #[derive(Debug, Default)]
 pub(super) struct CleanImage {
@@ -99,20 +97,6 @@ impl CleanImage {
         let mut known = self.known.lock();
         if let Known::Order(_) = *known {
             *known = Known::Space;
-        }
-    }
-}
-
-impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// Steps 4 and 5.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn forget_image(&self) {
-        let mut known = self.image.known.lock();
-        if self.image.is_named() {
-            self.heap.forget_image(&self.medium);
-            *known = Known::Nothing;
-            self.image.is_named.store(false, Ordering::Release);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Closing with an image.
+//! Closing with an image, and giving it up.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -36,6 +36,18 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
             Ok(room) => self.write_and_name(self.header(key_count), room),
             Err(HeapError::Medium(MediumError::Full { .. } | MediumError::Limit { .. })) => Ok(()),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Steps 4 and 5.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn forget_image(&self) {
+        let mut known = self.image.known.lock();
+        if self.image.is_named() {
+            self.heap.forget_image(&self.medium);
+            *known = Known::Nothing;
+            self.image.is_named.store(false, Ordering::Release);
         }
     }
 

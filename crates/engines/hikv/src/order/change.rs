@@ -1,8 +1,15 @@
 //! What a write did to a key, as it travels in a queue.
 
+use arrayvec::ArrayVec;
 use index::Position;
 
 use super::ring::CHANGE_WORDS;
+
+/// Changes that are applied at once: as many descents as a core has cache misses in flight, with some to spare.
+pub(super) const GROUP_COUNT: usize = 16;
+
+/// Changes of one group.
+pub(super) type Group = ArrayVec<Change, GROUP_COUNT>;
 
 /// Bytes of a key that travel with the change. A longer key is read from its item.
 pub(super) const INLINE_BYTES: usize = 39;

@@ -8,7 +8,7 @@ use index::Position;
 use index::bplus_tree::{BPlusTree, TreeDamage};
 use pmem::Medium;
 
-use super::ordered::Items;
+use super::items::Items;
 use super::paged::{Paged, way};
 use crate::{HiKv, Memory};
 use engine::{Damage, Direction, Early, Error, OrderedEngine, ScanCursor};

@@ -2,13 +2,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use index::Position;
 use index::bplus_tree::{Keys, LoadError, Loader, Part};
 use index::partitioned_hash::{Cursor, layout::SEGMENT_ENTRY_COUNT};
+use index::{PartitionedHash, Position};
 use pmem::{Dram, Medium};
 
-use super::ordered::Items;
-use crate::{HiKv, Memory};
+use super::items::Items;
 use engine::Error;
 
 /// Keys of a part, about: sorted within the L2 cache, and enough parts for every thread.
@@ -49,17 +48,17 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Samples keys: a hashed segment's are as good a sample as any.
-    pub(super) fn sample<M: Medium, D: Memory>(engine: &HiKv<M, D>) -> Result<Plan, Error> {
-        let estimated_count = engine.index.segment_count() * SEGMENT_ENTRY_COUNT * 3 / 4;
+    pub(super) fn sample<M: Medium>(index: &PartitionedHash, medium: &M) -> Result<Plan, Error> {
+        let estimated_count = index.segment_count() * SEGMENT_ENTRY_COUNT * 3 / 4;
         let part_count = (estimated_count / PART_COUNT).clamp(1, PARTS_MAX) as usize;
         let mut sample = Vec::new();
-        for partition in 0..engine.index.partition_count() {
+        for partition in 0..index.partition_count() {
             if sample.len() >= part_count * SAMPLE_PER_PART {
                 break;
             }
             let _pin = epoch::pin();
-            let items = Items(&engine.medium);
-            engine.index.visit(&engine.medium, Cursor::of_partition(partition), |_, position| {
+            let items = Items(medium);
+            index.visit(medium, Cursor::of_partition(partition), |_, position| {
                 sample.push(Box::from(items.key(position)?));
                 Ok::<_, Error>(())
             })?;
@@ -111,19 +110,20 @@ impl Plan {
     }
 
     /// Reads a partition of the hash index.
-    pub(super) fn collect<M: Medium, D: Memory>(
+    pub(super) fn collect<M: Medium>(
         &self,
-        engine: &HiKv<M, D>,
+        index: &PartitionedHash,
+        medium: &M,
         partition: usize,
         done: &AtomicU64,
     ) -> Result<Vec<Vec<Collected>>, Error> {
-        let items = Items(&engine.medium);
+        let items = Items(medium);
         let mut parts = vec![Vec::new(); self.part_count()];
         let (mut cursor, mut positions) = (Cursor::of_partition(partition), Vec::new());
         while cursor.is_in(partition) {
             let _pin = epoch::pin();
             positions.clear();
-            cursor = engine.index.visit(&engine.medium, cursor, |_, position| {
+            cursor = index.visit(medium, cursor, |_, position| {
                 positions.push(position.item());
                 Ok::<_, Error>(())
             })?;

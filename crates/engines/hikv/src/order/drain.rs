@@ -3,23 +3,20 @@
 //! 1 the next changes are copied out; 2 they are applied to the tree, or noted in the delta; 3 what they replaced is retired
 //! (in the delta's case: when it is merged); 4 the queue moves on. A scan that has waited for 4 sees 2.
 
+use std::sync::atomic::Ordering;
+
 use arrayvec::ArrayVec;
 use index::bplus_tree::{self as tree, BPlusTree, ChangeError, Edit, KeyStart};
 use pmem::{Dram, Medium};
 
-use super::change::{Change, INLINE_BYTES};
-use super::ordered::{Items, Ordered, Phase, Queue};
+use super::change::{Change, GROUP_COUNT, Group, INLINE_BYTES};
+use super::items::Items;
+use super::ordered::{Ordered, Phase, Queue};
 use super::ring::CHANGE_WORDS;
 use crate::Memory;
 use crate::canary;
 use crate::snapshots::Disposal;
 use engine::Error;
-
-/// Changes that are applied at once: as many descents as a core has cache misses in flight, with some to spare.
-pub(super) const GROUP_COUNT: usize = 16;
-
-/// Changes of one group.
-pub(super) type Group = ArrayVec<Change, GROUP_COUNT>;
 
 impl<D: Memory> Ordered<D> {
     /// Applies the next changes of `queue`; returns how many. None if another thread is at it, if the next ticket is not filled
@@ -65,6 +62,18 @@ impl<D: Memory> Ordered<D> {
             self.fall_with(disposal, group, error);
             true
         })
+    }
+
+    /// As [`Ordered::drain`], of the first queue from which this thread can take anything; each call begins at another one.
+    pub(super) fn drain_one<M: Medium>(&self, disposal: Disposal<'_, M, D>) -> Result<usize, Error> {
+        let (first, queues) = (self.next_queue.fetch_add(1, Ordering::Relaxed), &self.queues);
+        for number in 0..queues.len() {
+            let count = self.drain(disposal, &queues[first.wrapping_add(number) % queues.len()])?;
+            if count > 0 {
+                return Ok(count);
+            }
+        }
+        Ok(0)
     }
 
     /// As [`Ordered::drain`], once for each queue.

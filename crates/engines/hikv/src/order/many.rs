@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use super::change::Change;
-use super::drain::{GROUP_COUNT, Group};
+use super::change::{Change, GROUP_COUNT, Group};
 
 /// The changes of batches in one queue, by ticket.
 #[derive(Debug, Default)]

@@ -4,9 +4,9 @@ use arrayvec::ArrayVec;
 use index::bplus_tree::{self as tree, BPlusTree, ChangeError, Edit};
 use pmem::{Dram, Medium};
 
-use super::change::Change;
-use super::drain::{GROUP_COUNT, failure, tree_change};
-use super::ordered::Items;
+use super::change::{Change, GROUP_COUNT};
+use super::drain::{failure, tree_change};
+use super::items::Items;
 use crate::snapshots::Disposal;
 use engine::Error;
 

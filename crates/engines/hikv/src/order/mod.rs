@@ -21,6 +21,7 @@ mod check;
 mod collect;
 mod delta;
 mod drain;
+mod items;
 mod many;
 mod merge;
 mod ordered;
@@ -30,6 +31,7 @@ mod ring;
 mod scan;
 mod scan_at;
 mod sorted;
+mod step;
 
 use index::Position;
 

@@ -13,12 +13,11 @@
 //! - While the phase is building no item that was in the index at its beginning, or came later, is retired: so positions
 //!   stay good from when the build collects them until it has merged the delta.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
-use index::Position;
-use index::bplus_tree::{BPlusTree, Keys};
+use index::bplus_tree::BPlusTree;
 use parking_lot::{Mutex, RwLock};
-use pmem::{Backoff, Dram, Medium};
+use pmem::{Dram, Medium};
 
 use super::applied::Applied;
 use super::build::Build;
@@ -28,11 +27,10 @@ use super::many::Many;
 use super::progress::BuildProgress;
 use super::ring::Ring;
 use super::{Ticket, Written};
+use crate::Memory;
 use crate::canary;
-use crate::item;
 use crate::snapshots::Disposal;
-use crate::{HiKv, Memory};
-use engine::{Error, OrderState, OrderStats, Progress, Wanted};
+use engine::{OrderState, OrderStats, Wanted};
 
 /// Changes that a queue holds (paper, section 4.1).
 const QUEUE_COUNT: usize = 4096;
@@ -67,7 +65,11 @@ pub struct Ordered<D: Dram> {
     pub(super) build: Mutex<Build<D>>,
     pub(super) progress: BuildProgress,
     /// How many workers should look.
-    wanted: AtomicU8,
+    pub(super) wanted: AtomicU8,
+    /// Threads of the caller's apply.
+    is_callers: AtomicBool,
+    /// Where the next of those begins to look.
+    pub(super) next_queue: AtomicUsize,
     pub(super) dram: D,
 }
 
@@ -109,6 +111,8 @@ impl<D: Dram + Clone> Ordered<D> {
             build: Mutex::new(Build::default()),
             progress: BuildProgress::default(),
             wanted: AtomicU8::new(Wanted::Nobody as u8),
+            is_callers: AtomicBool::new(false),
+            next_queue: AtomicUsize::new(0),
             dram,
         }
     }
@@ -139,8 +143,22 @@ impl<D: Dram> Ordered<D> {
         self.wanted.store(wanted as u8, Ordering::Release);
     }
 
+    /// After as many changes as are worth a look: how many workers should, as far as the queue has filled.
+    fn ask_for(&self, is_crowded: bool) {
+        if is_crowded {
+            self.ask(Wanted::All);
+        } else if !self.is_callers.load(Ordering::Relaxed) {
+            self.ask(Wanted::One);
+        }
+    }
+
+    /// Whether threads of the caller's apply.
+    pub(super) fn leave_to_callers(&self, do_they: bool) {
+        self.is_callers.store(do_they, Ordering::Relaxed);
+    }
+
     #[inline(always)]
-    fn queue(&self, partition: usize) -> &Queue {
+    pub(super) fn queue(&self, partition: usize) -> &Queue {
         &self.queues[partition % self.queues.len()]
     }
 
@@ -198,7 +216,7 @@ impl<D: Memory> Ordered<D> {
             return disposal.retire(written.old);
         };
         if ticket.number() % ASK_EVERY == ASK_EVERY - 1 {
-            self.ask(if ticket.is_crowded() { Wanted::All } else { Wanted::One });
+            self.ask_for(ticket.is_crowded());
         }
         ticket.fill(Change::of(written.key, written.old, written.new).to_words());
         if disposal.medium.breaks(canary::RETIRE_BEFORE_TREE) {
@@ -222,7 +240,7 @@ impl<D: Memory> Ordered<D> {
             return all.iter().for_each(|written| disposal.retire(written.old));
         };
         if all.len() as u64 >= ASK_EVERY || ticket.number() % ASK_EVERY == ASK_EVERY - 1 {
-            self.ask(if ticket.is_crowded() { Wanted::All } else { Wanted::One });
+            self.ask_for(ticket.is_crowded());
         }
         let changes = all.iter().map(|written| Change::of(written.key, written.old, written.new)).collect();
         self.queues[queue].many.put(ticket.number(), changes);
@@ -232,46 +250,9 @@ impl<D: Memory> Ordered<D> {
         }
     }
 
-    /// Makes room in the partition's full queue, or lets others run. The caller holds no lock, and is not pinned by itself.
-    pub(crate) fn make_room<M: Medium>(
-        engine: &HiKv<M, D>,
-        partition: usize,
-        backoff: &mut Backoff,
-    ) -> Result<(), Error> {
-        let order = &engine.order;
-        order.ask(Wanted::All);
-        if order.drain(engine.disposal(), order.queue(partition))? == 0 && order.build_step(engine)? == Progress::Idle {
-            // Somebody else drains, or the next ticket's writer is not done yet.
-            backoff.relax();
-        }
-        Ok(())
-    }
-
-    /// Empties the queues and gives up an unfinished build; false if something stays. Nobody writes meanwhile.
-    pub(crate) fn come_to_rest<M: Medium>(engine: &HiKv<M, D>) -> Result<bool, Error> {
-        let order = &engine.order;
-        order.give_up_build(engine.disposal());
-        while order.queued_count() > 0 {
-            if order.drain_all(engine.disposal())? == 0 {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
     /// How many keys are in order, if they are.
     pub(crate) fn key_count(&self) -> Option<u64> {
         self.tree.read().as_ref().map(BPlusTree::len)
-    }
-
-    /// Does a bounded piece of the work.
-    pub(crate) fn step<M: Medium>(engine: &HiKv<M, D>) -> Result<Progress, Error> {
-        let order = &engine.order;
-        order.wanted.store(Wanted::Nobody as u8, Ordering::Release);
-        if order.build_step(engine)? == Progress::More {
-            return Ok(Progress::More);
-        }
-        Ok(if order.drain_all(engine.disposal())? > 0 { Progress::More } else { Progress::Idle })
     }
 
     /// How many workers should step.
@@ -306,21 +287,5 @@ impl<D: Memory> Ordered<D> {
             updated_count,
             dram_bytes: tree.as_ref().map_or(0, BPlusTree::dram_bytes),
         })
-    }
-}
-
-/// Where the tree reads keys.
-pub(super) struct Items<'a, M>(pub(super) &'a M);
-
-impl<M: Medium> Keys for Items<'_, M> {
-    type Error = Error;
-
-    fn key(&self, position: Position) -> Result<&[u8], Error> {
-        // SAFETY: the tree and the build ask for items that are not retired, or that were not when they pinned.
-        unsafe { item::read(self.0, position) }.map(|item| item.key)
-    }
-
-    fn prefetch(&self, position: Position) {
-        self.0.prefetch_line(position.offset());
     }
 }

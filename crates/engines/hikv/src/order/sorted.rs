@@ -6,7 +6,7 @@ use index::bplus_tree::Keys;
 use pmem::Medium;
 
 use super::collect::{Entries, PART_COUNT, Plan};
-use super::ordered::Items;
+use super::items::Items;
 use engine::Error;
 
 /// The parts of a tree of these items, which come in the order of their keys.

@@ -31,27 +31,22 @@
 //! taking -> live; bucket -> live -> the side table. The side table's lock is a leaf. Nobody waits for a grace period while
 //! holding any of them.
 
+mod disposal;
 mod keep;
 mod kept;
 mod read;
+mod take;
 
-use crate::canary;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use epoch::Grace;
 use parking_lot::{Mutex, MutexGuard, RwLock};
-use pmem::{Backoff, Medium};
 
-use super::{HiKv, Memory};
 use engine::Error;
-use engine::{Moment, SnapshotStats};
+use engine::SnapshotStats;
 
-pub(super) use keep::Disposal;
+pub(super) use disposal::Disposal;
 use kept::Kept;
-
-/// Snapshots that one store can take: stamps have 32 bits, and the summary counts one beyond.
-const EPOCH_MAX: u32 = u32::MAX - 1;
 
 /// A store's live snapshots, and what they keep.
 #[derive(Debug)]
@@ -129,58 +124,4 @@ impl Snapshots {
 fn summary(epoch: u32, live: &[Live]) -> u64 {
     let newest = live.last().map_or(0, |newest| u64::from(newest.epoch) + 1);
     u64::from(epoch) << 32 | newest
-}
-
-impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// Takes a snapshot.
-    pub(super) fn take_snapshot(&self) -> Result<Moment, Error> {
-        if epoch::is_pinned() {
-            return Err(Error::InsideCallback);
-        }
-        let taken = self.begin_snapshot()?;
-        let (grace, mut backoff) = (Grace::start(), Backoff::long());
-        while !self.medium.breaks(canary::SNAPSHOT_BEFORE_WRITERS) && !grace.is_over() {
-            backoff.relax();
-        }
-        Ok(taken)
-    }
-
-    /// Steps 1 to 3. Where nobody may write, every item is of the snapshot.
-    fn begin_snapshot(&self) -> Result<Moment, Error> {
-        let snapshots = &self.snapshots;
-        let _taking = snapshots.taking.lock();
-        let (epoch, now_ms) = (snapshots.stamp(), self.clock.now_ms());
-        if epoch >= EPOCH_MAX {
-            return Err(Error::TooManySnapshots { count: u64::from(epoch) });
-        }
-        snapshots.live.write().push(Live { epoch, since: Instant::now() });
-        if self.medium.is_writable() {
-            self.heap.set_snapshot_epoch(&self.medium, epoch + 1);
-            let live = snapshots.live.write();
-            snapshots.summary.store(summary(epoch + 1, &live), Ordering::Release);
-        }
-        Ok(Moment::new(epoch, now_ms))
-    }
-
-    /// Ends a snapshot, and frees what no other one sees.
-    pub(super) fn release_snapshot(&self, released: Moment) {
-        let snapshots = &self.snapshots;
-        {
-            let mut live = snapshots.live.write();
-            if let Some(index) = live.iter().position(|snapshot| snapshot.epoch == released.epoch()) {
-                live.remove(index);
-            }
-            snapshots.summary.store(summary(snapshots.stamp(), &live), Ordering::Release);
-        }
-        let mut next = snapshots.kept.first();
-        while let Some(at) = next {
-            let free;
-            (free, next) = {
-                // Under the lock: a snapshot that is taken meanwhile may see what is entered meanwhile.
-                let live = snapshots.live.read();
-                snapshots.kept.release(&at, |from, until| !Snapshots::any_sees(&live, from, until))
-            };
-            free.into_iter().for_each(|position| self.disposal().retire(Some(position)));
-        }
-    }
 }

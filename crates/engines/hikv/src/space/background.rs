@@ -1,115 +1,16 @@
-//! Background work, a bounded step at a time: the sweep after open, freeing, growth ahead of writers, reaping, compaction.
-
-use std::sync::atomic::Ordering;
+//! How far the background's work is.
 
 use index::partitioned_hash::Cursor;
-use parking_lot::MutexGuard;
-use pmem::{Medium, Offset};
+use pmem::Offset;
 
-use crate::order::Ordered;
-use crate::space::reaper::Round;
-use crate::{HiKv, Memory};
-use engine::{Error, Progress};
-
-/// Space that is kept ready for new chunks, as a part of what takes space, within these bounds: the lower one keeps small
-/// stores small, the upper one is a tenth of a second of the fastest writer.
-const AHEAD_SHARE: u64 = 32;
-const AHEAD_BYTES_MIN: u64 = 1 << 20;
-const AHEAD_BYTES_MAX: u64 = 64 << 20;
+use super::reaper::Round;
 
 /// The state of the work; its holder does the work.
 #[derive(Debug, Default)]
 pub(crate) struct Background {
-    sweep: Cursor,
+    pub(super) sweep: Cursor,
     /// Some entry that names no proper place. A store that has one never reuses space below the mark.
-    misplaced: Option<Offset>,
+    pub(super) misplaced: Option<Offset>,
     /// The reaper's, while one runs.
-    round: Option<Round>,
-}
-
-impl<M: Medium, D: Memory> HiKv<M, D> {
-    pub(crate) fn background_step(&self) -> Result<Progress, Error> {
-        let (order, space) = (Ordered::step(self)?, self.space_step()?);
-        Ok(if order == Progress::More { Progress::More } else { space })
-    }
-
-    /// Sweep, growth and reaping: one thread at a time. In a store that is only read the free space is found out when a caller asks
-    /// for it.
-    fn space_step(&self) -> Result<Progress, Error> {
-        if !self.medium.is_writable() {
-            return Ok(Progress::Idle);
-        }
-        let Some(mut background) = self.background.try_lock() else {
-            return Ok(Progress::Idle);
-        };
-        if !self.swept.load(Ordering::Acquire) {
-            self.sweep_step(&mut background)?;
-            return Ok(Progress::More);
-        }
-        if self.heap.prepare(&self.medium, self.ahead_bytes())? {
-            return Ok(Progress::More);
-        }
-        let mut reaped = Vec::new();
-        let progress = self.reap_step(&mut background.round, &mut reaped);
-        drop(background);
-        if !reaped.is_empty() {
-            // The step ends with it: whoever is told may close the store.
-            reaped.iter().for_each(|key| self.expired_hook.tell(key));
-            return progress.map(|_| Progress::More);
-        }
-        if progress? == Progress::More {
-            return Ok(Progress::More);
-        }
-        self.compaction_step()
-    }
-
-    /// True while a writer may soon meet the end of what is ready.
-    #[inline]
-    pub(crate) fn runs_low(&self) -> bool {
-        self.heap.spare_bytes() < self.ahead_bytes() / 4 * 3
-    }
-
-    /// Sweeps one segment.
-    fn sweep_step(&self, background: &mut Background) -> Result<(), Error> {
-        let misplaced = &mut background.misplaced;
-        background.sweep = self.index.sweep(self.cx(), background.sweep, &mut |(at, _)| *misplaced = Some(at))?;
-        if background.sweep.is_done() {
-            if background.misplaced.is_none() && self.medium.is_writable() {
-                self.heap.finish_sweep(&self.medium);
-            }
-            self.swept.store(true, Ordering::Release);
-        }
-        Ok(())
-    }
-
-    /// Sweep, growth and reaper stand still while this is held. The caller is not pinned.
-    pub(crate) fn keep_background_away(&self) -> MutexGuard<'_, Background> {
-        self.background.lock()
-    }
-
-    /// An entry that names no proper place, if the sweep has met one.
-    pub(crate) fn misplaced(&self) -> Option<Offset> {
-        self.background.lock().misplaced
-    }
-
-    /// Sweeps to the end; what others have swept need not be done again.
-    pub(crate) fn finish_sweep(&self) -> Result<(), Error> {
-        while !self.swept.load(Ordering::Acquire) {
-            let mut background = self.background.lock();
-            if !self.swept.load(Ordering::Acquire) {
-                self.sweep_step(&mut background)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Frees what no reader can reach any more; true if there was any.
-    pub(crate) fn collect(&self) -> bool {
-        let cleared = self.cleared.collect(|cleared| cleared.free(self.cx()));
-        self.cx().collect() || cleared
-    }
-
-    fn ahead_bytes(&self) -> u64 {
-        (self.heap.footprint_bytes() / AHEAD_SHARE).clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX)
-    }
+    pub(super) round: Option<Round>,
 }

@@ -12,19 +12,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use pmem::Medium;
-
-use crate::{HiKv, Memory};
-
 /// More than this waits only where a reader takes its time: writers of the largest values included, who free what they can
 /// first.
 pub(crate) const GARBAGE_BYTES_MAX: u64 = 64 << 20;
 /// How long a write is held up at least, and at most: at twice the bound.
 const HELD_UP_MIN: Duration = Duration::from_millis(1);
 const HELD_UP_MAX: Duration = Duration::from_millis(100);
-/// Garbage of readers who have moved on is free after so many looks.
-const LOOK_COUNT: usize = 3;
-
 /// Writes that were held up.
 #[derive(Debug, Default)]
 pub(crate) struct HeldUp(AtomicU64);
@@ -33,28 +26,11 @@ impl HeldUp {
     pub(crate) fn count(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
-}
 
-impl<M: Medium, D: Memory> HiKv<M, D> {
-    /// Comes before a write, once, that leaves garbage. The caller holds no lock.
-    #[inline(always)]
-    pub(crate) fn bound_garbage(&self) {
-        if self.limbo.is_over() {
-            self.hold_up();
-        }
-    }
-
-    #[cold]
-    fn hold_up(&self) {
-        let is_free = || {
-            self.collect();
-            !self.limbo.is_over()
-        };
-        if epoch::is_pinned() || (0..LOOK_COUNT).any(|_| is_free()) {
-            return;
-        }
-        self.garbage.0.fetch_add(1, Ordering::Relaxed);
-        let above = self.limbo.bytes().saturating_sub(GARBAGE_BYTES_MAX) as f64 / GARBAGE_BYTES_MAX as f64;
+    /// Holds up a writer while so much waits.
+    pub(super) fn hold_up(&self, garbage_bytes: u64) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        let above = garbage_bytes.saturating_sub(GARBAGE_BYTES_MAX) as f64 / GARBAGE_BYTES_MAX as f64;
         thread::sleep(HELD_UP_MAX.mul_f64(above.min(1.0)).max(HELD_UP_MIN));
     }
 }

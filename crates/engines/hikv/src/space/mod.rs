@@ -2,7 +2,10 @@
 //! background that does a step of each at a time.
 
 pub(crate) mod background;
+mod collect;
 pub(crate) mod compact;
 pub(crate) mod expiry;
 pub(crate) mod garbage;
+pub(crate) mod reap;
 pub(crate) mod reaper;
+mod step;

@@ -11,7 +11,7 @@ use pmem_sim::{Model, Sim};
 
 use super::rig::{REGION_BYTES, Rig};
 use crate::canary;
-use crate::space::reaper::Expired;
+use crate::space::reap::Expired;
 use engine::{BatchOp, Clock, Decision, Engine, Error, Expiry, Progress, Wanted};
 
 const SECOND: Duration = Duration::from_secs(1);

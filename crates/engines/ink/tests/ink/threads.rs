@@ -11,16 +11,16 @@ use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 use std::ops::{Bound, ControlFlow};
 
-use testkit::{Contention, Crashed, Operations, Paired, Subject, contend};
+use testkit::{Contention, Crashed, Operations, Paired, Restless, Subject, contend, restless};
 
 use crate::subject::{OfInk, PARAMETERS};
 
 const THREAD_COUNT: u64 = 4;
 const ROUND_COUNT: u64 = 400;
 
-fn store(order: usize, in_place: bool) -> Ink<Sim, HostDram> {
+fn store(order: usize, in_place: bool) -> Ink<Restless, HostDram> {
     let parameters = Parameters { partition_count: 3, ..PARAMETERS };
-    Ink::format(Sim::new(0, Model::Span), HostDram, &parameters, Options { order, in_place }).unwrap()
+    Ink::format(restless(), HostDram, &parameters, Options { order, in_place }).unwrap()
 }
 
 fn number<M: Medium>(store: &Ink<M, HostDram>, key: &[u8]) -> Option<u64> {
@@ -121,7 +121,7 @@ fn clears_among_readers_and_writers_leave_a_sound_tree() {
     assert_eq!((store.len().unwrap(), store.stats().figure("ink_nodes")), (0, Some(1.0)));
 }
 
-fn is_sound(store: &Ink<Sim, HostDram>) {
+fn is_sound(store: &Ink<Restless, HostDram>) {
     let mut check = Check::new(Depth::Deep);
     store.check(&mut check, &mut |damage| panic!("{damage:?}")).unwrap();
     let figures = store.tree().check(&mut |_| {}).unwrap();
@@ -209,7 +209,7 @@ fn histories_under_contention_are_linearizable() {
             scans: true,
             clear_every: 150,
         };
-        let store = Crashed::<OfInk>::format(Sim::new(0, Model::Span)).expect("there is room");
+        let store = Crashed::<OfInk<false, Restless>>::format(Sim::new(0, Model::Span)).expect("there is room");
         let judged = contend(&store, &contention).unwrap_or_else(|disorder| panic!("{disorder}"));
         assert!(judged > 0);
         assert_eq!(store.check(), Ok(vec![]));

@@ -11,7 +11,7 @@ use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 use std::ops::{Bound, ControlFlow};
 
-use testkit::{Contention, Crashed, Operations, Paired, Subject, contend};
+use testkit::{Contention, Crashed, Operations, Paired, Restless, Subject, contend, restless};
 
 use crate::subject::{OfPmekv, PARAMETERS};
 
@@ -21,9 +21,9 @@ const ROUND_COUNT: u64 = 400;
 /// Segments and a log so short that checkpoints are made all the time.
 const SHORT: Options = Options { log_entry_count_max: 200, segment_entry_count: 50 };
 
-fn store() -> Pmekv<Sim, HostDram> {
+fn store() -> Pmekv<Restless, HostDram> {
     let parameters = Parameters { partition_count: 3, ..PARAMETERS };
-    Pmekv::format(Sim::new(0, Model::Span), HostDram, &parameters, SHORT).unwrap()
+    Pmekv::format(restless(), HostDram, &parameters, SHORT).unwrap()
 }
 
 fn number<M: Medium>(store: &Pmekv<M, HostDram>, key: &[u8]) -> Option<u64> {
@@ -124,7 +124,7 @@ fn clears_among_readers_and_writers_leave_a_sound_tree() {
     assert_eq!(store.len().unwrap(), 0);
 }
 
-fn is_sound(store: &Pmekv<Sim, HostDram>) {
+fn is_sound(store: &Pmekv<Restless, HostDram>) {
     let mut check = Check::new(Depth::Deep);
     store.check(&mut check, &mut |damage| panic!("{damage:?}")).unwrap();
     assert_eq!(store.ordered().unwrap().check_order(&mut |damage| panic!("{damage:?}")).unwrap(), store.len().unwrap());
@@ -211,7 +211,7 @@ fn histories_under_contention_are_linearizable() {
             scans: true,
             clear_every: 150,
         };
-        let store = Crashed::<OfPmekv>::format(Sim::new(0, Model::Span)).expect("there is room");
+        let store = Crashed::<OfPmekv<Restless>>::format(Sim::new(0, Model::Span)).expect("there is room");
         let judged = contend(&store, &contention).unwrap_or_else(|disorder| panic!("{disorder}"));
         assert!(judged > 0);
         assert_eq!(store.check(), Ok(vec![]));

@@ -10,8 +10,8 @@ use pmem::Canary;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 use testkit::{
-    Contention, Crashed, OnDisk, Op, Operations, Paired, Script, Settings, Shape, Subject, Visitor, conformance,
-    contend, explore, hunt,
+    Contention, Crashed, OnDisk, Op, Operations, Paired, Restless, Script, Settings, Shape, Subject, Visitor,
+    conformance, contend, explore, hunt, restless,
 };
 
 use crate::crash::{batch, expiring, refills, settings, shape};
@@ -21,6 +21,10 @@ use crate::subject::{OfCached, OnSim, PARAMETERS};
 
 fn store() -> OnSim {
     RewoHash::format(Sim::new(0, Model::Span), HostDram, &PARAMETERS).unwrap().caching(1 << 20).unwrap()
+}
+
+fn restless_store() -> RewoHash<Restless, HostDram> {
+    RewoHash::format(restless(), HostDram, &PARAMETERS).unwrap().caching(1 << 20).unwrap()
 }
 
 fn value(store: &OnSim, key: &[u8]) -> Option<Vec<u8>> {
@@ -145,7 +149,7 @@ const CONTENTION: Contention =
 #[test]
 fn histories_under_contention_are_linearizable() {
     for (seed, key_count) in [(1, 3), (2, 12), (3, 40), (4, 1)] {
-        let store = Crashed::<OfCached>::format(Sim::new(0, Model::Span)).expect("there is room");
+        let store = Crashed::<OfCached<Restless>>::format(Sim::new(0, Model::Span)).expect("there is room");
         let contention = Contention { seed, key_count, ..CONTENTION };
         let judged = contend(&store, &contention).unwrap_or_else(|disorder| panic!("{disorder}"));
         assert!(judged > 0);
@@ -157,7 +161,7 @@ fn histories_under_contention_are_linearizable() {
 #[test]
 fn histories_over_two_keys_are_linearizable() {
     for seed in 0..3 {
-        let judged = contend(&Paired(&store()), &Contention { seed, clear_every: 100, ..CONTENTION });
+        let judged = contend(&Paired(&restless_store()), &Contention { seed, clear_every: 100, ..CONTENTION });
         assert!(judged.unwrap_or_else(|disorder| panic!("{disorder}")) >= 1200);
     }
 }

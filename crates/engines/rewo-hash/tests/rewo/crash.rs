@@ -116,5 +116,5 @@ fn broken_batches_are_caught() {
 #[test]
 fn a_clear_that_commits_early_is_caught() {
     let put = |key: &str| Op::Put(key.into(), vec![1; 5]);
-    is_caught(canary::BLOCK_CLEAR_BEFORE_SEGMENTS, &[Script::fresh(3, [put("a"), Op::Clear, put("b"), Op::Reopen])]);
+    is_caught(index::canary::CLEAR_BEFORE_SEGMENTS, &[Script::fresh(3, [put("a"), Op::Clear, put("b"), Op::Reopen])]);
 }

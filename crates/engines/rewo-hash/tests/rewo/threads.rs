@@ -9,16 +9,16 @@ use heap::Parameters;
 use pmem::Medium;
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
-use testkit::{Contention, Crashed, Operations, Paired, Subject, contend};
+use testkit::{Contention, Crashed, Operations, Paired, Restless, Subject, contend, restless};
 
 use crate::subject::{OfRewoHash, PARAMETERS, needed_bytes};
 
 const THREAD_COUNT: u64 = 4;
 const ROUND_COUNT: u64 = 400;
 
-fn store() -> RewoHash<Sim, HostDram> {
+fn store() -> RewoHash<Restless, HostDram> {
     let parameters = Parameters { partition_count: 2, ..PARAMETERS };
-    RewoHash::format(Sim::new(0, Model::Span), HostDram, &parameters).unwrap()
+    RewoHash::format(restless(), HostDram, &parameters).unwrap()
 }
 
 fn number<M: Medium>(store: &RewoHash<M, HostDram>, key: &[u8]) -> Option<u64> {
@@ -83,7 +83,7 @@ fn clears_among_readers_and_writers_leave_a_sound_table() {
     assert_eq!((store.len().unwrap(), store.stats().figure("segment_count")), (0, Some(2.0)));
 }
 
-fn is_sound(store: &RewoHash<Sim, HostDram>) {
+fn is_sound(store: &RewoHash<Restless, HostDram>) {
     let mut check = Check::new(Depth::Deep);
     while !check.is_done() {
         store.check(&mut check, &mut |damage| panic!("{damage:?}")).unwrap();
@@ -166,7 +166,7 @@ fn histories_under_contention_are_linearizable() {
             scans: false,
             clear_every: 150,
         };
-        let store = Crashed::<OfRewoHash>::format(Sim::new(0, Model::Span)).expect("there is room");
+        let store = Crashed::<OfRewoHash<Restless>>::format(Sim::new(0, Model::Span)).expect("there is room");
         let judged = contend(&store, &contention).unwrap_or_else(|disorder| panic!("{disorder}"));
         assert!(judged > 0);
         assert_eq!(store.check(), Ok(vec![]));

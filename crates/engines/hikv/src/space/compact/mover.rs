@@ -5,7 +5,7 @@ use index::Position;
 use index::partitioned_hash::Cursor;
 use pmem::{Backoff, Medium, MediumError};
 
-use super::pass::Pass;
+use super::Pass;
 use crate::canary;
 use crate::item;
 use crate::order::Ordered;

@@ -6,46 +6,13 @@ use index::partitioned_hash::Cursor;
 use pmem::Medium;
 
 use super::plan::{Plan, Thoroughness};
+use super::{Pass, Stage};
 use crate::order::Ordered;
 use crate::{HiKv, Memory};
 use engine::{Compacted, Error, Progress};
 
 /// How often readers who keep retired items are waited for: what they keep for longer becomes free later.
 const READER_WAITS_MAX: u32 = 1000;
-
-/// See the module's head.
-#[derive(Debug)]
-pub(super) struct Pass {
-    pub(super) plan: Plan,
-    stage: Stage,
-    moved_bytes_total: u64,
-    pub(super) report: Compacted,
-}
-
-/// What a pass does next.
-#[derive(Clone, Copy, Debug)]
-enum Stage {
-    /// Moves what is met in the segment at the cursor.
-    Moving(Cursor),
-    /// Waits for readers of what was moved, the n-th time.
-    Waiting(u32),
-    /// Gives back the space of the next run, from this unit on.
-    GivingBack(u32),
-    /// Gives back a piece of the space above the mark.
-    GivingBackAbove,
-}
-
-impl Pass {
-    /// Bytes to be moved, at most.
-    pub(super) fn moved_bytes_total(&self) -> u64 {
-        self.moved_bytes_total
-    }
-
-    /// What it has done so far.
-    pub(super) fn report(&self) -> &Compacted {
-        &self.report
-    }
-}
 
 impl<M: Medium, D: Memory> HiKv<M, D> {
     /// A pass, if so much can be gained. Threads give up their chunks for it: each keeps one of every class.

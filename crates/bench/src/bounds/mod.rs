@@ -1,0 +1,72 @@
+//! What a machine allows, in the run that measures a store there: figures of machines differ, ratios to their bounds hardly.
+//!
+//! Two subjects take the store's place in the same loops. [`Nothing`] does nothing: what remains is what the loop takes by itself.
+//! [`Bare`] does what no store can leave out, with the same flushes and fences: one line of an index, one item, nothing compared,
+//! locked, or allocated.
+
+mod bare;
+mod nothing;
+
+use std::path::Path;
+use std::time::Duration;
+
+use pmem::Latency;
+
+use crate::run::Config;
+use crate::session::Session;
+use crate::subject::Error;
+use crate::workload::Workload;
+
+use self::bare::Bare;
+pub(crate) use self::nothing::Nothing;
+
+/// Long beside a turn of the machine's scheduler, short beside a pass.
+const PASS_MAX: Duration = Duration::from_millis(250);
+
+/// Those that are measured, in this order: what deletes comes last.
+const MEASURED: [Workload; 6] =
+    [Workload::Get, Workload::Miss, Workload::MultiGet, Workload::Update, Workload::Insert, Workload::Delete];
+
+/// How long an operation takes at least, of each kind of workload that has such a bound.
+#[derive(Clone, Debug, Default)]
+pub struct Bounds {
+    ns: Vec<(Workload, f64)>,
+}
+
+impl Bounds {
+    /// Measures bare operations on as many records as `config` has, with as many threads, in a file of the directory `home` that is gone
+    /// in the end. Ends early when `stop` becomes true.
+    ///
+    /// # Errors
+    /// If there is no room for the file.
+    pub fn measure(
+        home: &Path,
+        config: &Config,
+        latency: Latency,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Bounds, Error> {
+        let is_wanted = |bounded: &Workload| config.workloads.iter().any(|one| one.bounded_as() == Some(*bounded));
+        let workloads: Vec<Workload> = MEASURED.into_iter().filter(is_wanted).collect();
+        let mut bounds = Bounds::default();
+        if workloads.is_empty() {
+            return Ok(bounds);
+        }
+        let bare = Bare::create(home, config.records, config.threads, latency)?;
+        let (plan, keeps_order) = (None, false);
+        let config = Config { workloads: workloads.clone(), plan, keeps_order, ..config.clone() };
+        let session = Session::new(&bare, &config, stop)?;
+        session.load()?;
+        for workload in workloads {
+            let ns = session.pace_ns(workload, config.pass.min(PASS_MAX))?;
+            bounds.ns.extend(ns.map(|ns| (workload, ns)));
+        }
+        Ok(bounds)
+    }
+
+    /// Of an operation of `workload`, in nanoseconds of its thread.
+    #[must_use]
+    pub fn ns(&self, workload: Workload) -> Option<f64> {
+        let bounded = workload.bounded_as()?;
+        self.ns.iter().find(|(one, _)| *one == bounded).map(|(_, ns)| *ns)
+    }
+}

@@ -1,0 +1,74 @@
+//! No store: what the loop takes by itself.
+
+use std::hint::black_box;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use crate::records::Records;
+use crate::run::Config;
+use crate::session::Session;
+use crate::subject::{Error, Need, Subject};
+use crate::workload::Workload;
+
+/// Some ten thousand turns of the loop.
+const PASS_MAX: Duration = Duration::from_millis(20);
+
+/// Answers at once, and never rightly: what is copied and compared is as long as a right answer.
+pub(crate) struct Nothing {
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+impl Nothing {
+    pub(crate) fn new(records: Records) -> Nothing {
+        Nothing { key: vec![0; records.key_bytes], value: vec![0; records.value_bytes] }
+    }
+
+    /// How long a turn of the workload's loop takes, in nanoseconds of its thread; `None` for one that has no loop.
+    pub(crate) fn own_ns(&self, workload: Workload, config: &Config) -> Result<Option<f64>, Error> {
+        if workload == Workload::Rebuild {
+            return Ok(None);
+        }
+        let config = Config { plan: None, ..config.clone() };
+        Session::new(self, &config, &|| false)?.pace_ns(workload, config.pass.min(PASS_MAX))
+    }
+}
+
+impl Subject for Nothing {
+    fn name(&self) -> String {
+        "the loop without a store".into()
+    }
+
+    fn offers(&self, _need: Need) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Error> {
+        black_box(key);
+        value.resize(self.value.len(), 0);
+        Ok(true)
+    }
+
+    #[inline(always)]
+    fn get_with(&self, key: &[u8], read: impl FnOnce(&[u8])) -> Result<bool, Error> {
+        read(black_box((key, &self.value)).1);
+        Ok(true)
+    }
+
+    #[inline(always)]
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        black_box((key, value));
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn delete(&self, key: &[u8]) -> Result<bool, Error> {
+        Ok(!black_box(key).is_empty())
+    }
+
+    fn scan(&self, _from: &[u8], mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
+        while each(&self.key, &self.value).is_continue() {}
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+//! A store of this library under measurement.
+
+use std::ops::ControlFlow;
+use std::sync::OnceLock;
+
+use hikv::{Order, Ordered, Store, Upkeep};
+
+use crate::subject::{Error, Need, Persists, Subject};
+
+/// A store of this library, with its ordered operations once a workload wants them.
+pub struct Candidate {
+    store: Store,
+    ordered: OnceLock<Ordered>,
+}
+
+impl Candidate {
+    /// Measures `store`.
+    pub fn new(store: Store) -> Candidate {
+        Candidate { store, ordered: OnceLock::new() }
+    }
+
+    /// The store.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Waits until the order has all that was written before, where one is kept, and helps it.
+    pub(crate) fn catch_up(&self) -> Result<(), Error> {
+        Ok(self.ordered.get().map_or(Ok(()), |ordered| ordered.wait_until_ready(|_| {}))?)
+    }
+}
+
+impl Subject for Candidate {
+    fn name(&self) -> String {
+        format!("engine {}", self.store.engine_kind().name())
+    }
+
+    fn offers(&self, need: Need) -> bool {
+        match need {
+            Need::Gets | Need::Deletes => true,
+            Need::Order | Need::Scans => self.store.features().order != Order::No,
+        }
+    }
+
+    fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Error> {
+        Ok(self.store.get_into(key, value)?)
+    }
+
+    fn get_owned(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        Ok(self.store.get(key)?)
+    }
+
+    fn get_with(&self, key: &[u8], read: impl FnOnce(&[u8])) -> Result<bool, Error> {
+        Ok(self.store.get_with(key, read)?.is_some())
+    }
+
+    fn multi_get_with(&self, keys: &[&[u8]], found: impl FnMut(usize, Option<&[u8]>)) -> Result<(), Error> {
+        Ok(self.store.multi_get_with(keys, found)?)
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        Ok(self.store.put(key, value)?)
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool, Error> {
+        Ok(self.store.delete(key)?)
+    }
+
+    fn put_in_order(&self) -> Result<(), Error> {
+        let ordered = self.store.ordered()?;
+        ordered.wait_until_ready(|_| {})?;
+        self.ordered.get_or_init(|| ordered);
+        Ok(())
+    }
+
+    fn scan(&self, from: &[u8], each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<(), Error> {
+        Ok(self.ordered.get().expect("the keys were put in order").scan(from, each)?)
+    }
+
+    fn queued_count(&self) -> Option<u64> {
+        self.ordered.get().map(|_| self.store.stats().queued_count)
+    }
+
+    fn help(&self) -> Result<u64, hikv::Error> {
+        self.store.help().map(|helped| helped.applied_count)
+    }
+
+    fn upkeep(&self) -> Upkeep {
+        self.store.upkeep().unwrap_or_default()
+    }
+
+    fn persists(&self) -> Option<Persists> {
+        let stats = self.store.stats();
+        Some(Persists { flushed_line_count: stats.flushed_lines?, fence_count: stats.fences? })
+    }
+
+    fn close(self) -> Result<(), Error> {
+        drop(self.ordered);
+        Ok(self.store.close()?)
+    }
+}

@@ -1,0 +1,58 @@
+//! Operations that use records up. A pass ends when there are none left.
+
+use rand::rngs::SmallRng;
+
+use super::{Act, Draw, Draws};
+use crate::seat::Seat;
+
+/// New records. Each pass may add as many as were loaded, so that memory stays bounded.
+pub(super) struct Insert {
+    seat: Seat,
+    limit: u64,
+    drawn: u64,
+}
+
+impl Insert {
+    pub(super) fn new(seat: &Seat) -> Insert {
+        Insert { seat: *seat, limit: seat.share(seat.records.count), drawn: 0 }
+    }
+}
+
+impl Draws for Insert {
+    fn draw(&mut self, _rng: &mut SmallRng) -> Option<Draw> {
+        let record = (self.drawn < self.limit).then(|| self.seat.fresh(self.drawn))?;
+        self.drawn += 1;
+        Some(Draw { act: Act::Insert, record })
+    }
+
+    /// Goes on where the last pass ended: the store still grows, rather than filling what was freed.
+    fn rewind(&mut self) -> bool {
+        self.limit += self.seat.share(self.seat.records.count);
+        false
+    }
+}
+
+/// Loaded records in random order, each once.
+pub(super) struct Delete {
+    seat: Seat,
+    drawn: u64,
+}
+
+impl Delete {
+    pub(super) fn new(seat: &Seat) -> Delete {
+        Delete { seat: *seat, drawn: 0 }
+    }
+}
+
+impl Draws for Delete {
+    fn draw(&mut self, _rng: &mut SmallRng) -> Option<Draw> {
+        let record = (self.drawn < self.seat.share(self.seat.records.count)).then(|| self.seat.victim(self.drawn))?;
+        self.drawn += 1;
+        Some(Draw { act: Act::Delete, record })
+    }
+
+    fn rewind(&mut self) -> bool {
+        self.drawn = 0;
+        true
+    }
+}

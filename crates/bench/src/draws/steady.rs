@@ -1,0 +1,52 @@
+//! Operations that use no record up, so that a pass lasts as long as it may.
+
+use rand::rngs::SmallRng;
+
+use super::{Act, Draw, Draws};
+use crate::distribution::uniform;
+use crate::records::absent;
+use crate::scans::SCAN_ITEMS_MAX;
+use crate::seat::Seat;
+
+/// One act, again and again, on any loaded record, or on absent ones where it is a miss.
+pub(super) struct Steady {
+    act: Act,
+    records: u64,
+}
+
+impl Steady {
+    pub(super) fn new(act: Act, seat: &Seat) -> Steady {
+        Steady { act, records: seat.records.count }
+    }
+}
+
+impl Draws for Steady {
+    fn draw(&mut self, rng: &mut SmallRng) -> Option<Draw> {
+        let number = uniform(rng, self.records);
+        let record = if self.act == Act::Miss { absent(number) } else { number };
+        Some(Draw { act: self.act, record })
+    }
+}
+
+/// Scans of 1 to 100 items from any loaded record on, each length as likely.
+pub(super) struct Scan {
+    records: u64,
+}
+
+impl Scan {
+    pub(super) fn new(seat: &Seat) -> Scan {
+        Scan { records: seat.records.count }
+    }
+}
+
+impl Draws for Scan {
+    fn draw(&mut self, rng: &mut SmallRng) -> Option<Draw> {
+        let record = uniform(rng, self.records);
+        Some(Draw { act: scan(rng), record })
+    }
+}
+
+/// A scan of any length.
+pub(super) fn scan(rng: &mut SmallRng) -> Act {
+    Act::Scan(1 + uniform(rng, SCAN_ITEMS_MAX))
+}

@@ -1,0 +1,97 @@
+//! YCSB's core workloads.
+
+use rand::RngExt;
+use rand::rngs::SmallRng;
+
+use super::steady::scan;
+use super::{Act, Draw, Draws};
+use crate::distribution::{Ranks, Scrambled};
+use crate::seat::Seat;
+
+/// What most operations, or at least half of them, are.
+#[derive(Clone, Copy)]
+enum Read {
+    /// Reads of popular records.
+    Popular,
+    /// Reads of the newest records.
+    Recent,
+    /// Scans from popular records on.
+    Scan,
+}
+
+/// What is done beside reads.
+#[derive(Clone, Copy)]
+enum Other {
+    Update,
+    Insert,
+    ReadThenUpdate,
+}
+
+/// The shares of a workload's operations.
+#[derive(Clone, Copy)]
+pub(super) struct Mix {
+    read_percent: u32,
+    read: Read,
+    other: Other,
+}
+
+impl Mix {
+    pub(super) const A: Mix = Mix { read_percent: 50, read: Read::Popular, other: Other::Update };
+    pub(super) const B: Mix = Mix { read_percent: 95, read: Read::Popular, other: Other::Update };
+    pub(super) const C: Mix = Mix { read_percent: 100, read: Read::Popular, other: Other::Update };
+    pub(super) const D: Mix = Mix { read_percent: 95, read: Read::Recent, other: Other::Insert };
+    pub(super) const E: Mix = Mix { read_percent: 95, read: Read::Scan, other: Other::Insert };
+    pub(super) const F: Mix = Mix { read_percent: 50, read: Read::Popular, other: Other::ReadThenUpdate };
+}
+
+/// Reads mixed with one other kind of operation.
+pub(super) struct Ycsb {
+    mix: Mix,
+    seat: Seat,
+    popular: Scrambled,
+    latest: Ranks,
+    /// Records that this thread adds; those drawn before are there when a read of them comes.
+    inserted: u64,
+}
+
+impl Ycsb {
+    /// On the loaded records, with a skew of its own.
+    pub(super) fn new(mix: Mix, seat: &Seat) -> Ycsb {
+        let records = seat.records.count;
+        Ycsb { mix, seat: *seat, popular: Scrambled::new(records), latest: Ranks::new(records), inserted: 0 }
+    }
+
+    /// The newest records are the most popular: what this thread inserted, then what was loaded.
+    fn recent(&self, rng: &mut SmallRng) -> u64 {
+        let age = self.latest.sample(rng);
+        match self.inserted.checked_sub(age + 1) {
+            Some(number) => self.seat.fresh(number),
+            None => self.seat.records.count - 1 - (age - self.inserted),
+        }
+    }
+
+    fn read(&self, rng: &mut SmallRng) -> Draw {
+        match self.mix.read {
+            Read::Popular => Draw { act: Act::GetInto, record: self.popular.sample(rng) },
+            Read::Recent => Draw { act: Act::GetInto, record: self.recent(rng) },
+            Read::Scan => Draw { record: self.popular.sample(rng), act: scan(rng) },
+        }
+    }
+
+    fn insert(&mut self) -> Draw {
+        self.inserted += 1;
+        Draw { act: Act::Insert, record: self.seat.fresh(self.inserted - 1) }
+    }
+}
+
+impl Draws for Ycsb {
+    fn draw(&mut self, rng: &mut SmallRng) -> Option<Draw> {
+        let reads = rng.random_range(0..100) < self.mix.read_percent;
+        Some(match self.mix.other {
+            _ if reads => self.read(rng),
+            Other::Insert => self.insert(),
+            Other::Update => Draw { act: Act::Update, record: self.popular.sample(rng) },
+            Other::ReadThenUpdate => Draw { act: Act::ReadThenUpdate, record: self.popular.sample(rng) },
+        })
+    }
+}

@@ -1,0 +1,48 @@
+//! A bounded step of keeping order, for workers, for writers who find a queue full, and before a store is closed.
+
+use std::sync::atomic::Ordering;
+
+use pmem::{Backoff, Medium};
+
+use super::ordered::Ordered;
+use crate::{HiKv, Memory};
+use engine::{Error, Progress, Wanted};
+
+impl<D: Memory> Ordered<D> {
+    /// Does a bounded piece of the work.
+    pub(crate) fn step<M: Medium>(engine: &HiKv<M, D>) -> Result<Progress, Error> {
+        let order = &engine.order;
+        order.wanted.store(Wanted::Nobody as u8, Ordering::Release);
+        if order.build_step(engine)? == Progress::More {
+            return Ok(Progress::More);
+        }
+        Ok(if order.drain_all(engine.disposal())? > 0 { Progress::More } else { Progress::Idle })
+    }
+
+    /// Makes room in the partition's full queue, or lets others run. The caller holds no lock, and is not pinned by itself.
+    pub(crate) fn make_room<M: Medium>(
+        engine: &HiKv<M, D>,
+        partition: usize,
+        backoff: &mut Backoff,
+    ) -> Result<(), Error> {
+        let order = &engine.order;
+        order.ask(Wanted::All);
+        if order.drain(engine.disposal(), order.queue(partition))? == 0 && order.build_step(engine)? == Progress::Idle {
+            // Somebody else drains, or the next ticket's writer is not done yet.
+            backoff.relax();
+        }
+        Ok(())
+    }
+
+    /// Empties the queues and gives up an unfinished build; false if something stays. Nobody writes meanwhile.
+    pub(crate) fn come_to_rest<M: Medium>(engine: &HiKv<M, D>) -> Result<bool, Error> {
+        let order = &engine.order;
+        order.give_up_build(engine.disposal());
+        while order.queued_count() > 0 {
+            if order.drain_all(engine.disposal())? == 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

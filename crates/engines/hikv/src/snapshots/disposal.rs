@@ -1,0 +1,36 @@
+//! Where items go that were replaced.
+
+use index::Position;
+use index::partitioned_hash::{Context, Garbage};
+use pmem::{Dram, Medium};
+
+use super::Snapshots;
+
+/// What becomes of items that were replaced.
+pub(crate) struct Disposal<'a, M, D: Dram> {
+    pub(crate) medium: &'a M,
+    pub(super) index: Context<'a, M, D>,
+    pub(super) snapshots: &'a Snapshots,
+}
+
+impl<M, D: Dram> Clone for Disposal<'_, M, D> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M, D: Dram> Copy for Disposal<'_, M, D> {}
+
+impl<M: Medium, D: Dram> Disposal<'_, M, D> {
+    /// Retires the item that a write replaced, if there was one, now that nothing but snapshots may refer to it; what they
+    /// keep they retire themselves. One of no size class cannot have been found (damage).
+    #[inline(always)]
+    pub(crate) fn retire(self, old: Option<Position>) {
+        if let Some(position) = old
+            && let Some(place) = position.place()
+            && !self.snapshots.kept.let_go(position)
+        {
+            self.index.retire(Garbage::Place(place));
+        }
+    }
+}

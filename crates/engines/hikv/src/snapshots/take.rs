@@ -1,0 +1,69 @@
+//! Taking a snapshot, and releasing it.
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use epoch::Grace;
+use pmem::{Backoff, Medium};
+
+use super::{Live, Snapshots, summary};
+use crate::canary;
+use crate::{HiKv, Memory};
+use engine::{Error, Moment};
+
+/// Snapshots that one store can take: stamps have 32 bits, and the summary counts one beyond.
+const EPOCH_MAX: u32 = u32::MAX - 1;
+
+impl<M: Medium, D: Memory> HiKv<M, D> {
+    /// Takes a snapshot.
+    pub(super) fn take_snapshot(&self) -> Result<Moment, Error> {
+        if epoch::is_pinned() {
+            return Err(Error::InsideCallback);
+        }
+        let taken = self.begin_snapshot()?;
+        let (grace, mut backoff) = (Grace::start(), Backoff::long());
+        while !self.medium.breaks(canary::SNAPSHOT_BEFORE_WRITERS) && !grace.is_over() {
+            backoff.relax();
+        }
+        Ok(taken)
+    }
+
+    /// Steps 1 to 3. Where nobody may write, every item is of the snapshot.
+    fn begin_snapshot(&self) -> Result<Moment, Error> {
+        let snapshots = &self.snapshots;
+        let _taking = snapshots.taking.lock();
+        let (epoch, now_ms) = (snapshots.stamp(), self.clock.now_ms());
+        if epoch >= EPOCH_MAX {
+            return Err(Error::TooManySnapshots { count: u64::from(epoch) });
+        }
+        snapshots.live.write().push(Live { epoch, since: Instant::now() });
+        if self.medium.is_writable() {
+            self.heap.set_snapshot_epoch(&self.medium, epoch + 1);
+            let live = snapshots.live.write();
+            snapshots.summary.store(summary(epoch + 1, &live), Ordering::Release);
+        }
+        Ok(Moment::new(epoch, now_ms))
+    }
+
+    /// Ends a snapshot, and frees what no other one sees.
+    pub(super) fn release_snapshot(&self, released: Moment) {
+        let snapshots = &self.snapshots;
+        {
+            let mut live = snapshots.live.write();
+            if let Some(index) = live.iter().position(|snapshot| snapshot.epoch == released.epoch()) {
+                live.remove(index);
+            }
+            snapshots.summary.store(summary(snapshots.stamp(), &live), Ordering::Release);
+        }
+        let mut next = snapshots.kept.first();
+        while let Some(at) = next {
+            let free;
+            (free, next) = {
+                // Under the lock: a snapshot that is taken meanwhile may see what is entered meanwhile.
+                let live = snapshots.live.read();
+                snapshots.kept.release(&at, |from, until| !Snapshots::any_sees(&live, from, until))
+            };
+            free.into_iter().for_each(|position| self.disposal().retire(Some(position)));
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Background work, a bounded step at a time: the sweep after open, freeing, growth ahead of writers, reaping, compaction.
+
+use std::sync::atomic::Ordering;
+
+use parking_lot::MutexGuard;
+use pmem::{Medium, Offset};
+
+use crate::order::Ordered;
+use crate::space::background::Background;
+use crate::{HiKv, Memory};
+use engine::{Error, Progress};
+
+impl<M: Medium, D: Memory> HiKv<M, D> {
+    pub(crate) fn background_step(&self) -> Result<Progress, Error> {
+        let (order, space) = (Ordered::step(self)?, self.space_step()?);
+        Ok(if order == Progress::More { Progress::More } else { space })
+    }
+
+    /// Sweep, growth and reaping: one thread at a time. In a store that is only read the free space is found out when a caller asks
+    /// for it.
+    fn space_step(&self) -> Result<Progress, Error> {
+        if !self.medium.is_writable() {
+            return Ok(Progress::Idle);
+        }
+        let Some(mut background) = self.background.try_lock() else {
+            return Ok(Progress::Idle);
+        };
+        if !self.swept.load(Ordering::Acquire) {
+            self.sweep_step(&mut background)?;
+            return Ok(Progress::More);
+        }
+        if self.heap.prepare(&self.medium, self.heap.ahead_bytes())? {
+            return Ok(Progress::More);
+        }
+        let mut reaped = Vec::new();
+        let progress = self.reap_step(&mut background.round, &mut reaped);
+        drop(background);
+        if !reaped.is_empty() {
+            // The step ends with it: whoever is told may close the store.
+            reaped.iter().for_each(|key| self.expired_hook.tell(key));
+            return progress.map(|_| Progress::More);
+        }
+        if progress? == Progress::More {
+            return Ok(Progress::More);
+        }
+        self.compaction_step()
+    }
+
+    /// Sweeps one segment.
+    fn sweep_step(&self, background: &mut Background) -> Result<(), Error> {
+        let misplaced = &mut background.misplaced;
+        background.sweep = self.index.sweep(self.cx(), background.sweep, &mut |(at, _)| *misplaced = Some(at))?;
+        if background.sweep.is_done() {
+            if background.misplaced.is_none() && self.medium.is_writable() {
+                self.heap.finish_sweep(&self.medium);
+            }
+            self.swept.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Sweep, growth and reaper stand still while this is held. The caller is not pinned.
+    pub(crate) fn keep_background_away(&self) -> MutexGuard<'_, Background> {
+        self.background.lock()
+    }
+
+    /// An entry that names no proper place, if the sweep has met one.
+    pub(crate) fn misplaced(&self) -> Option<Offset> {
+        self.background.lock().misplaced
+    }
+
+    /// Sweeps to the end; what others have swept need not be done again.
+    pub(crate) fn finish_sweep(&self) -> Result<(), Error> {
+        while !self.swept.load(Ordering::Acquire) {
+            let mut background = self.background.lock();
+            if !self.swept.load(Ordering::Acquire) {
+                self.sweep_step(&mut background)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,76 @@
+//! Removing everything, as one step for readers and for a crash (`docs/decisions/0008-clear-by-generation.md`).
+//!
+//! | step | a crash after it leaves |
+//! |---|---|
+//! | 1 freeze: all partitions, all segments | everything |
+//! | 2 an empty segment a partition, of the next generation; ordered | everything, and free space once it is buried |
+//! | 3 the store's generation, one word; committed | nothing: segments of another generation are the same |
+//! | 4 old segments DEAD, which readers do not look at; ordered | nothing |
+//! | 5 the root is switched, the locks released | |
+//! | 6 when no reader is left, old segments and their items are freed | |
+//!
+//! What a crash between 3 and 4 leaves of another generation is buried when the store is opened. So no segment is alive of
+//! any generation but the store's, however long readers keep the old ones, and the numbers may come round.
+
+use std::sync::atomic::Ordering;
+
+use heap::HeapError;
+use parking_lot::Mutex;
+use pmem::{Dram, Level, Medium, Offset};
+
+use super::directory::{Directory, Retired, Root};
+use super::layout::{Geometry, Header, State};
+use super::open::bury;
+use super::{Context, Segmented};
+use crate::canary;
+use crate::shared::Pointer;
+
+/// An empty live segment for every partition, of the given generation: `stream` writes each, and gives its table. Not ordered.
+pub(crate) fn empty_root<M: Medium, D: Dram, S: Segmented>(
+    cx: Context<'_, M, D>,
+    geometry: Geometry,
+    generation: u16,
+    stream: impl Fn(Offset, Header) -> Box<S>,
+) -> Result<Box<Root<S>>, HeapError> {
+    let reserved =
+        (0..geometry.partition_count()).map(|_| cx.heap.reserve_segment(cx.medium)).collect::<Result<Vec<_>, _>>()?;
+    let directories = reserved.into_iter().zip(0..).map(|(reservation, partition)| {
+        let header = Header { state: State::Live, partition, depth: 0, prefix: 0, generation };
+        let segment = stream(reservation.publish().offset, header);
+        Directory::build(vec![segment]).expect("one segment of depth 0 is a directory")
+    });
+    Ok(Root::new(directories))
+}
+
+/// Steps 1 to 5, with `empty` for the new segments: what was unlinked.
+///
+/// # Errors
+/// Those of `empty`, and nothing has changed; the medium's.
+pub(crate) fn clear<M: Medium, D: Dram, S: Segmented>(
+    cx: Context<'_, M, D>,
+    partitions: &[Mutex<()>],
+    root: &Pointer<Root<S>>,
+    empty: impl FnOnce(u16) -> Result<Box<Root<S>>, HeapError>,
+) -> Result<Retired<Root<S>>, HeapError> {
+    let _pin = epoch::pin();
+    let _partitions: Vec<_> = partitions.iter().map(|partition| partition.lock()).collect();
+    // SAFETY: the root is never null; only `clear` replaces it, under the locks that are held.
+    let old = unsafe { &*root.load(Ordering::Acquire) };
+    let frozen: Vec<_> = old.segments().map(Segmented::lock_all).collect();
+    let generation = cx.heap.generation().wrapping_add(1);
+    let new = empty(generation)?;
+    if !cx.medium.breaks(canary::CLEAR_BEFORE_SEGMENTS) {
+        cx.medium.order();
+    }
+    cx.heap.set_generation(cx.medium, generation);
+    cx.medium.wait(cx.medium.commit(Level::Strongest))?;
+    if !cx.medium.breaks(canary::CLEARED_UNBURIED) {
+        old.segments().flat_map(|segment| segment.chain(cx.medium)).for_each(|offset| bury(cx.medium, offset));
+        cx.medium.order();
+    }
+    old.segments().for_each(Segmented::kill);
+    let old = root.swap(Box::into_raw(new), Ordering::AcqRel);
+    drop(frozen);
+    // SAFETY: it came from a box, and only `clear` replaces the root, under all partition locks.
+    Ok(unsafe { Retired::new(old) })
+}
