@@ -9,7 +9,7 @@ use crate::auth::Secrets;
 pub struct Config {
     /// Where to listen: an address and a port; port 0 takes a free one.
     pub addr: String,
-    /// Where hosts of this machine connect that share memory with the device, and who may: a socket's path, and its permissions.
+    /// Where hosts of this machine connect that share memory with the device: a socket's path, and its permissions.
     pub shm: Option<(PathBuf, u32)>,
     /// Threads that serve; 0 is one for each processor but one.
     pub thread_count: usize,

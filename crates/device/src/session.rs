@@ -27,7 +27,7 @@ pub(crate) struct Session {
     writer: Writer,
     phase: Phase,
     local: SocketAddr,
-    /// Whoever is there has shown who they are.
+    /// The host has shown by other means that it may connect.
     is_trusted: bool,
 }
 

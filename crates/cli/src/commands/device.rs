@@ -35,7 +35,7 @@ pub(crate) struct Device {
     /// Where hosts of this machine connect that share memory with the device: a socket, made at this path
     #[arg(long, value_name = "SOCKET")]
     shm: Option<PathBuf>,
-    /// The permissions of that socket: whoever may write to it may connect
+    /// The permissions of that socket: users that may write to it may connect
     #[arg(long, value_name = "OCTAL", default_value = "600", value_parser = mode, requires = "shm")]
     shm_mode: u32,
     /// A host that may connect, by its name, which any host can give; several times for more; by default all

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! R1 is of C1 by the host's secret, R2 of C2 by the controller's, where the host wants to know that, too. The group is NULL: no key is
-//! agreed on. Who listens can try secrets at leisure, which is why secrets are random and as long as a hash.
+//! agreed on. A listener can try secrets at leisure, which is why secrets are random and as long as a hash.
 
 mod messages;
 mod secret;

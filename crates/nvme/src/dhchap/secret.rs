@@ -13,7 +13,7 @@ use super::Hash;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
     key: Vec<u8>,
-    /// By which the key is bound to the name of who has it.
+    /// By which the key is bound to its owner's name.
     transform: Option<Hash>,
 }
 
@@ -86,7 +86,7 @@ impl Secret {
         Ok(Secret { key: key.to_vec(), transform })
     }
 
-    /// The key of who has this name.
+    /// The key of the side that has this name.
     fn key_of(&self, name: &str) -> Vec<u8> {
         let bound = |hash| mac(hash, &self.key, &[name.as_bytes(), b"NVMe-over-Fabrics"]);
         self.transform.map_or_else(|| self.key.clone(), bound)
