@@ -11,8 +11,8 @@ use crate::protocol::{self, UNPINNED};
 
 static EPOCH: AtomicU64 = AtomicU64::new(protocol::FIRST_EPOCH);
 static SAFE: AtomicU64 = AtomicU64::new(0);
-static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
-static SLOT_COUNT: AtomicUsize = AtomicUsize::new(0);
+static THREAD_PINS: AtomicPtr<ThreadPin> = AtomicPtr::new(ptr::null_mut());
+static THREAD_PIN_COUNT: AtomicUsize = AtomicUsize::new(0);
 static ADVANCING: Mutex<Held> = Mutex::new(Held { epoch: 0, since: None });
 
 /// Since when some pin is known to hold back this epoch and all later ones.
@@ -21,26 +21,26 @@ struct Held {
     since: Option<Instant>,
 }
 
-/// One thread's pin, alone in its lines. Slots are never freed: an ended thread's slot is taken over by a new one.
+/// One thread's pin, alone in its lines. Records are never freed: an ended thread's record is taken over by a new one.
 #[repr(align(128))]
-struct Slot {
+struct ThreadPin {
     pin: AtomicU64,
     taken: AtomicBool,
     index: usize,
-    next: *const Slot,
+    next: *const ThreadPin,
 }
 
-// SAFETY: `index` and `next` are written before the slot is shared and never again; the rest is atomic.
-unsafe impl Sync for Slot {}
+// SAFETY: `index` and `next` are written before the record is shared and never again; the rest is atomic.
+unsafe impl Sync for ThreadPin {}
 
 thread_local! {
-    /// This thread's slot, or null before its first pin. Read on every pin, so it has no destructor.
-    static MINE: Cell<*const Slot> = const { Cell::new(ptr::null()) };
-    /// Gives the slot back when the thread ends.
+    /// This thread's record, or null before its first pin. Read on every pin, so it has no destructor.
+    static MINE: Cell<*const ThreadPin> = const { Cell::new(ptr::null()) };
+    /// Gives the record back when the thread ends.
     static LEASE: Cell<Option<Lease>> = const { Cell::new(None) };
 }
 
-struct Lease(&'static Slot);
+struct Lease(&'static ThreadPin);
 
 impl Drop for Lease {
     fn drop(&mut self) {
@@ -55,47 +55,47 @@ impl Drop for Lease {
 #[derive(Debug)]
 #[must_use]
 pub struct Pin {
-    slot: &'static Slot,
+    thread_pin: &'static ThreadPin,
     outer: u64,
     /// A pin belongs to its thread.
     _not_send: PhantomData<*const ()>,
 }
 
-impl std::fmt::Debug for Slot {
+impl std::fmt::Debug for ThreadPin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Slot").field("index", &self.index).field("pin", &self.pin).finish_non_exhaustive()
+        f.debug_struct("ThreadPin").field("index", &self.index).field("pin", &self.pin).finish_non_exhaustive()
     }
 }
 
 /// Pins the calling thread.
 #[inline(always)]
 pub fn pin() -> Pin {
-    let slot = my_slot();
-    let outer = slot.pin.load(Ordering::Relaxed);
+    let thread_pin = my_thread_pin();
+    let outer = thread_pin.pin.load(Ordering::Relaxed);
     if outer == UNPINNED {
-        protocol::enter(&slot.pin, &EPOCH, light_barrier);
+        protocol::enter(&thread_pin.pin, &EPOCH, light_barrier);
     }
-    Pin { slot, outer, _not_send: PhantomData }
+    Pin { thread_pin, outer, _not_send: PhantomData }
 }
 
 impl Drop for Pin {
     #[inline(always)]
     fn drop(&mut self) {
-        protocol::leave(&self.slot.pin, self.outer);
+        protocol::leave(&self.thread_pin.pin, self.outer);
     }
 }
 
 /// True while the calling thread holds a pin: it must not wait for a grace period.
 #[must_use]
 pub fn is_pinned() -> bool {
-    my_slot().pin.load(Ordering::Relaxed) != UNPINNED
+    my_thread_pin().pin.load(Ordering::Relaxed) != UNPINNED
 }
 
 /// A small number that no other live thread has, for choosing among lanes.
 #[inline(always)]
 #[must_use]
 pub fn thread_index() -> usize {
-    my_slot().index
+    my_thread_pin().index
 }
 
 /// The epoch that a thing unlinked before this call is tagged with.
@@ -124,7 +124,7 @@ pub fn oldest_pin() -> Duration {
 
 fn advance_and_look() -> (u64, Duration) {
     let mut held = ADVANCING.lock().unwrap_or_else(PoisonError::into_inner);
-    let safe = protocol::advance(&EPOCH, &SAFE, || slots().map(|slot| &slot.pin), heavy_barrier);
+    let safe = protocol::advance(&EPOCH, &SAFE, || thread_pins().map(|thread_pin| &thread_pin.pin), heavy_barrier);
     // Pins of now have the epoch that begins here: one of an earlier epoch was there the last time, too.
     let is_held = safe < EPOCH.load(Ordering::Relaxed);
     if !is_held || held.since.is_none() || held.epoch != safe {
@@ -134,47 +134,51 @@ fn advance_and_look() -> (u64, Duration) {
 }
 
 #[inline(always)]
-fn my_slot() -> &'static Slot {
+fn my_thread_pin() -> &'static ThreadPin {
     let mine = MINE.get();
     if mine.is_null() {
         return join();
     }
-    // SAFETY: `MINE` is null or points at a slot, and slots are never freed.
+    // SAFETY: `MINE` is null or points at a record, and records are never freed.
     unsafe { &*mine }
 }
 
-/// A thread's first pin: takes over a slot or adds one.
+/// A thread's first pin: takes over a record or adds one.
 #[cold]
-fn join() -> &'static Slot {
+fn join() -> &'static ThreadPin {
     barriers_are_expedited();
-    let free = |slot: &&Slot| slot.taken.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok();
-    let slot = slots().find(free).unwrap_or_else(add_slot);
-    MINE.set(slot);
-    // A thread that is past its destructors keeps the slot for good, which costs its 128 bytes.
-    let _ = LEASE.try_with(|lease| lease.set(Some(Lease(slot))));
-    slot
+    let free = |thread_pin: &&ThreadPin| {
+        thread_pin.taken.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    };
+    let thread_pin = thread_pins().find(free).unwrap_or_else(add_thread_pin);
+    MINE.set(thread_pin);
+    // A thread that is past its destructors keeps the record for good, which costs its 128 bytes.
+    let _ = LEASE.try_with(|lease| lease.set(Some(Lease(thread_pin))));
+    thread_pin
 }
 
-fn add_slot() -> &'static Slot {
-    let slot = Box::leak(Box::new(Slot {
+fn add_thread_pin() -> &'static ThreadPin {
+    let thread_pin = Box::leak(Box::new(ThreadPin {
         pin: AtomicU64::new(UNPINNED),
         taken: AtomicBool::new(true),
-        index: SLOT_COUNT.fetch_add(1, Ordering::Relaxed),
-        next: SLOTS.load(Ordering::Acquire),
+        index: THREAD_PIN_COUNT.fetch_add(1, Ordering::Relaxed),
+        next: THREAD_PINS.load(Ordering::Acquire),
     }));
-    while let Err(head) = SLOTS.compare_exchange(slot.next.cast_mut(), slot, Ordering::AcqRel, Ordering::Acquire) {
-        slot.next = head;
+    while let Err(head) =
+        THREAD_PINS.compare_exchange(thread_pin.next.cast_mut(), thread_pin, Ordering::AcqRel, Ordering::Acquire)
+    {
+        thread_pin.next = head;
     }
-    slot
+    thread_pin
 }
 
-fn slots() -> impl Iterator<Item = &'static Slot> {
-    let mut next = SLOTS.load(Ordering::Acquire).cast_const();
+fn thread_pins() -> impl Iterator<Item = &'static ThreadPin> {
+    let mut next = THREAD_PINS.load(Ordering::Acquire).cast_const();
     std::iter::from_fn(move || {
-        // SAFETY: the list holds leaked slots only, and ends in null.
-        let slot = unsafe { next.as_ref() }?;
-        next = slot.next;
-        Some(slot)
+        // SAFETY: the list holds leaked records only, and ends in null.
+        let thread_pin = unsafe { next.as_ref() }?;
+        next = thread_pin.next;
+        Some(thread_pin)
     })
 }
 
@@ -224,7 +228,7 @@ mod tests {
     #[test]
     fn a_pin_holds_the_epoch_back_and_nests() {
         let outer = pin();
-        let held = outer.slot.pin.load(Ordering::Relaxed);
+        let held = outer.thread_pin.pin.load(Ordering::Relaxed);
         for _ in 0..3 {
             assert!(advance() <= held);
         }
@@ -238,7 +242,7 @@ mod tests {
     fn a_forgotten_pin_ends_with_its_thread() {
         let held = std::thread::spawn(|| {
             let pin = pin();
-            let held = pin.slot.pin.load(Ordering::Relaxed);
+            let held = pin.thread_pin.pin.load(Ordering::Relaxed);
             std::mem::forget(pin);
             held
         });
@@ -249,13 +253,13 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_ended_leave_their_slot_to_others() {
+    fn threads_that_ended_leave_their_pin_to_others() {
         let index = || std::thread::spawn(|| drop(pin())).join();
         index().unwrap();
-        let before = slots().count();
+        let before = thread_pins().count();
         for _ in 0..50 {
             index().unwrap();
         }
-        assert!(slots().count() <= before + 8, "other tests may run threads, but not fifty");
+        assert!(thread_pins().count() <= before + 8, "other tests may run threads, but not fifty");
     }
 }

@@ -4,7 +4,7 @@
 use pmem::Medium;
 
 use crate::layout::unit_start;
-use crate::shape::SMALL_SLAB_UNITS;
+use crate::slot_kind::SMALL_SLAB_UNITS;
 
 /// Requests on the way: more than a disk works on at once.
 const AHEAD_COUNT: u32 = 64;

@@ -23,14 +23,14 @@
 use pmem::{Dram, Medium};
 
 use crate::canary;
-use crate::header::{ChunkKind, Header, zero_segment_heads};
+use crate::header::{ChunkHeader, ChunkKind, zero_segment_heads};
 use crate::heap::Heap;
 use crate::layout::UNIT_BYTES;
 use crate::lock::Guard;
 use crate::record::SlabRef;
 use crate::runs::Run;
-use crate::shape::Shape;
 use crate::slab::State;
+use crate::slot_kind::SlotKind;
 use crate::space::{Above, Space};
 use crate::table::Tag;
 use crate::{HeapError, state};
@@ -38,7 +38,7 @@ use pmem::MediumError;
 
 impl<D: Dram> Heap<D> {
     /// A new chunk: from a free run, at the mark, or after growth. Its first unit.
-    pub(crate) fn new_chunk<M: Medium>(&self, medium: &M, header: Header) -> Result<u32, HeapError> {
+    pub(crate) fn new_chunk<M: Medium>(&self, medium: &M, header: ChunkHeader) -> Result<u32, HeapError> {
         if !medium.is_writable() {
             return Err(HeapError::Medium(MediumError::ReadOnly));
         }
@@ -65,9 +65,9 @@ impl<D: Dram> Heap<D> {
     }
 
     /// A new chunk of slots, all free, owned by the caller.
-    pub(crate) fn new_slab<M: Medium>(&self, medium: &M, shape: Shape) -> Result<SlabRef, HeapError> {
-        let slab = self.space.lock().record(&self.lender, shape)?;
-        match self.new_chunk(medium, Header::slots(shape)) {
+    pub(crate) fn new_slab<M: Medium>(&self, medium: &M, slot_kind: SlotKind) -> Result<SlabRef, HeapError> {
+        let slab = self.space.lock().record(&self.lender, slot_kind)?;
+        match self.new_chunk(medium, ChunkHeader::slots(slot_kind)) {
             Ok(unit) => {
                 slab.begin(unit, State::Owned);
                 self.table.enter_slab(slab);
@@ -103,7 +103,7 @@ impl<D: Dram> Heap<D> {
     /// Makes a run that is in no list one that is found, together with its free neighbours.
     pub(crate) fn give_run_back<M: Medium>(&self, medium: &M, space: &mut Space, run: Run) {
         let run = space.runs.absorb(&self.table, run, space.mark);
-        Header::free(run.units).store(medium, run.unit);
+        ChunkHeader::free(run.units).store(medium, run.unit);
         space.runs.insert(&self.table, run);
         self.figures.note(space);
     }
@@ -112,7 +112,7 @@ impl<D: Dram> Heap<D> {
     /// segments stay what they are, so that recovery may read every one of their slots.
     pub(crate) fn file<M: Medium>(&self, medium: &M, space: &mut Space, slab: SlabRef) {
         let is_unowned = matches!(slab.state(), State::Idle | State::Listed | State::Evacuating);
-        if is_unowned && slab.is_wholly_free() && slab.shape() != Shape::SEGMENTS {
+        if is_unowned && slab.is_wholly_free() && slab.slot_kind() != SlotKind::SEGMENTS {
             space.unlist(slab);
             self.table.leave_slab(slab);
             let (unit, units) = (slab.start_unit(), slab.geometry().units);
@@ -129,7 +129,7 @@ impl<D: Dram> Heap<D> {
         medium: &M,
         mut space: Guard<'a, Space>,
         run: Run,
-        header: Header,
+        header: ChunkHeader,
     ) -> Result<u32, HeapError> {
         self.figures.note(&space);
         if run.is_holed() {
@@ -145,11 +145,11 @@ impl<D: Dram> Heap<D> {
     }
 
     /// Steps 1 and 2 of a chunk from a free run.
-    fn carve<M: Medium>(&self, medium: &M, space: &mut Space, run: Run, header: Header) -> u32 {
+    fn carve<M: Medium>(&self, medium: &M, space: &mut Space, run: Run, header: ChunkHeader) -> u32 {
         let Run { unit, units, space: of_rest } = run;
         let rest = units - header.units;
         if rest > 0 {
-            Header::free(rest).store(medium, unit + header.units);
+            ChunkHeader::free(rest).store(medium, unit + header.units);
             space.runs.insert(&self.table, Run { unit: unit + header.units, units: rest, space: of_rest });
         }
         self.figures.note(space);
@@ -161,7 +161,7 @@ impl<D: Dram> Heap<D> {
     }
 
     /// Steps 1 and 2 of a chunk at the mark, for which the region has room.
-    fn raise_mark<M: Medium>(&self, medium: &M, space: &mut Space, header: Header) -> Result<u32, HeapError> {
+    fn raise_mark<M: Medium>(&self, medium: &M, space: &mut Space, header: ChunkHeader) -> Result<u32, HeapError> {
         let (unit, past) = (space.mark, space.mark + header.units);
         self.table.cover(&self.lender, unit, past)?;
         header.store(medium, unit);
@@ -186,8 +186,8 @@ enum Wanting {
     Space { found: Above, past: u32 },
 }
 
-fn clear_segments<M: Medium>(medium: &M, unit: u32, header: Header) {
-    if header.kind == ChunkKind::Slots(Shape::SEGMENTS) && !medium.breaks(canary::STALE_SEGMENT_HEADER) {
+fn clear_segments<M: Medium>(medium: &M, unit: u32, header: ChunkHeader) {
+    if header.kind == ChunkKind::Slots(SlotKind::SEGMENTS) && !medium.breaks(canary::STALE_SEGMENT_HEADER) {
         zero_segment_heads(medium, unit);
     }
 }

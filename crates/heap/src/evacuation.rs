@@ -15,8 +15,8 @@ use crate::heap::Heap;
 use crate::layout::UNIT_BYTES;
 use crate::place::{Place, PlaceKind, Reservation};
 use crate::record::SlabRef;
-use crate::shape::Shape;
 use crate::slab::State;
+use crate::slot_kind::SlotKind;
 
 /// How a chunk of slots is used that nobody owns. Others may change that at any time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,7 +50,7 @@ impl<D: Dram> Heap<D> {
     /// Shows every chunk of slots of a size class that nobody owns. Meaningful once the sweep has ended.
     pub fn each_unowned_chunk(&self, each: &mut dyn FnMut(ChunkUse)) {
         self.each_chunk(self.figures.mark(), |unit, tag, _| {
-            let class = tag.shape().filter(|&(_, within)| within == 0).and_then(|(shape, _)| shape.class());
+            let class = tag.slot_kind().filter(|&(_, within)| within == 0).and_then(|(slot_kind, _)| slot_kind.class());
             if let (Some(class), Some(slab)) = (class, self.table.at(unit).slab())
                 && is_unowned(slab)
             {
@@ -80,15 +80,15 @@ impl<D: Dram> Heap<D> {
 
     /// True if what lies there is to be moved away.
     pub fn is_evacuating(&self, place: Place) -> bool {
-        let shape = place.kind.shape().filter(|&shape| shape != Shape::SEGMENTS);
-        let slab = shape.and_then(|shape| self.slot(shape, place.offset).ok());
+        let slot_kind = place.kind.slot_kind().filter(|&slot_kind| slot_kind != SlotKind::SEGMENTS);
+        let slab = slot_kind.and_then(|slot_kind| self.slot(slot_kind, place.offset).ok());
         slab.is_some_and(|(slab, _)| slab.state() == State::Evacuating)
     }
 
     /// Has what is moved fill this chunk; false if it has an owner by now, or is gone.
     pub fn fill<M: Medium>(&self, medium: &M, chunk: ChunkUse) -> bool {
-        let shape = Shape::of_class(chunk.class);
-        let mut cursor = self.lanes.mover(shape).lock();
+        let slot_kind = SlotKind::of_class(chunk.class);
+        let mut cursor = self.lanes.mover(slot_kind).lock();
         if let Some(filled) = cursor.resign() {
             self.disown(medium, filled);
         }
@@ -96,21 +96,21 @@ impl<D: Dram> Heap<D> {
         let Some(slab) = self.unowned(chunk) else { return false };
         space.unlist(slab);
         slab.set_state(State::Owned);
-        self.lanes.adopt(&mut cursor, shape, slab);
+        self.lanes.adopt(&mut cursor, slot_kind, slab);
         true
     }
 
     /// A slot of the chunk of this class that is being filled; `None` if there is none, or no slot left.
     pub fn reserve_to_move(&self, class: Class) -> Option<Reservation<'_, D>> {
-        let shape = Shape::of_class(class);
-        let offset = self.lanes.mover(shape).lock().pop_or_scrape(shape)?;
+        let slot_kind = SlotKind::of_class(class);
+        let offset = self.lanes.mover(slot_kind).lock().pop_or_scrape(slot_kind)?;
         Some(Reservation::new(self, Place { offset, kind: PlaceKind::Slot(class) }))
     }
 
     /// Gives up all chunks that were being filled.
     pub fn stop_filling<M: Medium>(&self, medium: &M) {
-        for shape in (0..Shape::COUNT).map(|index| Shape::from_index(index as u8)) {
-            if let Some(slab) = self.lanes.mover(shape).lock().resign() {
+        for slot_kind in (0..SlotKind::COUNT).map(|index| SlotKind::from_index(index as u8)) {
+            if let Some(slab) = self.lanes.mover(slot_kind).lock().resign() {
                 self.disown(medium, slab);
             }
         }
@@ -119,7 +119,7 @@ impl<D: Dram> Heap<D> {
     /// The record of the chunk, if nobody owns it. Under the space lock.
     fn unowned(&self, chunk: ChunkUse) -> Option<SlabRef> {
         let slab = self.table.at(chunk.unit).slab()?;
-        let is_it = slab.start_unit() == chunk.unit && slab.shape() == Shape::of_class(chunk.class);
+        let is_it = slab.start_unit() == chunk.unit && slab.slot_kind() == SlotKind::of_class(chunk.class);
         (is_it && is_unowned(slab)).then_some(slab)
     }
 }

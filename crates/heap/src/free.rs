@@ -7,7 +7,7 @@ use crate::layout::{CHUNK_HEADER_BYTES, SEGMENT_BYTES, UNIT_BYTES, unit_of, unit
 use crate::place::{Place, PlaceKind};
 use crate::record::SlabRef;
 use crate::runs::Run;
-use crate::shape::Shape;
+use crate::slot_kind::SlotKind;
 use crate::table::{Entry, Tag};
 use crate::{HeapError, Misplaced};
 
@@ -18,8 +18,8 @@ impl<D: Dram> Heap<D> {
     /// already, or is none, is left alone.
     #[inline]
     pub fn free<M: Medium>(&self, medium: &M, place: Place) {
-        match place.kind.shape() {
-            Some(shape) => self.free_slot(medium, shape, place.offset),
+        match place.kind.slot_kind() {
+            Some(slot_kind) => self.free_slot(medium, slot_kind, place.offset),
             None => self.free_extent(medium, place.offset),
         }
     }
@@ -32,8 +32,8 @@ impl<D: Dram> Heap<D> {
     pub fn check_place(&self, place: Place) -> Result<u64, Misplaced> {
         match place.kind {
             PlaceKind::Extent => self.extent(place.offset).map(|entry| extent_room_bytes(entry.units())),
-            PlaceKind::Segment => self.slot(Shape::SEGMENTS, place.offset).map(|_| SEGMENT_BYTES),
-            PlaceKind::Slot(class) => self.slot(Shape::of_class(class), place.offset).map(|_| class.bytes()),
+            PlaceKind::Segment => self.slot(SlotKind::SEGMENTS, place.offset).map(|_| SEGMENT_BYTES),
+            PlaceKind::Slot(class) => self.slot(SlotKind::of_class(class), place.offset).map(|_| class.bytes()),
         }
     }
 
@@ -48,8 +48,8 @@ impl<D: Dram> Heap<D> {
 
     /// True if the allocator may hand the place out, which is damage to a place that something names.
     pub fn is_free(&self, place: Place) -> bool {
-        let Some(shape) = place.kind.shape() else { return false };
-        self.slot(shape, place.offset).is_ok_and(|(slab, slot)| {
+        let Some(slot_kind) = place.kind.slot_kind() else { return false };
+        self.slot(slot_kind, place.offset).is_ok_and(|(slab, slot)| {
             let word = slab.free_bits().nth(slot as usize / 64).unwrap_or(0);
             !slab.is_unswept() && word >> (slot % 64) & 1 == 1
         })
@@ -58,8 +58,8 @@ impl<D: Dram> Heap<D> {
     /// Takes a reservation back. Nothing is stored: the chunk of an extent stays an extent in the medium, as long as the
     /// run that it becomes, until it is carved, joined or swept; a chunk of slots is not given back.
     pub(crate) fn cancel(&self, place: Place) {
-        if let Some(shape) = place.kind.shape() {
-            if let Ok((slab, slot)) = self.slot(shape, place.offset)
+        if let Some(slot_kind) = place.kind.slot_kind() {
+            if let Ok((slab, slot)) = self.slot(slot_kind, place.offset)
                 && slab.free_slot(slot) == Some(slab.geometry().roomy_count)
             {
                 _ = self.space.lock().list_if_roomy(slab);
@@ -74,16 +74,16 @@ impl<D: Dram> Heap<D> {
 
     /// The record and the number of the slot that starts at `offset`.
     #[inline]
-    pub(crate) fn slot(&self, shape: Shape, offset: Offset) -> Result<(SlabRef, u32), Misplaced> {
+    pub(crate) fn slot(&self, slot_kind: SlotKind, offset: Offset) -> Result<(SlabRef, u32), Misplaced> {
         let misplaced = |what| Misplaced { offset: offset.0, what };
         let (unit, entry) = self.entry(offset)?;
-        let Some((found, within)) = entry.tag().shape() else {
+        let Some((found, within)) = entry.tag().slot_kind() else {
             return Err(misplaced("lies in no chunk of slots"));
         };
-        if found != shape {
+        if found != slot_kind {
             return Err(misplaced("lies in a chunk of other slots"));
         }
-        let slot = shape.geometry().slot_at(offset.0 - unit_start(unit - within).0);
+        let slot = slot_kind.geometry().slot_at(offset.0 - unit_start(unit - within).0);
         entry.slab().zip(slot).ok_or(misplaced("is not the start of a slot"))
     }
 
@@ -108,13 +108,13 @@ impl<D: Dram> Heap<D> {
     }
 
     #[inline]
-    fn free_slot<M: Medium>(&self, medium: &M, shape: Shape, offset: Offset) {
-        let Ok((slab, slot)) = self.slot(shape, offset) else { return };
+    fn free_slot<M: Medium>(&self, medium: &M, slot_kind: SlotKind, offset: Offset) {
+        let Ok((slab, slot)) = self.slot(slot_kind, offset) else { return };
         if slab.is_unswept() && !slab.retire_unless_swept(slot) {
             return;
         }
         let Some(free_count) = slab.free_slot(slot) else { return };
-        let geometry = shape.geometry();
+        let geometry = slot_kind.geometry();
         if free_count == geometry.roomy_count || free_count == geometry.slot_count as i32 {
             self.review(medium, slab);
         }

@@ -9,7 +9,7 @@ use pmem::Dram;
 
 use crate::heap::Heap;
 use crate::runs::Run;
-use crate::shape::Geometry;
+use crate::slot_kind::Geometry;
 use crate::table::Tag;
 
 const COUNT_SHIFT: u32 = 32;
@@ -44,7 +44,7 @@ impl<D: Dram> Heap<D> {
     /// ([`Heap::empty_lanes`]), but for extents; and the sweep has ended.
     pub fn free_words(&self, each: &mut dyn FnMut(u64)) {
         self.each_chunk(self.figures.mark(), |unit, tag, _| {
-            let slab = self.table.at(unit).slab().filter(|_| tag.shape().is_some());
+            let slab = self.table.at(unit).slab().filter(|_| tag.slot_kind().is_some());
             if let Some(slab) = slab {
                 each(u64::from(unit) | u64::from(slab.geometry().word_count()) << COUNT_SHIFT);
                 slab.free_bits().for_each(&mut *each);
@@ -58,8 +58,8 @@ impl<D: Dram> Heap<D> {
     pub fn fits_free_words(&self, words: &[u64]) -> bool {
         let (mut listed, mut fits) = (Chunks::new(words), true);
         self.each_with_listed(&mut listed, |_, tag, _, listed| {
-            fits &= match (tag.shape(), listed) {
-                (Some((shape, _)), Some(free)) => fits_shape(shape.geometry(), free),
+            fits &= match (tag.slot_kind(), listed) {
+                (Some((slot_kind, _)), Some(free)) => fits_slot_kind(slot_kind.geometry(), free),
                 (Some(_), None) => false,
                 (None, Some(free)) => tag.is_extent() && free.is_empty(),
                 (None, None) => true,
@@ -73,7 +73,7 @@ impl<D: Dram> Heap<D> {
     pub fn adopt_free_words(&self, words: &[u64]) {
         let mut space = self.space.lock();
         self.each_with_listed(&mut Chunks::new(words), |unit, tag, units, listed| match listed {
-            Some(free) if tag.shape().is_some() => self.table.at(unit).slab().into_iter().for_each(|slab| {
+            Some(free) if tag.slot_kind().is_some() => self.table.at(unit).slab().into_iter().for_each(|slab| {
                 slab.adopt_free(free);
                 _ = space.list_if_roomy(slab);
             }),
@@ -102,7 +102,7 @@ impl<D: Dram> Heap<D> {
     }
 }
 
-fn fits_shape(geometry: &Geometry, free: &[u64]) -> bool {
+fn fits_slot_kind(geometry: &Geometry, free: &[u64]) -> bool {
     let is_within = |(word, bits): (u32, &u64)| bits & !geometry.word_mask(word) == 0;
     free.len() == geometry.word_count() as usize && (0..).zip(free).all(is_within)
 }

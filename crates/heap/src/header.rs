@@ -7,7 +7,7 @@ use pmem::{Medium, Offset, seal, unseal};
 use crate::HeapError;
 use crate::class::Class;
 use crate::layout::{UNIT_BYTES, unit_start};
-use crate::shape::Shape;
+use crate::slot_kind::SlotKind;
 
 const CLASS_SHIFT: u32 = 24;
 const KIND_SHIFT: u32 = 32;
@@ -23,28 +23,28 @@ const KIND_EXTENT: u64 = 4;
 pub(crate) enum ChunkKind {
     Free,
     /// Slots: of a size class, or segments.
-    Slots(Shape),
+    Slots(SlotKind),
     Extent,
 }
 
 /// A chunk's header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Header {
+pub(crate) struct ChunkHeader {
     pub(crate) kind: ChunkKind,
     pub(crate) units: u32,
 }
 
-impl Header {
-    pub(crate) const fn free(units: u32) -> Header {
-        Header { kind: ChunkKind::Free, units }
+impl ChunkHeader {
+    pub(crate) const fn free(units: u32) -> ChunkHeader {
+        ChunkHeader { kind: ChunkKind::Free, units }
     }
 
-    pub(crate) const fn extent(units: u32) -> Header {
-        Header { kind: ChunkKind::Extent, units }
+    pub(crate) const fn extent(units: u32) -> ChunkHeader {
+        ChunkHeader { kind: ChunkKind::Extent, units }
     }
 
-    pub(crate) fn slots(shape: Shape) -> Header {
-        Header { kind: ChunkKind::Slots(shape), units: shape.geometry().units }
+    pub(crate) fn slots(slot_kind: SlotKind) -> ChunkHeader {
+        ChunkHeader { kind: ChunkKind::Slots(slot_kind), units: slot_kind.geometry().units }
     }
 
     /// The word that is stored.
@@ -52,30 +52,32 @@ impl Header {
         let (kind, class) = match self.kind {
             ChunkKind::Free => (KIND_FREE, 0),
             ChunkKind::Extent => (KIND_EXTENT, 0),
-            ChunkKind::Slots(shape) => {
-                shape.class().map_or((KIND_SEGMENTS, 0), |class| (KIND_SLAB, u64::from(class.index())))
+            ChunkKind::Slots(slot_kind) => {
+                slot_kind.class().map_or((KIND_SEGMENTS, 0), |class| (KIND_SLAB, u64::from(class.index())))
             }
         };
         seal(kind << KIND_SHIFT | class << CLASS_SHIFT | u64::from(self.units))
     }
 
     /// The header of a stored word, or what is wrong with it.
-    pub(crate) fn decode(word: u64) -> Result<Header, &'static str> {
+    pub(crate) fn decode(word: u64) -> Result<ChunkHeader, &'static str> {
         let payload = unseal(word).ok_or("the chunk's header does not fit its check")?;
         let (units, class) = ((payload & UNITS) as u32, (payload >> CLASS_SHIFT) as u8);
         let kind = match payload >> KIND_SHIFT {
             KIND_FREE => ChunkKind::Free,
             KIND_EXTENT => ChunkKind::Extent,
-            KIND_SEGMENTS => ChunkKind::Slots(Shape::SEGMENTS),
+            KIND_SEGMENTS => ChunkKind::Slots(SlotKind::SEGMENTS),
             KIND_SLAB => {
-                ChunkKind::Slots(Shape::of_class(Class::from_index(class).ok_or("the chunk's class is none")?))
+                ChunkKind::Slots(SlotKind::of_class(Class::from_index(class).ok_or("the chunk's class is none")?))
             }
             _ => return Err("the chunk's kind is none"),
         };
-        let header = Header { kind, units };
+        let header = ChunkHeader { kind, units };
         match kind {
             _ if units == 0 => Err("the chunk's length is zero"),
-            ChunkKind::Slots(shape) if units != shape.geometry().units => Err("the chunk's length is not its kind's"),
+            ChunkKind::Slots(slot_kind) if units != slot_kind.geometry().units => {
+                Err("the chunk's length is not its kind's")
+            }
             _ => Ok(header),
         }
     }
@@ -88,10 +90,10 @@ impl Header {
     }
 
     /// The header of the chunk at `unit`, which ends at `past_unit` at the latest.
-    pub(crate) fn load<M: Medium>(medium: &M, unit: u32, past_unit: u32) -> Result<Header, HeapError> {
+    pub(crate) fn load<M: Medium>(medium: &M, unit: u32, past_unit: u32) -> Result<ChunkHeader, HeapError> {
         let at = unit_start(unit);
         let damaged = |what| HeapError::Damaged { offset: at.0, what };
-        let header = Header::decode(medium.peek(at)).map_err(damaged)?;
+        let header = ChunkHeader::decode(medium.peek(at)).map_err(damaged)?;
         if header.units > past_unit - unit {
             return Err(damaged("the chunk reaches beyond the high-water mark"));
         }
@@ -101,7 +103,7 @@ impl Header {
 
 /// Zeroes the first line of every segment of a new chunk, so that stale bytes are never taken for a segment.
 pub(crate) fn zero_segment_heads<M: Medium>(medium: &M, unit: u32) {
-    let geometry = Shape::SEGMENTS.geometry();
+    let geometry = SlotKind::SEGMENTS.geometry();
     for slot in 0..geometry.slot_count {
         zero(medium, unit_start(unit).plus(geometry.slot_start(slot)), pmem::LINE_BYTES);
     }
@@ -121,18 +123,21 @@ const _: () = assert!(UNITS == crate::layout::REGION_UNITS_MAX - 1 && UNIT_BYTES
 mod tests {
     use super::*;
 
-    fn headers() -> impl Iterator<Item = Header> {
-        let slots = (0..Shape::COUNT).map(|index| Header::slots(Shape::from_index(index as u8)));
-        [1, 5, UNITS as u32].into_iter().flat_map(|units| [Header::free(units), Header::extent(units)]).chain(slots)
+    fn headers() -> impl Iterator<Item = ChunkHeader> {
+        let slots = (0..SlotKind::COUNT).map(|index| ChunkHeader::slots(SlotKind::from_index(index as u8)));
+        [1, 5, UNITS as u32]
+            .into_iter()
+            .flat_map(|units| [ChunkHeader::free(units), ChunkHeader::extent(units)])
+            .chain(slots)
     }
 
     #[test]
     fn headers_come_back_and_no_flipped_bit_passes() {
         for header in headers() {
             let word = header.encode();
-            assert_eq!(Header::decode(word), Ok(header));
+            assert_eq!(ChunkHeader::decode(word), Ok(header));
             for bit in 0..64 {
-                assert!(Header::decode(word ^ 1 << bit).is_err(), "{header:?}, bit {bit}");
+                assert!(ChunkHeader::decode(word ^ 1 << bit).is_err(), "{header:?}, bit {bit}");
             }
         }
     }
@@ -140,10 +145,10 @@ mod tests {
     #[test]
     fn sealed_nonsense_is_refused() {
         for payload in [0, 1, 9 << KIND_SHIFT | 1, KIND_SLAB << KIND_SHIFT | 255 << CLASS_SHIFT | 4] {
-            assert!(Header::decode(seal(payload)).is_err(), "payload {payload:#x}");
+            assert!(ChunkHeader::decode(seal(payload)).is_err(), "payload {payload:#x}");
         }
-        assert!(Header::decode(seal(KIND_SEGMENTS << KIND_SHIFT | 4)).is_err());
-        assert!(Header::decode(seal(1 << 40 | KIND_FREE << KIND_SHIFT | 1)).is_err());
-        assert!(Header::decode(0).is_err());
+        assert!(ChunkHeader::decode(seal(KIND_SEGMENTS << KIND_SHIFT | 4)).is_err());
+        assert!(ChunkHeader::decode(seal(1 << 40 | KIND_FREE << KIND_SHIFT | 1)).is_err());
+        assert!(ChunkHeader::decode(0).is_err());
     }
 }

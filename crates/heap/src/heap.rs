@@ -9,7 +9,7 @@ use crate::canary;
 use crate::class::Class;
 use crate::format::Parameters;
 use crate::free::extent_units;
-use crate::header::{ChunkKind, Header};
+use crate::header::{ChunkHeader, ChunkKind};
 use crate::holes::Backer;
 use crate::image::ImageWord;
 use crate::lane::Lanes;
@@ -18,8 +18,8 @@ use crate::lender::Lender;
 use crate::lock::Spin;
 use crate::place::{Place, PlaceKind, Reservation};
 use crate::region::Region;
-use crate::shape::Shape;
 use crate::slab::State;
+use crate::slot_kind::SlotKind;
 use crate::space::{Figures, Space};
 use crate::superblock::Superblock;
 use crate::table::{Table, Tag};
@@ -135,11 +135,11 @@ impl<D: Dram> Heap<D> {
         let mut headers = HeadersAhead::of(unit, self.unswept_past);
         while unit < self.unswept_past {
             headers.expect(medium, unit);
-            let header = Header::load(medium, unit, self.unswept_past)?;
+            let header = ChunkHeader::load(medium, unit, self.unswept_past)?;
             self.enter(unit, header)?;
             match header.kind {
                 ChunkKind::Free => backer.skip(unit, header.units)?,
-                ChunkKind::Slots(Shape::SEGMENTS) => {
+                ChunkKind::Slots(SlotKind::SEGMENTS) => {
                     medium.prefetch(unit_start(unit).span(u64::from(header.units) * UNIT_BYTES));
                 }
                 _ => {}
@@ -152,12 +152,12 @@ impl<D: Dram> Heap<D> {
         Ok(backer.finish(unit)?)
     }
 
-    fn enter(&self, unit: u32, header: Header) -> Result<(), HeapError> {
+    fn enter(&self, unit: u32, header: ChunkHeader) -> Result<(), HeapError> {
         match header.kind {
             ChunkKind::Free => self.table.at(unit).set(Tag::FREE.with(Tag::UNSWEPT), header.units),
             ChunkKind::Extent => self.table.at(unit).set(Tag::EXTENT.with(Tag::UNSWEPT), header.units),
-            ChunkKind::Slots(shape) => {
-                let slab = self.space.lock().record(&self.lender, shape)?;
+            ChunkKind::Slots(slot_kind) => {
+                let slab = self.space.lock().record(&self.lender, slot_kind)?;
                 slab.begin(unit, State::Unswept);
                 self.table.enter_slab(slab);
             }
@@ -223,7 +223,7 @@ impl<D: Dram> Heap<D> {
         let Some(class) = Class::for_bytes(len_bytes) else {
             return self.reserve_extent(medium, len_bytes);
         };
-        let offset = self.take_slot(medium, Shape::of_class(class), lane)?;
+        let offset = self.take_slot(medium, SlotKind::of_class(class), lane)?;
         Ok(Reservation::new(self, Place { offset, kind: PlaceKind::Slot(class) }))
     }
 
@@ -232,7 +232,7 @@ impl<D: Dram> Heap<D> {
     /// # Errors
     /// As for [`Heap::reserve`].
     pub fn reserve_segment<M: Medium>(&self, medium: &M) -> Result<Reservation<'_, D>, HeapError> {
-        let offset = self.take_slot(medium, Shape::SEGMENTS, 0)?;
+        let offset = self.take_slot(medium, SlotKind::SEGMENTS, 0)?;
         Ok(Reservation::new(self, Place { offset, kind: PlaceKind::Segment }))
     }
 
@@ -243,7 +243,7 @@ impl<D: Dram> Heap<D> {
     #[cold]
     pub fn reserve_extent<M: Medium>(&self, medium: &M, len_bytes: u64) -> Result<Reservation<'_, D>, HeapError> {
         let units = extent_units(len_bytes)?;
-        let unit = self.new_chunk(medium, Header::extent(units))?;
+        let unit = self.new_chunk(medium, ChunkHeader::extent(units))?;
         self.table.at(unit).set(Tag::EXTENT, units);
         let offset = unit_start(unit).plus(CHUNK_HEADER_BYTES);
         Ok(Reservation::new(self, Place { offset, kind: PlaceKind::Extent }))
@@ -264,7 +264,7 @@ impl<D: Dram> Drop for Heap<D> {
             unsafe { slab.give_back(&self.lender) };
         }
         self.each_chunk(past, |unit, tag, _| {
-            if tag.shape().is_some()
+            if tag.slot_kind().is_some()
                 && let Some(slab) = self.table.at(unit).slab()
             {
                 // SAFETY: as above; each record is met once, at its chunk's first unit.

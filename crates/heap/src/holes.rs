@@ -25,7 +25,7 @@
 use pmem::{Dram, Medium, MediumError, Offset};
 
 use crate::canary;
-use crate::header::Header;
+use crate::header::ChunkHeader;
 use crate::heap::Heap;
 use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, UNIT_BYTES, unit_start};
 use crate::runs::Run;
@@ -63,7 +63,7 @@ impl<D: Dram> Heap<D> {
             return None;
         }
         let run = self.take_spaced_run(from.max(FIRST_CHUNK_UNIT))?;
-        Header::free(run.units).store(medium, run.unit);
+        ChunkHeader::free(run.units).store(medium, run.unit);
         if !medium.breaks(canary::PUNCH_BEFORE_HEADER) {
             medium.order();
         }

@@ -1,4 +1,4 @@
-//! Lanes: where slots are reserved. Each lane owns a chunk of every shape it uses and hands out its slots.
+//! Lanes: where slots are reserved. Each lane owns a chunk of every kind of slots it uses and hands out its slots.
 //!
 //! A lane claims the free slots of a whole bitmap word at once; then a reservation is a lock that nobody contends, one
 //! bit and one multiplication. Threads name the lane they prefer and move on to the next if it is busy, so that a thread
@@ -21,8 +21,8 @@ use crate::layout::{FIRST_CHUNK_UNIT, unit_start};
 use crate::lender::{Lender, Zeroed};
 use crate::lock::{Guard, Spin};
 use crate::record::SlabRef;
-use crate::shape::Shape;
 use crate::slab::State;
+use crate::slot_kind::SlotKind;
 
 /// Lanes in a heap: more gain nothing on the machines we know, and each holds a chunk of every size in use.
 pub const LANE_COUNT: usize = 8;
@@ -30,7 +30,7 @@ pub const LANE_COUNT: usize = 8;
 /// Of the slot that comes next, so much is fetched while this one is filled: a writer would wait for its lines.
 const PREFETCHED_BYTES_MAX: u64 = 1024;
 
-/// A lane's place in one shape: the chunk it owns, and the slots it has claimed of it.
+/// A lane's place in one kind of slots: the chunk it owns, and the slots it has claimed of it.
 pub(crate) struct Cursor {
     slab: Option<SlabRef>,
     /// Slots claimed and not handed out, of 64 whose first starts at `claimed_start`.
@@ -42,35 +42,35 @@ pub(crate) struct Cursor {
 impl Cursor {
     /// A claimed slot.
     #[inline]
-    fn pop(&mut self, shape: Shape) -> Option<Offset> {
-        let slot = self.peek(shape)?;
+    fn pop(&mut self, slot_kind: SlotKind) -> Option<Offset> {
+        let slot = self.peek(slot_kind)?;
         self.claimed &= self.claimed - 1;
         Some(slot)
     }
 
     /// The slot that the next [`Cursor::pop`] gives.
     #[inline]
-    fn peek(&self, shape: Shape) -> Option<Offset> {
+    fn peek(&self, slot_kind: SlotKind) -> Option<Offset> {
         let slot = self.claimed.trailing_zeros();
-        (self.claimed != 0).then(|| self.claimed_start.plus(u64::from(slot) * shape.geometry().slot_bytes))
+        (self.claimed != 0).then(|| self.claimed_start.plus(u64::from(slot) * slot_kind.geometry().slot_bytes))
     }
 
     /// A slot of the chunk that the lane owns. Starts from the front again if the chunk has become roomy meanwhile.
-    fn pop_or_claim(&mut self, shape: Shape) -> Option<Offset> {
+    fn pop_or_claim(&mut self, slot_kind: SlotKind) -> Option<Offset> {
         let slab = self.slab?;
         if self.claimed == 0 && !self.claim_from(slab, self.next_word) && slab.is_roomy() {
             self.claim_from(slab, 0);
         }
-        self.pop(shape)
+        self.pop(slot_kind)
     }
 
     /// A slot of the chunk that the lane owns, however few are free.
-    pub(crate) fn pop_or_scrape(&mut self, shape: Shape) -> Option<Offset> {
+    pub(crate) fn pop_or_scrape(&mut self, slot_kind: SlotKind) -> Option<Offset> {
         let slab = self.slab?;
         if self.claimed == 0 {
             self.claim_from(slab, 0);
         }
-        self.pop(shape)
+        self.pop(slot_kind)
     }
 
     fn claim_from(&mut self, slab: SlabRef, first_word: u32) -> bool {
@@ -98,18 +98,18 @@ impl Cursor {
     }
 
     /// Bytes of slots that are claimed and not in use.
-    pub(crate) fn claimed_bytes(&self, shape: Shape) -> u64 {
-        u64::from(self.claimed.count_ones()) * shape.geometry().slot_bytes
+    pub(crate) fn claimed_bytes(&self, slot_kind: SlotKind) -> u64 {
+        u64::from(self.claimed.count_ones()) * slot_kind.geometry().slot_bytes
     }
 }
 
-type Lane = [Spin<Cursor>; Shape::COUNT];
+type Lane = [Spin<Cursor>; SlotKind::COUNT];
 
 struct AllLanes {
     /// Those of threads, and behind them the mover's.
     lanes: [Lane; LANE_COUNT + 1],
-    /// Whether any lane ever owned a chunk of the shape: of most shapes none has, and walks of all cursors leave them out.
-    used: [AtomicBool; Shape::COUNT],
+    /// Whether any lane ever owned a chunk of the kind: of most kinds none has, and walks of all cursors leave them out.
+    used: [AtomicBool; SlotKind::COUNT],
 }
 
 // SAFETY: zero bytes are an unlocked lock, no chunk (`SlabRef` is a transparent `NonNull`), integers of 0, and `false`.
@@ -139,42 +139,42 @@ impl Lanes {
         unsafe { lender.give_back(self.all.cast(), Layout::new::<AllLanes>()) };
     }
 
-    /// Every lane's cursor of a shape, the preferred lane first.
+    /// Every lane's cursor of a kind of slots, the preferred lane first.
     #[inline]
-    fn from(&self, lane: usize, shape: Shape) -> [&Spin<Cursor>; LANE_COUNT] {
-        array::from_fn(|i| &self.all().lanes[(lane % LANE_COUNT + i) % LANE_COUNT][shape.index()])
+    fn from(&self, lane: usize, slot_kind: SlotKind) -> [&Spin<Cursor>; LANE_COUNT] {
+        array::from_fn(|i| &self.all().lanes[(lane % LANE_COUNT + i) % LANE_COUNT][slot_kind.index()])
     }
 
     /// The cursor that fills chunks one by one with what is moved out of others; see `evacuation.rs`.
-    pub(crate) fn mover(&self, shape: Shape) -> &Spin<Cursor> {
-        &self.all().lanes[LANE_COUNT][shape.index()]
+    pub(crate) fn mover(&self, slot_kind: SlotKind) -> &Spin<Cursor> {
+        &self.all().lanes[LANE_COUNT][slot_kind.index()]
     }
 
     /// The preferred lane's cursor, or the next that is not busy.
     #[inline]
-    fn lock(&self, lane: usize, shape: Shape) -> Guard<'_, Cursor> {
+    fn lock(&self, lane: usize, slot_kind: SlotKind) -> Guard<'_, Cursor> {
         let lane = lane % LANE_COUNT;
-        let preferred = &self.all().lanes[lane][shape.index()];
-        preferred.try_lock().unwrap_or_else(|| self.lock_another(lane, shape))
+        let preferred = &self.all().lanes[lane][slot_kind.index()];
+        preferred.try_lock().unwrap_or_else(|| self.lock_another(lane, slot_kind))
     }
 
     #[cold]
-    fn lock_another(&self, lane: usize, shape: Shape) -> Guard<'_, Cursor> {
-        let cursors = self.from(lane, shape);
+    fn lock_another(&self, lane: usize, slot_kind: SlotKind) -> Guard<'_, Cursor> {
+        let cursors = self.from(lane, slot_kind);
         cursors.iter().find_map(|cursor| cursor.try_lock()).unwrap_or_else(|| cursors[0].lock())
     }
 
-    /// Has a cursor own a chunk of the shape.
-    pub(crate) fn adopt(&self, cursor: &mut Cursor, shape: Shape, slab: SlabRef) {
-        self.all().used[shape.index()].store(true, Ordering::Release);
+    /// Has a cursor own a chunk of the kind.
+    pub(crate) fn adopt(&self, cursor: &mut Cursor, slot_kind: SlotKind, slab: SlabRef) {
+        self.all().used[slot_kind.index()].store(true, Ordering::Release);
         *cursor = Cursor { slab: Some(slab), claimed: 0, claimed_start: Offset::NULL, next_word: 0 };
     }
 
-    /// Every cursor that may own a chunk, with its shape.
-    pub(crate) fn cursors(&self) -> impl Iterator<Item = (Shape, &Spin<Cursor>)> {
+    /// Every cursor that may own a chunk, with its kind of slots.
+    pub(crate) fn cursors(&self) -> impl Iterator<Item = (SlotKind, &Spin<Cursor>)> {
         let AllLanes { lanes, used } = self.all();
-        let used = (0..Shape::COUNT).filter(|&index| used[index].load(Ordering::Acquire));
-        used.flat_map(move |index| lanes.iter().map(move |lane| (Shape::from_index(index as u8), &lane[index])))
+        let used = (0..SlotKind::COUNT).filter(|&index| used[index].load(Ordering::Acquire));
+        used.flat_map(move |index| lanes.iter().map(move |lane| (SlotKind::from_index(index as u8), &lane[index])))
     }
 
     #[inline]
@@ -187,32 +187,37 @@ impl Lanes {
 impl<D: Dram> Heap<D> {
     /// Reserves a slot.
     #[inline]
-    pub(crate) fn take_slot<M: Medium>(&self, medium: &M, shape: Shape, lane: usize) -> Result<Offset, HeapError> {
-        let mut cursor = self.lanes.lock(lane, shape);
-        if let Some(offset) = cursor.pop(shape) {
-            if let Some(next) = cursor.peek(shape) {
-                medium.prefetch_for_stream(next.span(shape.geometry().slot_bytes.min(PREFETCHED_BYTES_MAX)));
+    pub(crate) fn take_slot<M: Medium>(
+        &self,
+        medium: &M,
+        slot_kind: SlotKind,
+        lane: usize,
+    ) -> Result<Offset, HeapError> {
+        let mut cursor = self.lanes.lock(lane, slot_kind);
+        if let Some(offset) = cursor.pop(slot_kind) {
+            if let Some(next) = cursor.peek(slot_kind) {
+                medium.prefetch_for_stream(next.span(slot_kind.geometry().slot_bytes.min(PREFETCHED_BYTES_MAX)));
             }
             return Ok(offset);
         }
-        let refilled = self.refill(medium, shape, &mut cursor);
+        let refilled = self.refill(medium, slot_kind, &mut cursor);
         drop(cursor);
-        refilled.or_else(|error| self.take_from_any_lane(shape, lane, error))
+        refilled.or_else(|error| self.take_from_any_lane(slot_kind, lane, error))
     }
 
     /// The next slot of a lane that has none claimed, from another chunk if need be.
     #[cold]
     #[inline(never)]
-    fn refill<M: Medium>(&self, medium: &M, shape: Shape, cursor: &mut Cursor) -> Result<Offset, HeapError> {
+    fn refill<M: Medium>(&self, medium: &M, slot_kind: SlotKind, cursor: &mut Cursor) -> Result<Offset, HeapError> {
         loop {
-            if let Some(offset) = cursor.pop_or_claim(shape) {
+            if let Some(offset) = cursor.pop_or_claim(slot_kind) {
                 return Ok(offset);
             }
             if let Some(slab) = cursor.slab.take() {
                 self.disown(medium, slab);
             }
-            let slab = self.owned_slab(medium, shape)?;
-            self.lanes.adopt(cursor, shape, slab);
+            let slab = self.owned_slab(medium, slot_kind)?;
+            self.lanes.adopt(cursor, slot_kind, slab);
         }
     }
 
@@ -226,19 +231,19 @@ impl<D: Dram> Heap<D> {
     }
 
     /// A chunk with free slots, for a lane to own.
-    fn owned_slab<M: Medium>(&self, medium: &M, shape: Shape) -> Result<SlabRef, HeapError> {
-        if let Some(slab) = self.space.lock().take_roomy(shape) {
+    fn owned_slab<M: Medium>(&self, medium: &M, slot_kind: SlotKind) -> Result<SlabRef, HeapError> {
+        if let Some(slab) = self.space.lock().take_roomy(slot_kind) {
             return Ok(slab);
         }
-        self.new_slab(medium, shape).or_else(|error| self.idle_slab(shape).ok_or(error))
+        self.new_slab(medium, slot_kind).or_else(|error| self.idle_slab(slot_kind).ok_or(error))
     }
 
     /// An unowned chunk with any free slot, sought in the whole table: for a region that cannot grow.
-    fn idle_slab(&self, shape: Shape) -> Option<SlabRef> {
+    fn idle_slab(&self, slot_kind: SlotKind) -> Option<SlabRef> {
         let space = self.space.lock();
         let mut unit = FIRST_CHUNK_UNIT;
         while unit < space.mark {
-            let slab = self.table.at(unit).slab().filter(|slab| slab.shape() == shape);
+            let slab = self.table.at(unit).slab().filter(|slab| slab.slot_kind() == slot_kind);
             let is_unowned = |slab: &SlabRef| matches!(slab.state(), State::Idle | State::Evacuating);
             if let Some(slab) = slab.filter(|slab| is_unowned(slab) && slab.free_count() > 0) {
                 slab.set_state(State::Owned);
@@ -250,11 +255,11 @@ impl<D: Dram> Heap<D> {
     }
 
     /// A slot of any lane, where the region cannot grow: `error` says why.
-    fn take_from_any_lane(&self, shape: Shape, lane: usize, error: HeapError) -> Result<Offset, HeapError> {
+    fn take_from_any_lane(&self, slot_kind: SlotKind, lane: usize, error: HeapError) -> Result<Offset, HeapError> {
         if !matches!(error, HeapError::Medium(MediumError::Full { .. } | MediumError::Limit { .. })) {
             return Err(error);
         }
-        let lanes = self.lanes.from(lane, shape).into_iter().chain([self.lanes.mover(shape)]);
-        lanes.into_iter().find_map(|cursor| cursor.lock().pop_or_scrape(shape)).ok_or(error)
+        let lanes = self.lanes.from(lane, slot_kind).into_iter().chain([self.lanes.mover(slot_kind)]);
+        lanes.into_iter().find_map(|cursor| cursor.lock().pop_or_scrape(slot_kind)).ok_or(error)
     }
 }

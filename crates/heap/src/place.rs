@@ -6,7 +6,7 @@ use pmem::{Dram, Offset};
 
 use crate::Heap;
 use crate::class::Class;
-use crate::shape::Shape;
+use crate::slot_kind::SlotKind;
 
 /// A piece of the region that something can be stored in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -29,11 +29,11 @@ pub enum PlaceKind {
 }
 
 impl PlaceKind {
-    /// The shape of the chunk that holds such a place, or `None` for an extent.
-    pub(crate) const fn shape(self) -> Option<Shape> {
+    /// The kind of slots of the chunk that holds such a place, or `None` for an extent.
+    pub(crate) const fn slot_kind(self) -> Option<SlotKind> {
         match self {
-            PlaceKind::Slot(class) => Some(Shape::of_class(class)),
-            PlaceKind::Segment => Some(Shape::SEGMENTS),
+            PlaceKind::Slot(class) => Some(SlotKind::of_class(class)),
+            PlaceKind::Segment => Some(SlotKind::SEGMENTS),
             PlaceKind::Extent => None,
         }
     }

@@ -11,8 +11,8 @@ use pmem::Dram;
 
 use crate::HeapError;
 use crate::lender::Lender;
-use crate::shape::Shape;
 use crate::slab::Slab;
+use crate::slot_kind::SlotKind;
 
 /// A record of this heap. It stays valid while the heap lives, and never leaves the heap's own methods.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,13 +33,13 @@ impl Deref for SlabRef {
 }
 
 impl SlabRef {
-    /// Borrows memory for a record of chunks of `shape`; it is pooled.
-    pub(crate) fn lend<D: Dram>(lender: &Lender<D>, shape: Shape) -> Result<SlabRef, HeapError> {
-        let (layout, bitmaps_at) = layout(shape)?;
+    /// Borrows memory for a record of chunks of `slot_kind`; it is pooled.
+    pub(crate) fn lend<D: Dram>(lender: &Lender<D>, slot_kind: SlotKind) -> Result<SlabRef, HeapError> {
+        let (layout, bitmaps_at) = layout(slot_kind)?;
         let memory = lender.lend(layout)?;
         let record = memory.cast::<Slab>();
         // SAFETY: the loan fits the record and, from `bitmaps_at`, its bitmaps, which zero bytes make valid.
-        unsafe { record.write(Slab::new(memory.add(bitmaps_at).cast(), shape)) };
+        unsafe { record.write(Slab::new(memory.add(bitmaps_at).cast(), slot_kind)) };
         Ok(SlabRef(record))
     }
 
@@ -48,7 +48,7 @@ impl SlabRef {
     /// # Safety
     /// It was lent by this lender, and nobody uses it any more.
     pub(crate) unsafe fn give_back<D: Dram>(self, lender: &Lender<D>) {
-        if let Ok((layout, _)) = layout(self.shape()) {
+        if let Ok((layout, _)) = layout(self.slot_kind()) {
             // SAFETY: lent with this layout, and the caller gives up its use.
             unsafe { lender.give_back(self.0.cast(), layout) };
         }
@@ -56,8 +56,8 @@ impl SlabRef {
 }
 
 /// The layout of a record with both bitmaps behind it, and where they begin.
-fn layout(shape: Shape) -> Result<(Layout, usize), HeapError> {
-    let bitmaps = Layout::array::<AtomicU64>(2 * shape.geometry().word_count() as usize);
+fn layout(slot_kind: SlotKind) -> Result<(Layout, usize), HeapError> {
+    let bitmaps = Layout::array::<AtomicU64>(2 * slot_kind.geometry().word_count() as usize);
     bitmaps
         .and_then(|bitmaps| Layout::new::<Slab>().extend(bitmaps))
         .map_err(|_| HeapError::NoDram { wanted_bytes: usize::MAX })

@@ -11,12 +11,12 @@ use core::sync::atomic::Ordering;
 use pmem::{Medium, Offset};
 
 use crate::free_words::Chunks;
-use crate::header::{ChunkKind, Header};
+use crate::header::{ChunkHeader, ChunkKind};
 use crate::image::{ImageWord, NamedImage};
 use crate::layout::{
     CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, FORMAT_MARK, HIGH_WATER_MARK, REGION_BYTES_MAX, UNIT_BYTES, unit_start,
 };
-use crate::shape::Shape;
+use crate::slot_kind::SlotKind;
 use crate::superblock::Superblock;
 use crate::{Class, EngineNumber, HeapError, mend, state};
 
@@ -135,11 +135,11 @@ impl Head {
 
 /// The chunk at `unit`; one that the medium ends in is cut there.
 fn chunk_at<M: Medium>(medium: &M, unit: u32, past: u32) -> Result<Chunk, &'static str> {
-    let header = Header::decode(medium.load(unit_start(unit), Ordering::Relaxed))?;
+    let header = ChunkHeader::decode(medium.load(unit_start(unit), Ordering::Relaxed))?;
     let contents = match header.kind {
         ChunkKind::Free => Contents::Free,
         ChunkKind::Extent => Contents::Extent,
-        ChunkKind::Slots(shape) => shape.class().map_or(Contents::Segments, Contents::Slots),
+        ChunkKind::Slots(slot_kind) => slot_kind.class().map_or(Contents::Segments, Contents::Slots),
     };
     Ok(Chunk { unit, units: header.units.min(past - unit), contents })
 }
@@ -157,12 +157,12 @@ impl Chunk {
     /// A chunk of slots of `class`, as it would be.
     #[must_use]
     pub fn of_class(unit: u32, class: Class) -> Chunk {
-        Chunk { unit, units: Shape::of_class(class).geometry().units, contents: Contents::Slots(class) }
+        Chunk { unit, units: SlotKind::of_class(class).geometry().units, contents: Contents::Slots(class) }
     }
 
     /// The places of a chunk of segments, as far as they lie in the medium.
     pub fn segment_places(self) -> impl Iterator<Item = Offset> {
-        let geometry = Shape::SEGMENTS.geometry();
+        let geometry = SlotKind::SEGMENTS.geometry();
         let end = (u64::from(self.units) * UNIT_BYTES).saturating_sub(geometry.slot_bytes);
         let places = (0..geometry.slot_count).map(move |slot| geometry.slot_start(slot));
         places.take_while(move |&at| at <= end).map(move |at| unit_start(self.unit).plus(at))
@@ -172,7 +172,7 @@ impl Chunk {
     pub fn item_places(self) -> impl Iterator<Item = Offset> {
         let (count, first_bytes, step_bytes) = match self.contents {
             Contents::Slots(class) => {
-                let geometry = Shape::of_class(class).geometry();
+                let geometry = SlotKind::of_class(class).geometry();
                 (geometry.slot_count, geometry.first_slot_bytes, geometry.slot_bytes)
             }
             Contents::Extent => (1, CHUNK_HEADER_BYTES, 0),
@@ -196,7 +196,7 @@ impl Chunk {
         let within = at.0.checked_sub(unit_start(self.unit).0)?;
         match self.contents {
             Contents::Slots(class) if within < u64::from(self.units) * UNIT_BYTES => {
-                Shape::of_class(class).geometry().slot_at(within).map(|slot| slot as usize)
+                SlotKind::of_class(class).geometry().slot_at(within).map(|slot| slot as usize)
             }
             Contents::Extent => (within == CHUNK_HEADER_BYTES).then_some(0),
             _ => None,

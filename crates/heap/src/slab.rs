@@ -1,7 +1,7 @@
 //! The DRAM record of a chunk of slots: which of them are free.
 //!
 //! Two bits a slot. *Free*: the slot has no known owner. *Retired*: the slot was freed while the sweep had not yet decided about
-//! its chunk. A record is recycled only for chunks of its own shape and goes back to the host only with the heap, so that a late
+//! its chunk. A record is recycled only for chunks of its own kind of slots and goes back to the host only with the heap, so that a late
 //! look at a record whose chunk is gone reads a record still.
 //!
 //! # States
@@ -27,7 +27,7 @@ use core::slice;
 use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use crate::record::Link;
-use crate::shape::{Geometry, Shape};
+use crate::slot_kind::{Geometry, SlotKind};
 
 /// The owner of a chunk, which alone may claim its slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,7 +56,7 @@ pub(crate) struct Slab {
     start_unit: AtomicU32,
     free_count: AtomicI32,
     state: AtomicU8,
-    shape: Shape,
+    slot_kind: SlotKind,
 }
 
 impl Slab {
@@ -64,7 +64,7 @@ impl Slab {
     ///
     /// # Safety
     /// `words` points at both bitmaps, which live as long as the record.
-    pub(crate) unsafe fn new(words: NonNull<AtomicU64>, shape: Shape) -> Slab {
+    pub(crate) unsafe fn new(words: NonNull<AtomicU64>, slot_kind: SlotKind) -> Slab {
         Slab {
             words,
             next: Link::default(),
@@ -72,7 +72,7 @@ impl Slab {
             start_unit: AtomicU32::new(0),
             free_count: AtomicI32::new(0),
             state: AtomicU8::new(State::Pooled as u8),
-            shape,
+            slot_kind,
         }
     }
 
@@ -90,13 +90,13 @@ impl Slab {
         self.set_state(state);
     }
 
-    pub(crate) fn shape(&self) -> Shape {
-        self.shape
+    pub(crate) fn slot_kind(&self) -> SlotKind {
+        self.slot_kind
     }
 
     #[inline]
     pub(crate) fn geometry(&self) -> &'static Geometry {
-        self.shape.geometry()
+        self.slot_kind.geometry()
     }
 
     pub(crate) fn start_unit(&self) -> u32 {
@@ -180,7 +180,7 @@ impl Slab {
         self.apply_retired();
     }
 
-    /// Takes an unswept chunk's free slots from a clean image, whose words fit the shape. Nobody owns the chunk then.
+    /// Takes an unswept chunk's free slots from a clean image, whose words fit the kind of slots. Nobody owns the chunk then.
     pub(crate) fn adopt_free(&self, free: &[u64]) {
         for (bits, &free) in self.free_words().iter().zip(free) {
             bits.store(free, Ordering::Relaxed);
@@ -248,10 +248,10 @@ mod tests {
 
     /// The record of an unswept chunk whose slot 0 is marked.
     fn with_unswept(test: impl FnOnce(&Slab)) {
-        let shape = Shape::of_class(Class::for_bytes(1_000).expect("a class"));
-        let words: Vec<AtomicU64> = (0..2 * shape.geometry().word_count()).map(|_| AtomicU64::new(0)).collect();
+        let slot_kind = SlotKind::of_class(Class::for_bytes(1_000).expect("a class"));
+        let words: Vec<AtomicU64> = (0..2 * slot_kind.geometry().word_count()).map(|_| AtomicU64::new(0)).collect();
         // SAFETY: the vector outlives the record.
-        let slab = unsafe { Slab::new(NonNull::from(&words[..]).cast(), shape) };
+        let slab = unsafe { Slab::new(NonNull::from(&words[..]).cast(), slot_kind) };
         slab.begin(1, State::Unswept);
         assert!(slab.claim_slot(0));
         test(&slab);

@@ -10,8 +10,8 @@ use crate::HeapError;
 use crate::lender::{Lender, Zeroed};
 use crate::record::SlabRef;
 use crate::runs::Runs;
-use crate::shape::Shape;
 use crate::slab::State;
+use crate::slot_kind::SlotKind;
 
 /// What a thread found above the mark.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,10 +35,10 @@ pub(crate) struct Space {
 
 /// Records, in lists.
 struct Slabs {
-    /// For each shape, the chunks worth taking: state Listed.
-    roomy: [Option<SlabRef>; Shape::COUNT],
-    /// For each shape, records without a chunk: state Pooled.
-    pool: [Option<SlabRef>; Shape::COUNT],
+    /// For each kind of slots, the chunks worth taking: state Listed.
+    roomy: [Option<SlabRef>; SlotKind::COUNT],
+    /// For each kind of slots, records without a chunk: state Pooled.
+    pool: [Option<SlabRef>; SlotKind::COUNT],
 }
 
 // SAFETY: a record is a pointer that is not null, so zero bytes are lists of none.
@@ -80,15 +80,15 @@ impl Space {
         Above { holed_from: self.holed_from, given_back_count: self.above_count }
     }
 
-    /// A record for a chunk of `shape`.
-    pub(crate) fn record<D: Dram>(&mut self, lender: &Lender<D>, shape: Shape) -> Result<SlabRef, HeapError> {
-        pop(&mut self.slabs().pool[shape.index()]).map_or_else(|| SlabRef::lend(lender, shape), Ok)
+    /// A record for a chunk of `slot_kind`.
+    pub(crate) fn record<D: Dram>(&mut self, lender: &Lender<D>, slot_kind: SlotKind) -> Result<SlabRef, HeapError> {
+        pop(&mut self.slabs().pool[slot_kind.index()]).map_or_else(|| SlabRef::lend(lender, slot_kind), Ok)
     }
 
     /// Keeps a record whose chunk is gone, or never came.
     pub(crate) fn pool(&mut self, slab: SlabRef) {
         slab.set_state(State::Pooled);
-        push(&mut self.slabs().pool[slab.shape().index()], slab);
+        push(&mut self.slabs().pool[slab.slot_kind().index()], slab);
     }
 
     /// All records without a chunk, which are forgotten here.
@@ -101,14 +101,14 @@ impl Space {
         let is_worth_it = slab.state() == State::Idle && slab.is_roomy();
         if is_worth_it {
             slab.set_state(State::Listed);
-            push(&mut self.slabs().roomy[slab.shape().index()], slab);
+            push(&mut self.slabs().roomy[slab.slot_kind().index()], slab);
         }
         is_worth_it
     }
 
-    /// Takes a chunk of `shape` off its list, for an owner.
-    pub(crate) fn take_roomy(&mut self, shape: Shape) -> Option<SlabRef> {
-        let slab = pop(&mut self.slabs().roomy[shape.index()])?;
+    /// Takes a chunk of `slot_kind` off its list, for an owner.
+    pub(crate) fn take_roomy(&mut self, slot_kind: SlotKind) -> Option<SlabRef> {
+        let slab = pop(&mut self.slabs().roomy[slot_kind.index()])?;
         slab.set_state(State::Owned);
         Some(slab)
     }
@@ -116,7 +116,7 @@ impl Space {
     /// Takes a listed chunk off its list.
     pub(crate) fn unlist(&mut self, slab: SlabRef) {
         if slab.state() == State::Listed {
-            remove(&mut self.slabs().roomy[slab.shape().index()], slab);
+            remove(&mut self.slabs().roomy[slab.slot_kind().index()], slab);
             slab.set_state(State::Idle);
         }
     }

@@ -45,7 +45,7 @@ impl<D: Dram> Heap<D> {
         let past = (stats.mark_bytes / UNIT_BYTES) as u32;
         let image_unit = self.named_image().map(|image| (image.place.offset.0 / UNIT_BYTES) as u32);
         self.each_chunk(past, |unit, tag, units| match self.table.at(unit).slab() {
-            Some(slab) if tag.shape().is_some() => stats.count_slab(slab),
+            Some(slab) if tag.slot_kind().is_some() => stats.count_slab(slab),
             _ if tag.is_extent() && Some(unit) != image_unit => stats.count_extent(tag, units),
             _ => {}
         });
@@ -57,7 +57,7 @@ impl<D: Dram> Heap<D> {
 
     /// Slots that lanes have claimed and not handed out.
     fn claimed_bytes(&self) -> u64 {
-        self.lanes.cursors().map(|(shape, cursor)| cursor.lock().claimed_bytes(shape)).sum()
+        self.lanes.cursors().map(|(slot_kind, cursor)| cursor.lock().claimed_bytes(slot_kind)).sum()
     }
 }
 

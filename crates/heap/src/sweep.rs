@@ -25,15 +25,15 @@ use crate::heap::Heap;
 use crate::layout::{FIRST_CHUNK_UNIT, unit_start};
 use crate::place::Place;
 use crate::runs::Run;
-use crate::shape::Shape;
+use crate::slot_kind::SlotKind;
 use crate::table::Tag;
 
 impl<D: Dram> Heap<D> {
     /// Calls `each` with every slot of every chunk of segments.
     pub fn segments(&self, each: &mut dyn FnMut(Offset)) {
-        let geometry = Shape::SEGMENTS.geometry();
+        let geometry = SlotKind::SEGMENTS.geometry();
         self.each_chunk(self.figures.mark(), |unit, tag, _| {
-            if tag.shape() == Some((Shape::SEGMENTS, 0)) {
+            if tag.slot_kind() == Some((SlotKind::SEGMENTS, 0)) {
                 (0..geometry.slot_count).for_each(|slot| each(unit_start(unit).plus(geometry.slot_start(slot))));
             }
         });
@@ -45,9 +45,9 @@ impl<D: Dram> Heap<D> {
     /// # Errors
     /// [`Misplaced`]: whatever names the place is damaged.
     pub fn mark_reached(&self, place: Place) -> Result<bool, Misplaced> {
-        match place.kind.shape() {
-            Some(shape) => {
-                let (slab, slot) = self.slot(shape, place.offset)?;
+        match place.kind.slot_kind() {
+            Some(slot_kind) => {
+                let (slab, slot) = self.slot(slot_kind, place.offset)?;
                 Ok(!slab.is_unswept() || slab.claim_slot(slot))
             }
             None => {

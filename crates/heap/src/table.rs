@@ -13,7 +13,7 @@ use crate::HeapError;
 use crate::layout::REGION_UNITS_MAX;
 use crate::lender::{Lender, Zeroed};
 use crate::record::{Link, SlabRef};
-use crate::shape::Shape;
+use crate::slot_kind::SlotKind;
 
 /// Units a leaf covers: 256 MiB of region.
 const LEAF_UNITS: usize = 4_096;
@@ -59,8 +59,8 @@ impl Tag {
     pub(crate) const SPACED: Tag = Tag(1 << 7);
 
     /// The tag of the unit `within` a chunk of slots.
-    fn slab(shape: Shape, within: u32) -> Tag {
-        Tag(Tag::SLAB | (shape.index() as u32) << SHAPE_SHIFT | within << WITHIN_SHIFT)
+    fn slab(slot_kind: SlotKind, within: u32) -> Tag {
+        Tag(Tag::SLAB | (slot_kind.index() as u32) << SHAPE_SHIFT | within << WITHIN_SHIFT)
     }
 
     pub(crate) const fn with(self, flag: Tag) -> Tag {
@@ -88,12 +88,12 @@ impl Tag {
         self.0 & Tag::KIND == Tag::FREE.0
     }
 
-    /// The shape of the chunk of slots that the unit belongs to, and the unit's number within it.
-    pub(crate) const fn shape(self) -> Option<(Shape, u32)> {
+    /// The kind of slots of the chunk of slots that the unit belongs to, and the unit's number within it.
+    pub(crate) const fn slot_kind(self) -> Option<(SlotKind, u32)> {
         if self.0 & Tag::KIND != Tag::SLAB {
             return None;
         }
-        Some((Shape::from_index((self.0 >> SHAPE_SHIFT) as u8), self.0 >> WITHIN_SHIFT))
+        Some((SlotKind::from_index((self.0 >> SHAPE_SHIFT) as u8), self.0 >> WITHIN_SHIFT))
     }
 }
 
@@ -196,7 +196,7 @@ impl Table {
         for within in 0..slab.geometry().units {
             let entry = self.at(slab.start_unit() + within);
             entry.slab.set(Some(slab));
-            entry.set(Tag::slab(slab.shape(), within), 0);
+            entry.set(Tag::slab(slab.slot_kind(), within), 0);
         }
     }
 
@@ -214,7 +214,8 @@ impl Table {
     pub(crate) fn chunk(&self, unit: u32) -> (Tag, u32) {
         let Some(entry) = self.get(unit) else { return (Tag::NOTHING, 1) };
         let tag = entry.tag();
-        let units = tag.shape().map_or_else(|| entry.units(), |(shape, within)| shape.geometry().units - within);
+        let units =
+            tag.slot_kind().map_or_else(|| entry.units(), |(slot_kind, within)| slot_kind.geometry().units - within);
         (tag, units.max(1))
     }
 

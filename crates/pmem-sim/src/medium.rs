@@ -19,7 +19,7 @@ use crate::sim::{Sim, State, StepKind};
 // as any handle; `len_bytes` grows only, up to that limit; every store below goes to it at once.
 unsafe impl Bytes for Sim {
     fn base(&self) -> NonNull<u8> {
-        self.0.memory.base()
+        self.0.base()
     }
 
     fn len_bytes(&self) -> u64 {

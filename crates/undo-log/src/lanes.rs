@@ -10,7 +10,7 @@ use crate::run;
 
 /// What DRAM has of a lane. A line of its own, since each belongs to another thread.
 #[repr(align(64))]
-struct Slot {
+struct LaneState {
     is_taken: AtomicBool,
     number: AtomicU64,
     log: AtomicU64,
@@ -19,7 +19,7 @@ struct Slot {
 
 /// A region's lanes, in memory that the host lends. Every method that takes a medium must be given the one that they lie on.
 pub struct Lanes {
-    slots: [Slot; LANE_COUNT_MAX],
+    states: [LaneState; LANE_COUNT_MAX],
     count: usize,
 }
 
@@ -38,10 +38,10 @@ impl Lanes {
         dram: D,
     ) -> Result<Loan<Lanes, D>, HeapError> {
         let lanes = Lanes::of(count, dram)?;
-        for (lane, slot) in lanes.slots[..count].iter().enumerate() {
+        for (lane, state) in lanes.states[..count].iter().enumerate() {
             let log = heap.reserve_extent(medium, LOG_BYTES)?.publish().offset;
-            slot.log.store(log.0, Ordering::Relaxed);
-            slot.log_bytes.store(LOG_BYTES, Ordering::Relaxed);
+            state.log.store(log.0, Ordering::Relaxed);
+            state.log_bytes.store(LOG_BYTES, Ordering::Relaxed);
             run::void(medium, log);
             medium.store(number_at(lane), seal(0), Ordering::Release);
             medium.store(log_at(lane), seal(log.0), Ordering::Release);
@@ -64,11 +64,11 @@ impl Lanes {
             return Err(HeapError::Parameter { what: "the number of lanes", value: count as u64 });
         }
         let lanes = Lanes::of(count, dram)?;
-        for (lane, slot) in lanes.slots[..count].iter().enumerate() {
-            slot.number.store(load_sealed(medium, number_at(lane), "a lane's number")?, Ordering::Relaxed);
-            slot.log.store(load_sealed(medium, log_at(lane), "the place of a lane's log")?, Ordering::Relaxed);
+        for (lane, state) in lanes.states[..count].iter().enumerate() {
+            state.number.store(load_sealed(medium, number_at(lane), "a lane's number")?, Ordering::Relaxed);
+            state.log.store(load_sealed(medium, log_at(lane), "the place of a lane's log")?, Ordering::Relaxed);
             let damaged = |_| HeapError::Damaged { offset: log_at(lane).0, what: "a lane's log lies nowhere" };
-            slot.log_bytes.store(heap.check_place(lanes.log(lane)).map_err(damaged)?, Ordering::Relaxed);
+            state.log_bytes.store(heap.check_place(lanes.log(lane)).map_err(damaged)?, Ordering::Relaxed);
         }
         Ok(lanes)
     }
@@ -91,22 +91,22 @@ impl Lanes {
     /// The place of a lane's log, which a sweep must be told of.
     #[must_use]
     pub fn log(&self, lane: usize) -> Place {
-        Place { offset: Offset(self.slots[lane].log.load(Ordering::Relaxed)), kind: PlaceKind::Extent }
+        Place { offset: Offset(self.states[lane].log.load(Ordering::Relaxed)), kind: PlaceKind::Extent }
     }
 
     /// The log and all its room.
     pub(crate) fn log_span(&self, lane: usize) -> Span {
-        self.log(lane).offset.span(self.slots[lane].log_bytes.load(Ordering::Relaxed))
+        self.log(lane).offset.span(self.states[lane].log_bytes.load(Ordering::Relaxed))
     }
 
     pub(crate) fn number(&self, lane: usize) -> u64 {
-        self.slots[lane].number.load(Ordering::Relaxed)
+        self.states[lane].number.load(Ordering::Relaxed)
     }
 
     /// Stores a lane's next number, and flushes it.
     pub(crate) fn raise<M: Medium>(&self, medium: &M, lane: usize) {
         let number = self.number(lane) + 1;
-        self.slots[lane].number.store(number, Ordering::Relaxed);
+        self.states[lane].number.store(number, Ordering::Relaxed);
         medium.store(number_at(lane), seal(number), Ordering::Release);
         medium.flush(number_at(lane).span(8));
     }
@@ -133,7 +133,7 @@ impl Lanes {
     }
 
     fn try_hold(&self, lane: usize) -> bool {
-        let taken = &self.slots[lane].is_taken;
+        let taken = &self.states[lane].is_taken;
         !taken.load(Ordering::Relaxed) && !taken.swap(true, Ordering::Acquire)
     }
 }
@@ -203,12 +203,12 @@ impl Lane<'_> {
         if old.len_bytes >= wanted_bytes && (old.len_bytes == LOG_BYTES || wanted_bytes > LOG_BYTES) {
             return Ok(());
         }
-        let (slot, old) = (&self.lanes.slots[self.number], self.lanes.log(self.number));
+        let (state, old) = (&self.lanes.states[self.number], self.lanes.log(self.number));
         let new = heap.reserve_extent(medium, wanted_bytes)?.publish();
         run::void(medium, new.offset);
         medium.order();
-        slot.log_bytes.store(heap.place_bytes(new), Ordering::Relaxed);
-        slot.log.store(new.offset.0, Ordering::Relaxed);
+        state.log_bytes.store(heap.place_bytes(new), Ordering::Relaxed);
+        state.log.store(new.offset.0, Ordering::Relaxed);
         medium.store(log_at(self.number), seal(new.offset.0), Ordering::Release);
         medium.flush(log_at(self.number).span(8));
         medium.order();
@@ -232,6 +232,6 @@ impl Lane<'_> {
 
 impl Drop for Lane<'_> {
     fn drop(&mut self) {
-        self.lanes.slots[self.number].is_taken.store(false, Ordering::Release);
+        self.lanes.states[self.number].is_taken.store(false, Ordering::Release);
     }
 }

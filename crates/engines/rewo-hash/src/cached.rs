@@ -7,7 +7,7 @@
 
 use engine::{Error, Expiry, OpenError, Progress, Verify, Version};
 use index::block_hash::{Key, Slot};
-use index::cached_table::{Copied, Look, NewCopy, Sought, Ticket, Write, canary, is_durable};
+use index::cached_table::{Copied, Look, NewCopy, Permit, Sought, Write, canary, is_durable};
 use index::segmented::Cursor;
 use index::{CachedTable, cached_table};
 use pmem::{Dram, Medium};
@@ -24,7 +24,7 @@ pub(crate) enum Known {
     /// What the caller was shown, or that there is nothing to show.
     Told(bool),
     /// The region is to be asked.
-    Unknown(Option<Ticket>),
+    Unknown(Option<Permit>),
 }
 
 /// A key as the cached table is asked for it.
@@ -64,16 +64,16 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
             Look::Hit(()) => Known::Told(true),
             Look::Absent if self.verify < Verify::Absence => Known::Told(false),
             Look::Absent => Known::Unknown(None),
-            Look::Miss(ticket) => Known::Unknown(ticket),
+            Look::Miss(permit) => Known::Unknown(permit),
         }
     }
 
     /// Brings in what a read found in the region that missed it in the cached table.
     #[inline(always)]
-    pub(crate) fn bring_in(&self, ticket: Option<Ticket>, key: Key<'_>, seen: &Seen<'_>) {
+    pub(crate) fn bring_in(&self, permit: Option<Permit>, key: Key<'_>, seen: &Seen<'_>) {
         let Some(cache) = &self.cache else { return };
-        if let Some(ticket) = ticket.filter(|_| is_durable(&self.medium)) {
-            cache.bring_in(ticket, sought(key), &seen.copy());
+        if let Some(permit) = permit.filter(|_| is_durable(&self.medium)) {
+            cache.bring_in(permit, sought(key), &seen.copy());
         }
     }
 
@@ -124,12 +124,12 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// False if the key may have an item that was not brought in.
     fn offer(&self, cache: &CachedTable, key: Key<'_>) -> Result<bool, Error> {
-        let Some(ticket) = cache.ticket(sought(key)) else { return Ok(false) };
+        let Some(permit) = cache.permit(sought(key)) else { return Ok(false) };
         let Some(slot) = self.find(key)? else { return Ok(true) };
         if !is_durable(&self.medium) {
             return Ok(false);
         }
-        cache.bring_in(ticket, sought(key), &self.whole(&slot)?.copy());
+        cache.bring_in(permit, sought(key), &self.whole(&slot)?.copy());
         Ok(true)
     }
 }

@@ -189,15 +189,15 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
     #[inline(always)]
     fn show(&self, key: &[u8], is_part: bool, found: &mut dyn FnMut(Version, &[u8], Expiry)) -> Result<bool, Error> {
         let key = self.key(key)?;
-        let ticket = match self.look(key, found) {
+        let permit = match self.look(key, found) {
             Known::Told(is_there) => return Ok(is_there),
-            Known::Unknown(ticket) => ticket,
+            Known::Unknown(permit) => permit,
         };
         let _pin = epoch::pin();
         let Some(slot) = self.find(key)? else { return Ok(false) };
         let Some(seen) = self.shown(&slot, is_part)? else { return Ok(false) };
         if !is_part {
-            self.bring_in(ticket, key, &seen);
+            self.bring_in(permit, key, &seen);
         }
         found(seen.version(), seen.value, seen.expiry);
         Ok(true)

@@ -129,6 +129,9 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         loop {
             let buckets = self.table.lock(self.cx(), key.signature);
             let found: Option<At> = buckets.find(key, |position| self.is_key(position, key))?;
+            if found.is_none() {
+                self.check_absence(|| buckets.damaged_bucket())?;
+            }
             if !allowed(found.as_ref().map(|found| &found.slot)) {
                 return Ok(Entered::Unchanged(Answer::Unexpected));
             }

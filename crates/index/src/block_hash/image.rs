@@ -7,7 +7,7 @@ use pmem::{Medium, Offset, seal};
 
 use super::layout::{BUCKET_BYTES, BUCKET_WORDS, Meta, SLOT_BYTES, bucket, slot_start};
 use super::slot::Slot;
-use crate::segmented::layout::{Header, NEXT_BYTES, PREFIX_BYTES};
+use crate::segmented::layout::{NEXT_BYTES, PREFIX_BYTES, SegmentHeader};
 
 /// Something that has a bucket's words.
 pub(super) trait Words {
@@ -29,6 +29,12 @@ pub(super) trait Words {
             bytes[at..at + 8].copy_from_slice(&self.word(word).to_le_bytes());
         }
         Slot::from_parts(meta.shape(i), *bytes[start % 8..].first_chunk().expect("a slot lies in five words"))
+    }
+
+    /// Whether a slot that holds an item is damaged.
+    fn has_damaged_slot(&self) -> bool {
+        let meta = self.meta();
+        meta.slots().any(|i| !self.slot(meta, i).is_whole())
     }
 }
 
@@ -132,7 +138,7 @@ pub(super) struct SegmentImage(Box<[u8; SEGMENT_BYTES as usize]>);
 
 impl SegmentImage {
     /// An empty one.
-    pub(super) fn new(header: Header) -> SegmentImage {
+    pub(super) fn new(header: SegmentHeader) -> SegmentImage {
         let bytes = vec![0; SEGMENT_BYTES as usize].into_boxed_slice().try_into().expect("it has that length");
         let mut image = SegmentImage(bytes);
         image.set_word(0, header.state_word());

@@ -12,7 +12,7 @@ use super::canary;
 use super::image::{Image, Stored, Words};
 use super::layout::{BUCKET_COUNT, Meta, bucket};
 use crate::segmented::Segmented;
-use crate::segmented::layout::{Header, NEXT_BYTES};
+use crate::segmented::layout::{NEXT_BYTES, SegmentHeader};
 use crate::shared::{Flag, Lock, Locked, Word};
 
 /// Locks, counters and flags of one segment and those chained to it. Bucket `i` of all of them is guarded by one lock and
@@ -20,7 +20,7 @@ use crate::shared::{Flag, Lock, Locked, Word};
 #[repr(align(64))]
 pub(super) struct Segment {
     first: Link,
-    header: Header,
+    header: SegmentHeader,
     /// Split or cleared: a thread that gets a lock looks the segment up again.
     dead: Flag,
     /// Everything in it is known to be durable, what has lock bits aside. False after open: an earlier process may have been
@@ -73,7 +73,7 @@ impl Segmented for Segment {
 
 impl Segment {
     /// The table of the segment at `offset`. `durable`: it was written by this process, and ordered.
-    pub(super) fn new(offset: Offset, header: Header, durable: bool) -> Box<Segment> {
+    pub(super) fn new(offset: Offset, header: SegmentHeader, durable: bool) -> Box<Segment> {
         Box::new(Segment {
             first: Link::new(offset),
             header,

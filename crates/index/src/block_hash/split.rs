@@ -23,7 +23,7 @@ use super::layout::{BUCKET_COUNT, FILLED_MAX, bucket, choices};
 use super::segment::Segment;
 use super::write::Full;
 use super::{BlockHash, Slot};
-use crate::segmented::layout::{DEPTH_MAX, Header, NEXT_BYTES, State};
+use crate::segmented::layout::{DEPTH_MAX, NEXT_BYTES, SegmentHeader, State};
 use crate::segmented::record::{SplitRecord, record_of};
 use crate::segmented::{Context, Garbage, Segmented, Table};
 
@@ -32,7 +32,7 @@ const DISTINGUISHING_BITS: u32 = 8;
 
 /// One of the two new segments, with what has to be chained to it.
 struct Half {
-    header: Header,
+    header: SegmentHeader,
     buckets: Vec<[Image; BUCKET_COUNT]>,
     item_count: u64,
 }
@@ -153,8 +153,8 @@ impl BlockHash {
     }
 }
 
-fn child<M: Medium, D: Dram>(cx: Context<'_, M, D>, parent: &Segment, partition: usize, bit: u64) -> Header {
-    Header {
+fn child<M: Medium, D: Dram>(cx: Context<'_, M, D>, parent: &Segment, partition: usize, bit: u64) -> SegmentHeader {
+    SegmentHeader {
         state: State::Pending,
         partition: partition as u32,
         depth: parent.depth() + 1,
@@ -186,7 +186,7 @@ fn commit_split<M: Medium, D: Dram>(
 }
 
 impl Half {
-    fn new(header: Header) -> Half {
+    fn new(header: SegmentHeader) -> Half {
         Half { header, buckets: vec![[Image::EMPTY; BUCKET_COUNT]], item_count: 0 }
     }
 

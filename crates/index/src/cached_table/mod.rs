@@ -18,7 +18,7 @@
 //! one last, or may have cleared itself. Otherwise the copy goes, and a later read brings it back.
 //!
 //! # Reading
-//! A reader that misses, of a bucket without a pending write, notes how many have begun (a [`Ticket`]). With it, it brings in what it
+//! A reader that misses, of a bucket without a pending write, notes how many have begun (a [`Permit`]). With it, it brings in what it
 //! found in the store and knows to be durable, unless a write began meanwhile. So what is brought in is what the store has.
 //!
 //! # Complete buckets
@@ -58,7 +58,7 @@ use lines::{LINE_WORDS, Line, Lines};
 use ring::Ring;
 
 pub use copy::{Copied, NewCopy, VALUE_BYTES_MAX};
-pub use read::{Look, Ticket};
+pub use read::{Look, Permit};
 pub use write::{Clear, Write};
 
 /// The least that a cached table can have.
@@ -143,7 +143,7 @@ impl<W: Word> CachedTable<W> {
         self.is_filled.store(false, Ordering::Release);
     }
 
-    /// Every item that the store had when [`Self::is_unfilled`] was said has been read since, with a ticket.
+    /// Every item that the store had when [`Self::is_unfilled`] was said has been read since, with a permit.
     pub fn is_filled(&self) {
         self.is_filled.store(true, Ordering::Release);
     }

@@ -16,13 +16,13 @@ pub enum Look<R> {
     Hit(R),
     /// The key is not in the store.
     Absent,
-    /// The store is to be asked; with the ticket, what it has may be brought in.
-    Miss(Option<Ticket>),
+    /// The store is to be asked; with the permit, what it has may be brought in.
+    Miss(Option<Permit>),
 }
 
 /// The right to bring in what the store has, unless it changes.
 #[derive(Clone, Copy, Debug)]
-pub struct Ticket {
+pub struct Permit {
     begun: u64,
 }
 
@@ -46,9 +46,9 @@ impl<W: Word> CachedTable<W> {
                 self.counts.count(Counted::Absent);
                 Look::Absent
             }
-            Look::Miss(ticket) => {
+            Look::Miss(permit) => {
                 self.counts.count(Counted::Miss);
-                Look::Miss(ticket)
+                Look::Miss(permit)
             }
             // The store has it still, and tells what became of it.
             Look::Hit(()) => {
@@ -79,23 +79,23 @@ impl<W: Word> CachedTable<W> {
         }
         match bucket.is_still(seen) && writes.pending() == 0 {
             true if seen.is_complete() && self.is_filled.load(Ordering::Acquire) => Look::Absent,
-            true => Look::Miss(Some(Ticket { begun: writes.begun() })),
+            true => Look::Miss(Some(Permit { begun: writes.begun() })),
             false => Look::Miss(None),
         }
     }
 
-    /// A ticket without a search, for bringing in what is asked for now; `None` while a write is pending.
-    pub fn ticket(&self, key: Sought<'_>) -> Option<Ticket> {
+    /// A permit without a search, for bringing in what is asked for now; `None` while a write is pending.
+    pub fn permit(&self, key: Sought<'_>) -> Option<Permit> {
         let writes = self.lock(key.signature).writes();
-        (writes.pending() == 0).then(|| Ticket { begun: writes.begun() })
+        (writes.pending() == 0).then(|| Permit { begun: writes.begun() })
     }
 
-    /// Brings in what the store had of the key when it was asked, after the search that gave the ticket; it was durable by the
+    /// Brings in what the store had of the key when it was asked, after the search that gave the permit; it was durable by the
     /// end of that. Nothing comes in if a write of the bucket began meanwhile.
-    pub fn bring_in(&self, ticket: Ticket, key: Sought<'_>, copy: &NewCopy<'_>) {
+    pub fn bring_in(&self, permit: Permit, key: Sought<'_>, copy: &NewCopy<'_>) {
         let is_unchanged = |bucket: &LockedBucket<'_, W>| {
             let writes = bucket.writes();
-            writes.begun() == ticket.begun && writes.pending() == 0
+            writes.begun() == permit.begun && writes.pending() == 0
         };
         self.enter(key, copy, is_unchanged);
     }

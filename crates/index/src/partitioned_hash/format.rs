@@ -5,8 +5,8 @@ use heap::{Heap, HeapError};
 use pmem::{Dram, Medium};
 
 use super::batch::Batches;
+use super::draft::empty;
 use super::due::NEVER;
-use super::image::empty;
 use super::layout::Geometry;
 use super::segment::Segment;
 use super::{Context, PartitionedHash, Root};

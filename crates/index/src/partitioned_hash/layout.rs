@@ -24,7 +24,7 @@ use heap::layout::SEGMENT_BYTES;
 use pmem::{LINE_BYTES, Offset};
 
 pub use crate::segmented::layout::{
-    DEPTH_MAX, Geometry, Header, NEXT_BYTES, PARTITION_COUNT_MAX, PREFIX_BYTES, State, record,
+    DEPTH_MAX, Geometry, NEXT_BYTES, PARTITION_COUNT_MAX, PREFIX_BYTES, SegmentHeader, State, record,
 };
 
 /// Entries of a line.

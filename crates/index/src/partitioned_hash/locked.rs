@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use pmem::{Medium, MediumError, Offset};
 
 use super::batch::Batches;
-use super::image::{Room, overflow_word, room};
+use super::draft::{Room, overflow_word, room};
 use super::layout::{Home, Way, entry_lines, slot};
 use super::search::{Found, search};
 use super::segment::Segment;

@@ -14,7 +14,7 @@ use heap::salvage::Told;
 use pmem::{Medium, Offset, unseal};
 
 use super::batch::{Change, record};
-use super::layout::{Geometry, Header, NEXT_BYTES, PREFIX_BYTES, State, entry_lines, slot};
+use super::layout::{Geometry, NEXT_BYTES, PREFIX_BYTES, SegmentHeader, State, entry_lines, slot};
 use super::segment::Entry;
 use crate::Position;
 use crate::segmented::open::states_of;
@@ -29,7 +29,7 @@ pub enum Standing {
     /// A segment that is not in use, or only through another one's chain.
     Void,
     /// A segment in use.
-    Live(Header),
+    Live(SegmentHeader),
     /// Its header is damaged; whether it says that it is in use.
     Unreadable {
         /// The state word is whole: the segment is live.
@@ -62,7 +62,7 @@ impl SplitStates {
         if word == 0 && prefix == 0 {
             return Standing::Unused;
         }
-        let Some((stored, _)) = Header::state_in(word) else { return Standing::Unreadable { is_live: false } };
+        let Some((stored, _)) = SegmentHeader::state_in(word) else { return Standing::Unreadable { is_live: false } };
         if self.0.get(&segment).copied().unwrap_or(stored) != State::Live {
             return Standing::Void;
         }
@@ -124,7 +124,7 @@ pub struct Cover(BTreeMap<u64, u64>);
 
 impl Cover {
     /// Adds the signatures of a live segment; `None` if the geometry has no such segment.
-    pub fn add(&mut self, geometry: Geometry, header: Header) -> Option<()> {
+    pub fn add(&mut self, geometry: Geometry, header: SegmentHeader) -> Option<()> {
         let (first, last) = geometry.signatures(header)?.into_inner();
         let known = self.0.entry(first).or_insert(last);
         *known = last.max(*known);
@@ -150,7 +150,7 @@ impl Cover {
 impl Geometry {
     /// The signatures that belong to a segment; `None` if there is no such partition.
     #[must_use]
-    pub fn signatures(self, header: Header) -> Option<RangeInclusive<u64>> {
+    pub fn signatures(self, header: SegmentHeader) -> Option<RangeInclusive<u64>> {
         let bits = self.partition_count().trailing_zeros() + header.depth;
         let prefix = u64::from(header.partition) << header.depth | header.prefix;
         let first = (prefix << 1).checked_shl(63 - bits).unwrap_or(0);
@@ -169,8 +169,8 @@ pub fn is_in(len_bytes: u64, segment: Offset) -> bool {
 mod tests {
     use super::*;
 
-    fn live(partition: u32, depth: u32, prefix: u64) -> Header {
-        Header { state: State::Live, partition, depth, prefix, generation: 0 }
+    fn live(partition: u32, depth: u32, prefix: u64) -> SegmentHeader {
+        SegmentHeader { state: State::Live, partition, depth, prefix, generation: 0 }
     }
 
     #[test]

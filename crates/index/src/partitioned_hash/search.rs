@@ -27,7 +27,7 @@ use std::sync::atomic::Ordering;
 use pmem::{Medium, MediumError, Offset};
 
 use super::PartitionedHash;
-use super::image::overflow_word;
+use super::draft::overflow_word;
 use super::layout::{Home, Way, entry_lines, slot};
 use super::segment::{Entry, chained};
 use super::settle::Searcher;

@@ -6,7 +6,7 @@ use pmem::{Medium, MediumError, Offset, Span};
 
 use super::batch::Batches;
 use super::due::Due;
-use super::layout::{Header, NEXT_BYTES, PAIR_COUNT, SEGMENT_LINE_COUNT, entry_lines, slot};
+use super::layout::{NEXT_BYTES, PAIR_COUNT, SEGMENT_LINE_COUNT, SegmentHeader, entry_lines, slot};
 use super::slot::Slot;
 use crate::Position;
 use crate::canary;
@@ -73,7 +73,7 @@ impl Segmented for Segment {
 
 impl Segment {
     /// The table of the segment at `offset`. `durable`: it was written by this process, and ordered. `due`: see [`super::due`].
-    pub(super) fn new(offset: Offset, header: Header, durable: bool, due: u64) -> Box<Segment> {
+    pub(super) fn new(offset: Offset, header: SegmentHeader, durable: bool, due: u64) -> Box<Segment> {
         Box::new(Segment {
             offset,
             prefix: header.prefix,

@@ -17,8 +17,8 @@ use std::sync::atomic::Ordering;
 use heap::{HeapError, Place, PlaceKind, Reservation};
 use pmem::{Dram, Medium, MediumError, Offset, Waited, seal};
 
-use super::image::Image;
-use super::layout::{DEPTH_MAX, Header, Home, NEXT_BYTES, PAIR_COUNT, SEGMENT_ENTRY_COUNT, State, Way};
+use super::draft::SegmentDraft;
+use super::layout::{DEPTH_MAX, Home, NEXT_BYTES, PAIR_COUNT, SEGMENT_ENTRY_COUNT, SegmentHeader, State, Way};
 use super::segment::{Entry, Segment};
 use super::settle::{is_free, settle_locked};
 use super::{Context, Garbage, PartitionedHash, Table};
@@ -32,8 +32,8 @@ const SMALLER_HALF_MIN: u64 = 8;
 
 /// One of the two new segments, with whatever has to be chained to it.
 struct Half {
-    header: Header,
-    images: Vec<Image>,
+    header: SegmentHeader,
+    drafts: Vec<SegmentDraft>,
     counts: [u16; PAIR_COUNT as usize],
 }
 
@@ -86,8 +86,14 @@ impl PartitionedHash {
         Ok(())
     }
 
-    fn child<M: Medium, D: Dram>(&self, cx: Context<'_, M, D>, parent: &Segment, partition: usize, bit: u64) -> Header {
-        Header {
+    fn child<M: Medium, D: Dram>(
+        &self,
+        cx: Context<'_, M, D>,
+        parent: &Segment,
+        partition: usize,
+        bit: u64,
+    ) -> SegmentHeader {
+        SegmentHeader {
             state: State::Pending,
             partition: partition as u32,
             depth: parent.depth() + 1,
@@ -155,10 +161,10 @@ impl PartitionedHash {
         if free.take(wanted_count).count() == wanted_count {
             return Ok(());
         }
-        let mut image = Image::new();
-        image.set_header(self.child(cx, segment, partition, 0).with(State::Chained));
+        let mut draft = SegmentDraft::new();
+        draft.set_header(self.child(cx, segment, partition, 0).with(State::Chained));
         let place = cx.heap.reserve_segment(cx.medium)?.publish();
-        image.stream(cx.medium, place.offset);
+        draft.stream(cx.medium, place.offset);
         cx.medium.order();
         let last = segment.chain(cx.medium).last().expect("a chain begins with the segment itself");
         cx.medium.store(last.plus(NEXT_BYTES), seal(place.offset.0), Ordering::Release);
@@ -170,12 +176,12 @@ impl PartitionedHash {
 }
 
 impl Half {
-    fn new(entries: &[Entry], header: Header) -> Half {
-        let mut half = Half { header, images: vec![Image::new()], counts: [0; PAIR_COUNT as usize] };
-        half.images[0].set_header(header);
+    fn new(entries: &[Entry], header: SegmentHeader) -> Half {
+        let mut half = Half { header, drafts: vec![SegmentDraft::new()], counts: [0; PAIR_COUNT as usize] };
+        half.drafts[0].set_header(header);
         for entry in entries {
             half.counts[Home::of(entry.signature).pair as usize] += 1;
-            if !half.images[0].place(entry.signature, entry.position.moved()) {
+            if !half.drafts[0].place(entry.signature, entry.position.moved()) {
                 half.place_in_chain(*entry);
             }
         }
@@ -183,29 +189,29 @@ impl Half {
     }
 
     fn place_in_chain(&mut self, entry: Entry) {
-        self.images[0].set_overflow(Home::of(entry.signature), Way::Further);
-        let full = |image: &mut Image| !image.place_anywhere(entry.signature, entry.position.moved());
-        if self.images.len() == 1 || self.images.last_mut().is_some_and(full) {
-            let mut image = Image::new();
-            image.set_header(self.header.with(State::Chained));
-            image.place_anywhere(entry.signature, entry.position.moved());
-            self.images.push(image);
+        self.drafts[0].set_overflow(Home::of(entry.signature), Way::Further);
+        let full = |draft: &mut SegmentDraft| !draft.place_anywhere(entry.signature, entry.position.moved());
+        if self.drafts.len() == 1 || self.drafts.last_mut().is_some_and(full) {
+            let mut draft = SegmentDraft::new();
+            draft.set_header(self.header.with(State::Chained));
+            draft.place_anywhere(entry.signature, entry.position.moved());
+            self.drafts.push(draft);
         }
     }
 
     /// Room for its segments.
     fn reserve<'a, M: Medium, D: Dram>(&self, cx: Context<'a, M, D>) -> Result<Vec<Reservation<'a, D>>, HeapError> {
-        self.images.iter().map(|_| cx.heap.reserve_segment(cx.medium)).collect()
+        self.drafts.iter().map(|_| cx.heap.reserve_segment(cx.medium)).collect()
     }
 
     /// Writes the segments, each with the offset of the next; returns the first one's.
     fn stream<M: Medium, D: Dram>(&mut self, cx: Context<'_, M, D>, room: Vec<Reservation<'_, D>>) -> Offset {
         let offsets: Vec<_> = room.into_iter().map(|reservation| reservation.publish().offset).collect();
-        for (i, image) in self.images.iter_mut().enumerate() {
+        for (i, draft) in self.drafts.iter_mut().enumerate() {
             if let Some(&next) = offsets.get(i + 1) {
-                image.set_next(next);
+                draft.set_next(next);
             }
-            image.stream(cx.medium, offsets[i]);
+            draft.stream(cx.medium, offsets[i]);
         }
         offsets[0]
     }

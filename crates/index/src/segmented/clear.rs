@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use pmem::{Dram, Level, Medium, Offset};
 
 use super::directory::{Directory, Retired, Root};
-use super::layout::{Geometry, Header, State};
+use super::layout::{Geometry, SegmentHeader, State};
 use super::open::bury;
 use super::{Context, Segmented};
 use crate::canary;
@@ -30,12 +30,12 @@ pub(crate) fn empty_root<M: Medium, D: Dram, S: Segmented>(
     cx: Context<'_, M, D>,
     geometry: Geometry,
     generation: u16,
-    stream: impl Fn(Offset, Header) -> Box<S>,
+    stream: impl Fn(Offset, SegmentHeader) -> Box<S>,
 ) -> Result<Box<Root<S>>, HeapError> {
     let reserved =
         (0..geometry.partition_count()).map(|_| cx.heap.reserve_segment(cx.medium)).collect::<Result<Vec<_>, _>>()?;
     let directories = reserved.into_iter().zip(0..).map(|(reservation, partition)| {
-        let header = Header { state: State::Live, partition, depth: 0, prefix: 0, generation };
+        let header = SegmentHeader { state: State::Live, partition, depth: 0, prefix: 0, generation };
         let segment = stream(reservation.publish().offset, header);
         Directory::build(vec![segment]).expect("one segment of depth 0 is a directory")
     });

@@ -77,7 +77,7 @@ pub enum State {
 
 /// The first two words of a segment's header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Header {
+pub struct SegmentHeader {
     /// What it is.
     pub state: State,
     /// The partition it belongs to.
@@ -90,7 +90,7 @@ pub struct Header {
     pub generation: u16,
 }
 
-impl Header {
+impl SegmentHeader {
     /// The state word: `generation:16 | partition:9 | depth:5 | state:3`, sealed.
     #[must_use]
     pub fn state_word(self) -> u64 {
@@ -125,19 +125,19 @@ impl Header {
 
     /// The header in these two words; `None` if it is none.
     #[must_use]
-    pub fn from_words(state: u64, prefix: u64) -> Option<Header> {
+    pub fn from_words(state: u64, prefix: u64) -> Option<SegmentHeader> {
         let word = unseal(state)?;
-        let (state, generation) = Header::state_in(state)?;
+        let (state, generation) = SegmentHeader::state_in(state)?;
         let (depth, partition) = ((word >> 3 & 0x1F) as u32, (word >> 8 & 0x1FF) as u32);
         let prefix = unseal(prefix)?;
         let fits = depth <= DEPTH_MAX && partition < PARTITION_COUNT_MAX && prefix >> depth == 0 && word >> 33 == 0;
-        fits.then_some(Header { state, partition, depth, prefix, generation })
+        fits.then_some(SegmentHeader { state, partition, depth, prefix, generation })
     }
 
     /// The same segment in another state.
     #[must_use]
-    pub const fn with(self, state: State) -> Header {
-        Header { state, ..self }
+    pub const fn with(self, state: State) -> SegmentHeader {
+        SegmentHeader { state, ..self }
     }
 }
 
@@ -159,13 +159,18 @@ mod tests {
 
     #[test]
     fn headers_round_trip_and_reject_what_is_no_header() {
-        let header =
-            Header { state: State::Live, partition: 255, depth: 26, prefix: (1 << 26) - 1, generation: u16::MAX };
-        assert_eq!(Header::from_words(header.state_word(), seal(header.prefix)), Some(header));
-        assert_eq!(Header::dead(header.state_word()), Some(header.with(State::Dead).state_word()));
-        assert_eq!(Header::from_words(0, 0), None);
-        assert_eq!(Header::from_words(header.with(State::Dead).state_word() ^ 1, seal(0)), None);
-        assert_eq!(Header::from_words(Header { depth: 3, ..header }.state_word(), seal(8)), None);
+        let header = SegmentHeader {
+            state: State::Live,
+            partition: 255,
+            depth: 26,
+            prefix: (1 << 26) - 1,
+            generation: u16::MAX,
+        };
+        assert_eq!(SegmentHeader::from_words(header.state_word(), seal(header.prefix)), Some(header));
+        assert_eq!(SegmentHeader::dead(header.state_word()), Some(header.with(State::Dead).state_word()));
+        assert_eq!(SegmentHeader::from_words(0, 0), None);
+        assert_eq!(SegmentHeader::from_words(header.with(State::Dead).state_word() ^ 1, seal(0)), None);
+        assert_eq!(SegmentHeader::from_words(SegmentHeader { depth: 3, ..header }.state_word(), seal(8)), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use heap::HeapError;
 use pmem::{Dram, Medium, Offset};
 
 use super::directory::{Directory, Root};
-use super::layout::{Geometry, Header, PREFIX_BYTES, State};
+use super::layout::{Geometry, PREFIX_BYTES, SegmentHeader, State};
 use super::record::{SplitRecord, committed, record_of};
 use super::{Context, Segmented};
 
@@ -53,7 +53,7 @@ pub(crate) fn live_segments<M: Medium, D: Dram>(
     cx: Context<'_, M, D>,
     geometry: Geometry,
     splits: &States,
-) -> Result<Vec<Vec<(Offset, Header)>>, HeapError> {
+) -> Result<Vec<Vec<(Offset, SegmentHeader)>>, HeapError> {
     let mut partitions = vec![Vec::new(); geometry.partition_count()];
     let mut damaged = None;
     cx.heap.segments(&mut |offset| match live_header(cx, splits, offset) {
@@ -78,12 +78,12 @@ fn live_header<M: Medium, D: Dram>(
     cx: Context<'_, M, D>,
     states: &States,
     offset: Offset,
-) -> Result<Option<Header>, ()> {
+) -> Result<Option<SegmentHeader>, ()> {
     let word = cx.medium.peek(offset);
     if word == 0 {
         return Ok(None);
     }
-    let (stored, generation) = Header::state_in(word).ok_or(())?;
+    let (stored, generation) = SegmentHeader::state_in(word).ok_or(())?;
     let state = states.get(&offset).copied().unwrap_or(stored);
     if state != State::Live {
         return Ok(None);
@@ -94,7 +94,7 @@ fn live_header<M: Medium, D: Dram>(
         }
         return Ok(None);
     }
-    Header::from_words(word, cx.medium.peek(offset.plus(PREFIX_BYTES))).map(Some).ok_or(())
+    SegmentHeader::from_words(word, cx.medium.peek(offset.plus(PREFIX_BYTES))).map(Some).ok_or(())
 }
 
 /// The directories of all partitions' live segments.
@@ -118,7 +118,7 @@ fn build<S: Segmented>(segments: Vec<Box<S>>, partition: u32) -> Result<Director
 
 /// Marks a segment DEAD, and leaves the order to the caller: so that no later generation of the same number takes it for its own.
 pub(crate) fn bury<M: Medium>(medium: &M, segment: Offset) {
-    if let Some(dead) = Header::dead(medium.load(segment, Ordering::Acquire)) {
+    if let Some(dead) = SegmentHeader::dead(medium.load(segment, Ordering::Acquire)) {
         medium.store(segment, dead, Ordering::Release);
         medium.flush(segment.span(8));
     }

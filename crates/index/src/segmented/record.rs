@@ -9,7 +9,7 @@ use pmem::{Dram, LINE_BYTES, Medium, Offset, seal, unseal};
 use std::sync::atomic::Ordering;
 
 use super::Context;
-use super::layout::{Header, PREFIX_BYTES, State, record};
+use super::layout::{PREFIX_BYTES, SegmentHeader, State, record};
 use crate::canary;
 
 /// A committed split.
@@ -45,9 +45,9 @@ pub(crate) fn committed<M: Medium>(medium: &M, partition: u32) -> Result<Option<
 }
 
 /// The header of the segment at `offset`.
-pub(crate) fn header<M: Medium>(medium: &M, offset: Offset) -> Option<Header> {
+pub(crate) fn header<M: Medium>(medium: &M, offset: Offset) -> Option<SegmentHeader> {
     let word = |at: Offset| medium.load(at, Ordering::Acquire);
-    Header::from_words(word(offset), word(offset.plus(PREFIX_BYTES)))
+    SegmentHeader::from_words(word(offset), word(offset.plus(PREFIX_BYTES)))
 }
 
 impl SplitRecord {

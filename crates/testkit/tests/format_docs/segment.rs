@@ -5,8 +5,8 @@ use heap::layout::SEGMENT_BYTES;
 use heap::{Class, Place, PlaceKind};
 use index::Position;
 use index::partitioned_hash::layout::{
-    BUCKET_LINE_COUNT, DEPTH_MAX, Geometry, Header, Home, LINE_ENTRY_COUNT, PAIR_COUNT, PAIR_LINE_COUNT,
-    SEGMENT_ENTRY_COUNT, SEGMENT_LINE_COUNT, STASH_LINE_COUNT, State, Way, entry_lines, record, slot, stash_line,
+    BUCKET_LINE_COUNT, DEPTH_MAX, Geometry, Home, LINE_ENTRY_COUNT, PAIR_COUNT, PAIR_LINE_COUNT, SEGMENT_ENTRY_COUNT,
+    SEGMENT_LINE_COUNT, STASH_LINE_COUNT, SegmentHeader, State, Way, entry_lines, record, slot, stash_line,
 };
 use pmem::{LINE_BYTES, Offset, seal};
 
@@ -75,14 +75,14 @@ fn state_words() {
     let states =
         [(State::Pending, "pending"), (State::Live, "live"), (State::Chained, "chained"), (State::Dead, "dead")];
     for (state, name) in states {
-        let header = Header { state, partition: 0xAB, depth: 21, prefix: 5, generation: 0xCDEF };
+        let header = SegmentHeader { state, partition: 0xAB, depth: 21, prefix: 5, generation: 0xCDEF };
         let word = header.state_word();
         assert_eq!(state_name(word), name);
         let fields = state_word();
         let found = ["depth", "partition", "generation", "zero"].map(|field| fields.of_word(word, field));
         assert_eq!(found, [21, 0xAB, 0xCDEF, 0]);
         payload(word);
-        assert_eq!(Header::from_words(word, seal(5)), Some(header));
+        assert_eq!(SegmentHeader::from_words(word, seal(5)), Some(header));
     }
 }
 

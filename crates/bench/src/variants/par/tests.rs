@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use super::*;
 
+const QUEUE_BOUND: usize = 4096;
+
 fn key(number: u64) -> Box<[u8]> {
     Box::from(number.to_be_bytes())
 }
@@ -30,7 +32,7 @@ fn are_level(ranges: &Ranges) {
 #[test]
 fn keys_migrate_to_neighbours_and_none_is_lost() {
     const COUNT: u64 = 40_000;
-    let par = Par::new(4, 4096, 0);
+    let par = Par::new(4, QUEUE_BOUND, 0);
     par.ranges.load((0..COUNT).map(|number| key(2 * number)).collect());
     let mut model: BTreeSet<_> = (0..COUNT).map(|number| key(2 * number)).collect();
     for number in 2 * COUNT..4 * COUNT {
@@ -82,7 +84,7 @@ fn a_queue_holds_what_it_is_told_to() {
 
 #[test]
 fn ranges_without_keys_are_filled() {
-    let par = Par::new(4, 4096, 0);
+    let par = Par::new(4, QUEUE_BOUND, 0);
     par.ranges.load(Vec::new());
     assert_eq!(all(&par.ranges), []);
     for number in 0..10_000 {

@@ -1,26 +1,23 @@
 //! `hikv bench`.
 
 mod latencies;
+mod of_workloads;
 mod print;
 mod variant;
 
 use std::fs;
 use std::io;
 use std::num::NonZero;
-use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
 use bench::variants::Wal;
-use bench::{
-    Bounds, Config, Event, KEY_BYTES_MIN, RECORDS_MAX, Records, Subject, THREADS_MAX, VALUE_BYTES_MIN, Workload,
-    refuse_unfit,
-};
+use bench::{Config, KEY_BYTES_MIN, RECORDS_MAX, Records, THREADS_MAX, VALUE_BYTES_MIN, Workload};
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, value_parser};
 use hikv::pool::{Plan, Sharing};
-use hikv::{Limits, Options};
+use hikv::{Limits, Options, Store};
 use tempfile::TempDir;
 
 use crate::durable::Durable;
@@ -30,7 +27,8 @@ use crate::kept::Kept;
 use crate::read_cache::ReadCache;
 use crate::verified::Verified;
 use latencies::Latencies;
-use variant::{Measure, Setting, Variant};
+use of_workloads::OfWorkloads;
+use variant::{Setting, Variant};
 
 /// Trees of the variant `par`, for as many threads as the paper had.
 const RANGE_COUNT: usize = 16;
@@ -149,12 +147,28 @@ impl Bench {
         }
     }
 
+    /// Sees that the engine keeps items as long as are asked for.
+    fn check_limits(&self, store: &Store) -> Result<(), Failure> {
+        let (limits, engine) = (store.limits(), store.engine_kind());
+        let refused = |what, asked, limit| {
+            Failure::Error(format!("engine {engine} keeps {what} of {limit} bytes at most, and {asked} are asked for"))
+        };
+        if self.key_bytes > limits.key_bytes_max as u64 {
+            return Err(refused("keys", self.key_bytes, limits.key_bytes_max as u64));
+        }
+        if self.value_bytes > limits.value_bytes_max {
+            return Err(refused("values", self.value_bytes, limits.value_bytes_max));
+        }
+        Ok(())
+    }
+
     /// Measures workloads that can share a store; how many results were wrong.
     fn on_fresh_store(&self, workloads: &[Workload], is_first: bool, interrupt: &Interrupt) -> Result<u64, Failure> {
         let home = self.home().map_err(Failure::at_path(&self.dir))?;
         let is_ordered = self.is_ordered(workloads);
         let is_pool = self.plan(workloads).is_some();
         let store = self.options(is_pool, is_ordered).open(home.path())?;
+        self.check_limits(&store)?;
         let (home_path, is_memory) = (home.path(), store.stats().journal.is_none());
         let measure = OfWorkloads { bench: self, workloads, interrupt, home: home_path, is_first, is_memory };
         let setting = Setting {
@@ -232,62 +246,6 @@ impl Bench {
             return Ok(());
         }
         home.close().map_err(Failure::at_path(&self.dir))
-    }
-}
-
-/// The workloads of one store.
-struct OfWorkloads<'a> {
-    bench: &'a Bench,
-    workloads: &'a [Workload],
-    interrupt: &'a Interrupt,
-    home: &'a Path,
-    /// The first store's place is probed.
-    is_first: bool,
-    /// Its medium is memory, whose bounds can be measured.
-    is_memory: bool,
-}
-
-impl OfWorkloads<'_> {
-    /// What the machine allows, for these workloads.
-    fn bounds(&self, config: &Config) -> Bounds {
-        if !self.is_memory {
-            return Bounds::default();
-        }
-        let stop = || self.interrupt.signal().is_some();
-        Bounds::measure(self.home, config, self.bench.latencies.latency(), &stop).unwrap_or_else(|error| {
-            complain(&format!("no bounds of the machine: {error}"));
-            Bounds::default()
-        })
-    }
-
-    fn probe(&self) -> Result<(), Failure> {
-        if self.is_first {
-            let machine = pmem_os::probe(self.home).map_err(Failure::at_path(&self.bench.dir))?;
-            print::machine(&machine, self.bench.json).map_err(Failure::output("standard output"))?;
-        }
-        Ok(())
-    }
-}
-
-impl Measure for OfWorkloads<'_> {
-    /// Runs them all; how many results were wrong.
-    fn measure(self, subject: &impl Subject) -> Result<u64, Failure> {
-        let OfWorkloads { bench, workloads, interrupt, .. } = self;
-        refuse_unfit(subject, &bench.workloads).map_err(|error| Failure::Error(error.to_string()))?;
-        self.probe()?;
-        let config = bench.config(workloads);
-        let bounds = self.bounds(&config);
-        let mut errors = 0;
-        let mut printed = Ok(());
-        bench::run(subject, &config, &bounds, &|| interrupt.signal().is_some(), |event| {
-            if let Event::Measured(row) = &event {
-                errors += row.errors;
-            }
-            printed = print::event(&event, bench.json);
-            if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })
-        .map_err(Failure::at_path(&bench.dir))?;
-        printed.map(|()| errors).map_err(Failure::output("standard output"))
     }
 }
 

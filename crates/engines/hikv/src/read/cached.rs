@@ -9,7 +9,7 @@
 use engine::{Error, OpenError, Version};
 use index::CachedTable;
 use index::Position;
-use index::cached_table::{Clear, Copied, Look, NewCopy, Sought, Ticket, Write, canary, is_durable};
+use index::cached_table::{Clear, Copied, Look, NewCopy, Permit, Sought, Write, canary, is_durable};
 use items::Item;
 use pmem::Medium;
 
@@ -43,12 +43,12 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     ) -> Result<bool, Error> {
         let sought = Sought { bytes: key, signature: self.hasher.signature(key) };
         let show = |copied: Copied<'_>| found(Version::new(copied.version), copied.value);
-        let ticket = match cache.look(sought, || self.clock.now_ms(), show) {
+        let permit = match cache.look(sought, || self.clock.now_ms(), show) {
             Look::Hit(()) => return Ok(true),
-            Look::Miss(ticket) => ticket,
+            Look::Miss(permit) => permit,
             Look::Absent => None,
         };
-        self.show_missed(cache, sought, ticket.filter(|_| !is_part), is_part, found)
+        self.show_missed(cache, sought, permit.filter(|_| !is_part), is_part, found)
     }
 
     #[inline(never)]
@@ -56,7 +56,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         &self,
         cache: &CachedTable,
         sought: Sought<'_>,
-        ticket: Option<Ticket>,
+        permit: Option<Permit>,
         is_part: bool,
         found: &mut dyn FnMut(Version, &[u8]),
     ) -> Result<bool, Error> {
@@ -65,8 +65,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         if !is_part || item.header.item_bytes() <= super::COMPARED_FOR_PART_BYTES_MAX {
             self.may_show(&item, position)?;
         }
-        if let Some(ticket) = ticket.filter(|_| is_durable(&self.medium)) {
-            cache.bring_in(ticket, sought, &copy_of(&item, position));
+        if let Some(permit) = permit.filter(|_| is_durable(&self.medium)) {
+            cache.bring_in(permit, sought, &copy_of(&item, position));
         }
         found(item::version(item.header.checksum, position), item.value);
         Ok(true)

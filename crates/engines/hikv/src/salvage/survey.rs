@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use heap::layout::{SEGMENT_BYTES, UNIT_BYTES, unit_of};
 use heap::salvage::{Chunk, Contents, Head, Told};
 use heap::{EngineNumber, HeapError};
-use index::partitioned_hash::layout::{Geometry, Header, PARTITION_COUNT_MAX};
+use index::partitioned_hash::layout::{Geometry, PARTITION_COUNT_MAX, SegmentHeader};
 use index::partitioned_hash::salvage::{Cover, SplitStates, Standing, is_in};
 use pmem::{Medium, Offset};
 
@@ -160,7 +160,7 @@ impl Survey {
     }
 }
 
-fn live_headers(standings: &[(Offset, Standing)]) -> impl Iterator<Item = Header> {
+fn live_headers(standings: &[(Offset, Standing)]) -> impl Iterator<Item = SegmentHeader> {
     standings.iter().filter_map(|(_, standing)| match standing {
         Standing::Live(header) => Some(*header),
         _ => None,

@@ -63,9 +63,9 @@ impl Store {
                 assert_eq!(held, None, "{key:?}");
                 true
             }
-            Look::Miss(ticket) => {
-                if let (Some(ticket), Some(value)) = (ticket, held) {
-                    self.cache.bring_in(ticket, sought(key), &copy(value));
+            Look::Miss(permit) => {
+                if let (Some(permit), Some(value)) = (permit, held) {
+                    self.cache.bring_in(permit, sought(key), &copy(value));
                 }
                 false
             }
@@ -167,13 +167,13 @@ fn a_copy_that_expired_is_the_stores_to_tell_of() {
     assert!(matches!(at(50), Look::Miss(None)));
 }
 
-/// A ticket is worth nothing once a write of the bucket began, nor while one is pending.
+/// A permit is worth nothing once a write of the bucket began, nor while one is pending.
 #[test]
 fn a_ticket_ends_with_the_next_write() {
     let cache = CachedTable::new(LIMIT_BYTES_MIN).unwrap();
     cache.is_unfilled();
     let look = || cache.look(sought(b"k"), || 0, |copied| copied.value.to_vec());
-    let Look::Miss(Some(early)) = look() else { panic!("there is no ticket") };
+    let Look::Miss(Some(early)) = look() else { panic!("there is no permit") };
     let write = cache.begin(sought(b"k"));
     cache.bring_in(early, sought(b"k"), &copy(b"old"));
     assert!(matches!(look(), Look::Miss(None)));

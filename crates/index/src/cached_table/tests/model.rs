@@ -152,11 +152,11 @@ impl<T: Twin> Store<T> {
                 assert!(matches!(self.held.load(SeqCst), 0 | GONE..), "an absence is none");
                 return told;
             }
-            Look::Miss(ticket) => {
+            Look::Miss(permit) => {
                 let number = self.get_stored();
-                let ticket = if T::BRINGS_IN_LATE { self.cache.ticket(KEY) } else { ticket };
-                if let Some(ticket) = ticket.filter(|_| number != 0 && number != GONE) {
-                    copy(number, |copy| self.cache.bring_in(ticket, KEY, copy));
+                let permit = if T::BRINGS_IN_LATE { self.cache.permit(KEY) } else { permit };
+                if let Some(permit) = permit.filter(|_| number != 0 && number != GONE) {
+                    copy(number, |copy| self.cache.bring_in(permit, KEY, copy));
                 }
                 number
             }

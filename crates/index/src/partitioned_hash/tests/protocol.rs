@@ -8,7 +8,7 @@ use heap::Place;
 use pmem::{Bytes, Canary};
 use pmem_sim::{Model, Sim};
 
-use super::super::image::overflow_word;
+use super::super::draft::overflow_word;
 use super::super::layout::{Home, LINE_ENTRY_COUNT, Way};
 use super::super::split::segment_place;
 use super::given_up::lost_in;

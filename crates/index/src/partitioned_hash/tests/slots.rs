@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use pmem::Bytes;
 use pmem_sim::Sim;
 
-use super::super::image::overflow_word;
+use super::super::draft::overflow_word;
 use super::super::layout::{Home, LINE_ENTRY_COUNT, Way};
 use super::rig::{Key, Rig, key};
 use crate::Position;

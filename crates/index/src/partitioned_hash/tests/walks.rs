@@ -9,7 +9,7 @@ use pmem::{Bytes, LINE_BYTES, Offset};
 use pmem_sim::{Model, Sim, StepKind};
 
 use super::super::Cursor;
-use super::super::layout::{Header, State};
+use super::super::layout::{SegmentHeader, State};
 use super::rig::{Contents, Rig, assert_same, key, mixed};
 
 const COUNT: u64 = 6000;
@@ -169,7 +169,7 @@ fn live_count(rig: &Rig<Sim>) -> u64 {
 fn live_count_in(rig: &Rig<Sim>, word: impl Fn(Offset) -> u64) -> u64 {
     let mut count = 0;
     rig.heap.segments(&mut |offset| {
-        let state = Header::state_in(word(offset)).map(|(state, _)| state);
+        let state = SegmentHeader::state_in(word(offset)).map(|(state, _)| state);
         count += u64::from(state == Some(State::Live));
     });
     count

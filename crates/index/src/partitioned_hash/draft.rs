@@ -3,22 +3,22 @@
 use heap::layout::SEGMENT_BYTES;
 use pmem::{LINE_BYTES, Medium, Offset, seal};
 
-use super::layout::{Header, Home, NEXT_BYTES, PREFIX_BYTES, State, Way, entry_lines, slot};
+use super::layout::{Home, NEXT_BYTES, PREFIX_BYTES, SegmentHeader, State, Way, entry_lines, slot};
 use super::slot::Slot;
 use crate::Position;
 
 const WORD_COUNT: usize = SEGMENT_BYTES as usize / 8;
 
 /// The words of a segment that nobody else sees yet.
-pub(super) struct Image(Box<[u64; WORD_COUNT]>);
+pub(super) struct SegmentDraft(Box<[u64; WORD_COUNT]>);
 
-impl Image {
+impl SegmentDraft {
     /// An empty segment.
-    pub(super) fn new() -> Image {
-        Image(vec![0; WORD_COUNT].into_boxed_slice().try_into().expect("the vector has that length"))
+    pub(super) fn new() -> SegmentDraft {
+        SegmentDraft(vec![0; WORD_COUNT].into_boxed_slice().try_into().expect("the vector has that length"))
     }
 
-    pub(super) fn set_header(&mut self, header: Header) {
+    pub(super) fn set_header(&mut self, header: SegmentHeader) {
         self.0[0] = header.state_word();
         self.0[PREFIX_BYTES as usize / 8] = seal(header.prefix);
     }
@@ -56,7 +56,7 @@ impl Image {
         *word = Position::from_word(*word).overflow().word();
     }
 
-    /// Writes the image to `at` and flushes it. The segment is the caller's alone until it is linked.
+    /// Writes the draft to `at` and flushes it. The segment is the caller's alone until it is linked.
     pub(super) fn stream<M: Medium>(&self, medium: &M, at: Offset) {
         const { assert!(cfg!(target_endian = "little"), "words are stored as they are") };
         // SAFETY: any initialised words are readable as bytes, eight for each.
@@ -101,10 +101,10 @@ pub(super) fn overflow_word(home: Home, way: Way, segment: Offset) -> Offset {
 }
 
 /// An empty live segment.
-pub(super) fn empty(header: Header) -> Image {
-    let mut image = Image::new();
-    image.set_header(header.with(State::Live));
-    image
+pub(super) fn empty(header: SegmentHeader) -> SegmentDraft {
+    let mut draft = SegmentDraft::new();
+    draft.set_header(header.with(State::Live));
+    draft
 }
 
 const _: () = assert!(SEGMENT_BYTES.is_multiple_of(LINE_BYTES));

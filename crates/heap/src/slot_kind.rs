@@ -1,4 +1,4 @@
-//! The shape of a chunk of slots: how long it is, where its slots start, how many there are.
+//! The kind of a chunk of slots: how long it is, where its slots start, how many there are.
 //!
 //! Slabs of a size class and chunks of segments differ in nothing else, so the allocator treats both alike.
 
@@ -16,9 +16,9 @@ const RECIPROCAL_BITS: u32 = 34;
 
 /// What a chunk's slots are: of a size class, or segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Shape(u8);
+pub(crate) struct SlotKind(u8);
 
-/// The measures of a shape.
+/// The measures of a kind of slots.
 #[derive(Clone, Copy)]
 pub(crate) struct Geometry {
     /// The chunk's length.
@@ -32,21 +32,21 @@ pub(crate) struct Geometry {
     reciprocal: u64,
 }
 
-impl Shape {
-    pub(crate) const SEGMENTS: Shape = Shape(Class::COUNT as u8);
+impl SlotKind {
+    pub(crate) const SEGMENTS: SlotKind = SlotKind(Class::COUNT as u8);
     pub(crate) const COUNT: usize = Class::COUNT + 1;
 
-    pub(crate) const fn of_class(class: Class) -> Shape {
-        Shape(class.index())
+    pub(crate) const fn of_class(class: Class) -> SlotKind {
+        SlotKind(class.index())
     }
 
-    /// The shape of this index.
+    /// The kind of slots of this index.
     ///
     /// # Panics
     /// If there is none.
-    pub(crate) const fn from_index(index: u8) -> Shape {
-        assert!((index as usize) < Shape::COUNT);
-        Shape(index)
+    pub(crate) const fn from_index(index: u8) -> SlotKind {
+        assert!((index as usize) < SlotKind::COUNT);
+        SlotKind(index)
     }
 
     pub(crate) const fn index(self) -> usize {
@@ -72,8 +72,8 @@ impl Geometry {
         Geometry { units, first_slot_bytes, slot_bytes, slot_count, roomy_count, reciprocal }
     }
 
-    const fn of(shape: Shape) -> Geometry {
-        match shape.class() {
+    const fn of(slot_kind: SlotKind) -> Geometry {
+        match slot_kind.class() {
             None => Geometry::new(SEGMENTS_CHUNK_UNITS, SEGMENT_BYTES, SEGMENT_BYTES),
             Some(class) if class.bytes() <= SMALL_SLOT_BYTES_MAX => {
                 Geometry::new(SMALL_SLAB_UNITS, CHUNK_HEADER_BYTES, class.bytes())
@@ -111,17 +111,17 @@ impl Geometry {
     }
 }
 
-static GEOMETRIES: [Geometry; Shape::COUNT] = {
-    let mut geometries = [Geometry::of(Shape(0)); Shape::COUNT];
+static GEOMETRIES: [Geometry; SlotKind::COUNT] = {
+    let mut geometries = [Geometry::of(SlotKind(0)); SlotKind::COUNT];
     let mut index = 0;
-    while index < Shape::COUNT {
-        geometries[index] = Geometry::of(Shape(index as u8));
+    while index < SlotKind::COUNT {
+        geometries[index] = Geometry::of(SlotKind(index as u8));
         index += 1;
     }
     geometries
 };
 
-const _: () = assert!(Geometry::of(Shape::SEGMENTS).slot_count == SEGMENTS_CHUNK_SLOTS);
+const _: () = assert!(Geometry::of(SlotKind::SEGMENTS).slot_count == SEGMENTS_CHUNK_SLOTS);
 
 #[cfg(test)]
 mod tests {
@@ -130,13 +130,13 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "arithmetic alone, and slow")]
     fn slots_lie_in_their_chunk_and_nowhere_else() {
-        for index in 0..Shape::COUNT {
-            let geometry = Shape(index as u8).geometry();
+        for index in 0..SlotKind::COUNT {
+            let geometry = SlotKind(index as u8).geometry();
             let chunk_bytes = u64::from(geometry.units) * UNIT_BYTES;
             let mut next = 0;
             for bytes in (0..chunk_bytes).step_by(8) {
                 let expected = (next < geometry.slot_count && geometry.slot_start(next) == bytes).then_some(next);
-                assert_eq!(geometry.slot_at(bytes), expected, "shape {index}, byte {bytes}");
+                assert_eq!(geometry.slot_at(bytes), expected, "slot_kind {index}, byte {bytes}");
                 next += u32::from(expected.is_some());
             }
             assert_eq!(next, geometry.slot_count);
@@ -146,8 +146,8 @@ mod tests {
 
     #[test]
     fn word_masks_count_every_slot_once() {
-        for index in 0..Shape::COUNT {
-            let geometry = Shape(index as u8).geometry();
+        for index in 0..SlotKind::COUNT {
+            let geometry = SlotKind(index as u8).geometry();
             let bits: u32 = (0..geometry.word_count()).map(|word| geometry.word_mask(word).count_ones()).sum();
             assert_eq!(bits, geometry.slot_count);
         }
