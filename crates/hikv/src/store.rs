@@ -265,7 +265,7 @@ impl Store {
     }
 
     #[inline(always)]
-    fn ask_wanted(&self, wanted: Wanted) {
+    pub(crate) fn ask_wanted(&self, wanted: Wanted) {
         if wanted != Wanted::Nobody {
             self.ask_some(wanted);
         }

@@ -68,8 +68,10 @@ impl Store {
     /// index useless, once.
     pub fn ordered(&self) -> Result<Ordered, Error> {
         let ordered = Ordered { store: self.held_by(Kind::Ordered), early: Early::Wait };
-        ordered.engine()?.ask_for_order()?;
-        self.ask_workers();
+        let engine = ordered.engine()?;
+        engine.ask_for_order()?;
+        // Nobody is woken where it is built.
+        self.ask_wanted(engine.wanted());
         Ok(ordered)
     }
 }

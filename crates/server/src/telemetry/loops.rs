@@ -83,9 +83,10 @@ impl LoopCounters {
         self.errors.fetch_add(tally.errors, Ordering::Relaxed);
         let mut counts = [0; POOL_KINDS];
         Kind::ALL.into_iter().for_each(|kind| counts[kind.in_pool() as usize] += tally.batch.request_count(kind));
-        for (served, new) in self.served.iter().zip(counts.into_iter().zip(tally.spent_ns)) {
-            add(&served[0], new.0);
-            add(&served[1], new.1);
+        let kinds = self.served.iter().zip(counts.into_iter().zip(tally.spent_ns));
+        for (served, (count, spent_ns)) in kinds.filter(|(_, new)| *new != (0, 0)) {
+            add(&served[0], count);
+            add(&served[1], spent_ns);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Keys in order: what scans show is what the store holds, whenever the order is asked for and whatever is written meanwhile.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,6 +9,7 @@ use engine::{Direction, Early, Engine, Error, OrderState, OrderedEngine, Progres
 use engine_hikv::{HiKv, Ordered};
 use fastrand::Rng;
 use heap::Parameters;
+use pmem::{Probe, Probed, Span};
 use pmem_os::HostDram;
 use pmem_sim::{Model, Sim};
 
@@ -52,6 +54,56 @@ fn workers_are_wanted_by_the_depth_of_queues() {
     }
 }
 
+thread_local! {
+    /// Items that this thread reads before it dies; for ever, if none.
+    static READS_LEFT: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// A thread that is to die does so as it reads an item.
+#[derive(Debug)]
+struct Dying;
+
+impl Probe for Dying {
+    fn read(&self, _span: Span) {
+        match READS_LEFT.get() {
+            Some(0) => panic!("this thread dies here"),
+            left => READS_LEFT.set(left.map(|left| left - 1)),
+        }
+    }
+}
+
+/// At whichever read within a group: the queue is the next drainer's, and if the tree had taken a part it is built anew.
+#[test]
+fn a_thread_that_dies_within_a_group_leaves_its_queue_to_others() {
+    let mut death_count = 0;
+    for reads in (0..60).step_by(3) {
+        let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
+        let medium = Probed::with_probe(Sim::new(REGION_BYTES, Model::Line), Dying);
+        let store = HiKv::format(medium, HostDram, &parameters).unwrap().keeping_order(Ordered::new(1, HostDram));
+        let mut contents = Contents::new();
+        // Keys that are told apart by their items alone.
+        let mut put = |numbers: std::ops::Range<u32>| {
+            for number in numbers {
+                let key = format!("a beginning that all of them share, and a number: {:06}", number * 7919 % 1_000);
+                store.put(key.as_bytes(), &number.to_le_bytes()).unwrap();
+                contents.insert(key.into_bytes(), number.to_le_bytes().to_vec());
+            }
+        };
+        put(0..300);
+        store.catch_up(Early::Wait).unwrap();
+        put(200..500);
+        READS_LEFT.set(Some(reads));
+        let died = catch_unwind(AssertUnwindSafe(|| while store.apply().unwrap() > 0 {})).is_err();
+        READS_LEFT.set(None);
+        death_count += u32::from(died);
+        // That the order was lost, if it was, is told once.
+        let _ = store.catch_up(Early::Wait);
+        assert_in_order(&store, &contents);
+        assert_eq!(store.upkeep().queued_count, 0);
+    }
+    assert!(death_count > 5, "{death_count} threads died");
+}
+
 /// Short keys, keys that share much, and keys that are others' beginnings.
 fn key(rng: &mut Rng, count: u32) -> Vec<u8> {
     let number = rng.u32(..count);
@@ -75,7 +127,7 @@ fn write(store: &Store, contents: &mut Contents, rng: &mut Rng, key_count: u32) 
     }
 }
 
-fn scanned(store: &Store, from: Bound<&[u8]>, direction: Direction) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn scanned(store: &impl OrderedEngine, from: Bound<&[u8]>, direction: Direction) -> Vec<(Vec<u8>, Vec<u8>)> {
     store.catch_up(Early::Wait).unwrap();
     let (mut cursor, mut items) = (ScanCursor::new(from, direction), Vec::new());
     while store
@@ -88,7 +140,7 @@ fn scanned(store: &Store, from: Bound<&[u8]>, direction: Direction) -> Vec<(Vec<
     items
 }
 
-fn assert_in_order(store: &Store, contents: &Contents) {
+fn assert_in_order(store: &impl OrderedEngine, contents: &Contents) {
     let expected: Vec<_> = contents.clone().into_iter().collect();
     assert!(scanned(store, Bound::Unbounded, Direction::Forward) == expected, "forwards");
     assert!(scanned(store, Bound::Unbounded, Direction::Backward).into_iter().rev().eq(expected), "backwards");
